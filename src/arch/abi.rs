@@ -1,0 +1,151 @@
+//! The contract of an architecture's file: one [`Abi`] table, and one system-call function
+//! (`unsafe fn syscall(number: u32, args: [usize; 5]) -> isize`) with the kernel's own convention:
+//! a result in `-4095..=-1` is a negated error number.
+
+/// `EI_CLASS` of a 32-bit image.
+pub(super) const ELFCLASS32: u8 = 1;
+/// `EI_CLASS` of a 64-bit image.
+pub(super) const ELFCLASS64: u8 = 2;
+
+/// Everything that differs between two architectures, as data.
+///
+/// ```ignore
+/// let abi = vdso_time::arch::ALL.iter().find(|abi| abi.name == "aarch64").unwrap();
+/// assert_eq!(abi.clock_gettime.candidates[0].name, "__kernel_clock_gettime");
+/// assert_eq!(abi.clock_gettime.candidates[0].version, "LINUX_2.6.39");
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Abi {
+    /// The architecture, spelled as in `target_arch`.
+    pub name: &'static str,
+    /// `e_machine` of its vDSO images.
+    pub machine: u16,
+    /// `EI_CLASS` of its vDSO images: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
+    pub class: u8,
+    /// Where `time()` gets the seconds.
+    pub time: Function,
+    /// Where `gettimeofday()` gets the time.
+    pub gettimeofday: Function,
+    /// Where `clock_gettime()` gets the time.
+    pub clock_gettime: Function,
+    /// Where `clock_getres()` gets the resolution.
+    pub clock_getres: Function,
+    /// Where `getcpu()` gets the CPU and the node.
+    pub getcpu: Function,
+    /// The system calls by which the image is found and probed.
+    pub discovery: Discovery,
+}
+
+/// What can answer one function: the vDSO's symbols in the order in which they are tried, then the
+/// system calls in the order in which they are tried.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Function {
+    /// Symbols of the vDSO; the first one that the image has wins.
+    pub candidates: &'static [Candidate],
+    /// System calls; the first one that is neither missing nor denied wins.
+    pub syscalls: &'static [Syscall],
+}
+
+/// A symbol of the vDSO that can answer a function.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The symbol's name.
+    pub name: &'static str,
+    /// The symbol's version.
+    pub version: &'static str,
+    /// The C signature behind the name.
+    pub shape: Shape,
+    /// The state of the image in which the symbol must not be called.
+    pub unless: Option<Quirk>,
+}
+
+/// A system call that can answer a function.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Syscall {
+    /// The system call's number on this architecture.
+    pub number: u32,
+    /// The C signature behind the number.
+    pub shape: Shape,
+}
+
+/// A row of a table: a system call.
+pub(super) const fn call(number: u32, shape: Shape) -> Syscall {
+    Syscall { number, shape }
+}
+
+/// A C signature: which call it is, and how wide its numbers are.
+///
+/// A function may be answered by a call of another shape: `gettimeofday()` by a `Timespec64`, asked
+/// for `CLOCK_REALTIME`; `time()` by any of them, a clock being `CLOCK_REALTIME_COARSE` then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shape {
+    /// `int (clockid_t, struct __kernel_timespec *)`: two 64-bit numbers.
+    Timespec64,
+    /// `int (clockid_t, struct old_timespec32 *)`: two 32-bit numbers.
+    Timespec32,
+    /// `int (struct __kernel_old_timeval *, struct timezone *)` where `long` is 64 bits.
+    Timeval64,
+    /// `int (struct __kernel_old_timeval *, struct timezone *)` where `long` is 32 bits.
+    Timeval32,
+    /// `long (long *)` where `long` is 64 bits.
+    Time64,
+    /// `long (long *)` where `long` is 32 bits.
+    Time32,
+    /// `int (unsigned *cpu, unsigned *node, void *unused)`.
+    Getcpu,
+}
+
+impl Shape {
+    /// Whether the seconds end in January 2038.
+    #[must_use]
+    pub const fn is_time32(self) -> bool {
+        matches!(self, Self::Timespec32 | Self::Timeval32 | Self::Time32)
+    }
+}
+
+/// A state of an image that makes some of its symbols unfit to be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Quirk {
+    /// A function's name is blank: the kernel found no usable timer at boot and took the names of the
+    /// functions that read it (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`), but kernels before 5.8
+    /// forgot `__vdso_clock_gettime64`, which then returns garbage.
+    BlankedNames,
+    /// `PT_LOAD`'s `p_vaddr` is not 0: the loader relocated the image, as QEMU's does with its own.
+    Relocated,
+}
+
+/// The numbers of the system calls by which the image is found and probed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Discovery {
+    /// `prctl(2)`, for `PR_GET_AUXV`.
+    pub prctl: u32,
+    /// `openat(2)`, for `/proc/self/auxv`.
+    pub openat: u32,
+    /// `read(2)`.
+    pub read: u32,
+    /// `close(2)`.
+    pub close: u32,
+    /// `rt_sigprocmask(2)`, which answers `EFAULT` for a page that cannot be read.
+    pub rt_sigprocmask: u32,
+}
+
+impl Function {
+    /// Whether a candidate of this shape is in the table.
+    pub(crate) const fn has(&self, shape: Shape) -> bool {
+        let mut rest = self.candidates;
+        while let [first, others @ ..] = rest {
+            if first.shape as u8 == shape as u8 {
+                return true;
+            }
+            rest = others;
+        }
+        false
+    }
+}

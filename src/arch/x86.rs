@@ -1,0 +1,85 @@
+//! `x86` (i386).
+//!
+//! Names and versions: arch/x86/entry/vdso/vdso32/vdso32.lds.S; `__vdso_clock_gettime64` and
+//! `__vdso_clock_getres` came with 5.3, `__vdso_getcpu` with 6.3, `__vdso_clock_getres_time64` with 7.0, and
+//! from 7.3 a kernel without `CONFIG_COMPAT_32BIT_TIME` has no 32-bit one.
+//! Numbers: arch/x86/entry/syscalls/syscall_32.tbl; 403 and 406 came with 5.1.
+
+use super::abi::{Abi, Candidate, Discovery, ELFCLASS32, Function, Quirk, Shape, call};
+
+/// The table of `x86`.
+pub(crate) static ABI: Abi = Abi {
+    name: "x86",
+    machine: 3, // EM_386
+    class: ELFCLASS32,
+    time: Function {
+        candidates: &[
+            symbol("__vdso_clock_gettime64", Shape::Timespec64),
+            symbol("__vdso_clock_gettime", Shape::Timespec32),
+            symbol("__vdso_time", Shape::Time32),
+        ],
+        syscalls: &[
+            call(403, Shape::Timespec64),
+            call(265, Shape::Timespec32),
+            call(78, Shape::Timeval32),
+            call(13, Shape::Time32),
+        ],
+    },
+    gettimeofday: Function {
+        candidates: &[
+            symbol("__vdso_clock_gettime64", Shape::Timespec64),
+            symbol("__vdso_gettimeofday", Shape::Timeval32),
+        ],
+        syscalls: &[call(403, Shape::Timespec64), call(78, Shape::Timeval32)],
+    },
+    clock_gettime: Function {
+        candidates: &[
+            symbol("__vdso_clock_gettime64", Shape::Timespec64),
+            symbol("__vdso_clock_gettime", Shape::Timespec32),
+        ],
+        syscalls: &[call(403, Shape::Timespec64), call(265, Shape::Timespec32)],
+    },
+    clock_getres: Function {
+        candidates: &[
+            symbol("__vdso_clock_getres_time64", Shape::Timespec64),
+            symbol("__vdso_clock_getres", Shape::Timespec32),
+        ],
+        syscalls: &[call(406, Shape::Timespec64), call(266, Shape::Timespec32)],
+    },
+    getcpu: Function {
+        // QEMU's own image, which its loader relocates, has a getcpu that makes the system call
+        // gettimeofday and so writes past its pointers (seen in 10.0 and 11.1).
+        candidates: &[Candidate { unless: Some(Quirk::Relocated), ..symbol("__vdso_getcpu", Shape::Getcpu) }],
+        syscalls: &[call(318, Shape::Getcpu)],
+    },
+    discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
+};
+
+const fn symbol(name: &'static str, shape: Shape) -> Candidate {
+    Candidate { name, version: "LINUX_2.6", shape, unless: None }
+}
+
+/// Enters the kernel by `int 0x80`, which every x86 kernel has and every sandbox sees.
+///
+/// # Safety
+/// The number and the arguments must make a call that keeps Rust's rules.
+#[cfg(all(target_arch = "x86", not(vdso_time_absent)))]
+#[inline]
+pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
+    let result;
+    // LLVM keeps esi for itself, and the other registers are taken: eax brings the two words in.
+    let words = [number as usize, args[3]];
+    // SAFETY: the caller vouches for the call; the kernel changes eax alone, and esi is put back.
+    unsafe {
+        core::arch::asm!(
+            "push esi",
+            "mov esi, [eax + 4]",
+            "mov eax, [eax]",
+            "int 0x80",
+            "pop esi",
+            inlateout("eax") words.as_ptr() => result,
+            in("ebx") args[0], in("ecx") args[1], in("edx") args[2], in("edi") args[4],
+        );
+    }
+    result
+}
