@@ -6,3 +6,5 @@
 extern crate std;
 
 pub mod arch;
+pub mod elf;
+mod error;
