@@ -1,6 +1,7 @@
 //! Why an image could not be read, why there is no vDSO, and what the kernel answered.
 
 use core::fmt;
+use core::num::NonZeroU16;
 
 /// Why the bytes are not an image that can be walked. Field and table names are those of the ELF
 /// specification (System V ABI, gabi chapters 4 and 5).
@@ -62,3 +63,167 @@ impl fmt::Display for ParseError {
 }
 
 impl core::error::Error for ParseError {}
+
+/// Why this process has no vDSO that can be walked.
+///
+/// ```
+/// use vdso_time::vdso::{LocateError, Vdso};
+///
+/// match Vdso::locate() {
+///     Ok(vdso) => println!("vDSO at {:p}", vdso.base()),
+///     Err(LocateError::Absent) => println!("the kernel, or valgrind, gave this process no vDSO"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LocateError {
+    /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0.
+    Absent,
+    /// `AT_SYSINFO_EHDR` points to memory that cannot be read: the vDSO was unmapped or moved.
+    Unmapped,
+    /// A sandbox denied the check that the memory can be read, and the address did not come from `getauxval`.
+    Unchecked,
+    /// What `AT_SYSINFO_EHDR` points to is not an image that can be walked.
+    Malformed(ParseError),
+}
+
+impl fmt::Display for LocateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0"),
+            Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
+            Self::Unchecked => f.write_str("no vDSO: a sandbox denied the check of its address"),
+            Self::Malformed(error) => write!(f, "malformed vDSO: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for LocateError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Malformed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ParseError> for LocateError {
+    fn from(error: ParseError) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+/// An error number of the kernel, `1..=4095` (errno(3)).
+///
+/// ```ignore
+/// use vdso_time::{ClockId, Errno, clock_gettime};
+///
+/// let error = clock_gettime(ClockId::from_raw(99)).unwrap_err();
+/// assert_eq!(error, Errno::EINVAL);
+/// assert_eq!(error.raw_os_error(), 22);
+/// assert_eq!(error.to_string(), "EINVAL");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Errno(NonZeroU16);
+
+impl Errno {
+    /// Operation not permitted: a sandbox denied the call.
+    pub const EPERM: Self = Self::literal(1);
+    /// Bad address.
+    pub const EFAULT: Self = Self::literal(14);
+    /// Invalid argument: no such clock.
+    pub const EINVAL: Self = Self::literal(22);
+    /// Function not implemented: the kernel has no such system call, or a sandbox says so. This is the
+    /// number of every architecture but mips, sparc, alpha and parisc.
+    pub const ENOSYS: Self = Self::literal(38);
+    /// The time does not fit: after January 2038, where only 32-bit calls are to be had. This is the
+    /// number of every architecture but mips, sparc, alpha and parisc.
+    pub const EOVERFLOW: Self = Self::literal(75);
+
+    /// The error of this number; `None` unless it is in `1..=4095`.
+    ///
+    /// ```
+    /// use vdso_time::Errno;
+    ///
+    /// assert_eq!(Errno::from_raw_os_error(22), Some(Errno::EINVAL));
+    /// assert_eq!(Errno::from_raw_os_error(0), None);
+    /// ```
+    #[must_use]
+    pub const fn from_raw_os_error(number: i32) -> Option<Self> {
+        match number {
+            1..=4095 => Some(Self::literal(number as u16)),
+            _ => None,
+        }
+    }
+
+    /// The number, as in errno(3) and [`std::io::Error::raw_os_error`].
+    ///
+    /// [`std::io::Error::raw_os_error`]: https://doc.rust-lang.org/std/io/struct.Error.html#method.raw_os_error
+    ///
+    /// ```
+    /// assert_eq!(vdso_time::Errno::EPERM.raw_os_error(), 1);
+    /// ```
+    #[must_use]
+    pub const fn raw_os_error(self) -> i32 {
+        self.0.get() as i32
+    }
+
+    const fn literal(number: u16) -> Self {
+        match NonZeroU16::new(number) {
+            Some(number) => Self(number),
+            None => panic!("an error number is not 0"),
+        }
+    }
+}
+
+/// The errors that a clock call, a sandbox or a clock's driver is known to answer. Up to 34 the numbers are
+/// the same on every architecture; those above are include/uapi/asm-generic/errno.h's.
+const NAMES: &[(u16, &str)] = &[
+    (1, "EPERM"),
+    (2, "ENOENT"),
+    (3, "ESRCH"),
+    (4, "EINTR"),
+    (5, "EIO"),
+    (6, "ENXIO"),
+    (9, "EBADF"),
+    (11, "EAGAIN"),
+    (12, "ENOMEM"),
+    (13, "EACCES"),
+    (14, "EFAULT"),
+    (16, "EBUSY"),
+    (19, "ENODEV"),
+    (22, "EINVAL"),
+    (25, "ENOTTY"),
+    (34, "ERANGE"),
+    #[cfg(not(vdso_time_absent))]
+    (38, "ENOSYS"),
+    #[cfg(not(vdso_time_absent))]
+    (75, "EOVERFLOW"),
+    #[cfg(not(vdso_time_absent))]
+    (95, "EOPNOTSUPP"),
+];
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(number, _)| *number == self.0.get()) {
+            Some((_, name)) => f.pad(name),
+            None => write!(f, "errno {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl core::error::Error for Errno {}
+
+#[cfg(feature = "std")]
+impl From<Errno> for std::io::Error {
+    fn from(error: Errno) -> Self {
+        Self::from_raw_os_error(error.raw_os_error())
+    }
+}

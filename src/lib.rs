@@ -6,5 +6,29 @@
 extern crate std;
 
 pub mod arch;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod auxv;
 pub mod elf;
 mod error;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod map;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod sys;
+mod types;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub mod vdso;
+
+pub use error::Errno;
+pub use types::{ClockId, Cpu, Timespec, Timeval};
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use vdso::init;
+
+/// The same functions, always by the kernel: what the vDSO saves, and what answers where there is none.
+///
+/// "Always the kernel" does not mean "the system call of that name": `time` and `gettimeofday` are clock_gettime(2) on the
+/// architectures whose own system calls for them are missing, or end in January 2038.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub mod syscall {
+    pub use crate::sys::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
+}

@@ -7,7 +7,7 @@ use super::layout::Bytes;
 /// Which hash tables an image has. Kernels differ: arm has `DT_HASH` only, arm64 since 6.11 usually
 /// `DT_GNU_HASH` only, x86 both.
 ///
-/// ```ignore
+/// ```
 /// # use vdso_time::vdso::Vdso;
 /// # if let Ok(vdso) = Vdso::locate() {
 /// let tables = vdso.image()?.hash_tables();

@@ -39,7 +39,7 @@ use version::Versions;
 /// Only the segment that is loaded is looked at, and every table must lie in it: that is the part that a
 /// process has in memory.
 ///
-/// ```ignore
+/// ```
 /// use vdso_time::vdso::Vdso;
 ///
 /// if let Ok(vdso) = Vdso::locate() {
@@ -170,7 +170,7 @@ impl<'a> Image<'a> {
     /// The first of [`symbols()`](Self::symbols) with this name and, if one is given, this version. An image without
     /// version tables has no versions to compare: there the name alone decides. A blank name is never found.
     ///
-    /// ```ignore
+    /// ```
     /// # use vdso_time::vdso::Vdso;
     /// # if let Ok(vdso) = Vdso::locate() {
     /// let image = vdso.image()?;

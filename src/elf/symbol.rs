@@ -7,7 +7,7 @@ use super::layout::ST_NAME;
 
 /// A symbol that can be called.
 ///
-/// ```ignore
+/// ```
 /// # use vdso_time::vdso::Vdso;
 /// # if let Ok(vdso) = Vdso::locate() {
 /// for symbol in vdso.symbols() {

@@ -1,0 +1,225 @@
+//! The vDSO of this process: where it is, and what is in it.
+
+#![allow(unsafe_code, reason = "the contract of from_ptr, and locate, which keeps it")]
+
+use core::marker::PhantomData;
+use core::ptr;
+
+use crate::auxv;
+use crate::elf::{Image, Symbol};
+use crate::error::Errno;
+pub use crate::error::{LocateError, ParseError};
+use crate::map;
+use crate::sys;
+
+/// An image that is mapped into this process.
+///
+/// ```
+/// use vdso_time::vdso::Vdso;
+///
+/// if let Ok(vdso) = Vdso::locate() {
+///     println!("{} bytes at {:p}", vdso.size(), vdso.base());
+///     for symbol in vdso.symbols() {
+///         println!("{:p} {:?}", vdso.address(&symbol), symbol.name());
+///     }
+/// }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Vdso<'a> {
+    base: *const u8,
+    size: usize,
+    /// What a symbol's value takes to become an address.
+    bias: usize,
+    image: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: it is a shared reference to bytes that do not change, kept as an address.
+unsafe impl Send for Vdso<'_> {}
+// SAFETY: the same.
+unsafe impl Sync for Vdso<'_> {}
+
+impl Vdso<'static> {
+    /// Finds the vDSO that the kernel mapped, and walks it once.
+    ///
+    /// It never allocates, takes no lock and leaves `errno` alone, so it may be called in a signal handler. Each page is
+    /// seen to be readable, by a system call of 0.1 us, before it is read.
+    ///
+    /// It is safe because taking the vDSO away again is not: who unmaps, moves or overwrites it (`munmap`, `mremap`:
+    /// unsafe acts) must do so before the first use of this crate, not after.
+    ///
+    /// # Errors
+    /// [`LocateError`] says why there is none; the clock functions work all the same.
+    ///
+    /// ```
+    /// use vdso_time::vdso::{LocateError, Vdso};
+    ///
+    /// match Vdso::locate() {
+    ///     Ok(vdso) => assert!(vdso.size() > 0),
+    ///     Err(error) => assert_eq!(error, LocateError::Absent),
+    /// }
+    /// ```
+    pub fn locate() -> Result<Self, LocateError> {
+        find().map(|(vdso, _)| vdso)
+    }
+}
+
+/// Finds the vDSO, for a walk.
+pub(crate) fn find() -> Result<(Vdso<'static>, Image<'static>), LocateError> {
+    let ehdr = auxv::sysinfo_ehdr().ok_or(LocateError::Absent)?;
+    let base = ptr::with_exposed_provenance(ehdr.address);
+    let check = |page| match sys::probe(page) {
+        Ok(()) => Ok(()),
+        Err(Errno::EFAULT) => Err(LocateError::Unmapped),
+        Err(_) if ehdr.trusted => Ok(()),
+        Err(_) => Err(LocateError::Unchecked),
+    };
+    // SAFETY: the check asks the kernel, or trusts getauxval where a sandbox denies that; and nobody may take the
+    // vDSO away after the first use (`locate`), nor can write to it.
+    let image = unsafe { map::image(base, check)? };
+    Ok((Vdso::new(base, &image), image))
+}
+
+impl<'a> Vdso<'a> {
+    /// Takes the image at `base`, whatever mapped it there.
+    ///
+    /// # Safety
+    /// `base` must be the start of a page, and the image behind it, as far as its `PT_LOAD` says (at most 1 MiB), must be
+    /// readable and must not change for `'a`. If there is no image, its first 4 KiB must be readable all the same.
+    ///
+    /// # Errors
+    /// [`ParseError`] if the bytes are no image that can be walked.
+    ///
+    /// ```
+    /// use vdso_time::vdso::Vdso;
+    ///
+    /// if let Ok(vdso) = Vdso::locate() {
+    ///     // SAFETY: the vDSO is mapped there, and stays.
+    ///     let again = unsafe { Vdso::from_ptr(vdso.base()) }?;
+    ///     assert_eq!(again.size(), vdso.size());
+    /// }
+    /// # Ok::<(), vdso_time::vdso::ParseError>(())
+    /// ```
+    pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
+        // SAFETY: the caller's duty; no check is needed.
+        let image = unsafe { map::image(base, |_| Ok::<(), ParseError>(())) }?;
+        Ok(Self::new(base, &image))
+    }
+
+    fn new(base: *const u8, image: &Image<'_>) -> Self {
+        let bias = base.expose_provenance().wrapping_sub(image.origin() as usize);
+        Self { base, size: image.size(), bias, image: PhantomData }
+    }
+
+    /// Where the image begins.
+    #[must_use]
+    pub const fn base(&self) -> *const u8 {
+        self.base
+    }
+
+    /// How many bytes the image has.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The image, to walk it.
+    ///
+    /// # Errors
+    /// None, while the image is what it was.
+    ///
+    /// ```
+    /// use vdso_time::vdso::Vdso;
+    ///
+    /// if let Ok(vdso) = Vdso::locate() {
+    ///     println!("e_machine {}", vdso.image()?.machine());
+    /// }
+    /// # Ok::<(), vdso_time::vdso::ParseError>(())
+    /// ```
+    pub fn image(&self) -> Result<Image<'a>, ParseError> {
+        // SAFETY: `locate` saw that these bytes can be read, or the caller of `from_ptr` vouched for them, for `'a`.
+        Image::parse(unsafe { map::bytes(self.base, self.size) })
+    }
+
+    /// The symbols that can be called, as [`Image::symbols`] has them.
+    pub fn symbols(&self) -> impl Iterator<Item = Symbol<'a>> + use<'a> {
+        self.image().into_iter().flat_map(|image| image.symbols())
+    }
+
+    /// The address of the symbol that [`Image::symbol`] finds (bit 0 set for Thumb code on arm): a function, to be
+    /// called with the signature that the kernel gives it (vdso(7)).
+    ///
+    /// ```
+    /// use vdso_time::vdso::Vdso;
+    ///
+    /// if let Ok(vdso) = Vdso::locate() {
+    ///     if let Some(time) = vdso.symbol("__vdso_time", Some("LINUX_2.6")) {
+    ///         assert!(vdso.contains(time.addr()));
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
+        Some(self.address(&self.image().ok()?.symbol(name, version)?))
+    }
+
+    /// The address of a symbol of this image.
+    #[must_use]
+    pub fn address(&self, symbol: &Symbol<'_>) -> *const () {
+        ptr::with_exposed_provenance((symbol.value() as usize).wrapping_add(self.bias))
+    }
+
+    /// The symbol whose code has this program counter: for profilers and unwinders, whose samples land in the vDSO. Of two
+    /// names for the same code, the global one.
+    ///
+    /// ```
+    /// use vdso_time::vdso::Vdso;
+    ///
+    /// if let Ok(vdso) = Vdso::locate() {
+    ///     if let Some(getcpu) = vdso.symbol("__vdso_getcpu", None) {
+    ///         assert_eq!(vdso.symbol_at(getcpu.addr()).unwrap().name(), c"__vdso_getcpu");
+    ///     }
+    ///     assert!(vdso.symbol_at(0).is_none());
+    /// }
+    /// ```
+    #[must_use]
+    pub fn symbol_at(&self, pc: usize) -> Option<Symbol<'a>> {
+        if !self.contains(pc) {
+            return None;
+        }
+        self.image().ok()?.symbol_at(pc.wrapping_sub(self.bias) as u64)
+    }
+
+    /// Whether an address, a program counter say, lies in the image.
+    ///
+    /// ```
+    /// use vdso_time::vdso::Vdso;
+    ///
+    /// if let Ok(vdso) = Vdso::locate() {
+    ///     assert!(vdso.contains(vdso.base().addr()));
+    ///     assert!(!vdso.contains(main as fn() as usize));
+    /// }
+    /// # fn main() {}
+    /// ```
+    #[must_use]
+    pub fn contains(&self, pc: usize) -> bool {
+        pc.wrapping_sub(self.base.addr()) < self.size
+    }
+}
+
+/// Says where the vDSO is, before the first call: for a program with its own `_start`, which has the auxiliary vector on
+/// its stack. Null says that the vector has no `AT_SYSINFO_EHDR`. After the first call of a function it is too late for
+/// that function, and harmless.
+///
+/// # Safety
+/// `ehdr` must be null, or the value of this process's `AT_SYSINFO_EHDR`.
+///
+/// ```ignore
+/// # use vdso_time::vdso::Vdso;
+/// # let at_sysinfo_ehdr = Vdso::locate().map_or(std::ptr::null(), |vdso| vdso.base());
+/// // SAFETY: the value is the auxiliary vector's.
+/// unsafe { vdso_time::init(at_sysinfo_ehdr) };
+/// assert!(vdso_time::time() > 1_700_000_000);
+/// ```
+pub unsafe fn init(ehdr: *const u8) {
+    auxv::give(ehdr.expose_provenance());
+}
