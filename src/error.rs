@@ -116,7 +116,7 @@ impl From<ParseError> for LocateError {
 
 /// An error number of the kernel, `1..=4095` (errno(3)).
 ///
-/// ```ignore
+/// ```
 /// use vdso_time::{ClockId, Errno, clock_gettime};
 ///
 /// let error = clock_gettime(ClockId::from_raw(99)).unwrap_err();

@@ -8,10 +8,14 @@ extern crate std;
 pub mod arch;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod auxv;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod clock;
 pub mod elf;
 mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod map;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod once;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sys;
 mod types;
@@ -21,6 +25,10 @@ pub mod vdso;
 pub use error::Errno;
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use clock::route::{Reason, Route, Routes, routes};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use clock::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use vdso::init;
 

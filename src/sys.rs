@@ -44,7 +44,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// # Errors
 /// `EINVAL`: the kernel has no such clock. Otherwise as those of [`time`]; a clock's driver may have its own.
 ///
-/// ```ignore
+/// ```
 /// use vdso_time::{ClockId, syscall};
 ///
 /// let before = syscall::clock_gettime(ClockId::MONOTONIC)?;
@@ -61,7 +61,7 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 /// # Errors
 /// As those of [`clock_gettime`].
 ///
-/// ```ignore
+/// ```
 /// use vdso_time::{ClockId, syscall};
 ///
 /// println!("one tick is {} ns", syscall::clock_getres(ClockId::REALTIME_COARSE)?.tv_nsec);

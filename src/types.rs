@@ -5,7 +5,7 @@ use core::fmt;
 /// A clock: `clockid_t` of clock_gettime(2). Any number may be asked for; the kernel says `EINVAL` to one
 /// that it does not know.
 ///
-/// ```ignore
+/// ```
 /// use vdso_time::{ClockId, clock_gettime};
 ///
 /// let uptime = clock_gettime(ClockId::BOOTTIME)?;
@@ -66,7 +66,7 @@ impl ClockId {
 
     /// The CPU-time clock of process `pid`, as clock_getcpuclockid(3) gives it; 0 is this process.
     ///
-    /// ```ignore
+    /// ```
     /// use vdso_time::{ClockId, clock_gettime};
     ///
     /// let used = clock_gettime(ClockId::process_cpu(std::process::id() as i32))?;
@@ -80,7 +80,7 @@ impl ClockId {
 
     /// The CPU-time clock of thread `tid` of this process, as pthread_getcpuclockid(3) gives it; 0 is this thread.
     ///
-    /// ```ignore
+    /// ```
     /// use vdso_time::{ClockId, clock_gettime};
     ///
     /// assert!(clock_gettime(ClockId::thread_cpu(0))?.tv_sec >= 0);
@@ -164,7 +164,7 @@ impl fmt::Debug for ClockId {
 
 /// `struct __kernel_timespec`: a time in seconds and nanoseconds, 64 bits each on every architecture.
 ///
-/// ```ignore
+/// ```
 /// use vdso_time::{ClockId, clock_gettime};
 ///
 /// let now = clock_gettime(ClockId::REALTIME)?;
@@ -204,7 +204,7 @@ impl Timespec {
 
 /// A time in seconds and microseconds, 64 bits each on every architecture.
 ///
-/// ```ignore
+/// ```
 /// let now = vdso_time::gettimeofday()?;
 /// println!("{}.{:06} s since the Epoch", now.tv_sec, now.tv_usec);
 /// assert!((0..1_000_000).contains(&now.tv_usec));
@@ -221,7 +221,7 @@ pub struct Timeval {
 
 /// Where a thread ran when it asked: getcpu(2). It may have moved since.
 ///
-/// ```ignore
+/// ```
 /// let here = vdso_time::getcpu()?;
 /// println!("CPU {} of NUMA node {}", here.cpu, here.node);
 /// # Ok::<(), vdso_time::Errno>(())

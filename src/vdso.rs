@@ -213,7 +213,7 @@ impl<'a> Vdso<'a> {
 /// # Safety
 /// `ehdr` must be null, or the value of this process's `AT_SYSINFO_EHDR`.
 ///
-/// ```ignore
+/// ```
 /// # use vdso_time::vdso::Vdso;
 /// # let at_sysinfo_ehdr = Vdso::locate().map_or(std::ptr::null(), |vdso| vdso.base());
 /// // SAFETY: the value is the auxiliary vector's.

@@ -9,7 +9,7 @@ pub(super) const ELFCLASS64: u8 = 2;
 
 /// Everything that differs between two architectures, as data.
 ///
-/// ```ignore
+/// ```
 /// let abi = vdso_time::arch::ALL.iter().find(|abi| abi.name == "aarch64").unwrap();
 /// assert_eq!(abi.clock_gettime.candidates[0].name, "__kernel_clock_gettime");
 /// assert_eq!(abi.clock_gettime.candidates[0].version, "LINUX_2.6.39");

@@ -38,7 +38,7 @@ pub(crate) use x86_64 as native;
 /// The table that this build calls through; `None` where the calls go through libc (Linux on another
 /// architecture, x32, ILP32, Miri) and on other systems.
 ///
-/// ```ignore
+/// ```
 /// use vdso_time::arch;
 ///
 /// if let Some(abi) = arch::NATIVE {

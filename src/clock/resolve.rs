@@ -1,0 +1,203 @@
+//! The slots, and the one loop over the tables that decides what each will hold.
+//!
+//! A slot has the signature with 64-bit numbers, whatever the vDSO has. It ends up with the vDSO's function itself,
+//! with an adapter to one of another shape ([`width`]), or with the system call; the vDSO's functions fail
+//! one by one. Whatever a call answers later, a slot keeps what it got.
+
+use super::route::Reason;
+use super::width;
+use crate::arch::native::ABI;
+use crate::arch::{Abi, Candidate, Function, Quirk, Shape};
+use crate::elf::{Image, Symbol};
+use crate::error::Errno;
+use crate::once::{ClockFn, FnPtr, GetcpuFn, GettimeofdayFn, OnceFn, TimeFn};
+use crate::sys;
+use crate::types::{ClockId, Timespec, Timeval};
+use crate::vdso;
+
+pub(super) static TIME: OnceFn<TimeFn> = OnceFn::new(first_time);
+pub(super) static GETTIMEOFDAY: OnceFn<GettimeofdayFn> = OnceFn::new(first_gettimeofday);
+pub(super) static CLOCK_GETTIME: OnceFn<ClockFn> = OnceFn::new(first_clock_gettime);
+pub(super) static CLOCK_GETRES: OnceFn<ClockFn> = OnceFn::new(first_clock_getres);
+pub(super) static GETCPU: OnceFn<GetcpuFn> = OnceFn::new(first_getcpu);
+
+/// The first candidate that the image has and that is fit to be called, of those with a shape that is wanted.
+pub(super) fn choose<'t, 'i>(
+    abi: &Abi,
+    function: &'t Function,
+    image: &Image<'i>,
+    wanted: impl Fn(Shape) -> bool,
+) -> Result<(&'t Candidate, Symbol<'i>), Reason> {
+    if (image.machine(), image.class()) != (abi.machine, abi.class) {
+        return Err(Reason::ForeignImage);
+    }
+    let mut reason = Reason::NoSymbol;
+    for candidate in function.candidates.iter().filter(|candidate| wanted(candidate.shape)) {
+        if let Some(quirk) = candidate.unless.filter(|quirk| has(image, *quirk)) {
+            reason = Reason::Unfit(quirk);
+        } else if let Some(symbol) = image.symbol(candidate.name, Some(candidate.version)) {
+            return Ok((candidate, symbol));
+        }
+    }
+    Err(reason)
+}
+
+fn has(image: &Image<'_>, quirk: Quirk) -> bool {
+    match quirk {
+        Quirk::BlankedNames => image.has_blanked_names(),
+        Quirk::Relocated => image.load_address() != 0,
+    }
+}
+
+/// Finds the vDSO and, in it, the winner among a function's candidates: its shape and its address.
+#[inline(never)]
+fn winner(function: &Function, wanted: Option<Shape>) -> Option<(Shape, *const ())> {
+    let (vdso, image) = vdso::find().ok()?;
+    let wanted = |shape| wanted.is_none_or(|wanted| shape == wanted);
+    let (candidate, symbol) = choose(&ABI, function, &image, wanted).ok()?;
+    Some((candidate.shape, vdso.address(&symbol)))
+}
+
+/// Decides what a slot of functions of shape `own` will hold.
+fn resolve<F: FnPtr>(function: &Function, own: Shape, adapter: impl Fn(Shape) -> F, otherwise: F) -> F {
+    match winner(function, None) {
+        // SAFETY: the table says that the symbol is code of this shape, and `F` is the shape's type; the vDSO stays.
+        Some((shape, address)) if shape == own => unsafe { OnceFn::at(address.cast_mut()) },
+        Some((shape, _)) => adapter(shape),
+        None => otherwise,
+    }
+}
+
+/// Decides what the slot behind an adapter will hold: the symbol of this very shape, or a refusal.
+pub(super) fn resolve_shape<F: FnPtr>(function: &Function, own: Shape, refusal: F) -> F {
+    match winner(function, Some(own)) {
+        // SAFETY: as in `resolve`.
+        Some((_, address)) => unsafe { OnceFn::at(address.cast_mut()) },
+        None => refusal,
+    }
+}
+
+// The resolvers, which the slots are born with. An adapter is named only where the table has a row for it, so that
+// a 64-bit program does not carry the 32-bit ones.
+
+#[cold]
+unsafe extern "C" fn first_time(place: *mut i64) -> i64 {
+    let adapter = |shape| match shape {
+        Shape::Time32 if const { ABI.time.has(Shape::Time32) } => width::time,
+        _ => width::time_by_clock as TimeFn,
+    };
+    let mut found = resolve::<TimeFn>(&ABI.time, Shape::Time64, adapter, kernel_time);
+    // SAFETY: it is code of this signature; the caller's `place` is good.
+    let mut seconds = unsafe { found(place) };
+    if is_error(seconds) {
+        // `time` has no test for an error, so a function that is seen to return one is not taken.
+        found = width::time_by_clock;
+        // SAFETY: the same.
+        seconds = unsafe { found(place) };
+    }
+    TIME.set(found);
+    seconds
+}
+
+#[cold]
+unsafe extern "C" fn first_gettimeofday(time: *mut Timeval, zone: *mut ()) -> i32 {
+    let adapter = |shape| match shape {
+        Shape::Timespec64 if const { ABI.gettimeofday.has(Shape::Timespec64) } => {
+            width::gettimeofday_by_clock
+        }
+        Shape::Timeval32 if const { ABI.gettimeofday.has(Shape::Timeval32) } => width::gettimeofday,
+        _ => kernel_gettimeofday as GettimeofdayFn,
+    };
+    let found = resolve::<GettimeofdayFn>(&ABI.gettimeofday, Shape::Timeval64, adapter, kernel_gettimeofday);
+    GETTIMEOFDAY.set(found);
+    // SAFETY: it is code of this signature; the caller's places are good.
+    unsafe { found(time, zone) }
+}
+
+#[cold]
+unsafe extern "C" fn first_clock_gettime(clock: i32, time: *mut Timespec) -> i32 {
+    let adapter = |_| {
+        if const { ABI.clock_gettime.has(Shape::Timespec32) } {
+            width::clock_gettime
+        } else {
+            kernel_clock_gettime as ClockFn
+        }
+    };
+    let found = resolve::<ClockFn>(&ABI.clock_gettime, Shape::Timespec64, adapter, kernel_clock_gettime);
+    CLOCK_GETTIME.set(found);
+    // SAFETY: it is code of this signature; the caller's place is good.
+    unsafe { found(clock, time) }
+}
+
+#[cold]
+unsafe extern "C" fn first_clock_getres(clock: i32, resolution: *mut Timespec) -> i32 {
+    let adapter = |_| {
+        if const { ABI.clock_getres.has(Shape::Timespec32) } {
+            width::clock_getres
+        } else {
+            kernel_clock_getres as ClockFn
+        }
+    };
+    let found = resolve::<ClockFn>(&ABI.clock_getres, Shape::Timespec64, adapter, kernel_clock_getres);
+    CLOCK_GETRES.set(found);
+    // SAFETY: it is code of this signature; the caller's place is good.
+    unsafe { found(clock, resolution) }
+}
+
+#[cold]
+unsafe extern "C" fn first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()) -> i32 {
+    let found = resolve::<GetcpuFn>(&ABI.getcpu, Shape::Getcpu, |_| kernel_getcpu, kernel_getcpu);
+    GETCPU.set(found);
+    // SAFETY: it is code of this signature; the caller's places are good.
+    unsafe { found(cpu, node, unused) }
+}
+
+// The system calls, with the signatures of the slots.
+
+pub(super) unsafe extern "C" fn kernel_time(_: *mut i64) -> i64 {
+    sys::time().unwrap_or(-1)
+}
+
+pub(super) unsafe extern "C" fn kernel_gettimeofday(time: *mut Timeval, _: *mut ()) -> i32 {
+    // SAFETY: the caller's place is good.
+    unsafe { deliver(sys::gettimeofday(), time) }
+}
+
+pub(super) unsafe extern "C" fn kernel_clock_gettime(clock: i32, time: *mut Timespec) -> i32 {
+    // SAFETY: the caller's place is good.
+    unsafe { deliver(sys::clock_gettime(ClockId::from_raw(clock)), time) }
+}
+
+pub(super) unsafe extern "C" fn kernel_clock_getres(clock: i32, resolution: *mut Timespec) -> i32 {
+    // SAFETY: the caller's place is good.
+    unsafe { deliver(sys::clock_getres(ClockId::from_raw(clock)), resolution) }
+}
+
+pub(super) unsafe extern "C" fn kernel_getcpu(cpu: *mut u32, node: *mut u32, _: *mut ()) -> i32 {
+    let here = sys::getcpu();
+    // SAFETY: the caller's place is good.
+    let result = unsafe { deliver(here.map(|here| here.cpu), cpu) };
+    // SAFETY: the same.
+    result | unsafe { deliver(here.map(|here| here.node), node) }
+}
+
+/// Writes an answer, or returns the error, as the kernel does.
+///
+/// # Safety
+/// `place` must be good for a write.
+pub(super) unsafe fn deliver<T>(answer: Result<T, Errno>, place: *mut T) -> i32 {
+    match answer {
+        Ok(value) => {
+            // SAFETY: the caller's duty.
+            unsafe { place.write(value) };
+            0
+        }
+        Err(error) => -error.raw_os_error(),
+    }
+}
+
+/// Whether a raw result is an error, not a time.
+#[inline]
+pub(super) const fn is_error(result: i64) -> bool {
+    matches!(result, -4095..=-1)
+}
