@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::num::NonZeroU16;
+use core::time::Duration;
 
 /// Why the bytes are not an image that can be walked. Field and table names are those of the ELF
 /// specification (System V ABI, gabi chapters 4 and 5).
@@ -227,3 +228,32 @@ impl From<Errno> for std::io::Error {
         Self::from_raw_os_error(error.raw_os_error())
     }
 }
+
+/// The other time is later: what `SystemTime::duration_since` returns then.
+///
+/// ```
+/// use core::time::Duration;
+/// use vdso_time::SystemTime;
+///
+/// let now = SystemTime::now();
+/// let error = now.duration_since(now + Duration::from_secs(3)).unwrap_err();
+/// assert_eq!(error.duration(), Duration::from_secs(3));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SystemTimeError(pub(crate) Duration);
+
+impl SystemTimeError {
+    /// How much later the other time is.
+    #[must_use]
+    pub const fn duration(&self) -> Duration {
+        self.0
+    }
+}
+
+impl fmt::Display for SystemTimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the other time is {:?} later", self.0)
+    }
+}
+
+impl core::error::Error for SystemTimeError {}

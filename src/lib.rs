@@ -13,6 +13,8 @@ mod clock;
 pub mod elf;
 mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod instant;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod map;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod once;
@@ -22,13 +24,18 @@ mod types;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub mod vdso;
 
-pub use error::Errno;
+pub use error::{Errno, SystemTimeError};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use clock::route::{Reason, Route, Routes, routes};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use clock::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use instant::{
+    Boottime, Clock, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, Realtime, RealtimeCoarse, SystemTime,
+    Tai, WallClock,
+};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use vdso::init;
 
