@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             match Vdso::locate() {
                 Ok(vdso) => {
                     println!("{} bytes at {:p}", vdso.size(), vdso.base());
-                    list(&vdso.image()?);
+                    list(&vdso.image());
                 }
                 Err(error) => println!("{error}"),
             }

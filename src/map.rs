@@ -4,7 +4,7 @@
 
 use core::slice;
 
-use crate::elf::{Image, ParseError};
+use crate::elf::{Format, ParseError, Walk};
 
 /// The smallest page of any architecture. A larger one holds whole ones of this size, so what is true of each of
 /// these is true of it.
@@ -15,22 +15,22 @@ const PAGE: usize = 4096;
 ///
 /// # Safety
 /// Every page that passes the check must be readable, and what the image has there must not change, for `'a`.
-pub(crate) unsafe fn image<'a, E: From<ParseError>>(
+pub(crate) unsafe fn walk<'a, F: Format, E: From<ParseError>>(
     base: *const u8,
     check: impl Fn(usize) -> Result<(), E>,
-) -> Result<Image<'a>, E> {
+) -> Result<Walk<'a, F>, E> {
     let first = base.addr() & !(PAGE - 1);
     check(first)?;
     // SAFETY: the page passed the check, and the slice ends with it.
     let head = unsafe { bytes(base, first.wrapping_add(PAGE).wrapping_sub(base.addr())) };
-    let extent = Image::extent(head)?;
+    let extent = Walk::<F>::extent(head)?;
     let end = base.addr().checked_add(extent).ok_or(ParseError::Truncated)?;
     for page in (first..end).step_by(PAGE).skip(1) {
         check(page)?;
     }
     // SAFETY: every page up to `end` passed the check.
     let whole = unsafe { bytes(base, extent) };
-    Ok(Image::parse(whole)?)
+    Ok(Walk::parse(whole)?)
 }
 
 /// The bytes from `base` on.

@@ -152,20 +152,28 @@ pub(crate) fn number(function: &'static Function) -> u32 {
 fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
     let number = call.number;
     match call.shape {
-        // SAFETY: the shape says that the call takes a clock and writes this structure.
-        Shape::Timespec64 => unsafe { fill(number, Some(clock)) },
-        // SAFETY: the same.
-        Shape::Timespec32 => unsafe { fill::<Timespec32>(number, Some(clock)) }.map(Timespec::from),
-        // SAFETY: the shape says that the call writes this structure, and a time zone to a second place, if any.
-        Shape::Timeval64 => unsafe { fill::<Timeval>(number, None) }.map(Timespec::from),
-        // SAFETY: the same.
-        Shape::Timeval32 => unsafe { fill::<Timeval32>(number, None) }.map(Timespec::from),
-        Shape::Time64 | Shape::Time32 => {
+        Shape::Timespec64 => {
+            // SAFETY: the shape says that the call takes a clock and writes this structure.
+            unsafe { fill(number, Some(clock)) }
+        }
+        Shape::Timespec32 if const { ABI.calls(Shape::Timespec32) } => {
+            // SAFETY: the same.
+            unsafe { fill::<Timespec32>(number, Some(clock)) }.map(Timespec::from)
+        }
+        Shape::Timeval64 if const { ABI.calls(Shape::Timeval64) } => {
+            // SAFETY: the shape says that the call writes this structure, and a time zone to a second place, if any.
+            unsafe { fill::<Timeval>(number, None) }.map(Timespec::from)
+        }
+        Shape::Timeval32 if const { ABI.calls(Shape::Timeval32) } => {
+            // SAFETY: the same.
+            unsafe { fill::<Timeval32>(number, None) }.map(Timespec::from)
+        }
+        Shape::Time64 | Shape::Time32 if const { ABI.calls(Shape::Time64) || ABI.calls(Shape::Time32) } => {
             // SAFETY: the shape says that the call writes to its first place, if any; there is none.
             let seconds = check(unsafe { native::syscall(number, [0; 5]) })? as isize;
             Ok(Timespec { tv_sec: seconds as i64, tv_nsec: 0 })
         }
-        Shape::Getcpu => Err(Errno::ENOSYS),
+        _ => Err(Errno::ENOSYS),
     }
 }
 

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use crate::auxv;
-use crate::elf::{Image, Symbol};
+use crate::elf::{Any, Format, Image, Outline, Symbol, Walk};
 use crate::error::Errno;
 pub use crate::error::{LocateError, ParseError};
 use crate::map;
@@ -30,6 +30,7 @@ pub struct Vdso<'a> {
     size: usize,
     /// What a symbol's value takes to become an address.
     bias: usize,
+    outline: Outline<Any>,
     image: PhantomData<&'a [u8]>,
 }
 
@@ -59,12 +60,13 @@ impl Vdso<'static> {
     /// }
     /// ```
     pub fn locate() -> Result<Self, LocateError> {
-        find().map(|(vdso, _)| vdso)
+        let (base, walk) = find()?;
+        Ok(Self::new(base, &walk))
     }
 }
 
-/// Finds the vDSO, for a walk.
-pub(crate) fn find() -> Result<(Vdso<'static>, Image<'static>), LocateError> {
+/// Finds the vDSO, if it is of this format, and walks it.
+pub(crate) fn find<F: Format>() -> Result<(*const u8, Walk<'static, F>), LocateError> {
     let ehdr = auxv::sysinfo_ehdr().ok_or(LocateError::Absent)?;
     let base = ptr::with_exposed_provenance(ehdr.address);
     let check = |page| match sys::probe(page) {
@@ -75,8 +77,13 @@ pub(crate) fn find() -> Result<(Vdso<'static>, Image<'static>), LocateError> {
     };
     // SAFETY: the check asks the kernel, or trusts getauxval where a sandbox denies that; and nobody may take the
     // vDSO away after the first use (`locate`), nor can write to it.
-    let image = unsafe { map::image(base, check)? };
-    Ok((Vdso::new(base, &image), image))
+    let walk = unsafe { map::walk(base, check) }?;
+    Ok((base, walk))
+}
+
+/// The address of a symbol of an image at `base`, by its value. It wraps.
+pub(crate) fn address<F: Format>(base: *const u8, walk: &Walk<'_, F>, value: u64) -> usize {
+    value.wrapping_sub(walk.origin()).wrapping_add(base.expose_provenance() as u64) as usize
 }
 
 impl<'a> Vdso<'a> {
@@ -101,13 +108,13 @@ impl<'a> Vdso<'a> {
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         // SAFETY: the caller's duty; no check is needed.
-        let image = unsafe { map::image(base, |_| Ok::<(), ParseError>(())) }?;
-        Ok(Self::new(base, &image))
+        let walk = unsafe { map::walk(base, |_| Ok::<(), ParseError>(())) }?;
+        Ok(Self::new(base, &walk))
     }
 
-    fn new(base: *const u8, image: &Image<'_>) -> Self {
-        let bias = base.expose_provenance().wrapping_sub(image.origin() as usize);
-        Self { base, size: image.size(), bias, image: PhantomData }
+    fn new(base: *const u8, walk: &Walk<'_, Any>) -> Self {
+        let bias = base.expose_provenance().wrapping_sub(walk.origin() as usize);
+        Self { base, size: walk.size(), bias, outline: walk.outline(), image: PhantomData }
     }
 
     /// Where the image begins.
@@ -124,25 +131,23 @@ impl<'a> Vdso<'a> {
 
     /// The image, to walk it.
     ///
-    /// # Errors
-    /// None, while the image is what it was.
-    ///
     /// ```
     /// use vdso_time::vdso::Vdso;
     ///
     /// if let Ok(vdso) = Vdso::locate() {
-    ///     println!("e_machine {}", vdso.image()?.machine());
+    ///     println!("e_machine {}", vdso.image().machine());
     /// }
-    /// # Ok::<(), vdso_time::vdso::ParseError>(())
     /// ```
-    pub fn image(&self) -> Result<Image<'a>, ParseError> {
+    #[must_use]
+    pub fn image(&self) -> Image<'a> {
         // SAFETY: `locate` saw that these bytes can be read, or the caller of `from_ptr` vouched for them, for `'a`.
-        Image::parse(unsafe { map::bytes(self.base, self.size) })
+        let bytes = unsafe { map::bytes(self.base, self.size) };
+        Image { walk: Walk::resume(bytes, self.outline) }
     }
 
     /// The symbols that can be called, as [`Image::symbols`] has them.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'a>> + use<'a> {
-        self.image().into_iter().flat_map(|image| image.symbols())
+        self.image().symbols()
     }
 
     /// The address of the symbol that [`Image::symbol`] finds (bit 0 set for Thumb code on arm): a function, to be
@@ -159,7 +164,7 @@ impl<'a> Vdso<'a> {
     /// ```
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        Some(self.address(&self.image().ok()?.symbol(name, version)?))
+        Some(self.address(&self.image().symbol(name, version)?))
     }
 
     /// The address of a symbol of this image.
@@ -186,7 +191,8 @@ impl<'a> Vdso<'a> {
         if !self.contains(pc) {
             return None;
         }
-        self.image().ok()?.symbol_at(pc.wrapping_sub(self.bias) as u64)
+        let walk = self.image().walk;
+        walk.symbol(walk.at(pc.wrapping_sub(self.bias) as u64)?)
     }
 
     /// Whether an address, a program counter say, lies in the image.

@@ -136,15 +136,55 @@ pub struct Discovery {
     pub rt_sigprocmask: u32,
 }
 
+// What a table has, known when the program is compiled: code for what it has not is left out.
+
+impl Abi {
+    const fn functions(&self) -> [&Function; 5] {
+        [&self.time, &self.gettimeofday, &self.clock_gettime, &self.clock_getres, &self.getcpu]
+    }
+
+    /// Whether any system call has this shape.
+    pub(crate) const fn calls(&self, shape: Shape) -> bool {
+        let mut functions: &[&Function] = &self.functions();
+        while let [function, others @ ..] = functions {
+            let mut calls = function.syscalls;
+            while let [call, rest @ ..] = calls {
+                if call.shape as u8 == shape as u8 {
+                    return true;
+                }
+                calls = rest;
+            }
+            functions = others;
+        }
+        false
+    }
+
+    /// Whether any candidate must not be called in some state of the image.
+    pub(crate) const fn has_quirks(&self) -> bool {
+        let mut functions: &[&Function] = &self.functions();
+        while let [function, others @ ..] = functions {
+            let mut candidates = function.candidates;
+            while let [candidate, rest @ ..] = candidates {
+                if candidate.unless.is_some() {
+                    return true;
+                }
+                candidates = rest;
+            }
+            functions = others;
+        }
+        false
+    }
+}
+
 impl Function {
-    /// Whether a candidate of this shape is in the table.
+    /// Whether a candidate has this shape.
     pub(crate) const fn has(&self, shape: Shape) -> bool {
-        let mut rest = self.candidates;
-        while let [first, others @ ..] = rest {
-            if first.shape as u8 == shape as u8 {
+        let mut candidates = self.candidates;
+        while let [candidate, rest @ ..] = candidates {
+            if candidate.shape as u8 == shape as u8 {
                 return true;
             }
-            rest = others;
+            candidates = rest;
         }
         false
     }

@@ -4,11 +4,13 @@
 //! with an adapter to one of another shape ([`width`]), or with the system call; the vDSO's functions fail
 //! one by one. Whatever a call answers later, a slot keeps what it got.
 
+use core::ptr;
+
 use super::route::Reason;
 use super::width;
 use crate::arch::native::ABI;
 use crate::arch::{Abi, Candidate, Function, Quirk, Shape};
-use crate::elf::{Image, Symbol};
+use crate::elf::{Entry, Format, Native, Walk};
 use crate::error::Errno;
 use crate::once::{ClockFn, FnPtr, GetcpuFn, GettimeofdayFn, OnceFn, TimeFn};
 use crate::sys;
@@ -21,48 +23,52 @@ pub(super) static CLOCK_GETTIME: OnceFn<ClockFn> = OnceFn::new(first_clock_getti
 pub(super) static CLOCK_GETRES: OnceFn<ClockFn> = OnceFn::new(first_clock_getres);
 pub(super) static GETCPU: OnceFn<GetcpuFn> = OnceFn::new(first_getcpu);
 
-/// The first candidate that the image has and that is fit to be called, of those with a shape that is wanted.
-pub(super) fn choose<'t, 'i>(
+/// The first of some candidates that the image has and that is fit to be called.
+pub(super) fn choose<'t, F: Format>(
     abi: &Abi,
-    function: &'t Function,
-    image: &Image<'i>,
-    wanted: impl Fn(Shape) -> bool,
-) -> Result<(&'t Candidate, Symbol<'i>), Reason> {
+    candidates: impl Iterator<Item = &'t Candidate>,
+    image: &Walk<'_, F>,
+    unfit: impl Fn(&Candidate) -> Option<Quirk>,
+) -> Result<(&'t Candidate, Entry), Reason> {
     if (image.machine(), image.class()) != (abi.machine, abi.class) {
         return Err(Reason::ForeignImage);
     }
     let mut reason = Reason::NoSymbol;
-    for candidate in function.candidates.iter().filter(|candidate| wanted(candidate.shape)) {
-        if let Some(quirk) = candidate.unless.filter(|quirk| has(image, *quirk)) {
+    for candidate in candidates {
+        if let Some(quirk) = unfit(candidate) {
             reason = Reason::Unfit(quirk);
-        } else if let Some(symbol) = image.symbol(candidate.name, Some(candidate.version)) {
-            return Ok((candidate, symbol));
+        } else if let Some(entry) = image.find(candidate.name, Some(candidate.version)) {
+            return Ok((candidate, entry));
         }
     }
     Err(reason)
 }
 
-fn has(image: &Image<'_>, quirk: Quirk) -> bool {
-    match quirk {
+/// The state of the image in which a candidate must not be called, if it is in that.
+pub(super) fn unfit<F: Format>(image: &Walk<'_, F>, candidate: &Candidate) -> Option<Quirk> {
+    candidate.unless.filter(|quirk| match quirk {
         Quirk::BlankedNames => image.has_blanked_names(),
         Quirk::Relocated => image.load_address() != 0,
-    }
+    })
 }
 
-/// Finds the vDSO and, in it, the winner among a function's candidates: its shape and its address.
+/// Finds the vDSO and, in it, the winner among a function's candidates, or among those of one shape: its shape and its
+/// address.
 #[inline(never)]
-fn winner(function: &Function, wanted: Option<Shape>) -> Option<(Shape, *const ())> {
-    let (vdso, image) = vdso::find().ok()?;
-    let wanted = |shape| wanted.is_none_or(|wanted| shape == wanted);
-    let (candidate, symbol) = choose(&ABI, function, &image, wanted).ok()?;
-    Some((candidate.shape, vdso.address(&symbol)))
+fn winner(function: &Function, wanted: Option<Shape>) -> Option<(Shape, *mut ())> {
+    let (base, image) = vdso::find::<Native>().ok()?;
+    let wanted = |candidate: &&Candidate| wanted.is_none_or(|shape| candidate.shape == shape);
+    let unfit = |candidate: &_| if const { ABI.has_quirks() } { unfit(&image, candidate) } else { None };
+    let (winner, entry) = choose(&ABI, function.candidates.iter().filter(wanted), &image, unfit).ok()?;
+    let address = vdso::address(base, &image, entry.value);
+    Some((winner.shape, ptr::with_exposed_provenance_mut(address)))
 }
 
 /// Decides what a slot of functions of shape `own` will hold.
 fn resolve<F: FnPtr>(function: &Function, own: Shape, adapter: impl Fn(Shape) -> F, otherwise: F) -> F {
     match winner(function, None) {
         // SAFETY: the table says that the symbol is code of this shape, and `F` is the shape's type; the vDSO stays.
-        Some((shape, address)) if shape == own => unsafe { OnceFn::at(address.cast_mut()) },
+        Some((shape, address)) if shape == own => unsafe { OnceFn::at(address) },
         Some((shape, _)) => adapter(shape),
         None => otherwise,
     }
@@ -72,7 +78,7 @@ fn resolve<F: FnPtr>(function: &Function, own: Shape, adapter: impl Fn(Shape) ->
 pub(super) fn resolve_shape<F: FnPtr>(function: &Function, own: Shape, refusal: F) -> F {
     match winner(function, Some(own)) {
         // SAFETY: as in `resolve`.
-        Some((_, address)) => unsafe { OnceFn::at(address.cast_mut()) },
+        Some((_, address)) => unsafe { OnceFn::at(address) },
         None => refusal,
     }
 }

@@ -2,15 +2,15 @@
 
 use core::fmt;
 
-use super::resolve::{self, CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME, choose};
+use super::resolve::{self, CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME, choose, unfit};
 use super::width;
 use crate::arch::native::ABI;
 use crate::arch::{Abi, Function, NATIVE, Quirk};
-use crate::elf::Image;
+use crate::elf::{Image, Native, Walk};
 use crate::error::LocateError;
 use crate::sys;
 use crate::types::ClockId;
-use crate::vdso::{self, Vdso};
+use crate::vdso;
 
 /// Who answers a function.
 ///
@@ -102,11 +102,12 @@ impl Routes {
     /// ```
     #[must_use]
     pub fn of_image(abi: &Abi, image: &Image<'_>) -> Self {
-        let route = |function: &Function| match choose(abi, function, image, |_| true) {
-            Ok((candidate, symbol)) => Route::Vdso {
+        let unfit = |candidate: &_| unfit(&image.walk, candidate);
+        let route = |function: &Function| match choose(abi, function.candidates.iter(), &image.walk, unfit) {
+            Ok((candidate, entry)) => Route::Vdso {
                 symbol: candidate.name,
-                version: symbol.version().map(|_| candidate.version),
-                address: symbol.value() as usize,
+                version: image.walk.has_versions().then_some(candidate.version),
+                address: entry.value as usize,
             },
             Err(reason) => Route::Syscall {
                 number: function.syscalls.first().map_or(u32::MAX, |call| call.number),
@@ -140,13 +141,14 @@ pub fn routes() -> Routes {
     let _ = super::clock_getres(ClockId::REALTIME_COARSE);
     let _ = super::getcpu();
 
-    let vdso = vdso::find();
+    let vdso = vdso::find::<Native>();
     let route = |function, code: Option<usize>| match (NATIVE, code, &vdso) {
         (None, ..) => Route::Libc,
         (_, Some(address), _) => symbol_route(function, address, &vdso),
         (_, None, Err(error)) => kernel_route(function, Reason::NoVdso(*error)),
         (_, None, Ok((_, image))) => {
-            let reason = choose(&ABI, function, image, |_| true).err();
+            let unfit = |candidate: &_| unfit(image, candidate);
+            let reason = choose(&ABI, function.candidates.iter(), image, unfit).err();
             kernel_route(function, reason.unwrap_or(Reason::TooLate))
         }
     };
@@ -163,17 +165,16 @@ fn kernel_route(function: &'static Function, reason: Reason) -> Route {
     Route::Syscall { number: sys::number(function), reason }
 }
 
+/// The vDSO: where it begins, and its image.
+type Found = Result<(*const u8, Walk<'static, Native>), LocateError>;
+
 /// Names the symbol that a slot leads to.
-fn symbol_route(
-    function: &'static Function,
-    address: usize,
-    vdso: &Result<(Vdso<'_>, Image<'_>), LocateError>,
-) -> Route {
-    let named = vdso.as_ref().ok().and_then(|(vdso, image)| {
+fn symbol_route(function: &'static Function, address: usize, vdso: &Found) -> Route {
+    let named = vdso.as_ref().ok().and_then(|(base, image)| {
         function.candidates.iter().find_map(|candidate| {
-            let symbol = image.symbol(candidate.name, Some(candidate.version))?;
-            let version = symbol.version().map(|_| candidate.version);
-            (vdso.address(&symbol).addr() == address).then_some((candidate.name, version))
+            let entry = image.find(candidate.name, Some(candidate.version))?;
+            let version = image.has_versions().then_some(candidate.version);
+            (vdso::address(*base, image, entry.value) == address).then_some((candidate.name, version))
         })
     });
     // Somebody unmapped or moved the vDSO after the first call, against the rule: the name is gone with it.

@@ -1,30 +1,31 @@
 //! The program headers and the dynamic section: which bytes are the image, and where its tables lie.
 
-use super::layout::{Bytes, P_TYPE};
+use super::layout::{Bytes, Format, P_TYPE};
 use crate::error::ParseError;
 
 /// The program headers must lie in the image's first page, whatever the page size.
-pub(super) const HEAD: usize = 4096;
+const HEAD: usize = 4096;
 /// No vDSO comes near this (the largest known has 0.1 MiB).
 const LARGEST: usize = 1 << 20;
 
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
+const PT_LOAD: usize = 1;
+const PT_DYNAMIC: usize = 2;
 
-/// The segment that is loaded, by its offset in the image and its address.
+/// The segment that is loaded: its offset in the image, its address, its size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) offset: usize,
     pub(super) vaddr: u64,
-    pub(super) size: usize,
+    size: usize,
 }
 
 impl Load {
-    /// Where the image has the byte of this address. Addresses wrap: gVisor's image is linked at
+    /// Where the image has the byte of this address, if it has it. Addresses wrap: gVisor's image is linked at
     /// 0xffffffffff700000, and QEMU relocates addresses and `p_vaddr` together.
+    #[inline]
     pub(super) fn offset_of(self, address: u64) -> Option<usize> {
-        let inside = usize::try_from(address.wrapping_sub(self.vaddr)).ok()?;
-        if inside < self.size { self.offset.checked_add(inside) } else { None }
+        let inside = address.wrapping_sub(self.vaddr);
+        if inside < self.size as u64 { self.offset.checked_add(inside as usize) } else { None }
     }
 
     /// How many bytes from the start of the image it takes to hold the segment.
@@ -43,72 +44,74 @@ pub(super) struct Span {
     pub(super) size: usize,
 }
 
+impl Span {
+    /// The bytes of this piece, if the image has them all.
+    #[inline]
+    pub(super) fn of<F: Format>(self, bytes: Bytes<'_, F>) -> Option<Bytes<'_, F>> {
+        bytes.tail(self.offset).head(self.size)
+    }
+
+    /// Where the segment of a header lies in the image.
+    fn of_segment<F: Format>(header: Bytes<'_, F>) -> Self {
+        let layout = header.layout();
+        Self { offset: header.offset(layout.p_offset), size: header.offset(layout.p_filesz) }
+    }
+
+    /// Whether another piece lies in this one.
+    fn holds(self, inner: Self) -> bool {
+        let before = inner.offset.wrapping_sub(self.offset);
+        inner.offset >= self.offset && before <= self.size && inner.size <= self.size.wrapping_sub(before)
+    }
+}
+
 /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that holds it, in whatever order they stand, reading nothing behind
 /// the first page.
-pub(super) fn segments(bytes: Bytes<'_>) -> Result<(Load, Span), ParseError> {
+pub(super) fn segments<F: Format>(bytes: Bytes<'_, F>) -> Result<(Load, Span), ParseError> {
     let headers = headers(bytes).ok_or(ParseError::ProgramHeaders)?;
-    let of_type =
-        |wanted| headers.clone().filter(move |&header| bytes.word(at(header, P_TYPE)) == Some(wanted));
-
-    let dynamic = of_type(PT_DYNAMIC).next().ok_or(ParseError::NoDynamicSegment)?;
-    let dynamic = span(bytes, dynamic).ok_or(ParseError::NoDynamicSegment)?;
-    of_type(PT_LOAD)
-        .find_map(|header| {
-            let Span { offset, size } = span(bytes, header)?;
-            let behind = dynamic.offset.checked_sub(offset)?;
-            let sound = bytes.addr(at(header, bytes.layout.p_memsz))? >= size as u64;
-            let load = Load { offset, vaddr: bytes.addr(at(header, bytes.layout.p_vaddr))?, size };
-            (sound && behind.checked_add(dynamic.size)? <= size).then_some((load, dynamic))
-        })
-        .ok_or(ParseError::LoadSegment)
+    let mut of_type = headers.clone().filter(|header| header.word(P_TYPE) == PT_DYNAMIC);
+    let dynamic = of_type.next().map(Span::of_segment).ok_or(ParseError::NoDynamicSegment)?;
+    for header in headers {
+        let Span { offset, size } = Span::of_segment(header);
+        let layout = header.layout();
+        let sound = header.addr(layout.p_memsz) >= size as u64 && Span { offset, size }.holds(dynamic);
+        if sound && header.word(P_TYPE) == PT_LOAD {
+            return Ok((Load { offset, vaddr: header.addr(layout.p_vaddr), size }, dynamic));
+        }
+    }
+    Err(ParseError::LoadSegment)
 }
 
-/// The offsets of the program headers, which all lie in the first page.
-fn headers(bytes: Bytes<'_>) -> Option<impl Iterator<Item = usize> + Clone> {
-    let layout = bytes.layout;
-    let first = usize::try_from(bytes.addr(layout.e_phoff)?).ok()?;
-    let size = usize::from(bytes.half(layout.e_phentsize)?);
-    let count = usize::from(bytes.half(layout.e_phnum)?);
-    let end = first.checked_add(size.checked_mul(count)?)?;
-    let sound = size >= layout.phdr_size && end <= HEAD.min(bytes.raw.len());
-    sound.then(|| (first..end).step_by(size))
+/// The program headers, which all lie in the first page.
+fn headers<F: Format>(bytes: Bytes<'_, F>) -> Option<impl Iterator<Item = Bytes<'_, F>> + Clone> {
+    let layout = bytes.layout();
+    let (size, count) = (bytes.half(layout.e_phentsize), bytes.half(layout.e_phnum));
+    let page = bytes.head(HEAD).unwrap_or(bytes);
+    let headers =
+        page.tail(bytes.offset(layout.e_phoff)).head(usize::from(size).checked_mul(count.into())?)?;
+    (usize::from(size) >= layout.phdr_size).then(|| headers.table(size.into()))
 }
 
-fn span(bytes: Bytes<'_>, header: usize) -> Option<Span> {
-    Some(Span {
-        offset: usize::try_from(bytes.addr(at(header, bytes.layout.p_offset))?).ok()?,
-        size: usize::try_from(bytes.addr(at(header, bytes.layout.p_filesz))?).ok()?,
-    })
-}
-
-/// A field's offset in the image. Both terms are at most a page: the sum cannot wrap, and saturating says so.
-fn at(structure: usize, field: usize) -> usize {
-    structure.saturating_add(field)
-}
-
-/// The addresses of the tables, and their sizes, as the dynamic section has them.
+/// The addresses of the tables, and their sizes, as the dynamic section has them; 0 where it has none.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    pub(super) hash: Option<u64>,
-    pub(super) gnu_hash: Option<u64>,
-    pub(super) strtab: Option<u64>,
-    pub(super) strsz: Option<u64>,
-    pub(super) symtab: Option<u64>,
-    pub(super) syment: Option<u64>,
-    pub(super) versym: Option<u64>,
-    pub(super) verdef: Option<u64>,
-    pub(super) verdefnum: Option<u64>,
+    pub(super) hash: u64,
+    pub(super) gnu_hash: u64,
+    pub(super) strtab: u64,
+    pub(super) strsz: u64,
+    pub(super) symtab: u64,
+    pub(super) syment: u64,
+    pub(super) versym: u64,
+    pub(super) verdef: u64,
+    pub(super) verdefnum: u64,
 }
 
 impl Tables {
     /// Reads the dynamic section, to `DT_NULL` or to its end.
-    pub(super) fn new(bytes: Bytes<'_>, dynamic: Span) -> Self {
+    pub(super) fn new<F: Format>(dynamic: Bytes<'_, F>) -> Self {
         let mut tables = Self::default();
-        let size = bytes.layout.addr_size;
-        let end = dynamic.offset.saturating_add(dynamic.size);
-        for entry in (dynamic.offset..end).step_by(size.saturating_mul(2)) {
-            let (Some(tag), value) = (bytes.addr(entry), bytes.addr(at(entry, size))) else { break };
-            let slot = match tag {
+        let size = dynamic.layout().addr_size;
+        for entry in dynamic.table(size.saturating_mul(2)) {
+            *match entry.addr(0) {
                 0 => break, // DT_NULL
                 4 => &mut tables.hash,
                 5 => &mut tables.strtab,
@@ -120,8 +123,7 @@ impl Tables {
                 0x6fff_fffc => &mut tables.verdef,
                 0x6fff_fffd => &mut tables.verdefnum,
                 _ => continue,
-            };
-            *slot = value;
+            } = entry.addr(size);
         }
         tables
     }

@@ -2,7 +2,7 @@
 
 use super::ParseError;
 use super::dynamic::{Load, Tables};
-use super::layout::Bytes;
+use super::layout::{Bytes, Format};
 
 /// Which hash tables an image has. Kernels differ: arm has `DT_HASH` only, arm64 since 6.11 usually
 /// `DT_GNU_HASH` only, x86 both.
@@ -10,10 +10,9 @@ use super::layout::Bytes;
 /// ```
 /// # use vdso_time::vdso::Vdso;
 /// # if let Ok(vdso) = Vdso::locate() {
-/// let tables = vdso.image()?.hash_tables();
+/// let tables = vdso.image().hash_tables();
 /// println!("DT_HASH {}, DT_GNU_HASH {}", tables.sysv, tables.gnu);
 /// # }
-/// # Ok::<(), vdso_time::elf::ParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,77 +23,58 @@ pub struct HashTables {
     pub gnu: bool,
 }
 
-impl HashTables {
-    pub(super) fn of(tables: &Tables) -> Self {
-        Self { sysv: tables.hash.is_some(), gnu: tables.gnu_hash.is_some() }
-    }
-}
-
-/// How many symbols there are: `DT_HASH` says it, `DT_GNU_HASH` implies it, and without them the symbols go on to
-/// the next table. Never more than fit.
-pub(super) fn count(
-    bytes: Bytes<'_>,
+/// How many symbols the table at `symtab` has: `DT_HASH` says it, `DT_GNU_HASH` implies it, and without them the symbols
+/// go on to the next table. Never more than fit.
+pub(super) fn count<F: Format>(
+    bytes: Bytes<'_, F>,
     load: Load,
     tables: &Tables,
     symtab: usize,
 ) -> Result<usize, ParseError> {
+    let table = |address| Some(bytes.tail(load.offset_of(address)?));
     let mut end = bytes.raw.len();
-    let count = if let Some(address) = tables.hash {
-        let count = load.offset_of(address).and_then(|at| count_sysv(bytes, at));
-        count.ok_or(ParseError::SysvHash)?
-    } else if let Some(address) = tables.gnu_hash {
-        let count = load.offset_of(address).and_then(|at| count_gnu(bytes, at));
-        count.ok_or(ParseError::GnuHash)?
+    let count = if tables.hash != 0 {
+        table(tables.hash).and_then(|hash| count_sysv(hash, bytes.machine())).ok_or(ParseError::SysvHash)?
+    } else if tables.gnu_hash != 0 {
+        table(tables.gnu_hash).and_then(count_gnu).ok_or(ParseError::GnuHash)?
     } else {
-        let others = [tables.strtab, tables.versym, tables.verdef];
-        let others = others.into_iter().flatten().filter_map(|address| load.offset_of(address));
-        end = others.filter(|&other| other > symtab).min().unwrap_or(end);
+        for address in [tables.strtab, tables.versym, tables.verdef] {
+            match load.offset_of(address) {
+                Some(next) if next > symtab => end = end.min(next),
+                _ => {}
+            }
+        }
         usize::MAX
     };
-    let room = end.saturating_sub(symtab).checked_div(bytes.layout.sym_size).unwrap_or(0);
+    let room = end.saturating_sub(symtab).checked_div(bytes.layout().sym_size).unwrap_or(0);
     Ok(count.min(room))
 }
 
-/// Counts by `DT_HASH` at `at`: its second word is the number of symbols. `None` if the table is not in the image.
-fn count_sysv(bytes: Bytes<'_>, at: usize) -> Option<usize> {
-    let size = sysv_word(bytes);
-    let word = |index: usize| {
-        let at = at.checked_add(index.checked_mul(size)?)?;
-        usize::try_from(if size == 8 { bytes.xword(at)? } else { bytes.word(at)?.into() }).ok()
-    };
-    let (nbucket, nchain) = (word(0)?, word(1)?);
-    let words = nbucket.checked_add(nchain)?.checked_add(2)?;
-    bytes.holds(at, words, size).then_some(nchain)
-}
-
-/// The words of `DT_HASH` have 4 bytes, but on Alpha and 64-bit S/390 they have 8 (their psABIs).
-fn sysv_word(bytes: Bytes<'_>) -> usize {
+/// Counts by `DT_HASH`: its second word is the number of symbols. `None` if the table goes beyond the image.
+fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
+    // The words have 4 bytes, but on Alpha and 64-bit S/390 they have 8 (their psABIs).
     const EM_S390: u16 = 22;
     const EM_ALPHA: u16 = 0x9026;
-    let wide = bytes.layout.addr_size == 8 && matches!(bytes.machine(), Some(EM_S390 | EM_ALPHA));
-    if wide { 8 } else { 4 }
+    let wide = hash.layout().addr_size == 8 && matches!(machine, EM_S390 | EM_ALPHA);
+    let (nbucket, nchain, size) =
+        if wide { (hash.offset(0), hash.offset(8), 8) } else { (hash.word(0), hash.word(4), 4) };
+    let words = nbucket.checked_add(nchain)?.checked_add(2)?;
+    hash.head(words.checked_mul(size)?)?;
+    Some(nchain)
 }
 
-/// Counts by `DT_GNU_HASH` at `at`: the symbols in it are the table's last ones, sorted by bucket, so the chain
-/// that starts highest ends at the last symbol. `None` if a part of the table that this takes is not in the image.
-fn count_gnu(bytes: Bytes<'_>, at: usize) -> Option<usize> {
-    let word = |at: usize, index: usize| Some(bytes.word(at.checked_add(index.checked_mul(4)?)?)? as usize);
-    let (nbuckets, symoffset, bloom_size) = (word(at, 0)?, word(at, 1)?, word(at, 2)?);
-    let bloom = at.checked_add(16)?;
-    let buckets = bloom.checked_add(bloom_size.checked_mul(bytes.layout.addr_size)?)?;
-    let chains = buckets.checked_add(nbuckets.checked_mul(4)?)?;
-    if !bytes.holds(buckets, nbuckets, 4) {
-        return None;
-    }
-    let mut last = 0;
-    for bucket in 0..nbuckets {
-        last = last.max(word(buckets, bucket)?);
-    }
+/// Counts by `DT_GNU_HASH`: the symbols in it are the table's last ones, sorted by bucket, so the chain that starts
+/// highest ends at the last symbol. `None` if a part of the table that this takes is not in the image.
+fn count_gnu<F: Format>(hash: Bytes<'_, F>) -> Option<usize> {
+    let (nbuckets, symoffset, bloom_size) = (hash.word(0), hash.word(4), hash.word(8));
+    let behind_bloom = hash.tail(16).tail(bloom_size.checked_mul(hash.layout().addr_size)?);
+    let buckets = behind_bloom.head(nbuckets.checked_mul(4)?)?;
+    let last = buckets.table(4).map(|bucket| bucket.word(0)).max().unwrap_or(0);
     if last < symoffset {
         return Some(symoffset); // every bucket is empty
     }
-    while word(chains, last.checked_sub(symoffset)?)? & 1 == 0 {
-        last = last.checked_add(1)?;
-    }
-    last.checked_add(1)
+    let chains = behind_bloom.tail(buckets.raw.len());
+    let chain = chains.tail(last.wrapping_sub(symoffset).checked_mul(4)?);
+    let more = chain.table(4).position(|hash| hash.word(0) & 1 != 0)?;
+    last.checked_add(more)?.checked_add(1)
 }

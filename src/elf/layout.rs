@@ -1,11 +1,13 @@
-//! Where the fields of an ELF image lie: one constant table for each class, and reads that cannot leave
-//! the image. Names are the specification's; an offset is from the start of its structure.
+//! Where the fields of an ELF image lie, and reads that cannot leave it: one constant table for each class.
+//! Names are the specification's; an offset is from the start of its structure.
 
 use crate::error::ParseError;
 
 /// What differs between `ELFCLASS32` and `ELFCLASS64`.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
+    /// `EI_CLASS`.
+    pub(super) class: u8,
     /// Bytes of an `Addr` and an `Off`, and of `d_tag` and `d_un`.
     pub(super) addr_size: usize,
     pub(super) e_phoff: usize,
@@ -24,6 +26,7 @@ pub(super) struct Layout {
 }
 
 static ELF32: Layout = Layout {
+    class: 1,
     addr_size: 4,
     e_phoff: 28,
     e_phentsize: 42,
@@ -41,6 +44,7 @@ static ELF32: Layout = Layout {
 };
 
 static ELF64: Layout = Layout {
+    class: 2,
     addr_size: 8,
     e_phoff: 32,
     e_phentsize: 54,
@@ -64,89 +68,171 @@ const E_MACHINE: usize = 18;
 pub(super) const P_TYPE: usize = 0;
 pub(super) const ST_NAME: usize = 0;
 
-/// The bytes of an image, and how its numbers are written.
+/// How an image's numbers are written: its class and its byte order.
+pub(crate) trait Format: Copy {
+    /// The format of an image, if it is one of these.
+    fn of(class: u8, data: u8) -> Result<Self, ParseError>;
+    /// The class.
+    fn layout(self) -> &'static Layout;
+    /// The byte order.
+    fn is_big_endian(self) -> bool;
+}
+
+/// Any of the four formats.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bytes<'a> {
-    pub(super) raw: &'a [u8],
-    pub(super) layout: &'static Layout,
+pub(crate) struct Any {
+    layout: &'static Layout,
     big_endian: bool,
 }
 
-impl<'a> Bytes<'a> {
+impl Format for Any {
+    fn of(class: u8, data: u8) -> Result<Self, ParseError> {
+        let layout = match class {
+            1 => &ELF32,
+            2 => &ELF64,
+            _ => return Err(ParseError::Class),
+        };
+        match data {
+            1 | 2 => Ok(Self { layout, big_endian: data == 2 }),
+            _ => Err(ParseError::ByteOrder),
+        }
+    }
+
+    #[inline]
+    fn layout(self) -> &'static Layout {
+        self.layout
+    }
+
+    #[inline]
+    fn is_big_endian(self) -> bool {
+        self.big_endian
+    }
+}
+
+/// The one format that this process can call into. What is constant here costs neither time nor code, which is why
+/// the first call of a function walks in this format.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Native;
+
+impl Format for Native {
+    fn of(class: u8, data: u8) -> Result<Self, ParseError> {
+        if class != Self.layout().class {
+            return Err(ParseError::Class);
+        }
+        if (data == 2) != Self.is_big_endian() {
+            return Err(ParseError::ByteOrder);
+        }
+        Ok(Self)
+    }
+
+    #[inline]
+    fn layout(self) -> &'static Layout {
+        if cfg!(target_pointer_width = "64") { &ELF64 } else { &ELF32 }
+    }
+
+    #[inline]
+    fn is_big_endian(self) -> bool {
+        cfg!(target_endian = "big")
+    }
+}
+
+/// Bytes of an image: all of them, or a structure or a table in it, for offsets count from where they begin.
+///
+/// What is not there reads as 0, and in each structure of an image 0 says "nothing": `PT_NULL`, `DT_NULL`, a symbol that
+/// is local, a table that is missing, a size that holds nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes<'a, F> {
+    pub(super) raw: &'a [u8],
+    pub(super) format: F,
+}
+
+impl<'a, F: Format> Bytes<'a, F> {
     /// Reads `e_ident`.
-    pub(super) fn new(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        if !bytes.starts_with(b"\x7fELF") {
+    pub(super) fn new(raw: &'a [u8]) -> Result<Self, ParseError> {
+        if !raw.starts_with(b"\x7fELF") {
             return Err(ParseError::NotElf);
         }
-        let layout = match bytes.get(EI_CLASS) {
-            Some(1) => &ELF32,
-            Some(2) => &ELF64,
-            Some(_) => return Err(ParseError::Class),
-            None => return Err(ParseError::Truncated),
-        };
-        let big_endian = match bytes.get(EI_DATA) {
-            Some(1) => false,
-            Some(2) => true,
-            Some(_) => return Err(ParseError::ByteOrder),
-            None => return Err(ParseError::Truncated),
-        };
-        Ok(Self { raw: bytes, layout, big_endian })
+        match (raw.get(EI_CLASS), raw.get(EI_DATA)) {
+            (Some(&class), Some(&data)) => Ok(Self { raw, format: F::of(class, data)? }),
+            _ => Err(ParseError::Truncated),
+        }
     }
 
-    /// The first `len` bytes of the image.
-    pub(super) fn first(self, len: usize) -> Option<Self> {
-        Some(Self { raw: self.raw.get(..len)?, ..self })
+    /// The layout of its structures.
+    #[inline]
+    pub(super) fn layout(self) -> &'static Layout {
+        self.format.layout()
     }
 
-    /// `EI_CLASS`.
-    pub(super) fn class(self) -> u8 {
-        if self.layout.addr_size == 8 { 2 } else { 1 }
-    }
-
-    /// `e_machine`.
-    pub(super) fn machine(self) -> Option<u16> {
+    /// `e_machine`, if these are all the bytes.
+    pub(super) fn machine(self) -> u16 {
         self.half(E_MACHINE)
     }
 
-    /// The `N` bytes at `base + field`.
-    fn array<const N: usize>(self, base: usize, field: usize) -> Option<[u8; N]> {
-        self.raw.get(base.checked_add(field)?..)?.first_chunk().copied()
+    /// What begins at `at`.
+    #[inline]
+    pub(super) fn tail(self, at: usize) -> Self {
+        Self { raw: self.raw.get(at..).unwrap_or(&[]), ..self }
     }
 
-    /// The byte at `base + field`.
-    pub(super) fn byte(self, base: usize, field: usize) -> Option<u8> {
-        let [byte] = self.array(base, field)?;
-        Some(byte)
+    /// The first `size` bytes, if there are so many.
+    #[inline]
+    pub(super) fn head(self, size: usize) -> Option<Self> {
+        Some(Self { raw: self.raw.get(..size)?, ..self })
+    }
+
+    /// The structures of `size` bytes that make up these bytes.
+    pub(super) fn table(self, size: usize) -> impl Iterator<Item = Self> + Clone {
+        let mut rest = self.raw;
+        core::iter::from_fn(move || {
+            let (raw, behind) = rest.split_at_checked(size).filter(|_| size != 0)?;
+            rest = behind;
+            Some(Self { raw, ..self })
+        })
+    }
+
+    /// The `N` bytes at `at`.
+    #[inline]
+    fn array<const N: usize>(self, at: usize) -> [u8; N] {
+        self.tail(at).raw.first_chunk().copied().unwrap_or([0; N])
+    }
+
+    /// The byte at `at`.
+    #[inline]
+    pub(super) fn byte(self, at: usize) -> u8 {
+        let [byte] = self.array(at);
+        byte
     }
 
     /// The `Half`, 2 bytes, at `at`.
-    pub(super) fn half(self, at: usize) -> Option<u16> {
-        let bytes = self.array(at, 0)?;
-        Some(if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
+    #[inline]
+    pub(super) fn half(self, at: usize) -> u16 {
+        let bytes = self.array(at);
+        if self.format.is_big_endian() { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
-    /// The `Word`, 4 bytes, at `at`.
-    pub(super) fn word(self, at: usize) -> Option<u32> {
-        let bytes = self.array(at, 0)?;
-        Some(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-    }
-
-    /// The `Xword`, 8 bytes, at `at`.
-    pub(super) fn xword(self, at: usize) -> Option<u64> {
-        let bytes = self.array(at, 0)?;
-        Some(if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    /// The `Word`, 4 bytes, at `at`, which is a size or an offset wherever it is read here.
+    #[inline]
+    pub(super) fn word(self, at: usize) -> usize {
+        let bytes = self.array(at);
+        let word =
+            if self.format.is_big_endian() { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        word as usize
     }
 
     /// The `Addr` or `Off`, 4 or 8 bytes, at `at`.
-    pub(super) fn addr(self, at: usize) -> Option<u64> {
-        if self.layout.addr_size == 8 { self.xword(at) } else { self.word(at).map(u64::from) }
+    #[inline]
+    pub(super) fn addr(self, at: usize) -> u64 {
+        if self.layout().addr_size != 8 {
+            return self.word(at) as u64;
+        }
+        let bytes = self.array(at);
+        if self.format.is_big_endian() { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
-    /// Whether `count` things of `size` bytes from `at` lie in the image.
-    pub(super) fn holds(self, at: usize, count: usize, size: usize) -> bool {
-        count
-            .checked_mul(size)
-            .and_then(|bytes| bytes.checked_add(at))
-            .is_some_and(|end| end <= self.raw.len())
+    /// The same as an offset; one that this machine cannot express is beyond any image.
+    #[inline]
+    pub(super) fn offset(self, at: usize) -> usize {
+        usize::try_from(self.addr(at)).unwrap_or(usize::MAX)
     }
 }

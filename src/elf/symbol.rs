@@ -2,8 +2,8 @@
 
 use core::ffi::CStr;
 
-use super::Image;
-use super::layout::ST_NAME;
+use super::layout::Any;
+use super::walk::Walk;
 
 /// A symbol that can be called.
 ///
@@ -18,12 +18,14 @@ use super::layout::ST_NAME;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Symbol<'a> {
-    name: &'a CStr,
-    version: Option<&'a CStr>,
-    value: u64,
-    size: u64,
-    kind: SymbolKind,
-    weak: bool,
+    pub(super) name: &'a CStr,
+    pub(super) version: Option<&'a CStr>,
+    pub(super) value: u64,
+    pub(super) size: u64,
+    pub(super) kind: SymbolKind,
+    pub(super) weak: bool,
+    /// Which entry of the table it is.
+    pub(super) index: usize,
 }
 
 impl<'a> Symbol<'a> {
@@ -75,67 +77,16 @@ pub enum SymbolKind {
     NoType,
 }
 
-/// An entry of the table that can be called, its name not yet read.
-#[derive(Clone, Copy)]
-pub(super) struct Entry {
-    pub(super) name: usize,
-    value: u64,
-    size: u64,
-    pub(super) kind: SymbolKind,
-    weak: bool,
-}
-
-impl<'a> Image<'a> {
-    /// Entry `index` of the symbol table, if it can be called and its value lies in the image.
-    pub(super) fn entry(&self, index: usize) -> Option<Entry> {
-        const SHN_UNDEF: u16 = 0;
-        const SHN_ABS: u16 = 0xfff1;
-        let layout = self.bytes.layout;
-        let at = self.symtab.checked_add(index.checked_mul(layout.sym_size)?)?;
-
-        let st_info = self.bytes.byte(at, layout.st_info)?;
-        let kind = match st_info & 0xf {
-            0 => SymbolKind::NoType,
-            2 => SymbolKind::Func,
-            _ => return None,
-        };
-        let weak = match st_info >> 4 {
-            1 => false, // STB_GLOBAL
-            2 => true,  // STB_WEAK
-            _ => return None,
-        };
-        if matches!(self.bytes.half(at.checked_add(layout.st_shndx)?)?, SHN_UNDEF | SHN_ABS) {
-            return None;
-        }
-        let name = self.bytes.word(at.checked_add(ST_NAME)?)? as usize;
-        let value = self.bytes.addr(at.checked_add(layout.st_value)?)?;
-        self.load.offset_of(value)?;
-        let size = self.bytes.addr(at.checked_add(layout.st_size)?)?;
-        Some(Entry { name, value, size, kind, weak })
-    }
-
-    /// Adds the name and the version; `None` if the name begins outside the string table.
-    pub(super) fn name_entry(&self, index: usize, entry: Entry) -> Option<Symbol<'a>> {
-        let Entry { name, value, size, kind, weak } = entry;
-        Some(Symbol { name: self.string(name)?, version: self.version_of(index), value, size, kind, weak })
-    }
-
-    /// How many entries the symbol table has.
-    const fn entries(&self) -> usize {
-        self.count
-    }
-}
-
-/// The symbols of an image, in the order of its table: [`Image::symbols`].
+/// The symbols of an image, in the order of its table: [`Image::symbols`](super::Image::symbols).
 #[derive(Clone, Debug)]
 pub struct Symbols<'a> {
-    image: Image<'a>,
+    walk: Walk<'a, Any>,
     next: usize,
 }
 
 impl<'a> Symbols<'a> {
-    pub(super) const fn new(image: Image<'a>) -> Self {
-        Self { image, next: 0 }
+    pub(super) const fn new(walk: Walk<'a, Any>) -> Self {
+        Self { walk, next: 0 }
     }
 }
 
@@ -143,15 +94,9 @@ impl<'a> Iterator for Symbols<'a> {
     type Item = Symbol<'a>;
 
     fn next(&mut self) -> Option<Symbol<'a>> {
-        while self.next < self.image.entries() {
-            let index = self.next;
-            self.next = index.checked_add(1)?;
-            let found = self.image.entry(index).and_then(|entry| self.image.name_entry(index, entry));
-            if found.is_some() {
-                return found;
-            }
-        }
-        None
+        let symbol = self.walk.entries(self.next).find_map(|entry| self.walk.symbol(entry));
+        self.next = symbol.map_or(usize::MAX, |symbol| symbol.index.saturating_add(1));
+        symbol
     }
 }
 

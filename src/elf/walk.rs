@@ -1,0 +1,265 @@
+//! The walk itself, in a format that is known when the program is compiled, or only when the image is read.
+
+use core::ffi::CStr;
+
+use super::dynamic::{Load, Span, Tables, segments};
+use super::layout::{Bytes, Format, ST_NAME};
+use super::version::Definitions;
+use super::{HashTables, ParseError, Symbol, SymbolKind, hash};
+
+/// What a parse finds: offsets, and no bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outline<F> {
+    format: F,
+    machine: u16,
+    load: Load,
+    hash_tables: HashTables,
+    symtab: Span,
+    strtab: Span,
+    versions: Option<Versions>,
+}
+
+/// The two tables of versions; the second is as long as its definitions say.
+#[derive(Clone, Copy, Debug)]
+struct Versions {
+    versym: Span,
+    verdef: usize,
+    verdefnum: u64,
+}
+
+/// An image whose tables are found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Walk<'a, F> {
+    bytes: Bytes<'a, F>,
+    outline: Outline<F>,
+}
+
+/// An entry of the symbol table that can be called.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    index: usize,
+    name: usize,
+    pub(crate) value: u64,
+    size: u64,
+    kind: SymbolKind,
+    weak: bool,
+}
+
+impl<'a, F: Format> Walk<'a, F> {
+    /// Reads the headers and finds the tables.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let bytes = Bytes::<F>::new(bytes)?;
+        let (load, dynamic) = segments(bytes)?;
+        let bytes = bytes.head(load.extent()?).ok_or(ParseError::Truncated)?;
+        let dynamic = dynamic.of(bytes).ok_or(ParseError::NoDynamicSegment)?;
+        let tables = Tables::new(dynamic);
+
+        let strtab = string_table(bytes, load, &tables).ok_or(ParseError::StringTable)?;
+        let symtab = load.offset_of(tables.symtab).ok_or(ParseError::SymbolTable)?;
+        let sym_size = bytes.layout().sym_size;
+        if tables.symtab == 0 || ![0, sym_size as u64].contains(&tables.syment) {
+            return Err(ParseError::SymbolTable);
+        }
+        let count = hash::count(bytes, load, &tables, symtab)?;
+        let versions = if tables.versym == 0 || tables.verdef == 0 {
+            None
+        } else {
+            Some(versions(bytes, load, &tables, count).ok_or(ParseError::Versions)?)
+        };
+        let outline = Outline {
+            format: bytes.format,
+            machine: bytes.machine(),
+            load,
+            hash_tables: HashTables { sysv: tables.hash != 0, gnu: tables.gnu_hash != 0 },
+            symtab: Span { offset: symtab, size: count.saturating_mul(sym_size) },
+            strtab,
+            versions,
+        };
+        Ok(Self { bytes, outline })
+    }
+
+    /// Goes on where a parse of the same bytes left off.
+    pub(crate) fn resume(raw: &'a [u8], outline: Outline<F>) -> Self {
+        Self { bytes: Bytes { raw, format: outline.format }, outline }
+    }
+
+    /// How many bytes the image takes, judged from its first page.
+    pub(crate) fn extent(head: &[u8]) -> Result<usize, ParseError> {
+        let (load, _) = segments(Bytes::<F>::new(head)?)?;
+        load.extent()
+    }
+
+    pub(crate) fn outline(&self) -> Outline<F> {
+        self.outline
+    }
+
+    pub(crate) fn machine(&self) -> u16 {
+        self.outline.machine
+    }
+
+    pub(crate) fn class(&self) -> u8 {
+        self.bytes.layout().class
+    }
+
+    pub(crate) fn hash_tables(&self) -> HashTables {
+        self.outline.hash_tables
+    }
+
+    pub(crate) fn has_versions(&self) -> bool {
+        self.outline.versions.is_some()
+    }
+
+    pub(crate) fn load_address(&self) -> u64 {
+        self.outline.load.vaddr
+    }
+
+    /// The address, like a symbol's value, of the image's first byte. It wraps.
+    pub(crate) fn origin(&self) -> u64 {
+        self.outline.load.vaddr.wrapping_sub(self.outline.load.offset as u64)
+    }
+
+    /// How many bytes the image has.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.raw.len()
+    }
+
+    /// The first entry with this name and version that can be called.
+    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
+        let strtab = self.strtab();
+        self.table().enumerate().find_map(|(index, symbol)| {
+            let named = string_is(strtab, symbol.word(ST_NAME), name);
+            if named && self.version_matches(index, version) { self.entry(index, symbol) } else { None }
+        })
+    }
+
+    /// The entries that can be called, from one of the table's on.
+    pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
+        let walk = *self;
+        let entry = move |(index, symbol)| walk.entry(index, symbol);
+        self.table().enumerate().skip(first).filter_map(entry)
+    }
+
+    /// The entry whose code has the byte of this address, a global one rather than its weak alias.
+    pub(crate) fn at(&self, address: u64) -> Option<Entry> {
+        let around = |entry: &Entry| {
+            let inside = address.wrapping_sub(self.code_address(entry.value));
+            inside < entry.size.max(1)
+        };
+        let mut weak = None;
+        for entry in self.entries(0).filter(around) {
+            if !entry.weak {
+                return Some(entry);
+            }
+            weak = weak.or(Some(entry));
+        }
+        weak
+    }
+
+    /// Where a symbol's code begins: on arm, bit 0 of the value says that it is Thumb code.
+    fn code_address(&self, value: u64) -> u64 {
+        const EM_ARM: u16 = 40;
+        if self.machine() == EM_ARM { value & !1 } else { value }
+    }
+
+    /// Whether a function's name is blank.
+    pub(crate) fn has_blanked_names(&self) -> bool {
+        let strtab = self.strtab();
+        self.entries(0).any(|entry| entry.kind == SymbolKind::Func && strtab.get(entry.name) == Some(&0))
+    }
+
+    /// Adds the strings, the only part of a symbol whose reading takes more than a few steps.
+    pub(crate) fn symbol(&self, entry: Entry) -> Option<Symbol<'a>> {
+        let strtab = self.strtab();
+        let string = |start| CStr::from_bytes_until_nul(strtab.get(start..)?).ok();
+        let Entry { index, name, value, size, kind, weak } = entry;
+        let version = self.version(index).and_then(string);
+        Some(Symbol { name: string(name)?, version, value, size, kind, weak, index })
+    }
+
+    /// Entry `index` of the symbol table, if it can be called, its value lies in the image and its name begins in the
+    /// string table.
+    fn entry(&self, index: usize, symbol: Bytes<'_, F>) -> Option<Entry> {
+        const SHN_UNDEF: u16 = 0;
+        const SHN_ABS: u16 = 0xfff1;
+        let layout = symbol.layout();
+        let st_info = symbol.byte(layout.st_info);
+        let kind = match st_info & 0xf {
+            0 => SymbolKind::NoType,
+            2 => SymbolKind::Func,
+            _ => return None,
+        };
+        let weak = match st_info >> 4 {
+            1 => false, // STB_GLOBAL
+            2 => true,  // STB_WEAK
+            _ => return None,
+        };
+        if matches!(symbol.half(layout.st_shndx), SHN_UNDEF | SHN_ABS) {
+            return None;
+        }
+        let (value, size) = (symbol.addr(layout.st_value), symbol.addr(layout.st_size));
+        self.outline.load.offset_of(value)?;
+        let name = symbol.word(ST_NAME);
+        (name < self.outline.strtab.size).then_some(Entry { index, name, value, size, kind, weak })
+    }
+
+    /// The symbol table.
+    fn table(&self) -> impl Iterator<Item = Bytes<'a, F>> + use<'a, F> {
+        let table = self.outline.symtab.of(self.bytes);
+        table.unwrap_or(Bytes { raw: &[], ..self.bytes }).table(self.bytes.layout().sym_size)
+    }
+
+    /// The string table.
+    fn strtab(&self) -> &'a [u8] {
+        self.outline.strtab.of(self.bytes).map_or(&[], |table| table.raw)
+    }
+
+    /// Where the name of the version of symbol `index` begins in the string table.
+    fn version(&self, index: usize) -> Option<usize> {
+        let versions = self.outline.versions?;
+        let versym = self.bytes.tail(versions.versym.offset).half(index.checked_mul(2)?);
+        versions.definitions(self.bytes).find(versym, false).ok()?
+    }
+
+    /// Whether symbol `index` has this version, where versions are asked for and known.
+    fn version_matches(&self, index: usize, wanted: Option<&str>) -> bool {
+        match wanted {
+            Some(wanted) if self.has_versions() => {
+                self.version(index).is_some_and(|name| string_is(self.strtab(), name, wanted))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Whether the string at `start` is exactly `wanted`, which a blank name, or one with a NUL in it, never is.
+fn string_is(strtab: &[u8], start: usize, wanted: &str) -> bool {
+    let Some(string) = strtab.get(start..) else { return false };
+    let same = |(wanted, byte): (u8, &u8)| wanted == *byte && wanted != 0;
+    // Its end first: that tells most names apart.
+    !wanted.is_empty() && string.get(wanted.len()) == Some(&0) && wanted.bytes().zip(string).all(same)
+}
+
+/// `DT_STRTAB`, cut behind its last NUL, so that every string in it ends.
+fn string_table<F: Format>(bytes: Bytes<'_, F>, load: Load, tables: &Tables) -> Option<Span> {
+    let offset = load.offset_of(tables.strtab).filter(|_| tables.strtab != 0)?;
+    let table = bytes.tail(offset);
+    let size = usize::try_from(tables.strsz).ok()?;
+    let table = if size == 0 { table } else { table.head(size)? };
+    let last = table.raw.iter().rposition(|&byte| byte == 0)?;
+    Some(Span { offset, size: last.checked_add(1)? })
+}
+
+/// `DT_VERSYM`, for so many symbols, and `DT_VERDEF`.
+fn versions<F: Format>(bytes: Bytes<'_, F>, load: Load, tables: &Tables, symbols: usize) -> Option<Versions> {
+    let versym = Span { offset: load.offset_of(tables.versym)?, size: symbols.checked_mul(2)? };
+    versym.of(bytes)?;
+    let versions = Versions { versym, verdef: load.offset_of(tables.verdef)?, verdefnum: tables.verdefnum };
+    versions.definitions(bytes).find(0, true).ok()?;
+    Some(versions)
+}
+
+impl Versions {
+    fn definitions<F: Format>(self, bytes: Bytes<'_, F>) -> Definitions<'_, F> {
+        Definitions { table: bytes.tail(self.verdef), count: self.verdefnum }
+    }
+}
