@@ -64,9 +64,9 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
     // SAFETY: the slot holds code of this signature, which writes to `time` alone.
     let result = unsafe { gettimeofday(time.as_mut_ptr(), ptr::null_mut()) };
     if result != 0 {
-        return gettimeofday_failed();
+        gettimeofday_failed(&mut time)?;
     }
-    // SAFETY: the call answered 0, so it wrote the time.
+    // SAFETY: the call answered 0, or another did, so the time is written.
     Ok(unsafe { time.assume_init() })
 }
 
@@ -90,9 +90,9 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     // SAFETY: the slot holds code of this signature, which writes to `time` alone.
     let result = unsafe { clock_gettime(clock.as_raw(), time.as_mut_ptr()) };
     if result != 0 {
-        return clock_gettime_failed(clock, result);
+        clock_gettime_failed(clock, result, &mut time)?;
     }
-    // SAFETY: the call answered 0, so it wrote the time.
+    // SAFETY: the call answered 0, or another did, so the time is written.
     Ok(unsafe { time.assume_init() })
 }
 
@@ -118,9 +118,9 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     // SAFETY: the slot holds code of this signature, which writes to `resolution` alone.
     let result = unsafe { clock_getres(clock.as_raw(), resolution.as_mut_ptr()) };
     if result != 0 {
-        return clock_getres_failed(clock, result);
+        clock_getres_failed(clock, result, &mut resolution)?;
     }
-    // SAFETY: the call answered 0, so it wrote the resolution.
+    // SAFETY: the call answered 0, or another did, so the resolution is written.
     Ok(unsafe { resolution.assume_init() })
 }
 
@@ -141,9 +141,9 @@ pub fn getcpu() -> Result<Cpu, Errno> {
     // SAFETY: the slot holds code of this signature, which writes to `cpu` and `node` alone.
     let result = unsafe { getcpu(cpu.as_mut_ptr(), node.as_mut_ptr(), ptr::null_mut()) };
     if result != 0 {
-        return getcpu_failed();
+        getcpu_failed(&mut cpu, &mut node)?;
     }
-    // SAFETY: the call answered 0, so it wrote the CPU.
+    // SAFETY: the call answered 0, or another did, so the CPU is written.
     let cpu = unsafe { cpu.assume_init() };
     // SAFETY: the same of the node.
     let node = unsafe { node.assume_init() };
@@ -152,6 +152,9 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 
 // What follows an answer other than 0: the kernel's word on a clock (EINVAL) is final, and the vDSO's on anything else is
 // not, for kernels have answered ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
+//
+// The second answer goes where the first should have gone. Were it returned, the caller would have two copies of the
+// time to choose from, and would copy 16 bytes at once that were stored 8 and 8: that stalls, on the path that did not fail.
 
 #[cold]
 fn time_failed() -> Result<i64, Errno> {
@@ -159,23 +162,35 @@ fn time_failed() -> Result<i64, Errno> {
 }
 
 #[cold]
-fn gettimeofday_failed() -> Result<Timeval, Errno> {
-    sys::gettimeofday()
+fn gettimeofday_failed(time: &mut MaybeUninit<Timeval>) -> Result<(), Errno> {
+    time.write(sys::gettimeofday()?);
+    Ok(())
 }
 
 #[cold]
-fn clock_gettime_failed(clock: ClockId, result: i32) -> Result<Timespec, Errno> {
-    if result == EINVAL { Err(Errno::EINVAL) } else { sys::clock_gettime(clock) }
+fn clock_gettime_failed(clock: ClockId, result: i32, time: &mut MaybeUninit<Timespec>) -> Result<(), Errno> {
+    if result == EINVAL {
+        return Err(Errno::EINVAL);
+    }
+    time.write(sys::clock_gettime(clock)?);
+    Ok(())
 }
 
 #[cold]
-fn clock_getres_failed(clock: ClockId, result: i32) -> Result<Timespec, Errno> {
-    if result == EINVAL { Err(Errno::EINVAL) } else { sys::clock_getres(clock) }
+fn clock_getres_failed(clock: ClockId, result: i32, time: &mut MaybeUninit<Timespec>) -> Result<(), Errno> {
+    if result == EINVAL {
+        return Err(Errno::EINVAL);
+    }
+    time.write(sys::clock_getres(clock)?);
+    Ok(())
 }
 
 #[cold]
-fn getcpu_failed() -> Result<Cpu, Errno> {
-    sys::getcpu()
+fn getcpu_failed(cpu: &mut MaybeUninit<u32>, node: &mut MaybeUninit<u32>) -> Result<(), Errno> {
+    let here = sys::getcpu()?;
+    cpu.write(here.cpu);
+    node.write(here.node);
+    Ok(())
 }
 
 const EINVAL: i32 = -Errno::EINVAL.raw_os_error();

@@ -1,0 +1,147 @@
+//! The house rules of the source: which room may name which, where unsafe code may be, how long a file may be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every room of `src`, and the rooms that it may name: those below it. `lib` names them all.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("types", &[]),
+    ("once", &["types"]),
+    ("arch", &[]),
+    ("elf", &["error"]),
+    ("sys", &["arch", "error", "types"]),
+    ("auxv", &["sys"]),
+    ("map", &["elf"]),
+    ("vdso", &["auxv", "elf", "error", "map", "sys"]),
+    ("clock", &["arch", "elf", "error", "once", "sys", "types", "vdso"]),
+    ("instant", &["clock", "error", "types"]),
+];
+
+/// Where unsafe code may be.
+const UNSAFE: &[&str] = &["arch", "sys", "map", "vdso", "once", "clock"];
+
+/// The longest file.
+const LINES: usize = 300;
+
+/// The faults of one file of `src`, given its room.
+fn faults(room: &str, file: &str, text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut fault = |line: usize, what: String| faults.push(format!("{file}:{}: {what}", line + 1));
+    if !text.starts_with("//!") && !text.starts_with("#![doc") {
+        fault(0, "does not open with //!".into());
+    }
+    let below = ROOMS.iter().find(|(name, _)| *name == room).map_or(&[][..], |(_, below)| below);
+    for (number, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or(line);
+        for named in words_after(code, "crate::") {
+            if room != "lib" && named != room && !below.contains(&named) {
+                fault(number, format!("`{room}` may not name `{named}`"));
+            }
+        }
+        if code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe")
+            && !UNSAFE.contains(&room)
+        {
+            fault(number, format!("unsafe code in `{room}`"));
+        }
+        if code.contains("target_arch") && room != "arch" {
+            fault(number, "`arch` alone chooses the architecture".into());
+        }
+        // libc spells errno differently on the two; nothing else may tell them apart.
+        if code.contains("target_os") && !file.ends_with("errno.rs") {
+            let named = |system: &str| code.matches(system).count();
+            if named("\"linux\"") != 1 || named("\"android\"") != 1 {
+                fault(number, "linux and android are not named together".into());
+            }
+        }
+    }
+    faults
+}
+
+/// The identifiers that follow each occurrence of `prefix`.
+fn words_after<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    code.match_indices(prefix).map(move |(at, _)| {
+        let rest = &code[at + prefix.len()..];
+        rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest)
+    })
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The Rust files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() && !entry.ends_with("target") {
+            found.extend(files(&entry));
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+#[test]
+fn rooms_name_only_what_is_below() {
+    let source = root().join("src");
+    let found = files(&source);
+    assert!(found.len() > 20, "{found:?}");
+    let mut all = Vec::new();
+    for file in found {
+        let inside = file.strip_prefix(&source).unwrap().to_str().unwrap();
+        let room = inside.split(['/', '.']).next().unwrap();
+        assert!(room == "lib" || ROOMS.iter().any(|(name, _)| *name == room), "{inside} is in no room");
+        all.extend(faults(room, inside, &fs::read_to_string(&file).unwrap()));
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// A room names only rooms that stand before it in the list: so there is no circle.
+#[test]
+fn there_is_no_circle() {
+    for (at, (room, below)) in ROOMS.iter().enumerate() {
+        for named in *below {
+            assert!(ROOMS[..at].iter().any(|(name, _)| name == named), "{room} -> {named}");
+        }
+    }
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let mut found = vec![root().join("build.rs")];
+    for folder in ["src", "tests", "examples", "xtask"] {
+        if root().join(folder).is_dir() {
+            found.extend(files(&root().join(folder)));
+        }
+    }
+    for file in found {
+        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        assert!(lines <= LINES, "{} has {lines} lines", file.display());
+    }
+}
+
+#[test]
+fn the_build_script_is_short_and_names_both_systems() {
+    let text = fs::read_to_string(root().join("build.rs")).unwrap();
+    assert!(text.lines().count() <= 20);
+    assert!(text.contains("[\"linux\", \"android\"]"));
+}
+
+/// The rules see what they are there to see.
+#[test]
+fn the_rules_can_be_broken() {
+    let seen = |room, text: &str| faults(room, "sample.rs", &format!("//! Sample.\n{text}")).len();
+    assert_eq!(seen("elf", "use crate::error::ParseError;"), 0);
+    assert_eq!(seen("elf", "use crate::sys;"), 1);
+    assert_eq!(seen("sys", "fn f() { crate::clock::time() }"), 1);
+    assert_eq!(seen("clock", "use crate::Errno;"), 1);
+    assert_eq!(seen("clock", "/// See [`crate::syscall`]."), 0);
+    assert_eq!(seen("elf", "unsafe fn f() {}"), 1);
+    assert_eq!(seen("elf", "#![deny(unsafe_code)]"), 0);
+    assert_eq!(seen("sys", "#[cfg(target_arch = \"arm\")]"), 1);
+    assert_eq!(seen("vdso", "#[cfg(target_os = \"linux\")]"), 1);
+    assert_eq!(seen("vdso", "#[cfg(any(target_os = \"linux\", target_os = \"android\"))]"), 0);
+    assert_eq!(faults("sys", "sample.rs", "use crate::arch;").len(), 1);
+}

@@ -1,0 +1,136 @@
+//! `cargo xtask`: the chores of this repository, with nothing but the standard library.
+
+mod api;
+mod cache;
+mod capturing;
+mod check;
+mod core_library;
+mod debian;
+mod diff;
+mod process;
+mod sources;
+mod targets;
+mod toolchain;
+mod workspace;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+/// Why a command did not succeed; the two kinds leave with different exit codes.
+enum Error {
+    /// The command line makes no sense: exit code 2, and the usage is shown.
+    Usage(String),
+    /// The work itself failed: exit code 1.
+    Failed(String),
+}
+
+impl From<String> for Error {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
+}
+
+struct Command {
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> Result<ExitCode, Error>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "toolchain",
+        arguments: "",
+        about: "fetch the oldest supported compiler into the cache; print its folder",
+        run: toolchain::print_folder,
+    },
+    Command {
+        name: "msrv",
+        arguments: "CARGO-ARGUMENTS...",
+        about: "run cargo with that compiler: `cargo xtask msrv test`",
+        run: toolchain::run_cargo,
+    },
+    Command {
+        name: "check",
+        arguments: "[NAME...]",
+        about: "type-check the library for foreign targets (those whose name contains a NAME)",
+        run: check::run,
+    },
+    Command {
+        name: "api",
+        arguments: "[--write]",
+        about: "compare the public API with public-api.txt, or write that file",
+        run: api::run,
+    },
+    Command { name: "help", arguments: "", about: "print this", run: help },
+];
+
+const VARIABLES: &[(&str, &str)] = &[
+    (toolchain::RUSTC_VARIABLE, "an installed rustc of the oldest supported version, instead of Debian's"),
+    (sources::MIRROR_VARIABLE, "the URI of a Debian mirror, instead of that in apt's sources"),
+    ("XDG_CACHE_HOME", "where the cache `vdso-time` lies, instead of ~/.cache"),
+];
+
+fn usage() -> String {
+    let mut text = String::from("Usage: cargo xtask <command>\n\nCommands:\n");
+    for command in COMMANDS {
+        let call = format!("{} {}", command.name, command.arguments);
+        let _ = writeln!(text, "  {call:<24} {}", command.about); // a String takes every write
+    }
+    text.push_str("\nEnvironment:\n");
+    for (name, about) in VARIABLES {
+        let _ = writeln!(text, "  {name:<24} {about}");
+    }
+    text
+}
+
+fn help(arguments: &[String]) -> Result<ExitCode, Error> {
+    no_arguments(arguments)?;
+    print!("{}", usage());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_arguments(arguments: &[String]) -> Result<(), Error> {
+    match arguments.first() {
+        None => Ok(()),
+        Some(extra) => Err(unknown_argument(extra)),
+    }
+}
+
+fn unknown_argument(argument: &str) -> Error {
+    Error::Usage(format!("unknown argument `{argument}`"))
+}
+
+fn dispatch() -> Result<ExitCode, Error> {
+    let mut arguments = Vec::new();
+    for argument in std::env::args_os().skip(1) {
+        let argument = argument.into_string().map_err(|raw| Error::Usage(format!("{raw:?} is not UTF-8")))?;
+        arguments.push(argument);
+    }
+    let Some((name, rest)) = arguments.split_first() else {
+        return Err(Error::Usage("a command is missing".into()));
+    };
+    let name = match name.as_str() {
+        "-h" | "--help" => "help",
+        name => name,
+    };
+    let command = COMMANDS
+        .iter()
+        .find(|command| command.name == name)
+        .ok_or_else(|| Error::Usage(format!("unknown command `{name}`")))?;
+    (command.run)(rest)
+}
+
+fn main() -> ExitCode {
+    match dispatch() {
+        Ok(code) => code,
+        Err(Error::Usage(message)) => {
+            eprintln!("xtask: {message}\n\n{}", usage());
+            ExitCode::from(2)
+        }
+        Err(Error::Failed(message)) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
