@@ -4,13 +4,14 @@
 //! `cargo run --release --example symbols [FILE]`
 
 use std::error::Error;
+use std::path::PathBuf;
 
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{Routes, arch, routes};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    match std::env::args_os().nth(1) {
+    match std::env::args_os().nth(1).map(PathBuf::from) {
         Some(path) => {
             let file = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             let image = Image::parse(&file).map_err(|error| format!("{}: {error}", path.display()))?;

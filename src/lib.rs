@@ -1,6 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    not(any(target_os = "linux", target_os = "android")),
+    allow(dead_code, unreachable_pub, unused_imports, reason = "the live calls are absent")
+)]
 
 #[cfg(any(feature = "std", test))]
 extern crate std;

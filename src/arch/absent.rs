@@ -44,9 +44,11 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
             // SAFETY: `time` is this function's own, and the id may be any number.
             let result = unsafe { clock(args[0] as libc::clockid_t, &raw mut time) };
             if result == 0 {
+                #[allow(clippy::unnecessary_cast, reason = "32 bits on some of these targets")]
+                let time = [time.tv_sec as i64, time.tv_nsec as i64];
                 let words = core::ptr::with_exposed_provenance_mut::<[i64; 2]>(args[1]);
                 // SAFETY: the caller gave a `Timespec`, which is two `i64`.
-                unsafe { words.write([time.tv_sec as i64, time.tv_nsec as i64]) };
+                unsafe { words.write(time) };
             }
             result as isize
         }

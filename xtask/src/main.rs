@@ -53,7 +53,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "check",
         arguments: "[NAME...]",
-        about: "type-check the library for foreign targets (those whose name contains a NAME)",
+        about: "type-check and lint the library for foreign targets (those whose name contains a NAME)",
         run: check::run,
     },
     Command {

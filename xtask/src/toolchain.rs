@@ -22,6 +22,8 @@ const SUITE: &str = "bookworm";
 pub(crate) struct Compiler {
     rustc: PathBuf,
     rustdoc: PathBuf,
+    /// The same compiler with the lints, if it is there.
+    clippy: Option<PathBuf>,
     /// The folder of the compiler's shared libraries, if it does not find them by itself.
     libraries: Option<PathBuf>,
     /// The first line of `rustc -vV`.
@@ -53,6 +55,7 @@ impl Compiler {
         let compiler = match named {
             Some(rustc) => Self {
                 rustdoc: Path::new(&rustc).with_file_name("rustdoc"),
+                clippy: Some(Path::new(&rustc).with_file_name("clippy-driver")).filter(|path| path.is_file()),
                 rustc: rustc.into(),
                 libraries: None,
                 version: String::new(),
@@ -68,6 +71,7 @@ impl Compiler {
         Ok(Self {
             rustc: usr.join("bin/rustc"),
             rustdoc: usr.join("bin/rustdoc"),
+            clippy: Some(usr.join("bin/clippy-driver")),
             // Debian keeps them in a folder named after the architecture.
             libraries: cache::entries(&usr.join("lib"))?.into_iter().find(|folder| holds_driver(folder)),
             version: String::new(),
@@ -113,6 +117,15 @@ impl Compiler {
         command
     }
 
+    /// The same cargo, which lints the packages of the workspace as it checks them.
+    pub(crate) fn clippy(&self, target_folder: &str) -> Command {
+        let mut command = self.cargo(target_folder);
+        if let Some(clippy) = &self.clippy {
+            command.env("RUSTC_WORKSPACE_WRAPPER", clippy);
+        }
+        command
+    }
+
     fn with_libraries(&self, mut command: Command) -> Command {
         if let Some(folder) = &self.libraries {
             let mut path = OsString::from(folder);
@@ -135,7 +148,7 @@ fn holds_driver(folder: &Path) -> bool {
 fn debian_tree() -> Result<PathBuf, String> {
     // Named after what is in it: with another table of targets, another tree is needed.
     let architectures = packaged_architectures().join("-");
-    let name = format!("rust-{MSRV}-{SUITE}-{architectures}");
+    let name = format!("rust-{MSRV}-clippy-{SUITE}-{architectures}");
     let tree = cache::folder()?.join(name);
     cache::build_once(&tree, |draft| {
         build_tree(draft).map_err(|error| {
@@ -175,6 +188,7 @@ fn packages(native: &str) -> Vec<Package> {
     let mut packages = vec![
         package("rustc-web", native),
         package(&format!("libstd-rust-web-{MSRV}"), native),
+        package("rust-web-clippy", native),
         package("libllvm19", native),
         package("rust-web-src", native),
     ];
