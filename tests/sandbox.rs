@@ -1,0 +1,158 @@
+//! Denied system calls: a typed error or the documented fallback, never a wrong time, and no panic but that of `now()`.
+//!
+//! A program that says it has no vDSO (`init` with null) has nothing but the system calls, which a seccomp filter denies.
+
+#![allow(unsafe_code, reason = "libc and init are called here")]
+
+mod support;
+
+use std::panic;
+use std::ptr;
+
+use support::child;
+use vdso_time::arch::{Abi, Function, NATIVE};
+use vdso_time::vdso::LocateError;
+use vdso_time::{ClockId, Errno, Instant, Reason, Route, SystemTime, routes, syscall};
+
+/// The system calls of some functions.
+fn numbers(functions: &[&Function]) -> Vec<u32> {
+    functions.iter().flat_map(|function| function.syscalls.iter().map(|call| call.number)).collect()
+}
+
+fn every_clock_call(abi: &Abi) -> Vec<u32> {
+    numbers(&[&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu])
+}
+
+/// Makes the kernel answer these system calls of this thread with an error; says why not on standard output.
+fn deny(denied: &[u32], error: i32) -> bool {
+    // SAFETY: each of these makes an instruction of its numbers.
+    let statement = |code: u32, k: u32| unsafe { libc::BPF_STMT(code as u16, k) };
+    // SAFETY: the same.
+    let jump_if =
+        |k: u32, jf: u8| unsafe { libc::BPF_JUMP((libc::BPF_JMP | libc::BPF_JEQ) as u16, k, 0, jf) };
+    let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)]; // the number
+    for &number in denied {
+        filter.push(jump_if(number, 1));
+        filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | error as u32));
+    }
+    filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW));
+    let program = libc::sock_fprog { len: filter.len().try_into().unwrap(), filter: filter.as_mut_ptr() };
+    // SAFETY: it takes numbers.
+    unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    // SAFETY: the kernel reads the program, which lives until the call is done.
+    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
+    if set != 0 {
+        println!("not run here: seccomp: {}", std::io::Error::last_os_error());
+    }
+    set == 0
+}
+
+/// Says that there is no vDSO, before the first call.
+fn without_vdso() {
+    // SAFETY: null is always allowed.
+    unsafe { vdso_time::init(ptr::null()) };
+}
+
+#[test]
+fn without_a_vdso_the_kernel_answers() {
+    child::fresh("without_a_vdso_the_kernel_answers", "init", 1, || {
+        without_vdso();
+        let routes = routes();
+        for route in
+            [routes.time, routes.gettimeofday, routes.clock_gettime, routes.clock_getres, routes.getcpu]
+        {
+            match route {
+                Route::Syscall { reason, .. } => assert_eq!(reason, Reason::NoVdso(LocateError::Absent)),
+                other => assert_eq!((other, NATIVE.is_none()), (Route::Libc, true)),
+            }
+        }
+        let before = syscall::clock_gettime(ClockId::MONOTONIC).unwrap();
+        let ours = vdso_time::clock_gettime(ClockId::MONOTONIC).unwrap();
+        assert!(before <= ours && ours <= syscall::clock_gettime(ClockId::MONOTONIC).unwrap());
+        assert!((syscall::time().unwrap()..=syscall::time().unwrap() + 1).contains(&vdso_time::time()));
+        assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
+    });
+}
+
+#[test]
+fn where_all_is_denied_the_error_is_told() {
+    for (task, error) in [("EPERM", Errno::EPERM), ("ENOSYS", Errno::ENOSYS)] {
+        child::fresh("where_all_is_denied_the_error_is_told", task, 1, || {
+            without_vdso();
+            let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
+            if !deny(&every_clock_call(abi), error.raw_os_error()) {
+                return;
+            }
+            assert_eq!(vdso_time::time(), -1);
+            assert_eq!(vdso_time::try_time(), Err(error));
+            assert_eq!(syscall::time(), Err(error));
+            assert_eq!(vdso_time::gettimeofday(), Err(error));
+            assert_eq!(syscall::gettimeofday(), Err(error));
+            assert_eq!(vdso_time::getcpu(), Err(error));
+            assert_eq!(syscall::getcpu(), Err(error));
+            for clock in
+                [ClockId::REALTIME, ClockId::MONOTONIC_COARSE, ClockId::THREAD_CPUTIME, ClockId::from_fd(9)]
+            {
+                assert_eq!(vdso_time::clock_gettime(clock), Err(error), "{clock:?}");
+                assert_eq!(syscall::clock_gettime(clock), Err(error), "{clock:?}");
+                assert_eq!(vdso_time::clock_getres(clock), Err(error), "{clock:?}");
+                assert_eq!(syscall::clock_getres(clock), Err(error), "{clock:?}");
+            }
+            assert_eq!(Instant::try_now(), Err(error));
+            assert_eq!(SystemTime::try_now(), Err(error));
+        });
+    }
+}
+
+#[test]
+fn now_alone_panics_and_says_where_and_why() {
+    child::fresh("now_alone_panics_and_says_where_and_why", "panic", 1, || {
+        without_vdso();
+        let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
+        if !deny(&every_clock_call(abi), libc::EPERM) {
+            return;
+        }
+        let told = |now: fn()| {
+            panic::set_hook(Box::new(|info| {
+                assert_eq!(info.location().map(panic::Location::file), Some(file!()));
+            }));
+            let panic = panic::catch_unwind(now).expect_err("it panics");
+            let _ = panic::take_hook();
+            panic.downcast_ref::<String>().expect("a message").clone()
+        };
+        let reads: [fn(); 3] = [
+            || _ = Instant::now(),
+            || _ = SystemTime::now(),
+            || _ = Instant::<vdso_time::Monotonic>::from_nanos(0).elapsed(),
+        ];
+        for now in reads {
+            assert_eq!(told(now), "the clock cannot be read: EPERM");
+        }
+    });
+}
+
+/// A function is answered as long as one of its system calls is allowed.
+#[test]
+fn a_denied_system_call_is_made_up_for_by_another() {
+    let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
+    let seconds = || syscall::time().unwrap();
+    for (task, function, read) in [
+        ("time", &abi.time, (|| syscall::time().map(|_| ())) as fn() -> Result<(), Errno>),
+        ("gettimeofday", &abi.gettimeofday, || syscall::gettimeofday().map(|_| ())),
+        ("clock_gettime", &abi.clock_gettime, || syscall::clock_gettime(ClockId::REALTIME).map(|_| ())),
+    ] {
+        let all = numbers(&[function]);
+        for allowed in 0..all.len() {
+            child::forked(|| {
+                let now = seconds();
+                let denied: Vec<_> = all.iter().copied().filter(|number| *number != all[allowed]).collect();
+                if deny(&denied, libc::EPERM) {
+                    assert_eq!(read(), Ok(()), "{task}, system call {} alone", all[allowed]);
+                    if task == "time" {
+                        assert!((now..=now + 1).contains(&seconds()));
+                    }
+                }
+            });
+        }
+    }
+}
