@@ -25,11 +25,14 @@ fn every_clock_call(abi: &Abi) -> Vec<u32> {
 
 /// Makes the kernel answer these system calls of this thread with an error; says why not on standard output.
 fn deny(denied: &[u32], error: i32) -> bool {
-    // SAFETY: each of these makes an instruction of its numbers.
-    let statement = |code: u32, k: u32| unsafe { libc::BPF_STMT(code as u16, k) };
-    // SAFETY: the same.
-    let jump_if =
-        |k: u32, jf: u8| unsafe { libc::BPF_JUMP((libc::BPF_JMP | libc::BPF_JEQ) as u16, k, 0, jf) };
+    let statement = |code: u32, k: u32| {
+        // SAFETY: it makes an instruction of its numbers.
+        unsafe { libc::BPF_STMT(code as u16, k) }
+    };
+    let jump_if = |k: u32, jf: u8| {
+        // SAFETY: the same.
+        unsafe { libc::BPF_JUMP((libc::BPF_JMP | libc::BPF_JEQ) as u16, k, 0, jf) }
+    };
     let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)]; // the number
     for &number in denied {
         filter.push(jump_if(number, 1));
