@@ -43,29 +43,14 @@ fn look_up() -> Ehdr {
 
 /// Linux before 6.4 has no `PR_GET_AUXV`; a process that is not dumpable, or has no /proc, cannot read the file.
 #[cfg(not(any(feature = "libc", vdso_time_absent)))]
+#[inline(never)] // in the frame of a caller, the buffer makes each access to that longer
 fn look_up() -> Ehdr {
-    let mut words = [0; 64];
-    let found = match sys::auxv::get(&mut words) {
-        Ok(vector) => find(vector),
-        Err(_) => sys::auxv::open().map_or(None, |file| {
-            // Some 30 entries are known, a buffer's worth; the bound is for what is not.
-            let mut parts = (0..8).map_while(|_| match sys::auxv::read(file, &mut words) {
-                Ok(part) if !part.is_empty() => Some(find(part)),
-                _ => None,
-            });
-            let found = parts.find_map(|found| found);
-            sys::auxv::close(file);
-            found
-        }),
-    };
-    Ehdr { address: found.unwrap_or(0), trusted: false }
-}
-
-/// The value of the entry in a piece of the vector: pairs of a tag and a value.
-#[cfg(not(any(feature = "libc", vdso_time_absent)))]
-fn find(words: &[usize]) -> Option<usize> {
-    words.chunks_exact(2).find_map(|entry| match *entry {
-        [AT_SYSINFO_EHDR, value] => Some(value),
-        _ => None,
-    })
+    // The kernel's own buffer has room for some 30 entries (AT_VECTOR_SIZE), of which the architecture's, and this is one,
+    // are the first. What is not filled in is AT_NULL.
+    let mut vector = [[0; 2]; 64];
+    if sys::auxv::get(&mut vector).is_err() {
+        let _ = sys::auxv::read(&mut vector);
+    }
+    let entry = vector.iter().find(|[tag, _]| *tag == AT_SYSINFO_EHDR);
+    Ehdr { address: entry.map_or(0, |[_, address]| *address), trusted: false }
 }

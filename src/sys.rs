@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use crate::arch::native::{self, ABI};
 use crate::arch::{Function, Shape, Syscall};
 use crate::error::Errno;
-use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval, Timeval32};
+use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
 /// The seconds since the Epoch, from the kernel: `CLOCK_REALTIME_COARSE`'s, or time(2)'s where that is 64 bits.
 ///
@@ -23,7 +23,7 @@ use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval, Timeval32};
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 pub fn time() -> Result<i64, Errno> {
-    Ok(TIME.read(ClockId::REALTIME_COARSE)?.tv_sec)
+    Ok(TIME.time(ClockId::REALTIME_COARSE)?.tv_sec)
 }
 
 /// The time since the Epoch, to the microsecond, from the kernel.
@@ -36,7 +36,9 @@ pub fn time() -> Result<i64, Errno> {
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 pub fn gettimeofday() -> Result<Timeval, Errno> {
-    GETTIMEOFDAY.read(ClockId::REALTIME).map(Timeval::from)
+    let mut time = Timeval::default();
+    read_timeval(&mut time)?;
+    Ok(time)
 }
 
 /// The time of a clock, from the kernel.
@@ -53,7 +55,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
-    CLOCK_GETTIME.read(clock)
+    CLOCK_GETTIME.time(clock)
 }
 
 /// The resolution of a clock, from the kernel.
@@ -68,7 +70,7 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
-    CLOCK_GETRES.read(clock)
+    CLOCK_GETRES.time(clock)
 }
 
 /// The CPU and the NUMA node that the thread runs on, from the kernel.
@@ -82,51 +84,71 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 /// ```
 pub fn getcpu() -> Result<Cpu, Errno> {
     let (mut cpu, mut node) = (0, 0);
-    let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
-    let number = ABI.getcpu.syscalls.first().map_or(u32::MAX, |call| call.number);
-    // SAFETY: getcpu writes two `u32`, which `cpu` and `node` are.
-    check(unsafe { native::syscall(number, args) })?;
+    // SAFETY: the places are good for a write.
+    check(unsafe { getcpu_at(&raw mut cpu, &raw mut node) })?;
     Ok(Cpu { cpu, node })
 }
 
-static TIME: Chain = Chain::new(&ABI.time);
-static GETTIMEOFDAY: Chain = Chain::new(&ABI.gettimeofday);
-static CLOCK_GETTIME: Chain = Chain::new(&ABI.clock_gettime);
-static CLOCK_GETRES: Chain = Chain::new(&ABI.clock_getres);
+/// getcpu(2) itself: 0, or a negated error number.
+///
+/// # Safety
+/// The places must be good for a write.
+pub(crate) unsafe fn getcpu_at(cpu: *mut u32, node: *mut u32) -> isize {
+    const NUMBER: u32 = ABI.getcpu.syscalls[0].number;
+    let args = [cpu.expose_provenance(), node.expose_provenance(), 0, 0, 0];
+    // SAFETY: getcpu writes two `u32`, and the caller has places for them.
+    unsafe { native::syscall(NUMBER, args) }
+}
+
+static TIME: Chain = Chain::new(ABI.time.syscalls);
+static GETTIMEOFDAY: Chain = Chain::new(ABI.gettimeofday.syscalls);
+pub(crate) static CLOCK_GETTIME: Chain = Chain::new(ABI.clock_gettime.syscalls);
+pub(crate) static CLOCK_GETRES: Chain = Chain::new(ABI.clock_getres.syscalls);
 
 /// The system calls of a function, and which of them to begin with.
-struct Chain {
-    function: &'static Function,
+pub(crate) struct Chain {
+    calls: &'static [Syscall],
     /// The kernel has none of those before this one. A sandbox that answers `ENOSYS` to one thread makes the others
     /// begin here too: what follows is as good until its seconds are not, and then [`Chain::again`] asks.
     first: AtomicUsize,
 }
 
 impl Chain {
-    const fn new(function: &'static Function) -> Self {
-        Self { function, first: AtomicUsize::new(0) }
+    const fn new(calls: &'static [Syscall]) -> Self {
+        Self { calls, first: AtomicUsize::new(0) }
+    }
+
+    /// What [`read`](Self::read) writes.
+    fn time(&self, clock: ClockId) -> Result<Timespec, Errno> {
+        let mut time = Timespec::default();
+        self.read(clock, &mut time)?;
+        Ok(time)
     }
 
     /// Asks each system call until one answers, or the kernel says that there is no such clock.
-    fn read(&self, clock: ClockId) -> Result<Timespec, Errno> {
+    pub(crate) fn read(&self, clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
         let mut refusal = Errno::ENOSYS;
-        let first = self.first.load(Ordering::Relaxed);
-        for (index, call) in self.function.syscalls.iter().enumerate().skip(first) {
-            match read(call, clock) {
-                Ok(time) if call.shape.is_time32() && time.tv_sec < 0 => return self.again(clock),
-                Ok(time) => return Ok(time),
-                Err(Errno::EINVAL) => return Err(Errno::EINVAL),
-                Err(Errno::ENOSYS) => self.missing(index),
-                Err(error) if refusal == Errno::ENOSYS => refusal = error,
-                Err(_) => {}
+        let mut index = self.first.load(Ordering::Relaxed);
+        while let Some(call) = self.calls.get(index) {
+            match read(call, clock, time) {
+                Ok(()) if ends_in_2038(call) && time.tv_sec < 0 => return self.again(clock, time),
+                Err(Errno::ENOSYS) if refusal == Errno::ENOSYS => self.missing(index),
+                Err(Errno::ENOSYS) => {}
+                Err(error) if error != Errno::EINVAL => {
+                    if refusal == Errno::ENOSYS {
+                        refusal = error;
+                    }
+                }
+                result => return result,
             }
+            index += 1;
         }
         Err(refusal)
     }
 
-    /// Remembers that the kernel has not this system call, unless it is the last.
+    /// Remembers that the kernel has not this system call, nor those before it, unless it is the last.
     fn missing(&self, index: usize) {
-        if index + 1 < self.function.syscalls.len() && self.first.load(Ordering::Relaxed) == index {
+        if index + 1 < self.calls.len() {
             self.first.store(index + 1, Ordering::Relaxed);
         }
     }
@@ -134,63 +156,61 @@ impl Chain {
     /// Asks the 64-bit system calls again, after a 32-bit one answered with negative seconds: it is past January
     /// 2038, and who said that the others were missing, or denied them, may have been a sandbox of another thread.
     #[cold]
-    fn again(&self, clock: ClockId) -> Result<Timespec, Errno> {
-        let calls = self.function.syscalls.iter().filter(|call| !call.shape.is_time32());
-        calls.flat_map(|call| read(call, clock)).next().ok_or(Errno::EOVERFLOW)
+    fn again(&self, clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
+        let mut calls = self.calls.iter().filter(|call| !call.shape.is_time32());
+        calls.find_map(|call| read(call, clock, time).ok()).ok_or(Errno::EOVERFLOW)
     }
+}
+
+/// What [`gettimeofday`] returns, where the caller wants it.
+pub(crate) fn read_timeval(time: &mut Timeval) -> Result<(), Errno> {
+    *time = GETTIMEOFDAY.time(ClockId::REALTIME)?.into();
+    Ok(())
 }
 
 /// The number of the system call that a function begins with now.
 pub(crate) fn number(function: &'static Function) -> u32 {
     let chains = [&TIME, &GETTIMEOFDAY, &CLOCK_GETTIME, &CLOCK_GETRES];
-    let chain = chains.into_iter().find(|chain| core::ptr::eq(chain.function, function));
+    let chain = chains.into_iter().find(|chain| core::ptr::eq(chain.calls, function.syscalls));
     let first = chain.map_or(0, |chain| chain.first.load(Ordering::Relaxed));
     function.syscalls.get(first).map_or(u32::MAX, |call| call.number)
 }
 
-/// Makes one system call, whatever its shape.
-fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
-    let number = call.number;
-    match call.shape {
-        Shape::Timespec64 => {
-            // SAFETY: the shape says that the call takes a clock and writes this structure.
-            unsafe { fill(number, Some(clock)) }
-        }
-        Shape::Timespec32 if const { ABI.calls(Shape::Timespec32) } => {
-            // SAFETY: the same.
-            unsafe { fill::<Timespec32>(number, Some(clock)) }.map(Timespec::from)
-        }
-        Shape::Timeval64 if const { ABI.calls(Shape::Timeval64) } => {
-            // SAFETY: the shape says that the call writes this structure, and a time zone to a second place, if any.
-            unsafe { fill::<Timeval>(number, None) }.map(Timespec::from)
-        }
-        Shape::Timeval32 if const { ABI.calls(Shape::Timeval32) } => {
-            // SAFETY: the same.
-            unsafe { fill::<Timeval32>(number, None) }.map(Timespec::from)
-        }
-        Shape::Time64 | Shape::Time32 if const { ABI.calls(Shape::Time64) || ABI.calls(Shape::Time32) } => {
-            // SAFETY: the shape says that the call writes to its first place, if any; there is none.
-            let seconds = check(unsafe { native::syscall(number, [0; 5]) })? as isize;
-            Ok(Timespec { tv_sec: seconds as i64, tv_nsec: 0 })
-        }
-        _ => Err(Errno::ENOSYS),
-    }
+/// Whether a system call's seconds end in January 2038. Where no call's do, the code for those is left out.
+fn ends_in_2038(call: &Syscall) -> bool {
+    (const { ABI.calls_time32() }) && call.shape.is_time32()
 }
 
-/// Makes a system call that writes a `T`, at its second argument if the first is a clock.
+/// Makes one system call, whatever its shape: all write the seconds and, but for time(2), a fraction of a second.
+fn read(call: &Syscall, clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
+    if ends_in_2038(call) {
+        let mut numbers = [0_i32; 2];
+        // SAFETY: the shape says that the call writes at most two 32-bit numbers.
+        unsafe { ask(call, clock, (&raw mut numbers).expose_provenance()) }?;
+        let [seconds, fraction] = numbers.map(i64::from);
+        *time = Timespec { tv_sec: seconds, tv_nsec: fraction };
+    } else {
+        *time = Timespec::default();
+        // SAFETY: the shape says that the call writes at most two 64-bit numbers.
+        unsafe { ask(call, clock, (&raw mut *time).expose_provenance()) }?;
+    }
+    if matches!(call.shape, Shape::Timeval64 | Shape::Timeval32) {
+        time.tv_nsec = time.tv_nsec.wrapping_mul(1000);
+    }
+    Ok(())
+}
+
+/// Makes a system call that writes its answer at `place`: its second argument if the first is a clock.
 ///
 /// # Safety
-/// The call of this number must write no more than that.
-unsafe fn fill<T: Default>(number: u32, clock: Option<ClockId>) -> Result<T, Errno> {
-    let mut value = T::default();
-    let place = (&raw mut value).expose_provenance();
-    let args = match clock {
-        Some(clock) => [clock.as_raw() as usize, place, 0, 0, 0],
-        None => [place, 0, 0, 0, 0],
+/// The place must be good for what a call of this shape writes.
+unsafe fn ask(call: &Syscall, clock: ClockId, place: usize) -> Result<usize, Errno> {
+    let args = match call.shape {
+        Shape::Timespec64 | Shape::Timespec32 => [clock.as_raw() as usize, place, 0, 0, 0],
+        _ => [place, 0, 0, 0, 0],
     };
-    // SAFETY: the caller vouches that `place` is all that is written to.
-    check(unsafe { native::syscall(number, args) })?;
-    Ok(value)
+    // SAFETY: the caller vouches for the place.
+    check(unsafe { native::syscall(call.number, args) })
 }
 
 /// A result in `-4095..=-1` is an error.
@@ -201,7 +221,7 @@ fn check(result: isize) -> Result<usize, Errno> {
     Ok(result as usize)
 }
 
-/// Whether the page of this address can be read. `rt_sigprocmask` with a `how` that there is not copies the set in,
+/// Whether the 8 bytes at this address can be read. `rt_sigprocmask` with a `how` that there is not copies the set in,
 /// so it knows, and then does nothing: `EFAULT` is a no, and any other error says that a sandbox denied the question.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const NO_SUCH_HOW: usize = !0;
@@ -227,40 +247,31 @@ pub(crate) fn getauxval(tag: usize) -> usize {
     value as usize
 }
 
-/// The auxiliary vector, by the kernel's leave, from nothing but the kernel.
+/// The auxiliary vector, pairs of a tag and a value, from nothing but the kernel.
 #[cfg(not(any(feature = "libc", vdso_time_absent)))]
 pub(crate) mod auxv {
     use super::{ABI, Errno, check, native};
 
-    /// Copies the auxiliary vector (since Linux 6.4); returns the part of `words` that was filled.
-    pub(crate) fn get(words: &mut [usize]) -> Result<&[usize], Errno> {
+    /// Asks for it (since Linux 6.4).
+    pub(crate) fn get(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
         const PR_GET_AUXV: usize = 0x4155_5856;
-        let args = [PR_GET_AUXV, words.as_mut_ptr().expose_provenance(), size_of_val(words), 0, 0];
-        // SAFETY: the kernel writes at most this many bytes to `words`.
-        let size = check(unsafe { native::syscall(ABI.discovery.prctl, args) })?;
-        Ok(words.get(..size / size_of::<usize>()).unwrap_or(words))
+        let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
+        // SAFETY: the kernel writes at most this many bytes to `vector`.
+        check(unsafe { native::syscall(ABI.discovery.prctl, args) })
     }
 
-    /// Opens /proc/self/auxv.
-    pub(crate) fn open() -> Result<usize, Errno> {
+    /// Reads the file, whose contents come in one piece.
+    pub(crate) fn read(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
         const AT_FDCWD: usize = -100_isize as usize;
         const O_CLOEXEC: usize = 0o2_000_000;
         let args = [AT_FDCWD, c"/proc/self/auxv".as_ptr().expose_provenance(), O_CLOEXEC, 0, 0];
         // SAFETY: the path is a C string; the file is opened for reading.
-        check(unsafe { native::syscall(ABI.discovery.openat, args) })
-    }
-
-    /// Reads on; returns the part of `words` that was filled.
-    pub(crate) fn read(file: usize, words: &mut [usize]) -> Result<&[usize], Errno> {
-        let args = [file, words.as_mut_ptr().expose_provenance(), size_of_val(words), 0, 0];
-        // SAFETY: the kernel writes at most this many bytes to `words`.
-        let size = check(unsafe { native::syscall(ABI.discovery.read, args) })?;
-        Ok(words.get(..size / size_of::<usize>()).unwrap_or(words))
-    }
-
-    /// Closes the file that [`open`] opened.
-    pub(crate) fn close(file: usize) {
-        // SAFETY: the file is the caller's, who is done with it.
+        let file = check(unsafe { native::syscall(ABI.discovery.openat, args) })?;
+        let args = [file, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
+        // SAFETY: the kernel writes at most this many bytes to `vector`.
+        let size = check(unsafe { native::syscall(ABI.discovery.read, args) });
+        // SAFETY: the file is this function's own.
         let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
+        size
     }
 }

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use crate::auxv;
-use crate::elf::{Any, Format, Image, Outline, Symbol, Walk};
+use crate::elf::{Any, Format, Head, Image, Outline, Symbol, Walk};
 use crate::error::Errno;
 pub use crate::error::{LocateError, ParseError};
 use crate::map;
@@ -60,15 +60,14 @@ impl Vdso<'static> {
     /// }
     /// ```
     pub fn locate() -> Result<Self, LocateError> {
-        let (base, walk) = find()?;
-        Ok(Self::new(base, &walk))
+        let (bytes, head) = find()?;
+        Ok(Self::new(&Walk::parse(bytes, head)?))
     }
 }
 
-/// Finds the vDSO, if it is of this format, and walks it.
-pub(crate) fn find<F: Format>() -> Result<(*const u8, Walk<'static, F>), LocateError> {
+/// Finds the vDSO, if it is of this format: its bytes and its headers.
+pub(crate) fn find<F: Format>() -> Result<(&'static [u8], Head<F>), LocateError> {
     let ehdr = auxv::sysinfo_ehdr().ok_or(LocateError::Absent)?;
-    let base = ptr::with_exposed_provenance(ehdr.address);
     let check = |page| match sys::probe(page) {
         Ok(()) => Ok(()),
         Err(Errno::EFAULT) => Err(LocateError::Unmapped),
@@ -77,13 +76,12 @@ pub(crate) fn find<F: Format>() -> Result<(*const u8, Walk<'static, F>), LocateE
     };
     // SAFETY: the check asks the kernel, or trusts getauxval where a sandbox denies that; and nobody may take the
     // vDSO away after the first use (`locate`), nor can write to it.
-    let walk = unsafe { map::walk(base, check) }?;
-    Ok((base, walk))
+    unsafe { map::image(ptr::with_exposed_provenance(ehdr.address), check) }
 }
 
-/// The address of a symbol of an image at `base`, by its value. It wraps.
-pub(crate) fn address<F: Format>(base: *const u8, walk: &Walk<'_, F>, value: u64) -> usize {
-    value.wrapping_sub(walk.origin()).wrapping_add(base.expose_provenance() as u64) as usize
+/// The address of a symbol of an image where it is mapped, by its value. It wraps.
+pub(crate) fn address<F: Format>(walk: &Walk<'_, F>, value: u64) -> usize {
+    value.wrapping_sub(walk.origin()).wrapping_add(walk.base().expose_provenance() as u64) as usize
 }
 
 impl<'a> Vdso<'a> {
@@ -108,11 +106,12 @@ impl<'a> Vdso<'a> {
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         // SAFETY: the caller's duty; no check is needed.
-        let walk = unsafe { map::walk(base, |_| Ok::<(), ParseError>(())) }?;
-        Ok(Self::new(base, &walk))
+        let (bytes, head) = unsafe { map::image(base, |_| Ok::<(), ParseError>(())) }?;
+        Ok(Self::new(&Walk::parse(bytes, head)?))
     }
 
-    fn new(base: *const u8, walk: &Walk<'_, Any>) -> Self {
+    fn new(walk: &Walk<'_, Any>) -> Self {
+        let base = walk.base();
         let bias = base.expose_provenance().wrapping_sub(walk.origin() as usize);
         Self { base, size: walk.size(), bias, outline: walk.outline(), image: PhantomData }
     }

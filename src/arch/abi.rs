@@ -143,13 +143,13 @@ impl Abi {
         [&self.time, &self.gettimeofday, &self.clock_gettime, &self.clock_getres, &self.getcpu]
     }
 
-    /// Whether any system call has this shape.
-    pub(crate) const fn calls(&self, shape: Shape) -> bool {
+    /// Whether any system call's seconds end in January 2038.
+    pub(crate) const fn calls_time32(&self) -> bool {
         let mut functions: &[&Function] = &self.functions();
         while let [function, others @ ..] = functions {
             let mut calls = function.syscalls;
             while let [call, rest @ ..] = calls {
-                if call.shape as u8 == shape as u8 {
+                if call.shape.is_time32() {
                     return true;
                 }
                 calls = rest;

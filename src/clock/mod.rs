@@ -90,7 +90,7 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     // SAFETY: the slot holds code of this signature, which writes to `time` alone.
     let result = unsafe { clock_gettime(clock.as_raw(), time.as_mut_ptr()) };
     if result != 0 {
-        clock_gettime_failed(clock, result, &mut time)?;
+        clock_failed(&sys::CLOCK_GETTIME, clock, result, &mut time)?;
     }
     // SAFETY: the call answered 0, or another did, so the time is written.
     Ok(unsafe { time.assume_init() })
@@ -118,7 +118,7 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     // SAFETY: the slot holds code of this signature, which writes to `resolution` alone.
     let result = unsafe { clock_getres(clock.as_raw(), resolution.as_mut_ptr()) };
     if result != 0 {
-        clock_getres_failed(clock, result, &mut resolution)?;
+        clock_failed(&sys::CLOCK_GETRES, clock, result, &mut resolution)?;
     }
     // SAFETY: the call answered 0, or another did, so the resolution is written.
     Ok(unsafe { resolution.assume_init() })
@@ -163,26 +163,20 @@ fn time_failed() -> Result<i64, Errno> {
 
 #[cold]
 fn gettimeofday_failed(time: &mut MaybeUninit<Timeval>) -> Result<(), Errno> {
-    time.write(sys::gettimeofday()?);
-    Ok(())
+    sys::read_timeval(time.write(Timeval::default()))
 }
 
 #[cold]
-fn clock_gettime_failed(clock: ClockId, result: i32, time: &mut MaybeUninit<Timespec>) -> Result<(), Errno> {
+fn clock_failed(
+    calls: &sys::Chain,
+    clock: ClockId,
+    result: i32,
+    time: &mut MaybeUninit<Timespec>,
+) -> Result<(), Errno> {
     if result == EINVAL {
         return Err(Errno::EINVAL);
     }
-    time.write(sys::clock_gettime(clock)?);
-    Ok(())
-}
-
-#[cold]
-fn clock_getres_failed(clock: ClockId, result: i32, time: &mut MaybeUninit<Timespec>) -> Result<(), Errno> {
-    if result == EINVAL {
-        return Err(Errno::EINVAL);
-    }
-    time.write(sys::clock_getres(clock)?);
-    Ok(())
+    calls.read(clock, time.write(Timespec::default()))
 }
 
 #[cold]

@@ -4,6 +4,7 @@
 //! with an adapter to one of another shape ([`width`]), or with the system call; the vDSO's functions fail
 //! one by one. Whatever a call answers later, a slot keeps what it got.
 
+use core::mem::MaybeUninit;
 use core::ptr;
 
 use super::route::Reason;
@@ -55,29 +56,20 @@ pub(super) fn unfit<F: Format>(image: &Walk<'_, F>, candidate: &Candidate) -> Op
 /// Finds the vDSO and, in it, the winner among a function's candidates, or among those of one shape: its shape and its
 /// address.
 #[inline(never)]
-fn winner(function: &Function, wanted: Option<Shape>) -> Option<(Shape, *mut ())> {
-    let (base, image) = vdso::find::<Native>().ok()?;
+fn winner(candidates: &'static [Candidate], wanted: Option<Shape>) -> Option<(Shape, *mut ())> {
+    let (bytes, head) = vdso::find::<Native>().ok()?;
+    let image = Walk::parse(bytes, head).ok()?;
     let wanted = |candidate: &&Candidate| wanted.is_none_or(|shape| candidate.shape == shape);
     let unfit = |candidate: &_| if const { ABI.has_quirks() } { unfit(&image, candidate) } else { None };
-    let (winner, entry) = choose(&ABI, function.candidates.iter().filter(wanted), &image, unfit).ok()?;
-    let address = vdso::address(base, &image, entry.value);
+    let (winner, entry) = choose(&ABI, candidates.iter().filter(wanted), &image, unfit).ok()?;
+    let address = vdso::address(&image, entry.value);
     Some((winner.shape, ptr::with_exposed_provenance_mut(address)))
 }
 
-/// Decides what a slot of functions of shape `own` will hold.
-fn resolve<F: FnPtr>(function: &Function, own: Shape, adapter: impl Fn(Shape) -> F, otherwise: F) -> F {
-    match winner(function, None) {
-        // SAFETY: the table says that the symbol is code of this shape, and `F` is the shape's type; the vDSO stays.
-        Some((shape, address)) if shape == own => unsafe { OnceFn::at(address) },
-        Some((shape, _)) => adapter(shape),
-        None => otherwise,
-    }
-}
-
 /// Decides what the slot behind an adapter will hold: the symbol of this very shape, or a refusal.
-pub(super) fn resolve_shape<F: FnPtr>(function: &Function, own: Shape, refusal: F) -> F {
-    match winner(function, Some(own)) {
-        // SAFETY: as in `resolve`.
+pub(super) fn resolve_shape<F: FnPtr>(function: &'static Function, own: Shape, refusal: F) -> F {
+    match winner(function.candidates, Some(own)) {
+        // SAFETY: the table says that the symbol is code of this shape, and `F` is the shape's type; the vDSO stays.
         Some((_, address)) => unsafe { OnceFn::at(address) },
         None => refusal,
     }
@@ -88,11 +80,13 @@ pub(super) fn resolve_shape<F: FnPtr>(function: &Function, own: Shape, refusal: 
 
 #[cold]
 unsafe extern "C" fn first_time(place: *mut i64) -> i64 {
-    let adapter = |shape| match shape {
-        Shape::Time32 if const { ABI.time.has(Shape::Time32) } => width::time,
-        _ => width::time_by_clock as TimeFn,
+    let mut found: TimeFn = match winner(ABI.time.candidates, None) {
+        // SAFETY: the table says that the symbol is code of this signature; the vDSO stays.
+        Some((Shape::Time64, code)) => unsafe { OnceFn::at(code) },
+        Some((Shape::Time32, _)) if const { ABI.time.has(Shape::Time32) } => width::time,
+        Some(_) => width::time_by_clock,
+        None => kernel_time,
     };
-    let mut found = resolve::<TimeFn>(&ABI.time, Shape::Time64, adapter, kernel_time);
     // SAFETY: it is code of this signature; the caller's `place` is good.
     let mut seconds = unsafe { found(place) };
     if is_error(seconds) {
@@ -107,14 +101,17 @@ unsafe extern "C" fn first_time(place: *mut i64) -> i64 {
 
 #[cold]
 unsafe extern "C" fn first_gettimeofday(time: *mut Timeval, zone: *mut ()) -> i32 {
-    let adapter = |shape| match shape {
-        Shape::Timespec64 if const { ABI.gettimeofday.has(Shape::Timespec64) } => {
+    let found: GettimeofdayFn = match winner(ABI.gettimeofday.candidates, None) {
+        // SAFETY: as in `first_time`.
+        Some((Shape::Timeval64, code)) => unsafe { OnceFn::at(code) },
+        Some((Shape::Timespec64, _)) if const { ABI.gettimeofday.has(Shape::Timespec64) } => {
             width::gettimeofday_by_clock
         }
-        Shape::Timeval32 if const { ABI.gettimeofday.has(Shape::Timeval32) } => width::gettimeofday,
-        _ => kernel_gettimeofday as GettimeofdayFn,
+        Some((Shape::Timeval32, _)) if const { ABI.gettimeofday.has(Shape::Timeval32) } => {
+            width::gettimeofday
+        }
+        _ => kernel_gettimeofday,
     };
-    let found = resolve::<GettimeofdayFn>(&ABI.gettimeofday, Shape::Timeval64, adapter, kernel_gettimeofday);
     GETTIMEOFDAY.set(found);
     // SAFETY: it is code of this signature; the caller's places are good.
     unsafe { found(time, zone) }
@@ -122,14 +119,12 @@ unsafe extern "C" fn first_gettimeofday(time: *mut Timeval, zone: *mut ()) -> i3
 
 #[cold]
 unsafe extern "C" fn first_clock_gettime(clock: i32, time: *mut Timespec) -> i32 {
-    let adapter = |_| {
-        if const { ABI.clock_gettime.has(Shape::Timespec32) } {
-            width::clock_gettime
-        } else {
-            kernel_clock_gettime as ClockFn
-        }
+    let found: ClockFn = match winner(ABI.clock_gettime.candidates, None) {
+        // SAFETY: as in `first_time`.
+        Some((Shape::Timespec64, code)) => unsafe { OnceFn::at(code) },
+        Some(_) if const { ABI.clock_gettime.has(Shape::Timespec32) } => width::clock_gettime,
+        _ => kernel_clock_gettime,
     };
-    let found = resolve::<ClockFn>(&ABI.clock_gettime, Shape::Timespec64, adapter, kernel_clock_gettime);
     CLOCK_GETTIME.set(found);
     // SAFETY: it is code of this signature; the caller's place is good.
     unsafe { found(clock, time) }
@@ -137,14 +132,12 @@ unsafe extern "C" fn first_clock_gettime(clock: i32, time: *mut Timespec) -> i32
 
 #[cold]
 unsafe extern "C" fn first_clock_getres(clock: i32, resolution: *mut Timespec) -> i32 {
-    let adapter = |_| {
-        if const { ABI.clock_getres.has(Shape::Timespec32) } {
-            width::clock_getres
-        } else {
-            kernel_clock_getres as ClockFn
-        }
+    let found: ClockFn = match winner(ABI.clock_getres.candidates, None) {
+        // SAFETY: as in `first_time`.
+        Some((Shape::Timespec64, code)) => unsafe { OnceFn::at(code) },
+        Some(_) if const { ABI.clock_getres.has(Shape::Timespec32) } => width::clock_getres,
+        _ => kernel_clock_getres,
     };
-    let found = resolve::<ClockFn>(&ABI.clock_getres, Shape::Timespec64, adapter, kernel_clock_getres);
     CLOCK_GETRES.set(found);
     // SAFETY: it is code of this signature; the caller's place is good.
     unsafe { found(clock, resolution) }
@@ -152,7 +145,11 @@ unsafe extern "C" fn first_clock_getres(clock: i32, resolution: *mut Timespec) -
 
 #[cold]
 unsafe extern "C" fn first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()) -> i32 {
-    let found = resolve::<GetcpuFn>(&ABI.getcpu, Shape::Getcpu, |_| kernel_getcpu, kernel_getcpu);
+    let found: GetcpuFn = match winner(ABI.getcpu.candidates, None) {
+        // SAFETY: as in `first_time`.
+        Some((Shape::Getcpu, code)) => unsafe { OnceFn::at(code) },
+        _ => kernel_getcpu,
+    };
     GETCPU.set(found);
     // SAFETY: it is code of this signature; the caller's places are good.
     unsafe { found(cpu, node, unused) }
@@ -166,25 +163,38 @@ pub(super) unsafe extern "C" fn kernel_time(_: *mut i64) -> i64 {
 
 pub(super) unsafe extern "C" fn kernel_gettimeofday(time: *mut Timeval, _: *mut ()) -> i32 {
     // SAFETY: the caller's place is good.
-    unsafe { deliver(sys::gettimeofday(), time) }
+    let place = unsafe { &mut *time.cast::<MaybeUninit<Timeval>>() };
+    raw(sys::read_timeval(place.write(Timeval::default())))
 }
 
 pub(super) unsafe extern "C" fn kernel_clock_gettime(clock: i32, time: *mut Timespec) -> i32 {
     // SAFETY: the caller's place is good.
-    unsafe { deliver(sys::clock_gettime(ClockId::from_raw(clock)), time) }
+    unsafe { kernel_clock(&sys::CLOCK_GETTIME, clock, time) }
 }
 
 pub(super) unsafe extern "C" fn kernel_clock_getres(clock: i32, resolution: *mut Timespec) -> i32 {
     // SAFETY: the caller's place is good.
-    unsafe { deliver(sys::clock_getres(ClockId::from_raw(clock)), resolution) }
+    unsafe { kernel_clock(&sys::CLOCK_GETRES, clock, resolution) }
+}
+
+/// Asks the system calls of a clock function.
+///
+/// # Safety
+/// `place` must be good for a write.
+unsafe fn kernel_clock(calls: &sys::Chain, clock: i32, place: *mut Timespec) -> i32 {
+    // SAFETY: the caller's duty.
+    let place = unsafe { &mut *place.cast::<MaybeUninit<Timespec>>() };
+    raw(calls.read(ClockId::from_raw(clock), place.write(Timespec::default())))
 }
 
 pub(super) unsafe extern "C" fn kernel_getcpu(cpu: *mut u32, node: *mut u32, _: *mut ()) -> i32 {
-    let here = sys::getcpu();
-    // SAFETY: the caller's place is good.
-    let result = unsafe { deliver(here.map(|here| here.cpu), cpu) };
-    // SAFETY: the same.
-    result | unsafe { deliver(here.map(|here| here.node), node) }
+    // SAFETY: the caller's places are good.
+    unsafe { sys::getcpu_at(cpu, node) as i32 }
+}
+
+/// A result as the kernel gives it.
+fn raw(result: Result<(), Errno>) -> i32 {
+    result.map_or_else(|error| -error.raw_os_error(), |()| 0)
 }
 
 /// Writes an answer, or returns the error, as the kernel does.

@@ -141,12 +141,12 @@ pub fn routes() -> Routes {
     let _ = super::clock_getres(ClockId::REALTIME_COARSE);
     let _ = super::getcpu();
 
-    let vdso = vdso::find::<Native>();
+    let vdso = vdso::find::<Native>().and_then(|(bytes, head)| Ok(Walk::parse(bytes, head)?));
     let route = |function, code: Option<usize>| match (NATIVE, code, &vdso) {
         (None, ..) => Route::Libc,
         (_, Some(address), _) => symbol_route(function, address, &vdso),
         (_, None, Err(error)) => kernel_route(function, Reason::NoVdso(*error)),
-        (_, None, Ok((_, image))) => {
+        (_, None, Ok(image)) => {
             let unfit = |candidate: &_| unfit(image, candidate);
             let reason = choose(&ABI, function.candidates.iter(), image, unfit).err();
             kernel_route(function, reason.unwrap_or(Reason::TooLate))
@@ -165,16 +165,16 @@ fn kernel_route(function: &'static Function, reason: Reason) -> Route {
     Route::Syscall { number: sys::number(function), reason }
 }
 
-/// The vDSO: where it begins, and its image.
-type Found = Result<(*const u8, Walk<'static, Native>), LocateError>;
+/// The vDSO.
+type Found = Result<Walk<'static, Native>, LocateError>;
 
 /// Names the symbol that a slot leads to.
 fn symbol_route(function: &'static Function, address: usize, vdso: &Found) -> Route {
-    let named = vdso.as_ref().ok().and_then(|(base, image)| {
+    let named = vdso.as_ref().ok().and_then(|image| {
         function.candidates.iter().find_map(|candidate| {
             let entry = image.find(candidate.name, Some(candidate.version))?;
             let version = image.has_versions().then_some(candidate.version);
-            (vdso::address(*base, image, entry.value) == address).then_some((candidate.name, version))
+            (vdso::address(image, entry.value) == address).then_some((candidate.name, version))
         })
     });
     // Somebody unmapped or moved the vDSO after the first call, against the rule: the name is gone with it.

@@ -10,13 +10,14 @@ const LARGEST: usize = 1 << 20;
 
 const PT_LOAD: usize = 1;
 const PT_DYNAMIC: usize = 2;
+const DT_NULL: u64 = 0;
 
-/// The segment that is loaded: its offset in the image, its address, its size.
+/// The segment that is loaded: which bytes of the image it has, and the address of its first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    pub(super) offset: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
     pub(super) vaddr: u64,
-    size: usize,
 }
 
 impl Load {
@@ -24,75 +25,95 @@ impl Load {
     /// 0xffffffffff700000, and QEMU relocates addresses and `p_vaddr` together.
     #[inline]
     pub(super) fn offset_of(self, address: u64) -> Option<usize> {
-        let inside = address.wrapping_sub(self.vaddr);
-        if inside < self.size as u64 { self.offset.checked_add(inside as usize) } else { None }
+        let offset = address.wrapping_sub(self.origin());
+        (self.start as u64 <= offset && offset < self.end as u64).then_some(offset as usize)
     }
 
-    /// How many bytes from the start of the image it takes to hold the segment.
-    pub(super) fn extent(self) -> Result<usize, ParseError> {
-        match self.offset.checked_add(self.size) {
-            Some(extent) if extent <= LARGEST => Ok(extent),
-            _ => Err(ParseError::TooLarge),
-        }
+    /// The address of the image's first byte. It wraps.
+    #[inline]
+    pub(super) fn origin(self) -> u64 {
+        self.vaddr.wrapping_sub(self.start as u64)
     }
 }
 
 /// A piece of the image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
-    pub(super) offset: usize,
-    pub(super) size: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
 }
 
 impl Span {
     /// The bytes of this piece, if the image has them all.
     #[inline]
     pub(super) fn of<F: Format>(self, bytes: Bytes<'_, F>) -> Option<Bytes<'_, F>> {
-        bytes.tail(self.offset).head(self.size)
+        Some(Bytes { raw: bytes.raw.get(self.start..self.end)?, ..bytes })
     }
 
-    /// Where the segment of a header lies in the image.
+    #[inline]
+    pub(super) fn size(self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Where the segment of a header lies in the file; what ends beyond any file is beyond any image.
     fn of_segment<F: Format>(header: Bytes<'_, F>) -> Self {
         let layout = header.layout();
-        Self { offset: header.offset(layout.p_offset), size: header.offset(layout.p_filesz) }
-    }
-
-    /// Whether another piece lies in this one.
-    fn holds(self, inner: Self) -> bool {
-        let before = inner.offset.wrapping_sub(self.offset);
-        inner.offset >= self.offset && before <= self.size && inner.size <= self.size.wrapping_sub(before)
+        let start = header.offset(layout.p_offset);
+        Self { start, end: start.saturating_add(header.offset(layout.p_filesz)) }
     }
 }
 
-/// Finds `PT_DYNAMIC`, and the `PT_LOAD` that holds it, in whatever order they stand, reading nothing behind
-/// the first page.
-pub(super) fn segments<F: Format>(bytes: Bytes<'_, F>) -> Result<(Load, Span), ParseError> {
-    let headers = headers(bytes).ok_or(ParseError::ProgramHeaders)?;
-    let mut of_type = headers.clone().filter(|header| header.word(P_TYPE) == PT_DYNAMIC);
-    let dynamic = of_type.next().map(Span::of_segment).ok_or(ParseError::NoDynamicSegment)?;
-    for header in headers {
-        let Span { offset, size } = Span::of_segment(header);
-        let layout = header.layout();
-        let sound = header.addr(layout.p_memsz) >= size as u64 && Span { offset, size }.holds(dynamic);
-        if sound && header.word(P_TYPE) == PT_LOAD {
-            return Ok((Load { offset, vaddr: header.addr(layout.p_vaddr), size }, dynamic));
+/// What the program headers say: which bytes are loaded, and where the dynamic section lies in them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head<F> {
+    pub(super) format: F,
+    pub(super) load: Load,
+    pub(super) dynamic: Span,
+}
+
+impl<F: Format> Head<F> {
+    /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that holds it, in whatever order they stand, reading nothing behind
+    /// the first page.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ParseError> {
+        let bytes = Bytes::<F>::new(bytes)?;
+        let layout = bytes.layout();
+        let headers = headers(bytes).ok_or(ParseError::ProgramHeaders)?;
+        let mut of_type = headers.clone().filter(|header| header.word(P_TYPE) == PT_DYNAMIC);
+        let dynamic = of_type.next().map(Span::of_segment).ok_or(ParseError::NoDynamicSegment)?;
+        let mut around = headers.filter(|header| {
+            let segment = Span::of_segment(*header);
+            header.word(P_TYPE) == PT_LOAD
+                && header.addr(layout.p_memsz) >= header.addr(layout.p_filesz)
+                && segment.start <= dynamic.start
+                && dynamic.end <= segment.end
+        });
+        let header = around.next().ok_or(ParseError::LoadSegment)?;
+        let Span { start, end } = Span::of_segment(header);
+        if end > LARGEST {
+            return Err(ParseError::TooLarge);
         }
+        let load = Load { start, end, vaddr: header.addr(layout.p_vaddr) };
+        Ok(Self { format: bytes.format, load, dynamic })
     }
-    Err(ParseError::LoadSegment)
+
+    /// How many bytes from its start the image takes.
+    pub(crate) fn extent(&self) -> usize {
+        self.load.end
+    }
 }
 
 /// The program headers, which all lie in the first page.
 fn headers<F: Format>(bytes: Bytes<'_, F>) -> Option<impl Iterator<Item = Bytes<'_, F>> + Clone> {
     let layout = bytes.layout();
-    let (size, count) = (bytes.half(layout.e_phentsize), bytes.half(layout.e_phnum));
     let page = bytes.head(HEAD).unwrap_or(bytes);
+    let (size, count) = (page.half(layout.e_phentsize), page.half(layout.e_phnum));
     let headers =
-        page.tail(bytes.offset(layout.e_phoff)).head(usize::from(size).checked_mul(count.into())?)?;
+        page.tail(page.offset(layout.e_phoff))?.head(usize::from(size).checked_mul(count.into())?)?;
     (usize::from(size) >= layout.phdr_size).then(|| headers.table(size.into()))
 }
 
 /// The addresses of the tables, and their sizes, as the dynamic section has them; 0 where it has none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tables {
     pub(super) hash: u64,
     pub(super) gnu_hash: u64,
@@ -106,25 +127,28 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Reads the dynamic section, to `DT_NULL` or to its end.
+    /// Reads the dynamic section. The tags stand in the order of the fields.
     pub(super) fn new<F: Format>(dynamic: Bytes<'_, F>) -> Self {
-        let mut tables = Self::default();
-        let size = dynamic.layout().addr_size;
-        for entry in dynamic.table(size.saturating_mul(2)) {
-            *match entry.addr(0) {
-                0 => break, // DT_NULL
-                4 => &mut tables.hash,
-                5 => &mut tables.strtab,
-                6 => &mut tables.symtab,
-                10 => &mut tables.strsz,
-                11 => &mut tables.syment,
-                0x6fff_fef5 => &mut tables.gnu_hash,
-                0x6fff_fff0 => &mut tables.versym,
-                0x6fff_fffc => &mut tables.verdef,
-                0x6fff_fffd => &mut tables.verdefnum,
-                _ => continue,
-            } = entry.addr(size);
-        }
-        tables
+        const TAGS: [u32; 9] = [4, 0x6fff_fef5, 5, 10, 6, 11, 0x6fff_fff0, 0x6fff_fffc, 0x6fff_fffd];
+        let [hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum] =
+            values(dynamic, TAGS);
+        Self { hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum }
     }
+}
+
+/// The value of each tag's entry, 0 if there is none, read to `DT_NULL` or to the end.
+fn values<F: Format, const N: usize>(dynamic: Bytes<'_, F>, tags: [u32; N]) -> [u64; N] {
+    let mut values = [0; N];
+    let size = dynamic.layout().addr_size;
+    for entry in dynamic.table(size.saturating_mul(2)) {
+        let tag = entry.addr(0);
+        if tag == DT_NULL {
+            break;
+        }
+        if let Some((_, value)) = tags.iter().zip(&mut values).find(|(wanted, _)| u64::from(**wanted) == tag)
+        {
+            *value = entry.addr(size);
+        }
+    }
+    values
 }

@@ -31,12 +31,13 @@ pub(super) fn count<F: Format>(
     tables: &Tables,
     symtab: usize,
 ) -> Result<usize, ParseError> {
-    let table = |address| Some(bytes.tail(load.offset_of(address)?));
+    let offset = load.offset_of(if tables.hash != 0 { tables.hash } else { tables.gnu_hash });
+    let table = offset.and_then(|offset| bytes.tail(offset));
     let mut end = bytes.raw.len();
     let count = if tables.hash != 0 {
-        table(tables.hash).and_then(|hash| count_sysv(hash, bytes.machine())).ok_or(ParseError::SysvHash)?
+        table.and_then(|hash| count_sysv(hash, bytes.machine())).ok_or(ParseError::SysvHash)?
     } else if tables.gnu_hash != 0 {
-        table(tables.gnu_hash).and_then(count_gnu).ok_or(ParseError::GnuHash)?
+        table.and_then(count_gnu).ok_or(ParseError::GnuHash)?
     } else {
         for address in [tables.strtab, tables.versym, tables.verdef] {
             match load.offset_of(address) {
@@ -56,6 +57,7 @@ fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
     const EM_S390: u16 = 22;
     const EM_ALPHA: u16 = 0x9026;
     let wide = hash.layout().addr_size == 8 && matches!(machine, EM_S390 | EM_ALPHA);
+    hash.head(8)?;
     let (nbucket, nchain, size) =
         if wide { (hash.offset(0), hash.offset(8), 8) } else { (hash.word(0), hash.word(4), 4) };
     let words = nbucket.checked_add(nchain)?.checked_add(2)?;
@@ -65,16 +67,18 @@ fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
 
 /// Counts by `DT_GNU_HASH`: the symbols in it are the table's last ones, sorted by bucket, so the chain that starts
 /// highest ends at the last symbol. `None` if a part of the table that this takes is not in the image.
+#[inline(never)] // off the way of an image with DT_HASH
 fn count_gnu<F: Format>(hash: Bytes<'_, F>) -> Option<usize> {
-    let (nbuckets, symoffset, bloom_size) = (hash.word(0), hash.word(4), hash.word(8));
-    let behind_bloom = hash.tail(16).tail(bloom_size.checked_mul(hash.layout().addr_size)?);
+    let start = hash.head(16)?;
+    let (nbuckets, symoffset, bloom_size) = (start.word(0), start.word(4), start.word(8));
+    let behind_bloom = hash.tail(16)?.tail(bloom_size.checked_mul(hash.layout().addr_size)?)?;
     let buckets = behind_bloom.head(nbuckets.checked_mul(4)?)?;
     let last = buckets.table(4).map(|bucket| bucket.word(0)).max().unwrap_or(0);
     if last < symoffset {
         return Some(symoffset); // every bucket is empty
     }
-    let chains = behind_bloom.tail(buckets.raw.len());
-    let chain = chains.tail(last.wrapping_sub(symoffset).checked_mul(4)?);
+    let chains = behind_bloom.tail(buckets.raw.len())?;
+    let chain = chains.tail(last.wrapping_sub(symoffset).checked_mul(4)?)?;
     let more = chain.table(4).position(|hash| hash.word(0) & 1 != 0)?;
     last.checked_add(more)?.checked_add(1)
 }

@@ -152,8 +152,8 @@ impl<'a, F: Format> Bytes<'a, F> {
         if !raw.starts_with(b"\x7fELF") {
             return Err(ParseError::NotElf);
         }
-        match (raw.get(EI_CLASS), raw.get(EI_DATA)) {
-            (Some(&class), Some(&data)) => Ok(Self { raw, format: F::of(class, data)? }),
+        match raw.get(EI_CLASS..=EI_DATA) {
+            Some(&[class, data]) => Ok(Self { raw, format: F::of(class, data)? }),
             _ => Err(ParseError::Truncated),
         }
     }
@@ -169,10 +169,10 @@ impl<'a, F: Format> Bytes<'a, F> {
         self.half(E_MACHINE)
     }
 
-    /// What begins at `at`.
+    /// What begins at `at`, if that is not beyond them.
     #[inline]
-    pub(super) fn tail(self, at: usize) -> Self {
-        Self { raw: self.raw.get(at..).unwrap_or(&[]), ..self }
+    pub(super) fn tail(self, at: usize) -> Option<Self> {
+        Some(Self { raw: self.raw.get(at..)?, ..self })
     }
 
     /// The first `size` bytes, if there are so many.
@@ -194,7 +194,7 @@ impl<'a, F: Format> Bytes<'a, F> {
     /// The `N` bytes at `at`.
     #[inline]
     fn array<const N: usize>(self, at: usize) -> [u8; N] {
-        self.tail(at).raw.first_chunk().copied().unwrap_or([0; N])
+        self.raw.get(at..).and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N])
     }
 
     /// The byte at `at`.

@@ -27,6 +27,7 @@ mod version;
 mod walk;
 
 pub use crate::error::ParseError;
+pub(crate) use dynamic::Head;
 pub use hash::HashTables;
 pub(crate) use layout::{Any, Format, Native};
 pub use symbol::{Symbol, SymbolKind, Symbols};
@@ -63,7 +64,7 @@ impl<'a> Image<'a> {
     /// assert_eq!(Image::parse(b"\x7fELF\x02\x01").unwrap_err(), ParseError::ProgramHeaders);
     /// ```
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        Ok(Self { walk: Walk::parse(bytes)? })
+        Ok(Self { walk: Walk::parse(bytes, Head::read(bytes)?)? })
     }
 
     /// How many bytes from its start the image takes, judged from no more than its first 4 KiB: what
@@ -78,7 +79,7 @@ impl<'a> Image<'a> {
     /// assert_eq!(Image::extent(&[0; 4096]), Err(ParseError::NotElf));
     /// ```
     pub fn extent(head: &[u8]) -> Result<usize, ParseError> {
-        Walk::<Any>::extent(head)
+        Head::<Any>::read(head).map(|head| head.extent())
     }
 
     /// `e_machine`: 3 is i386, 40 arm, 62 `x86_64`, 183 aarch64.

@@ -24,25 +24,26 @@ pub(super) struct Malformed;
 
 impl<F: Format> Definitions<'_, F> {
     /// Where the name begins, in the string table, of the version with an index as `DT_VERSYM` gives it. The definition
-    /// that names the image is none. Reads on to the end if `all` is set: to see that nothing is wrong.
-    pub(super) fn find(self, versym: u16, all: bool) -> Result<Option<usize>, Malformed> {
+    /// that names the image is none.
+    pub(super) fn find(self, versym: u16) -> Result<Option<usize>, Malformed> {
         let mut here = self.table;
         let mut found = None;
-        for read in 1..=MOST {
+        for read in 0..MOST {
             let verdef = here.head(VERDEF_SIZE).ok_or(Malformed)?;
             let (flags, index) = (verdef.half(2), verdef.half(4));
             let (vd_aux, vd_next) = (verdef.word(12), verdef.word(16));
-            let name = here.tail(vd_aux).head(4).ok_or(Malformed)?.word(0);
+            let name = here.tail(vd_aux).and_then(|aux| aux.head(4)).ok_or(Malformed)?.word(0);
             if (index ^ versym) & !HIDDEN == 0 && flags & VER_FLG_BASE == 0 && found.is_none() {
                 found = Some(name);
             }
-            if vd_next == 0 || read == self.count || (found.is_some() && !all) {
+            // Of an unknown count there is no last one.
+            if vd_next == 0 || read == self.count.wrapping_sub(1) {
                 return Ok(found);
             }
             if vd_next < VERDEF_SIZE {
                 return Err(Malformed);
             }
-            here = here.tail(vd_next);
+            here = here.tail(vd_next).ok_or(Malformed)?;
         }
         Err(Malformed)
     }

@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 
-use super::dynamic::{Load, Span, Tables, segments};
+use super::dynamic::{Head, Load, Span, Tables};
 use super::layout::{Bytes, Format, ST_NAME};
 use super::version::Definitions;
 use super::{HashTables, ParseError, Symbol, SymbolKind, hash};
@@ -11,7 +11,6 @@ use super::{HashTables, ParseError, Symbol, SymbolKind, hash};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outline<F> {
     format: F,
-    machine: u16,
     load: Load,
     hash_tables: HashTables,
     symtab: Span,
@@ -22,7 +21,7 @@ pub(crate) struct Outline<F> {
 /// The two tables of versions; the second is as long as its definitions say.
 #[derive(Clone, Copy, Debug)]
 struct Versions {
-    versym: Span,
+    versym: usize,
     verdef: usize,
     verdefnum: u64,
 }
@@ -38,7 +37,9 @@ pub(crate) struct Walk<'a, F> {
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     index: usize,
+    /// Where the name begins in the string table, and where the version's does.
     name: usize,
+    version: Option<usize>,
     pub(crate) value: u64,
     size: u64,
     kind: SymbolKind,
@@ -46,18 +47,17 @@ pub(crate) struct Entry {
 }
 
 impl<'a, F: Format> Walk<'a, F> {
-    /// Reads the headers and finds the tables.
-    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let bytes = Bytes::<F>::new(bytes)?;
-        let (load, dynamic) = segments(bytes)?;
-        let bytes = bytes.head(load.extent()?).ok_or(ParseError::Truncated)?;
+    /// Finds the tables of an image whose headers are read.
+    pub(crate) fn parse(bytes: &'a [u8], head: Head<F>) -> Result<Self, ParseError> {
+        let Head { format, load, dynamic } = head;
+        let bytes = Bytes { raw: bytes, format }.head(load.end).ok_or(ParseError::Truncated)?;
         let dynamic = dynamic.of(bytes).ok_or(ParseError::NoDynamicSegment)?;
         let tables = Tables::new(dynamic);
 
         let strtab = string_table(bytes, load, &tables).ok_or(ParseError::StringTable)?;
         let symtab = load.offset_of(tables.symtab).ok_or(ParseError::SymbolTable)?;
         let sym_size = bytes.layout().sym_size;
-        if tables.symtab == 0 || ![0, sym_size as u64].contains(&tables.syment) {
+        if tables.symtab == 0 || (tables.syment != 0 && tables.syment != sym_size as u64) {
             return Err(ParseError::SymbolTable);
         }
         let count = hash::count(bytes, load, &tables, symtab)?;
@@ -68,10 +68,9 @@ impl<'a, F: Format> Walk<'a, F> {
         };
         let outline = Outline {
             format: bytes.format,
-            machine: bytes.machine(),
             load,
             hash_tables: HashTables { sysv: tables.hash != 0, gnu: tables.gnu_hash != 0 },
-            symtab: Span { offset: symtab, size: count.saturating_mul(sym_size) },
+            symtab: Span { start: symtab, end: symtab.saturating_add(count.saturating_mul(sym_size)) },
             strtab,
             versions,
         };
@@ -83,18 +82,12 @@ impl<'a, F: Format> Walk<'a, F> {
         Self { bytes: Bytes { raw, format: outline.format }, outline }
     }
 
-    /// How many bytes the image takes, judged from its first page.
-    pub(crate) fn extent(head: &[u8]) -> Result<usize, ParseError> {
-        let (load, _) = segments(Bytes::<F>::new(head)?)?;
-        load.extent()
-    }
-
     pub(crate) fn outline(&self) -> Outline<F> {
         self.outline
     }
 
     pub(crate) fn machine(&self) -> u16 {
-        self.outline.machine
+        self.bytes.machine()
     }
 
     pub(crate) fn class(&self) -> u8 {
@@ -115,7 +108,12 @@ impl<'a, F: Format> Walk<'a, F> {
 
     /// The address, like a symbol's value, of the image's first byte. It wraps.
     pub(crate) fn origin(&self) -> u64 {
-        self.outline.load.vaddr.wrapping_sub(self.outline.load.offset as u64)
+        self.outline.load.origin()
+    }
+
+    /// Where the image begins.
+    pub(crate) fn base(&self) -> *const u8 {
+        self.bytes.raw.as_ptr()
     }
 
     /// How many bytes the image has.
@@ -125,18 +123,23 @@ impl<'a, F: Format> Walk<'a, F> {
 
     /// The first entry with this name and version that can be called.
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        let strtab = self.strtab();
-        self.table().enumerate().find_map(|(index, symbol)| {
-            let named = string_is(strtab, symbol.word(ST_NAME), name);
-            if named && self.version_matches(index, version) { self.entry(index, symbol) } else { None }
-        })
+        let strtab = self.strtab()?;
+        // Where an image has no versions, the name alone decides.
+        let version = version.filter(|_| self.has_versions());
+        let named = |symbol: &Bytes<'_, F>| string_is(strtab, symbol.word(ST_NAME), name);
+        let fits = |entry: &Entry| {
+            let is = |wanted| entry.version.is_some_and(|start| string_is(strtab, start, wanted));
+            version.is_none_or(is)
+        };
+        let mut symbols = self.table()?.enumerate().filter(|(_, symbol)| named(symbol));
+        symbols.find_map(|(index, symbol)| self.entry(index, symbol).filter(fits))
     }
 
     /// The entries that can be called, from one of the table's on.
     pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
         let walk = *self;
         let entry = move |(index, symbol)| walk.entry(index, symbol);
-        self.table().enumerate().skip(first).filter_map(entry)
+        self.table().into_iter().flatten().enumerate().skip(first).filter_map(entry)
     }
 
     /// The entry whose code has the byte of this address, a global one rather than its weak alias.
@@ -163,16 +166,16 @@ impl<'a, F: Format> Walk<'a, F> {
 
     /// Whether a function's name is blank.
     pub(crate) fn has_blanked_names(&self) -> bool {
-        let strtab = self.strtab();
+        let Some(strtab) = self.strtab() else { return false };
         self.entries(0).any(|entry| entry.kind == SymbolKind::Func && strtab.get(entry.name) == Some(&0))
     }
 
     /// Adds the strings, the only part of a symbol whose reading takes more than a few steps.
     pub(crate) fn symbol(&self, entry: Entry) -> Option<Symbol<'a>> {
-        let strtab = self.strtab();
+        let strtab = self.strtab()?;
         let string = |start| CStr::from_bytes_until_nul(strtab.get(start..)?).ok();
-        let Entry { index, name, value, size, kind, weak } = entry;
-        let version = self.version(index).and_then(string);
+        let Entry { index, name, version, value, size, kind, weak } = entry;
+        let version = version.and_then(string);
         Some(Symbol { name: string(name)?, version, value, size, kind, weak, index })
     }
 
@@ -199,35 +202,32 @@ impl<'a, F: Format> Walk<'a, F> {
         let (value, size) = (symbol.addr(layout.st_value), symbol.addr(layout.st_size));
         self.outline.load.offset_of(value)?;
         let name = symbol.word(ST_NAME);
-        (name < self.outline.strtab.size).then_some(Entry { index, name, value, size, kind, weak })
+        (name < self.outline.strtab.size()).then(|| Entry {
+            index,
+            name,
+            version: self.version(index),
+            value,
+            size,
+            kind,
+            weak,
+        })
     }
 
     /// The symbol table.
-    fn table(&self) -> impl Iterator<Item = Bytes<'a, F>> + use<'a, F> {
-        let table = self.outline.symtab.of(self.bytes);
-        table.unwrap_or(Bytes { raw: &[], ..self.bytes }).table(self.bytes.layout().sym_size)
+    fn table(&self) -> Option<impl Iterator<Item = Bytes<'a, F>> + use<'a, F>> {
+        Some(self.outline.symtab.of(self.bytes)?.table(self.bytes.layout().sym_size))
     }
 
     /// The string table.
-    fn strtab(&self) -> &'a [u8] {
-        self.outline.strtab.of(self.bytes).map_or(&[], |table| table.raw)
+    fn strtab(&self) -> Option<&'a [u8]> {
+        Some(self.outline.strtab.of(self.bytes)?.raw)
     }
 
     /// Where the name of the version of symbol `index` begins in the string table.
     fn version(&self, index: usize) -> Option<usize> {
         let versions = self.outline.versions?;
-        let versym = self.bytes.tail(versions.versym.offset).half(index.checked_mul(2)?);
-        versions.definitions(self.bytes).find(versym, false).ok()?
-    }
-
-    /// Whether symbol `index` has this version, where versions are asked for and known.
-    fn version_matches(&self, index: usize, wanted: Option<&str>) -> bool {
-        match wanted {
-            Some(wanted) if self.has_versions() => {
-                self.version(index).is_some_and(|name| string_is(self.strtab(), name, wanted))
-            }
-            _ => true,
-        }
+        let versym = self.bytes.half(versions.versym.checked_add(index.checked_mul(2)?)?);
+        versions.definitions(self.bytes)?.find(versym).ok()?
     }
 }
 
@@ -242,24 +242,24 @@ fn string_is(strtab: &[u8], start: usize, wanted: &str) -> bool {
 /// `DT_STRTAB`, cut behind its last NUL, so that every string in it ends.
 fn string_table<F: Format>(bytes: Bytes<'_, F>, load: Load, tables: &Tables) -> Option<Span> {
     let offset = load.offset_of(tables.strtab).filter(|_| tables.strtab != 0)?;
-    let table = bytes.tail(offset);
+    let table = bytes.tail(offset)?;
     let size = usize::try_from(tables.strsz).ok()?;
     let table = if size == 0 { table } else { table.head(size)? };
     let last = table.raw.iter().rposition(|&byte| byte == 0)?;
-    Some(Span { offset, size: last.checked_add(1)? })
+    Some(Span { start: offset, end: offset.checked_add(last)?.checked_add(1)? })
 }
 
 /// `DT_VERSYM`, for so many symbols, and `DT_VERDEF`.
 fn versions<F: Format>(bytes: Bytes<'_, F>, load: Load, tables: &Tables, symbols: usize) -> Option<Versions> {
-    let versym = Span { offset: load.offset_of(tables.versym)?, size: symbols.checked_mul(2)? };
-    versym.of(bytes)?;
+    let versym = load.offset_of(tables.versym)?;
+    bytes.tail(versym)?.head(symbols.checked_mul(2)?)?;
     let versions = Versions { versym, verdef: load.offset_of(tables.verdef)?, verdefnum: tables.verdefnum };
-    versions.definitions(bytes).find(0, true).ok()?;
+    versions.definitions(bytes)?.find(0).ok()?;
     Some(versions)
 }
 
 impl Versions {
-    fn definitions<F: Format>(self, bytes: Bytes<'_, F>) -> Definitions<'_, F> {
-        Definitions { table: bytes.tail(self.verdef), count: self.verdefnum }
+    fn definitions<F: Format>(self, bytes: Bytes<'_, F>) -> Option<Definitions<'_, F>> {
+        Some(Definitions { table: bytes.tail(self.verdef)?, count: self.verdefnum })
     }
 }
