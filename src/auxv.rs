@@ -8,9 +8,12 @@ use crate::sys;
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
 
-/// What [`give`] was told; `NOT_GIVEN` before, which is no address of a page.
-static GIVEN: AtomicUsize = AtomicUsize::new(NOT_GIVEN);
-const NOT_GIVEN: usize = usize::MAX;
+/// What [`give`] was told, if that came before the first look. Neither constant is the address of a page.
+static GIVEN: AtomicUsize = AtomicUsize::new(OPEN);
+/// Nothing was given yet.
+const OPEN: usize = usize::MAX;
+/// Nothing was given before the first look, and nothing will be taken.
+const CLOSED: usize = usize::MAX - 1;
 
 /// An address at which an image may be.
 #[derive(Clone, Copy)]
@@ -21,16 +24,17 @@ pub(crate) struct Ehdr {
     pub(crate) trusted: bool,
 }
 
-/// Takes the program's word on `AT_SYSINFO_EHDR`; 0 says that there is no such entry. Nothing else is published
-/// with it, so `Relaxed` is enough.
+/// Takes the program's first word on `AT_SYSINFO_EHDR`, unless somebody has looked already; 0 says that there is no such
+/// entry. Nothing else is published with it, so `Relaxed` is enough.
 pub(crate) fn give(address: usize) {
-    GIVEN.store(address, Ordering::Relaxed);
+    let _ = GIVEN.compare_exchange(OPEN, address, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// The value of `AT_SYSINFO_EHDR`; none if it is missing or 0 (arm and aarch64 kernels without a vDSO say 0).
 pub(crate) fn sysinfo_ehdr() -> Option<Ehdr> {
+    give(CLOSED);
     let found = match GIVEN.load(Ordering::Relaxed) {
-        NOT_GIVEN => look_up(),
+        CLOSED => look_up(),
         address => Ehdr { address, trusted: false },
     };
     (found.address != 0).then_some(found)

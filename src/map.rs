@@ -35,7 +35,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let end = base.addr().checked_add(head.extent()).ok_or(ParseError::Truncated)?;
     while unchecked < end {
         check(unchecked)?;
-        unchecked += PAGE;
+        unchecked = unchecked.saturating_add(PAGE);
     }
     // SAFETY: every page up to `end` passed the check.
     Ok((unsafe { bytes(base, head.extent()) }, head))

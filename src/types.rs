@@ -64,7 +64,8 @@ impl ClockId {
         Self(16 + n as i32)
     }
 
-    /// The CPU-time clock of process `pid`, as clock_getcpuclockid(3) gives it; 0 is this process.
+    /// The CPU-time clock of process `pid`, as clock_getcpuclockid(3) gives it; 0 is this process. A negative
+    /// `pid` names some other clock, or none, as in the kernel's own macro.
     ///
     /// ```
     /// use vdso_time::{ClockId, clock_gettime};
@@ -92,7 +93,7 @@ impl ClockId {
     }
 
     /// The clock behind an open file, a PTP hardware clock (`/dev/ptp0`) for one: `FD_TO_CLOCKID` of
-    /// clock_getres(2).
+    /// clock_getres(2). A negative `fd` names some other clock, or none.
     ///
     /// ```
     /// assert_eq!(vdso_time::ClockId::from_fd(3).as_raw(), -29);

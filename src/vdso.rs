@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use crate::auxv;
-use crate::elf::{Any, Format, Head, Image, Outline, Symbol, Walk};
+use crate::elf::{Any, Format, Head, Image, Outline, Symbol, Symbols, Walk};
 use crate::error::Errno;
 pub use crate::error::{LocateError, ParseError};
 use crate::map;
@@ -145,7 +145,8 @@ impl<'a> Vdso<'a> {
     }
 
     /// The symbols that can be called, as [`Image::symbols`] has them.
-    pub fn symbols(&self) -> impl Iterator<Item = Symbol<'a>> + use<'a> {
+    #[must_use]
+    pub fn symbols(&self) -> Symbols<'a> {
         self.image().symbols()
     }
 
@@ -212,8 +213,8 @@ impl<'a> Vdso<'a> {
 }
 
 /// Says where the vDSO is, before the first call: for a program with its own `_start`, which has the auxiliary vector on
-/// its stack. Null says that the vector has no `AT_SYSINFO_EHDR`. After the first call of a function it is too late for
-/// that function, and harmless.
+/// its stack. Null says that the vector has no `AT_SYSINFO_EHDR`. Only the first word counts, and after the first call of
+/// anything in this crate none does: it is too late, and harmless.
 ///
 /// # Safety
 /// `ehdr` must be null, or the value of this process's `AT_SYSINFO_EHDR`.

@@ -159,13 +159,13 @@ impl Abi {
         false
     }
 
-    /// Whether any candidate must not be called in some state of the image.
-    pub(crate) const fn has_quirks(&self) -> bool {
+    /// Whether any candidate must not be called in this state of the image.
+    pub(crate) const fn has_quirk(&self, quirk: Quirk) -> bool {
         let mut functions: &[&Function] = &self.functions();
         while let [function, others @ ..] = functions {
             let mut candidates = function.candidates;
             while let [candidate, rest @ ..] = candidates {
-                if candidate.unless.is_some() {
+                if matches!(candidate.unless, Some(unless) if unless as u8 == quirk as u8) {
                     return true;
                 }
                 candidates = rest;

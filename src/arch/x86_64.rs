@@ -3,7 +3,7 @@
 //! Names and version: arch/x86/entry/vdso/vdso.lds.S (`vdso64/vdso64.lds.S` since 7.0).
 //! Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
 
-use super::abi::{Abi, Candidate, Discovery, ELFCLASS64, Function, Shape, call};
+use super::abi::{Abi, Candidate, Discovery, ELFCLASS64, Function, Quirk, Shape, call};
 
 /// The table of `x86_64`.
 pub(crate) static ABI: Abi = Abi {
@@ -30,7 +30,8 @@ pub(crate) static ABI: Abi = Abi {
         syscalls: &[call(229, Shape::Timespec64)],
     },
     getcpu: Function {
-        candidates: &[symbol("__vdso_getcpu", Shape::Getcpu)],
+        // QEMU's own image, which its loader relocates, has a getcpu that says CPU 0, node 0 (seen in 10.0).
+        candidates: &[Candidate { unless: Some(Quirk::Relocated), ..symbol("__vdso_getcpu", Shape::Getcpu) }],
         syscalls: &[call(309, Shape::Getcpu)],
     },
     discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },

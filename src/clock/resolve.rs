@@ -45,11 +45,19 @@ pub(super) fn choose<'t, F: Format>(
     Err(reason)
 }
 
-/// The state of the image in which a candidate must not be called, if it is in that.
-pub(super) fn unfit<F: Format>(image: &Walk<'_, F>, candidate: &Candidate) -> Option<Quirk> {
-    candidate.unless.filter(|quirk| match quirk {
-        Quirk::BlankedNames => image.has_blanked_names(),
-        Quirk::Relocated => image.load_address() != 0,
+/// The state of the image in which a candidate must not be called, if the image is in it. States that are not possible are
+/// not looked for.
+pub(super) fn unfit<F: Format>(
+    image: &Walk<'_, F>,
+    candidate: &Candidate,
+    possible: impl Fn(Quirk) -> bool,
+) -> Option<Quirk> {
+    candidate.unless.filter(|&quirk| {
+        possible(quirk)
+            && match quirk {
+                Quirk::BlankedNames => image.has_blanked_names(),
+                Quirk::Relocated => image.load_address() != 0,
+            }
     })
 }
 
@@ -60,7 +68,11 @@ fn winner(candidates: &'static [Candidate], wanted: Option<Shape>) -> Option<(Sh
     let (bytes, head) = vdso::find::<Native>().ok()?;
     let image = Walk::parse(bytes, head).ok()?;
     let wanted = |candidate: &&Candidate| wanted.is_none_or(|shape| candidate.shape == shape);
-    let unfit = |candidate: &_| if const { ABI.has_quirks() } { unfit(&image, candidate) } else { None };
+    let possible = |quirk| match quirk {
+        Quirk::BlankedNames => const { ABI.has_quirk(Quirk::BlankedNames) },
+        Quirk::Relocated => const { ABI.has_quirk(Quirk::Relocated) },
+    };
+    let unfit = |candidate: &_| unfit(&image, candidate, possible);
     let (winner, entry) = choose(&ABI, candidates.iter().filter(wanted), &image, unfit).ok()?;
     let address = vdso::address(&image, entry.value);
     Some((winner.shape, ptr::with_exposed_provenance_mut(address)))

@@ -61,8 +61,7 @@ pub enum Reason {
     NoSymbol,
     /// The image has a flaw that makes such a symbol unfit to be called.
     Unfit(Quirk),
-    /// The vDSO could not be found at the first call, but now it can: [`init`](crate::init) came too late, or a sandbox
-    /// was in the way.
+    /// The vDSO could not be found at the first call, but now it can: a sandbox was in the way.
     TooLate,
 }
 
@@ -102,7 +101,7 @@ impl Routes {
     /// ```
     #[must_use]
     pub fn of_image(abi: &Abi, image: &Image<'_>) -> Self {
-        let unfit = |candidate: &_| unfit(&image.walk, candidate);
+        let unfit = |candidate: &_| unfit(&image.walk, candidate, |_| true);
         let route = |function: &Function| match choose(abi, function.candidates.iter(), &image.walk, unfit) {
             Ok((candidate, entry)) => Route::Vdso {
                 symbol: candidate.name,
@@ -147,7 +146,7 @@ pub fn routes() -> Routes {
         (_, Some(address), _) => symbol_route(function, address, &vdso),
         (_, None, Err(error)) => kernel_route(function, Reason::NoVdso(*error)),
         (_, None, Ok(image)) => {
-            let unfit = |candidate: &_| unfit(image, candidate);
+            let unfit = |candidate: &_| unfit(image, candidate, |_| true);
             let reason = choose(&ABI, function.candidates.iter(), image, unfit).err();
             kernel_route(function, reason.unwrap_or(Reason::TooLate))
         }

@@ -131,7 +131,7 @@ impl<'a, F: Format> Walk<'a, F> {
             let is = |wanted| entry.version.is_some_and(|start| string_is(strtab, start, wanted));
             version.is_none_or(is)
         };
-        let mut symbols = self.table()?.enumerate().filter(|(_, symbol)| named(symbol));
+        let mut symbols = self.table(0)?.enumerate().filter(|(_, symbol)| named(symbol));
         symbols.find_map(|(index, symbol)| self.entry(index, symbol).filter(fits))
     }
 
@@ -139,7 +139,7 @@ impl<'a, F: Format> Walk<'a, F> {
     pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
         let walk = *self;
         let entry = move |(index, symbol)| walk.entry(index, symbol);
-        self.table().into_iter().flatten().enumerate().skip(first).filter_map(entry)
+        (first..).zip(self.table(first).into_iter().flatten()).filter_map(entry)
     }
 
     /// The entry whose code has the byte of this address, a global one rather than its weak alias.
@@ -213,9 +213,10 @@ impl<'a, F: Format> Walk<'a, F> {
         })
     }
 
-    /// The symbol table.
-    fn table(&self) -> Option<impl Iterator<Item = Bytes<'a, F>> + use<'a, F>> {
-        Some(self.outline.symtab.of(self.bytes)?.table(self.bytes.layout().sym_size))
+    /// The symbol table, from one of its symbols on.
+    fn table(&self, first: usize) -> Option<impl Iterator<Item = Bytes<'a, F>> + use<'a, F>> {
+        let size = self.bytes.layout().sym_size;
+        Some(self.outline.symtab.of(self.bytes)?.tail(first.checked_mul(size)?)?.table(size))
     }
 
     /// The string table.

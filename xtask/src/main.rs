@@ -2,7 +2,6 @@
 
 mod api;
 mod cache;
-mod capturing;
 mod check;
 mod core_library;
 mod debian;
