@@ -148,7 +148,7 @@ impl Chain {
 
     /// Remembers that the kernel has not this system call, nor those before it, unless it is the last.
     fn missing(&self, index: usize) {
-        if index + 1 < self.calls.len() {
+        if (const { ABI.calls_time32() }) && index + 1 < self.calls.len() {
             self.first.store(index + 1, Ordering::Relaxed);
         }
     }

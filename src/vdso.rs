@@ -28,8 +28,6 @@ use crate::sys;
 pub struct Vdso<'a> {
     base: *const u8,
     size: usize,
-    /// What a symbol's value takes to become an address.
-    bias: usize,
     outline: Outline<Any>,
     image: PhantomData<&'a [u8]>,
 }
@@ -112,8 +110,7 @@ impl<'a> Vdso<'a> {
 
     fn new(walk: &Walk<'_, Any>) -> Self {
         let base = walk.base();
-        let bias = base.expose_provenance().wrapping_sub(walk.origin() as usize);
-        Self { base, size: walk.size(), bias, outline: walk.outline(), image: PhantomData }
+        Self { base, size: walk.size(), outline: walk.outline(), image: PhantomData }
     }
 
     /// Where the image begins.
@@ -164,13 +161,14 @@ impl<'a> Vdso<'a> {
     /// ```
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        Some(self.address(&self.image().symbol(name, version)?))
+        let walk = self.image().walk;
+        Some(ptr::with_exposed_provenance(address(&walk, walk.find(name, version)?.value)))
     }
 
     /// The address of a symbol of this image.
     #[must_use]
     pub fn address(&self, symbol: &Symbol<'_>) -> *const () {
-        ptr::with_exposed_provenance((symbol.value() as usize).wrapping_add(self.bias))
+        ptr::with_exposed_provenance(address(&self.image().walk, symbol.value()))
     }
 
     /// The symbol whose code has this program counter: for profilers and unwinders, whose samples land in the vDSO. Of two
@@ -192,7 +190,8 @@ impl<'a> Vdso<'a> {
             return None;
         }
         let walk = self.image().walk;
-        walk.symbol(walk.at(pc.wrapping_sub(self.bias) as u64)?)
+        let inside = pc.wrapping_sub(self.base.addr()) as u64;
+        walk.symbol(walk.at(inside.wrapping_add(walk.origin()))?)
     }
 
     /// Whether an address, a program counter say, lies in the image.

@@ -11,6 +11,7 @@ pub(crate) static ABI: Abi = Abi {
     name: "aarch64",
     machine: 183, // EM_AARCH64
     class: ELFCLASS64,
+    version: "LINUX_2.6.39",
     time: Function {
         candidates: &[
             symbol("__kernel_time", Shape::Time64),
@@ -35,7 +36,7 @@ pub(crate) static ABI: Abi = Abi {
 };
 
 const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, version: "LINUX_2.6.39", shape, unless: None }
+    Candidate { name, shape, unless: None }
 }
 
 /// Enters the kernel.

@@ -12,7 +12,7 @@ pub(super) const ELFCLASS64: u8 = 2;
 /// ```
 /// let abi = vdso_time::arch::ALL.iter().find(|abi| abi.name == "aarch64").unwrap();
 /// assert_eq!(abi.clock_gettime.candidates[0].name, "__kernel_clock_gettime");
-/// assert_eq!(abi.clock_gettime.candidates[0].version, "LINUX_2.6.39");
+/// assert_eq!(abi.version, "LINUX_2.6.39");
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
@@ -23,6 +23,8 @@ pub struct Abi {
     pub machine: u16,
     /// `EI_CLASS` of its vDSO images: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
     pub class: u8,
+    /// The version of its symbols.
+    pub version: &'static str,
     /// Where `time()` gets the seconds.
     pub time: Function,
     /// Where `gettimeofday()` gets the time.
@@ -54,8 +56,6 @@ pub struct Function {
 pub struct Candidate {
     /// The symbol's name.
     pub name: &'static str,
-    /// The symbol's version.
-    pub version: &'static str,
     /// The C signature behind the name.
     pub shape: Shape,
     /// The state of the image in which the symbol must not be called.

@@ -14,6 +14,7 @@ pub(crate) static ABI: Abi = Abi {
     name: "arm",
     machine: 40, // EM_ARM
     class: ELFCLASS32,
+    version: "LINUX_2.6",
     time: Function {
         candidates: &[
             symbol("__vdso_clock_gettime64", Shape::Timespec64),
@@ -48,7 +49,7 @@ pub(crate) static ABI: Abi = Abi {
 };
 
 const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, version: "LINUX_2.6", shape, unless: Some(Quirk::BlankedNames) }
+    Candidate { name, shape, unless: Some(Quirk::BlankedNames) }
 }
 
 /// Enters the kernel.

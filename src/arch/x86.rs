@@ -12,6 +12,7 @@ pub(crate) static ABI: Abi = Abi {
     name: "x86",
     machine: 3, // EM_386
     class: ELFCLASS32,
+    version: "LINUX_2.6",
     time: Function {
         candidates: &[
             symbol("__vdso_clock_gettime64", Shape::Timespec64),
@@ -56,7 +57,7 @@ pub(crate) static ABI: Abi = Abi {
 };
 
 const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, version: "LINUX_2.6", shape, unless: None }
+    Candidate { name, shape, unless: None }
 }
 
 /// Enters the kernel by `int 0x80`, which every x86 kernel has and every sandbox sees.

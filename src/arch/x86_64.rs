@@ -10,6 +10,7 @@ pub(crate) static ABI: Abi = Abi {
     name: "x86_64",
     machine: 62, // EM_X86_64
     class: ELFCLASS64,
+    version: "LINUX_2.6",
     time: Function {
         candidates: &[
             symbol("__vdso_time", Shape::Time64),
@@ -38,7 +39,7 @@ pub(crate) static ABI: Abi = Abi {
 };
 
 const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, version: "LINUX_2.6", shape, unless: None }
+    Candidate { name, shape, unless: None }
 }
 
 /// Enters the kernel.

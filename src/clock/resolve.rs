@@ -38,7 +38,7 @@ pub(super) fn choose<'t, F: Format>(
     for candidate in candidates {
         if let Some(quirk) = unfit(candidate) {
             reason = Reason::Unfit(quirk);
-        } else if let Some(entry) = image.find(candidate.name, Some(candidate.version)) {
+        } else if let Some(entry) = image.find(candidate.name, Some(abi.version)) {
             return Ok((candidate, entry));
         }
     }

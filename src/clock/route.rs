@@ -105,7 +105,7 @@ impl Routes {
         let route = |function: &Function| match choose(abi, function.candidates.iter(), &image.walk, unfit) {
             Ok((candidate, entry)) => Route::Vdso {
                 symbol: candidate.name,
-                version: image.walk.has_versions().then_some(candidate.version),
+                version: image.walk.has_versions().then_some(abi.version),
                 address: entry.value as usize,
             },
             Err(reason) => Route::Syscall {
@@ -171,8 +171,8 @@ type Found = Result<Walk<'static, Native>, LocateError>;
 fn symbol_route(function: &'static Function, address: usize, vdso: &Found) -> Route {
     let named = vdso.as_ref().ok().and_then(|image| {
         function.candidates.iter().find_map(|candidate| {
-            let entry = image.find(candidate.name, Some(candidate.version))?;
-            let version = image.has_versions().then_some(candidate.version);
+            let entry = image.find(candidate.name, Some(ABI.version))?;
+            let version = image.has_versions().then_some(ABI.version);
             (vdso::address(image, entry.value) == address).then_some((candidate.name, version))
         })
     });

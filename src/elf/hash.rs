@@ -39,12 +39,7 @@ pub(super) fn count<F: Format>(
     } else if tables.gnu_hash != 0 {
         table.and_then(count_gnu).ok_or(ParseError::GnuHash)?
     } else {
-        for address in [tables.strtab, tables.versym, tables.verdef] {
-            match load.offset_of(address) {
-                Some(next) if next > symtab => end = end.min(next),
-                _ => {}
-            }
-        }
+        end = load.offset_of(tables.strtab).filter(|&next| next > symtab).unwrap_or(end);
         usize::MAX
     };
     let room = end.saturating_sub(symtab).checked_div(bytes.layout().sym_size).unwrap_or(0);
@@ -53,10 +48,7 @@ pub(super) fn count<F: Format>(
 
 /// Counts by `DT_HASH`: its second word is the number of symbols. `None` if the table goes beyond the image.
 fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
-    // The words have 4 bytes, but on Alpha and 64-bit S/390 they have 8 (their psABIs).
-    const EM_S390: u16 = 22;
-    const EM_ALPHA: u16 = 0x9026;
-    let wide = hash.layout().addr_size == 8 && matches!(machine, EM_S390 | EM_ALPHA);
+    let wide = hash.format.has_wide_hash(machine);
     hash.head(8)?;
     let (nbucket, nchain, size) =
         if wide { (hash.offset(0), hash.offset(8), 8) } else { (hash.word(0), hash.word(4), 4) };

@@ -76,6 +76,8 @@ pub(crate) trait Format: Copy {
     fn layout(self) -> &'static Layout;
     /// The byte order.
     fn is_big_endian(self) -> bool;
+    /// Whether the words of `DT_HASH` have 8 bytes on this machine, and not 4.
+    fn has_wide_hash(self, machine: u16) -> bool;
 }
 
 /// Any of the four formats.
@@ -107,6 +109,13 @@ impl Format for Any {
     fn is_big_endian(self) -> bool {
         self.big_endian
     }
+
+    /// They do on Alpha and 64-bit S/390 (their psABIs).
+    fn has_wide_hash(self, machine: u16) -> bool {
+        const EM_S390: u16 = 22;
+        const EM_ALPHA: u16 = 0x9026;
+        self.layout.addr_size == 8 && matches!(machine, EM_S390 | EM_ALPHA)
+    }
 }
 
 /// The one format that this process can call into. What is constant here costs neither time nor code, which is why
@@ -133,6 +142,12 @@ impl Format for Native {
     #[inline]
     fn is_big_endian(self) -> bool {
         cfg!(target_endian = "big")
+    }
+
+    /// On none of the architectures that have a table.
+    #[inline]
+    fn has_wide_hash(self, _: u16) -> bool {
+        false
     }
 }
 

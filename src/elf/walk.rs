@@ -138,12 +138,13 @@ impl<'a, F: Format> Walk<'a, F> {
     /// The entries that can be called, from one of the table's on.
     pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
         let walk = *self;
-        let entry = move |(index, symbol)| walk.entry(index, symbol);
-        (first..).zip(self.table(first).into_iter().flatten()).filter_map(entry)
+        let entry = move |(symbol, index)| walk.entry(index, symbol);
+        self.table(first).into_iter().flatten().zip(first..).filter_map(entry)
     }
 
     /// The entry whose code has the byte of this address, a global one rather than its weak alias.
     pub(crate) fn at(&self, address: u64) -> Option<Entry> {
+        let address = self.code_address(address);
         let around = |entry: &Entry| {
             let inside = address.wrapping_sub(self.code_address(entry.value));
             inside < entry.size.max(1)

@@ -1,0 +1,135 @@
+//! Without libc: a program with its own `_start` prints the time, the routes and the symbols, has no symbol of libc in it,
+//! and pays less than 4 KiB for the five functions.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the compiler says of itself, behind this prefix.
+fn rustc_says(prefix: &str) -> String {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = Command::new(rustc).arg("-vV").output().expect("rustc runs").stdout;
+    let version = String::from_utf8(version).expect("UTF-8");
+    version.lines().find_map(|line| line.strip_prefix(prefix)).expect(prefix).to_owned()
+}
+
+/// Builds the package in a target folder of its own, for the machine that builds it.
+fn build() -> Result<PathBuf, String> {
+    let here = std::env::consts::ARCH;
+    let host = rustc_says("host: ");
+    if !host.starts_with(here) {
+        return Err(format!("the test runs on {here}, the compiler on {host}"));
+    }
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("freestanding");
+    let output = Command::new(env!("CARGO"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/freestanding"))
+        .args(["build", "--release", "--locked", "--target-dir"])
+        .arg(&target)
+        // The package has flags of its own, without which it does not run.
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(target.join("release"))
+}
+
+/// The folder of the built programs, or `None` after a line that says why there is none.
+fn programs() -> Option<&'static Path> {
+    static BUILT: LazyLock<Result<PathBuf, String>> = LazyLock::new(build);
+    match &*BUILT {
+        Ok(folder) => Some(folder),
+        Err(why) => {
+            println!("not run here: {why}");
+            None
+        }
+    }
+}
+
+/// What the program prints, asked to find the vDSO by its own stack or by the kernel.
+fn output(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().expect("the program starts");
+    assert!(output.status.success(), "{:?}", output.status);
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn it_prints_the_time_the_routes_and_the_symbols() {
+    let Some(folder) = programs() else { return };
+    for arguments in [&[][..], &["ask-the-kernel"]] {
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let text = output(&folder.join("freestanding"), arguments);
+        let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+
+        let time = text.lines().find_map(|line| line.strip_prefix("time ")).expect("the time");
+        let time: u64 = time.trim().parse().expect("a number");
+        // time() turns with the timer tick, so it may be a tick behind.
+        assert!((before - 1..=after).contains(&time), "{before} {time} {after}");
+        for line in ["gettimeofday Ok(", "clock_gettime Ok(", "clock_getres Ok(", "getcpu Ok("] {
+            assert!(text.contains(line), "{line} is missing in:\n{text}");
+        }
+        // The same routes as in this program, which asks libc for the vDSO; its address is another.
+        let without_address = |text: &str| {
+            let lines = text.lines().map(|line| line.split(" at 0x").next().unwrap_or(line).to_owned());
+            lines.collect::<Vec<_>>()
+        };
+        for route in without_address(&vdso_time::routes().to_string()) {
+            assert!(without_address(&text).contains(&route), "{route} is missing in:\n{text}");
+        }
+        if let Ok(vdso) = vdso_time::vdso::Vdso::locate() {
+            for symbol in vdso.symbols() {
+                let name = format!("{:?}", symbol.name());
+                assert!(text.contains(&name), "{name} is missing in:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nm_shows_no_symbol_of_libc() {
+    let Some(folder) = programs() else { return };
+    let nm = match Command::new("nm").arg(folder.join("freestanding")).output() {
+        Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
+        Err(error) => return println!("not run here: nm: {error}"),
+    };
+    let symbols = nm.lines().filter_map(|line| {
+        let mut words = line.split_whitespace().rev();
+        Some((words.next()?, words.next()?))
+    });
+    let symbols: Vec<_> = symbols.collect();
+    assert!(symbols.contains(&("_start", "T")), "{nm}");
+    for (name, kind) in symbols {
+        // Rust's own names are mangled; the others are this program's and the linker's.
+        let own = ["_start", "memcpy", "memmove", "memset", "memcmp", "bcmp"].contains(&name);
+        let rust = name.starts_with("_ZN") || name.starts_with("_R") || name.starts_with("anon.");
+        let linker = name.starts_with('_') && "ABDR".contains(&kind.to_uppercase());
+        assert!(
+            kind != "U" && (own || rust || linker || name.contains("GLOBAL_OFFSET_TABLE")),
+            "{kind} {name}"
+        );
+    }
+}
+
+/// The bar is that of the compiler it was set with; older ones make a little more of the same source.
+#[test]
+fn the_five_functions_take_less_than_4_kib() {
+    const BAR: u64 = 4096;
+    const BAR_BEFORE_1_95: u64 = 4608;
+    let Some(folder) = programs() else { return };
+    let size = |program: &str| {
+        let file = std::fs::read(folder.join(program)).expect("the program is there");
+        let elf = goblin::elf::Elf::parse(&file).expect("an ELF file");
+        let sections = elf.section_headers.iter().filter(|section| {
+            let name = elf.shdr_strtab.get_at(section.sh_name).unwrap_or_default();
+            name.starts_with(".text") || name.starts_with(".rodata")
+        });
+        sections.map(|section| section.sh_size).sum::<u64>()
+    };
+    let (with, without) = (size("five-functions"), size("no-functions"));
+    let version = rustc_says("release: 1.");
+    let minor: u32 = version.split('.').next().and_then(|minor| minor.parse().ok()).expect("a version");
+    let bar = if minor < 95 { BAR_BEFORE_1_95 } else { BAR };
+    println!("{} bytes of .text and .rodata, by Rust 1.{version}", with - without);
+    assert!(with - without < bar, "{with} - {without} = {}", with - without);
+}
