@@ -8,6 +8,7 @@ mod support;
 
 use std::panic;
 use std::ptr;
+use std::thread;
 
 use support::child;
 use vdso_time::arch::{Abi, Function, NATIVE};
@@ -157,5 +158,27 @@ fn a_denied_system_call_is_made_up_for_by_another() {
                 }
             });
         }
+    }
+}
+
+/// A kernel has a system call or not, so `ENOSYS` is remembered for the process; a sandbox is a thread's, so `EPERM` is not.
+#[test]
+fn a_missing_system_call_is_remembered_and_a_denied_one_is_not() {
+    let test = "a_missing_system_call_is_remembered_and_a_denied_one_is_not";
+    for (task, error, begins_with) in [("ENOSYS", libc::ENOSYS, 1), ("EPERM", libc::EPERM, 0)] {
+        child::fresh(test, task, 1, || {
+            without_vdso();
+            let Some([first, _, ..]) = NATIVE.map(|abi| abi.clock_gettime.syscalls) else {
+                return println!("not run here: clock_gettime has no second system call");
+            };
+            let denied = thread::spawn(move || {
+                deny(&[first.number], error) && syscall::clock_gettime(ClockId::MONOTONIC).is_ok()
+            });
+            if !denied.join().unwrap() {
+                return println!("not run here: nothing was denied");
+            }
+            let Route::Syscall { number, .. } = routes().clock_gettime else { panic!("{}", routes()) };
+            assert_eq!(number, NATIVE.unwrap().clock_gettime.syscalls[begins_with].number);
+        });
     }
 }
