@@ -11,27 +11,24 @@ use vdso_time::vdso::Vdso;
 use vdso_time::{Routes, arch, routes};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    match std::env::args_os().nth(1).map(PathBuf::from) {
-        Some(path) => {
-            let file = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            let image = Image::parse(&file).map_err(|error| format!("{}: {error}", path.display()))?;
-            list(&image);
-            match arch::ALL.iter().find(|abi| (abi.machine, abi.class) == (image.machine(), image.class())) {
-                Some(abi) => println!("\non {}:\n{}", abi.name, Routes::of_image(abi, &image)),
-                None => println!("\nno table for this architecture"),
-            }
+    if let Some(path) = std::env::args_os().nth(1).map(PathBuf::from) {
+        let file = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let image = Image::parse(&file).map_err(|error| format!("{}: {error}", path.display()))?;
+        list(&image);
+        match arch::ALL.iter().find(|abi| (abi.machine, abi.class) == (image.machine(), image.class())) {
+            Some(abi) => println!("\non {}:\n{}", abi.name, Routes::of_image(abi, &image)),
+            None => println!("\nno table for this architecture"),
         }
-        None => {
-            match Vdso::locate() {
-                Ok(vdso) => {
-                    println!("{} bytes at {:p}", vdso.size(), vdso.base());
-                    list(&vdso.image());
-                }
-                Err(error) => println!("{error}"),
-            }
-            println!("\nin this process:\n{}", routes());
-        }
+        return Ok(());
     }
+    match Vdso::locate() {
+        Ok(vdso) => {
+            println!("{} bytes at {:p}", vdso.size(), vdso.base());
+            list(&vdso.image());
+        }
+        Err(error) => println!("{error}"),
+    }
+    println!("\nin this process:\n{}", routes());
     Ok(())
 }
 

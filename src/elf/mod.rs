@@ -67,8 +67,8 @@ impl<'a> Image<'a> {
         Ok(Self { walk: Walk::parse(bytes, Head::read(bytes)?)? })
     }
 
-    /// How many bytes from its start the image takes, judged from no more than its first 4 KiB: what
-    /// [`Image::parse`] needs, at most 1 MiB.
+    /// How many bytes from its start the image takes, judged from no more than its first 4 KiB: where the segment that is
+    /// loaded ends, at most 1 MiB. Its program headers lie in it, or [`Image::parse`] needs those too.
     ///
     /// # Errors
     /// [`ParseError`], as [`Image::parse`] would say of the headers.

@@ -46,6 +46,9 @@ pub(crate) struct Entry {
     weak: bool,
 }
 
+/// No name comes near this. Without a limit, a hostile image could give each symbol the whole string table to read.
+const LONGEST_NAME: usize = 1024;
+
 impl<'a, F: Format> Walk<'a, F> {
     /// Finds the tables of an image whose headers are read.
     pub(crate) fn parse(bytes: &'a [u8], head: Head<F>) -> Result<Self, ParseError> {
@@ -174,7 +177,10 @@ impl<'a, F: Format> Walk<'a, F> {
     /// Adds the strings, the only part of a symbol whose reading takes more than a few steps.
     pub(crate) fn symbol(&self, entry: Entry) -> Option<Symbol<'a>> {
         let strtab = self.strtab()?;
-        let string = |start| CStr::from_bytes_until_nul(strtab.get(start..)?).ok();
+        let string = |start| {
+            let string = strtab.get(start..)?;
+            CStr::from_bytes_until_nul(string.get(..LONGEST_NAME).unwrap_or(string)).ok()
+        };
         let Entry { index, name, version, value, size, kind, weak } = entry;
         let version = version.and_then(string);
         Some(Symbol { name: string(name)?, version, value, size, kind, weak, index })

@@ -1,0 +1,151 @@
+//! Writes the headers and the tables of an image, as the ELF specification has them.
+
+use super::{Built, PT_DYNAMIC, PT_LOAD, PT_PHDR, Places, Spec, Sym};
+
+/// How many buckets a hash table has.
+const BUCKETS: u32 = 3;
+/// `bloom_shift`.
+const SHIFT: u32 = 6;
+
+pub(crate) fn sysv_hash(name: &str) -> u32 {
+    name.bytes().fold(0, |hash, byte| {
+        let hash = (hash << 4) + u32::from(byte);
+        let high = hash & 0xf000_0000;
+        (hash ^ high >> 24) & !high
+    })
+}
+
+pub(crate) fn gnu_hash(name: &str) -> u32 {
+    name.bytes().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+}
+
+pub(super) fn gnu_bucket(symbol: &Sym<'_>) -> u32 {
+    gnu_hash(symbol.name) % BUCKETS
+}
+
+pub(super) fn headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: Places, tags: usize) {
+    let (ehdr, phdr, addr) = if spec.wide { (64, 56, 8) } else { (52, 32, 4) };
+    let count = spec.segments.len();
+    image.bytes.extend(b"\x7fELF");
+    let class = if spec.wide { 2 } else { 1 };
+    let data = if spec.big_endian { 2 } else { 1 };
+    image.numbers("", 1, &[("EI_CLASS", class), ("EI_DATA", data), ("EI_VERSION", 1)]);
+    image.align(16);
+    image.numbers("", 2, &[("e_type", 3), ("e_machine", spec.machine.into())]);
+    image.numbers("", 4, &[("e_version", 1)]);
+    image.numbers("", addr, &[("e_entry", 0), ("e_phoff", ehdr), ("e_shoff", 0)]);
+    image.numbers("", 4, &[("e_flags", 0)]);
+    image.numbers("", 2, &[("e_ehsize", ehdr), ("e_phentsize", phdr), ("e_phnum", count as u64)]);
+    image.numbers("", 2, &[("e_shentsize", 0), ("e_shnum", 0), ("e_shstrndx", 0)]);
+    for &kind in &spec.segments {
+        let (name, start, end) = match kind {
+            PT_LOAD => ("PT_LOAD.".into(), spec.p_offset, draft.end),
+            PT_DYNAMIC => ("PT_DYNAMIC.".into(), draft.dynamic, draft.dynamic + tags * 2 * addr),
+            PT_PHDR => ("PT_PHDR.".into(), ehdr as usize, ehdr as usize + count * phdr as usize),
+            _ => (format!("PT_{kind:#x}."), 0, 0),
+        };
+        let (address, size) = (spec.address(start), end.saturating_sub(start) as u64);
+        image.numbers(&name, 4, &[("p_type", kind.into())]);
+        if spec.wide {
+            image.numbers(&name, 4, &[("p_flags", 5)]);
+        }
+        image.numbers(&name, addr, &[("p_offset", start as u64), ("p_vaddr", address), ("p_paddr", address)]);
+        image.numbers(&name, addr, &[("p_filesz", size), ("p_memsz", size)]);
+        if !spec.wide {
+            image.numbers(&name, 4, &[("p_flags", 5)]);
+        }
+        image.addr(format!("{name}p_align"), 16);
+    }
+}
+
+pub(super) fn write_hash(image: &mut Built<'_>, wide: bool) {
+    let count = image.symbols.len() as u32 + 1;
+    let mut buckets = [0; BUCKETS as usize];
+    let mut chain = vec![0; count as usize];
+    for (symbol, index) in image.symbols.iter().zip(1_u32..).filter(|(symbol, _)| symbol.hashed()) {
+        let bucket = &mut buckets[(sysv_hash(symbol.name) % BUCKETS) as usize];
+        chain[index as usize] = std::mem::replace(bucket, index);
+    }
+    let size = if wide { 8 } else { 4 };
+    image.numbers("hash.", size, &[("nbucket", BUCKETS.into()), ("nchain", count.into())]);
+    image.words("hash.bucket", size, &buckets);
+    image.words("hash.chain", size, &chain);
+}
+
+pub(super) fn write_gnu_hash(image: &mut Built<'_>) {
+    let bits = if image.wide { 64 } else { 32 };
+    let first = image.symbols.iter().take_while(|symbol| !symbol.hashed()).count();
+    let hashed = image.symbols[first..].to_vec();
+    let mut buckets = [0; BUCKETS as usize];
+    let (mut bloom, mut chain) = (0_u64, vec![]);
+    for (index, symbol) in hashed.iter().enumerate() {
+        let hash = gnu_hash(symbol.name);
+        bloom |= 1 << (hash % bits) | 1 << ((hash >> SHIFT) % bits);
+        let bucket = &mut buckets[gnu_bucket(symbol) as usize];
+        if *bucket == 0 {
+            *bucket = (first + 1 + index) as u32;
+        }
+        let ends = hashed.get(index + 1).is_none_or(|next| gnu_bucket(next) != gnu_bucket(symbol));
+        chain.push(hash & !1 | u32::from(ends));
+    }
+    let (nbuckets, symoffset) = (BUCKETS.into(), first as u64 + 1);
+    image.numbers("gnu_hash.", 4, &[("nbuckets", nbuckets), ("symoffset", symoffset)]);
+    image.numbers("gnu_hash.", 4, &[("bloom_size", 1), ("bloom_shift", SHIFT.into())]);
+    image.addr("gnu_hash.bloom[0]", bloom);
+    image.words("gnu_hash.bucket", 4, &buckets);
+    image.words("gnu_hash.chain", 4, &chain);
+}
+
+pub(super) fn write_symtab(image: &mut Built<'_>, strings: &str, null_value: u64) {
+    let null = Sym { blank: true, size: 0, kind: 0, bind: 0, shndx: 0, ..Sym::default() };
+    let null = Sym { value: super::Value::Exactly(null_value), ..null };
+    let symbols = image.symbols.clone();
+    for (index, symbol) in [null].iter().chain(&symbols).enumerate() {
+        let name = if symbol.blank { 0 } else { string(strings, symbol.name) };
+        let prefix = format!("sym[{index}].");
+        let place = [("st_value", symbol.st_value()), ("st_size", symbol.size)];
+        image.numbers(&prefix, 4, &[("st_name", name)]);
+        if !image.wide {
+            image.numbers(&prefix, 4, &place);
+        }
+        image.numbers(&prefix, 1, &[("st_info", (symbol.bind << 4 | symbol.kind).into()), ("st_other", 0)]);
+        image.numbers(&prefix, 2, &[("st_shndx", symbol.shndx.into())]);
+        if image.wide {
+            image.numbers(&prefix, 8, &place);
+        }
+    }
+}
+
+pub(super) fn write_versym(image: &mut Built<'_>, versions: &[&str]) {
+    let symbols = image.symbols.clone();
+    image.number("versym[0]", 0, 2);
+    for (symbol, index) in symbols.iter().zip(1..) {
+        let version =
+            versions.iter().position(|version| Some(*version) == symbol.version).unwrap_or(0) as u64;
+        image.number(format!("versym[{index}]"), if symbol.hashed() { version + 1 } else { 0 }, 2);
+    }
+}
+
+pub(super) fn write_verdef(image: &mut Built<'_>, versions: &[&str], strings: &str) {
+    for (index, version) in versions.iter().enumerate() {
+        let prefix = format!("verdef[{index}].");
+        let (base, last) = (u64::from(index == 0), index + 1 == versions.len());
+        image.numbers(&prefix, 2, &[("vd_version", 1), ("vd_flags", base)]);
+        image.numbers(&prefix, 2, &[("vd_ndx", index as u64 + 1), ("vd_cnt", 1)]);
+        image.numbers(&prefix, 4, &[("vd_hash", sysv_hash(version).into()), ("vd_aux", 20)]);
+        image.numbers(&prefix, 4, &[("vd_next", if last { 0 } else { 28 })]);
+        image.numbers(&prefix, 4, &[("vda_name", string(strings, version)), ("vda_next", 0)]);
+    }
+}
+
+pub(super) fn write_dynamic(image: &mut Built<'_>, tags: &[(&str, u64, u64)]) {
+    for (name, tag, value) in tags {
+        image.addr(format!("{name}.d_tag"), *tag);
+        image.addr(*name, *value);
+    }
+}
+
+/// Where a string begins in the table, which has it.
+fn string(strings: &str, name: &str) -> u64 {
+    strings.find(&format!("\0{name}\0")).map_or(0, |before| before as u64 + 1)
+}

@@ -1,0 +1,170 @@
+//! A vDSO whose functions answer what a test wants, given to `init` in a fresh process: what it answers is believed,
+//! refused or asked of the kernel as documented, and each function alone.
+#![cfg(any(target_os = "linux", target_os = "android"))]
+#![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
+
+#[path = "support/image.rs"]
+mod image;
+mod support;
+
+use std::ptr;
+
+use support::child;
+use vdso_time::arch::{Abi, Function, NATIVE, Shape};
+use vdso_time::{ClockId, Errno, Route, Routes, routes, syscall, time, try_time};
+
+use image::{Spec, Sym};
+
+/// Code that does nothing but return a number; `None` where none is written down.
+fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {
+    let low = number.to_le_bytes();
+    Some(match abi.name {
+        // mov rax, number (sign-extended); ret
+        "x86_64" => [&[0x48, 0xc7, 0xc0][..], &low, &[0xc3]].concat(),
+        // mov eax, number; ret
+        "x86" => [&[0xb8][..], &low, &[0xc3]].concat(),
+        // ldr x0, +8; ret; the number, sign-extended
+        "aarch64" => {
+            let words = [0x5800_0040_u32.to_le_bytes(), 0xd65f_03c0_u32.to_le_bytes()].concat();
+            [&words[..], &i64::from(number).to_le_bytes()].concat()
+        }
+        // ldr r0, [pc] (two instructions on); bx lr; the number
+        "arm" => [0xe59f_0000_u32.to_le_bytes(), 0xe12f_ff1e_u32.to_le_bytes(), low].concat(),
+        _ => return None,
+    })
+}
+
+/// Maps a vDSO of this architecture that has these symbols, all with this code, and says that it is this process's.
+fn give(abi: &Abi, names: &[&'static str], code: &[u8]) {
+    let symbols = names.iter().map(|name| Sym::func(name, abi.version)).collect();
+    let wide = abi.class == 2;
+    let mut built = Spec { wide, machine: abi.machine, symbols, ..Spec::default() }.build();
+    for symbol in built.symbols.clone() {
+        let at = usize::try_from(symbol.st_value()).unwrap();
+        built.bytes[at..at + code.len()].copy_from_slice(code);
+    }
+    let (size, protection) = (built.bytes.len(), libc::PROT_READ | libc::PROT_WRITE);
+    // SAFETY: the kernel chooses a place where nothing is.
+    let base =
+        unsafe { libc::mmap(ptr::null_mut(), size, protection, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0) };
+    assert_ne!(base, libc::MAP_FAILED);
+    // SAFETY: the pages are new, and have the room.
+    unsafe { ptr::copy_nonoverlapping(built.bytes.as_ptr(), base.cast(), size) };
+    // SAFETY: the pages are this test's own.
+    assert_eq!(unsafe { libc::mprotect(base, size, libc::PROT_READ | libc::PROT_EXEC) }, 0);
+    // SAFETY: as far as the crate can see that is the entry's value: an image, which stays.
+    unsafe { vdso_time::init(base.cast()) };
+}
+
+/// Every candidate that a function has.
+fn symbols(functions: &[&Function]) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for candidate in functions.iter().flat_map(|function| function.candidates) {
+        if !names.contains(&candidate.name) {
+            names.push(candidate.name);
+        }
+    }
+    names
+}
+
+fn all(abi: &Abi) -> [&Function; 5] {
+    [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu]
+}
+
+fn each(routes: &Routes) -> [Route; 5] {
+    [routes.time, routes.gettimeofday, routes.clock_gettime, routes.clock_getres, routes.getcpu]
+}
+
+/// Does `work` in a fresh process whose vDSO returns `number`, whatever is called.
+fn where_all_return(test: &str, number: i32, work: impl Fn(&Abi)) {
+    child::fresh(test, &number.to_string(), 1, || match NATIVE.map(|abi| (abi, returning(abi, number))) {
+        Some((abi, Some(code))) => {
+            give(abi, &symbols(&all(abi)), &code);
+            work(abi);
+        }
+        _ => println!("not run here: no code for this architecture"),
+    });
+}
+
+/// Whatever a vDSO refuses, the kernel answers; a number that is no errno is a refusal too.
+#[test]
+fn another_refusal_than_einval_is_asked_of_the_kernel() {
+    for number in [-libc::ENOSYS, -libc::EPERM, 1] {
+        where_all_return("another_refusal_than_einval_is_asked_of_the_kernel", number, |_| {
+            for clock in [ClockId::REALTIME, ClockId::MONOTONIC, ClockId::BOOTTIME] {
+                let before = syscall::clock_gettime(clock).unwrap();
+                let ours = vdso_time::clock_gettime(clock).unwrap();
+                assert!(before <= ours && ours <= syscall::clock_gettime(clock).unwrap());
+                assert_eq!(vdso_time::clock_getres(clock), syscall::clock_getres(clock));
+            }
+            let before = syscall::gettimeofday().unwrap();
+            let ours = vdso_time::gettimeofday().unwrap();
+            assert!(before <= ours && ours <= syscall::gettimeofday().unwrap());
+            assert!(vdso_time::getcpu().is_ok());
+            assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
+        });
+    }
+}
+
+/// `time` has no test on its result: a function that is seen to return an error is not taken.
+#[test]
+fn an_error_is_never_a_time() {
+    for number in [-libc::ENOSYS, -libc::EINVAL, -1, -4095] {
+        where_all_return("an_error_is_never_a_time", number, |_| {
+            let before = syscall::time().unwrap();
+            assert!((before..=before + 1).contains(&time()), "{}", time());
+            assert!((before..=before + 1).contains(&try_time().unwrap()));
+        });
+    }
+}
+
+#[test]
+fn einval_is_final() {
+    where_all_return("einval_is_final", -libc::EINVAL, |_| {
+        assert_eq!(vdso_time::clock_gettime(ClockId::MONOTONIC), Err(Errno::EINVAL));
+        assert_eq!(vdso_time::clock_getres(ClockId::MONOTONIC), Err(Errno::EINVAL));
+        assert!(vdso_time::gettimeofday().is_ok());
+    });
+}
+
+/// The slot of a function keeps the vDSO's, whatever that answers, and `time` believes its own.
+#[test]
+fn the_functions_of_the_image_are_the_ones_called() {
+    where_all_return("the_functions_of_the_image_are_the_ones_called", 12345, |abi| {
+        if abi.time.candidates[0].shape == Shape::Time64 {
+            assert_eq!(time(), 12345);
+        }
+        let _ = vdso_time::clock_gettime(ClockId::MONOTONIC);
+        for (function, route) in all(abi).into_iter().zip(each(&routes())) {
+            match (function.candidates.first(), route) {
+                (Some(first), Route::Vdso { symbol, .. }) => assert_eq!(symbol, first.name),
+                (None, Route::Syscall { .. }) => {}
+                (first, route) => panic!("{first:?} {route:?}"),
+            }
+        }
+    });
+}
+
+/// An image that has the symbols of one function only costs no other function its answer.
+#[test]
+fn every_symbol_fails_alone() {
+    let test = "every_symbol_fails_alone";
+    for index in 0..5 {
+        child::fresh(test, &index.to_string(), 1, || {
+            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOSYS))) else {
+                return println!("not run here: no code for this architecture");
+            };
+            let present = symbols(&[all(abi)[index]]);
+            give(abi, &present, &code);
+            for (function, route) in all(abi).into_iter().zip(each(&routes())) {
+                let has_one = function.candidates.iter().any(|one| present.contains(&one.name));
+                let leads_there = matches!(route, Route::Vdso { .. });
+                assert_eq!(leads_there, has_one, "{route:?}");
+            }
+            assert!(vdso_time::clock_gettime(ClockId::REALTIME).unwrap().tv_sec > 1_700_000_000);
+            assert!(
+                time() > 1_700_000_000 && vdso_time::getcpu().is_ok() && vdso_time::gettimeofday().is_ok()
+            );
+        });
+    }
+}
