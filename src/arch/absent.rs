@@ -17,6 +17,7 @@ pub(crate) static ABI: Abi = Abi {
     name: "absent",
     machine: 0, // EM_NONE
     class: 0,   // ELFCLASSNONE
+    version: "",
     time: Function { candidates: &[], syscalls: &[call(CLOCK_GETTIME, Shape::Timespec64)] },
     gettimeofday: Function { candidates: &[], syscalls: &[call(CLOCK_GETTIME, Shape::Timespec64)] },
     clock_gettime: Function { candidates: &[], syscalls: &[call(CLOCK_GETTIME, Shape::Timespec64)] },
