@@ -38,6 +38,7 @@ pub(crate) static ABI: Abi = Abi {
 /// The number and the arguments must make a call that keeps Rust's rules.
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     type Clock = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
+    let before = errno::get();
     let result = match number {
         CLOCK_GETTIME | CLOCK_GETRES => {
             let clock: Clock = if number == CLOCK_GETTIME { libc::clock_gettime } else { libc::clock_getres };
@@ -65,5 +66,10 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
         }
         _ => return -(libc::ENOSYS as isize),
     };
-    if result == -1 { -(errno::get() as isize) } else { result }
+    if result != -1 {
+        return result;
+    }
+    let error = errno::get();
+    errno::set(before);
+    -(error as isize)
 }
