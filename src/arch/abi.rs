@@ -41,6 +41,13 @@ pub struct Abi {
 
 /// What can answer one function: the vDSO's symbols in the order in which they are tried, then the
 /// system calls in the order in which they are tried.
+///
+/// ```
+/// for abi in vdso_time::arch::ALL {
+///     let names: Vec<_> = abi.time.candidates.iter().map(|candidate| candidate.name).collect();
+///     println!("time() on {}: {names:?}, then system call {}", abi.name, abi.time.syscalls[0].number);
+/// }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Function {
@@ -102,6 +109,13 @@ pub enum Shape {
 
 impl Shape {
     /// Whether the seconds end in January 2038.
+    ///
+    /// ```
+    /// use vdso_time::arch::Shape;
+    ///
+    /// assert!(Shape::Timespec32.is_time32());
+    /// assert!(!Shape::Timespec64.is_time32());
+    /// ```
     #[must_use]
     pub const fn is_time32(self) -> bool {
         matches!(self, Self::Timespec32 | Self::Timeval32 | Self::Time32)
@@ -109,6 +123,13 @@ impl Shape {
 }
 
 /// A state of an image that makes some of its symbols unfit to be called.
+///
+/// ```
+/// use vdso_time::arch::{ALL, Quirk};
+///
+/// let arm = ALL.iter().find(|abi| abi.name == "arm").unwrap();
+/// assert_eq!(arm.clock_gettime.candidates[0].unless, Some(Quirk::BlankedNames));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quirk {

@@ -50,6 +50,14 @@ pub enum Route {
 }
 
 /// Why a function is not answered by the vDSO.
+///
+/// ```
+/// use vdso_time::{Reason, Route, routes};
+///
+/// if let Route::Syscall { reason: Reason::NoVdso(error), .. } = routes().time {
+///     println!("{error}");
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {

@@ -83,6 +83,13 @@ impl<'a> Image<'a> {
     }
 
     /// `e_machine`: 3 is i386, 40 arm, 62 `x86_64`, 183 aarch64.
+    ///
+    /// ```
+    /// # use vdso_time::{arch, vdso::Vdso};
+    /// if let (Ok(vdso), Some(abi)) = (Vdso::locate(), arch::NATIVE) {
+    ///     assert_eq!((vdso.image().machine(), vdso.image().class()), (abi.machine, abi.class));
+    /// }
+    /// ```
     #[must_use]
     pub fn machine(&self) -> u16 {
         self.walk.machine()

@@ -78,6 +78,14 @@ pub enum SymbolKind {
 }
 
 /// The symbols of an image, in the order of its table: [`Image::symbols`](super::Image::symbols).
+///
+/// ```
+/// # use vdso_time::vdso::Vdso;
+/// # if let Ok(vdso) = Vdso::locate() {
+/// let names: Vec<_> = vdso.symbols().map(|symbol| symbol.name()).collect();
+/// assert!(!names.is_empty());
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Symbols<'a> {
     walk: Walk<'a, Any>,
