@@ -81,7 +81,7 @@ impl<F: FnPtr> OnceFn<F> {
         self.address.store(Self::address_of(function), Ordering::Relaxed);
     }
 
-    /// Whether it is this function that is held. (Two functions whose code is the same may have one address.)
+    /// Whether it is this function that is held, which must not be inlinable: else it may have several addresses.
     pub(crate) fn holds(&self, function: F) -> bool {
         self.address() == Self::address_of(function).addr()
     }

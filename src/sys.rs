@@ -109,7 +109,7 @@ pub(crate) static CLOCK_GETRES: Chain = Chain::new(ABI.clock_getres.syscalls);
 pub(crate) struct Chain {
     calls: &'static [Syscall],
     /// The kernel has none of those before this one. A sandbox that answers `ENOSYS` to one thread makes the others
-    /// begin here too: what follows is as good until its seconds are not, and then [`Chain::again`] asks.
+    /// begin here too; if what follows refuses, or its seconds are negative, [`Chain::again`] asks those before.
     first: AtomicUsize,
 }
 
@@ -128,10 +128,13 @@ impl Chain {
     /// Asks each system call until one answers, or the kernel says that there is no such clock.
     pub(crate) fn read(&self, clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
         let mut refusal = Errno::ENOSYS;
-        let mut index = self.first.load(Ordering::Relaxed);
+        let first = self.first.load(Ordering::Relaxed);
+        let mut index = first;
         while let Some(call) = self.calls.get(index) {
             match read(call, clock, time) {
-                Ok(()) if ends_in_2038(call) && time.tv_sec < 0 => return self.again(clock, time),
+                Ok(()) if ends_in_2038(call) && time.tv_sec < 0 => {
+                    return self.again(clock, time, Errno::EOVERFLOW);
+                }
                 Err(Errno::ENOSYS) if refusal == Errno::ENOSYS => self.missing(index),
                 Err(Errno::ENOSYS) => {}
                 Err(error) if error != Errno::EINVAL => {
@@ -143,6 +146,9 @@ impl Chain {
             }
             index += 1;
         }
+        if (const { ABI.calls_time32() }) && first != 0 {
+            return self.again(clock, time, refusal);
+        }
         Err(refusal)
     }
 
@@ -153,12 +159,12 @@ impl Chain {
         }
     }
 
-    /// Asks the 64-bit system calls again, after a 32-bit one answered with negative seconds: it is past January
-    /// 2038, and who said that the others were missing, or denied them, may have been a sandbox of another thread.
+    /// Asks the 64-bit system calls again: a 32-bit one answered with negative seconds, for it is past January 2038, or
+    /// everything that was asked refused. Who said that the others were missing may have been a sandbox of another thread.
     #[cold]
-    fn again(&self, clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
+    fn again(&self, clock: ClockId, time: &mut Timespec, refusal: Errno) -> Result<(), Errno> {
         let mut calls = self.calls.iter().filter(|call| !call.shape.is_time32());
-        calls.find_map(|call| read(call, clock, time).ok()).ok_or(Errno::EOVERFLOW)
+        calls.find_map(|call| read(call, clock, time).ok()).ok_or(refusal)
     }
 }
 
@@ -222,7 +228,7 @@ fn check(result: isize) -> Result<usize, Errno> {
 }
 
 /// Whether the 8 bytes at this address can be read. `rt_sigprocmask` with a `how` that there is not copies the set in,
-/// so it knows, and then does nothing: `EFAULT` is a no, and any other error says that a sandbox denied the question.
+/// so it knows, and then does nothing: `EINVAL` is a yes, `EFAULT` a no, and any other error a sandbox's.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const NO_SUCH_HOW: usize = !0;
     const SIGSET_SIZE: usize = 8;

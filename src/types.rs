@@ -183,7 +183,8 @@ pub struct Timespec {
 }
 
 impl Timespec {
-    /// The time in nanoseconds, which fit until the year 2262; a later time saturates.
+    /// The time in nanoseconds, which fit from the year 1677 until 2262; beyond, it is the first or the last that fits, to the
+    /// second.
     ///
     /// ```
     /// use vdso_time::Timespec;

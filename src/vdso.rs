@@ -43,8 +43,8 @@ impl Vdso<'static> {
     /// It never allocates, takes no lock and leaves `errno` alone, so it may be called in a signal handler. Each page is
     /// seen to be readable, by a system call of 0.1 us, before it is read.
     ///
-    /// It is safe because taking the vDSO away again is not: who unmaps, moves or overwrites it (`munmap`, `mremap`:
-    /// unsafe acts) must do so before the first use of this crate, not after.
+    /// It is safe because taking the vDSO away again is not: who unmaps or moves it (`munmap`, `mremap`: unsafe acts) must do
+    /// so before the first use of this crate, not after, and must not put memory in its place that is written to.
     ///
     /// # Errors
     /// [`LocateError`] says why there is none; the clock functions work all the same.
@@ -162,7 +162,7 @@ impl<'a> Vdso<'a> {
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
         let walk = self.image().walk;
-        Some(ptr::with_exposed_provenance(address(&walk, walk.find(name, version)?.value)))
+        Some(ptr::with_exposed_provenance(address(&walk, walk.look_up(name, version)?.value)))
     }
 
     /// The address of a symbol of this image.
@@ -201,9 +201,8 @@ impl<'a> Vdso<'a> {
     ///
     /// if let Ok(vdso) = Vdso::locate() {
     ///     assert!(vdso.contains(vdso.base().addr()));
-    ///     assert!(!vdso.contains(main as fn() as usize));
+    ///     assert!(!vdso.contains(std::ptr::from_ref(&vdso).addr()));
     /// }
-    /// # fn main() {}
     /// ```
     #[must_use]
     pub fn contains(&self, pc: usize) -> bool {
@@ -212,8 +211,8 @@ impl<'a> Vdso<'a> {
 }
 
 /// Says where the vDSO is, before the first call: for a program with its own `_start`, which has the auxiliary vector on
-/// its stack. Null says that the vector has no `AT_SYSINFO_EHDR`. Only the first word counts, and after the first call of
-/// anything in this crate none does: it is too late, and harmless.
+/// its stack. Null says that the vector has no `AT_SYSINFO_EHDR`. Only the first word counts, and after the first look for
+/// the vDSO, which every first call of a function makes, none does: it is too late, and harmless.
 ///
 /// # Safety
 /// `ehdr` must be null, or the value of this process's `AT_SYSINFO_EHDR`.

@@ -43,11 +43,14 @@ const fn symbol(name: &'static str, shape: Shape) -> Candidate {
 ///
 /// # Safety
 /// The number and the arguments must make a call that keeps Rust's rules.
+///
+/// It is a call, for a system call may clear what a function call may: the SVE registers, beyond the 128 bits that they share
+/// with SIMD (Documentation/arch/arm64/sve.rst).
 #[cfg(all(target_arch = "aarch64", not(vdso_time_absent)))]
-#[inline]
+#[inline(never)]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;
-    // SAFETY: the caller vouches for the call; the kernel changes x0 alone.
+    // SAFETY: the caller vouches for the call; the kernel changes x0 and, as a function may, the SVE registers.
     unsafe {
         core::arch::asm!(
             "svc 0",

@@ -11,6 +11,18 @@ const CLOCK_GETRES: u32 = 1;
 const GETCPU: u32 = 2;
 const RT_SIGPROCMASK: u32 = 3;
 const NONE: u32 = u32::MAX;
+/// Bytes of the kernel's `sigset_t`, the last argument of rt_sigprocmask; the caller's is the usual one.
+#[cfg(not(miri))]
+const SIGSET_SIZE: usize = if cfg!(any(
+    target_arch = "mips",
+    target_arch = "mips32r6",
+    target_arch = "mips64",
+    target_arch = "mips64r6"
+)) {
+    16
+} else {
+    8
+};
 
 /// The table of no architecture.
 pub(crate) static ABI: Abi = Abi {
@@ -40,6 +52,7 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     type Clock = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
     let before = errno::get();
     let result = match number {
+        CLOCK_GETRES if cfg!(miri) => return -(libc::ENOSYS as isize),
         CLOCK_GETTIME | CLOCK_GETRES => {
             let clock: Clock = if number == CLOCK_GETTIME { libc::clock_gettime } else { libc::clock_getres };
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -62,7 +75,9 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
         #[cfg(not(miri))]
         RT_SIGPROCMASK => {
             // SAFETY: the caller gave an invalid `how`, with which the kernel does no more than read.
-            unsafe { libc::syscall(libc::SYS_rt_sigprocmask, args[0], args[1], args[2], args[3]) as isize }
+            unsafe {
+                libc::syscall(libc::SYS_rt_sigprocmask, args[0], args[1], args[2], SIGSET_SIZE) as isize
+            }
         }
         _ => return -(libc::ENOSYS as isize),
     };

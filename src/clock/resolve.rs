@@ -92,23 +92,21 @@ pub(super) fn resolve_shape<F: FnPtr>(function: &'static Function, own: Shape, r
 
 #[cold]
 unsafe extern "C" fn first_time(place: *mut i64) -> i64 {
-    let mut found: TimeFn = match winner(ABI.time.candidates, None) {
-        // SAFETY: the table says that the symbol is code of this signature; the vDSO stays.
-        Some((Shape::Time64, code)) => unsafe { OnceFn::at(code) },
+    let found: TimeFn = match winner(ABI.time.candidates, None) {
+        Some((Shape::Time64, code)) => {
+            // SAFETY: the table says that the symbol is code of this signature; the vDSO stays.
+            let symbol: TimeFn = unsafe { OnceFn::at(code) };
+            // `time` has no test for an error, so a symbol that is seen to return one is not taken.
+            // SAFETY: the caller's `place` is good.
+            if is_error(unsafe { symbol(place) }) { width::time_by_clock } else { symbol }
+        }
         Some((Shape::Time32, _)) if const { ABI.time.has(Shape::Time32) } => width::time,
         Some(_) => width::time_by_clock,
         None => kernel_time,
     };
-    // SAFETY: it is code of this signature; the caller's `place` is good.
-    let mut seconds = unsafe { found(place) };
-    if is_error(seconds) {
-        // `time` has no test for an error, so a function that is seen to return one is not taken.
-        found = width::time_by_clock;
-        // SAFETY: the same.
-        seconds = unsafe { found(place) };
-    }
     TIME.set(found);
-    seconds
+    // SAFETY: it is code of this signature; the caller's `place` is good.
+    unsafe { found(place) }
 }
 
 #[cold]
@@ -167,23 +165,28 @@ unsafe extern "C" fn first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()
     unsafe { found(cpu, node, unused) }
 }
 
-// The system calls, with the signatures of the slots.
+// The system calls, with the signatures of the slots. Their addresses are compared (`OnceFn::holds`): inlinable, a function
+// may have one in each codegen unit.
 
+#[inline(never)]
 pub(super) unsafe extern "C" fn kernel_time(_: *mut i64) -> i64 {
     sys::time().unwrap_or(-1)
 }
 
+#[inline(never)]
 pub(super) unsafe extern "C" fn kernel_gettimeofday(time: *mut Timeval, _: *mut ()) -> i32 {
     // SAFETY: the caller's place is good.
     let place = unsafe { &mut *time.cast::<MaybeUninit<Timeval>>() };
     raw(sys::read_timeval(place.write(Timeval::default())))
 }
 
+#[inline(never)]
 pub(super) unsafe extern "C" fn kernel_clock_gettime(clock: i32, time: *mut Timespec) -> i32 {
     // SAFETY: the caller's place is good.
     unsafe { kernel_clock(&sys::CLOCK_GETTIME, clock, time) }
 }
 
+#[inline(never)]
 pub(super) unsafe extern "C" fn kernel_clock_getres(clock: i32, resolution: *mut Timespec) -> i32 {
     // SAFETY: the caller's place is good.
     unsafe { kernel_clock(&sys::CLOCK_GETRES, clock, resolution) }
@@ -199,8 +202,14 @@ unsafe fn kernel_clock(calls: &sys::Chain, clock: i32, place: *mut Timespec) -> 
     raw(calls.read(ClockId::from_raw(clock), place.write(Timespec::default())))
 }
 
+#[inline(never)]
 pub(super) unsafe extern "C" fn kernel_getcpu(cpu: *mut u32, node: *mut u32, _: *mut ()) -> i32 {
-    // SAFETY: the caller's places are good.
+    // A sandbox may say 0 and write nothing: that is CPU 0 then.
+    // SAFETY: the caller's place is good for a write.
+    unsafe { cpu.write(0) };
+    // SAFETY: the same.
+    unsafe { node.write(0) };
+    // SAFETY: the same of both.
     unsafe { sys::getcpu_at(cpu, node) as i32 }
 }
 

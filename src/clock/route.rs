@@ -7,7 +7,7 @@ use super::width;
 use crate::arch::native::ABI;
 use crate::arch::{Abi, Function, NATIVE, Quirk};
 use crate::elf::{Image, Native, Walk};
-use crate::error::LocateError;
+use crate::error::{LocateError, ParseError};
 use crate::sys;
 use crate::types::ClockId;
 use crate::vdso;
@@ -152,6 +152,9 @@ pub fn routes() -> Routes {
     let route = |function, code: Option<usize>| match (NATIVE, code, &vdso) {
         (None, ..) => Route::Libc,
         (_, Some(address), _) => symbol_route(function, address, &vdso),
+        (_, None, Err(LocateError::Malformed(ParseError::Class | ParseError::ByteOrder))) => {
+            kernel_route(function, Reason::ForeignImage)
+        }
         (_, None, Err(error)) => kernel_route(function, Reason::NoVdso(*error)),
         (_, None, Ok(image)) => {
             let unfit = |candidate: &_| unfit(image, candidate, |_| true);

@@ -20,6 +20,7 @@ pub(super) static CLOCK_GETTIME32: OnceFn<ClockFn32> = OnceFn::new(first_clock_g
 pub(super) static CLOCK_GETRES32: OnceFn<ClockFn32> = OnceFn::new(first_clock_getres32);
 
 /// `time` by the 32-bit symbol, then by the kernel.
+#[inline(never)]
 pub(super) unsafe extern "C" fn time(place: *mut i64) -> i64 {
     let time = TIME32.get();
     // SAFETY: the slot holds code of this signature, and a null pointer asks for nothing but the result.
@@ -32,6 +33,7 @@ pub(super) unsafe extern "C" fn time(place: *mut i64) -> i64 {
 }
 
 /// `time` by `CLOCK_REALTIME_COARSE`: no counter is read, and it is the second that time(2) gives.
+#[inline(never)]
 pub(super) unsafe extern "C" fn time_by_clock(place: *mut i64) -> i64 {
     let mut now = Timespec::default();
     let clock_gettime = CLOCK_GETTIME.get();
@@ -45,6 +47,7 @@ pub(super) unsafe extern "C" fn time_by_clock(place: *mut i64) -> i64 {
 }
 
 /// `gettimeofday` by the 32-bit symbol.
+#[inline(never)]
 pub(super) unsafe extern "C" fn gettimeofday(place: *mut Timeval, zone: *mut ()) -> i32 {
     let mut now = Timeval32::default();
     let gettimeofday = GETTIMEOFDAY32.get();
@@ -55,6 +58,7 @@ pub(super) unsafe extern "C" fn gettimeofday(place: *mut Timeval, zone: *mut ())
 }
 
 /// `gettimeofday` by `CLOCK_REALTIME`.
+#[inline(never)]
 pub(super) unsafe extern "C" fn gettimeofday_by_clock(place: *mut Timeval, _: *mut ()) -> i32 {
     let mut now = Timespec::default();
     let clock_gettime = CLOCK_GETTIME.get();
@@ -68,6 +72,7 @@ pub(super) unsafe extern "C" fn gettimeofday_by_clock(place: *mut Timeval, _: *m
 }
 
 /// `clock_gettime` by the 32-bit symbol.
+#[inline(never)]
 pub(super) unsafe extern "C" fn clock_gettime(clock: i32, place: *mut Timespec) -> i32 {
     let mut now = Timespec32::default();
     let clock_gettime = CLOCK_GETTIME32.get();
@@ -78,6 +83,7 @@ pub(super) unsafe extern "C" fn clock_gettime(clock: i32, place: *mut Timespec) 
 }
 
 /// `clock_getres` by the 32-bit symbol.
+#[inline(never)]
 pub(super) unsafe extern "C" fn clock_getres(clock: i32, place: *mut Timespec) -> i32 {
     let mut resolution = Timespec32::default();
     let clock_getres = CLOCK_GETRES32.get();

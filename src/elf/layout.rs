@@ -1,6 +1,8 @@
 //! Where the fields of an ELF image lie, and reads that cannot leave it: one constant table for each class.
 //! Names are the specification's; an offset is from the start of its structure.
 
+use core::fmt;
+
 use crate::error::ParseError;
 
 /// What differs between `ELFCLASS32` and `ELFCLASS64`.
@@ -128,7 +130,7 @@ impl Format for Native {
         if class != Self.layout().class {
             return Err(ParseError::Class);
         }
-        if (data == 2) != Self.is_big_endian() {
+        if data != if Self.is_big_endian() { 2 } else { 1 } {
             return Err(ParseError::ByteOrder);
         }
         Ok(Self)
@@ -155,10 +157,17 @@ impl Format for Native {
 ///
 /// What is not there reads as 0, and in each structure of an image 0 says "nothing": `PT_NULL`, `DT_NULL`, a symbol that
 /// is local, a table that is missing, a size that holds nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Bytes<'a, F> {
     pub(super) raw: &'a [u8],
     pub(super) format: F,
+}
+
+impl<F> fmt::Debug for Bytes<'_, F> {
+    /// How many there are, not which.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.raw.len())
+    }
 }
 
 impl<'a, F: Format> Bytes<'a, F> {

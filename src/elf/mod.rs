@@ -137,6 +137,6 @@ impl<'a> Image<'a> {
     /// ```
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
-        self.walk.symbol(self.walk.find(name, version)?)
+        self.walk.symbol(self.walk.look_up(name, version)?)
     }
 }

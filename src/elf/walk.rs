@@ -138,6 +138,12 @@ impl<'a, F: Format> Walk<'a, F> {
         symbols.find_map(|(index, symbol)| self.entry(index, symbol).filter(fits))
     }
 
+    /// The same for anybody's name: of one that is absurdly long every symbol's might be compared.
+    pub(crate) fn look_up(&self, name: &str, version: Option<&str>) -> Option<Entry> {
+        let short = |string: &str| string.len() < LONGEST_NAME;
+        if short(name) && version.is_none_or(short) { self.find(name, version) } else { None }
+    }
+
     /// The entries that can be called, from one of the table's on.
     pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
         let walk = *self;
