@@ -1,4 +1,4 @@
-//! `aarch64`, LP64 (ILP32 goes through [`super::absent`]).
+//! `aarch64`, LP64 (ILP32 goes through `absent.rs`).
 //!
 //! Names and version: arch/arm64/kernel/vdso/vdso.lds.S. There is no time and no getcpu in mainline;
 //! Android kernels with the vdso32 patches also export `__kernel_time`.

@@ -1,4 +1,4 @@
-//! `x86_64`, LP64 (x32 has its own system calls and goes through [`super::absent`]).
+//! `x86_64`, LP64 (x32 has its own system calls and goes through `absent.rs`).
 //!
 //! Names and version: arch/x86/entry/vdso/vdso.lds.S (`vdso64/vdso64.lds.S` since 7.0).
 //! Numbers: arch/x86/entry/syscalls/syscall_64.tbl.

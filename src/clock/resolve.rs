@@ -3,6 +3,10 @@
 //! A slot has the signature with 64-bit numbers, whatever the vDSO has. It ends up with the vDSO's function itself,
 //! with an adapter to one of another shape ([`width`]), or with the system call; the vDSO's functions fail
 //! one by one. Whatever a call answers later, a slot keeps what it got.
+//!
+//! # Safety
+//! The functions here and in [`width`] that a slot may hold are called as the kernel's are: each place that they are given
+//! must be good for a write, and nobody else's meanwhile.
 
 use core::mem::MaybeUninit;
 use core::ptr;
