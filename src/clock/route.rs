@@ -264,7 +264,9 @@ impl fmt::Display for Reason {
             Self::Unfit(Quirk::BlankedNames) => {
                 f.write_str("the kernel blanked the names of the vDSO's functions")
             }
-            Self::Unfit(Quirk::Relocated) => f.write_str("the function is unsafe in a relocated vDSO"),
+            Self::Unfit(Quirk::Relocated) => {
+                f.write_str("the function is not to be trusted in a relocated vDSO")
+            }
             Self::TooLate => f.write_str("the vDSO was not to be found at the first call"),
         }
     }

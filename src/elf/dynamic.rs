@@ -127,7 +127,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Reads the dynamic section. The tags stand in the order of the fields.
+    /// Reads the dynamic section. The tags, `DT_HASH` to `DT_VERDEFNUM`, stand in the order of the fields.
     pub(super) fn new<F: Format>(dynamic: Bytes<'_, F>) -> Self {
         const TAGS: [u32; 9] = [4, 0x6fff_fef5, 5, 10, 6, 11, 0x6fff_fff0, 0x6fff_fffc, 0x6fff_fffd];
         let [hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum] =

@@ -24,7 +24,7 @@ pub struct HashTables {
 }
 
 /// How many symbols the table at `symtab` has: `DT_HASH` says it, `DT_GNU_HASH` implies it, and without them the symbols
-/// go on to the next table. Never more than fit.
+/// go on to the string table, which every linker script has behind them, or to the image's end. Never more than fit.
 pub(super) fn count<F: Format>(
     bytes: Bytes<'_, F>,
     load: Load,
