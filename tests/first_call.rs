@@ -16,7 +16,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use support::{Cpus, PATHS, Path, child, lies_between, oracle};
+use support::{PATHS, Path, allowed_cpus, child, lies_between, oracle, pin};
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{ClockId, Errno, Reason, Route, Routes};
 
@@ -43,9 +43,9 @@ fn check(function: &str, path: &Path, start: impl Fn()) {
         "time" => between(oracle::seconds, path.time, start),
         _ => {
             // Pinned, for a thread that is moved away and back would belie the kernel's two answers.
-            let cpus = Cpus::allowed();
+            let cpus = allowed_cpus();
             let here = oracle::getcpu().unwrap().0;
-            let pinned = cpus.as_ref().is_some_and(|cpus| cpus.pin(here as usize));
+            let pinned = cpus.as_ref().is_some_and(|cpus| pin(cpus, here as usize));
             start();
             let ours = (path.getcpu)().map(|here| (here.cpu, here.node)).map_err(Errno::raw_os_error);
             assert!(if pinned { ours == oracle::getcpu() } else { ours.is_ok() }, "{ours:?} on CPU {here}");

@@ -7,7 +7,7 @@ mod support;
 use std::thread;
 use std::time::Duration;
 
-use support::{Cpus, PATHS, assert_bracketed, oracle, settable};
+use support::{PATHS, allowed_cpus, assert_bracketed, oracle, pin, settable};
 use vdso_time::{ClockId, Cpu, Errno, Timespec, syscall};
 
 /// The clocks that every kernel has.
@@ -181,9 +181,9 @@ fn the_resolution_of_an_auxiliary_clock_is_the_vdsos_answer() {
 /// The kernel's selftest `correctness` of getcpu.
 #[test]
 fn getcpu_names_the_cpu_that_the_thread_is_pinned_to() {
-    let Some(cpus) = Cpus::allowed() else { return };
+    let Some(cpus) = allowed_cpus() else { return };
     for cpu in cpus.numbers() {
-        if !cpus.pin(cpu) {
+        if !pin(&cpus, cpu) {
             continue;
         }
         let kernel = oracle::getcpu().unwrap();
@@ -198,7 +198,7 @@ fn getcpu_names_the_cpu_that_the_thread_is_pinned_to() {
 /// vdsotest's `verify` of getcpu: no answer survives the move to another CPU.
 #[test]
 fn getcpu_follows_a_thread_that_is_moved() {
-    let Some(cpus) = Cpus::allowed() else { return };
+    let Some(cpus) = allowed_cpus() else { return };
     let numbers = cpus.numbers();
     let some = &numbers[..numbers.len().min(32)];
     if some.len() == 1 {
@@ -208,7 +208,7 @@ fn getcpu_follows_a_thread_that_is_moved() {
     for path in &PATHS {
         for (&from, &to) in some.iter().flat_map(|from| some.iter().map(move |to| (from, to))) {
             for cpu in [from, to] {
-                if cpus.pin(cpu) {
+                if pin(&cpus, cpu) {
                     assert_eq!(
                         (path.getcpu)().unwrap().cpu as usize,
                         cpu,

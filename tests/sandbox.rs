@@ -2,15 +2,17 @@
 //!
 //! A program that says it has no vDSO (`init` with null) has nothing but the system calls, which a seccomp filter denies.
 
-#![allow(unsafe_code, reason = "libc and init are called here")]
+#![allow(unsafe_code, reason = "init is called here")]
 
+#[path = "../examples/doctor/proof/filter.rs"]
+mod filter;
 mod support;
 
 use std::panic;
 use std::ptr;
 use std::thread;
 
-use support::child;
+use support::{child, not_run_here};
 use vdso_time::arch::{Abi, Function, NATIVE};
 use vdso_time::vdso::LocateError;
 use vdso_time::{ClockId, Errno, Instant, Reason, Route, SystemTime, routes, syscall};
@@ -24,31 +26,11 @@ fn every_clock_call(abi: &Abi) -> Vec<u32> {
     numbers(&[&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu])
 }
 
-/// Makes the kernel answer these system calls of this thread with an error; says why not on standard output.
+/// Makes the kernel answer these system calls of this thread with an error.
 fn deny(denied: &[u32], error: i32) -> bool {
-    let statement = |code: u32, k: u32| {
-        // SAFETY: it makes an instruction of its numbers.
-        unsafe { libc::BPF_STMT(code as u16, k) }
-    };
-    let jump_if = |k: u32, jf: u8| {
-        // SAFETY: the same.
-        unsafe { libc::BPF_JUMP((libc::BPF_JMP | libc::BPF_JEQ) as u16, k, 0, jf) }
-    };
-    let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)]; // the number
-    for &number in denied {
-        filter.push(jump_if(number, 1));
-        filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | error as u32));
-    }
-    filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW));
-    let program = libc::sock_fprog { len: filter.len().try_into().unwrap(), filter: filter.as_mut_ptr() };
-    // SAFETY: it takes numbers.
-    unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    // SAFETY: the kernel reads the program, which lives until the call is done.
-    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
-    if set != 0 {
-        println!("not run here: seccomp: {}", std::io::Error::last_os_error());
-    }
-    set == 0
+    let Some(abi) = NATIVE else { return false };
+    let denied = filter::deny(abi, denied, error);
+    denied.map_err(|error| not_run_here("seccomp", format!("seccomp: {error}"))).is_ok()
 }
 
 /// Says that there is no vDSO, before the first call.

@@ -1,14 +1,17 @@
 //! What the live tests share: the two paths, the bracket by the kernel's own answers, and the CPUs.
 
-#![allow(dead_code, reason = "no test file uses all of it")]
+#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![allow(unsafe_code, reason = "libc is called here")]
 
 pub(crate) mod child;
+#[path = "../../examples/doctor/cpus.rs"]
+mod cpus;
 pub(crate) mod oracle;
 
-use std::fmt::Debug;
-use std::mem;
+use std::env;
+use std::fmt::{Debug, Display};
 
+pub(crate) use cpus::Cpus;
 use vdso_time::{ClockId, Cpu, Errno, Timespec, Timeval, syscall};
 
 /// The functions of one way to the clock.
@@ -81,60 +84,22 @@ pub(crate) fn lies_between<T: PartialOrd>(
     }
 }
 
-/// The CPUs that this thread may run on, restored when this is dropped.
-pub(crate) struct Cpus {
-    allowed: libc::cpu_set_t,
+/// Says why a test, or the rest of it, is not run. That is a failure where `VDSO_TIME_TEST_REQUIRES`, which has words with
+/// spaces between them, names what is missing: so CI knows that it has run what it has the means for.
+#[track_caller]
+pub(crate) fn not_run_here(missing: &str, why: impl Display) {
+    println!("not run here: {why}");
+    let required = env::var("VDSO_TIME_TEST_REQUIRES").unwrap_or_default();
+    assert!(!required.split(' ').any(|word| word == missing), "{missing} is required: {why}");
 }
 
-impl Cpus {
-    /// Asks which they are; says why on standard output if the kernel does not tell.
-    pub(crate) fn allowed() -> Option<Self> {
-        // SAFETY: a set of CPUs is bits, and may be all zero.
-        let mut allowed: libc::cpu_set_t = unsafe { mem::zeroed() };
-        // SAFETY: the kernel writes at most this many bytes there; 0 is this thread.
-        if unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed) } == 0 {
-            return Some(Self { allowed });
-        }
-        println!("not run here: sched_getaffinity: {}", std::io::Error::last_os_error());
-        None
-    }
-
-    /// Their numbers.
-    pub(crate) fn numbers(&self) -> Vec<usize> {
-        let is_allowed = |cpu: &usize| {
-            // SAFETY: the number lies in the set.
-            unsafe { libc::CPU_ISSET(*cpu, &self.allowed) }
-        };
-        (0..8 * size_of_val(&self.allowed)).filter(is_allowed).collect()
-    }
-
-    /// Moves this thread to a CPU and keeps it there; says why not on standard output.
-    pub(crate) fn pin(&self, cpu: usize) -> bool {
-        let mut one = self.allowed;
-        // SAFETY: the set is bits.
-        unsafe { libc::CPU_ZERO(&mut one) };
-        // SAFETY: the number lies in the set.
-        unsafe { libc::CPU_SET(cpu, &mut one) };
-        let pinned = run_on(&one);
-        if !pinned {
-            println!("not run here on CPU {cpu}: sched_setaffinity: {}", std::io::Error::last_os_error());
-        }
-        pinned
-    }
-
-    /// Lets this thread run on all of them again.
-    pub(crate) fn release(&self) {
-        run_on(&self.allowed);
-    }
+/// The CPUs that this thread may run on.
+pub(crate) fn allowed_cpus() -> Option<Cpus> {
+    Cpus::allowed().map_err(|error| not_run_here("affinity", format!("sched_getaffinity: {error}"))).ok()
 }
 
-impl Drop for Cpus {
-    fn drop(&mut self) {
-        self.release();
-    }
-}
-
-fn run_on(cpus: &libc::cpu_set_t) -> bool {
-    // SAFETY: the kernel reads the set; 0 is this thread.
-    unsafe { libc::sched_setaffinity(0, size_of_val(cpus), &raw const *cpus) == 0 }
+/// Moves this thread to a CPU and keeps it there, if the kernel lets it.
+pub(crate) fn pin(cpus: &Cpus, cpu: usize) -> bool {
+    let pinned = cpus.pin(cpu);
+    pinned.map_err(|error| not_run_here("affinity", format!("CPU {cpu}: sched_setaffinity: {error}"))).is_ok()
 }

@@ -1,0 +1,82 @@
+//! The command line.
+
+use vdso_time::ClockId;
+
+use super::proof::Method;
+use super::read::{self, Read};
+
+pub(crate) const HELP: &str = "\
+Where this machine's time comes from, whether reading it stays in user space, and what it costs.
+
+Usage: doctor [OPTION]...
+
+  --json                        print JSON, all at once
+  --require-user-space[=READS]  leave with status 1 if one of the READS enters the kernel, with status 2 if that
+                                cannot be proved either way. READS are clocks (REALTIME, CLOCK_TAI, 7) and functions
+                                (time, gettimeofday, getcpu), with commas; by default REALTIME,MONOTONIC
+  --method=METHOD               how to notice a system call: dispatch (Syscall User Dispatch), seccomp, or timing (no
+                                proof); by default the first of these that works here
+  --help                        print this
+
+Status: 0, or as --require-user-space says; 64 if the command line makes no sense.
+";
+
+/// What is asked for.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Arguments {
+    pub(crate) help: bool,
+    pub(crate) json: bool,
+    pub(crate) required: Option<Vec<Read>>,
+    pub(crate) method: Option<Method>,
+}
+
+/// The reads that a verdict is about if none are named.
+pub(crate) const USUAL: [Read; 2] =
+    [Read::ClockGettime(ClockId::REALTIME), Read::ClockGettime(ClockId::MONOTONIC)];
+
+/// Makes sense of the command line.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Arguments, String> {
+    let mut parsed = Arguments::default();
+    let mut arguments = arguments.into_iter().peekable();
+    while let Some(argument) = arguments.next() {
+        let (name, mut value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (argument.as_str(), None),
+        };
+        let takes_value = ["--require-user-space", "--method"].contains(&name);
+        if takes_value && value.is_none() {
+            value = arguments.next_if(|next| !next.starts_with('-'));
+        }
+        match (name, value) {
+            ("--help" | "-h", None) => parsed.help = true,
+            ("--json", None) => parsed.json = true,
+            ("--require-user-space", None) => parsed.required = Some(USUAL.to_vec()),
+            ("--require-user-space", Some(reads)) => {
+                parsed.required = Some(reads.split(',').map(read).collect::<Result<_, _>>()?);
+            }
+            ("--method", Some(name)) => {
+                let method = Method::ALL.into_iter().find(|method| method.name() == name);
+                parsed.method = Some(method.ok_or_else(|| format!("unknown method `{name}`"))?);
+            }
+            ("--method", None) => return Err("--method needs a value".into()),
+            _ => return Err(format!("unknown argument `{argument}`")),
+        }
+    }
+    Ok(parsed)
+}
+
+/// A clock by its name or number, or a function without one.
+fn read(name: &str) -> Result<Read, String> {
+    let known = |read: &Read| match (read.clock(), read) {
+        (Some(clock), Read::ClockGettime(_)) => {
+            let full = format!("{clock:?}");
+            let short = full.strip_prefix("CLOCK_").unwrap_or(&full);
+            name == clock.as_raw().to_string()
+                || name.eq_ignore_ascii_case(&full)
+                || name.eq_ignore_ascii_case(short)
+        }
+        (Some(_), _) => false,
+        (None, _) => name == read.function(),
+    };
+    read::all().into_iter().find(known).ok_or_else(|| format!("unknown clock or function `{name}`"))
+}

@@ -1,0 +1,199 @@
+//! The doctor's verdict on machines that this one is not: each known cause is told from the others, and says what to do.
+
+#[path = "../examples/doctor/main.rs"]
+#[allow(dead_code, reason = "it is a program, of which one part is tested here")]
+mod doctor;
+
+use doctor::arguments::USUAL;
+use doctor::machine::{Machine, Supervisor};
+use doctor::proof::{Count, Evidence, Finding, Place};
+use doctor::read::Read;
+use doctor::verdict::{Cause, Facts, verdict};
+use vdso_time::arch::Quirk;
+use vdso_time::vdso::LocateError;
+use vdso_time::{ClockId, Errno, Reason};
+
+const USER_SPACE: Finding = proved(0);
+const KERNEL: Finding = proved(200);
+
+const fn proved(entered: u32) -> Finding {
+    let place = if entered == 0 { Place::UserSpace } else { Place::Kernel };
+    Finding { place, evidence: Evidence::Proved(Count { reads: 200, entered, outside: 0 }) }
+}
+
+const fn routed(reason: Reason) -> Finding {
+    Finding { place: Place::Kernel, evidence: Evidence::Routed(reason) }
+}
+
+/// A machine with this clock source, among these.
+fn machine(available: &[&str]) -> Machine {
+    Machine {
+        clock_source: available.first().map(|&name| name.into()),
+        available: available.iter().map(|&name| name.into()).collect(),
+        ..Machine::default()
+    }
+}
+
+/// The findings where the clock source is read in one place and the coarse clocks in another.
+fn findings(precise: Finding, coarse: Finding) -> Vec<(Read, Finding)> {
+    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Read::ClockGettime);
+    let cheap = clocks.into_iter().chain([Read::Time]).map(|read| (read, coarse));
+    USUAL.into_iter().chain([Read::Gettimeofday]).map(|read| (read, precise)).chain(cheap).collect()
+}
+
+/// The cause that the verdict names must be this, and its sentence must have these words.
+#[track_caller]
+fn judge(machine: &Machine, findings: &[(Read, Finding)], reads: &[Read], expected: Cause, words: &[&str]) {
+    let (cause, sentence) = verdict(&Facts { machine, findings }, reads);
+    assert_eq!(cause, expected, "{sentence}");
+    for word in words {
+        assert!(sentence.contains(word), "{word} in: {sentence}");
+    }
+    assert!(sentence.ends_with('.') && !sentence.contains("  ") && !sentence.contains('\n'), "{sentence:?}");
+}
+
+#[test]
+fn nothing_to_do() {
+    let tsc = machine(&["tsc", "hpet", "acpi_pm"]);
+    judge(
+        &tsc,
+        &findings(USER_SPACE, USER_SPACE),
+        &USUAL,
+        Cause::Fine,
+        &["CLOCK_MONOTONIC", "nothing to do"],
+    );
+    let one = [Read::Time];
+    judge(&tsc, &findings(KERNEL, USER_SPACE), &one, Cause::Fine, &["time() stays in user space"]);
+}
+
+#[test]
+fn no_proof() {
+    let likely = |place| Finding { place, evidence: Evidence::Likely };
+    let none = Finding { place: Place::Unknown, evidence: Evidence::None };
+    let tsc = machine(&["tsc"]);
+    let user_space = likely(Place::UserSpace);
+    judge(&tsc, &findings(user_space, user_space), &USUAL, Cause::LikelyFine, &["likely", "user space"]);
+    judge(&tsc, &findings(none, none), &USUAL, Cause::CannotTell, &["no telling"]);
+    // What is known to be wrong goes before what is not known.
+    let mixed = [(USUAL[0], none), (USUAL[1], KERNEL)];
+    judge(&machine(&["hpet"]), &mixed, &USUAL, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
+}
+
+#[test]
+fn clock_sources_that_only_the_kernel_reads() {
+    let found = findings(KERNEL, USER_SPACE);
+    for source in ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"] {
+        // The better one is there to be chosen.
+        let choice = machine(&[source, "tsc"]);
+        let remedy = "`echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource`";
+        judge(&choice, &found, &USUAL, Cause::ClockSource, &[source, remedy, "clocksource=tsc"]);
+        let trusted = Machine { steady_tsc: true, ..choice };
+        judge(&trusted, &found, &USUAL, Cause::ClockSource, &[remedy]);
+        // There is none.
+        let none = machine(&[source]);
+        judge(&none, &found, &USUAL, Cause::ClockSource, &[source, "the coarse clocks stay in user space"]);
+        // The CPU has one, and the kernel has dropped it.
+        let dropped = Machine { steady_tsc: true, ..none };
+        judge(&dropped, &found, &USUAL, Cause::TscDropped, &["does not trust", source, "dmesg", "time()"]);
+    }
+    judge(&machine(&["dmtimer"]), &found, &USUAL, Cause::ClockSource, &["dmtimer (of some driver)"]);
+    judge(&machine(&["jiffies"]), &findings(KERNEL, KERNEL), &USUAL, Cause::ClockSource, &["less often"]);
+}
+
+#[test]
+fn clock_sources_that_the_vdso_reads_and_yet_does_not() {
+    let found = findings(KERNEL, USER_SPACE);
+    for source in ["kvm-clock", "xen"] {
+        let choice = machine(&[source, "tsc"]);
+        judge(&choice, &found, &USUAL, Cause::UnstableHypervisorClock, &[source, "hypervisor", "echo tsc"]);
+        let none = machine(&[source, "hpet"]);
+        judge(
+            &none,
+            &found,
+            &USUAL,
+            Cause::UnstableHypervisorClock,
+            &[source, "a timer tick is exact enough"],
+        );
+        let dropped = Machine { steady_tsc: true, ..none };
+        judge(&dropped, &found, &USUAL, Cause::UnstableHypervisorClock, &[source]);
+    }
+    judge(&machine(&["arch_sys_counter"]), &found, &USUAL, Cause::TimerErratum, &["erratum", "arch_timer"]);
+    judge(&machine(&["tsc"]), &found, &USUAL, Cause::Unexplained, &["(tsc)"]);
+    judge(&machine(&[]), &found, &USUAL, Cause::Unexplained, &["(unknown)"]);
+}
+
+#[test]
+fn clocks_that_no_vdso_has() {
+    let tsc = machine(&["tsc"]);
+    for (clock, word) in [
+        (ClockId::THREAD_CPUTIME, "no vDSO has CPU times"),
+        (ClockId::REALTIME_ALARM, "CLOCK_REALTIME says the same"),
+        (ClockId::BOOTTIME_ALARM, "CLOCK_BOOTTIME says the same"),
+        (ClockId::TAI, "CLOCK_MONOTONIC stays in user space"),
+    ] {
+        let read = Read::ClockGettime(clock);
+        let mut found = findings(USER_SPACE, USER_SPACE);
+        found.push((read, KERNEL));
+        judge(&tsc, &found, &[USUAL[0], read], Cause::ClockNotServed, &[&read.to_string(), word]);
+    }
+    let refused = Finding { place: Place::Kernel, evidence: Evidence::Refused(Errno::EINVAL) };
+    let read = Read::ClockGettime(ClockId::from_raw(10));
+    judge(&tsc, &[(read, refused)], &[read], Cause::Refused(Errno::EINVAL), &["EINVAL"]);
+}
+
+#[test]
+fn without_a_vdso() {
+    let all = |finding| findings(finding, finding);
+    let told = |line: &str| Machine { command_line: line.into(), ..machine(&["tsc"]) };
+    let absent = Cause::NoVdso(LocateError::Absent);
+    let gone = |error| all(routed(Reason::NoVdso(error)));
+    judge(
+        &told("quiet vdso=0 ro"),
+        &gone(LocateError::Absent),
+        &USUAL,
+        absent,
+        &["no vDSO", "without vdso=0"],
+    );
+    judge(&told("vdso32=0"), &gone(LocateError::Absent), &USUAL, absent, &["without vdso32=0"]);
+    judge(
+        &told("quiet"),
+        &gone(LocateError::Absent),
+        &USUAL,
+        absent,
+        &["every read is a system call", "see "],
+    );
+    let unmapped = Cause::NoVdso(LocateError::Unmapped);
+    let words = ["see what this process was started by"];
+    judge(&told("vdso=1"), &gone(LocateError::Unmapped), &USUAL, unmapped, &words);
+}
+
+#[test]
+fn functions_that_the_vdso_lacks() {
+    let timer = machine(&["dmtimer"]);
+    let blanked = findings(routed(Reason::Unfit(Quirk::BlankedNames)), routed(Reason::NoSymbol));
+    judge(&timer, &blanked, &USUAL, Cause::BlankedNames, &["blanked", "dmtimer", "device tree"]);
+    let old = Machine { release: "3.10.0".into(), ..machine(&["tsc"]) };
+    let found = [(Read::Getcpu, routed(Reason::NoSymbol))];
+    let words = ["getcpu()", "no such function", "3.10.0"];
+    judge(&old, &found, &[Read::Getcpu], Cause::NoFunction(Reason::NoSymbol), &words);
+}
+
+#[test]
+fn who_stands_between() {
+    let absent = routed(Reason::NoVdso(LocateError::Absent));
+    let under = |supervisor| Machine { supervisor: Some(supervisor), ..machine(&["tsc"]) };
+    let gone = findings(absent, absent);
+    judge(
+        &under(Supervisor::Valgrind),
+        &gone,
+        &USUAL,
+        Cause::HiddenByValgrind,
+        &["hides", "without valgrind"],
+    );
+    judge(&under(Supervisor::Qemu), &gone, &USUAL, Cause::Emulated, &["QEMU"]);
+    let none = Finding { place: Place::Unknown, evidence: Evidence::None };
+    judge(&under(Supervisor::Qemu), &findings(none, none), &USUAL, Cause::Emulated, &["the machine itself"]);
+    // These have a vDSO of their own, which is seen to work, or not.
+    judge(&under(Supervisor::Gvisor), &findings(USER_SPACE, USER_SPACE), &USUAL, Cause::Fine, &[]);
+    judge(&under(Supervisor::Wsl1), &findings(KERNEL, KERNEL), &USUAL, Cause::Unexplained, &["WSL 1"]);
+}
