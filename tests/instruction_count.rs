@@ -1,0 +1,203 @@
+//! What a read of a clock costs, counted: the instructions of a turn of a loop over the crate's function, less those of the
+//! same loop over a pointer to the vDSO's.
+//!
+//! The slot costs one instruction, its load; a `Result` a test of the returned value, and a branch on it that is not taken.
+//! There is no other branch. `cargo test --test instruction_count -- --nocapture` prints the numbers.
+
+#![cfg(any(target_os = "linux", target_os = "android"))]
+
+#[path = "support/loops.rs"]
+mod loops;
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+#[path = "support/stepper.rs"]
+mod stepper;
+mod support;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use loops::{READS, Read};
+use support::not_run_here;
+
+struct Target {
+    triple: &'static str,
+    /// How a test of a returned `int` begins in a listing.
+    test: &'static str,
+    /// The instructions of such a test and of the branch on it; on aarch64 one is both.
+    check: i64,
+    /// Reads of which only the branches are held to the bar.
+    loose: &'static [&'static str],
+}
+
+const X86_64: Target =
+    Target { triple: "x86_64-unknown-linux-gnu", test: "testl\t%eax, %eax", check: 2, loose: &[] };
+const AARCH64: Target =
+    Target { triple: "aarch64-unknown-linux-gnu", test: "cbnz\tw0", check: 1, loose: &[] };
+const ARM: Target =
+    Target { triple: "armv7-unknown-linux-gnueabihf", test: "cmp\tr0, #0", check: 2, loose: &[] };
+/// Arguments go on the stack, and whether they are pushed or stored is decided for a function as a whole: the call after a
+/// failure, which the direct loop does not have, tips it. And getcpu's loops run out of registers.
+const X86: Target = Target { triple: "i686-unknown-linux-gnu", loose: &["gettimeofday", "getcpu"], ..X86_64 };
+
+/// What a turn of a loop is made of, but for the vDSO's own part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    pub(crate) instructions: i64,
+    /// Conditional branches, without the checks.
+    pub(crate) branches: i64,
+    /// Branches on the returned value that are not taken.
+    pub(crate) checks: i64,
+}
+
+impl Cost {
+    fn with(self, other: Self, combine: impl Fn(i64, i64) -> i64) -> Self {
+        Self {
+            instructions: combine(self.instructions, other.instructions),
+            branches: combine(self.branches, other.branches),
+            checks: combine(self.checks, other.checks),
+        }
+    }
+
+    fn less(self, other: Self) -> Self {
+        self.with(other, |this, other| this - other)
+    }
+}
+
+fn title(target: &Target, way: &str) {
+    println!("{}, {way}\n{:14} direct ours difference", target.triple, "read");
+}
+
+/// Prints a line of the table, and says what is wrong with it.
+fn compare(read: &Read, target: &Target, direct: Cost, ours: Cost) -> Option<String> {
+    let (name, more) = (read.name, ours.less(direct));
+    println!("{name:14} {:6} {:4} {:+10}", direct.instructions, ours.instructions, more.instructions);
+
+    // `time` alone has no failure to look for.
+    let checks = i64::from(name != "time");
+    let mut allowed = Cost { instructions: 1 + checks * target.check, branches: 0, checks };
+    if target.loose.contains(&name) {
+        allowed.instructions = more.instructions;
+    }
+    (more != allowed).then(|| format!("{}: {name}: {more:?}, not {allowed:?}", target.triple))
+}
+
+fn output(command: &mut Command) -> String {
+    // Machine code is counted, which instrumentation would change.
+    command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let output = command.output().expect("the command runs");
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+/// Makes the program of the loops, or its listing, optimised as the library is; the error says what is missing here.
+fn build(target: &Target, emit: &str) -> Result<PathBuf, String> {
+    let triple = target.triple;
+    let rustc = || Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    let std = output(rustc().args(["--print", "target-libdir", "--target", triple]));
+    if !Path::new(std.trim_end()).is_dir() {
+        return Err(format!("the compiler has no standard library for {triple}"));
+    }
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("instruction-count");
+    // No feature has a part in the loops.
+    let library = ["build", "--release", "--lib", "--no-default-features", "--target", triple];
+    output(Command::new(env!("CARGO")).current_dir(package).args(library).arg("--target-dir").arg(&folder));
+
+    let release = folder.join(triple).join("release");
+    let built = release.join(format!("loops.{emit}"));
+    let library = format!("vdso_time={}", release.join("libvdso_time.rlib").display());
+    let flags = ["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "--target", triple, "--emit", emit];
+    let source = package.join("tests/support/loops.rs");
+    output(rustc().args(flags).args(["--extern", &library]).arg("-o").arg(&built).arg(source));
+    Ok(built)
+}
+
+/// A turn of a loop, in a listing: from the first label that a branch goes back to, to that branch.
+fn turn(listing: &str, function: &str, target: &Target) -> Cost {
+    let mut lines = listing.lines().map(str::trim);
+    lines.find(|line| line.ends_with(':') && line.contains(function)).expect(function);
+    let lines = lines.take_while(|line| line.starts_with('.') || !line.ends_with(':'));
+    let mut labels = Vec::new();
+    let (mut cost, mut before) = (Cost::default(), "");
+    for line in lines {
+        if let Some(label) = line.strip_suffix(':') {
+            labels.push((label, cost));
+        } else if !line.starts_with(['.', '#', '@', '/']) {
+            cost.instructions += 1;
+            if let Some(at) = line.find(".LBB") {
+                let back = labels.iter().find(|(label, _)| *label == &line[at..]);
+                let check = back.is_none() && [before, line].iter().any(|line| line.starts_with(target.test));
+                *(if check { &mut cost.checks } else { &mut cost.branches }) += 1;
+                if let Some((_, start)) = back {
+                    return cost.less(*start);
+                }
+            }
+            before = line;
+        }
+    }
+    panic!("{function} has no loop")
+}
+
+#[test]
+fn the_loops_as_they_are_listed() {
+    let mut wrong = Vec::new();
+    for target in [X86_64, AARCH64, ARM, X86] {
+        let listing = match build(&target, "asm") {
+            Ok(listing) => fs::read_to_string(listing).unwrap(),
+            Err(why) => {
+                not_run_here(target.triple, why);
+                continue;
+            }
+        };
+        title(&target, "listed");
+        for read in READS {
+            let of = |whose| turn(&listing, &format!("{whose}_{}", read.name), &target);
+            wrong.extend(compare(read, &target, of("direct"), of("our")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Run twice, a loop is the difference, without what is done before it and behind it.
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+#[test]
+fn the_loops_as_they_are_executed() {
+    use loops::TURNS;
+    use stepper::{Section, Stepper};
+
+    let start = |program: PathBuf| Stepper::start(&program).map_err(|error| format!("ptrace: {error}"));
+    let stepper = match build(&X86_64, "link").and_then(start) {
+        Ok(stepper) => stepper,
+        Err(why) => return not_run_here("ptrace", why),
+    };
+    let per_turn = |once: &Section, twice: &Section| {
+        twice.cost.with(once.cost, |twice, once| {
+            assert_eq!((twice - once) % TURNS as i64, 0, "the turns of a loop differ");
+            (twice - once) / TURNS as i64
+        })
+    };
+    let mut wrong = Vec::new();
+    title(&X86_64, "executed");
+    for read in READS {
+        if read.function().is_none() {
+            not_run_here("ptrace", format_args!("{}: the vDSO has no such function", read.name));
+            continue;
+        }
+        let [direct, direct_twice, ours, ours_twice] = [(); 4].map(|()| stepper.section().unwrap());
+        for (direct, ours, turns) in [(&direct, &ours, TURNS), (&direct_twice, &ours_twice, 2 * TURNS)] {
+            assert_eq!(direct.entries.len(), turns, "{}: not one call a turn", read.name);
+            assert_eq!(ours.entries, direct.entries, "{}: not the same function", read.name);
+        }
+        let (direct, ours) = (per_turn(&direct, &direct_twice), per_turn(&ours, &ours_twice));
+        wrong.extend(compare(read, &X86_64, direct, ours));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
+#[test]
+fn the_loops_as_they_are_executed() {
+    not_run_here("ptrace", "only x86_64's instructions are executed one by one");
+}
