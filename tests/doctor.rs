@@ -54,24 +54,6 @@ fn member<'a>(line: &'a str, name: &str) -> &'a str {
     value.split([',', '}']).next().unwrap().trim_matches('"')
 }
 
-/// What is known of this machine from elsewhere: whether its clock source is one that a vDSO can read.
-fn clock_is_in_user_space() -> Option<bool> {
-    let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let source = fs::read_to_string(file).unwrap_or_default();
-    match source.trim() {
-        _ if oracle::sysinfo_ehdr() == 0 => Some(false),
-        "tsc" | "arch_sys_counter" | "hyperv_clocksource_tsc_page" => Some(true),
-        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => Some(false),
-        other => {
-            not_run_here(
-                "clocksource",
-                format!("where the clock source `{other}` is read, nothing else tells"),
-            );
-            None
-        }
-    }
-}
-
 /// Whether the kernel is of this version, or a later one.
 fn kernel_is(major: u32, minor: u32) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
@@ -95,7 +77,7 @@ fn expected(clock: &str, counter: bool) -> Option<&'static str> {
 
 #[test]
 fn each_read_is_where_the_clock_source_has_it() {
-    let Some(counter) = clock_is_in_user_space() else { return };
+    let Some(counter) = oracle::counter_is_in_user_space() else { return };
     for method in ["dispatch", "seccomp"] {
         let Some((status, json, error)) = run(&[], &format!("--json --method={method}")) else { return };
         if status != 0 {
@@ -134,7 +116,7 @@ fn each_read_is_where_the_clock_source_has_it() {
 
 #[test]
 fn the_status_is_what_was_required() {
-    let Some(counter) = clock_is_in_user_space() else { return };
+    let Some(counter) = oracle::counter_is_in_user_space() else { return };
     let Some((0, plain, _)) = run(&[], "") else { return not_run_here("exec", "the doctor does not run") };
     if !plain.contains("proved for these reads, now") {
         return not_run_here("dispatch", "nothing can be proved");

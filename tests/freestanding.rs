@@ -111,6 +111,19 @@ fn nm_shows_no_symbol_of_libc() {
     }
 }
 
+/// The crate is not in the way of the start: nothing in a program that has but it runs before `_start`.
+#[test]
+fn there_is_no_constructor() {
+    let Some(folder) = programs() else { return };
+    let file = std::fs::read(folder.join("five-functions")).expect("the program is there");
+    let elf = goblin::elf::Elf::parse(&file).expect("an ELF file");
+    let names = elf.section_headers.iter().filter_map(|section| elf.shdr_strtab.get_at(section.sh_name));
+    let names: Vec<_> = names.collect();
+    assert!(names.contains(&".text"), "{names:?}");
+    let runs = |name: &&&str| [".init", ".preinit", ".ctors"].iter().any(|start| name.starts_with(start));
+    assert_eq!(names.iter().find(runs), None);
+}
+
 /// The bar is that of the compiler it was set with; older ones make a little more of the same source.
 #[test]
 fn the_five_functions_take_less_than_4_kib() {

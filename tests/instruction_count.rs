@@ -65,14 +65,35 @@ impl Cost {
     }
 }
 
-fn title(target: &Target, way: &str) {
-    println!("{}, {way}\n{:14} direct ours difference", target.triple, "read");
+/// The lines of a target, and what is wrong with them.
+struct Table {
+    lines: String,
+    wrong: Vec<String>,
 }
 
-/// Prints a line of the table, and says what is wrong with it.
-fn compare(read: &Read, target: &Target, direct: Cost, ours: Cost) -> Option<String> {
-    let (name, more) = (read.name, ours.less(direct));
-    println!("{name:14} {:6} {:4} {:+10}", direct.instructions, ours.instructions, more.instructions);
+impl Table {
+    fn new(target: &Target, way: &str) -> Self {
+        let lines = format!("{}, {way}\n{:14} direct ours difference\n", target.triple, "read");
+        Self { lines, wrong: Vec::new() }
+    }
+
+    fn row(&mut self, read: &Read, target: &Target, direct: Cost, ours: Cost) {
+        let more = ours.less(direct).instructions;
+        let row = format!("{:14} {:6} {:4} {more:+10}\n", read.name, direct.instructions, ours.instructions);
+        self.lines.push_str(&row);
+        self.wrong.extend(compare(read, target, ours.less(direct)));
+    }
+
+    /// All at once, for the tests run side by side.
+    fn print(self) -> Vec<String> {
+        print!("{}", self.lines);
+        self.wrong
+    }
+}
+
+/// What is wrong with the difference of two loops.
+fn compare(read: &Read, target: &Target, more: Cost) -> Option<String> {
+    let name = read.name;
 
     // `time` alone has no failure to look for.
     let checks = i64::from(name != "time");
@@ -151,11 +172,12 @@ fn the_loops_as_they_are_listed() {
                 continue;
             }
         };
-        title(&target, "listed");
+        let mut table = Table::new(&target, "listed");
         for read in READS {
             let of = |whose| turn(&listing, &format!("{whose}_{}", read.name), &target);
-            wrong.extend(compare(read, &target, of("direct"), of("our")));
+            table.row(read, &target, of("direct"), of("our"));
         }
+        wrong.extend(table.print());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -178,8 +200,7 @@ fn the_loops_as_they_are_executed() {
             (twice - once) / TURNS as i64
         })
     };
-    let mut wrong = Vec::new();
-    title(&X86_64, "executed");
+    let mut table = Table::new(&X86_64, "executed");
     for read in READS {
         if read.function().is_none() {
             not_run_here("ptrace", format_args!("{}: the vDSO has no such function", read.name));
@@ -190,9 +211,9 @@ fn the_loops_as_they_are_executed() {
             assert_eq!(direct.entries.len(), turns, "{}: not one call a turn", read.name);
             assert_eq!(ours.entries, direct.entries, "{}: not the same function", read.name);
         }
-        let (direct, ours) = (per_turn(&direct, &direct_twice), per_turn(&ours, &ours_twice));
-        wrong.extend(compare(read, &X86_64, direct, ours));
+        table.row(read, &X86_64, per_turn(&direct, &direct_twice), per_turn(&ours, &ours_twice));
     }
+    let wrong = table.print();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

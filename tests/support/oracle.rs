@@ -1,10 +1,13 @@
 //! The kernel's own answers, through libc's `syscall` and nothing of the crate's but its plain data.
 
 use std::ffi::{c_int, c_long, c_void};
+use std::fs;
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use vdso_time::Timespec;
+
+use super::not_run_here;
 
 /// An answer, or `errno`.
 pub(crate) type Answer<T> = Result<T, i32>;
@@ -127,4 +130,22 @@ pub(crate) fn errno() -> *mut c_int {
 pub(crate) fn sysinfo_ehdr() -> usize {
     // SAFETY: getauxval(3) takes any number.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
+}
+
+/// Whether the vDSO reads the clock source itself, by what sysfs says that is.
+pub(crate) fn counter_is_in_user_space() -> Option<bool> {
+    let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let source = fs::read_to_string(file).unwrap_or_default();
+    match source.trim() {
+        _ if sysinfo_ehdr() == 0 => Some(false),
+        "tsc" | "arch_sys_counter" | "hyperv_clocksource_tsc_page" => Some(true),
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => Some(false),
+        other => {
+            not_run_here(
+                "clocksource",
+                format!("where the clock source `{other}` is read, nothing else tells"),
+            );
+            None
+        }
+    }
 }
