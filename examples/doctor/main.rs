@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
 fn examine(arguments: &Arguments) -> io::Result<u8> {
     let mut page = Page::new();
     if arguments.help {
-        page.text(HELP)?;
+        page.text(HELP.trim_end())?;
         return Ok(0);
     }
     let vdso = Vdso::locate();
@@ -77,7 +77,9 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
 
     // Without a vDSO there is nothing to find out.
     let method = image.as_ref().map_or(Ok(None), |_| chosen(arguments.method).map(Some))?;
-    let cpus = Cpus::allowed().ok();
+    // Where a sandbox keeps this thread from being moved, it is examined where it is.
+    let movable = |cpus: &Cpus| cpus.numbers().into_iter().all(|cpu| cpus.pin(cpu).is_ok());
+    let cpus = Cpus::allowed().ok().filter(movable);
     let numbers = cpus.as_ref().map_or(Vec::new(), Cpus::numbers);
     if talks {
         page.method(method, numbers.len())?;

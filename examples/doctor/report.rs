@@ -1,6 +1,6 @@
 //! What is printed for a person, as it goes.
 
-use std::env;
+use std::env::{self, consts::ARCH};
 use std::io::{self, IsTerminal as _, Write};
 
 use vdso_time::elf::HashTables;
@@ -95,9 +95,8 @@ impl Page {
         image: Result<&Image<'_>, &LocateError>,
     ) -> io::Result<()> {
         self.heading("vDSO")?;
-        if let Some(supervisor) = machine.supervisor {
-            writeln!(self.out, "  this process runs under {}", supervisor.name())?;
-        }
+        let under = machine.supervisor.map_or(String::new(), |who| format!(", under {}", who.name()));
+        writeln!(self.out, "  of Linux {}, for {ARCH}{under}", machine.release)?;
         let image = match image {
             Ok(image) => image,
             Err(error) => return writeln!(self.out, "  none: {error}\n"),
@@ -118,14 +117,10 @@ impl Page {
                 name if name.is_empty() => "(blanked)".into(),
                 name => name,
             };
-            let version = symbol.version().map_or("".into(), |version| version.to_string_lossy());
+            let version = symbol.version().map_or(String::new(), |v| format!("@{}", v.to_string_lossy()));
             let weak = if symbol.is_weak() { ", weak" } else { "" };
-            writeln!(
-                self.out,
-                "  {:p} {name}@{version}, {} bytes{weak}",
-                vdso.address(&symbol),
-                symbol.size()
-            )?;
+            let (address, size) = (vdso.address(&symbol), symbol.size());
+            writeln!(self.out, "  {address:p} {name}{version}, {size} bytes{weak}")?;
         }
         writeln!(self.out)
     }
