@@ -1,6 +1,8 @@
 //! `cargo xtask`: the chores of this repository, with nothing but the standard library.
 
 mod api;
+mod bench_table;
+mod bench_table_plot;
 mod cache;
 mod check;
 mod core_library;
@@ -60,6 +62,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--write]",
         about: "compare the public API with public-api.txt, or write that file",
         run: api::run,
+    },
+    Command {
+        name: "bench-table",
+        arguments: "[--write]",
+        about: "print what the benches found, or put it into BENCHMARKS.md, README.md and docs/benchmarks",
+        run: bench_table::run,
     },
     Command { name: "help", arguments: "", about: "print this", run: help },
 ];
