@@ -123,7 +123,16 @@ fn build(target: &Target, emit: &str) -> Result<PathBuf, String> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("instruction-count");
     // No feature has a part in the loops.
-    let library = ["build", "--release", "--lib", "--no-default-features", "--target", triple];
+    let library = [
+        "build",
+        "--release",
+        "--package",
+        "vdso-time",
+        "--lib",
+        "--no-default-features",
+        "--target",
+        triple,
+    ];
     output(Command::new(env!("CARGO")).current_dir(package).args(library).arg("--target-dir").arg(&folder));
 
     let release = folder.join(triple).join("release");
