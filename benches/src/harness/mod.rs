@@ -136,13 +136,11 @@ pub fn measure(contenders: &[&Contender], spacing: Spacing, rounds: usize) -> Ve
     fastest.iter().map(|nanos| nanos - nothing).collect()
 }
 
-/// How many calls take as long as a batch should. The first ones are the warm-up.
+/// How many calls take as long as a batch should: three times in a row, lest a first call or an interrupt seem the rule. The
+/// first ones are the warm-up.
 fn calls_of_batch(contender: &Contender, spacing: Spacing) -> u64 {
-    let mut calls = 1;
-    while calls < u64::MAX / 2 && contender.time(spacing, calls) < BATCH {
-        calls *= 2;
-    }
-    calls
+    let long = |&calls: &u64| (0..3).all(|_| contender.time(spacing, calls) >= BATCH);
+    (0..u64::BITS).map(|power| 1 << power).find(long).unwrap_or(1)
 }
 
 /// The nanoseconds of one call of a batch.

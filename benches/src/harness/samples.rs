@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::stats::{median, minimum};
 use super::{Contender, Row, Spacing, measure, process};
 
-/// The names under which [`print`] gives one contender's samples twice, each measured by itself: how far their ratio is from 1
+/// The names under which [`print()`] gives one contender's samples twice, each measured by itself: how far their ratio is from 1
 /// is noise.
 const CONTROL: [&str; 2] = ["measured", "measured again"];
 
@@ -46,7 +46,7 @@ pub fn print(rows: &[Row], asked: &[String]) -> Result<(), String> {
 }
 
 impl Samples {
-    /// Has some rows measured by so many processes, one after the other, with [`print`].
+    /// Has some rows measured by so many processes, one after the other, with [`print()`].
     ///
     /// # Errors
     /// A child failed, or printed something else.

@@ -34,37 +34,16 @@ const CLOCKS: &[(&str, ClockId)] = &[
 #[must_use]
 pub fn clocks() -> Vec<Row> {
     let routes = vdso_time::routes();
-    let mut rows = Vec::new();
-    for &(suffix, clock) in CLOCKS {
-        let mut row = clock_gettime(suffix, clock);
-        row.contenders.extend(floor(routes.clock_gettime, |abi| &abi.clock_gettime, clock));
-        rows.push(row);
-        if suffix.is_empty() {
-            let calls = [
-                Contender::new("syscall", || syscall::clock_gettime(ClockId::MONOTONIC).keep()),
-                Contender::new("libc", || libc_calls::syscall_clock(libc::SYS_clock_gettime)),
-            ];
-            rows.push(self::row("BM_time_clock_gettime_syscall", calls));
-        }
-    }
-    for &(suffix, clock) in CLOCKS {
-        rows.push(clock_getres(&routes, suffix, clock));
-        if suffix.is_empty() {
-            let calls = [
-                Contender::new("syscall", || syscall::clock_getres(ClockId::MONOTONIC).keep()),
-                Contender::new("libc", || libc_calls::syscall_clock(libc::SYS_clock_getres)),
-            ];
-            rows.push(row("BM_time_clock_getres_syscall", calls));
-        }
-    }
-    rows.extend([
-        gettimeofday(&routes),
-        gettimeofday_syscall(),
-        time(&routes),
-        time_syscall(),
-        getcpu(&routes),
-    ]);
-    rows
+    let gettime = CLOCKS.iter().map(|&(suffix, clock)| clock_gettime(&routes, suffix, clock));
+    let getres = CLOCKS.iter().map(|&(suffix, clock)| clock_getres(&routes, suffix, clock));
+    let others =
+        [gettimeofday(&routes), gettimeofday_syscall(), time(&routes), time_syscall(), getcpu(&routes)];
+    gettime
+        .chain([clock_gettime_syscall()])
+        .chain(getres)
+        .chain([clock_getres_syscall()])
+        .chain(others)
+        .collect()
 }
 
 /// The rows whose contenders have no `direct`, and why: who answers instead.
@@ -115,7 +94,7 @@ fn floor(route: Route, function: fn(&'static Abi) -> &'static Function, clock: C
     direct::contender(route, function(NATIVE?), clock)
 }
 
-fn clock_gettime(suffix: &str, clock: ClockId) -> Row {
+fn clock_gettime(routes: &Routes, suffix: &str, clock: ClockId) -> Row {
     let mut contenders = vec![
         Contender::new("vdso", move || vdso_time::clock_gettime(clock).keep()),
         Contender::new("syscall", move || syscall::clock_gettime(clock).keep()),
@@ -126,7 +105,16 @@ fn clock_gettime(suffix: &str, clock: ClockId) -> Row {
         ClockId::REALTIME => contenders.push(Contender::new("std", || time::SystemTime::now().keep())),
         _ => {}
     }
+    contenders.extend(floor(routes.clock_gettime, |abi| &abi.clock_gettime, clock));
     row(format!("BM_time_clock_gettime{suffix}"), contenders)
+}
+
+fn clock_gettime_syscall() -> Row {
+    let calls = [
+        Contender::new("syscall", || syscall::clock_gettime(ClockId::MONOTONIC).keep()),
+        Contender::new("libc", || libc_calls::syscall_clock(libc::SYS_clock_gettime)),
+    ];
+    row("BM_time_clock_gettime_syscall", calls)
 }
 
 fn clock_getres(routes: &Routes, suffix: &str, clock: ClockId) -> Row {
@@ -137,6 +125,14 @@ fn clock_getres(routes: &Routes, suffix: &str, clock: ClockId) -> Row {
     ];
     contenders.extend(floor(routes.clock_getres, |abi| &abi.clock_getres, clock));
     row(format!("BM_time_clock_getres{suffix}"), contenders)
+}
+
+fn clock_getres_syscall() -> Row {
+    let calls = [
+        Contender::new("syscall", || syscall::clock_getres(ClockId::MONOTONIC).keep()),
+        Contender::new("libc", || libc_calls::syscall_clock(libc::SYS_clock_getres)),
+    ];
+    row("BM_time_clock_getres_syscall", calls)
 }
 
 fn gettimeofday(routes: &Routes) -> Row {
