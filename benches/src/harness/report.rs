@@ -61,7 +61,8 @@ impl Report {
             println!("{name}: {value}");
             line("machine", &[name.into(), value]);
         }
-        for table in &self.tables {
+        // A filter may leave none of a table's rows.
+        for table in self.tables.iter().filter(|table| !table.rows.is_empty()) {
             print!("\n{}", table.text());
             line("table", &[table.name.into()]);
             line("head", &table.head);
