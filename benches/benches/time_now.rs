@@ -1,18 +1,19 @@
 //! `cargo bench --bench time_now`: a time as Go's `time.Now` has it, of one `CLOCK_REALTIME` and one `CLOCK_MONOTONIC`, in the
 //! layout of benchstat.
 //!
-//! A sample is the mean of one process, as it is of one run of a Go benchmark; the processes of the contenders take turns.
+//! A sample is one process, as it is one run of a Go benchmark: the median of its batches, lest it tell what else the machine did
+//! meanwhile. The processes of the contenders take turns.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use vdso_time_benches::harness::arguments::{self, Arguments};
 use vdso_time_benches::harness::report::{Bar, Report, Table};
-use vdso_time_benches::harness::stats::{mann_whitney, mean, percent_around_mean, without_outliers};
+use vdso_time_benches::harness::stats::{mann_whitney, mean, median, percent_around_mean, without_outliers};
 use vdso_time_benches::harness::{Contender, Spacing, nanos_per_call, process};
 use vdso_time_benches::rows::time_now;
 
-/// The calls between two looks at the clock.
+/// The calls of a batch.
 const CALLS: u64 = 1000;
 
 fn child(asked: &[String]) -> Result<(), String> {
@@ -20,22 +21,13 @@ fn child(asked: &[String]) -> Result<(), String> {
     let row = time_now();
     let contender = row.contender(name).ok_or_else(|| format!("{name}: no such contender"))?;
     let length = Duration::from_millis(millis.parse().map_err(|error| format!("{millis}: {error}"))?);
-    run_for(contender, length / 10); // the warm-up
-    println!("{}", run_for(contender, length));
-    Ok(())
-}
-
-/// The nanoseconds of a call, over a time at least this long.
-fn run_for(contender: &Contender, length: Duration) -> f64 {
-    let (start, mut calls) = (Instant::now(), 0);
-    loop {
-        contender.run(Spacing::BackToBack, CALLS);
-        calls += CALLS;
-        let elapsed = start.elapsed();
-        if elapsed >= length {
-            return nanos_per_call(elapsed, calls);
-        }
+    let (start, mut batches) = (Instant::now(), Vec::new());
+    while start.elapsed() < length {
+        let batch = contender.time(Spacing::BackToBack, CALLS);
+        batches.push(nanos_per_call(batch, CALLS));
     }
+    println!("{}", median(&batches));
+    Ok(())
 }
 
 fn parent(arguments: &Arguments) -> Result<(), String> {
