@@ -3,13 +3,16 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "unshare(2) is called here")]
 
+#[path = "../examples/doctor/proof/filter.rs"]
+mod filter;
 mod support;
 
 use std::fs;
 use std::io;
 
 use support::{PATHS, assert_bracketed, child, is_required, not_run_here, oracle, settable};
-use vdso_time::{ClockId, Errno, SystemTime, Timespec};
+use vdso_time::arch::NATIVE;
+use vdso_time::{ClockId, Errno, SystemTime, Timespec, syscall};
 
 /// Every clock without a number of a process or a file in it.
 const CLOCKS: std::ops::Range<i32> = 0..12;
@@ -51,6 +54,35 @@ fn past_2038() {
     }
     assert!(year.contains(&(SystemTime::now().as_nanos() / 1_000_000_000)));
     assert_all_bracketed();
+}
+
+/// Past 2038 with nothing but calls of 32 bits: no wrong time, but an error.
+#[test]
+fn past_2038_without_64_bits() {
+    let Some(abi) = NATIVE.filter(|abi| abi.clock_gettime.syscalls.iter().any(|call| call.shape.is_time32()))
+    else {
+        return println!("not run here: every call has 64 bits");
+    };
+    if oracle::clock_gettime(libc::CLOCK_REALTIME).unwrap().tv_sec <= i64::from(i32::MAX) {
+        return not_run_here("2040", "it is before 2038");
+    }
+    for error in [libc::EPERM, libc::ENOSYS] {
+        child::forked(|| {
+            let functions = [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres];
+            let calls = functions.iter().flat_map(|function| function.syscalls);
+            let wide: Vec<u32> =
+                calls.filter(|call| !call.shape.is_time32()).map(|call| call.number).collect();
+            if let Err(error) = filter::deny(abi, &wide, error) {
+                return not_run_here("seccomp", format!("seccomp: {error}"));
+            }
+            assert_eq!(syscall::clock_gettime(ClockId::REALTIME), Err(Errno::EOVERFLOW));
+            assert_eq!(syscall::gettimeofday(), Err(Errno::EOVERFLOW));
+            assert_eq!(syscall::time(), Err(Errno::EOVERFLOW));
+            // It began to count at boot.
+            assert!(syscall::clock_gettime(ClockId::MONOTONIC).is_ok());
+            assert!(syscall::clock_getres(ClockId::REALTIME).is_ok());
+        });
+    }
 }
 
 /// include/uapi/linux/sched.h; libc has it not for every target.
