@@ -13,7 +13,7 @@ use std::ptr;
 use std::thread;
 
 use support::{child, not_run_here};
-use vdso_time::arch::{Abi, Function, NATIVE};
+use vdso_time::arch::{Function, NATIVE};
 use vdso_time::vdso::LocateError;
 use vdso_time::{ClockId, Errno, Instant, Reason, Route, SystemTime, routes, syscall};
 
@@ -22,14 +22,10 @@ fn numbers(functions: &[&Function]) -> Vec<u32> {
     functions.iter().flat_map(|function| function.syscalls.iter().map(|call| call.number)).collect()
 }
 
-fn every_clock_call(abi: &Abi) -> Vec<u32> {
-    numbers(&[&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu])
-}
-
 /// Makes the kernel answer these system calls of this thread with an error.
 fn deny(denied: &[u32], error: i32) -> bool {
     let Some(abi) = NATIVE else { return false };
-    let denied = filter::deny(abi, denied, error);
+    let denied = filter::install(&mut filter::denying(abi, denied, error));
     denied.map_err(|error| not_run_here("seccomp", format!("seccomp: {error}"))).is_ok()
 }
 
@@ -66,7 +62,7 @@ fn where_all_is_denied_the_error_is_told() {
         child::fresh("where_all_is_denied_the_error_is_told", task, 1, || {
             without_vdso();
             let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
-            if !deny(&every_clock_call(abi), error.raw_os_error()) {
+            if !deny(&filter::clock_calls(abi), error.raw_os_error()) {
                 return;
             }
             assert_eq!(vdso_time::time(), -1);
@@ -95,7 +91,7 @@ fn now_alone_panics_and_says_where_and_why() {
     child::fresh("now_alone_panics_and_says_where_and_why", "panic", 1, || {
         without_vdso();
         let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
-        if !deny(&every_clock_call(abi), libc::EPERM) {
+        if !deny(&filter::clock_calls(abi), libc::EPERM) {
             return;
         }
         let told = |now: fn()| {

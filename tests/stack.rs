@@ -24,7 +24,11 @@ const PAINT: u8 = 0xa5;
 
 /// What may be used from the second call on, and by the first, which finds the function. Debug builds keep every value in memory.
 const LATER: usize = if cfg!(debug_assertions) { 2048 } else { 256 };
-const FIRST: usize = if cfg!(debug_assertions) { 8192 } else { 2048 };
+const FIRST: usize = match (cfg!(debug_assertions), cfg!(all(target_arch = "x86_64", feature = "libc"))) {
+    (true, _) => 8192,
+    (false, true) => 1024,
+    (false, false) => 2048,
+};
 
 static CALL: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 static TOP: AtomicUsize = AtomicUsize::new(0);

@@ -1,5 +1,7 @@
 //! The doctor's verdict on machines that this one is not: each known cause is told from the others, and says what to do.
 
+#![cfg(any(target_os = "linux", target_os = "android"))]
+
 #[path = "../examples/doctor/main.rs"]
 #[allow(dead_code, reason = "it is a program, of which one part is tested here")]
 mod doctor;
@@ -8,6 +10,8 @@ use doctor::arguments::USUAL;
 use doctor::machine::{Machine, Supervisor};
 use doctor::proof::{Count, Evidence, Finding, Place};
 use doctor::read::Read;
+use doctor::report::Row;
+use doctor::timing::Speed;
 use doctor::verdict::{Cause, Facts, verdict};
 use vdso_time::arch::Quirk;
 use vdso_time::vdso::LocateError;
@@ -18,7 +22,7 @@ const KERNEL: Finding = proved(200);
 
 const fn proved(entered: u32) -> Finding {
     let place = if entered == 0 { Place::UserSpace } else { Place::Kernel };
-    Finding { place, evidence: Evidence::Proved(Count { reads: 200, entered, outside: 0 }) }
+    Finding { place, evidence: Evidence::Proved(Count { reads: 200, entered, outside: 0, syscall: None }) }
 }
 
 const fn routed(reason: Reason) -> Finding {
@@ -34,17 +38,22 @@ fn machine(available: &[&str]) -> Machine {
     }
 }
 
-/// The findings where the clock source is read in one place and the coarse clocks in another.
-fn findings(precise: Finding, coarse: Finding) -> Vec<(Read, Finding)> {
+/// A row of the report, without a speed.
+fn row(read: Read, finding: Finding) -> Row {
+    Row { read, finding, speed: None, resolution: None }
+}
+
+/// The rows where the clock source is read in one place and the coarse clocks in another.
+fn findings(precise: Finding, coarse: Finding) -> Vec<Row> {
     let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Read::ClockGettime);
-    let cheap = clocks.into_iter().chain([Read::Time]).map(|read| (read, coarse));
-    USUAL.into_iter().chain([Read::Gettimeofday]).map(|read| (read, precise)).chain(cheap).collect()
+    let cheap = clocks.into_iter().chain([Read::Time]).map(|read| row(read, coarse));
+    USUAL.into_iter().chain([Read::Gettimeofday]).map(|read| row(read, precise)).chain(cheap).collect()
 }
 
 /// The cause that the verdict names must be this, and its sentence must have these words.
 #[track_caller]
-fn judge(machine: &Machine, findings: &[(Read, Finding)], reads: &[Read], expected: Cause, words: &[&str]) {
-    let (cause, sentence) = verdict(&Facts { machine, findings }, reads);
+fn judge(machine: &Machine, rows: &[Row], reads: &[Read], expected: Cause, words: &[&str]) {
+    let (cause, sentence) = verdict(&Facts { machine, rows }, reads);
     assert_eq!(cause, expected, "{sentence}");
     for word in words {
         assert!(sentence.contains(word), "{word} in: {sentence}");
@@ -75,8 +84,38 @@ fn no_proof() {
     judge(&tsc, &findings(user_space, user_space), &USUAL, Cause::LikelyFine, &["likely", "user space"]);
     judge(&tsc, &findings(none, none), &USUAL, Cause::CannotTell, &["no telling"]);
     // What is known to be wrong goes before what is not known.
-    let mixed = [(USUAL[0], none), (USUAL[1], KERNEL)];
+    let mixed = [row(USUAL[0], none), row(USUAL[1], KERNEL)];
     judge(&machine(&["hpet"]), &mixed, &USUAL, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
+}
+
+/// It stays in user space, and yet is no cheaper than a system call.
+#[test]
+fn a_counter_that_is_trapped() {
+    let tsc = machine(&["tsc"]);
+    let mut found = findings(USER_SPACE, USER_SPACE);
+    found[1].speed = Some(Speed { here: 1500.0, system_call: Some(1600.0) });
+    judge(&tsc, &found, &USUAL, Cause::Slow, &["CLOCK_MONOTONIC", "hypervisor", "time()"]);
+    found[1].speed = Some(Speed { here: 1500.0, system_call: None });
+    judge(&tsc, &found, &USUAL, Cause::Fine, &[]);
+}
+
+/// What only some reads do, or do elsewhere, is not the clock source's fault; nor is what no clock source has a part in.
+#[test]
+fn what_is_not_the_clock_sources_fault() {
+    let hpet = machine(&["hpet", "tsc"]);
+    judge(&hpet, &findings(proved(3), USER_SPACE), &USUAL, Cause::Sometimes, &["at times"]);
+    let count = Count { reads: 200, entered: 200, outside: 200, syscall: Some(228) };
+    let elsewhere = Finding { place: Place::Kernel, evidence: Evidence::Proved(count) };
+    judge(&hpet, &findings(elsewhere, USER_SPACE), &USUAL, Cause::Elsewhere, &["not by the vDSO"]);
+    for read in [Read::Getcpu, Read::ClockGettime(ClockId::THREAD_CPUTIME)] {
+        let mut found = findings(KERNEL, USER_SPACE);
+        found.push(row(read, KERNEL));
+        judge(&hpet, &found, &[read], Cause::ClockNotServed, &[&read.to_string()]);
+    }
+    let likely = Finding { place: Place::Kernel, evidence: Evidence::Likely };
+    judge(&hpet, &findings(likely, USER_SPACE), &USUAL, Cause::ClockSource, &["likely enters the kernel"]);
+    let libc = Finding { place: Place::Unknown, evidence: Evidence::Libc };
+    judge(&hpet, &findings(libc, libc), &USUAL, Cause::Libc, &["libc's affair"]);
 }
 
 #[test]
@@ -133,12 +172,12 @@ fn clocks_that_no_vdso_has() {
     ] {
         let read = Read::ClockGettime(clock);
         let mut found = findings(USER_SPACE, USER_SPACE);
-        found.push((read, KERNEL));
+        found.push(row(read, KERNEL));
         judge(&tsc, &found, &[USUAL[0], read], Cause::ClockNotServed, &[&read.to_string(), word]);
     }
     let refused = Finding { place: Place::Kernel, evidence: Evidence::Refused(Errno::EINVAL) };
     let read = Read::ClockGettime(ClockId::from_raw(10));
-    judge(&tsc, &[(read, refused)], &[read], Cause::Refused(Errno::EINVAL), &["EINVAL"]);
+    judge(&tsc, &[row(read, refused)], &[read], Cause::Refused(Errno::EINVAL), &["EINVAL"]);
 }
 
 #[test]
@@ -173,7 +212,7 @@ fn functions_that_the_vdso_lacks() {
     let blanked = findings(routed(Reason::Unfit(Quirk::BlankedNames)), routed(Reason::NoSymbol));
     judge(&timer, &blanked, &USUAL, Cause::BlankedNames, &["blanked", "dmtimer", "device tree"]);
     let old = Machine { release: "3.10.0".into(), ..machine(&["tsc"]) };
-    let found = [(Read::Getcpu, routed(Reason::NoSymbol))];
+    let found = [row(Read::Getcpu, routed(Reason::NoSymbol))];
     let words = ["getcpu()", "no such function", "3.10.0"];
     judge(&old, &found, &[Read::Getcpu], Cause::NoFunction(Reason::NoSymbol), &words);
 }
@@ -190,7 +229,7 @@ fn who_stands_between() {
         Cause::HiddenByValgrind,
         &["hides", "without valgrind"],
     );
-    judge(&under(Supervisor::Qemu), &gone, &USUAL, Cause::Emulated, &["QEMU"]);
+    judge(&under(Supervisor::Qemu), &gone, &USUAL, Cause::Emulated, &["an emulator"]);
     let none = Finding { place: Place::Unknown, evidence: Evidence::None };
     judge(&under(Supervisor::Qemu), &findings(none, none), &USUAL, Cause::Emulated, &["the machine itself"]);
     // These have a vDSO of their own, which is seen to work, or not.

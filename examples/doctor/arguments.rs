@@ -3,7 +3,7 @@
 use vdso_time::ClockId;
 
 use super::proof::Method;
-use super::read::{self, Read};
+use super::read::Read;
 
 pub(crate) const HELP: &str = "\
 Where this machine's time comes from, whether reading it stays in user space, and what it costs.
@@ -11,14 +11,15 @@ Where this machine's time comes from, whether reading it stays in user space, an
 Usage: doctor [OPTION]...
 
   --json                        print JSON, all at once
-  --require-user-space[=READS]  leave with status 1 if one of the READS enters the kernel, with status 2 if that
-                                cannot be proved either way. READS are clocks (REALTIME, CLOCK_TAI, 7) and functions
+  --require-user-space[=READS]  leave with status 1 if one of the READS enters the kernel, with status 2 if it cannot be
+                                proved that none does. READS are clocks (REALTIME, CLOCK_TAI, 7) and functions
                                 (time, gettimeofday, getcpu), with commas; by default REALTIME,MONOTONIC
   --method=METHOD               how to notice a system call: dispatch (Syscall User Dispatch), seccomp, or timing (no
                                 proof); by default the first of these that works here
   --help                        print this
 
-Status: 0, or as --require-user-space says; 64 if the command line makes no sense.
+Status: 0, or as --require-user-space says; 2 as well if the method does not work here or nothing can be printed; 64 if the
+command line makes no sense. A sandbox that kills for prctl(2), sched_setaffinity(2) or a clock call kills this too.
 ";
 
 /// What is asked for.
@@ -52,7 +53,14 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Argum
             ("--json", None) => parsed.json = true,
             ("--require-user-space", None) => parsed.required = Some(USUAL.to_vec()),
             ("--require-user-space", Some(reads)) => {
-                parsed.required = Some(reads.split(',').map(read).collect::<Result<_, _>>()?);
+                let mut required = Vec::new();
+                for read in reads.split(',').map(read) {
+                    let read = read?;
+                    if !required.contains(&read) {
+                        required.push(read);
+                    }
+                }
+                parsed.required = Some(required);
             }
             ("--method", Some(name)) => {
                 let method = Method::ALL.into_iter().find(|method| method.name() == name);
@@ -65,18 +73,18 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Argum
     Ok(parsed)
 }
 
-/// A clock by its name or number, or a function without one.
+/// A clock by its name or number, or a function that takes none.
 fn read(name: &str) -> Result<Read, String> {
-    let known = |read: &Read| match (read.clock(), read) {
-        (Some(clock), Read::ClockGettime(_)) => {
-            let full = format!("{clock:?}");
-            let short = full.strip_prefix("CLOCK_").unwrap_or(&full);
-            name == clock.as_raw().to_string()
-                || name.eq_ignore_ascii_case(&full)
-                || name.eq_ignore_ascii_case(short)
-        }
-        (Some(_), _) => false,
-        (None, _) => name == read.function(),
+    let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu];
+    if let Some(function) = functions.into_iter().find(|read| name.eq_ignore_ascii_case(read.function())) {
+        return Ok(function);
+    }
+    let is_called = |clock: &ClockId| {
+        let full = format!("{clock:?}");
+        let short = full.strip_prefix("CLOCK_").unwrap_or(&full);
+        name.eq_ignore_ascii_case(&full) || name.eq_ignore_ascii_case(short)
     };
-    read::all().into_iter().find(known).ok_or_else(|| format!("unknown clock or function `{name}`"))
+    let number = name.parse().ok().map(ClockId::from_raw);
+    let clock = number.or_else(|| (0..24).map(ClockId::from_raw).find(is_called));
+    clock.map(Read::ClockGettime).ok_or_else(|| format!("unknown clock or function `{name}`"))
 }

@@ -6,6 +6,7 @@ use vdso_time::Route;
 
 use super::proof::{Evidence, Place};
 use super::report::{Image, Report, Row};
+use super::timing::Speed;
 
 /// Text in quotes.
 fn string(text: &str) -> String {
@@ -55,6 +56,7 @@ pub(crate) fn json(report: &Report<'_>) -> String {
     let machine = report.machine;
     let routes = report.routes;
     object([
+        ("format", "1".into()),
         ("kernel", string(&machine.release)),
         ("architecture", string(std::env::consts::ARCH)),
         ("supervisor", or_null(machine.supervisor, |supervisor| string(supervisor.name()))),
@@ -139,6 +141,7 @@ fn row(row: &Row) -> String {
     let (evidence, count, error) = match row.finding.evidence {
         Evidence::Proved(count) => ("proved", Some(count), None),
         Evidence::Routed(_) => ("routed", None, None),
+        Evidence::Libc => ("libc", None, None),
         Evidence::Refused(error) => ("refused", None, Some(error)),
         Evidence::Likely => ("likely", None, None),
         Evidence::None => ("none", None, None),
@@ -152,9 +155,11 @@ fn row(row: &Row) -> String {
         ("reads", or_null(count, |count| count.reads.to_string())),
         ("entered", or_null(count, |count| count.entered.to_string())),
         ("outside", or_null(count, |count| count.outside.to_string())),
+        ("syscall", or_null(count.and_then(|count| count.syscall), |number| number.to_string())),
         ("error", or_null(error, |error| string(&error.to_string()))),
         ("resolution_ns", or_null(row.resolution, |nanos| nanos.to_string())),
         ("ns", or_null(row.speed, |speed| nanos(speed.here))),
-        ("syscall_ns", or_null(row.speed, |speed| nanos(speed.system_call))),
+        ("syscall_ns", or_null(row.speed.and_then(|speed| speed.system_call), nanos)),
+        ("ratio", or_null(row.speed.and_then(Speed::ratio), |ratio| format!("{ratio:.4}"))),
     ])
 }

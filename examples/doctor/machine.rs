@@ -4,7 +4,7 @@
 
 use std::env::consts::ARCH;
 use std::fs;
-use std::io;
+use std::mem;
 use std::path::Path;
 
 use vdso_time::vdso::Vdso;
@@ -14,8 +14,10 @@ use vdso_time::vdso::Vdso;
 pub(crate) enum Supervisor {
     /// It unmaps the vDSO, and hides it.
     Valgrind,
-    /// QEMU's user-mode emulation: a vDSO of its own since 8.2, none before.
+    /// QEMU's user-mode emulation, since 8.2: a vDSO of its own, whose functions make system calls.
     Qemu,
+    /// Another emulator of the processor, or an older QEMU.
+    Emulator,
     /// Its own kernel, with a vDSO of its own.
     Gvisor,
     /// The first Windows Subsystem for Linux: the same.
@@ -27,6 +29,7 @@ impl Supervisor {
         match self {
             Self::Valgrind => "valgrind",
             Self::Qemu => "QEMU's user-mode emulation",
+            Self::Emulator => "an emulator",
             Self::Gvisor => "gVisor",
             Self::Wsl1 => "WSL 1",
         }
@@ -34,7 +37,7 @@ impl Supervisor {
 
     /// Whether the processor is not a real one, so that time spent says nothing.
     pub(crate) fn emulates(self) -> bool {
-        matches!(self, Self::Valgrind | Self::Qemu)
+        matches!(self, Self::Valgrind | Self::Qemu | Self::Emulator)
     }
 }
 
@@ -89,7 +92,7 @@ pub(crate) const CLOCK_SOURCE_FOLDER: &str = "/sys/devices/system/clocksource/cl
 impl Machine {
     pub(crate) fn look(vdso: Option<&Vdso<'_>>) -> Self {
         let clock_source = |file| read(&format!("{CLOCK_SOURCE_FOLDER}/{file}_clocksource"));
-        let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let release = release();
         Self {
             clock_source: clock_source("current"),
             available: clock_source("available")
@@ -119,12 +122,12 @@ fn supervisor(vdso: Option<&Vdso<'_>>, release: &str) -> Option<Supervisor> {
     let mapped_at = vdso.map_or(0, |vdso| vdso.base().addr() as u64);
     if read("/proc/self/maps").is_some_and(|maps| maps.lines().any(is_valgrinds)) {
         Some(Supervisor::Valgrind)
-    } else if (linked_for != 0 && linked_for == mapped_at) || is_emulated() {
-        Some(Supervisor::Qemu)
     } else if linked_for == PRELINKED {
         Some(if release.contains("Microsoft") { Supervisor::Wsl1 } else { Supervisor::Gvisor })
+    } else if linked_for != 0 && linked_for == mapped_at {
+        Some(Supervisor::Qemu)
     } else {
-        None
+        is_emulated().then_some(Supervisor::Emulator)
     }
 }
 
@@ -136,17 +139,36 @@ fn is_valgrinds(line: &str) -> bool {
     name.starts_with("vgpreload_") || (in_its_folder && name.ends_with("-linux"))
 }
 
-/// Whether the kernel is of another architecture than this program, or answers a question that it should know
-/// the answer to as if it did not: an emulator has answered instead.
+/// Whether the kernel is of another architecture than this program, or does not know of seccomp although it says that
+/// this process is not under a filter: an emulator has answered instead.
 fn is_emulated() -> bool {
     let kernel = read("/proc/sys/kernel/arch").unwrap_or_default(); // since Linux 6.1
     let foreign = !kernel.is_empty() && matches!(ARCH, "x86_64" | "aarch64") && kernel != ARCH
         || ARCH == "x86" && kernel == "aarch64"
         || ARCH == "arm" && kernel.contains("86");
     // SAFETY: it takes no argument.
-    let no_seccomp = unsafe { libc::prctl(libc::PR_GET_SECCOMP) } != 0
-        && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
-    let has_seccomp =
-        || read("/proc/self/status").is_some_and(|status| status.lines().any(|l| l.starts_with("Seccomp:")));
-    foreign || (no_seccomp && has_seccomp())
+    let knows_seccomp = unsafe { libc::prctl(libc::PR_GET_SECCOMP) } == 0;
+    let status = read("/proc/self/status").unwrap_or_default();
+    let free = status.lines().filter_map(|line| line.strip_prefix("Seccomp:")).any(|mode| mode.trim() == "0");
+    foreign || (free && !knows_seccomp)
+}
+
+/// `release` of uname(2).
+fn release() -> String {
+    // SAFETY: a `utsname` is characters, and may be all zero.
+    let mut name: libc::utsname = unsafe { mem::zeroed() };
+    // SAFETY: libc writes the names there.
+    unsafe { libc::uname(&raw mut name) };
+    let characters = name.release.iter().take_while(|character| **character != 0);
+    characters.map(|character| char::from(*character as u8)).collect()
+}
+
+/// Whether the CPU's counter may be read: PR_SET_TSC, inherited from who started this, makes that fatal.
+pub(crate) fn counter_is_fatal() -> bool {
+    const PR_GET_TSC: i32 = 25;
+    const PR_TSC_SIGSEGV: i32 = 2;
+    let mut mode = 0;
+    // SAFETY: the kernel writes an `int` there, if it knows the question.
+    unsafe { libc::prctl(PR_GET_TSC, &raw mut mode) };
+    mode == PR_TSC_SIGSEGV
 }

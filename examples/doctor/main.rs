@@ -8,13 +8,14 @@ mod json;
 pub(crate) mod machine;
 pub(crate) mod proof;
 pub(crate) mod read;
-mod report;
-mod timing;
+pub(crate) mod report;
+mod sentence;
+pub(crate) mod timing;
 pub(crate) mod verdict;
 
 use std::env;
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use arguments::{Arguments, HELP, USUAL};
@@ -23,8 +24,9 @@ use machine::{Machine, Supervisor};
 use proof::{Evidence, Finding, Method, Place, Prover};
 use read::Read;
 use report::{Image, Page, Report, Row};
+use vdso_time::arch::NATIVE;
+use vdso_time::routes;
 use vdso_time::vdso::Vdso;
-use vdso_time::{ClockId, routes};
 use verdict::{Facts, verdict};
 
 /// Something that was to be proved is not so, or it cannot be told.
@@ -42,7 +44,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
     let arguments = match arguments::parse(arguments.map(|raw| raw.to_string_lossy().into_owned())) {
         Ok(arguments) => arguments,
         Err(error) => {
-            eprintln!("doctor: {error}\n\n{HELP}");
+            complain(&format!("{error}\n\n{HELP}"));
             return USAGE;
         }
     };
@@ -51,10 +53,15 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
         // Who closed the pipe has read enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => CANNOT_TELL,
         Err(error) => {
-            eprintln!("doctor: {error}");
+            complain(&error.to_string());
             CANNOT_TELL
         }
     }
+}
+
+/// On standard error, if that can be written to.
+fn complain(what: &str) {
+    let _ = writeln!(io::stderr(), "doctor: {what}");
 }
 
 /// Looks, prints as it goes, and judges.
@@ -63,6 +70,11 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
     if arguments.help {
         page.text(HELP.trim_end())?;
         return Ok(0);
+    }
+    if machine::counter_is_fatal() {
+        // So it is in the vDSO, and this program has a watch to look at.
+        let what = "reading the CPU's counter is fatal to this process (PR_SET_TSC); time() and the coarse clocks are not";
+        return Err(io::Error::other(what));
     }
     let vdso = Vdso::locate();
     let machine = Machine::look(vdso.as_ref().ok());
@@ -75,22 +87,27 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
         page.clock_source(&machine)?;
     }
 
-    // Without a vDSO there is nothing to find out.
-    let method = image.as_ref().map_or(Ok(None), |_| chosen(arguments.method).map(Some))?;
-    // Where a sandbox keeps this thread from being moved, it is examined where it is.
+    // Without a vDSO, or without a table of what is in it, there is nothing to find out.
+    let method = match (&image, NATIVE) {
+        (Ok(_), Some(_)) => Some(chosen(arguments.method)?),
+        _ => None,
+    };
+    // A sandbox may keep this thread from being moved.
     let movable = |cpus: &Cpus| cpus.numbers().into_iter().all(|cpu| cpus.pin(cpu).is_ok());
     let cpus = Cpus::allowed().ok().filter(movable);
+    cpus.iter().for_each(Cpus::release);
     let numbers = cpus.as_ref().map_or(Vec::new(), Cpus::numbers);
     if talks {
         page.method(method, numbers.len())?;
     }
-    // By system call, or by the vDSO, which has no CPU times, and on x86 enters the kernel by a faster door.
-    let system_call = timing::speed(Read::ClockGettime(ClockId::THREAD_CPUTIME))
-        .map(|speed| speed.here.min(speed.system_call))
-        .filter(|_| !machine.supervisor.is_some_and(Supervisor::emulates));
-    let prover = Prover { method, routes: &routes, cpus, system_call };
+    let emulated = machine.supervisor.is_some_and(Supervisor::emulates);
+    let kernel_entry = if emulated { None } else { timing::kernel_entry() };
+    let prover = Prover { method, routes: &routes, cpus, kernel_entry };
+    let asked = arguments.required.as_deref().unwrap_or(&USUAL);
+    let mut reads = read::all();
+    reads.extend(asked.iter().filter(|read| !read::all().contains(read)));
     let mut rows = Vec::new();
-    for read in read::all() {
+    for read in reads {
         let speed = timing::speed(read);
         let found = Row::new(read, prover.prove(read, speed), speed);
         if talks {
@@ -99,9 +116,8 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
         rows.push(found);
     }
 
-    let findings: Vec<_> = rows.iter().map(|row| (row.read, row.finding)).collect();
-    let facts = Facts { machine: &machine, findings: &findings };
-    let verdict = verdict(&facts, arguments.required.as_deref().unwrap_or(&USUAL));
+    let verdict = verdict(&Facts { machine: &machine, rows: &rows }, asked);
+    let status = arguments.required.as_deref().map_or(0, |required| status(&rows, required, &machine));
     if talks {
         page.seconds(&rows)?;
         page.verdict(&verdict)?;
@@ -110,7 +126,7 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
             Report { machine: &machine, image, routes: &routes, method, cpus: numbers, rows, verdict };
         page.text(&json::json(&report))?;
     }
-    Ok(arguments.required.as_deref().map_or(0, |required| status(&findings, required)))
+    Ok(status)
 }
 
 /// The method that was asked for, if it works here, or the best.
@@ -123,10 +139,12 @@ fn chosen(asked: Option<Method>) -> io::Result<Method> {
 }
 
 /// What `--require-user-space` leaves with. One that enters the kernel decides, whatever cannot be told of the others.
-fn status(findings: &[(Read, Finding)], required: &[Read]) -> u8 {
-    let of = |read: &Read| match findings.iter().find(|(found, _)| found == read) {
-        Some((_, Finding { place: Place::UserSpace, evidence: Evidence::Proved(_) })) => 0,
-        Some((_, Finding { place: Place::Kernel, evidence: Evidence::Proved(_) | Evidence::Routed(_) })) => {
+fn status(rows: &[Row], required: &[Read], machine: &Machine) -> u8 {
+    let of = |read: &Read| match rows.iter().find(|row| row.read == *read).map(|row| row.finding) {
+        Some(Finding { place: Place::UserSpace, evidence: Evidence::Proved(_) }) => 0,
+        // What an emulator does says nothing of the machine.
+        _ if matches!(machine.supervisor, Some(Supervisor::Qemu | Supervisor::Emulator)) => CANNOT_TELL,
+        Some(Finding { place: Place::Kernel, evidence: Evidence::Proved(_) | Evidence::Routed(_) }) => {
             ENTERS_KERNEL
         }
         _ => CANNOT_TELL,

@@ -3,6 +3,7 @@
 use std::env::{self, consts::ARCH};
 use std::io::{self, IsTerminal as _, Write};
 
+use vdso_time::arch::NATIVE;
 use vdso_time::elf::HashTables;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{Routes, Timespec, clock_getres};
@@ -156,9 +157,16 @@ impl Page {
     /// How it is found out where a read is answered, above the reads.
     pub(crate) fn method(&mut self, method: Option<Method>, cpus: usize) -> io::Result<()> {
         self.heading("reads")?;
-        let all = if cpus > 1 { format!("each of {cpus} CPUs") } else { "this CPU".into() };
+        let all = match cpus {
+            0 => "the CPUs where this thread, which cannot be moved, happened to run".into(),
+            1 => "1 CPU".into(),
+            _ => format!("each of {cpus} CPUs"),
+        };
         let proved = format!("proved for these reads, now: {READS} of each on {all}");
         match method {
+            None if NATIVE.is_none() => {
+                writeln!(self.out, "  libc answers each of them; where, is not to be told")?;
+            }
             None => writeln!(self.out, "  without a vDSO each of them is a system call")?,
             Some(Method::Dispatch) => writeln!(self.out, "  {proved}, under Syscall User Dispatch")?,
             Some(Method::Seccomp) => {
@@ -169,7 +177,7 @@ impl Page {
         writeln!(
             self.out,
             "  {:42} {:19} {:>11} {:>9} {:>11} {:>6}",
-            "", "answered in", "resolution", "ns/read", "system call", "ratio"
+            "", "answered in", "resolution", "ns/read", SYSTEM_CALL, "ratio"
         )
     }
 
@@ -177,27 +185,31 @@ impl Page {
     pub(crate) fn row(&mut self, row: &Row) -> io::Result<()> {
         let (colour, place) = place(row.finding);
         let place = self.coloured(colour, &format!("{place:19}"));
-        let resolution = row.resolution.map_or(String::new(), |nanos| format!("{nanos} ns"));
-        write!(self.out, "  {:42} {place} {resolution:>11}", row.read)?;
-        if let Some(speed) = row.speed {
-            write!(self.out, " {:9.1} {:11.1} {:6.3}", speed.here, speed.system_call, speed.ratio())?;
-        }
-        writeln!(self.out)
+        let resolution = row.resolution.map_or(String::new(), duration);
+        let here = row.speed.map_or(String::new(), |speed| format!("{:.1}", speed.here));
+        let system_call = row.speed.and_then(|speed| speed.system_call);
+        let ratio = row.speed.and_then(Speed::ratio);
+        let [system_call, ratio] =
+            [system_call.map(|nanos| format!("{nanos:.1}")), ratio.map(|r| format!("{r:.3}"))]
+                .map(Option::unwrap_or_default);
+        let line =
+            format!("  {:42} {place} {resolution:>11} {here:>9} {system_call:>11} {ratio:>6}", row.read);
+        writeln!(self.out, "{}", line.trim_end())
     }
 
     /// The three ways to the seconds.
     pub(crate) fn seconds(&mut self, rows: &[Row]) -> io::Result<()> {
         let speed = |read| rows.iter().find(|row| row.read == read)?.speed;
         if let (Some(time), Some(gettimeofday)) = (speed(Read::Time), speed(Read::Gettimeofday)) {
-            writeln!(
-                self.out,
-                "\n  time() : gettimeofday() : time by system call = {:.1} : {:.1} : {:.1} ns = 1 : {:.1} : {:.1}",
-                time.here,
-                gettimeofday.here,
-                time.system_call,
-                gettimeofday.here / time.here,
-                time.system_call / time.here
-            )?;
+            if let Some(call) = time.system_call {
+                let [one, two, three] = [time.here, gettimeofday.here, call];
+                writeln!(
+                    self.out,
+                    "\n  time() : gettimeofday() : time by {SYSTEM_CALL} = {one:.1} : {two:.1} : {three:.1} ns = 1 : {:.1} : {:.1}",
+                    two / one,
+                    three / one
+                )?;
+            }
         }
         writeln!(self.out)
     }
@@ -206,7 +218,12 @@ impl Page {
     pub(crate) fn verdict(&mut self, (cause, sentence): &(Cause, String)) -> io::Result<()> {
         let colour = match cause {
             Cause::Fine => GREEN,
-            Cause::LikelyFine | Cause::CannotTell | Cause::HiddenByValgrind | Cause::Emulated => YELLOW,
+            Cause::LikelyFine
+            | Cause::Slow
+            | Cause::CannotTell
+            | Cause::HiddenByValgrind
+            | Cause::Emulated
+            | Cause::Libc => YELLOW,
             _ => RED,
         };
         self.heading("verdict")?;
@@ -220,6 +237,16 @@ impl Page {
     }
 }
 
+/// The system calls that the table compares with; x86 kernels have a faster way in, which is the vDSO's.
+const SYSTEM_CALL: &str = if cfg!(target_arch = "x86") { "int 0x80" } else { "system call" };
+
+/// In the largest unit that it is a whole number of.
+fn duration(nanos: i64) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
+    let unit = units.into_iter().find(|(size, _)| nanos > 0 && nanos % size == 0).unwrap_or((1, "ns"));
+    format!("{} {}", nanos / unit.0, unit.1)
+}
+
 fn place(finding: Finding) -> (&'static str, String) {
     let (colour, place) = match finding.place {
         Place::UserSpace => (GREEN, "user space"),
@@ -227,7 +254,7 @@ fn place(finding: Finding) -> (&'static str, String) {
         Place::Unknown => (YELLOW, "unknown"),
     };
     match finding.evidence {
-        Evidence::Refused(error) => ("0", error.to_string()),
+        Evidence::Refused(error) => ("0", format!("nowhere, {error}")),
         Evidence::Likely => (YELLOW, format!("{place}, likely")),
         Evidence::Proved(count) if count.outside > 0 => (colour, format!("{place}, not by vDSO")),
         Evidence::Proved(count) if count.entered != 0 && count.entered != count.reads => {

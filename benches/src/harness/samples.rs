@@ -106,6 +106,7 @@ impl Samples {
         // An isolated call may cost nothing beside its fence, or less: that has no ratio.
         Some(ratio).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
     }
+
     /// How the last contender of a row compares with itself.
     #[must_use]
     pub fn control(&self, row: &str, spacing: Spacing, statistic: Statistic) -> Option<f64> {

@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_long, c_void};
 use std::io;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering};
 
 use vdso_time::vdso::Vdso;
 
@@ -22,11 +22,20 @@ const ALLOW: u8 = 0;
 const BLOCK: u8 = 1;
 const SYS_USER_DISPATCH: c_int = 2;
 
+/// Whether libc lets the registers of an interrupted thread be written here.
+const CAN_REWIND: bool = cfg!(any(
+    target_arch = "x86_64",
+    all(target_arch = "x86", any(target_env = "gnu", target_os = "android")),
+    target_arch = "aarch64"
+));
+
 /// The byte that the kernel looks at.
 static SELECTOR: AtomicU8 = AtomicU8::new(ALLOW);
-/// System calls caught, and where the last came from.
-static CAUGHT: AtomicU32 = AtomicU32::new(0);
-static CALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
+
+/// The system call that was caught: its number, or `NONE`, and where it came from.
+static NUMBER: AtomicI32 = AtomicI32::new(NONE);
+static ADDRESS: AtomicUsize = AtomicUsize::new(0);
+const NONE: i32 = -1;
 
 /// The head of a `siginfo_t` of SIGSYS.
 #[repr(C)]
@@ -43,11 +52,12 @@ struct Sigsys {
 /// The dispatch, as long as this lives.
 struct Dispatch {
     handler_before: libc::sigaction,
+    mask_before: libc::sigset_t,
 }
 
 impl Dispatch {
     fn on() -> io::Result<Self> {
-        if !cfg!(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")) {
+        if !CAN_REWIND {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = caught;
@@ -61,26 +71,37 @@ impl Dispatch {
         if unsafe { libc::sigaction(libc::SIGSYS, &raw const action, &raw mut handler_before) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let dispatch = Self { handler_before };
+        // SAFETY: a set of signals is bits.
+        let mut sigsys: libc::sigset_t = unsafe { mem::zeroed() };
+        // SAFETY: the set is ours, the signal is one.
+        unsafe { libc::sigaddset(&raw mut sigsys, libc::SIGSYS) };
+        let mut mask_before = sigsys;
+        // Blocked, as a parent may have left it, it would end the process.
+        // SAFETY: libc reads one set and writes the other.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const sigsys, &raw mut mask_before) };
+        let dispatch = Self { handler_before, mask_before };
         set(PR_SYS_DISPATCH_ON, SELECTOR.as_ptr())?;
         Ok(dispatch)
     }
 
-    /// Whether `work`, which may make one system call, made one.
+    /// The number of the system call that `work` makes, if it makes one, and where it is made.
     #[allow(clippy::unused_self, reason = "nothing is caught but while the dispatch is on")]
-    fn catches(&self, work: impl FnOnce()) -> bool {
-        let before = CAUGHT.load(Ordering::Relaxed);
+    fn catch(&self, work: impl FnOnce()) -> Option<(i32, usize)> {
+        NUMBER.store(NONE, Ordering::Relaxed);
         SELECTOR.store(BLOCK, Ordering::SeqCst);
         work();
         SELECTOR.store(ALLOW, Ordering::SeqCst);
-        CAUGHT.load(Ordering::Relaxed) != before
+        let number = NUMBER.load(Ordering::Relaxed);
+        (number != NONE).then(|| (number, ADDRESS.load(Ordering::Relaxed)))
     }
 }
 
 impl Drop for Dispatch {
     fn drop(&mut self) {
-        // Neither fails that succeeded before.
+        // None of these fails that succeeded before.
         let _ = set(PR_SYS_DISPATCH_OFF, ptr::null_mut());
+        // SAFETY: the set is the one that libc gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.mask_before, ptr::null_mut()) };
         // SAFETY: the action is the one that the kernel gave.
         unsafe { libc::sigaction(libc::SIGSYS, &raw const self.handler_before, ptr::null_mut()) };
     }
@@ -105,41 +126,47 @@ extern "C" fn caught(_signal: c_int, info: *mut libc::siginfo_t, context: *mut c
         return;
     }
     SELECTOR.store(ALLOW, Ordering::SeqCst);
-    CAUGHT.fetch_add(1, Ordering::Relaxed);
-    CALL_ADDRESS.store(info.si_call_addr.addr(), Ordering::Relaxed);
-    // SAFETY: and a valid ucontext_t, which is this handler's alone.
-    rewind(unsafe { &mut *context.cast::<libc::ucontext_t>() });
+    NUMBER.store(info.si_syscall, Ordering::Relaxed);
+    ADDRESS.store(info.si_call_addr.addr(), Ordering::Relaxed);
+    // SAFETY: the kernel gives the context too, at least as far as the registers, and this handler alone has it.
+    rewind(unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext });
 }
 
 /// Sets the program counter back to the instruction that made the call: it is behind it.
 #[cfg(target_arch = "x86_64")]
-fn rewind(context: &mut libc::ucontext_t) {
-    context.uc_mcontext.gregs[libc::REG_RIP as usize] -= 2; // syscall
+fn rewind(registers: &mut libc::mcontext_t) {
+    registers.gregs[libc::REG_RIP as usize] -= 2; // syscall
 }
 
-#[cfg(target_arch = "x86")]
-fn rewind(context: &mut libc::ucontext_t) {
+#[cfg(all(target_arch = "x86", any(target_env = "gnu", target_os = "android")))]
+fn rewind(registers: &mut libc::mcontext_t) {
     // The kernel has those that came by `sysenter` return behind an `int 0x80`, for this very purpose.
-    context.uc_mcontext.gregs[libc::REG_EIP as usize] -= 2;
+    registers.gregs[libc::REG_EIP as usize] -= 2;
 }
 
 #[cfg(target_arch = "aarch64")]
-fn rewind(context: &mut libc::ucontext_t) {
-    context.uc_mcontext.pc -= 4; // svc 0
+fn rewind(registers: &mut libc::mcontext_t) {
+    registers.pc -= 4; // svc 0
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
-fn rewind(_context: &mut libc::ucontext_t) {}
+#[cfg(not(any(
+    target_arch = "x86_64",
+    all(target_arch = "x86", any(target_env = "gnu", target_os = "android")),
+    target_arch = "aarch64"
+)))]
+fn rewind<T>(_registers: &mut T) {}
 
 /// Sees that a system call is caught, and that it is made all the same.
 pub(super) fn check() -> io::Result<()> {
     let dispatch = Dispatch::on()?;
     let mut parent = 0;
     // SAFETY: getppid(2) always succeeds.
-    let caught = dispatch.catches(|| parent = unsafe { libc::getppid() });
+    let caught = dispatch.catch(|| parent = unsafe { libc::getppid() });
     drop(dispatch);
+    let number = i32::try_from(libc::SYS_getppid).ok();
     // SAFETY: the same.
-    if caught && parent == unsafe { libc::getppid() } {
+    let made = parent == unsafe { libc::getppid() };
+    if made && caught.map(|(number, _)| number) == number {
         Ok(())
     } else {
         Err(io::ErrorKind::Unsupported.into())
@@ -150,11 +177,14 @@ pub(super) fn check() -> io::Result<()> {
 pub(super) fn count(entry: Entry, cpus: Option<&Cpus>) -> io::Result<Count> {
     let vdso = Vdso::locate().map_err(io::Error::other)?;
     let dispatch = Dispatch::on()?;
-    let mut outside = 0;
-    let count = on_each_cpu(entry, cpus, |entry| {
-        let caught = dispatch.catches(|| _ = entry.call());
-        outside += u32::from(caught && !vdso.contains(CALL_ADDRESS.load(Ordering::Relaxed)));
-        caught
+    let (mut outside, mut syscall) = (0, None);
+    let count = on_each_cpu(entry, cpus, |entry| match dispatch.catch(|| _ = entry.call()) {
+        Some((number, address)) => {
+            outside += u32::from(!vdso.contains(address));
+            syscall = Some(number);
+            true
+        }
+        None => false,
     })?;
-    Ok(Count { outside, ..count })
+    Ok(Count { outside, syscall, ..count })
 }

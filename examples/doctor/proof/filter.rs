@@ -8,9 +8,15 @@ use std::mem::offset_of;
 
 use vdso_time::arch::Abi;
 
-/// Makes the kernel answer these system calls of this thread with an error, and so every call of another architecture,
-/// whose numbers mean something else.
-pub(crate) fn deny(abi: &Abi, calls: &[u32], error: c_int) -> io::Result<()> {
+/// Every system call, old and new, that can answer one of the functions.
+pub(crate) fn clock_calls(abi: &Abi) -> Vec<u32> {
+    let functions = [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu];
+    functions.iter().flat_map(|function| function.syscalls).map(|call| call.number).collect()
+}
+
+/// A filter that answers these system calls with an error, and so every call of another architecture, whose numbers
+/// mean something else.
+pub(crate) fn denying(abi: &Abi, calls: &[u32], error: c_int) -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let unless = |k: u32, jt: u8| libc::sock_filter { jt, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
     let load = |offset: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset as u32);
@@ -26,8 +32,12 @@ pub(crate) fn deny(abi: &Abi, calls: &[u32], error: c_int) -> io::Result<()> {
         filter.extend([libc::sock_filter { jf: 1, ..unless(call, 0) }, answer]);
     }
     filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW));
-    let len = filter.len().try_into().map_err(io::Error::other)?;
-    let program = libc::sock_fprog { len, filter: filter.as_mut_ptr() };
+    filter
+}
+
+/// Puts this thread behind a filter, for good. It does not allocate.
+pub(crate) fn install(filter: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     // SAFETY: it takes numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
         return Err(io::Error::last_os_error());

@@ -68,10 +68,12 @@ pub(crate) enum Evidence {
     Proved(Count),
     /// No function of the vDSO is called: the crate makes the system call itself, and why.
     Routed(Reason),
-    /// The kernel does not answer this read at all.
+    /// Nobody answers this read.
     Refused(Errno),
     /// It takes as long as such reads do.
     Likely,
+    /// It is libc's affair: this architecture has no table.
+    Libc,
     /// Nothing tells.
     None,
 }
@@ -83,13 +85,12 @@ pub(crate) struct Count {
     pub(crate) entered: u32,
     /// Those of them that were made elsewhere than in the vDSO, as far as the method can tell.
     pub(crate) outside: u32,
+    /// The number of the last, if the method can tell.
+    pub(crate) syscall: Option<i32>,
 }
 
 /// Reads on each CPU.
 pub(crate) const READS: u32 = 1000;
-
-/// After so many that entered the kernel a CPU has said what it has to say.
-const ENOUGH: u32 = 100;
 
 /// Where a read is answered, and how that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,20 +104,25 @@ pub(crate) struct Prover<'a> {
     /// None if there is nothing to find out.
     pub(crate) method: Option<Method>,
     pub(crate) routes: &'a Routes,
-    /// None if the kernel does not tell which there are.
+    /// None if this thread cannot be moved.
     pub(crate) cpus: Option<Cpus>,
-    /// Nanoseconds of a call that is known to enter the kernel; none where time says nothing, under an emulator.
-    pub(crate) system_call: Option<f64>,
+    /// Nanoseconds that the cheapest way into the kernel takes; none where time says nothing, under an emulator.
+    pub(crate) kernel_entry: Option<f64>,
 }
 
 impl Prover<'_> {
     /// Finds out where a read is answered. What it costs says it where nothing better does.
     pub(crate) fn prove(&self, read: Read, speed: Option<Speed>) -> Finding {
-        if let Err(error) = read.in_kernel() {
-            return Finding { place: Place::Kernel, evidence: Evidence::Refused(error) };
+        let found = |place, evidence| Finding { place, evidence };
+        match *read.route(self.routes) {
+            Route::Libc => return found(Place::Unknown, Evidence::Libc),
+            Route::Syscall { reason, .. } if read.make().is_ok() => {
+                return found(Place::Kernel, Evidence::Routed(reason));
+            }
+            _ => {}
         }
-        if let Route::Syscall { reason, .. } = *read.route(self.routes) {
-            return Finding { place: Place::Kernel, evidence: Evidence::Routed(reason) };
+        if let Err(error) = read.make() {
+            return found(Place::Kernel, Evidence::Refused(error));
         }
         let count = read.entry(self.routes).and_then(|entry| match self.method {
             Some(Method::Dispatch) => dispatch::count(entry, self.cpus.as_ref()).ok(),
@@ -124,29 +130,24 @@ impl Prover<'_> {
             Some(Method::Timing) | None => None,
         });
         match count {
-            Some(count) => {
-                let place = if count.entered == 0 { Place::UserSpace } else { Place::Kernel };
-                Finding { place, evidence: Evidence::Proved(count) }
-            }
-            None => self.guess(speed),
-        }
-    }
-
-    /// A vDSO that enters the kernel costs as much as another way into it, or more.
-    fn guess(&self, speed: Option<Speed>) -> Finding {
-        match (speed, self.system_call) {
-            (Some(speed), Some(system_call)) => {
-                let much = 0.6 * speed.system_call.min(system_call);
-                let place = if speed.here < much { Place::UserSpace } else { Place::Kernel };
-                Finding { place, evidence: Evidence::Likely }
-            }
-            _ => Finding { place: Place::Unknown, evidence: Evidence::None },
+            Some(count) if count.entered == 0 => found(Place::UserSpace, Evidence::Proved(count)),
+            Some(count) => found(Place::Kernel, Evidence::Proved(count)),
+            None => match (speed, self.kernel_entry) {
+                // A vDSO that enters the kernel costs as much as another way into it, or more.
+                (Some(speed), Some(entry)) if speed.here < 0.4 * entry => {
+                    found(Place::UserSpace, Evidence::Likely)
+                }
+                (Some(speed), Some(entry)) if speed.here > 0.8 * entry => {
+                    found(Place::Kernel, Evidence::Likely)
+                }
+                _ => found(Place::Unknown, Evidence::None),
+            },
         }
     }
 }
 
-/// Makes the reads on each CPU in turn, or where it is if there is no telling which there are. `entered` makes one, and
-/// says whether it entered the kernel.
+/// Makes the reads on each CPU in turn, or wherever the thread is if it cannot be moved. `entered` makes one, and says whether
+/// it entered the kernel.
 fn on_each_cpu(
     entry: Entry,
     cpus: Option<&Cpus>,
@@ -154,23 +155,18 @@ fn on_each_cpu(
 ) -> io::Result<Count> {
     let mut count = Count::default();
     let mut on_this = || {
-        let before = count.entered;
         for _ in 0..READS {
             count.reads += 1;
             count.entered += u32::from(entered(entry));
-            if count.entered - before == ENOUGH {
-                break;
-            }
         }
     };
     match cpus {
         None => on_this(),
         Some(cpus) => {
-            for cpu in cpus.numbers() {
-                cpus.pin(cpu)?;
-                on_this();
-            }
+            // One that has gone offline meanwhile reads no clock.
+            cpus.numbers().into_iter().filter(|cpu| cpus.pin(*cpu).is_ok()).for_each(|_| on_this());
+            cpus.release();
         }
     }
-    Ok(count)
+    if count.reads == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(count) }
 }
