@@ -72,9 +72,46 @@ impl Archive {
         )?;
         for file in cache::entries(&downloads)? {
             step(&format!("unpacking {}", short_name(&file)));
-            stdout(Command::new("dpkg").arg("-x").arg(&file).arg(into))?;
+            unpack_file(&file, into)?;
         }
         cache::remove(&downloads)
+    }
+
+    /// The same with all packages that they need, but for some by name.
+    pub(crate) fn unpack_whole(
+        &self,
+        packages: &[Package],
+        except: &[&str],
+        into: &Path,
+    ) -> Result<(), String> {
+        step("downloading what is needed");
+        stdout(
+            self.apt_get()
+                .args(["--yes", "--no-install-recommends", "--download-only", "install"])
+                .args(packages.iter().map(Package::request)),
+        )?;
+        let mut files = cache::entries(&self.folder.join("cache/archives"))?;
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "deb"));
+        step(&format!("unpacking {} packages", files.len()));
+        for file in files {
+            if !except.iter().any(|name| short_name(&file).starts_with(&format!("{name} "))) {
+                unpack_file(&file, into)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first package that this one depends on whose name begins so.
+    pub(crate) fn dependency(&self, package: &Package, prefixes: &[&str]) -> Result<Option<Package>, String> {
+        let mut command = Command::new("apt-cache");
+        command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C");
+        let record = stdout(command.args(["show", "--no-all-versions", &package.request()]))?;
+        let names = record.lines().filter_map(|line| line.strip_prefix("Depends: ")).flat_map(|line| {
+            let words = line.split([',', '|']).filter_map(|choice| choice.split_whitespace().next());
+            words.collect::<Vec<_>>()
+        });
+        let name = names.into_iter().find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
+        Ok(name.map(|name| Package { name: name.into(), ..package.clone() }))
     }
 
     fn apt_get(&self) -> Command {
@@ -93,6 +130,10 @@ impl Package {
     fn request(&self) -> String {
         format!("{}:{}/{}", self.name, self.architecture, self.suite)
     }
+}
+
+fn unpack_file(file: &Path, into: &Path) -> Result<(), String> {
+    stdout(Command::new("dpkg").arg("-x").arg(file).arg(into)).map(drop)
 }
 
 /// `name (architecture)` of a file called `name_version_architecture.deb`.

@@ -8,10 +8,15 @@ mod check;
 mod core_library;
 mod debian;
 mod diff;
+mod kernels;
+mod on;
+mod place;
+mod places;
 mod process;
 mod sources;
 mod targets;
 mod toolchain;
+mod tools;
 mod workspace;
 
 use std::fmt::Write as _;
@@ -50,6 +55,12 @@ const COMMANDS: &[Command] = &[
         arguments: "CARGO-ARGUMENTS...",
         about: "run cargo with that compiler: `cargo xtask msrv test`",
         run: toolchain::run_cargo,
+    },
+    Command {
+        name: "on",
+        arguments: "WHERE CARGO-ARGUMENTS...",
+        about: "run cargo for another architecture or kernel: `cargo xtask on aarch64@6.12 test`",
+        run: on::run,
     },
     Command {
         name: "check",

@@ -66,6 +66,22 @@ impl Compiler {
         compiler.verified()
     }
 
+    /// The installed compiler, if it has the target's libraries, else the oldest supported one.
+    pub(crate) fn for_target(triple: &str) -> Result<Self, String> {
+        let libraries = stdout(Command::new("rustc").args(["--print", "target-libdir", "--target", triple]));
+        if libraries.is_ok_and(|folder| Path::new(folder.trim_end()).is_dir()) {
+            return Ok(Self {
+                rustc: "rustc".into(),
+                rustdoc: "rustdoc".into(),
+                clippy: None,
+                libraries: None,
+                version: String::new(),
+                ours: false,
+            });
+        }
+        Self::find()
+    }
+
     fn in_tree(tree: &Path) -> Result<Self, String> {
         let usr = tree.join("usr");
         Ok(Self {
