@@ -5,14 +5,19 @@ mod bench_table;
 mod bench_table_plot;
 mod cache;
 mod check;
+mod combinations;
 mod core_library;
 mod debian;
 mod diff;
+mod dump;
 mod kernels;
+mod matrix;
+mod matrix_page;
 mod on;
 mod place;
 mod places;
 mod process;
+mod report;
 mod sources;
 mod targets;
 mod toolchain;
@@ -63,6 +68,18 @@ const COMMANDS: &[Command] = &[
         run: on::run,
     },
     Command {
+        name: "matrix",
+        arguments: "[--quick | --write] [WHERE...]",
+        about: "run all tests and the doctor on every architecture, emulator and kernel; --write docs/MATRIX.md",
+        run: matrix::run,
+    },
+    Command {
+        name: "dump",
+        arguments: "[WHERE...]",
+        about: "boot kernels, and write their vDSO images to target/vdso-images",
+        run: dump::run,
+    },
+    Command {
         name: "check",
         arguments: "[NAME...]",
         about: "type-check and lint the library for foreign targets (those whose name contains a NAME)",
@@ -85,6 +102,7 @@ const COMMANDS: &[Command] = &[
 
 const VARIABLES: &[(&str, &str)] = &[
     (toolchain::RUSTC_VARIABLE, "an installed rustc of the oldest supported version, instead of Debian's"),
+    (on::TIMEOUT_VARIABLE, "the seconds that a kernel may run, instead of 120"),
     (sources::MIRROR_VARIABLE, "the URI of a Debian mirror, instead of that in apt's sources"),
     ("XDG_CACHE_HOME", "where the cache `vdso-time` lies, instead of ~/.cache"),
 ];
@@ -93,8 +111,10 @@ fn usage() -> String {
     let mut text = String::from("Usage: cargo xtask <command>\n\nCommands:\n");
     for command in COMMANDS {
         let call = format!("{} {}", command.name, command.arguments);
-        let _ = writeln!(text, "  {call:<24} {}", command.about); // a String takes every write
+        let _ = writeln!(text, "  {call:<37} {}", command.about); // a String takes every write
     }
+    text.push('\n');
+    text.push_str(place::SYNTAX);
     text.push_str("\nEnvironment:\n");
     for (name, about) in VARIABLES {
         let _ = writeln!(text, "  {name:<24} {about}");

@@ -4,25 +4,28 @@ use std::env;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::place::{Place, Runner, SYNTAX};
+use crate::place::{Place, Runner};
 use crate::process::{pass_through, stdout};
 use crate::toolchain::Compiler;
 use crate::{Error, cache, kernels, tools, workspace};
 
+/// The kernel runner reads it.
+pub(crate) const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
+
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     let [place, cargo @ ..] = arguments else {
-        return Err(Error::Usage(format!("`on` needs a place and arguments for cargo\n\n{SYNTAX}")));
+        return Err(Error::Usage("`on` needs a place, and arguments for cargo".into()));
     };
-    let place = Place::parse(place).map_err(|error| Error::Usage(format!("{error}\n\n{SYNTAX}")))?;
+    let place = Place::parse(place).map_err(Error::Usage)?;
     if cargo.is_empty() {
         return Err(Error::Usage(format!("`on {place}` needs arguments for cargo, such as `test`")));
     }
-    let bench = Bench::set_up(&place)?;
-    Ok(pass_through(bench.cargo().args(cargo))?)
+    let setup = Setup::of(&place)?;
+    Ok(pass_through(setup.cargo().args(cargo))?)
 }
 
 /// A place made ready: what cargo has to be told.
-pub(crate) struct Bench {
+pub(crate) struct Setup {
     compiler: Compiler,
     target_folder: &'static str,
     variables: Vec<(String, String)>,
@@ -30,11 +33,11 @@ pub(crate) struct Bench {
     pub(crate) runner: Vec<String>,
 }
 
-impl Bench {
-    pub(crate) fn set_up(place: &Place) -> Result<Self, String> {
+impl Setup {
+    pub(crate) fn of(place: &Place) -> Result<Self, String> {
         let arch = place.arch;
         let foreign = arch.name != env::consts::ARCH;
-        let mut bench = Self {
+        let mut setup = Self {
             compiler: Compiler::for_target(arch.triple)?,
             // Their programs differ, and cargo would make them anew at each change.
             target_folder: if place.is_static() { "on-static" } else { "on" },
@@ -51,35 +54,39 @@ impl Bench {
             flag("-Ctarget-feature=+crt-static");
             for profile in ["DEV", "RELEASE"] {
                 // Ten times smaller: a guest has all its programs in memory.
-                bench.variables.push((format!("CARGO_PROFILE_{profile}_STRIP"), "debuginfo".into()));
+                setup.variables.push((format!("CARGO_PROFILE_{profile}_STRIP"), "debuginfo".into()));
             }
         }
-        bench.variables.push(("RUSTFLAGS".into(), rustflags));
+        setup.variables.push(("RUSTFLAGS".into(), rustflags));
+        if place.runner != Runner::Native {
+            // Emulated, everything is ten times slower. What a debug build checks, this one does.
+            setup.variables.push(("CARGO_PROFILE_DEV_OPT_LEVEL".into(), "1".into()));
+        }
         let gcc = if foreign { Some(tools::gcc(arch)?) } else { None };
         if let Some(gcc) = &gcc {
-            bench.variables.push((variable(arch.triple, "LINKER"), gcc.program.display().to_string()));
+            setup.variables.push((variable(arch.triple, "LINKER"), gcc.program.display().to_string()));
         }
         match &place.runner {
             Runner::Native => {}
             Runner::Emulator(emulator) => {
-                bench.runner.push(tools::qemu_user(emulator, arch)?.display().to_string());
+                setup.runner.push(tools::qemu_user(emulator, arch)?.display().to_string());
                 if let Some(gcc) = gcc {
-                    bench.runner.extend(["-L".into(), gcc.libraries.display().to_string()]);
+                    setup.runner.extend(["-L".into(), gcc.libraries.display().to_string()]);
                 }
             }
             Runner::Kernel(boot) => {
-                let plan = kernels::plan(boot, &bench.guest_init()?)?;
+                let plan = kernels::plan(boot, &setup.guest_init()?)?;
                 let folder = workspace::root().join("target/boots");
                 cache::create(&folder)?;
                 let file = folder.join(place.to_string());
                 cache::write(&file, &plan)?;
-                bench.runner = [kernel_runner()?, file].map(|path| path.display().to_string()).into();
+                setup.runner = [kernel_runner()?, file].map(|path| path.display().to_string()).into();
             }
         }
-        if !bench.runner.is_empty() {
-            bench.variables.push((variable(arch.triple, "RUNNER"), bench.runner.join(" ")));
+        if !setup.runner.is_empty() {
+            setup.variables.push((variable(arch.triple, "RUNNER"), setup.runner.join(" ")));
         }
-        Ok(bench)
+        Ok(setup)
     }
 
     pub(crate) fn cargo(&self) -> Command {

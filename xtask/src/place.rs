@@ -11,7 +11,8 @@ WHERE is ARCH or ARCH@RUNNER:
   RUNNER  native, qemu-7.2, qemu-10, or a Debian kernel: 5.10, 6.1, 6.12, 7; that of another
           architecture: amd64-6.1, arm64-6.12; with changes: 6.12+hpet, +acpi_pm, +jiffies,
           +vdso=0, +vdso32=0, +notimer, +2040, +2cpus
-  ARCH alone runs natively where it can, else in qemu-10.
+  ARCH alone runs natively where it can, else in qemu-10. Elsewhere than natively, rustdoc before
+  1.89 cannot run the examples in the documentation: say `test --tests`.
 ";
 
 #[derive(Debug, PartialEq)]

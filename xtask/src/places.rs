@@ -93,6 +93,8 @@ pub(crate) struct Guest {
     pub(crate) qemu: &'static str,
     pub(crate) machine: &'static [&'static str],
     pub(crate) console: &'static str,
+    /// What its kernels have, in the words of the tests' `VDSO_TIME_TEST_REQUIRES`.
+    pub(crate) has: &'static str,
 }
 
 #[derive(Debug, PartialEq)]
@@ -108,6 +110,9 @@ const KERNELS: &[Kernel] = &[
     Kernel { version: "7", suite: "sid" },
 ];
 
+const X86_HAS: &str = "affinity clocksource-switch seccomp timens";
+const ARM_HAS: &str = "affinity seccomp";
+
 pub(crate) const GUESTS: &[Guest] = &[
     Guest {
         name: "amd64",
@@ -116,6 +121,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         qemu: "qemu-system-x86_64",
         machine: &[],
         console: "ttyS0",
+        has: X86_HAS,
     },
     Guest {
         name: "i386",
@@ -125,6 +131,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         qemu: "qemu-system-x86_64",
         machine: &[],
         console: "ttyS0",
+        has: X86_HAS,
     },
     Guest {
         name: "arm64",
@@ -133,6 +140,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         qemu: "qemu-system-aarch64",
         machine: &["-M", "virt", "-cpu", "cortex-a57"],
         console: "ttyAMA0",
+        has: ARM_HAS,
     },
     Guest {
         name: "armhf",
@@ -141,6 +149,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         qemu: "qemu-system-arm",
         machine: &["-M", "virt", "-cpu", "cortex-a15"],
         console: "ttyAMA0",
+        has: ARM_HAS,
     },
 ];
 

@@ -20,11 +20,11 @@ const GRACE: Duration = Duration::from_secs(10);
 /// The kernel's last lines that an error shows.
 const LAST_LINES: usize = 20;
 
-#[derive(Default)]
-pub(crate) struct Outcome {
-    pub(crate) statuses: Vec<Status>,
-    /// The vDSO's bytes, if they were asked for.
-    pub(crate) image: Vec<u8>,
+/// Why there is no outcome.
+#[derive(Debug)]
+enum Trouble {
+    BeforeInit(String),
+    Later(String),
 }
 
 /// QEMU, and the archive it reads. Neither outlives this.
@@ -42,16 +42,33 @@ impl Drop for Guest {
     }
 }
 
-/// Boots the plan's kernel, which does the tasks; all that the programs say is passed on as it comes.
-pub(crate) fn boot(plan: &Plan, programs: &[String], mut tasks: Vec<Task>) -> Result<Outcome, String> {
+/// Boots the plan's kernel, which does the tasks; all that the programs say is passed on as it comes, and `ended` hears
+/// of each. Gives the bytes of the vDSO, if they were asked for.
+pub(crate) fn boot(
+    plan: &Plan,
+    programs: &[String],
+    mut tasks: Vec<Task>,
+    mut ended: impl FnMut(Status),
+) -> Result<Vec<u8>, String> {
     let timeout = timeout()?;
     // Should this process be killed, the guest still ends by itself.
     let deadline = Task::Deadline((timeout + GRACE).as_secs());
     tasks.splice(..0, plan.clock.map(Task::Clock).into_iter().chain([deadline]));
     let archive = initramfs::archive(&plan.init, programs, &tasks)?;
-    let mut guest = start(plan, &archive)?;
-    let console = guest.qemu.stdout.take().ok_or("QEMU has no output")?;
-    listen(&read(console), timeout)
+    let mut once = || -> Result<_, String> {
+        let mut guest = start(plan, &archive)?;
+        let console = guest.qemu.stdout.take().ok_or("QEMU has no output")?;
+        Ok(listen(&read(console), timeout, &mut ended))
+    };
+    match once()? {
+        // One boot in some dozens ends so, by a fault of the emulation, and no program has run yet.
+        Err(Trouble::BeforeInit(text)) => {
+            eprintln!("kernel-runner: {text}\nkernel-runner: once more");
+            once()?
+        }
+        outcome => outcome,
+    }
+    .map_err(|(Trouble::BeforeInit(text) | Trouble::Later(text))| text)
 }
 
 fn timeout() -> Result<Duration, String> {
@@ -90,10 +107,14 @@ fn read(mut console: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     receive
 }
 
-fn listen(bytes: &Receiver<Vec<u8>>, timeout: Duration) -> Result<Outcome, String> {
+fn listen(
+    bytes: &Receiver<Vec<u8>>,
+    timeout: Duration,
+    mut ended: impl FnMut(Status),
+) -> Result<Vec<u8>, Trouble> {
     let deadline = Instant::now() + timeout;
     let mut console = Console::default();
-    let mut outcome = Outcome::default();
+    let mut image = Vec::new();
     let mut alive = false;
     loop {
         while let Some((kind, payload)) = console.next() {
@@ -102,9 +123,9 @@ fn listen(bytes: &Receiver<Vec<u8>>, timeout: Duration) -> Result<Outcome, Strin
                 // Who closed our output has seen enough; the status still counts.
                 Kind::Out => drop(io::stdout().write_all(&payload).and_then(|()| io::stdout().flush())),
                 Kind::Err => drop(io::stderr().write_all(&payload)),
-                Kind::Status => outcome.statuses.extend(Status::decode(&payload)),
-                Kind::Image => outcome.image.extend(payload),
-                Kind::End => return Ok(outcome),
+                Kind::Status => Status::decode(&payload).into_iter().for_each(&mut ended),
+                Kind::Image => image.extend(payload),
+                Kind::End => return Ok(image),
             }
         }
         match bytes.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -112,17 +133,18 @@ fn listen(bytes: &Receiver<Vec<u8>>, timeout: Duration) -> Result<Outcome, Strin
             Err(RecvTimeoutError::Timeout) => {
                 let seconds = timeout.as_secs();
                 let what = format!("no end after {seconds} s; {TIMEOUT_VARIABLE} can allow more");
-                return Err(trouble(&what, alive, &console.noise));
+                return Err(Trouble::Later(describe(&what, alive, &console.noise)));
             }
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(trouble("QEMU ended", alive, &console.noise));
+                let text = describe("QEMU ended", alive, &console.noise);
+                return Err(if alive { Trouble::Later(text) } else { Trouble::BeforeInit(text) });
             }
         }
     }
 }
 
 /// What happened, how far it had come, and what the kernel said.
-fn trouble(what: &str, alive: bool, noise: &str) -> String {
+fn describe(what: &str, alive: bool, noise: &str) -> String {
     let state = match (noise.contains("Kernel panic"), alive) {
         (true, true) => "the kernel panicked",
         (true, false) => "the kernel panicked before it ran init",
@@ -145,7 +167,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    use super::{listen, trouble};
+    use super::{Trouble, describe, listen};
     use crate::protocol::{Kind, Status, frame};
 
     const LONG: Duration = Duration::from_secs(60);
@@ -163,8 +185,9 @@ mod tests {
         ] {
             send.send(frame).unwrap();
         }
-        let outcome = listen(&bytes, LONG).unwrap();
-        assert_eq!((outcome.statuses, outcome.image), (vec![status], b"\x7fELF".to_vec()));
+        let mut statuses = Vec::new();
+        let image = listen(&bytes, LONG, |status| statuses.push(status)).unwrap();
+        assert_eq!((statuses, image), (vec![status], b"\x7fELF".to_vec()));
     }
 
     #[test]
@@ -172,13 +195,13 @@ mod tests {
         let (send, bytes) = channel();
         send.send(b"Kernel panic - not syncing: no init\r\n".to_vec()).unwrap();
         drop(send);
-        let error = listen(&bytes, LONG).err().unwrap();
+        let Err(Trouble::BeforeInit(error)) = listen(&bytes, LONG, |_| {}) else { panic!("it booted") };
         assert!(error.contains("panicked before it ran init"), "{error}");
         assert!(error.ends_with("\n  Kernel panic - not syncing: no init"), "{error}");
 
         let (_send, bytes) = channel();
-        let error = listen(&bytes, Duration::ZERO).err().unwrap();
+        let Err(Trouble::Later(error)) = listen(&bytes, Duration::ZERO, |_| {}) else { panic!("it booted") };
         assert!(error.contains("after 0 s") && error.contains("did not come to run init"), "{error}");
-        assert!(trouble("x", true, "").contains("had not ended"));
+        assert!(describe("x", true, "").contains("had not ended"));
     }
 }

@@ -12,17 +12,20 @@ use std::env;
 use std::fs;
 use std::process::ExitCode;
 
-use boot::Outcome;
 use plan::Plan;
-use protocol::Task;
+use protocol::{Status, Task};
 
 const USAGE: &str = "\
 Usage: kernel-runner PLAN PROGRAM [ARGUMENT...]   run it in the guest; leave with its status
-       kernel-runner PLAN --each PROGRAM...       run several in one boot, without arguments
+       kernel-runner PLAN --each PROGRAM [ARGUMENT...] [--and PROGRAM [ARGUMENT...]]...
+                                                  run several in one boot, one after the other
        kernel-runner PLAN --dump FILE             write the guest's vDSO image
 
 `cargo xtask on WHERE ...` writes PLAN to target/boots/WHERE. Environment:
   VDSO_TIME_GUEST_TIMEOUT  the seconds that a boot may take, instead of 120";
+
+/// Stands between the programs of `--each`.
+const AND: &str = "--and";
 
 /// What a program could not have left with: it is the guest that failed.
 const GUEST_FAILED: u8 = 125;
@@ -48,37 +51,46 @@ fn dispatch(arguments: &[String]) -> Result<u8, String> {
     let plan = Plan::read(plan)?;
     match (what.as_str(), rest) {
         ("--dump", [file]) => {
-            let Outcome { image, .. } = boot::boot(&plan, &[], vec![Task::Dump])?;
+            let image = boot::boot(&plan, &[], vec![Task::Dump], |_| {})?;
             if image.is_empty() {
                 return Err("this kernel gives its programs no vDSO".into());
             }
             fs::write(file, image).map_err(|error| format!("{file}: {error}"))?;
             Ok(0)
         }
-        ("--each", programs @ [_, ..]) => each(&plan, programs),
+        ("--each", words @ [_, ..]) => each(&plan, words),
         (option, _) if option.starts_with("--") => Err(USAGE.into()),
         (program, arguments) => {
             let mut tasks = initramfs::environment();
-            tasks.push(Task::Run(initramfs::absolute(program)?));
-            tasks.extend(arguments.iter().cloned().map(Task::Argument));
-            let outcome = boot::boot(&plan, &[program.into()], tasks)?;
-            outcome.statuses.first().map(|status| status.code).ok_or_else(|| "the program did not run".into())
+            tasks.extend(run(program, arguments)?);
+            let mut code = GUEST_FAILED;
+            boot::boot(&plan, &[program.into()], tasks, |status| code = status.code)?;
+            Ok(code)
         }
     }
 }
 
-/// Tells of each program how it ended, on standard error, and leaves with 1 if any failed.
-fn each(plan: &Plan, programs: &[String]) -> Result<u8, String> {
+/// Runs several, and tells on standard error how each ended. Leaves with 1 if any failed.
+fn each(plan: &Plan, words: &[String]) -> Result<u8, String> {
+    let commands: Vec<&[String]> = words.split(|word| word == AND).collect();
     let mut tasks = initramfs::environment();
-    for program in programs {
-        tasks.push(Task::Run(initramfs::absolute(program)?));
+    let mut programs = Vec::new();
+    for command in commands {
+        let [program, arguments @ ..] = command else { return Err(USAGE.into()) };
+        tasks.extend(run(program, arguments)?);
+        programs.push(program.clone());
     }
-    let Outcome { statuses, .. } = boot::boot(plan, programs, tasks)?;
-    for (program, status) in programs.iter().zip(&statuses) {
-        eprintln!("kernel-runner: {program}: status {}, {} ms", status.code, status.millis);
-    }
-    if statuses.len() < programs.len() {
-        return Err(format!("{} of {} programs ran", statuses.len(), programs.len()));
-    }
-    Ok(u8::from(statuses.iter().any(|status| status.code != 0)))
+    let mut rest = programs.iter();
+    let mut failed = false;
+    boot::boot(plan, &programs, tasks, |Status { code, millis }| {
+        let program = rest.next().map_or("a program of nobody's", String::as_str);
+        eprintln!("kernel-runner: {program}: status {code}, {millis} ms");
+        failed |= code != 0;
+    })?;
+    Ok(u8::from(failed))
+}
+
+fn run(program: &str, arguments: &[String]) -> Result<impl Iterator<Item = Task>, String> {
+    let run = Task::Run(initramfs::absolute(program)?);
+    Ok([run].into_iter().chain(arguments.iter().cloned().map(Task::Argument)))
 }

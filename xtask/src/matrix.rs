@@ -1,0 +1,215 @@
+//! `cargo xtask matrix`: all tests and the doctor on every architecture, emulator and kernel of the table.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use crate::combinations::{COMBINATIONS, NATIVE_ALONE, SKIPPED};
+use crate::matrix_page::{Row, failures, page, table};
+use crate::on::{Setup, TIMEOUT_VARIABLE};
+use crate::place::{Place, Runner};
+use crate::process::{output, stdout, step};
+use crate::report::Report;
+use crate::{Error, cache, workspace};
+
+const DOCUMENT: &str = "docs/MATRIX.md";
+
+/// What the kernel runner leaves with when the fault is not a program's.
+const GUEST_FAILED: &str = "125";
+
+/// For a boot with all programs, on a busy machine.
+const TIMEOUT: &str = "1200";
+
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
+    let (options, names): (Vec<_>, Vec<_>) = arguments.iter().partition(|word| word.starts_with("--"));
+    let (mut quick, mut write) = (false, false);
+    for option in options {
+        match option.as_str() {
+            "--quick" => quick = true,
+            "--write" => write = true,
+            other => return Err(crate::unknown_argument(other)),
+        }
+    }
+    if write && (quick || !names.is_empty()) {
+        return Err(Error::Usage(format!("{DOCUMENT} is written from the whole table")));
+    }
+    let mut places = Vec::new();
+    for name in names {
+        places.push(Place::parse(name).map_err(Error::Usage)?);
+    }
+    if places.is_empty() {
+        for (name, _) in COMBINATIONS.iter().filter(|(_, in_quick)| *in_quick || !quick) {
+            match Place::parse(name) {
+                Ok(place) => places.push(place),
+                Err(why) => step(&format!("{name:<26} not run here: {why}")),
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for place in &places {
+        let row = row(place);
+        step(&row.summary());
+        rows.push(row);
+    }
+    let table = table(&rows);
+    println!("{table}");
+    let failures = failures(&rows);
+    print!("{failures}");
+    if write {
+        cache::write(&workspace::root().join(DOCUMENT), &page(&table, &failures))?;
+    }
+    Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn row(place: &Place) -> Row {
+    let name = place.to_string();
+    let mut row = Row { place: name.clone(), ..Row::default() };
+    let result = programs(place).and_then(|(setup, programs)| {
+        // Fetching and building does not count.
+        let start = Instant::now();
+        let outcome = run_all(place, &setup, &programs);
+        row.seconds = start.elapsed().as_secs();
+        outcome
+    });
+    match result {
+        Ok(outcome) => {
+            row.report = Report::read(&outcome.out);
+            row.errors.clone_from(&outcome.errors);
+            if let Err(error) = log(&name, &outcome) {
+                row.errors.push(error);
+            }
+        }
+        Err(error) => row.errors.push(error),
+    }
+    row
+}
+
+/// The place made ready, and the programs for it, each with its arguments.
+fn programs(place: &Place) -> Result<(Setup, Vec<Vec<String>>), String> {
+    let setup = Setup::of(place)?;
+    let mut programs = Vec::new();
+    for program in built(&setup, &["test", "--no-run", "--tests", "--package", workspace::LIBRARY])? {
+        let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
+        if place.runner != Runner::Native && NATIVE_ALONE.contains(&name) {
+            continue;
+        }
+        let mut command = vec![program, "--show-output".into()];
+        for (_, test, _) in SKIPPED.iter().filter(|(prefix, ..)| place.to_string().starts_with(prefix)) {
+            command.extend(["--skip".into(), (*test).into()]);
+        }
+        programs.push(command);
+    }
+    let doctor = built(&setup, &["build", "--example", "doctor", "--package", workspace::LIBRARY])?
+        .pop()
+        .ok_or("cargo built no doctor")?;
+    programs.push(vec![doctor, "--json".into()]);
+    Ok((setup, programs))
+}
+
+/// The programs that cargo builds, from its messages.
+fn built(setup: &Setup, arguments: &[&str]) -> Result<Vec<String>, String> {
+    let mut cargo = setup.cargo();
+    cargo
+        .current_dir(workspace::root())
+        .args(arguments)
+        .args(["--quiet", "--message-format=json-render-diagnostics"]);
+    let messages = stdout(&mut cargo)?;
+    let executable =
+        |line: &str| Some(line.split_once("\"executable\":\"")?.1.split_once('"')?.0.to_string());
+    Ok(messages.lines().filter_map(executable).collect())
+}
+
+/// What all programs of a place print.
+#[derive(Default)]
+struct Outcome {
+    out: String,
+    err: String,
+    /// Of programs and guests that came to no good end.
+    errors: Vec<String>,
+}
+
+fn run_all(place: &Place, setup: &Setup, programs: &[Vec<String>]) -> Result<Outcome, String> {
+    let mut outcome = Outcome::default();
+    let required = required(place);
+    let mut run = |name: &str, command: &[String]| -> Result<(), String> {
+        let [program, arguments @ ..] = command else { return Ok(()) };
+        let output = output(
+            Command::new(program)
+                .args(arguments)
+                .current_dir(workspace::root())
+                .env("CARGO_MANIFEST_DIR", workspace::root())
+                .env("RUST_BACKTRACE", "0")
+                .env(TIMEOUT_VARIABLE, TIMEOUT)
+                .env("VDSO_TIME_TEST_REQUIRES", &required),
+        )?;
+        outcome.out.push_str(&String::from_utf8_lossy(&output.stdout));
+        let said = String::from_utf8_lossy(&output.stderr);
+        let status = output.status.code().map_or_else(|| output.status.to_string(), |code| code.to_string());
+        outcome.errors.extend(trouble(name, &status, &said));
+        outcome.err.push_str(&said);
+        Ok(())
+    };
+    if matches!(place.runner, Runner::Kernel(_)) {
+        let mut command = setup.runner.clone();
+        command.push("--each".into());
+        command.extend(programs.join(&"--and".to_string()));
+        run("the guest", &command)?;
+    } else {
+        for program in programs {
+            run(program.first().map_or("", String::as_str), &[&setup.runner[..], program].concat())?;
+        }
+    }
+    Ok(outcome)
+}
+
+/// What no test may miss there, whatever this machine has.
+fn required(place: &Place) -> String {
+    let Runner::Kernel(boot) = &place.runner else { return String::new() };
+    let year = boot.variants.iter().map(|variant| variant.name).filter(|name| *name == "2040");
+    [boot.guest.has].into_iter().chain(year).collect::<Vec<_>>().join(" ")
+}
+
+/// The programs that did not leave with 0, of which the kernel runner tells each by itself, and a guest that never came
+/// to its end.
+fn trouble(program: &str, status: &str, said: &str) -> Vec<String> {
+    let short = |program: &str| program.rsplit('/').next().unwrap_or(program).to_string();
+    let told: Vec<(&str, &str)> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("kernel-runner: ")?.split_once(": status "))
+        .filter_map(|(program, rest)| Some((program, rest.split_once(',')?.0)))
+        .collect();
+    let ended = if told.is_empty() { vec![(program, status)] } else { told };
+    let bad = ended.into_iter().filter(|(_, status)| *status != "0");
+    let mut trouble: Vec<String> =
+        bad.map(|(program, status)| format!("{}: status {status}", short(program))).collect();
+    if status == GUEST_FAILED {
+        let words = said.lines().rev().find_map(|line| line.strip_prefix("kernel-runner: "));
+        trouble.push(words.unwrap_or("the guest failed").into());
+    }
+    trouble
+}
+
+/// Keeps what the programs printed, for the failures.
+fn log(place: &str, outcome: &Outcome) -> Result<(), String> {
+    let folder = workspace::root().join("target/matrix");
+    cache::create(&folder)?;
+    let text = format!("{}\n== on standard error ==\n{}", outcome.out, outcome.err);
+    cache::write(&folder.join(format!("{place}.log")), &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::trouble;
+
+    #[test]
+    fn who_came_to_no_good_end() {
+        assert_eq!(trouble("/d/live-1", "0", ""), [""; 0]);
+        assert_eq!(trouble("/d/live-1", "signal: 11", "x"), ["live-1: status signal: 11"]);
+        let said = "kernel-runner: QEMU ended: it panicked\nkernel-runner: once more\n\
+                    kernel-runner: /d/live-1: status 0, 5 ms\nkernel-runner: /d/ids-2: status 101, 7 ms\n";
+        assert_eq!(trouble("the guest", "1", said), ["ids-2: status 101"]);
+        let said = "kernel-runner: /d/live-1: status 0, 5 ms\nkernel-runner: no end after 3 s\n  [1] Oops\n";
+        assert_eq!(trouble("the guest", "125", said), ["no end after 3 s"]);
+    }
+}

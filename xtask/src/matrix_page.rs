@@ -1,0 +1,119 @@
+//! What the matrix says of its combinations: a line for each while it runs, the table, the page.
+
+use std::fmt::Write as _;
+
+use crate::combinations::{NATIVE_ALONE, SKIPPED};
+use crate::report::{FUNCTIONS, Report};
+
+const HEAD: &str = "\
+# Where the tests passed
+
+Written by `cargo xtask matrix --write`. Each row is a run of all tests and of the doctor (`examples/doctor`), on this
+machine, in QEMU's user mode, or in a kernel of Debian's that QEMU boots; `cargo xtask on WHERE test --tests` repeats it.
+
+- **kernel**: what uname(2) says there. QEMU's user mode has the kernel of the machine it runs on.
+- **hash**: the vDSO's tables of symbols; `-`: there is no vDSO.
+- **time** to **getcpu**: who answers: the vDSO's function (without `__vdso_` or `__kernel_`), or the system call of that number.
+- **clock**: the kernel's clock source. **doctor**: how it looked, and what it found for the usual clocks.
+- **tests**: passed, failed, and how often a test said `not run here`, with the reason, for something that is missing there.
+";
+
+/// One combination, and what came of it.
+#[derive(Default)]
+pub(crate) struct Row {
+    pub(crate) place: String,
+    pub(crate) report: Report,
+    /// Programs that did not leave with 0, guests that did not come to their end.
+    pub(crate) errors: Vec<String>,
+    pub(crate) seconds: u64,
+}
+
+impl Row {
+    fn is_good(&self) -> bool {
+        self.errors.is_empty() && self.report.failed.is_empty()
+    }
+
+    /// Where a program ends without telling which test failed, it counts for one.
+    fn failed(&self) -> usize {
+        self.report.failed.len().max(self.errors.len())
+    }
+
+    pub(crate) fn summary(&self) -> String {
+        let Report { passed, not_run, cause, .. } = &self.report;
+        let word = if self.is_good() { "good" } else { "BAD" };
+        let (failed, seconds) = (self.failed(), self.seconds);
+        format!(
+            "{:<26} {word:<4} {passed} passed, {failed} failed, {not_run} not run; {cause}; {seconds} s",
+            self.place
+        )
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let report = &self.report;
+        let mut cells = vec![self.place.clone(), report.kernel.clone(), report.hash_tables.clone()];
+        cells.extend(report.routes.iter().cloned());
+        cells.push(report.clock_source.clone());
+        cells.push(format!("{}: {}", report.method, report.cause));
+        let failed = self.failed();
+        cells.push(format!("{} / {failed} / {}", report.passed, report.not_run));
+        cells.push(self.seconds.to_string());
+        cells
+    }
+}
+
+/// In columns, and Markdown all the same.
+pub(crate) fn table(rows: &[Row]) -> String {
+    let mut lines = vec![
+        ["where", "kernel", "hash"].iter().chain(&FUNCTIONS).map(ToString::to_string).collect::<Vec<_>>(),
+    ];
+    lines[0].extend(["clock", "doctor", "tests", "s"].map(String::from));
+    lines.extend(rows.iter().map(Row::cells));
+    let widths: Vec<usize> = (0..lines[0].len())
+        .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for (number, line) in lines.iter().enumerate() {
+        for (cell, width) in line.iter().zip(&widths) {
+            let _ = write!(text, "| {cell:<width$} "); // a String takes every write
+        }
+        text.push_str("|\n");
+        if number == 0 {
+            for width in &widths {
+                let _ = write!(text, "|{}", "-".repeat(width + 2));
+            }
+            text.push_str("|\n");
+        }
+    }
+    text
+}
+
+/// The names of what failed, by place.
+pub(crate) fn failures(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| !row.is_good()) {
+        let _ = writeln!(text, "\nfailed on {}:", row.place); // a String takes every write
+        for what in row.report.failed.iter().chain(&row.errors) {
+            let _ = writeln!(text, "- {what}");
+        }
+    }
+    text
+}
+
+/// The whole of the document.
+pub(crate) fn page(table: &str, failures: &str) -> String {
+    format!("{HEAD}\n{table}\n{}{failures}", left_out())
+}
+
+fn left_out() -> String {
+    let mut text = String::from("Not run:\n\n");
+    for program in NATIVE_ALONE {
+        let _ = writeln!(
+            text,
+            "- `tests/{program}.rs` elsewhere than natively: it looks at what the compiler makes"
+        );
+    }
+    for (place, test, why) in SKIPPED {
+        let _ = writeln!(text, "- `{test}` at `{place}...`: {why}");
+    }
+    text
+}
