@@ -115,8 +115,8 @@ impl Results {
         for document in DOCUMENTS {
             let file = root.join(document);
             let text = fs::read_to_string(&file).map_err(|error| at(&file, &error))?;
-            let filled =
-                fill(&text, |name| self.section(name)).map_err(|error| format!("{document}: {error}"))?;
+            let filled = fill(&text, MARKERS, |name| self.section(name))
+                .map_err(|error| format!("{document}: {error}"))?;
             if filled != text {
                 write(&file, &filled)?;
             }
@@ -165,17 +165,21 @@ impl Table {
     }
 }
 
-const BEGIN: &str = "<!-- bench-table";
 const END: &str = "<!-- /bench-table -->";
+const MARKERS: [&str; 2] = ["<!-- bench-table", END];
 
 /// The document with the contents of its sections replaced.
-fn fill(text: &str, section: impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
+pub(crate) fn fill(
+    text: &str,
+    [begin, end]: [&str; 2],
+    section: impl Fn(&str) -> Result<String, String>,
+) -> Result<String, String> {
     let (mut filled, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once(BEGIN) {
+    while let Some((before, after)) = rest.split_once(begin) {
         let (name, body) = after.split_once("-->").ok_or("a marker has no end")?;
-        let (_, behind) = body.split_once(END).ok_or_else(|| format!("a section has no `{END}`"))?;
+        let (_, behind) = body.split_once(end).ok_or_else(|| format!("a section has no `{end}`"))?;
         let contents = section(if name.trim().is_empty() { SUMMARY } else { name.trim() })?;
-        let _ = write!(filled, "{before}{BEGIN}{name}-->\n{contents}{END}"); // a String takes every write
+        let _ = write!(filled, "{before}{begin}{name}-->\n{contents}{end}"); // a String takes every write
         rest = behind;
     }
     filled.push_str(rest);
@@ -191,9 +195,9 @@ mod tests {
         let section = |name: &str| Ok(format!("<{name}>\n"));
         let text = "a\n<!-- bench-table -->\nold\n<!-- /bench-table -->\nb <!-- bench-table x --><!-- /bench-table -->c";
         let filled = "a\n<!-- bench-table -->\n<summary>\n<!-- /bench-table -->\nb <!-- bench-table x -->\n<x>\n<!-- /bench-table -->c";
-        assert_eq!(fill(text, section).as_deref(), Ok(filled));
-        assert_eq!(fill(filled, section).as_deref(), Ok(filled));
-        assert!(fill("<!-- bench-table -->\nno end", section).is_err());
+        assert_eq!(fill(text, MARKERS, section).as_deref(), Ok(filled));
+        assert_eq!(fill(filled, MARKERS, section).as_deref(), Ok(filled));
+        assert!(fill("<!-- bench-table -->\nno end", MARKERS, section).is_err());
     }
 
     #[test]

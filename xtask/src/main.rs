@@ -19,6 +19,7 @@ mod places;
 mod process;
 mod report;
 mod sources;
+mod table;
 mod targets;
 mod toolchain;
 mod tools;

@@ -1,11 +1,13 @@
 //! `cargo xtask matrix`: all tests and the doctor on every architecture, emulator and kernel of the table.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use crate::bench_table::fill;
 use crate::combinations::{COMBINATIONS, NATIVE_ALONE, SKIPPED};
-use crate::matrix_page::{Row, failures, page, table};
+use crate::matrix_page::{Row, costs, failures, page, table};
 use crate::on::{Setup, TIMEOUT_VARIABLE};
 use crate::place::{Place, Runner};
 use crate::process::{output, stdout, step};
@@ -13,6 +15,10 @@ use crate::report::Report;
 use crate::{Error, cache, workspace};
 
 const DOCUMENT: &str = "docs/MATRIX.md";
+
+/// Has the table of costs, between these.
+const BENCHMARKS: &str = "BENCHMARKS.md";
+const MARKERS: [&str; 2] = ["<!-- matrix", "<!-- /matrix -->"];
 
 /// What the kernel runner leaves with when the fault is not a program's.
 const GUEST_FAILED: &str = "125";
@@ -52,11 +58,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         rows.push(row);
     }
     let table = table(&rows);
-    println!("{table}");
+    let costs = costs(&rows);
+    println!("{table}\n{costs}");
     let failures = failures(&rows);
     print!("{failures}");
     if write {
         cache::write(&workspace::root().join(DOCUMENT), &page(&table, &failures))?;
+        let benchmarks = workspace::root().join(BENCHMARKS);
+        let old = fs::read_to_string(&benchmarks).map_err(|error| cache::at(&benchmarks, &error))?;
+        let new = fill(&old, MARKERS, |_| Ok(format!("{costs}\nPrinted by `cargo xtask matrix`.\n")))?;
+        cache::write(&benchmarks, &new)?;
     }
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -100,9 +111,10 @@ fn programs(place: &Place) -> Result<(Setup, Vec<Vec<String>>), String> {
         }
         programs.push(command);
     }
-    let doctor = built(&setup, &["build", "--example", "doctor", "--package", workspace::LIBRARY])?
-        .pop()
-        .ok_or("cargo built no doctor")?;
+    let doctor =
+        built(&setup, &["build", "--release", "--example", "doctor", "--package", workspace::LIBRARY])?
+            .pop()
+            .ok_or("cargo built no doctor")?;
     programs.push(vec![doctor, "--json".into()]);
     Ok((setup, programs))
 }

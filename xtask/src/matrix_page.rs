@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::combinations::{NATIVE_ALONE, SKIPPED};
-use crate::report::{FUNCTIONS, Report};
+use crate::report::{COSTS, FUNCTIONS, Report};
+use crate::table::markdown;
 
 const HEAD: &str = "\
 # Where the tests passed
@@ -61,30 +62,19 @@ impl Row {
     }
 }
 
-/// In columns, and Markdown all the same.
+/// Where the tests passed.
 pub(crate) fn table(rows: &[Row]) -> String {
-    let mut lines = vec![
-        ["where", "kernel", "hash"].iter().chain(&FUNCTIONS).map(ToString::to_string).collect::<Vec<_>>(),
-    ];
-    lines[0].extend(["clock", "doctor", "tests", "s"].map(String::from));
-    lines.extend(rows.iter().map(Row::cells));
-    let widths: Vec<usize> = (0..lines[0].len())
-        .map(|column| lines.iter().map(|line| line[column].len()).max().unwrap_or(0))
-        .collect();
-    let mut text = String::new();
-    for (number, line) in lines.iter().enumerate() {
-        for (cell, width) in line.iter().zip(&widths) {
-            let _ = write!(text, "| {cell:<width$} "); // a String takes every write
-        }
-        text.push_str("|\n");
-        if number == 0 {
-            for width in &widths {
-                let _ = write!(text, "|{}", "-".repeat(width + 2));
-            }
-            text.push_str("|\n");
-        }
-    }
-    text
+    let mut head = vec!["where", "kernel", "hash"];
+    head.extend(FUNCTIONS);
+    head.extend(["clock", "doctor", "tests", "s"]);
+    markdown(&head, rows.iter().map(Row::cells))
+}
+
+/// What reads cost there: through the crate, by system call, and the ratio.
+pub(crate) fn costs(rows: &[Row]) -> String {
+    let mut head = vec!["ns / ns of a system call"];
+    head.extend(COSTS.iter().map(|cost| cost.title));
+    markdown(&head, rows.iter().map(|row| [vec![row.place.clone()], row.report.costs.to_vec()].concat()))
 }
 
 /// The names of what failed, by place.
