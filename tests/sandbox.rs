@@ -127,10 +127,13 @@ fn a_denied_system_call_is_made_up_for_by_another() {
         for allowed in 0..all.len() {
             child::forked(|| {
                 let now = seconds();
+                // 32 bits of seconds end in January 2038, and then there is an error instead of a time.
+                let is_late = now > i64::from(i32::MAX) && function.syscalls[allowed].shape.is_time32();
                 let denied: Vec<_> = all.iter().copied().filter(|number| *number != all[allowed]).collect();
                 if deny(&denied, libc::EPERM) {
-                    assert_eq!(read(), Ok(()), "{task}, system call {} alone", all[allowed]);
-                    if task == "time" {
+                    let expected = if is_late { Err(Errno::EOVERFLOW) } else { Ok(()) };
+                    assert_eq!(read(), expected, "{task}, system call {} alone", all[allowed]);
+                    if task == "time" && !is_late {
                         assert!((now..=now + 1).contains(&seconds()));
                     }
                 }

@@ -67,7 +67,11 @@ fn a_read_makes_no_system_call() {
     strace.args(["-f", "-qqq", "-e", &format!("trace={CLOCK_CALLS}"), "-e", "signal=none", "-o"]).arg(&trace);
     strace.arg(env::current_exe().unwrap()).args(["--exact", "a_read_makes_no_system_call"]).env(TASK, "");
     let output = strace.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !text.contains("running 1 test") {
+        return not_run_here("exec", String::from_utf8_lossy(&output.stderr));
+    }
+    assert!(output.status.success(), "{text}");
     let seen = fs::read_to_string(&trace).unwrap();
     let _ = fs::remove_file(&trace);
     assert!(seen.contains("CLOCK_THREAD_CPUTIME_ID"), "{seen}");

@@ -55,8 +55,9 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new(read: Read, finding: Finding, speed: Option<Speed>) -> Self {
-        let resolution = match (read, speed) {
-            (Read::ClockGettime(clock), Some(_)) => clock_getres(clock).ok().map(Timespec::as_nanos),
+        let resolution = match (read, finding.evidence) {
+            (_, Evidence::Refused(_)) => None,
+            (Read::ClockGettime(clock), _) => clock_getres(clock).ok().map(Timespec::as_nanos),
             _ => None,
         };
         Self { read, finding, speed, resolution }
@@ -155,7 +156,7 @@ impl Page {
     }
 
     /// How it is found out where a read is answered, above the reads.
-    pub(crate) fn method(&mut self, method: Option<Method>, cpus: usize) -> io::Result<()> {
+    pub(crate) fn method(&mut self, method: Option<Method>, cpus: usize, has_watch: bool) -> io::Result<()> {
         self.heading("reads")?;
         let all = match cpus {
             0 => "the CPUs where this thread, which cannot be moved, happened to run".into(),
@@ -173,6 +174,9 @@ impl Page {
                 writeln!(self.out, "  {proved}, in a child whose clock calls a seccomp filter fails")?;
             }
             Some(Method::Timing) => writeln!(self.out, "  by the time they take, which is no proof")?,
+        }
+        if !has_watch {
+            writeln!(self.out, "  no clock here is fine enough to time them")?;
         }
         writeln!(
             self.out,

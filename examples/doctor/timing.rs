@@ -33,6 +33,19 @@ const ROUND_NANOS: f64 = 100_000.0;
 /// Where the watch stands still, this ends the search for how many that takes.
 const MOST_READS: u32 = 1 << 20;
 
+/// Whether there is a watch here that tells a round's time: not where the clock source is the timer's ticks.
+pub(crate) fn has_watch() -> bool {
+    let start = Instant::now();
+    let mut now = start;
+    for _ in 0..MOST_READS {
+        now = Instant::now();
+        if now != start {
+            break;
+        }
+    }
+    now.duration_since(start).as_secs_f64() * 1e9 < ROUND_NANOS / 10.0
+}
+
 /// Times a read through the crate and by system call; nothing if it is not answered.
 pub(crate) fn speed(read: Read) -> Option<Speed> {
     // Each read is a loop of its own, in which nothing chooses, and each answer becomes one number: to copy a time that was

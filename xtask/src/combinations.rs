@@ -79,11 +79,6 @@ pub(crate) const SKIPPED: &[(&str, &str, &str)] = &[
     ),
     ("x86_64@qemu-", "each_read_is_where_the_clock_source_has_it", RUN_AGAIN),
     ("x86_64@qemu-", "the_status_is_what_was_required", RUN_AGAIN),
-    (
-        "x86_64@6.12+jiffies",
-        "while_the_clock_source_is_switched",
-        "this kernel lists refined-jiffies, to which it does not switch",
-    ),
 ];
 
 const RUN_AGAIN: &str = "the doctor as a process of its own is run by the machine's kernel, not emulated";
