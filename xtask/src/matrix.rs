@@ -95,11 +95,12 @@ fn run_places(places: &[Place]) -> Vec<Row> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
+/// The cache and cargo's target folder are one place's at a time.
+static PREPARING: Mutex<()> = Mutex::new(());
+
 fn row(place: &Place) -> Row {
     let name = place.to_string();
     let mut row = Row { place: name.clone(), ..Row::default() };
-    // The cache and cargo's target folder are one's at a time.
-    static PREPARING: Mutex<()> = Mutex::new(());
     let prepare = || {
         let _turn = PREPARING.lock();
         programs(place)
