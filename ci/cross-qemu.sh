@@ -1,0 +1,26 @@
+#!/bin/sh
+# Run by cross in its image: puts a QEMU that has a vDSO, which QEMU has since 8.2, where cross's runner finds it before
+# the image's own. It comes, signed, from the archive that the image itself uses, out of a later release.
+set -eu
+case $1 in
+    arm*) arch=arm ;;
+    i?86-*) arch=i386 ;;
+    *) arch=${1%%-*} ;;
+esac
+. /etc/os-release
+case $ID in
+    ubuntu) release='noble universe' package=qemu-user-static program=qemu-$arch-static ;; # 8.2
+    debian) release='trixie main' package=qemu-user program=qemu-$arch ;; # 10.0
+esac
+folder=$(mktemp -d)
+cd "$folder"
+sed -n "s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .*/deb \1\2 $release/p" /etc/apt/sources.list | head -n 1 > sources.list
+set -- -q -o Dir::Etc::sourcelist="$folder/sources.list" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$folder/lists" \
+    -o Acquire::Languages=none -o APT::Sandbox::User=root
+mkdir -p lists/partial
+apt-get "$@" update
+apt-get "$@" download "$package"
+dpkg-deb --fsys-tarfile ./*.deb | tar -x "./usr/bin/$program"
+mv "usr/bin/$program" "/usr/local/bin/qemu-$arch"
+rm -r "$folder"
+"qemu-$arch" --version
