@@ -276,6 +276,11 @@ impl From<Timeval32> for Timespec {
 
 impl From<Timespec> for Timeval {
     fn from(time: Timespec) -> Self {
-        Self { tv_sec: time.tv_sec, tv_usec: time.tv_nsec / 1000 }
+        // Nanoseconds of a second fit in 32 bits, which a 32-bit machine divides without the help of a function.
+        let tv_usec = match u32::try_from(time.tv_nsec) {
+            Ok(nanos) if cfg!(target_pointer_width = "32") => i64::from(nanos / 1000),
+            _ => time.tv_nsec / 1000,
+        };
+        Self { tv_sec: time.tv_sec, tv_usec }
     }
 }

@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd as _;
 use std::process::id;
 
 use support::{PATHS, assert_bracketed, oracle};
-use vdso_time::{ClockId, Errno, arch};
+use vdso_time::{ClockId, Errno, Timespec, Timeval, arch};
 
 /// A process or file number that is never given: Linux has at most 2^22 processes, and as many files as they open.
 const NOBODY: i32 = 200_000_000;
@@ -193,5 +193,16 @@ fn an_error_becomes_the_one_of_std() {
         let error = std::io::Error::from(Errno::from_raw_os_error(number).unwrap());
         assert_eq!(error.raw_os_error(), Some(number));
         assert_eq!(error.kind(), std::io::Error::from_raw_os_error(number).kind());
+    }
+}
+
+/// Whatever the fraction: one that is no part of a second too.
+#[test]
+fn nanoseconds_become_microseconds() {
+    for nanos in
+        [0, 999, 1000, 999_999_999, -1500, i64::from(u32::MAX), i64::from(u32::MAX) + 1, i64::MAX, i64::MIN]
+    {
+        let micros = Timeval::from(Timespec { tv_sec: 7, tv_nsec: nanos });
+        assert_eq!(micros, Timeval { tv_sec: 7, tv_usec: nanos / 1000 });
     }
 }
