@@ -36,6 +36,8 @@ pub(crate) struct Report {
     pub(crate) cause: String,
     /// As `10 / 200 = 0.050`: through the crate, by system call, in nanoseconds, and the ratio.
     pub(crate) costs: [String; 6],
+    /// Test programs that told how many of their tests passed.
+    pub(crate) told: usize,
     pub(crate) passed: u32,
     pub(crate) failed: Vec<String>,
     pub(crate) not_run: usize,
@@ -52,6 +54,7 @@ impl Report {
                 let passed =
                     passed.filter(|(_, word)| *word == "passed;").find_map(|(count, _)| count.parse().ok());
                 report.passed += passed.unwrap_or(0);
+                report.told += 1;
             } else if let Some(test) =
                 line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"))
             {
@@ -146,6 +149,7 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
             method: text("-"),
             cause: text("fine"),
             costs: ["10 / 208 = 0.050", "-", "-", "-", "-", "-"].map(String::from),
+            told: 2,
             passed: 13,
             failed: vec![text("b::c")],
             not_run: 1,
