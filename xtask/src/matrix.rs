@@ -42,9 +42,6 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
             other => return Err(crate::unknown_argument(other)),
         }
     }
-    if write && (quick || !names.is_empty()) {
-        return Err(Error::Usage(format!("{DOCUMENT} is written from the whole table")));
-    }
     let mut places = Vec::new();
     for name in names {
         places.push(Place::parse(name).map_err(Error::Usage)?);
@@ -58,19 +55,26 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         }
     }
     let rows = run_places(&places);
-    let table = table(&rows);
-    let costs = costs(&rows);
-    println!("{table}\n{costs}");
     let failures = failures(&rows);
+    println!("{}\n{}", table(&rows, ""), costs(&rows, ""));
     print!("{failures}");
     if write {
-        cache::write(&workspace::root().join(DOCUMENT), &page(&table, &failures))?;
-        let benchmarks = workspace::root().join(BENCHMARKS);
-        let old = fs::read_to_string(&benchmarks).map_err(|error| cache::at(&benchmarks, &error))?;
-        let new = fill(&old, MARKERS, |_| Ok(format!("{costs}\nPrinted by `cargo xtask matrix`.\n")))?;
-        cache::write(&benchmarks, &new)?;
+        rewrite(DOCUMENT, |old| Ok(page(&table(&rows, old), &failures)))?;
+        let section = |old: &str| format!("{}\nPrinted by `cargo xtask matrix`.\n", costs(&rows, old));
+        rewrite(BENCHMARKS, |old| fill(old, MARKERS, |_| Ok(section(old))))?;
     }
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Makes a document anew, of which the old text may have parts that stay.
+fn rewrite(document: &str, new: impl FnOnce(&str) -> Result<String, String>) -> Result<(), String> {
+    let file = workspace::root().join(document);
+    let old = if file.exists() {
+        fs::read_to_string(&file).map_err(|error| cache::at(&file, &error))?
+    } else {
+        String::new()
+    };
+    cache::write(&file, &new(&old)?)
 }
 
 /// A guest of one processor keeps one of the machine's busy: as many run at a time.

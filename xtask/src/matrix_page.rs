@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::combinations::{NATIVE_ALONE, SKIPPED};
+use crate::combinations::{COMBINATIONS, NATIVE_ALONE, SKIPPED};
 use crate::report::{COSTS, FUNCTIONS, Report};
 use crate::table::markdown;
 
@@ -62,19 +62,32 @@ impl Row {
     }
 }
 
-/// Where the tests passed.
-pub(crate) fn table(rows: &[Row]) -> String {
+/// Where the tests passed; `old` has such a table, of which the rows of other places stay.
+pub(crate) fn table(rows: &[Row], old: &str) -> String {
     let mut head = vec!["where", "kernel", "hash"];
     head.extend(FUNCTIONS);
     head.extend(["clock", "doctor", "tests", "s"]);
-    markdown(&head, rows.iter().map(Row::cells))
+    merged(&head, rows.iter().map(Row::cells).collect(), old)
 }
 
 /// What reads cost there: through the crate, by system call, and the ratio.
-pub(crate) fn costs(rows: &[Row]) -> String {
+pub(crate) fn costs(rows: &[Row], old: &str) -> String {
     let mut head = vec!["ns / ns of a system call"];
     head.extend(COSTS.iter().map(|cost| cost.title));
-    markdown(&head, rows.iter().map(|row| [vec![row.place.clone()], row.report.costs.to_vec()].concat()))
+    let cells = |row: &Row| [vec![row.place.clone()], row.report.costs.to_vec()].concat();
+    merged(&head, rows.iter().map(cells).collect(), old)
+}
+
+fn merged(head: &[&str], mut lines: Vec<Vec<String>>, old: &str) -> String {
+    for line in old.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
+        let cells: Vec<String> = line.split(" | ").map(|cell| cell.trim().to_string()).collect();
+        let is_place = COMBINATIONS.iter().any(|(name, _)| *name == cells[0]);
+        if is_place && cells.len() == head.len() && lines.iter().all(|line| line[0] != cells[0]) {
+            lines.push(cells);
+        }
+    }
+    lines.sort_by_key(|line| COMBINATIONS.iter().position(|(name, _)| *name == line[0]));
+    markdown(head, lines.into_iter())
 }
 
 /// The names of what failed, by place.
@@ -106,4 +119,26 @@ fn left_out() -> String {
         let _ = writeln!(text, "- `{test}` at `{place}...`: {why}");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Row, costs};
+
+    #[test]
+    fn rows_of_other_places_stay() {
+        let row = |place: &str, cost: &str| {
+            let mut row = Row { place: place.into(), ..Row::default() };
+            row.report.costs[0] = cost.into();
+            row
+        };
+        let old = costs(&[row("i686@native", "1"), row("armv7@7", "2")], "");
+        let new = costs(&[row("aarch64@7", "3"), row("armv7@7", "4")], &old);
+        let firsts: Vec<&str> = new.lines().skip(2).filter_map(|line| line.split('|').nth(1)).collect();
+        assert_eq!(
+            firsts.iter().map(|first| first.trim()).collect::<Vec<_>>(),
+            ["i686@native", "aarch64@7", "armv7@7"]
+        );
+        assert!(new.contains("| 4 ") && !new.contains("| 2 "), "{new}");
+    }
 }
