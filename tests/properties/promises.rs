@@ -1,0 +1,129 @@
+//! What the walker promises of any bytes, asked of the public API alone. The fuzzer asks the same.
+#![allow(dead_code, reason = "a fuzz target takes what it needs")]
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+
+use vdso_time::arch::ALL;
+use vdso_time::elf::{Image, ParseError, Symbol};
+use vdso_time::{Reason, Route, Routes};
+
+/// What the extent is judged from.
+const HEAD: usize = 4096;
+/// No vDSO is larger.
+const LARGEST: usize = 1 << 20;
+/// No name is shown that is longer: so a symbol costs no more, whatever the image.
+const LONGEST_NAME: usize = 1023;
+/// How many names, and names with a version, are looked up: each look-up may pass all symbols.
+const LOOK_UPS: usize = 16;
+
+/// Fails unless the bytes are refused, or make an image that keeps the promises.
+pub(crate) fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
+    let extent = extent(bytes);
+    let image = match Image::parse(bytes) {
+        Ok(image) => image,
+        Err(error) => {
+            assert!(extent.is_ok() || extent == Err(error), "{error:?}, {extent:?}");
+            return None;
+        }
+    };
+    let extent = extent.expect("the same headers were read");
+    assert!(extent <= bytes.len(), "{extent} bytes of {}", bytes.len());
+    let symbols: Vec<Symbol<'a>> = image.symbols().collect();
+    lie_inside(&image, &symbols, &bytes[..extent]);
+    look_ups_agree(&image, &symbols);
+    routes_agree(&image);
+    // Bytes behind the image are not read, but for program headers.
+    if let Ok(cut) = Image::parse(&bytes[..extent]) {
+        assert!(cut.symbols().eq(symbols), "the bytes behind it change the image");
+    }
+    Some(image)
+}
+
+/// Fails unless the extent is one that can be, and comes of the first page alone.
+pub(crate) fn extent(bytes: &[u8]) -> Result<usize, ParseError> {
+    let extent = Image::extent(bytes);
+    let head = &bytes[..bytes.len().min(HEAD)];
+    assert_eq!(Image::extent(head), extent, "more than the first page is read");
+    assert!(!extent.is_ok_and(|extent| extent > LARGEST), "{extent:?}");
+    extent
+}
+
+/// Fails unless there are no more symbols than fit, and each one's name, version and value lie in the image.
+fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
+    let entry = if image.class() == 2 { 24 } else { 16 };
+    assert!(symbols.len() <= bytes.len() / entry, "{} symbols in {} bytes", symbols.len(), bytes.len());
+    let all = bytes.as_ptr_range();
+    let inside = |string: &CStr| {
+        let string = string.to_bytes_with_nul().as_ptr_range();
+        all.start <= string.start && string.end <= all.end
+    };
+    for symbol in symbols {
+        let strings = [Some(symbol.name()), symbol.version()];
+        for string in strings.into_iter().flatten() {
+            assert!(inside(string), "{symbol:?} has a string outside");
+            assert!(string.count_bytes() <= LONGEST_NAME, "{} bytes", string.count_bytes());
+        }
+        let offset = symbol.value().wrapping_sub(image.load_address());
+        assert!(offset < bytes.len() as u64, "{symbol:?} lies outside");
+    }
+}
+
+/// Fails unless a look-up finds what the iterator shows first: of each name, and of each name with a version.
+fn look_ups_agree(image: &Image<'_>, symbols: &[Symbol<'_>]) {
+    let (mut by_name, mut by_both) = (HashMap::new(), HashMap::new());
+    for symbol in symbols {
+        by_name.entry(symbol.name()).or_insert(symbol);
+        by_both.entry((symbol.name(), symbol.version())).or_insert(symbol);
+    }
+    let text = |string: &CStr| string.to_str().ok().filter(|string| !string.is_empty()).map(str::to_owned);
+    let named = symbols.iter().filter_map(|symbol| Some((symbol, text(symbol.name())?)));
+    for (symbol, name) in named.take(LOOK_UPS) {
+        let first = by_name[symbol.name()];
+        assert_eq!(image.symbol(&name, None).as_ref(), Some(first));
+        let unknown = image.symbol(&name, Some("LINUX_99"));
+        if let Some(version) = symbol.version() {
+            let first = by_both[&(symbol.name(), Some(version))];
+            if let Some(version) = text(version) {
+                assert_eq!(image.symbol(&name, Some(&version)).as_ref(), Some(first), "{version}");
+            }
+            let other = |found: Symbol<'_>| found.version() != Some(c"LINUX_99");
+            assert!(!unknown.is_some_and(other), "{name}: {unknown:?}");
+        } else {
+            assert!(unknown.is_none_or(|found| found == *first || found.version().is_some()), "{unknown:?}");
+        }
+    }
+    assert_eq!(image.symbol("", None), None);
+}
+
+/// Fails unless every route leads to a symbol that a look-up finds, and there is a reason for every other.
+fn routes_agree(image: &Image<'_>) {
+    for abi in ALL {
+        let native = (image.machine(), image.class()) == (abi.machine, abi.class);
+        let Routes { time, gettimeofday, clock_gettime, clock_getres, getcpu, .. } =
+            Routes::of_image(abi, image);
+        let functions = [
+            (time, &abi.time),
+            (gettimeofday, &abi.gettimeofday),
+            (clock_gettime, &abi.clock_gettime),
+            (clock_getres, &abi.clock_getres),
+            (getcpu, &abi.getcpu),
+        ];
+        for (route, function) in functions {
+            let mut candidates = function.candidates.iter();
+            let found = |name: &str| image.symbol(name, Some(abi.version));
+            match route {
+                Route::Vdso { symbol, address, .. } => {
+                    let found = found(symbol).map(|symbol| symbol.value() as usize);
+                    assert!(native && found == Some(address), "{}: {route:?}, not {found:?}", abi.name);
+                }
+                Route::Syscall { reason: Reason::ForeignImage, .. } => assert!(!native, "{route:?}"),
+                Route::Syscall { reason: Reason::NoSymbol | Reason::Unfit(_), .. } => {
+                    let missed = candidates.find(|each| each.unless.is_none() && found(each.name).is_some());
+                    assert!(native && missed.is_none(), "{}: {route:?}, but {missed:?}", abi.name);
+                }
+                other => panic!("{}: {other:?}", abi.name),
+            }
+        }
+    }
+}

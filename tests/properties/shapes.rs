@@ -1,0 +1,182 @@
+//! Sound images of every shape: the walker sees in each what its description has, and what goblin does.
+
+use goblin::elf::Elf;
+use proptest::prelude::*;
+use proptest::sample::select;
+use vdso_time::elf::Image;
+
+use super::image::{
+    ABS, Built, FUNC, GLOBAL, LOCAL, NOTYPE, OBJECT, PT_ARM_EXIDX, PT_DYNAMIC, PT_LOAD, PT_PHDR, Part, Spec,
+    Sym, UNDEF, Value, WEAK,
+};
+use super::image_kinds::{PRELINKED, described, seen};
+use super::{check, promises};
+
+/// Of these, some begin or end like others, and some are what the tables ask for.
+const NAMES: &[&str] = &[
+    "__vdso_clock_gettime",
+    "__vdso_clock_gettime64",
+    "__vdso_clock_getres",
+    "__vdso_gettimeofday",
+    "__vdso_time",
+    "__vdso_getcpu",
+    "__kernel_clock_gettime",
+    "__kernel_rt_sigreturn",
+    "clock_gettime",
+    "time",
+    "tim",
+    "t",
+    "ü",
+];
+pub(crate) const VERSIONS: &[&str] = &["LINUX_2.6", "LINUX_2.6.39", "LINUX_2.5", "LINUX"];
+
+const EM_ALPHA: u16 = 0x9026;
+const EM_S390: u16 = 22;
+const MACHINES: &[u16] = &[3, 20, 21, 40, 62, 183, 243, EM_S390, EM_ALPHA];
+
+fn symbol() -> impl Strategy<Value = Sym<'static>> {
+    let value = prop_oneof![
+        6 => Just(Value::Next),
+        2 => Just(Value::Alias),
+        1 => (0..0x2000_u64).prop_map(Value::Exactly),
+        1 => any::<u64>().prop_map(Value::Exactly),
+    ];
+    let version = prop::option::weighted(0.9, select(VERSIONS));
+    let kind = prop_oneof![6 => Just(FUNC), 2 => Just(NOTYPE), 1 => select(&[OBJECT, 3, 6, 10][..])];
+    let bind = prop_oneof![4 => Just(GLOBAL), 2 => Just(WEAK), 1 => Just(LOCAL)];
+    let shndx = prop_oneof![8 => 1..20_u16, 1 => select(&[UNDEF, ABS][..])];
+    (select(NAMES), prop::bool::weighted(0.1), version, value, any::<u64>(), kind, bind, shndx).prop_map(
+        |(name, blank, version, value, size, kind, bind, shndx)| Sym {
+            name,
+            blank,
+            version,
+            value,
+            size,
+            kind,
+            bind,
+            shndx,
+        },
+    )
+}
+
+/// The two segments that an image needs, and up to four others, in any order.
+fn segments() -> impl Strategy<Value = Vec<u32>> {
+    let others = prop::collection::vec(select(&[0, PT_PHDR, PT_ARM_EXIDX, 0x6474_e550][..]), 0..4);
+    others.prop_map(|others| [&[PT_LOAD, PT_DYNAMIC], &others[..]].concat()).prop_shuffle()
+}
+
+/// Where an image is linked or was moved to. No table has the address 0, where it would be none: parts stand at
+/// multiples of 8, and these are none, or are far from a wrap.
+fn load_address() -> impl Strategy<Value = u64> {
+    prop_oneof![select(&[0, 0x1000, 0x7f12_3456_7000, PRELINKED][..]), any::<u64>().prop_map(|any| any | 2)]
+}
+
+/// The description of any sound image.
+pub(crate) fn spec() -> impl Strategy<Value = Spec<'static>> {
+    let traits = (any::<[bool; 7]>(), select(MACHINES));
+    let place =
+        (load_address(), prop_oneof![3 => Just(0), 1 => (0x50..0x100_usize).prop_map(|eight| eight * 8)]);
+    let extent = prop_oneof![300 => Just(0), 100 => 0..0x2000_usize, 1 => Just(1 << 20)];
+    let order = Just(Part::ALL.to_vec()).prop_shuffle();
+    let rest = (prop::collection::vec(symbol(), 0..16), segments(), order, extent);
+    (traits, place, rest).prop_map(|(traits, place, rest)| {
+        let ([wide, big_endian, sysv_hash, gnu_hash, versions, relocated, thumb], machine) = traits;
+        let ((p_vaddr, p_offset), (mut symbols, segments, mut order, mut extent)) = (place, rest);
+        let most = if wide { u64::MAX } else { u32::MAX.into() };
+        for symbol in &mut symbols {
+            symbol.size &= most;
+            if let Value::Exactly(value) = &mut symbol.value {
+                *value &= most;
+            }
+        }
+        if !sysv_hash && !gnu_hash {
+            // What counts the symbols then is where the string table begins.
+            order.retain(|part| *part != Part::Symtab);
+            let strtab = order.iter().position(|part| *part == Part::Strtab).unwrap();
+            order.insert(strtab, Part::Symtab);
+            if order.last() == Some(&Part::Strtab) {
+                extent = 0;
+            }
+        }
+        // No 32-bit image goes over the end of the address space.
+        let p_vaddr = if wide { p_vaddr } else { (p_vaddr & most).min(0xffe0_0002) };
+        let p_vaddr = p_vaddr.max(p_offset as u64);
+        let wide_hash = wide && matches!(machine, EM_S390 | EM_ALPHA);
+        Spec {
+            wide,
+            big_endian,
+            machine,
+            symbols,
+            sysv_hash,
+            gnu_hash,
+            wide_hash,
+            versions,
+            p_vaddr,
+            p_offset,
+            relocated,
+            thumb,
+            segments,
+            order,
+            extent,
+        }
+    })
+}
+
+/// Those that another program can read or write too.
+pub(crate) fn spec_with(fit: fn(&Spec<'static>) -> bool) -> impl Strategy<Value = Spec<'static>> {
+    spec().prop_filter("the other program cannot", fit)
+}
+
+#[test]
+fn a_sound_image_shows_what_its_description_has() {
+    let images = check(8_000, &spec(), |spec| {
+        let built = spec.build();
+        let image =
+            promises::keep(&built.bytes).unwrap_or_else(|| panic!("{:?}", Image::parse(&built.bytes)));
+        assert_eq!(seen(image.symbols()), described(&spec, &built));
+        let tables = image.hash_tables();
+        assert_eq!((tables.sysv, tables.gnu), (spec.sysv_hash, spec.gnu_hash));
+        assert_eq!((image.machine(), image.class()), (spec.machine, if spec.wide { 2 } else { 1 }));
+        assert_eq!(image.load_address(), spec.p_vaddr);
+        assert_eq!(Image::extent(&built.bytes), Ok(built.bytes.len()));
+        image.symbols().next().is_some()
+    });
+    assert!(images > 0.5, "{images} of them have symbols");
+}
+
+/// The symbols that can be called, as goblin reads them: name, value, size, whether weak.
+fn by_goblin(built: &Built<'_>) -> Option<Vec<(String, u64, u64, bool)>> {
+    let elf = Elf::parse(&built.bytes).ok()?;
+    let load = elf.program_headers.iter().find(|header| header.p_type == PT_LOAD)?;
+    let called = elf.dynsyms.iter().filter(|symbol| {
+        matches!(symbol.st_type(), FUNC | NOTYPE)
+            && matches!(symbol.st_bind(), GLOBAL | WEAK)
+            && !matches!(symbol.st_shndx as u16, UNDEF | ABS)
+            && symbol.st_value.wrapping_sub(load.p_vaddr) < load.p_filesz
+    });
+    let row = |symbol: goblin::elf::Sym| {
+        let name = elf.dynstrtab.get_at(symbol.st_name).unwrap().to_owned();
+        (name, symbol.st_value, symbol.st_size, symbol.st_bind() == WEAK)
+    };
+    Some(called.map(row).collect())
+}
+
+#[test]
+fn goblin_sees_the_same_symbols() {
+    // It counts by a hash table, but not by one of 64-bit words, and asks for addresses that do not wrap.
+    let cases = spec_with(|spec| {
+        (spec.sysv_hash || spec.gnu_hash) && !spec.wide_hash && spec.p_vaddr.checked_add(1 << 21).is_some()
+    });
+    let images = check(8_000, &cases, |spec| {
+        let built = spec.build();
+        let image = Image::parse(&built.bytes).unwrap();
+        let ours = image.symbols().map(|symbol| {
+            let name = symbol.name().to_str().unwrap().to_owned();
+            (name, symbol.value(), symbol.size(), symbol.is_weak())
+        });
+        let theirs = by_goblin(&built).expect("a sound image");
+        assert_eq!(ours.collect::<Vec<_>>(), theirs);
+        !theirs.is_empty()
+    });
+    assert!(images > 0.5, "{images} of them have symbols");
+}
