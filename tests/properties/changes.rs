@@ -24,10 +24,12 @@ enum Extreme {
 enum Change {
     Number(Index, Extreme),
     Flip(Index, u8),
-    /// So many bytes of another image of the same shapes, from there, to here.
+    /// So many bytes of another image, from there to here.
     Splice(Box<Spec<'static>>, Index, Index, usize),
-    /// The segment's size, and the image's if it is shorter.
+    /// The segment's size in the file and in memory.
     Resize(Index),
+    /// The program headers, to anywhere in the first two pages.
+    Move(usize),
 }
 
 fn extreme() -> impl Strategy<Value = Extreme> {
@@ -41,12 +43,22 @@ fn extreme() -> impl Strategy<Value = Extreme> {
     ]
 }
 
+/// A name that is too long to be shown.
+const LONG: &str = match std::str::from_utf8(&[b'l'; 1024]) {
+    Ok(name) => name,
+    Err(_) => unreachable!(),
+};
+
 fn base() -> impl Strategy<Value = Spec<'static>> {
     let kinds: Vec<_> = kinds().into_iter().map(|(_, spec)| spec).collect();
-    prop_oneof![
-        select(kinds),
-        shapes::spec().prop_map(|spec| Spec { extent: spec.extent.min(0x2000), ..spec })
-    ]
+    let shapes = (shapes::spec(), prop::bool::weighted(0.1)).prop_map(|(mut spec, long)| {
+        spec.extent = spec.extent.min(0x2000);
+        if let Some(symbol) = spec.symbols.first_mut().filter(|_| long) {
+            symbol.name = LONG;
+        }
+        spec
+    });
+    prop_oneof![select(kinds), shapes]
 }
 
 fn change() -> impl Strategy<Value = Change> {
@@ -56,6 +68,7 @@ fn change() -> impl Strategy<Value = Change> {
         2 => (any::<Index>(), 0..8_u8).prop_map(|(at, bit)| Change::Flip(at, bit)),
         2 => splice.prop_map(|(spec, from, to, size)| Change::Splice(Box::new(spec), from, to, size)),
         1 => any::<Index>().prop_map(Change::Resize),
+        1 => (0..0x2000_usize).prop_map(Change::Move),
     ]
 }
 
@@ -79,6 +92,15 @@ impl Change {
             Self::Resize(size) => {
                 let size = size.index(built.bytes.len() * 2) as u64;
                 built.set("PT_LOAD.p_filesz", size).set("PT_LOAD.p_memsz", size);
+            }
+            Self::Move(to) => {
+                let from = built.field("e_shstrndx").at + 2;
+                let size = if built.get("EI_CLASS") == 2 { 56 } else { 32 } * built.get("e_phnum") as usize;
+                let headers: Vec<_> = built.bytes.iter().copied().skip(from).take(size).collect();
+                let end = to + headers.len();
+                built.bytes.resize(built.bytes.len().max(end), 0);
+                built.bytes[*to..end].copy_from_slice(&headers);
+                built.set("e_phoff", *to as u64);
             }
         }
     }
