@@ -1,5 +1,7 @@
 //! The images of real kernels, where `cargo xtask dump` has put some: the walker sees what readelf sees in them.
 
+#![cfg(any(target_os = "linux", target_os = "android"))]
+
 mod support;
 
 use std::fs;

@@ -107,7 +107,11 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
     let prover = Prover { method, routes: &routes, cpus, kernel_entry };
     let asked = arguments.required.as_deref().unwrap_or(&USUAL);
     let mut reads = read::all();
-    reads.extend(asked.iter().filter(|read| !read::all().contains(read)));
+    for read in asked {
+        if !reads.contains(read) {
+            reads.push(*read);
+        }
+    }
     let mut rows = Vec::new();
     for read in reads {
         let speed = if has_watch { timing::speed(read) } else { None };
