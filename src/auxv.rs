@@ -52,8 +52,8 @@ fn look_up() -> Ehdr {
     // The kernel's own buffer has room for some 30 entries (AT_VECTOR_SIZE), of which the architecture's, and this is one,
     // are the first. What is not filled in is AT_NULL.
     let mut vector = [[0; 2]; 64];
-    if sys::auxv::get(&mut vector).is_err() {
-        let _ = sys::auxv::read(&mut vector);
+    if sys::get_auxv(&mut vector).is_err() {
+        let _ = sys::read_file(c"/proc/self/auxv", &mut vector);
     }
     let entry = vector.iter().find(|[tag, _]| *tag == AT_SYSINFO_EHDR);
     Ehdr { address: entry.map_or(0, |[_, address]| *address), trusted: false }

@@ -14,6 +14,8 @@ pub mod arch;
 mod auxv;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod clock;
+#[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
+pub mod counter;
 pub mod elf;
 mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -35,6 +37,8 @@ pub use types::{ClockId, Cpu, Timespec, Timeval};
 pub use clock::route::{Reason, Route, Routes, routes};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use clock::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
+#[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
+pub use counter::Counter;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use instant::{
     Boottime, Clock, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, Realtime, RealtimeCoarse, SystemTime,

@@ -16,6 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("vdso", &["auxv", "elf", "error", "map", "sys"]),
     ("clock", &["arch", "elf", "error", "once", "sys", "types", "vdso"]),
     ("instant", &["clock", "error", "types"]),
+    ("counter", &["arch", "clock", "error", "instant", "sys", "types"]),
 ];
 
 /// Where unsafe code may be.

@@ -32,6 +32,7 @@ pub(crate) static ABI: Abi = Abi {
         syscalls: &[call(114, Shape::Timespec64)],
     },
     getcpu: Function { candidates: &[], syscalls: &[call(168, Shape::Getcpu)] },
+    clock_sources: &["arch_sys_counter"], // drivers/clocksource/arm_arch_timer.c
     discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
 };
 
@@ -61,4 +62,48 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
         );
     }
     result
+}
+
+/// The virtual count of the generic timer (Arm Architecture Reference Manual, D12.2). Linux lets every program read it; where a CPU
+/// reads it wrongly, the kernel reads it in the program's place.
+#[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_absent)))]
+pub(crate) mod counter {
+    pub(crate) const IS_READABLE: bool = true;
+
+    /// The counter, read as early as the CPU likes, but after the read before.
+    #[inline]
+    pub(crate) fn ticks() -> u64 {
+        let ticks;
+        // SAFETY: mrs writes the register, and reads nothing of the program's.
+        unsafe {
+            core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
+        };
+        ticks
+    }
+
+    /// The counter, read when everything before has been done.
+    #[inline]
+    pub(crate) fn ticks_ordered() -> u64 {
+        let ticks;
+        // SAFETY: as in `ticks`; that it may touch memory keeps the compiler from moving what is before.
+        unsafe {
+            core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags))
+        };
+        ticks
+    }
+
+    /// It always is: that is what a system counter is.
+    pub(crate) fn is_invariant() -> bool {
+        true
+    }
+
+    /// `CNTFRQ`, as the firmware set it.
+    pub(crate) fn stated_frequency() -> Option<u64> {
+        let hertz: u64;
+        // SAFETY: as in `ticks`.
+        unsafe {
+            core::arch::asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags))
+        };
+        (hertz != 0).then_some(hertz)
+    }
 }

@@ -1,6 +1,8 @@
 //! The contract of an architecture's file: one [`Abi`] table, and one system-call function
 //! (`unsafe fn syscall(number: u32, args: [usize; 5]) -> isize`) with the kernel's own convention:
-//! a result in `-4095..=-1` is a negated error number.
+//! a result in `-4095..=-1` is a negated error number. With the feature `counter`, also a module `counter`:
+//! `const IS_READABLE: bool` (any program may read it), `fn ticks() -> u64`, `fn ticks_ordered() -> u64`,
+//! `fn is_invariant() -> bool` and `fn stated_frequency() -> Option<u64>`.
 
 /// `EI_CLASS` of a 32-bit image.
 pub(super) const ELFCLASS32: u8 = 1;
@@ -35,6 +37,8 @@ pub struct Abi {
     pub clock_getres: Function,
     /// Where `getcpu()` gets the CPU and the node.
     pub getcpu: Function,
+    /// The clock sources by which the kernel keeps the time if it does so by the counter that programs can read.
+    pub clock_sources: &'static [&'static str],
     /// The system calls by which the image is found and probed.
     pub discovery: Discovery,
 }

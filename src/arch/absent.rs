@@ -35,6 +35,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: Function { candidates: &[], syscalls: &[call(CLOCK_GETTIME, Shape::Timespec64)] },
     clock_getres: Function { candidates: &[], syscalls: &[call(CLOCK_GETRES, Shape::Timespec64)] },
     getcpu: Function { candidates: &[], syscalls: &[call(GETCPU, Shape::Getcpu)] },
+    clock_sources: &[],
     discovery: Discovery {
         prctl: NONE,
         openat: NONE,
@@ -87,4 +88,26 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let error = errno::get();
     errno::set(before);
     -(error as isize)
+}
+
+/// No counter.
+#[cfg(feature = "counter")]
+pub(crate) mod counter {
+    pub(crate) const IS_READABLE: bool = false;
+
+    pub(crate) fn ticks() -> u64 {
+        0
+    }
+
+    pub(crate) fn ticks_ordered() -> u64 {
+        0
+    }
+
+    pub(crate) fn is_invariant() -> bool {
+        false
+    }
+
+    pub(crate) fn stated_frequency() -> Option<u64> {
+        None
+    }
 }

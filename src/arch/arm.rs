@@ -45,6 +45,7 @@ pub(crate) static ABI: Abi = Abi {
         syscalls: &[call(406, Shape::Timespec64), call(264, Shape::Timespec32)],
     },
     getcpu: Function { candidates: &[], syscalls: &[call(345, Shape::Getcpu)] },
+    clock_sources: &["arch_sys_counter"], // drivers/clocksource/arm_arch_timer.c
     discovery: Discovery { prctl: 172, openat: 322, read: 3, close: 6, rt_sigprocmask: 175 },
 };
 
@@ -77,4 +78,59 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
         );
     }
     result
+}
+
+/// The virtual count of the generic timer (Arm Architecture Reference Manual, G6.2). The kernel lets programs read it where its
+/// vDSO does, and nowhere else.
+#[cfg(all(feature = "counter", target_arch = "arm", not(vdso_time_absent)))]
+pub(crate) mod counter {
+    pub(crate) const IS_READABLE: bool = false;
+
+    /// The counter, read as early as the CPU likes, but after the read before.
+    #[inline]
+    pub(crate) fn ticks() -> u64 {
+        let (low, high): (u32, u32);
+        // SAFETY: mrrc writes two registers, and reads nothing of the program's.
+        unsafe {
+            core::arch::asm!(
+                ".arch armv7-a", // what has the timer has this; the program need not be made for it
+                "mrrc p15, 1, {}, {}, c14",
+                out(reg) low, out(reg) high,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    /// The counter, read when everything before has been done.
+    #[inline]
+    pub(crate) fn ticks_ordered() -> u64 {
+        let (low, high): (u32, u32);
+        // SAFETY: as in `ticks`; that it may touch memory keeps the compiler from moving what is before.
+        unsafe {
+            core::arch::asm!(
+                ".arch armv7-a",
+                "isb",
+                "mrrc p15, 1, {}, {}, c14",
+                out(reg) low, out(reg) high,
+                options(nostack, preserves_flags),
+            );
+        }
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    /// It always is: that is what a system counter is.
+    pub(crate) fn is_invariant() -> bool {
+        true
+    }
+
+    /// `CNTFRQ`, as the firmware set it.
+    pub(crate) fn stated_frequency() -> Option<u64> {
+        let hertz: u32;
+        // SAFETY: as in `ticks`.
+        unsafe {
+            core::arch::asm!("mrc p15, 0, {}, c14, c0, 0", out(reg) hertz, options(nomem, nostack, preserves_flags))
+        };
+        (hertz != 0).then_some(hertz.into())
+    }
 }

@@ -10,6 +10,8 @@ pub(crate) mod absent;
 pub(crate) mod arm;
 #[cfg(all(any(feature = "libc", vdso_time_absent), any(target_os = "linux", target_os = "android")))]
 pub(crate) mod errno;
+#[cfg(all(feature = "counter", not(vdso_time_absent), any(target_arch = "x86", target_arch = "x86_64")))]
+pub(crate) mod tsc;
 pub(crate) mod x86;
 pub(crate) mod x86_64;
 

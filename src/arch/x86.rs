@@ -53,12 +53,16 @@ pub(crate) static ABI: Abi = Abi {
         candidates: &[Candidate { unless: Some(Quirk::Relocated), ..symbol("__vdso_getcpu", Shape::Getcpu) }],
         syscalls: &[call(318, Shape::Getcpu)],
     },
+    clock_sources: &["tsc", "tsc-early"], // arch/x86/kernel/tsc.c
     discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
 };
 
 const fn symbol(name: &'static str, shape: Shape) -> Candidate {
     Candidate { name, shape, unless: None }
 }
+
+#[cfg(all(feature = "counter", target_arch = "x86", not(vdso_time_absent)))]
+pub(crate) use super::tsc as counter;
 
 /// Enters the kernel by `int 0x80`, which every x86 kernel has and every sandbox sees.
 ///

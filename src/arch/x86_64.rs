@@ -35,12 +35,16 @@ pub(crate) static ABI: Abi = Abi {
         candidates: &[Candidate { unless: Some(Quirk::Relocated), ..symbol("__vdso_getcpu", Shape::Getcpu) }],
         syscalls: &[call(309, Shape::Getcpu)],
     },
+    clock_sources: &["tsc", "tsc-early"], // arch/x86/kernel/tsc.c
     discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },
 };
 
 const fn symbol(name: &'static str, shape: Shape) -> Candidate {
     Candidate { name, shape, unless: None }
 }
+
+#[cfg(all(feature = "counter", target_arch = "x86_64", not(vdso_time_absent)))]
+pub(crate) use super::tsc as counter;
 
 /// Enters the kernel.
 ///

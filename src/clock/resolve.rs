@@ -158,7 +158,7 @@ unsafe extern "C" fn first_clock_getres(clock: i32, resolution: *mut Timespec) -
 }
 
 #[cold]
-unsafe extern "C" fn first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()) -> i32 {
+pub(super) unsafe extern "C" fn first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()) -> i32 {
     let found: GetcpuFn = match winner(ABI.getcpu.candidates, None) {
         // SAFETY: as in `first_time`.
         Some((Shape::Getcpu, code)) => unsafe { OnceFn::at(code) },

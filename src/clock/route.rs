@@ -242,6 +242,19 @@ fn getcpu_code() -> Option<usize> {
     if GETCPU.holds(resolve::kernel_getcpu) { None } else { Some(GETCPU.address()) }
 }
 
+/// Whether the vDSO has clock_gettime.
+#[cfg(feature = "counter")]
+pub(crate) fn is_clock_gettime_fast() -> bool {
+    let _ = super::clock_gettime(ClockId::REALTIME_COARSE); // so that the slot is set
+    NATIVE.is_some() && clock_gettime_code().is_some()
+}
+
+/// Whether the vDSO has getcpu, if the slot is set.
+#[cfg(feature = "counter")]
+pub(crate) fn is_getcpu_fast() -> bool {
+    NATIVE.is_some() && !GETCPU.holds(resolve::first_getcpu) && getcpu_code().is_some()
+}
+
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

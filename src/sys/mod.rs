@@ -5,12 +5,15 @@
 
 #![allow(unsafe_code, reason = "one block for each system call")]
 
+mod process;
+
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::arch::native::{self, ABI};
 use crate::arch::{Function, Shape, Syscall};
 use crate::error::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
+pub(crate) use process::*;
 
 /// The seconds since the Epoch, from the kernel: `CLOCK_REALTIME_COARSE`'s, or time(2)'s where that is 64 bits.
 ///
@@ -225,59 +228,4 @@ fn check(result: isize) -> Result<usize, Errno> {
         return Err(Errno::from_raw_os_error(-result as i32).unwrap_or(Errno::EINVAL));
     }
     Ok(result as usize)
-}
-
-/// Whether the 8 bytes at this address can be read. `rt_sigprocmask` with a `how` that there is not copies the set in,
-/// so it knows, and then does nothing: `EINVAL` is a yes, `EFAULT` a no, and any other error a sandbox's.
-pub(crate) fn probe(address: usize) -> Result<(), Errno> {
-    const NO_SUCH_HOW: usize = !0;
-    const SIGSET_SIZE: usize = 8;
-    let args = [NO_SUCH_HOW, address, 0, SIGSET_SIZE, 0];
-    // SAFETY: with this `how` the call fails, whatever the set, and changes nothing.
-    match check(unsafe { native::syscall(ABI.discovery.rt_sigprocmask, args) }) {
-        Ok(_) | Err(Errno::EINVAL) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// The auxiliary vector's value, by libc; 0 if it has none. `errno` stays what it was.
-#[cfg(any(feature = "libc", vdso_time_absent))]
-pub(crate) fn getauxval(tag: usize) -> usize {
-    if cfg!(miri) {
-        return 0; // Miri has no auxiliary vector
-    }
-    let errno = crate::arch::errno::get();
-    // SAFETY: getauxval(3) takes any number.
-    let value = unsafe { libc::getauxval(tag as libc::c_ulong) };
-    crate::arch::errno::set(errno);
-    value as usize
-}
-
-/// The auxiliary vector, pairs of a tag and a value, from nothing but the kernel.
-#[cfg(not(any(feature = "libc", vdso_time_absent)))]
-pub(crate) mod auxv {
-    use super::{ABI, Errno, check, native};
-
-    /// Asks for it (since Linux 6.4).
-    pub(crate) fn get(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
-        const PR_GET_AUXV: usize = 0x4155_5856;
-        let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
-        // SAFETY: the kernel writes at most this many bytes to `vector`.
-        check(unsafe { native::syscall(ABI.discovery.prctl, args) })
-    }
-
-    /// Reads the file, whose contents come in one piece.
-    pub(crate) fn read(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
-        const AT_FDCWD: usize = -100_isize as usize;
-        const O_CLOEXEC: usize = 0o2_000_000;
-        let args = [AT_FDCWD, c"/proc/self/auxv".as_ptr().expose_provenance(), O_CLOEXEC, 0, 0];
-        // SAFETY: the path is a C string; the file is opened for reading.
-        let file = check(unsafe { native::syscall(ABI.discovery.openat, args) })?;
-        let args = [file, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
-        // SAFETY: the kernel writes at most this many bytes to `vector`.
-        let size = check(unsafe { native::syscall(ABI.discovery.read, args) });
-        // SAFETY: the file is this function's own.
-        let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
-        size
-    }
 }

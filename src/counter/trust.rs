@@ -1,0 +1,31 @@
+//! The kernel's verdict on the counter.
+
+use crate::arch::native::{self, ABI};
+use crate::clock::route;
+use crate::sys;
+
+use super::status::Status;
+
+/// The clock source by which the kernel keeps the time (Documentation/timers/timekeeping.rst, and the file's own
+/// Documentation/ABI/testing/sysfs-devices-system-clocksource, since Linux 2.6.19).
+const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// Whether this thread may read the counter, the counter's rate is its own, and the kernel keeps the time by it.
+///
+/// That CPUs agree is a part of the kernel's verdict: it marks the TSC unstable where they do not.
+pub(super) fn check() -> Result<(), Status> {
+    if ABI.clock_sources.is_empty() || !route::is_clock_gettime_fast() {
+        return Err(Status::NoCounter);
+    }
+    if sys::is_counter_denied() {
+        return Err(Status::Denied);
+    }
+    let mut name = [[0; 2]; 4];
+    sys::read_file(CURRENT, &mut name).map_err(|_| Status::Unknown)?;
+    let name =
+        name.as_flattened().iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
+    if !ABI.clock_sources.iter().any(|source| source.bytes().eq(name.clone())) {
+        return Err(Status::ClockSource);
+    }
+    if native::counter::is_invariant() { Ok(()) } else { Err(Status::NotInvariant) }
+}
