@@ -2,7 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(vdso_time_absent)");
+    println!("cargo::rustc-check-cfg=cfg(vdso_time_absent, vdso_time_assume_invariant)");
     println!("cargo::rustc-check-cfg=cfg(docsrs)");
     let cfg = |name: &str| std::env::var(format!("CARGO_CFG_{name}")).unwrap_or_default();
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));

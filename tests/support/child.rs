@@ -50,6 +50,19 @@ fn again(test: &str, task: &str) {
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]
 pub(crate) fn forked(work: impl FnOnce()) {
+    assert_eq!(status_of_fork(work), 0, "the forked child failed");
+}
+
+/// Does `work` in a forked child, which a signal must end, and says which.
+#[track_caller]
+pub(crate) fn killed(work: impl FnOnce()) -> i32 {
+    let status = status_of_fork(work);
+    assert!(libc::WIFSIGNALED(status), "the forked child ended with {status:#x}");
+    libc::WTERMSIG(status)
+}
+
+/// How a forked child ended, as waitpid(2) has it.
+fn status_of_fork(work: impl FnOnce()) -> i32 {
     // SAFETY: the child does no more than `work` and leaves; the locks of libc are good in it.
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", io::Error::last_os_error()),
@@ -63,7 +76,7 @@ pub(crate) fn forked(work: impl FnOnce()) {
             // SAFETY: waitpid(2) writes the status there.
             let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
             assert_eq!(waited, child, "waitpid: {}", io::Error::last_os_error());
-            assert_eq!(status, 0, "the forked child failed");
+            status
         }
     }
 }

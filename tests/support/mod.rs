@@ -4,6 +4,9 @@
 #![allow(unsafe_code, reason = "libc is called here")]
 
 pub(crate) mod child;
+#[cfg(feature = "counter")]
+#[path = "counter.rs"]
+pub(crate) mod counter_clock;
 #[path = "../../examples/doctor/cpus.rs"]
 mod cpus;
 pub(crate) mod oracle;

@@ -1,0 +1,63 @@
+//! What the tests of the counter clock share: what it should come to, and the kernel's clock beside it.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use vdso_time::arch::NATIVE;
+use vdso_time::counter::{self, Status};
+use vdso_time::{Route, routes};
+
+use super::oracle;
+
+/// Where the kernel says by what it keeps the time.
+pub(crate) const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// By what the kernel keeps the time.
+pub(crate) fn clock_source() -> Option<String> {
+    fs::read_to_string(format!("{FOLDER}/current_clocksource")).ok().map(|name| name.trim().to_owned())
+}
+
+/// What the status should come to, by what the kernel says of itself.
+pub(crate) fn expected() -> Status {
+    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let has = |flag| flags.split_ascii_whitespace().any(|word| word == flag);
+    let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
+        Some("x86" | "x86_64") => (&["tsc", "tsc-early"], has("constant_tsc") && has("nonstop_tsc")),
+        Some(_) => (&["arch_sys_counter"], true),
+        None => return Status::NoCounter,
+    };
+    match clock_source() {
+        _ if !matches!(routes().clock_gettime, Route::Vdso { .. }) => Status::NoCounter,
+        None => Status::Unknown,
+        Some(name) if !sources.contains(&name.as_str()) => Status::ClockSource,
+        Some(_) if !is_invariant => Status::NotInvariant,
+        Some(_) => Status::Used,
+    }
+}
+
+/// Reads until the status is what it should come to, for as long as a calibration may take on a busy machine.
+pub(crate) fn settle() -> Status {
+    let start = Instant::now();
+    let expected = expected();
+    while start.elapsed() < Duration::from_secs(10) {
+        let _ = counter::monotonic();
+        if counter::status() == expected {
+            break;
+        }
+    }
+    counter::status()
+}
+
+/// Nanoseconds of the kernel's clock.
+pub(crate) fn kernel(id: libc::clockid_t) -> i64 {
+    let now = oracle::clock_gettime(id).unwrap();
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// Fails unless a read lies between the kernel's two, give or take the bound.
+#[track_caller]
+pub(crate) fn assert_near(id: libc::clockid_t, read: impl Fn() -> i64) {
+    let (before, now, after) = (kernel(id), read(), kernel(id));
+    let bound = counter::error_bound() as i64 + 30;
+    assert!(before - bound <= now && now <= after + bound, "{before} <= {now} <= {after}, {bound}");
+}
