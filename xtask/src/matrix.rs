@@ -138,7 +138,8 @@ fn row(place: &Place) -> Row {
 fn programs(place: &Place) -> Result<(Setup, Vec<Vec<String>>), String> {
     let setup = Setup::of(place)?;
     let mut programs = Vec::new();
-    for program in built(&setup, &["test", "--no-run", "--tests", "--package", workspace::LIBRARY])? {
+    let cargo = ["test", "--no-run", "--tests", "--package", workspace::LIBRARY, "--features", "counter"];
+    for program in built(&setup, &cargo)? {
         let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
         if place.runner != Runner::Native && NATIVE_ALONE.contains(&name) {

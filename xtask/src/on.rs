@@ -50,6 +50,9 @@ impl Setup {
             rustflags.push_str(flag);
         };
         flag(arch.rustflags);
+        if let Runner::Kernel(boot) = &place.runner {
+            flag(boot.guest.rustflags);
+        }
         if place.is_static() {
             flag("-Ctarget-feature=+crt-static");
             for profile in ["DEV", "RELEASE"] {

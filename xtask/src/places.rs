@@ -93,6 +93,8 @@ pub(crate) struct Guest {
     pub(crate) qemu: &'static str,
     pub(crate) machine: &'static [&'static str],
     pub(crate) console: &'static str,
+    /// What the programs for it are compiled with.
+    pub(crate) rustflags: &'static str,
     /// What its kernels have, in the words of the tests' `VDSO_TIME_TEST_REQUIRES`.
     pub(crate) has: &'static str,
 }
@@ -110,6 +112,8 @@ const KERNELS: &[Kernel] = &[
     Kernel { version: "7", suite: "sid" },
 ];
 
+/// QEMU's own CPUs have no invariant TSC, and the tests need one.
+const X86_FLAGS: &str = "--cfg vdso_time_assume_invariant";
 const X86_HAS: &str = "affinity clocksource-switch seccomp timens";
 const ARM_HAS: &str = "affinity seccomp";
 
@@ -122,6 +126,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         // QEMU 7.2 spoils the flags in cmpxchg16b, of which a kernel dies now and then; without it, it has another way.
         machine: &["-cpu", "qemu64,-cx16"],
         console: "ttyS0",
+        rustflags: X86_FLAGS,
         has: X86_HAS,
     },
     Guest {
@@ -132,6 +137,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         qemu: "qemu-system-x86_64",
         machine: &[],
         console: "ttyS0",
+        rustflags: X86_FLAGS,
         has: X86_HAS,
     },
     Guest {
@@ -141,6 +147,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         qemu: "qemu-system-aarch64",
         machine: &["-M", "virt", "-cpu", "cortex-a57"],
         console: "ttyAMA0",
+        rustflags: "",
         has: ARM_HAS,
     },
     Guest {
@@ -150,6 +157,7 @@ pub(crate) const GUESTS: &[Guest] = &[
         qemu: "qemu-system-arm",
         machine: &["-M", "virt", "-cpu", "cortex-a15"],
         console: "ttyAMA0",
+        rustflags: "",
         has: ARM_HAS,
     },
 ];
