@@ -19,8 +19,6 @@ const SUSPECT: u32 = 8;
 const SHORT: u32 = 1;
 /// An error up to this, in nanoseconds, may be noise, and is smoothed. A larger one is a change of the kernel's rate.
 const NOISE: u64 = 64;
-/// A step of the wall clock beyond this, in nanoseconds, is taken at once.
-const STEP: u64 = 100;
 /// How often in a row another CPU's counter may be the reason why counter and clock went apart.
 const STRIKES: u8 = 3;
 
@@ -76,13 +74,14 @@ fn first_line<S: Source>(source: &S, record: &Record) -> Option<Record> {
     if burst.cost > record.cost.saturating_mul(3) {
         return Some(anew(record)); // something is in the way of one of the bursts
     }
-    let Sample { ticks: start, nanos } = burst.sample;
+    let cost = burst.cost.min(record.cost);
+    let Sample { ticks: start, nanos } = burst.sample.centred(cost);
     Some(Record {
         line: Line { start, nanos, rate, span: line::span(rate) },
-        offset: burst.offset,
+        offset: burst.middle(),
         steady: rate,
         sampled: burst.sample,
-        cost: burst.cost.min(record.cost),
+        cost,
         phase: Phase::Line,
         strikes: record.strikes,
         cpu: source.cpu(),
@@ -108,15 +107,15 @@ fn next_line<S: Source>(source: &S, record: &Record) -> Option<Record> {
         burst = Burst::take(source, SUSPECT, Some(record.steady))?;
         cost = burst.cost;
     }
-    let next = match record.line.at(burst.sample.ticks) {
-        Some(nanos) => bent(record, burst.sample.nanos.wrapping_sub(nanos) as i64),
-        None => resumed(record, burst.sample),
+    let centre = burst.sample.centred(cost);
+    let next = match record.line.at(centre.ticks) {
+        Some(nanos) => bent(record, centre.nanos.wrapping_sub(nanos) as i64),
+        None => resumed(record, burst.sample, centre),
     };
     let Some((line, steady)) = next else {
         return Some(apart(source, record, cpu));
     };
-    let moved = burst.offset.wrapping_sub(record.offset);
-    let offset = if moved.unsigned_abs() > STEP { burst.offset } else { record.offset + moved / 8 };
+    let offset = burst.offset_after(record.offset, record.steady);
     // On another CPU, and in time: what went before was not the CPUs' doing.
     let strikes = if cpu == record.cpu { record.strikes } else { 0 };
     Some(Record { line, offset, steady, sampled: burst.sample, cost, phase: Phase::Line, strikes, cpu })
@@ -138,8 +137,8 @@ fn bent(record: &Record, error: i64) -> Option<(Line, Rate)> {
     Some((line.next(steady.checked_add_signed(spread)?), steady))
 }
 
-/// A line that begins at a sample, for the record's had ended; and the steady rate.
-fn resumed(record: &Record, sample: Sample) -> Option<(Line, Rate)> {
+/// A line that begins at the centre of a sample, for the record's had ended; and the steady rate.
+fn resumed(record: &Record, sample: Sample, centre: Sample) -> Option<(Line, Rate)> {
     let ticks = sample.ticks.wrapping_sub(record.sampled.ticks);
     let expected = line::long_nanos(ticks, record.steady);
     let limit = (expected >> line::SLEW_SHIFT) + u128::from(record.line.slew_limit());
@@ -151,7 +150,7 @@ fn resumed(record: &Record, sample: Sample) -> Option<(Line, Rate)> {
     let is_long = ticks > record.line.span.saturating_mul(64);
     let learnt = if is_long || error.unsigned_abs() > NOISE.into() { correction } else { correction / 8 };
     let steady = record.steady.checked_add_signed(learnt)?;
-    let Sample { ticks: start, nanos } = sample;
+    let Sample { ticks: start, nanos } = centre;
     Some((Line { start, nanos, rate: steady, span: line::span(steady) }, steady))
 }
 

@@ -24,11 +24,21 @@ pub(crate) trait Source {
     fn stated_frequency(&self) -> Option<u64>;
 }
 
-/// Both clocks at one time.
+/// Both clocks, the counter read right before the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) ticks: u64,
     pub(super) nanos: u64,
+}
+
+/// Bits of a nanosecond's fraction: what tells the best sample from those that are as good to the nanosecond.
+const FRACTION: u32 = 8;
+
+impl Sample {
+    /// The tick at which the clock was read, if that is in the middle of what a read of both costs.
+    pub(super) fn centred(self, cost: u64) -> Self {
+        Self { ticks: self.ticks.wrapping_add(cost / 2), ..self }
+    }
 }
 
 /// Both clocks read in turns: counter, monotonic, counter, realtime, counter, monotonic, counter and so on.
@@ -38,16 +48,34 @@ pub(super) struct Burst {
     pub(super) sample: Sample,
     /// What it cost at least to read the clock and the counter, in ticks.
     pub(super) cost: u64,
-    /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC`: in the middle of what the samples leave possible.
-    pub(super) offset: i64,
+    /// The least and the greatest that `CLOCK_REALTIME` less `CLOCK_MONOTONIC` can be, if nobody set the clock meanwhile.
+    pub(super) offset: [i64; 2],
 }
 
 impl Burst {
+    /// The offset in the middle of what is possible.
+    pub(super) fn middle(&self) -> i64 {
+        let [low, high] = self.offset;
+        low.wrapping_add(high.wrapping_sub(low) / 2)
+    }
+
+    /// The offset, given the one before, which stays unless it is not possible any more; it is mended bit by bit where little
+    /// else is possible.
+    pub(super) fn offset_after(&self, before: i64, rate: Rate) -> i64 {
+        let [low, high] = self.offset;
+        let is_narrow = high.abs_diff(low) <= line::nanos(self.cost, rate).saturating_mul(4);
+        match (low <= before && before <= high, is_narrow) {
+            (true, true) => before.wrapping_add(self.middle().wrapping_sub(before) / 8),
+            (true, false) => before,
+            (false, _) => self.middle(),
+        }
+    }
+
     /// Reads `CLOCK_REALTIME` `turns` times, and `CLOCK_MONOTONIC` once more.
     ///
     /// A sample can be late, if something came between counter and clock, but never early: so the best is the one whose
-    /// clock is least ahead of the counter (the lower envelope), and its tick is half a read's cost later than the counter
-    /// was read. `rate` says what ticks are worth; the first burst does not know, and takes the cheapest sample.
+    /// clock is least ahead of the counter (the lower envelope). `rate` says what ticks are worth; the first burst does not
+    /// know, and takes the cheapest sample.
     pub(super) fn take<S: Source>(source: &S, turns: u32, rate: Option<Rate>) -> Option<Self> {
         let mut before = source.ticks_ordered();
         let first = source.monotonic()?;
@@ -57,7 +85,8 @@ impl Burst {
             None => cost as i64,
             Some(rate) => {
                 let ticks = sample.ticks.wrapping_sub(origin.ticks);
-                sample.nanos.wrapping_sub(origin.nanos) as i64 - line::nanos(ticks, rate) as i64
+                let nanos = sample.nanos.wrapping_sub(origin.nanos);
+                (nanos << FRACTION).wrapping_sub(ticks.wrapping_mul(rate) >> (32 - FRACTION)) as i64
             }
         };
         let mut cost = after.wrapping_sub(before);
@@ -79,7 +108,6 @@ impl Burst {
             }
             cost = cost.min(after.wrapping_sub(before));
         }
-        best.ticks = best.ticks.wrapping_add(cost / 2);
-        Some(Self { sample: best, cost, offset: low + (high - low) / 2 })
+        Some(Self { sample: best, cost, offset: [low, high] })
     }
 }
