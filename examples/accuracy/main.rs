@@ -4,6 +4,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "what is printed has three digits")]
 
+mod cost;
 mod deviation;
 mod measured;
 mod plot;
@@ -69,6 +70,8 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     rate::report(reference)?;
     println!();
     published::report();
+    println!();
+    cost::report();
     plot::write(&file, &deviation.buckets, length).map_err(|error| format!("{file}: {error}"))?;
     println!("\nplot        {file}");
     match counter::status() {

@@ -27,17 +27,28 @@ pub(super) const BARS: &[Bar] = &[
     bar("BM_time_clock_gettime_MONOTONIC_COARSE", Isolated, "libc", 0.90),
     bar("BM_time_clock_gettime_REALTIME_COARSE", Isolated, "libc", 0.90),
     bar("BM_time_clock_getres", Isolated, "direct", 1.03),
+    bar("BM_counter_monotonic", BackToBack, "ticks", 1.03),
+    bar("BM_counter_monotonic", BackToBack, "direct", 0.47),
+    bar("BM_counter_monotonic", Isolated, "direct", 0.63),
+    bar("BM_counter_monotonic_ordered", Isolated, "direct", 0.83),
+    bar("BM_counter_realtime", BackToBack, "syscall", 0.125),
 ];
 
 /// The contenders that a row's first one is compared with.
-pub(super) const OTHERS: [&str; 4] = ["direct", "libc", "std", "syscall"];
+pub(super) const OTHERS: [&str; 5] = ["direct", "libc", "std", "syscall", "ticks"];
 
 /// The closeness to 1 that is told of a ratio of which nothing is claimed.
 const MARGIN: f64 = 0.03;
 
 /// Whose call the figures of a row are about.
 pub(super) fn subject(row: &str) -> &'static str {
-    if row.ends_with("_syscall") { "syscall" } else { "vdso" }
+    if row.starts_with("BM_counter") {
+        "counter"
+    } else if row.ends_with("_syscall") {
+        "syscall"
+    } else {
+        "vdso"
+    }
 }
 
 /// A ratio.

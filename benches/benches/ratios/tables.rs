@@ -14,6 +14,8 @@ const SUMMARY: &[(&str, &str)] = &[
     ("BM_time_clock_gettime_MONOTONIC_COARSE", "clock_gettime(MONOTONIC_COARSE)"),
     ("BM_time_clock_getres", "clock_getres(MONOTONIC)"),
     ("BM_time_getcpu", "getcpu()"),
+    ("BM_counter_monotonic", "counter::monotonic()"),
+    ("BM_counter_monotonic_ordered", "counter::monotonic_ordered()"),
 ];
 
 /// The columns of the short table, and whose figures they are.
@@ -24,6 +26,11 @@ const COLUMNS: &[(&str, &str)] = &[
     ("std", "std"),
     ("system call", "syscall"),
 ];
+
+/// This crate's own contender has another name in some rows.
+fn whose(row: &str, contender: &'static str) -> &'static str {
+    if contender == "vdso" { subject(row) } else { contender }
+}
 
 fn texts(head: &[&str]) -> Vec<String> {
     head.iter().map(ToString::to_string).collect()
@@ -37,7 +44,7 @@ pub(super) fn summary(rows: &[Row], samples: &Samples) -> Table {
     for (row, call) in SUMMARY.iter().filter(|(row, _)| rows.iter().any(|known| known.name == *row)) {
         let mut line = vec![format!("`{call}`")];
         for (_, contender) in COLUMNS {
-            let nanos = samples.nanos(row, Spacing::Isolated, contender, Statistic::Median);
+            let nanos = samples.nanos(row, Spacing::Isolated, whose(row, contender), Statistic::Median);
             line.push(nanos.map_or_else(String::new, |nanos| format!("{nanos:.1}")));
         }
         lines.push(line);
@@ -50,7 +57,9 @@ pub(super) fn plot(rows: &[Row], samples: &Samples) -> Vec<PlotBar> {
     let mut bars = Vec::new();
     for (row, call) in SUMMARY.iter().filter(|(row, _)| rows.iter().any(|known| known.name == *row)) {
         for &(name, contender) in COLUMNS {
-            if let Some(nanos) = samples.nanos(row, Spacing::Isolated, contender, Statistic::Median) {
+            if let Some(nanos) =
+                samples.nanos(row, Spacing::Isolated, whose(row, contender), Statistic::Median)
+            {
                 bars.push(PlotBar { plot: "calls", group: (*call).into(), name, nanos });
             }
         }

@@ -3,6 +3,7 @@
 //! Its plain `BM_time_clock_gettime` is `CLOCK_MONOTONIC`; `_unsupported` asks for a clock that there is not, which every vDSO hands
 //! on to the kernel; `_syscall` is the system call without a detour. The clocks that it lacks have names after its fashion.
 
+mod counter;
 mod direct;
 mod keep;
 mod libc_calls;
@@ -30,7 +31,8 @@ const CLOCKS: &[(&str, ClockId)] = &[
 /// Every row. Its contenders: `vdso`, this crate; `syscall`, this crate's `syscall`; `libc`; `std`, where that has such a function;
 /// `direct`, the vDSO's own function through a pointer in a register, which nothing can be faster than.
 ///
-/// In a `_syscall` row the contenders are `syscall` and `libc`'s function of that name.
+/// In a `_syscall` row the contenders are `syscall` and `libc`'s function of that name. In a `BM_counter` row they are `counter`, the counter
+/// clock, `ticks`, the bare counter, `syscall` and `direct`.
 #[must_use]
 pub fn clocks() -> Vec<Row> {
     let routes = vdso_time::routes();
@@ -43,6 +45,7 @@ pub fn clocks() -> Vec<Row> {
         .chain(getres)
         .chain([clock_getres_syscall()])
         .chain(others)
+        .chain(counter::rows(&routes))
         .collect()
 }
 
@@ -58,7 +61,7 @@ pub fn without_floor() -> Vec<String> {
         ("BM_time_getcpu", routes.getcpu),
     ];
     let without = functions.iter().filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
-    without.map(|(name, route)| format!("{name} has no `direct`: {route}")).collect()
+    without.map(|(name, route)| format!("{name} has no `direct`: {route}")).chain(counter::note()).collect()
 }
 
 /// Go's `time.Now`: one `CLOCK_REALTIME` and one `CLOCK_MONOTONIC`. The last contender is this crate.
