@@ -95,10 +95,11 @@ pub(super) fn long_nanos(ticks: u64, rate: Rate) -> u128 {
     (u128::from(ticks) * u128::from(rate)) >> 32
 }
 
-/// The rate at which these ticks take this time, if it is one that a counter can have: from 1 MHz to 64 GHz.
+/// The rate at which these ticks take this time, if it is one that a counter can have: from 1 MHz, or what is
+/// measured of that, to 64 GHz.
 pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
-    ((1 << 26)..(1000 << 32)).contains(&rate).then_some(rate as Rate)
+    ((1 << 26)..(1024 << 32)).contains(&rate).then_some(rate as Rate)
 }
 
 /// How many ticks a line has: the largest power of two that takes not more than [`LONGEST`].
