@@ -150,8 +150,15 @@ fn resumed(record: &Record, sample: Sample, centre: Sample) -> Option<(Line, Rat
     let is_long = ticks > record.line.span.saturating_mul(64);
     let learnt = if is_long || error.unsigned_abs() > NOISE.into() { correction } else { correction / 8 };
     let steady = record.steady.checked_add_signed(learnt)?;
-    let Sample { ticks: start, nanos } = centre;
-    Some((Line { start, nanos, rate: steady, span: line::span(steady) }, steady))
+    // The old line may have said its last time a moment ago: this one does not begin before that, and takes it back.
+    let last = record.line.last();
+    let ahead = (last.wrapping_sub(centre.nanos) as i64).max(0);
+    let nanos = centre.nanos.wrapping_add(ahead as u64);
+    let line = Line { start: centre.ticks, nanos, rate: steady, span: line::span(steady) };
+    if ahead.unsigned_abs() > line.slew_limit() {
+        return None;
+    }
+    Some((Line { rate: steady.checked_add_signed(-line.spread(ahead))?, ..line }, steady))
 }
 
 /// Counter and clock went apart: the system was suspended, the virtual machine moved, or the CPU has another counter.
