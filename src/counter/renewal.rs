@@ -11,6 +11,8 @@ use super::status::Status;
 const ROUGH: u64 = 1_000_000;
 /// The time between the two bursts that give the rate.
 const BASELINE: u64 = 10_000_000;
+/// The time after which a sample gives no rate: the system may have been suspended meanwhile.
+const OLD: u64 = 1_000_000_000;
 /// Turns of these bursts, which take some microseconds.
 const LONG: u32 = 32;
 /// Turns where every sample of a short burst was dear.
@@ -19,17 +21,19 @@ const SUSPECT: u32 = 8;
 const SHORT: u32 = 1;
 /// An error up to this, in nanoseconds, may be noise, and is smoothed. A larger one is a change of the kernel's rate.
 const NOISE: u64 = 64;
-/// How often in a row another CPU's counter may be the reason why counter and clock went apart.
+/// How often in a row another CPU's counter may be the reason why counter and clock went apart, or a suspend in the middle
+/// of a calibration the reason for a rate that cannot be.
 const STRIKES: u8 = 3;
 
 /// The record after this one, if it is time for one; `now` is the kernel's time.
 pub(super) fn after<S: Source>(source: &S, record: &Record, now: u64) -> Option<Record> {
     let passed = now.wrapping_sub(record.sampled.nanos);
     match record.phase {
-        Phase::Idle => Some(match source.trust() {
-            Ok(()) => begin(record, Burst::take(source, SHORT, None)?),
-            Err(status) => off(record, status),
-        }),
+        Phase::Idle => match source.trust() {
+            Ok(()) => begin(source, record),
+            Err(status) => Some(off(record, status)),
+        },
+        Phase::Rough | Phase::Baseline if passed > OLD => begin(source, record),
         Phase::Rough if passed >= ROUGH => Some(baseline(source, record)?),
         Phase::Baseline if passed >= BASELINE => Some(first_line(source, record)?),
         Phase::Line => next_line(source, record),
@@ -46,8 +50,9 @@ fn anew(record: &Record) -> Record {
     Record { strikes: record.strikes, ..Record::without_line(Phase::Idle, &record.line) }
 }
 
-fn begin(record: &Record, burst: Burst) -> Record {
-    Record { phase: Phase::Rough, sampled: burst.sample, cost: burst.cost, ..*record }
+fn begin<S: Source>(source: &S, record: &Record) -> Option<Record> {
+    let Burst { sample: sampled, cost, .. } = Burst::take(source, SHORT, None)?;
+    Some(Record { phase: Phase::Rough, sampled, cost, ..*record })
 }
 
 /// The rate from the record's sample to this one.
@@ -58,7 +63,7 @@ fn rate_to(record: &Record, sample: Sample) -> Option<Rate> {
 
 fn baseline<S: Source>(source: &S, record: &Record) -> Option<Record> {
     let Some(rate) = rate_to(record, Burst::take(source, SHORT, None)?.sample) else {
-        return Some(off(record, Status::Frequency));
+        return Some(misread(record));
     };
     let burst = Burst::take(source, LONG, Some(rate))?;
     Some(Record { phase: Phase::Baseline, steady: rate, sampled: burst.sample, cost: burst.cost, ..*record })
@@ -67,9 +72,13 @@ fn baseline<S: Source>(source: &S, record: &Record) -> Option<Record> {
 fn first_line<S: Source>(source: &S, record: &Record) -> Option<Record> {
     let burst = Burst::take(source, LONG, Some(record.steady))?;
     let stated = source.stated_frequency();
-    let rate = rate_to(record, burst.sample).filter(|&rate| stated.is_none_or(|stated| agrees(rate, stated)));
+    let is_right = |&rate: &Rate| {
+        let is_steady = rate.abs_diff(record.steady) <= rate / 16;
+        is_steady && stated.is_none_or(|stated| agrees(rate, stated))
+    };
+    let rate = rate_to(record, burst.sample).filter(is_right);
     let Some(rate) = rate else {
-        return Some(off(record, Status::Frequency));
+        return Some(misread(record));
     };
     if burst.cost > record.cost.saturating_mul(3) {
         return Some(anew(record)); // something is in the way of one of the bursts
@@ -86,6 +95,12 @@ fn first_line<S: Source>(source: &S, record: &Record) -> Option<Record> {
         strikes: record.strikes,
         cpu: source.cpu(),
     })
+}
+
+/// The rate is not one that the counter can have.
+fn misread(record: &Record) -> Record {
+    let strikes = record.strikes + 1;
+    if strikes >= STRIKES { off(record, Status::Frequency) } else { Record { strikes, ..anew(record) } }
 }
 
 /// Whether a rate is what the hardware states, to a hundredth.
