@@ -58,8 +58,10 @@ impl<S: Source> Engine<S> {
             // This CPU's counter is behind another's.
             return Some(self.floor.raise(now.max(record.line.nanos)));
         }
+        // Before a new line is seen, which may begin before the old one's end.
+        let answer = self.floor.raise(now.max(record.line.last()));
         self.renew(&seen, &record, now);
-        Some(self.floor.raise(now.max(record.line.last())))
+        Some(answer)
     }
 
     /// The same for the wall clock.
