@@ -76,8 +76,8 @@ pub(crate) mod counter {
         let ticks;
         // SAFETY: mrs writes the register, and reads nothing of the program's.
         unsafe {
-            core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
-        };
+            core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
+        }
         ticks
     }
 
@@ -87,8 +87,8 @@ pub(crate) mod counter {
         let ticks;
         // SAFETY: as in `ticks`; that it may touch memory keeps the compiler from moving what is before.
         unsafe {
-            core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags))
-        };
+            core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags));
+        }
         ticks
     }
 
@@ -102,8 +102,8 @@ pub(crate) mod counter {
         let hertz: u64;
         // SAFETY: as in `ticks`.
         unsafe {
-            core::arch::asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags))
-        };
+            core::arch::asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags));
+        }
         (hertz != 0).then_some(hertz)
     }
 }

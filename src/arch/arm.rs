@@ -99,7 +99,7 @@ pub(crate) mod counter {
                 options(nomem, nostack, preserves_flags),
             );
         }
-        u64::from(high) << 32 | u64::from(low)
+        (u64::from(high) << 32) | u64::from(low)
     }
 
     /// The counter, read when everything before has been done.
@@ -116,7 +116,7 @@ pub(crate) mod counter {
                 options(nostack, preserves_flags),
             );
         }
-        u64::from(high) << 32 | u64::from(low)
+        (u64::from(high) << 32) | u64::from(low)
     }
 
     /// It always is: that is what a system counter is.
@@ -129,8 +129,8 @@ pub(crate) mod counter {
         let hertz: u32;
         // SAFETY: as in `ticks`.
         unsafe {
-            core::arch::asm!("mrc p15, 0, {}, c14, c0, 0", out(reg) hertz, options(nomem, nostack, preserves_flags))
-        };
+            core::arch::asm!("mrc p15, 0, {}, c14, c0, 0", out(reg) hertz, options(nomem, nostack, preserves_flags));
+        }
         (hertz != 0).then_some(hertz.into())
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn ticks() -> u64 {
     unsafe {
         core::arch::asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
     }
-    (high as u64) << 32 | low as u64
+    ((high as u64) << 32) | low as u64
 }
 
 /// The counter, read when everything before has been done: lfence waits for that (on AMD's CPUs because Linux sets
@@ -30,7 +30,7 @@ pub(crate) fn ticks_ordered() -> u64 {
         unsafe {
             core::arch::asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
         }
-        (high as u64) << 32 | low as u64
+        ((high as u64) << 32) | low as u64
     }
     #[cfg(not(target_feature = "sse2"))]
     {
@@ -42,7 +42,7 @@ pub(crate) fn ticks_ordered() -> u64 {
 /// Whether the counter's rate is the same whatever the CPU does (CPUID 0x80000007, EDX bit 8).
 pub(crate) fn is_invariant() -> bool {
     const LEAF: u32 = 0x8000_0007;
-    cpuid(0x8000_0000, 0).eax >= LEAF && cpuid(LEAF, 0).edx & 1 << 8 != 0
+    cpuid(0x8000_0000, 0).eax >= LEAF && cpuid(LEAF, 0).edx & (1 << 8) != 0
 }
 
 /// Crystal x numerator / denominator (CPUID 0x15), where the CPU states all three.

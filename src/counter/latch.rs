@@ -137,7 +137,7 @@ impl Word {
     #[inline]
     pub(super) fn load(&self) -> u64 {
         let [low, high] = self.halves.each_ref().map(|half| half.load(Ordering::Relaxed) as u64);
-        high << 32 | low
+        (high << 32) | low
     }
 
     fn store(&self, word: u64) {

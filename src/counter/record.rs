@@ -82,7 +82,7 @@ impl Record {
             self.sampled.ticks,
             self.sampled.nanos,
             self.cost,
-            u64::from(phase) | u64::from(self.strikes) << 8 | cpu << 16,
+            u64::from(phase) | (u64::from(self.strikes) << 8) | (cpu << 16),
         ]
     }
 

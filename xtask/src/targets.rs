@@ -18,6 +18,7 @@ pub(crate) struct Target {
 pub(crate) type FeatureSet = (&'static [&'static str], &'static str);
 
 const DEFAULT: FeatureSet = (&[], "default features");
+const COUNTER: FeatureSet = (&["--features", "counter"], "the counter");
 const NONE: FeatureSet = (&["--no-default-features"], "no features");
 const ALL: FeatureSet = (&["--all-features"], "all features");
 
@@ -27,7 +28,7 @@ const fn debian(triple: &'static str, architecture: &'static str) -> Target {
 
 /// The feature `std` is out of reach of these.
 const fn core(triple: &'static str) -> Target {
-    Target { triple, library: Library::Core, features: &[DEFAULT, NONE] }
+    Target { triple, library: Library::Core, features: &[COUNTER, NONE] }
 }
 
 pub(crate) const TARGETS: &[Target] = &[
@@ -39,6 +40,7 @@ pub(crate) const TARGETS: &[Target] = &[
     core("x86_64-unknown-linux-musl"),
     core("aarch64-unknown-linux-musl"),
     core("aarch64_be-unknown-linux-gnu"),
+    core("arm-unknown-linux-gnueabihf"),
     core("thumbv7neon-unknown-linux-gnueabihf"),
     // The same on Android.
     core("aarch64-linux-android"),
