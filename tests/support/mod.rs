@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![allow(unsafe_code, reason = "libc is called here")]
 
+pub(crate) mod answers;
 pub(crate) mod child;
 #[cfg(feature = "counter")]
 #[path = "counter.rs"]
