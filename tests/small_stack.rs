@@ -18,6 +18,16 @@ use support::{PATHS, answers, child};
 /// What a handler has, besides what the kernel takes for its frame. A debug build keeps every value in memory.
 const ROOM: usize = if cfg!(debug_assertions) { 8192 } else { 4096 };
 
+/// A child in which SIGSEGV is what it is without std's handler, which takes a lock.
+#[track_caller]
+fn forked(work: impl FnOnce()) {
+    child::forked(|| {
+        // SAFETY: it takes numbers.
+        unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+        work();
+    });
+}
+
 /// A stack whose lower end is a page that cannot be touched. It is there for good.
 struct Stack {
     lowest: *mut u8,
@@ -77,7 +87,7 @@ fn signal_on_a_stack(size: usize, reads: bool) -> usize {
 
 #[test]
 fn a_first_call_takes_less_than_4_kib_of_a_signal_stack() {
-    child::forked(|| {
+    forked(|| {
         let large = 64 * 1024;
         let frame = (large - signal_on_a_stack(large, false)) & !63; // it is aligned
         let room = signal_on_a_stack(frame + ROOM, true);
@@ -91,7 +101,7 @@ fn a_later_call_fits_the_smallest_signal_stack() {
     if cfg!(debug_assertions) {
         return println!("not run here: a debug build keeps every value in memory");
     }
-    child::forked(|| {
+    forked(|| {
         assert_eq!(answers::wrong(&PATHS[0]), None);
         signal_on_a_stack(libc::MINSIGSTKSZ.max(4096), true);
     });
@@ -104,7 +114,7 @@ extern "C" fn coroutine(_: *mut c_void) -> c_int {
 /// A process that has its maker's memory, and a stack of its own, is a coroutine that the kernel switches to.
 #[test]
 fn a_coroutine_with_8_kib_can_make_the_first_call() {
-    child::forked(|| {
+    forked(|| {
         let stack = Stack::new(8192);
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: the stack is there for good; this process waits until the function has returned.
