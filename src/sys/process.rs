@@ -6,12 +6,13 @@ use crate::arch::errno;
 use crate::arch::native::{self, ABI};
 use crate::error::Errno;
 
-/// Whether the 8 bytes at this address can be read. `rt_sigprocmask` with a `how` that there is not copies the set in,
-/// so it knows, and then does nothing: `EINVAL` is a yes, `EFAULT` a no, and any other error a sandbox's.
+/// Whether 8 bytes can be read, at this address or, if it is even, one further on, which is in the same pages: at address 0
+/// there would be no set. `rt_sigprocmask` with a `how` that there is not copies the set in, so it knows, and then does
+/// nothing: `EINVAL` is a yes, `EFAULT` a no, and any other error a sandbox's.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const NO_SUCH_HOW: usize = !0;
     const SIGSET_SIZE: usize = 8;
-    let args = [NO_SUCH_HOW, address, 0, SIGSET_SIZE, 0];
+    let args = [NO_SUCH_HOW, address | 1, 0, SIGSET_SIZE, 0];
     // SAFETY: with this `how` the call fails, whatever the set, and changes nothing.
     match check(unsafe { native::syscall(ABI.discovery.rt_sigprocmask, args) }) {
         Ok(_) | Err(Errno::EINVAL) => Ok(()),

@@ -1,0 +1,89 @@
+//! The auxiliary vector of this process, changed: as libc has it, on the stack, and as the kernel has it.
+
+#![allow(unsafe_code, reason = "the stack is searched, and written to")]
+
+use std::fs;
+use std::io;
+
+const AT_IGNORE: usize = 1;
+const AT_SYSINFO_EHDR: usize = 33;
+
+/// An entry: a tag and a value.
+type Entry = [usize; 2];
+
+/// Says another address of the vDSO; `None` takes the entry away. The error says what is missing here.
+pub(crate) fn say(ehdr: Option<usize>) -> io::Result<()> {
+    let file = fs::read("/proc/self/auxv")?;
+    let mut vector: Vec<Entry> = file
+        .chunks_exact(size_of::<Entry>())
+        .map(|entry| {
+            let (tag, value) = entry.split_at(size_of::<usize>());
+            [tag, value].map(|word| usize::from_ne_bytes(word.try_into().unwrap()))
+        })
+        .collect();
+    let place = on_the_stack(&vector)?;
+    let index = vector.iter().position(|[tag, _]| *tag == AT_SYSINFO_EHDR);
+    let index = index.ok_or_else(|| io::Error::other("this process has no vDSO"))?;
+    vector[index] = ehdr.map_or([AT_IGNORE, 0], |address| [AT_SYSINFO_EHDR, address]);
+    // SAFETY: the vector lies there, as `on_the_stack` found, and it can be written to.
+    unsafe { place.wrapping_add(index).write(vector[index]) };
+    if cfg!(feature = "libc") { Ok(()) } else { say_to_the_kernel(&vector) }
+}
+
+/// It tells /proc and PR_GET_AUXV. Without a privilege the whole of what the kernel says of the memory has to be said again.
+fn say_to_the_kernel(vector: &[Entry]) -> io::Result<()> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let fields: Vec<u64> = behind_name.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
+    let field = |number: usize| fields[number - 3]; // as proc_pid_stat(5) counts
+    // SAFETY: 0 changes nothing.
+    let brk = unsafe { libc::sbrk(0) }.addr() as u64;
+    let map = MemoryMap {
+        code: [field(26), field(27)],
+        data: [field(45), field(46)],
+        brk: [field(47), brk],
+        stack: field(28),
+        arguments: [field(48), field(49)],
+        environment: [field(50), field(51)],
+        auxv: vector.as_ptr(),
+        auxv_size: size_of_val(vector) as u32,
+        exe_fd: u32::MAX,
+    };
+    // SAFETY: the kernel reads the map, and the vector.
+    let set = unsafe { libc::prctl(libc::PR_SET_MM, PR_SET_MM_MAP, &raw const map, size_of_val(&map), 0) };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+const PR_SET_MM_MAP: libc::c_int = 14;
+
+/// `prctl_mm_map` of include/uapi/linux/prctl.h.
+#[repr(C)]
+struct MemoryMap {
+    code: [u64; 2],
+    data: [u64; 2],
+    brk: [u64; 2],
+    stack: u64,
+    arguments: [u64; 2],
+    environment: [u64; 2],
+    auxv: *const Entry,
+    auxv_size: u32,
+    exe_fd: u32,
+}
+
+/// Where the kernel put it, for libc.
+fn on_the_stack(vector: &[Entry]) -> io::Result<*mut Entry> {
+    let maps = fs::read_to_string("/proc/self/maps")?;
+    let line = maps.lines().find(|line| line.ends_with("[stack]"));
+    let (start, end) = line
+        .and_then(|line| line.split_whitespace().next()?.split_once('-'))
+        .ok_or_else(|| io::Error::other("no mapping is the stack"))?;
+    let [start, end] = [start, end].map(|text| usize::from_str_radix(text, 16).unwrap());
+    let last = (end - size_of_val(vector)) & !(size_of::<usize>() - 1);
+    (start..=last)
+        .rev()
+        .step_by(size_of::<usize>())
+        .map(std::ptr::with_exposed_provenance_mut::<Entry>)
+        // SAFETY: so many bytes of the stack can be read there.
+        .find(|place| unsafe { std::slice::from_raw_parts(*place, vector.len()) } == vector)
+        .ok_or_else(|| io::Error::other("the auxiliary vector is not on the stack"))
+}
