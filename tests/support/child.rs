@@ -1,6 +1,7 @@
 //! Other processes, for what can be done once in a process: this binary again, and forks.
 
 use std::env;
+use std::ffi::c_int;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -50,19 +51,6 @@ fn again(test: &str, task: &str) {
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]
 pub(crate) fn forked(work: impl FnOnce()) {
-    assert_eq!(status_of_fork(work), 0, "the forked child failed");
-}
-
-/// Does `work` in a forked child, which a signal must end, and says which.
-#[track_caller]
-pub(crate) fn killed(work: impl FnOnce()) -> i32 {
-    let status = status_of_fork(work);
-    assert!(libc::WIFSIGNALED(status), "the forked child ended with {status:#x}");
-    libc::WTERMSIG(status)
-}
-
-/// How a forked child ended, as waitpid(2) has it.
-fn status_of_fork(work: impl FnOnce()) -> i32 {
     // SAFETY: the child does no more than `work` and leaves; the locks of libc are good in it.
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", io::Error::last_os_error()),
@@ -71,14 +59,34 @@ fn status_of_fork(work: impl FnOnce()) -> i32 {
             // SAFETY: _exit(2) takes any status.
             unsafe { libc::_exit(status) }
         }
-        child => {
-            let mut status = 0;
-            // SAFETY: waitpid(2) writes the status there.
-            let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-            assert_eq!(waited, child, "waitpid: {}", io::Error::last_os_error());
-            status
-        }
+        child => assert_eq!(wait(child), 0, "the forked child failed"),
     }
+}
+
+/// How a forked child ends that does `work` and leaves by exit(2) of its one thread, which strict seccomp allows: its wait
+/// status.
+#[track_caller]
+pub(crate) fn end_of(work: impl FnOnce()) -> c_int {
+    // SAFETY: the child does no more than `work` and leaves.
+    match unsafe { libc::fork() } {
+        -1 => panic!("fork: {}", io::Error::last_os_error()),
+        0 => {
+            work();
+            // SAFETY: it takes any status.
+            unsafe { libc::syscall(libc::SYS_exit, 0) };
+            unreachable!()
+        }
+        child => wait(child),
+    }
+}
+
+#[track_caller]
+fn wait(child: libc::pid_t) -> c_int {
+    let mut status = 0;
+    // SAFETY: waitpid(2) writes the status there.
+    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(waited, child, "waitpid: {}", io::Error::last_os_error());
+    status
 }
 
 /// Says why a child panicked, past the capture of the test's output, which ends with the child.

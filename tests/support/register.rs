@@ -1,0 +1,23 @@
+//! What a signal's handler makes a trapped system call answer.
+
+#![allow(unsafe_code, reason = "the context of a signal is written to")]
+
+use std::ffi::{c_int, c_void};
+
+/// Writes the answer where the system call's would be.
+///
+/// # Safety
+/// `context` must be what the kernel gave the handler.
+pub(crate) unsafe fn answer(context: *mut c_void, answer: c_int) {
+    // SAFETY: the caller's duty.
+    let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    let place = &mut registers.gregs[libc::REG_RAX as usize];
+    #[cfg(target_arch = "x86")]
+    let place = &mut registers.gregs[libc::REG_EAX as usize];
+    #[cfg(target_arch = "aarch64")]
+    let place = &mut registers.regs[0];
+    #[cfg(target_arch = "arm")]
+    let place = &mut registers.arm_r0;
+    *place = answer as isize as _;
+}
