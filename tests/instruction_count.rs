@@ -8,15 +8,15 @@
 
 #[path = "support/loops.rs"]
 mod loops;
+#[path = "support/program.rs"]
+mod program;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 #[path = "support/stepper.rs"]
 mod stepper;
 mod support;
 
-use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use loops::{READS, Read};
 use support::not_run_here;
@@ -106,46 +106,15 @@ fn compare(read: &Read, target: &Target, more: Cost) -> Option<String> {
     (!is_good).then(|| format!("{}: {name}: {more:?}, not {allowed:?}", target.triple))
 }
 
-fn output(command: &mut Command) -> String {
-    // Machine code is counted, which instrumentation would change, and the two parts must agree on panics.
-    command
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env("CARGO_PROFILE_RELEASE_PANIC", "unwind");
-    let output = command.output().expect("the command runs");
-    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
 /// Makes the program of the loops, or its listing, optimised as the library is; the error says what is missing here.
 fn build(target: &Target, emit: &str) -> Result<PathBuf, String> {
     let triple = target.triple;
-    let rustc = || Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    let std = output(rustc().args(["--print", "target-libdir", "--target", triple]));
-    if !Path::new(std.trim_end()).is_dir() {
-        return Err(format!("the compiler has no standard library for {triple}"));
-    }
-    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("instruction-count");
-    // No feature has a part in the loops.
-    let library = [
-        "build",
-        "--release",
-        "--package",
-        "vdso-time",
-        "--lib",
-        "--no-default-features",
-        "--target",
-        triple,
-    ];
-    output(Command::new(env!("CARGO")).current_dir(package).args(library).arg("--target-dir").arg(&folder));
-
-    let release = folder.join(triple).join("release");
-    let built = release.join(format!("loops.{emit}"));
-    let library = format!("vdso_time={}", release.join("libvdso_time.rlib").display());
-    let flags = ["--edition=2024", "-Copt-level=3", "-Ccodegen-units=1", "--target", triple, "--emit", emit];
-    let source = package.join("tests/support/loops.rs");
-    output(rustc().args(flags).args(["--extern", &library]).arg("-o").arg(&built).arg(source));
+    // The two parts must agree on panics.
+    let library =
+        program::library(triple, "instruction-count", &[("CARGO_PROFILE_RELEASE_PANIC", "unwind")])?;
+    let built = library.with_file_name(format!("loops.{emit}"));
+    let flags = ["-Copt-level=3", "-Ccodegen-units=1", "--emit", emit];
+    program::compile(triple, "tests/support/loops.rs", &library, &flags, &built)?;
     Ok(built)
 }
 

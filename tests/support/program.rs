@@ -1,0 +1,49 @@
+//! Programs made of the library by the compiler at hand, for any target of which that has the standard library.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The library, optimised and without features, in a target folder of its own; the error says what is missing here.
+pub(crate) fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<PathBuf, String> {
+    let standard = run(rustc().args(["--print", "target-libdir", "--target", triple])).expect("rustc runs");
+    if !Path::new(standard.trim_end()).is_dir() {
+        return Err(format!("the compiler has no standard library for {triple}"));
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).envs(settings.iter().copied());
+    cargo.args(["build", "--release", "--package", "vdso-time", "--lib", "--no-default-features"]);
+    cargo.args(["--target", triple, "--target-dir"]).arg(&folder);
+    run(&mut cargo).unwrap_or_else(|error| panic!("{error}"));
+    Ok(folder.join(triple).join("release/libvdso_time.rlib"))
+}
+
+/// Compiles one file with that library; the error is what the compiler says.
+pub(crate) fn compile(
+    triple: &str,
+    source: &str,
+    library: &Path,
+    flags: &[&str],
+    to: &Path,
+) -> Result<(), String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+    let library = format!("vdso_time={}", library.display());
+    let mut rustc = rustc();
+    rustc.args(["--edition=2024", "--target", triple, "--extern", &library]).args(flags);
+    run(rustc.arg("-o").arg(to).arg(source)).map(drop)
+}
+
+fn rustc() -> Command {
+    Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+fn run(command: &mut Command) -> Result<String, String> {
+    // Machine code is looked at, which instrumentation would change.
+    command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let output = command.output().expect("the command runs");
+    if !output.status.success() {
+        return Err(format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8(output.stdout).expect("UTF-8"))
+}
