@@ -11,6 +11,7 @@ mod debian;
 mod diff;
 mod dump;
 mod kernels;
+mod licences;
 mod matrix;
 mod matrix_page;
 mod on;
@@ -91,6 +92,12 @@ const COMMANDS: &[Command] = &[
         arguments: "[--write]",
         about: "compare the public API with public-api.txt, or write that file",
         run: api::run,
+    },
+    Command {
+        name: "licences",
+        arguments: "",
+        about: "check that every package is of crates.io and under a licence that deny.toml allows",
+        run: licences::run,
     },
     Command {
         name: "bench-table",
