@@ -1,10 +1,15 @@
 //! Without libc: a program with its own `_start` prints the time, the routes and the symbols, has no symbol of libc in it,
 //! and pays less than 4 KiB for the five functions.
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use support::not_run_here;
+use vdso_time::vdso::LocateError;
 
 /// What the compiler says of itself, behind this prefix.
 fn rustc_says(prefix: &str) -> String {
@@ -89,6 +94,27 @@ fn it_prints_the_time_the_routes_and_the_symbols() {
                 assert!(text.contains(&name), "{name} is missing in:\n{text}");
             }
         }
+    }
+}
+
+/// valgrind unmaps the vDSO and takes its entry from the stack, but the kernel still tells where it was.
+#[test]
+fn under_valgrind_the_kernel_answers() {
+    let Some(folder) = programs() else { return };
+    for (arguments, why) in [(&[][..], LocateError::Absent), (&["ask-the-kernel"], LocateError::Unmapped)] {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.arg("-q").arg(folder.join("freestanding")).args(arguments);
+        let output = match valgrind.output() {
+            Ok(output) => output,
+            Err(error) => return not_run_here("valgrind", format!("valgrind: {error}")),
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(text.lines().filter(|line| line.contains("Ok(")).count(), 4, "{text}");
+        // Before Linux 6.4 the kernel is asked by /proc, and valgrind answers for that too.
+        let absent = LocateError::Absent.to_string();
+        let routes = |why: &str| text.lines().filter(|line| line.contains(&format!("({why})"))).count();
+        assert!(routes(&why.to_string()) == 5 || routes(&absent) == 5, "{text}");
     }
 }
 

@@ -70,12 +70,12 @@ fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     for separator in [" OR ", "/"] {
         let parts = split(expression, separator);
         if parts.len() > 1 {
-            return parts.iter().any(|part| is_allowed(part));
+            return parts.iter().any(&is_allowed);
         }
     }
     let parts = split(expression, " AND ");
     if parts.len() > 1 {
-        return parts.iter().all(|part| is_allowed(part));
+        return parts.iter().all(&is_allowed);
     }
     match expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
         Some(inner) => is_allowed(&inner),
