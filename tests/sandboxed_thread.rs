@@ -40,6 +40,15 @@ fn sandbox(action: u32) -> bool {
     set.map_err(|error| not_run_here("seccomp", format!("seccomp: {error}"))).is_ok()
 }
 
+/// Tries one in a child, and says if it cannot be had.
+fn sandboxes_work() -> bool {
+    let works = child::end_of(|| assert!(sandbox(error(libc::EPERM)))) == 0;
+    if !works {
+        not_run_here("seccomp", "there is no seccomp");
+    }
+    works
+}
+
 /// Says that there is no vDSO, before the first call.
 fn without_vdso() {
     // SAFETY: null is always allowed.
@@ -180,8 +189,8 @@ const READS: [(&str, fn()); 4] = [
 
 #[test]
 fn without_a_vdso_a_sandbox_that_kills_does() {
-    if child::end_of(|| assert!(sandbox(error(libc::EPERM)))) != 0 {
-        return not_run_here("seccomp", "there is no seccomp");
+    if !sandboxes_work() {
+        return;
     }
     for action in [KILL_PROCESS, libc::SECCOMP_RET_TRAP] {
         for (name, read) in READS {
@@ -202,8 +211,8 @@ static THREAD: AtomicIsize = AtomicIsize::new(0);
 
 #[test]
 fn a_thread_that_is_killed_in_its_first_call_leaves_the_others_right() {
-    if child::end_of(|| assert!(sandbox(error(libc::EPERM)))) != 0 {
-        return not_run_here("seccomp", "there is no seccomp");
+    if !sandboxes_work() {
+        return;
     }
     for (name, read) in READS {
         child::forked(|| {

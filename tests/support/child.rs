@@ -71,9 +71,9 @@ pub(crate) fn end_of(work: impl FnOnce()) -> c_int {
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", io::Error::last_os_error()),
         0 => {
-            work();
+            let status = catch_unwind(AssertUnwindSafe(work)).map_or_else(|panic| tell(&*panic), |()| 0);
             // SAFETY: it takes any status.
-            unsafe { libc::syscall(libc::SYS_exit, 0) };
+            unsafe { libc::syscall(libc::SYS_exit, status) };
             unreachable!()
         }
         child => wait(child),
