@@ -20,6 +20,9 @@ use vdso_time::{Reason, Route, Routes, routes};
 
 const THREADS: usize = 64;
 
+/// How often a handler must have run before the race is over.
+const SIGNALS: usize = 10 * THREADS;
+
 /// How often the handler ran, in all, and how often it, or a thread, was answered wrongly.
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
 static WRONG: AtomicUsize = AtomicUsize::new(0);
@@ -66,7 +69,9 @@ fn race() -> Routes {
     while !IS_OPEN.load(Ordering::Relaxed) {
         thread::yield_now();
     }
-    (0..10).for_each(|_| read_all());
+    while HANDLED.load(Ordering::Relaxed) < SIGNALS {
+        read_all();
+    }
     let found = routes();
     RUNNING.fetch_sub(1, Ordering::Relaxed);
     found
@@ -91,7 +96,5 @@ fn threads_race_for_the_first_call_in_a_storm_of_signals() {
         assert_eq!(WRONG.load(Ordering::Relaxed), 0);
         assert_eq!(found, [routes(); THREADS]);
         assert!(!missed_the_vdso(&found[0]), "{}", found[0]);
-        let handled = HANDLED.load(Ordering::Relaxed);
-        assert!(handled > THREADS, "{handled} signals were handled");
     });
 }
