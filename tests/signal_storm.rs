@@ -21,7 +21,7 @@ use vdso_time::{Reason, Route, Routes, routes};
 const THREADS: usize = 64;
 
 /// How often a handler must have run before the race is over.
-const SIGNALS: usize = 5 * THREADS;
+const SIGNALS: usize = 3 * THREADS;
 
 /// How often the handler ran, in all, and how often it, or a thread, was answered wrongly.
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
