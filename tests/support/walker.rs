@@ -52,7 +52,7 @@ pub(crate) fn walk(process: &Process, nth: usize, signals: &[c_int]) -> io::Resu
         0 => be_walked(process),
         pid => Tracee::new(pid),
     };
-    walker.wait_for(libc::SIGSTOP)?;
+    walker.wait_for(libc::SIGSTOP).map_err(|_| io::Error::from(io::ErrorKind::Unsupported))?;
     let options = libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
     walker.ptrace(libc::PTRACE_SETOPTIONS, without_provenance_mut(options as usize))?;
     walker.go_on(libc::PTRACE_CONT)?;
@@ -88,7 +88,10 @@ pub(crate) fn walk(process: &Process, nth: usize, signals: &[c_int]) -> io::Resu
 fn be_walked(process: &Process) -> ! {
     (process.prepare)();
     // SAFETY: a child asks its parent to trace it.
-    unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<c_void>(), null_mut::<c_void>()) };
+    if unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<c_void>(), null_mut::<c_void>()) } != 0 {
+        // SAFETY: it takes any status.
+        unsafe { libc::_exit(1) };
+    }
     // SAFETY: it stops for the tracer.
     unsafe { libc::raise(libc::SIGSTOP) };
     // SAFETY: the tracer goes on behind it.
