@@ -71,6 +71,7 @@ fn race() -> Routes {
     }
     while HANDLED.load(Ordering::Relaxed) < SIGNALS {
         read_all();
+        thread::sleep(Duration::from_millis(1)); // or the sender of the signals waits for all the others
     }
     let found = routes();
     RUNNING.fetch_sub(1, Ordering::Relaxed);
