@@ -22,7 +22,8 @@ pub(super) struct Load {
 
 impl Load {
     /// Where the image has the byte of this address, if it has it. Addresses wrap: gVisor's image is linked at
-    /// 0xffffffffff700000, and QEMU relocates addresses and `p_vaddr` together.
+    /// 0xffffffffff700000, and QEMU relocates addresses and `p_vaddr` together. They wrap in 64 bits: of a 32-bit image that
+    /// lies across the 4 GiB mark, where no process can map one, what is beyond the mark counts as outside.
     #[inline]
     pub(super) fn offset_of(self, address: u64) -> Option<usize> {
         let offset = address.wrapping_sub(self.origin());

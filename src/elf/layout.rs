@@ -3,6 +3,7 @@
 
 use core::fmt;
 
+use super::steps;
 use crate::error::ParseError;
 
 /// What differs between `ELFCLASS32` and `ELFCLASS64`.
@@ -218,6 +219,7 @@ impl<'a, F: Format> Bytes<'a, F> {
     /// The `N` bytes at `at`.
     #[inline]
     fn array<const N: usize>(self, at: usize) -> [u8; N] {
+        steps::take(1);
         self.raw.get(at..).and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N])
     }
 

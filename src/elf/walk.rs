@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use super::dynamic::{Head, Load, Span, Tables};
 use super::layout::{Bytes, Format, ST_NAME};
 use super::version::Definitions;
-use super::{HashTables, ParseError, Symbol, SymbolKind, hash};
+use super::{HashTables, ParseError, Symbol, SymbolKind, hash, steps};
 
 /// What a parse finds: offsets, and no bytes.
 #[derive(Clone, Copy, Debug)]
@@ -185,7 +185,10 @@ impl<'a, F: Format> Walk<'a, F> {
         let strtab = self.strtab()?;
         let string = |start| {
             let string = strtab.get(start..)?;
-            CStr::from_bytes_until_nul(string.get(..LONGEST_NAME).unwrap_or(string)).ok()
+            let string = string.get(..LONGEST_NAME).unwrap_or(string);
+            let found = CStr::from_bytes_until_nul(string).ok();
+            steps::take(found.map_or(string.len(), CStr::count_bytes));
+            found
         };
         let Entry { index, name, version, value, size, kind, weak } = entry;
         let version = version.and_then(string);
@@ -248,7 +251,10 @@ impl<'a, F: Format> Walk<'a, F> {
 /// Whether the string at `start` is exactly `wanted`, which a blank name, or one with a NUL in it, never is.
 fn string_is(strtab: &[u8], start: usize, wanted: &str) -> bool {
     let Some(string) = strtab.get(start..) else { return false };
-    let same = |(wanted, byte): (u8, &u8)| wanted == *byte && wanted != 0;
+    let same = |(wanted, byte): (u8, &u8)| {
+        steps::take(1);
+        wanted == *byte && wanted != 0
+    };
     // Its end first: that tells most names apart.
     !wanted.is_empty() && string.get(wanted.len()) == Some(&0) && wanted.bytes().zip(string).all(same)
 }
@@ -259,7 +265,10 @@ fn string_table<F: Format>(bytes: Bytes<'_, F>, load: Load, tables: &Tables) -> 
     let table = bytes.tail(offset)?;
     let size = usize::try_from(tables.strsz).ok()?;
     let table = if size == 0 { table } else { table.head(size)? };
-    let last = table.raw.iter().rposition(|&byte| byte == 0)?;
+    let last = table.raw.iter().rposition(|&byte| {
+        steps::take(1);
+        byte == 0
+    })?;
     Some(Span { start: offset, end: offset.checked_add(last)?.checked_add(1)? })
 }
 

@@ -5,7 +5,23 @@ mod bytes;
 mod changes;
 mod promises;
 mod shapes;
+mod spoil;
+mod steps;
+mod worst;
 mod written;
+
+/// The walker once more, with a counter in it: see `build.rs`.
+#[path = "../../src/elf/mod.rs"]
+#[allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    reason = "of the library's own file only a part is asked"
+)]
+mod elf;
+#[path = "../../src/error.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the same")]
+mod error;
 
 #[path = "../support/image.rs"]
 mod image;
