@@ -7,9 +7,11 @@ mod cache;
 mod check;
 mod combinations;
 mod core_library;
+mod coverage;
 mod debian;
 mod diff;
 mod dump;
+mod fuzz;
 mod kernels;
 mod licences;
 mod matrix;
@@ -19,6 +21,7 @@ mod place;
 mod places;
 mod process;
 mod report;
+mod seeded;
 mod sources;
 mod table;
 mod targets;
@@ -98,6 +101,24 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "check that every package is of crates.io and under a licence that deny.toml allows",
         run: licences::run,
+    },
+    Command {
+        name: "fuzz",
+        arguments: "[--seconds N] [TARGET...]",
+        about: "run the fuzz targets, 20 s each",
+        run: fuzz::run,
+    },
+    Command {
+        name: "seeded-bugs",
+        arguments: "[--properties] [NAME...]",
+        about: "put each bug of fuzz/bugs into a copy, and demand that fuzzing (and each property test run) finds it",
+        run: seeded::run,
+    },
+    Command {
+        name: "coverage",
+        arguments: "",
+        about: "print which part of src/elf the fuzz targets and the properties reach; at least 95 %",
+        run: coverage::run,
     },
     Command {
         name: "bench-table",

@@ -1,4 +1,4 @@
-//! Linkers and emulators from Debian's packages, unpacked into the cache: nothing is installed.
+//! Linkers, emulators and LLVM's tools from Debian's packages, unpacked into the cache: nothing is installed.
 
 use std::env::consts::ARCH;
 use std::fs::{self, Permissions};
@@ -66,6 +66,18 @@ pub(crate) fn qemu_user(emulator: &Emulator, arch: &Arch) -> Result<PathBuf, Str
         cache::remove(&draft.join("usr"))
     })?;
     Ok(tree.join(program(arch)))
+}
+
+/// `llvm-profdata` and `llvm-cov`, of the version that Debian's compiler is made with.
+pub(crate) fn llvm_coverage() -> Result<[PathBuf; 2], String> {
+    let names = ["llvm-profdata", "llvm-cov"];
+    let tree = cache::folder()?.join(format!("llvm-19-{SUITE}"));
+    build_tree(&tree, SUITE, &["llvm-19"], |draft| {
+        names
+            .iter()
+            .try_for_each(|name| wrap(draft, &tree, name, &format!("usr/lib/llvm-19/bin/{name}"), &[]))
+    })?;
+    Ok(names.map(|name| tree.join(name)))
 }
 
 /// The packages with all that they need, unpacked once; then `finish`, in the draft.
