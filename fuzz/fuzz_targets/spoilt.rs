@@ -20,6 +20,8 @@ mod spoil;
 mod steps;
 #[path = "../tally.rs"]
 mod tally;
+#[path = "../../tests/properties/walks.rs"]
+mod walks;
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -81,6 +83,7 @@ fuzz_target!(|input: &[u8]| {
             change.apply(built);
         }
         steps::bounded(&built.bytes);
+        walks::agree(&built.bytes);
         tally::count(promises::keep(&built.bytes).is_some());
     });
 });

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use vdso_time::elf::Image;
 
 use super::image::{self, Spec};
-use super::{check, promises, shapes, steps};
+use super::{check, promises, shapes, steps, walks};
 
 fn noise(most: usize) -> impl Strategy<Value = Vec<u8>> {
     // Small numbers, which is what sizes and offsets are.
@@ -20,6 +20,7 @@ fn noise_is_no_image() {
     });
     check(20_000, &bytes, |bytes| {
         steps::bounded(&bytes);
+        walks::agree(&bytes);
         promises::keep(&bytes).is_some()
     });
 }
@@ -47,6 +48,7 @@ fn noise_in_the_tables() {
     let images = check(8_000, &cases, |(spec, noise)| {
         let bytes = noisy_tables(&spec, &noise);
         steps::bounded(&bytes);
+        walks::agree(&bytes);
         promises::keep(&bytes).is_some()
     });
     assert!(images > 0.1, "{images} of them are images");

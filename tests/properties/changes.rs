@@ -6,7 +6,7 @@ use proptest::sample::{Index, select};
 use super::image::Spec;
 use super::image_kinds::kinds;
 use super::spoil::{Change, EXTREMES, Extreme, LONG};
-use super::{check, promises, shapes, steps};
+use super::{check, promises, shapes, steps, walks};
 
 fn extreme() -> impl Strategy<Value = Extreme> {
     prop_oneof![
@@ -51,6 +51,7 @@ fn a_spoilt_image_keeps_the_promises() {
         }
         let bytes = &built.bytes[..cut.map_or(built.bytes.len(), |cut| cut.index(built.bytes.len()))];
         steps::bounded(bytes);
+        walks::agree(bytes);
         promises::keep(bytes).is_some()
     });
     assert!(images > 0.2, "{images} of them are images");

@@ -7,6 +7,7 @@ mod promises;
 mod shapes;
 mod spoil;
 mod steps;
+mod walks;
 mod worst;
 mod written;
 

@@ -10,8 +10,9 @@ use crate::process::{stdout, step};
 use crate::toolchain::Compiler;
 use crate::{Error, cache, no_arguments, tools, workspace};
 
-/// What is measured, and how much of it must be reached, in percent.
+/// What is measured, and how much must be reached, in percent, of all of it and of the rule for the extent.
 const ROOM: &str = "src/elf";
+const EXTENT: &str = "dynamic.rs";
 const LEAST: f64 = 95.0;
 
 const FLAGS: &[&str] = &["-Cinstrument-coverage"];
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     for Row { file, regions, missed } in &rows {
         let percent = 100.0 * (1.0 - f64::from(*missed) / f64::from(*regions));
         println!("{file:<12} {regions:>4} regions, {missed:>2} not reached: {percent:.1} %");
-        if percent < LEAST {
+        if percent < LEAST && [EXTENT, "TOTAL"].contains(file) {
             low.push(*file);
         }
     }
@@ -81,8 +82,8 @@ fn properties(compiler: &Compiler, folder: &Path, raw: &Path) -> Result<Vec<Path
         let mut cargo = compiler.cargo("coverage");
         cargo.args(["test", "-p", "vdso-time-properties", "--target-dir"]).arg(folder.join("properties"));
         cargo.arg(last).env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
-        // Build scripts write a profile too.
-        cargo.env("LLVM_PROFILE_FILE", raw.join("%p.profraw"));
+        // More cases reach no more; and build scripts write a profile too.
+        cargo.env("PROPTEST_CASES", "2000").env("LLVM_PROFILE_FILE", raw.join("%p.profraw"));
         cargo
     };
     let messages = stdout(command("--no-run").arg("--message-format=json"))?;
