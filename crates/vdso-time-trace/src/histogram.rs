@@ -1,0 +1,124 @@
+//! [`Histogram`]: how often which duration, to a quarter of a power of two.
+
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Each power of two has so many buckets, all of one width.
+const PARTS: usize = 4;
+const PART_BITS: u32 = PARTS.ilog2();
+
+/// The numbers below `PARTS` have a bucket each, and each power of two from there has `PARTS`.
+const BUCKETS: usize = (u64::BITS - PART_BITS + 1) as usize * PARTS;
+
+/// Counts numbers in buckets of which each is at most a quarter as wide as what is in it: linear within a power of two, logarithmic over
+/// all of `u64`.
+pub struct Histogram {
+    buckets: [AtomicU64; BUCKETS],
+    sum: AtomicU64,
+}
+
+impl Histogram {
+    /// Of nothing yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { buckets: [const { AtomicU64::new(0) }; BUCKETS], sum: AtomicU64::new(0) }
+    }
+
+    /// Counts a number.
+    #[inline]
+    pub fn record(&self, number: u64) {
+        self.buckets[bucket(number)].fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(number, Ordering::Relaxed);
+    }
+
+    /// How many numbers were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts().sum()
+    }
+
+    /// Their sum, exactly.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.sum.load(Ordering::Relaxed)
+    }
+
+    /// The bucket of the number below which a share of all lies: `quantile(0.5)` is the median's. `None` if there are no numbers.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "a share of more than 2^53 numbers is no better known")]
+    pub fn quantile(&self, share: f64) -> Option<RangeInclusive<u64>> {
+        let count = self.count();
+        let rank = ((share * count as f64) as u64).min(count.checked_sub(1)?);
+        let mut seen = 0;
+        let is_it = |counted: u64| {
+            seen += counted;
+            seen > rank
+        };
+        self.counts().position(is_it).map(numbers)
+    }
+
+    /// The buckets that have numbers, and how many.
+    pub fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
+        self.counts().enumerate().filter(|(_, count)| *count > 0).map(|(at, count)| (numbers(at), count))
+    }
+
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed))
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.buckets()).finish()
+    }
+}
+
+/// The bucket of a number.
+fn bucket(number: u64) -> usize {
+    let power = (number | 1).ilog2().saturating_sub(PART_BITS);
+    power as usize * PARTS + (number >> power) as usize
+}
+
+/// The numbers of a bucket.
+fn numbers(bucket: usize) -> RangeInclusive<u64> {
+    let power = (bucket / PARTS).saturating_sub(1);
+    let first = ((bucket - power * PARTS) as u64) << power;
+    first..=first + ((1 << power) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_buckets_are_next_to_each_other_and_cover_all() {
+        let mut next = Some(0);
+        for at in 0..BUCKETS {
+            let numbers = numbers(at);
+            assert_eq!(Some(*numbers.start()), next);
+            assert_eq!((bucket(*numbers.start()), bucket(*numbers.end())), (at, at));
+            assert!(numbers.end() - numbers.start() <= numbers.start() / PARTS as u64);
+            next = numbers.end().checked_add(1);
+        }
+        assert_eq!(next, None);
+    }
+
+    #[test]
+    fn a_quantile_is_the_bucket_of_that_number() {
+        let histogram = Histogram::new();
+        assert_eq!(histogram.quantile(0.5), None);
+        (0..=100).for_each(|number| histogram.record(number));
+        for (share, number) in [(0.0, 0), (0.5, 50), (0.9, 90), (1.0, 100)] {
+            assert!(histogram.quantile(share).unwrap().contains(&number), "{share}");
+        }
+        assert_eq!((histogram.count(), histogram.sum()), (101, 5050));
+        assert_eq!(histogram.buckets().map(|(_, count)| count).sum::<u64>(), 101);
+    }
+}
