@@ -1,0 +1,67 @@
+//! A loop of reads between breakpoints: bare, and at a site with some relevant tracers and some irrelevant ones.
+
+use std::arch::asm;
+use std::hint::black_box;
+
+use vdso_time_trace::{Event, Link, Select, Trace, Tracer, attach, detach, traced};
+
+struct Nothing;
+
+impl Trace for Nothing {
+    fn event(&self, _: &Event) {}
+}
+
+static NOTHING: Nothing = Nothing;
+static TRACERS: [Tracer; 100] = [const { Tracer::new(&NOTHING) }; 100];
+static LINKS: [Link; 200] = Link::array();
+
+#[inline(never)]
+fn bare(turns: usize) {
+    for _ in 0..turns {
+        black_box(vdso_time::time());
+    }
+}
+
+#[inline(never)]
+fn at_a_site(turns: usize) {
+    for _ in 0..turns {
+        black_box(traced!("relevant", vdso_time::time()));
+    }
+}
+
+fn elsewhere() -> i64 {
+    traced!("irrelevant", vdso_time::time())
+}
+
+#[inline(never)]
+fn between_breakpoints(run: fn(usize), turns: usize) {
+    // SAFETY: whoever counts goes on behind it.
+    unsafe { asm!("int3") };
+    black_box(run)(turns);
+    // SAFETY: the same.
+    unsafe { asm!("int3") };
+}
+
+fn twice(run: fn(usize)) {
+    between_breakpoints(run, 4);
+    between_breakpoints(run, 8);
+}
+
+fn main() {
+    // The first call finds the vDSO.
+    black_box(vdso_time::time());
+    black_box(elsewhere());
+    twice(bare);
+    for [relevant, irrelevant] in [[0, 0], [0, 100], [1, 0], [1, 100], [2, 0]] {
+        let tracers = [("relevant", relevant), ("irrelevant", irrelevant)];
+        for (name, count) in tracers {
+            for tracer in &TRACERS[..count] {
+                attach(tracer, Select::Name(name), &LINKS).unwrap();
+            }
+        }
+        twice(at_a_site);
+        for tracer in &TRACERS {
+            detach(tracer, Select::All);
+        }
+    }
+}
