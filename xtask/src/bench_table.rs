@@ -13,7 +13,7 @@ use crate::cache::{at, create, write};
 use crate::{Error, unknown_argument, workspace};
 
 /// The benches that leave a report.
-const BENCHES: &[&str] = &["ratios", "time_now", "discovery"];
+const BENCHES: &[&str] = &["ratios", "time_now", "discovery", "trace_table"];
 const DOCUMENTS: &[&str] = &["README.md", "BENCHMARKS.md"];
 const PLOTS: &str = "docs/benchmarks";
 
