@@ -3,13 +3,15 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "prctl(2) is called here")]
 
+#[path = "support/counter.rs"]
+mod counter_clock;
 mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::counter_clock::{assert_near, kernel, settle};
+use counter_clock::{assert_near, kernel, settle};
 use support::{Cpus, allowed_cpus, child, not_run_here, pin};
 use vdso_time::counter::{self, Status};
 use vdso_time::{Clock, ClockId, Counter};

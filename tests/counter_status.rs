@@ -2,10 +2,12 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
+#[path = "support/counter.rs"]
+mod counter_clock;
 mod support;
 
+use counter_clock::{expected, settle};
 use support::child;
-use support::counter_clock::{expected, settle};
 use vdso_time::counter::{self, Status};
 
 #[test]

@@ -2,12 +2,14 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
+#[path = "support/counter.rs"]
+mod counter_clock;
 mod support;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use support::counter_clock::{FOLDER, assert_near, clock_source, settle};
+use counter_clock::{FOLDER, assert_near, clock_source, settle};
 use support::{is_required, not_run_here, oracle};
 use vdso_time::counter::{self, Status};
 

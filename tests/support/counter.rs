@@ -1,5 +1,7 @@
 //! What the tests of the counter clock share: what it should come to, and the kernel's clock beside it.
 
+#![allow(dead_code, reason = "no test file uses all of it")]
+
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -7,7 +9,7 @@ use vdso_time::arch::NATIVE;
 use vdso_time::counter::{self, Status};
 use vdso_time::{Route, routes};
 
-use super::oracle;
+use crate::support::oracle;
 
 /// Where the kernel says by what it keeps the time.
 pub(crate) const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";

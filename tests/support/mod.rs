@@ -5,9 +5,6 @@
 
 pub(crate) mod answers;
 pub(crate) mod child;
-#[cfg(feature = "counter")]
-#[path = "counter.rs"]
-pub(crate) mod counter_clock;
 #[path = "../../examples/doctor/cpus.rs"]
 mod cpus;
 pub(crate) mod oracle;
