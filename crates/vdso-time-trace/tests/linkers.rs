@@ -44,8 +44,9 @@ fn linker(name: &str) -> Option<Vec<String>> {
     let mut flags = vec![format!("-Clink-arg=-fuse-ld={name}")];
     if name == "lld" {
         flags.push(format!("-Clink-arg=-B{}", folder_of_lld()?.display()));
-        // Since 13 it drops a section to which only its boundaries refer. rustc says this itself where lld is its own choice.
-        flags.push("-Clink-arg=-Wl,-z,nostart-stop-gc".into());
+        // It may drop a section to which only its boundaries refer: its default since 13, which rustc turns off where lld is its own
+        // choice.
+        flags.push("-Clink-arg=-Wl,-z,start-stop-gc".into());
     }
     Some(flags)
 }
