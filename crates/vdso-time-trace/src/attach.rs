@@ -7,10 +7,10 @@
 use core::error::Error;
 use core::fmt;
 use core::hint;
-use core::ptr;
+use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use crate::chain;
+use crate::chain::{self, Place};
 use crate::select::Select;
 use crate::site::sites;
 use crate::timing;
@@ -27,8 +27,8 @@ impl Link {
     pub const fn new() -> Self {
         Self(chain::Link {
             taken: AtomicBool::new(false),
-            tracer: AtomicPtr::new(ptr::null_mut()),
-            next: AtomicPtr::new(ptr::null_mut()),
+            tracer: Place(AtomicPtr::new(null_mut())),
+            next: Place(AtomicPtr::new(null_mut())),
         })
     }
 

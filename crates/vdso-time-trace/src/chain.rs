@@ -25,52 +25,54 @@ use core::ptr::{self, NonNull};
 
 use crate::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
 
+/// Null, or a `&'static T`: nobody but [`Place::store`] writes to it.
+pub(crate) struct Place<T: Sync + 'static>(pub(crate) AtomicPtr<T>);
+
+impl<T: Sync> Place<T> {
+    fn load(&self, ordering: Ordering) -> Option<&'static T> {
+        // SAFETY: `store` took it from a `&'static T`, which any thread may have, for it is `Sync`.
+        unsafe { self.0.load(ordering).as_ref() }
+    }
+
+    fn store(&self, target: Option<&'static T>, ordering: Ordering) {
+        self.0.store(target.map_or(ptr::null_mut(), |target| ptr::from_ref(target).cast_mut()), ordering);
+    }
+}
+
 /// A site's end of the chain.
-pub(crate) struct Anchor<T: 'static> {
-    /// Null, the one tracer, or the walker; from a `&'static T`.
-    pub(crate) ops: AtomicPtr<T>,
-    /// The newest link, from a `&'static Link`.
-    pub(crate) links: AtomicPtr<Link<T>>,
+pub(crate) struct Anchor<T: Sync + 'static> {
+    /// Nothing, the one tracer, or the walker.
+    pub(crate) ops: Place<T>,
+    /// The newest link.
+    pub(crate) links: Place<Link<T>>,
 }
 
 /// Room for one tracer in the chain of one site.
-pub(crate) struct Link<T: 'static> {
+pub(crate) struct Link<T: Sync + 'static> {
     /// Whether it is in a chain. Only those who attach ask.
     pub(crate) taken: AtomicBool,
-    /// Null while the link is free; from a `&'static T`.
-    pub(crate) tracer: AtomicPtr<T>,
-    /// The next older link, from a `&'static Link`.
-    pub(crate) next: AtomicPtr<Link<T>>,
+    /// Nothing while the link is free.
+    pub(crate) tracer: Place<T>,
+    /// The next older link.
+    pub(crate) next: Place<Link<T>>,
 }
 
 /// The one tracer of a site, or the walker, before it is known to be whole.
-pub(crate) struct Ops<T: 'static>(NonNull<T>);
+pub(crate) struct Ops<T: Sync + 'static>(NonNull<T>);
 
-impl<T> Ops<T> {
+impl<T: Sync> Ops<T> {
     /// It, whole.
     #[inline]
     pub(crate) fn get(self) -> &'static T {
         fence(Ordering::Acquire);
-        // SAFETY: as below.
+        // SAFETY: `Anchor::ops` took it from its place, and what is there was stored from a `&'static T`.
         unsafe { self.0.as_ref() }
     }
 }
 
-/// The target of a pointer that is null or was stored from a `&'static`: nothing else is stored in the fields above.
-macro_rules! target {
-    ($pointer:expr) => {
-        // SAFETY: `store` alone puts pointers into a chain, and takes them from `&'static`.
-        unsafe { $pointer.as_ref() }
-    };
-}
-
-fn store<T>(place: &AtomicPtr<T>, target: Option<&'static T>, ordering: Ordering) {
-    place.store(target.map_or(ptr::null_mut(), |target| ptr::from_ref(target).cast_mut()), ordering);
-}
-
-impl<T> Link<T> {
+impl<T: Sync> Link<T> {
     fn tracer(&self) -> Option<&'static T> {
-        target!(self.tracer.load(Ordering::Acquire))
+        self.tracer.load(Ordering::Acquire)
     }
 
     fn holds(&self, tracer: &T) -> bool {
@@ -78,16 +80,15 @@ impl<T> Link<T> {
     }
 }
 
-impl<T> Anchor<T> {
+impl<T: Sync> Anchor<T> {
     /// What the site points to, if there is a tracer: one load and, in the caller, one branch.
     #[inline]
     pub(crate) fn ops(&self) -> Option<Ops<T>> {
-        NonNull::new(self.ops.load(Ordering::Relaxed)).map(Ops)
+        NonNull::new(self.ops.0.load(Ordering::Relaxed)).map(Ops)
     }
 
     fn links(&self) -> impl Iterator<Item = &'static Link<T>> {
-        let newest: Option<&'static Link<T>> = target!(self.links.load(Ordering::Acquire));
-        iter::successors(newest, |link| target!(link.next.load(Ordering::Relaxed)))
+        iter::successors(self.links.load(Ordering::Acquire), |link| link.next.load(Ordering::Relaxed))
     }
 
     /// The tracers of the chain: what a walker calls.
@@ -114,13 +115,13 @@ impl<T> Anchor<T> {
         walker: impl FnOnce(&Self) -> &'static T,
     ) -> bool {
         if let Some(link) = self.links().find(|link| link.tracer().is_none()) {
-            store(&link.tracer, Some(tracer), Ordering::Release);
+            link.tracer.store(Some(tracer), Ordering::Release);
         } else {
             let Some(link) = fresh() else { return false };
             link.taken.store(true, Ordering::Relaxed);
-            store(&link.tracer, Some(tracer), Ordering::Relaxed);
+            link.tracer.store(Some(tracer), Ordering::Relaxed);
             link.next.store(self.links.load(Ordering::Relaxed), Ordering::Relaxed);
-            store(&self.links, Some(link), Ordering::Release);
+            self.links.store(Some(link), Ordering::Release);
         }
         self.point(walker);
         true
@@ -129,7 +130,7 @@ impl<T> Anchor<T> {
     /// Takes a tracer out of the chain; says whether it was there. The caller has the lock.
     pub(crate) fn detach(&self, tracer: &T, walker: impl FnOnce(&Self) -> &'static T) -> bool {
         let Some(link) = self.links().find(|link| link.holds(tracer)) else { return false };
-        store(&link.tracer, None, Ordering::Relaxed);
+        link.tracer.store(None, Ordering::Relaxed);
         self.point(walker);
         true
     }
@@ -141,6 +142,6 @@ impl<T> Anchor<T> {
             (Some(_), Some(_)) => Some(walker(self)),
             (first, _) => first,
         };
-        store(&self.ops, ops, Ordering::Release);
+        self.ops.store(ops, Ordering::Release);
     }
 }

@@ -1,10 +1,11 @@
 //! [`Site`]: a place in the source that reads a clock, and the list of all, which the linker makes.
 
 use core::fmt;
+use core::ptr::{self, null_mut};
+use core::str;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use core::{ptr, str};
 
-use crate::chain::{self, Anchor};
+use crate::chain::{self, Anchor, Place};
 use crate::event::{Read, Span};
 use crate::timing::now;
 use crate::tracer::Tracer;
@@ -46,7 +47,8 @@ impl Site {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(name: &'static str, call: &'static str, file: &'static str, line: u32) -> Self {
-        let anchor = Anchor { ops: AtomicPtr::new(ptr::null_mut()), links: AtomicPtr::new(ptr::null_mut()) };
+        let anchor =
+            Anchor { ops: Place(AtomicPtr::new(null_mut())), links: Place(AtomicPtr::new(null_mut())) };
         Self { anchor, name, function: function_of(call), file, line, number: AtomicUsize::new(0) }
     }
 

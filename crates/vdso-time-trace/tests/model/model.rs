@@ -22,7 +22,7 @@ mod slot;
 use std::ptr::{self, null_mut};
 
 use atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
-use chain::{Anchor, Link, Ops};
+use chain::{Anchor, Link, Ops, Place};
 use loom::cell::UnsafeCell;
 use loom::sync::Mutex;
 use loom::thread;
@@ -35,6 +35,9 @@ struct Tracer {
     /// `None` is the walker.
     number: UnsafeCell<Option<usize>>,
 }
+
+// SAFETY: its cell is written before others know it, or loom would tell.
+unsafe impl Sync for Tracer {}
 
 /// A site, what is attached there, and the lock of those who attach.
 struct World {
@@ -55,15 +58,18 @@ fn tracer(number: Option<usize>) -> &'static Tracer {
 fn link() -> &'static Link<Tracer> {
     leak(Link {
         taken: AtomicBool::new(false),
-        tracer: AtomicPtr::new(null_mut()),
-        next: AtomicPtr::new(null_mut()),
+        tracer: Place(AtomicPtr::new(null_mut())),
+        next: Place(AtomicPtr::new(null_mut())),
     })
 }
 
 impl World {
     fn new() -> &'static Self {
         leak(Self {
-            anchor: Anchor { ops: AtomicPtr::new(null_mut()), links: AtomicPtr::new(null_mut()) },
+            anchor: Anchor {
+                ops: Place(AtomicPtr::new(null_mut())),
+                links: Place(AtomicPtr::new(null_mut())),
+            },
             // Each is given its number by the thread that attaches it.
             tracers: [(); TRACERS].map(|()| tracer(None)),
             walker: tracer(None),
