@@ -108,8 +108,7 @@ fn headers<F: Format>(bytes: Bytes<'_, F>) -> Option<impl Iterator<Item = Bytes<
     let layout = bytes.layout();
     let page = bytes.head(HEAD).unwrap_or(bytes);
     let (size, count) = (page.half(layout.e_phentsize), page.half(layout.e_phnum));
-    let headers =
-        page.tail(page.offset(layout.e_phoff))?.head(usize::from(size).checked_mul(count.into())?)?;
+    let headers = page.tail(page.offset(layout.e_phoff))?.first(count.into(), size.into())?;
     (usize::from(size) >= layout.phdr_size).then(|| headers.table(size.into()))
 }
 

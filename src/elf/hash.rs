@@ -53,7 +53,7 @@ fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
     let (nbucket, nchain, size) =
         if wide { (hash.offset(0), hash.offset(8), 8) } else { (hash.word(0), hash.word(4), 4) };
     let words = nbucket.checked_add(nchain)?.checked_add(2)?;
-    hash.head(words.checked_mul(size)?)?;
+    hash.first(words, size)?;
     Some(nchain)
 }
 
@@ -63,14 +63,14 @@ fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
 fn count_gnu<F: Format>(hash: Bytes<'_, F>) -> Option<usize> {
     let start = hash.head(16)?;
     let (nbuckets, symoffset, bloom_size) = (start.word(0), start.word(4), start.word(8));
-    let behind_bloom = hash.tail(16)?.tail(bloom_size.checked_mul(hash.layout().addr_size)?)?;
-    let buckets = behind_bloom.head(nbuckets.checked_mul(4)?)?;
+    let behind_bloom = hash.tail(16)?.behind(bloom_size, hash.layout().addr_size)?;
+    let buckets = behind_bloom.first(nbuckets, 4)?;
     let last = buckets.table(4).map(|bucket| bucket.word(0)).max().unwrap_or(0);
     if last < symoffset {
         return Some(symoffset); // every bucket is empty
     }
-    let chains = behind_bloom.tail(buckets.raw.len())?;
-    let chain = chains.tail(last.wrapping_sub(symoffset).checked_mul(4)?)?;
+    let chains = behind_bloom.behind(nbuckets, 4)?;
+    let chain = chains.behind(last.wrapping_sub(symoffset), 4)?;
     let more = chain.table(4).position(|hash| hash.word(0) & 1 != 0)?;
     last.checked_add(more)?.checked_add(1)
 }

@@ -206,6 +206,18 @@ impl<'a, F: Format> Bytes<'a, F> {
         Some(Self { raw: self.raw.get(..size)?, ..self })
     }
 
+    /// The first `count` structures of `size` bytes.
+    #[inline]
+    pub(super) fn first(self, count: usize, size: usize) -> Option<Self> {
+        self.head(count.checked_mul(size)?)
+    }
+
+    /// What follows these.
+    #[inline]
+    pub(super) fn behind(self, count: usize, size: usize) -> Option<Self> {
+        self.tail(count.checked_mul(size)?)
+    }
+
     /// The structures of `size` bytes that make up these bytes.
     pub(super) fn table(self, size: usize) -> impl Iterator<Item = Self> + Clone {
         let mut rest = self.raw;

@@ -232,7 +232,7 @@ impl<'a, F: Format> Walk<'a, F> {
     /// The symbol table, from one of its symbols on.
     fn table(&self, first: usize) -> Option<impl Iterator<Item = Bytes<'a, F>> + use<'a, F>> {
         let size = self.bytes.layout().sym_size;
-        Some(self.outline.symtab.of(self.bytes)?.tail(first.checked_mul(size)?)?.table(size))
+        Some(self.outline.symtab.of(self.bytes)?.behind(first, size)?.table(size))
     }
 
     /// The string table.
@@ -275,7 +275,7 @@ fn string_table<F: Format>(bytes: Bytes<'_, F>, load: Load, tables: &Tables) -> 
 /// `DT_VERSYM`, for so many symbols, and `DT_VERDEF`.
 fn versions<F: Format>(bytes: Bytes<'_, F>, load: Load, tables: &Tables, symbols: usize) -> Option<Versions> {
     let versym = load.offset_of(tables.versym)?;
-    bytes.tail(versym)?.head(symbols.checked_mul(2)?)?;
+    bytes.tail(versym)?.first(symbols, 2)?;
     let versions = Versions { versym, verdef: load.offset_of(tables.verdef)?, verdefnum: tables.verdefnum };
     versions.definitions(bytes)?.find(0).ok()?;
     Some(versions)

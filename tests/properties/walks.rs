@@ -16,6 +16,25 @@ fn symbols<'a, F: Format>(walk: &Walk<'a, F>) -> Vec<Symbol<'a>> {
     walk.entries(0).filter_map(|entry| walk.symbol(entry)).collect()
 }
 
+/// Resumes a walk on fewer bytes than it was begun with, which nothing in the library does: what is not there is not found, and that
+/// is all.
+fn cut(bytes: &[u8], whole: &Walk<'_, Any>) {
+    let name = whole.entries(0).next().and_then(|entry| whole.symbol(entry));
+    let name = name.and_then(|symbol| symbol.name().to_str().ok()).unwrap_or("name");
+    for eighths in 0..8 {
+        let walk = Walk::resume(&bytes[..whole.size() * eighths / 8], whole.outline());
+        for entry in whole.entries(0).take(LOOK_UPS) {
+            if let Some(symbol) = walk.symbol(entry) {
+                assert!(walk.size() > 0, "{:?} of no bytes", symbol.name());
+            }
+        }
+        assert!(symbols(&walk).len() <= bytes.len());
+        let found = [walk.find(name, Some("LINUX_2.6")), walk.at(whole.origin())];
+        assert!(walk.size() > 0 || found.iter().all(Option::is_none) && !walk.has_blanked_names());
+        assert!(walk.entries(usize::MAX).next().is_none());
+    }
+}
+
 /// Fails unless they agree.
 pub(crate) fn agree(bytes: &[u8]) {
     let (any, native) = (walk::<Any>(bytes), walk::<Native>(bytes));
@@ -33,6 +52,7 @@ pub(crate) fn agree(bytes: &[u8]) {
     }
     let resumed = Walk::resume(&bytes[..any.size()], any.outline());
     assert_eq!(symbols(&resumed), all);
+    cut(bytes, &any);
     for symbol in all.iter().take(LOOK_UPS) {
         let middle = symbol.value().wrapping_add((symbol.size().max(1) - 1) / 2);
         for address in [symbol.value(), middle] {

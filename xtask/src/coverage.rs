@@ -69,7 +69,10 @@ fn fuzz_targets(compiler: &Compiler, root: &Path, folder: &Path, raw: &Path) -> 
             (folder.join("corpus").join(target.name), root.join("fuzz/corpus").join(target.name));
         cache::create(&own)?;
         let mut command = target.command(&programs, root);
-        command.args(RUNS).arg(own).arg(found).env("LLVM_PROFILE_FILE", raw.join("%p.profraw"));
+        command.args(RUNS).arg(own).env("LLVM_PROFILE_FILE", raw.join("%p.profraw"));
+        if found.is_dir() {
+            command.arg(found);
+        }
         stdout(&mut command)?;
     }
     Ok(TARGETS.iter().map(|target| programs.join(target.name)).collect())
