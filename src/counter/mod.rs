@@ -27,8 +27,10 @@
 //!
 //! [`error_bound`] says how far a read may be off: 30 ns (or three ticks), and what a change of the kernel's rate by NTP (500 ppm)
 //! makes in one line, 8 us at most. It assumes that since the last line was made the clock was not stepped and the virtual machine
-//! not restored; after such a thing a line is wrong until its end, 16 ms at most, and then the clocks are compared. A correction
-//! of more than 977 ppm is no correction: the counter is measured anew.
+//! not restored; after such a thing a line is wrong until its end, 16 ms of the counter as it was, and then the clocks are compared. A
+//! correction of more than 977 ppm is no correction: the counter is measured anew, and until the kernel's clock has come to what the
+//! last line said in the end, a quarter of a millisecond at most, the time stands still. A counter that is itself set back, less far than
+//! a line is long, takes the time back with it: no kernel does that but for a virtual machine that it restores.
 //!
 //! # Order
 //!
@@ -171,7 +173,8 @@ pub fn frequency() -> Option<u64> {
 }
 
 /// How far [`monotonic`] may be from `CLOCK_MONOTONIC`, in nanoseconds, if since the last line was made the clock was not stepped,
-/// the virtual machine not restored, and the kernel's rate not changed by more than 500 ppm; 0 while the vDSO answers.
+/// the virtual machine not restored, and the kernel's rate not changed by more than 500 ppm; 0 while the vDSO answers, whose time is
+/// the kernel's (but for a moment after a line, whose last time it does not fall behind).
 ///
 /// ```
 /// assert!(vdso_time::counter::error_bound() < 100_000);

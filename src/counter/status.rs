@@ -34,7 +34,8 @@ pub enum Status {
     NotInvariant,
     /// This thread must not read the counter (prctl(2), `PR_SET_TSC`).
     Denied,
-    /// The counter's rate is not the one that the hardware states (CPUID 0x15, `CNTFRQ`), or not one that a counter has.
+    /// The counter's rate is not the one that the hardware states (CPUID 0x15, `CNTFRQ`), or not one that a counter has, or it was not the
+    /// same twice, as where the counters of two CPUs differ.
     Frequency,
     /// The counters of two CPUs differ by more than a correction may be.
     CpusDisagree,
