@@ -53,8 +53,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         step(&format!("{} for {seconds} s", target.name));
         let corpus = root.join("fuzz/corpus").join(target.name);
         cache::create(&corpus)?;
+        cache::create(&root.join("fuzz/artifacts"))?;
         let mut command = target.command(&programs, &root);
         command.args([&format!("-max_total_time={seconds}"), "-print_final_stats=1", "-verbosity=0"]);
+        command.arg("-artifact_prefix=artifacts/");
         let output = output(command.arg(corpus))?;
         let text = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
