@@ -1,5 +1,5 @@
 //! `cargo xtask seeded-bugs`: puts each bug of `fuzz/bugs` into a copy of the tree, and demands that it is found: by a fuzz target
-//! that starts from nothing, or, if asked for, by the properties too.
+//! that starts from nothing, or, if asked for, by the properties too. Without a bug nothing may be found.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         }
     }
     let tree = Tree::copy_of(root)?;
+    tree.restore()?;
+    if let Some(complaint) = tree.fuzz()? {
+        return Err(Error::Failed(format!("without a bug something is found: {complaint}")));
+    }
     let mut missed = Vec::new();
     for patch in patches {
         let name = patch.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -150,7 +154,22 @@ fn complaint(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::complaint;
+    use crate::process::stdout;
+    use crate::{cache, workspace};
+
+    /// Else only the command would find out, which is not run at every change.
+    #[test]
+    fn every_bug_can_be_put_in() {
+        let root = workspace::root();
+        for patch in cache::entries(&root.join("fuzz/bugs")).unwrap() {
+            let mut git = Command::new("git");
+            git.current_dir(&root).args(["apply", "--check"]);
+            stdout(git.arg(patch)).unwrap();
+        }
+    }
 
     #[test]
     fn a_complaint_is_the_panic_or_the_summary() {
