@@ -47,6 +47,6 @@ pub use tracer::{Trace, Tracer};
 #[doc(hidden)]
 pub mod hidden {
     pub use crate::__vdso_time_trace_site as site;
-    pub use crate::site::SITES;
+    pub use crate::site::VDSO_TIME_TRACE_0_1_SITES as SITES;
     pub use linkme;
 }

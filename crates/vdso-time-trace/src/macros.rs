@@ -38,11 +38,12 @@ macro_rules! __vdso_time_trace_site {
     ($name:expr, $call:expr) => {{
         #[$crate::hidden::linkme::distributed_slice($crate::hidden::SITES)]
         #[linkme(crate = $crate::hidden::linkme)]
-        static SITE: $crate::Site =
+        // The call sees this name, for items have no hygiene: it must not be one that the caller uses.
+        static __VDSO_TIME_TRACE_SITE: $crate::Site =
             $crate::Site::new($name, ::core::stringify!($call), ::core::file!(), ::core::line!());
-        match SITE.ops() {
+        match __VDSO_TIME_TRACE_SITE.ops() {
             ::core::option::Option::None => $call,
-            ::core::option::Option::Some(ops) => SITE.trace(ops, || $call),
+            ::core::option::Option::Some(ops) => __VDSO_TIME_TRACE_SITE.trace(ops, || $call),
         }
     }};
 }

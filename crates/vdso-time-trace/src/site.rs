@@ -26,10 +26,12 @@ pub struct Site {
 pub struct Ops(chain::Ops<Tracer>);
 
 /// Made by [`traced!`](crate::traced), each in a section of this name, which the linker puts together.
+///
+/// It does so for the whole program: the name must be no other crate's, nor that of another version of this one, whose `Site` may differ.
 #[cfg(feature = "enabled")]
 #[doc(hidden)]
 #[linkme::distributed_slice]
-pub static SITES: [Site];
+pub static VDSO_TIME_TRACE_0_1_SITES: [Site];
 
 /// Every site that was linked into this executable or shared object, whether it is ever called or not.
 ///
@@ -37,7 +39,7 @@ pub static SITES: [Site];
 #[must_use]
 pub fn sites() -> &'static [Site] {
     #[cfg(feature = "enabled")]
-    return SITES.static_slice();
+    return VDSO_TIME_TRACE_0_1_SITES.static_slice();
     #[cfg(not(feature = "enabled"))]
     &[]
 }

@@ -66,6 +66,27 @@ fn a_site_knows_its_place() {
     assert_eq!(ELSEWHERE.index(), None);
 }
 
+/// Lists of the linker are known by their names alone, in the whole program.
+mod elsewhere {
+    use vdso_time_trace::hidden::linkme;
+
+    #[linkme::distributed_slice]
+    #[linkme(crate = linkme)]
+    pub(crate) static SITES: [u8];
+}
+
+#[test]
+fn a_list_of_somebody_else_is_not_ours() {
+    assert!(elsewhere::SITES.is_empty());
+    assert!(sites().len() >= 5);
+}
+
+#[test]
+fn a_name_in_the_call_is_the_caller_s() {
+    const SITE: ClockId = ClockId::MONOTONIC;
+    assert!(traced!("a name", clock_gettime(SITE)).is_ok());
+}
+
 #[test]
 fn the_value_is_that_of_the_call() {
     let bracket = |read: fn() -> Timespec| {
