@@ -91,7 +91,7 @@ fn main() -> Result<(), Full> {
         );
     }
     println!(
-        "\nA read less than 1 us after the one before, at the same site and by the same thread, could do with its answer."
+        "\n< 1 us: after the one before at the same site, by whatever thread. If one thread made both, it could do with one answer."
     );
     Ok(())
 }

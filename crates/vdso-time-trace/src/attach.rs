@@ -83,6 +83,9 @@ impl Error for Full {}
 ///
 /// Each of these takes a free link of the site's own, or else a new one of `links`.
 ///
+/// Whoever attaches or detaches waits for others who do. So a signal handler must do neither (it may have interrupted them), nor a tracer
+/// that a signal handler's reads call, nor the child of a fork(2) in a process with several threads.
+///
 /// # Errors
 /// There are fewer new links than are needed.
 pub fn attach(tracer: &'static Tracer, select: Select<'_>, links: &'static [Link]) -> Result<usize, Full> {
@@ -107,7 +110,7 @@ pub fn attach(tracer: &'static Tracer, select: Select<'_>, links: &'static [Link
 
 /// Has a tracer no longer told of the reads of some sites; gives the number of sites that it was attached to.
 ///
-/// A call that is under way may still tell it.
+/// A call that is under way may still tell it. Where this must not be called, [`attach`](attach()) says.
 #[allow(clippy::must_use_candidate, reason = "it is called for what it does")]
 pub fn detach(tracer: &'static Tracer, select: Select<'_>) -> usize {
     let _turn = Turn::wait();

@@ -145,7 +145,7 @@ impl<T: Read> Read for Result<T, Errno> {
     }
 }
 
-/// That of `time()`.
+/// That of `time()`: seconds. A function that gives other numbers needs a type of its own.
 impl Read for i64 {
     #[inline]
     fn reading(&self) -> Reading {

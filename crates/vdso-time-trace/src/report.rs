@@ -10,7 +10,7 @@ use crate::site::{Site, sites};
 
 /// What was counted until now, as a table of the first `N` sites, the most calls first.
 ///
-/// The counts are copied here, once, onto the stack: what it prints is of one moment, and nothing is allocated.
+/// The counts are copied here, once, onto the stack: it prints what it was sorted by, and nothing is allocated.
 #[must_use]
 pub fn report<const N: usize>(counters: &PerSite<Counter, N>) -> Report<N> {
     let row = |index| {

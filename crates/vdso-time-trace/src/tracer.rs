@@ -12,12 +12,12 @@ use crate::site::Site;
 ///
 /// A tracer is called by whoever reads the clock: by several threads at once, and in a signal handler that interrupts a call of
 /// the same tracer. So it must not lock or allocate; atomics are enough for all that this crate has. It must call the
-/// untraced functions, or sites that it is not attached to: one that reads the clock at its own site calls itself for ever.
+/// untraced functions: one that reads at a site that leads back to it calls itself for ever.
 pub trait Trace: Sync + 'static {
     /// Whether the reads are to be timed: `CLOCK_MONOTONIC` is read before and after them, and [`Event::span`] is there.
     const TIMED: bool = false;
 
-    /// Called by [`attach`](crate::attach()), before any event.
+    /// Called by [`attach`](crate::attach()) each time, before any event, and even if the links turn out to be too few.
     fn attached(&self) {}
 
     /// Called after a read, by the thread that made it, before it has the answer.
@@ -91,7 +91,7 @@ impl Tracer {
     }
 
     const fn walker_that_is(timed: bool) -> Self {
-        unsafe fn nothing(_: *const ()) {}
+        fn nothing(_: *const ()) {}
 
         Self { call: walk, data: ptr::null(), timed, attached: nothing }
     }
