@@ -229,18 +229,27 @@ const fn fields(ticket: u64) -> Fields {
     Fields { site: ticket as usize, cpu: ticket as u32, nanos: ticket as i64 }
 }
 
-/// One reads what another writes, or overwrites.
+/// One reads what another writes, or overwrites. Which of them is the new thread decides what orders loom tries.
 #[test]
 fn an_event_is_read_whole_or_not_at_all() {
     for (is_there, asked) in [(false, 1), (true, 0), (true, 1)] {
-        loom::model(move || {
-            let slot = slot();
-            assert!(!is_there || slot.write(0, fields(0)));
-            let writer = thread::spawn(move || slot.write(1, fields(1)));
-            assert!(slot.read(asked).is_none_or(|found| found == fields(asked)));
-            assert!(writer.join().unwrap());
-            assert_eq!([slot.read(0), slot.read(1)], [None, Some(fields(1))]);
-        });
+        for new_thread_reads in [false, true] {
+            loom::model(move || {
+                let slot = slot();
+                assert!(!is_there || slot.write(0, fields(0)));
+                let one = move |reads| {
+                    if reads {
+                        assert!(slot.read(asked).is_none_or(|found| found == fields(asked)));
+                    } else {
+                        assert!(slot.write(1, fields(1)));
+                    }
+                };
+                let other = thread::spawn(move || one(new_thread_reads));
+                one(!new_thread_reads);
+                other.join().unwrap();
+                assert_eq!([slot.read(0), slot.read(1)], [None, Some(fields(1))]);
+            });
+        }
     }
 }
 
