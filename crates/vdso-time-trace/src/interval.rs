@@ -80,3 +80,25 @@ impl Trace for Interval {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Reading, Span};
+    use crate::site::Site;
+
+    static SITE: Site = Site::new("a site", "time()", "", 0);
+
+    #[test]
+    fn a_read_is_close_that_begins_less_than_a_microsecond_after_another() {
+        let interval = Interval::new();
+        // The last was overtaken.
+        for start in [5_000, 5_999, 6_999, 10_000, 9_990] {
+            let span = Span { start, end: start + 20 };
+            interval.event(&Event { site: &SITE, reading: Reading::Nanos(0).into(), span });
+        }
+        let between = [(0..=0, 1), (896..=1023, 2), (2560..=3071, 1)];
+        assert!(interval.between().buckets().eq(between), "{:?}", interval.between());
+        assert_eq!((interval.between().sum(), interval.close(), interval.cost().count()), (5000, 2, 5));
+    }
+}

@@ -31,10 +31,12 @@ fn a_counter_has_the_calls_and_the_first_and_last_time() {
     let counter = Counter::new();
     assert_eq!((counter.calls(), counter.first(), counter.last()), (0, None, None));
     let site = site("histogram");
-    for reading in [Reading::Nanos(7), Reading::Cpu(1), Reading::Seconds(3), Reading::Nanos(9)] {
+    let readings =
+        [Reading::Nanos(7), Reading::Nanos(8), Reading::Cpu(1), Reading::Seconds(3), Reading::Nanos(9)];
+    for reading in readings {
         counter.event(&Event::new(site, reading));
     }
-    assert_eq!((counter.calls(), counter.first(), counter.last()), (4, Some(7), Some(9)));
+    assert_eq!((counter.calls(), counter.first(), counter.last()), (5, Some(7), Some(9)));
 }
 
 #[test]
