@@ -104,7 +104,7 @@ pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
 
 /// How many ticks a line has: the largest power of two that takes not more than [`LONGEST`].
 pub(super) fn span(rate: Rate) -> u64 {
-    1 << (u128::from(LONGEST) << 32).checked_div(u128::from(rate)).map_or(0, u128::ilog2)
+    1 << (u128::from(LONGEST) << 32).checked_div(u128::from(rate)).and_then(u128::checked_ilog2).unwrap_or(0)
 }
 
 /// Ticks a second.

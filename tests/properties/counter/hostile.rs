@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 use crate::cases::check;
 use crate::engine::Engine;
+use crate::line;
 use crate::sample::Source;
 use crate::status::Status;
 
@@ -159,5 +160,12 @@ fn a_rate_may_creep_away() {
                 latest = nanos;
             }
         }
+    }
+}
+
+#[test]
+fn a_line_of_any_rate_has_a_tick() {
+    for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
+        assert!(line::span(rate).is_power_of_two());
     }
 }
