@@ -80,7 +80,7 @@ fn first_line<S: Source>(source: &S, record: &Record) -> Option<Record> {
     let Some(rate) = rate else {
         return Some(misread(record));
     };
-    if burst.cost > record.cost.saturating_mul(3) {
+    if burst.cost > dear(record.cost) {
         return Some(anew(record)); // something is in the way of one of the bursts
     }
     let cost = burst.cost.min(record.cost);
@@ -109,12 +109,17 @@ fn agrees(rate: Rate, stated: u64) -> bool {
     hertz.abs_diff(stated) <= stated / 100
 }
 
+/// What a burst costs at most that is not suspect: three times as much as the cheapest one, which on a coarse counter may
+/// have cost no tick at all.
+fn dear(cost: u64) -> u64 {
+    cost.max(1).saturating_mul(3)
+}
+
 fn next_line<S: Source>(source: &S, record: &Record) -> Option<Record> {
     let cpu = source.cpu();
     let mut burst = Burst::take(source, SHORT, Some(record.steady))?;
-    let dear = record.cost.saturating_mul(3);
     let mut cost = record.cost.min(burst.cost);
-    if burst.cost > dear {
+    if burst.cost > dear(record.cost) {
         // The vDSO began to enter the kernel, or the CPU became slower, or this was interrupted twice.
         if let Err(status) = source.trust() {
             return Some(off(record, status));
@@ -131,8 +136,8 @@ fn next_line<S: Source>(source: &S, record: &Record) -> Option<Record> {
         return Some(apart(source, record, cpu));
     };
     let offset = burst.offset_after(record.offset, record.steady);
-    // On another CPU, and in time: what went before was not the CPUs' doing.
-    let strikes = if cpu == record.cpu { record.strikes } else { 0 };
+    // In time, and on another CPU or on whatever: what went before was not the CPUs' doing.
+    let strikes = if cpu.is_some() && cpu == record.cpu { record.strikes } else { 0 };
     Some(Record { line, offset, steady, sampled: burst.sample, cost, phase: Phase::Line, strikes, cpu })
 }
 

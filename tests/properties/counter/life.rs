@@ -178,3 +178,15 @@ fn the_end_of_a_line_is_not_a_step() {
     });
     print("at the end of lines", &mut errors.borrow_mut());
 }
+
+/// A tick that is as long as a read, or longer, is not a reason to ask the kernel again.
+#[test]
+fn an_undisturbed_clock_is_not_suspect() {
+    let machine = machine().prop_map(|machine| Machine { interrupts: 0, ..machine });
+    check(200, &machine, |machine| {
+        let witness: std::rc::Rc<Witness> = Witness::new(machine);
+        witness.watch(SECOND);
+        assert_eq!((witness.settled(), witness.world.verdicts.get()), (Status::Used, 1));
+        true
+    });
+}

@@ -205,3 +205,22 @@ fn a_clock_that_is_denied_and_allowed_again() {
         left > 0
     });
 }
+
+/// A system that sleeps often spoils many a calibration, but not one after the other.
+#[test]
+fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
+    check(50, &machine(), |machine| {
+        let witness: Rc<Witness> = Witness::new(Machine { interrupts: 0, ..machine });
+        witness.world.tells_cpu.set(false);
+        witness.is_calm.set(false);
+        for _ in 0..5 {
+            witness.watch(8 * CALIBRATION);
+            assert_eq!(witness.settled(), Status::Used);
+            witness.world.suspend(SECOND, false);
+            witness.watch(5 * MILLI);
+            assert_eq!(witness.status(), Status::Calibrating);
+            witness.world.suspend(SECOND, false);
+        }
+        true
+    });
+}

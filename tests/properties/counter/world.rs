@@ -44,6 +44,10 @@ pub(crate) struct World {
     /// What the clocks cost more than the vDSO takes: a system call.
     pub(crate) dear: Cell<u128>,
     pub(crate) is_denied: Cell<bool>,
+    /// Whether it can be told on which CPU a read is.
+    pub(crate) tells_cpu: Cell<bool>,
+    /// How often the kernel's verdict was asked for.
+    pub(crate) verdicts: Cell<u32>,
     /// The kernel's clock when the counter was last read.
     pub(crate) read_at: Cell<u64>,
     random: Cell<u64>,
@@ -63,6 +67,8 @@ impl World {
             verdict: Cell::new(Ok(())),
             dear: Cell::new(0),
             is_denied: Cell::new(false),
+            tells_cpu: Cell::new(true),
+            verdicts: Cell::new(0),
             read_at: Cell::new(0),
             random: Cell::new(machine.seed),
             intruder: RefCell::new(None),
@@ -223,10 +229,11 @@ impl<const READABLE: bool> Source for Reader<READABLE> {
     }
 
     fn cpu(&self) -> Option<u32> {
-        Some(self.0.cpu.get())
+        self.0.tells_cpu.get().then(|| self.0.cpu.get())
     }
 
     fn trust(&self) -> Result<(), Status> {
+        self.0.verdicts.set(self.0.verdicts.get() + 1);
         self.0.call(2_000, || self.0.verdict.get())
     }
 
