@@ -28,7 +28,7 @@ impl Floor {
     }
 }
 
-/// Where there are no 64-bit atomics there is no counter that can be read either, so the vDSO answers always.
+/// Where there are no 64-bit atomics (ARMv5 and before) the counter is not trusted, so the vDSO answers always.
 #[cfg(not(target_has_atomic = "64"))]
 pub(super) struct Floor;
 

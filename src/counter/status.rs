@@ -24,7 +24,8 @@ pub enum Status {
     /// As [`Stale`](Self::Stale), and the claim to make a new line is held. If it stays so, a fork lost it: the process was
     /// forked while another thread held it. The vDSO answers then for the life of the process.
     Claimed,
-    /// There is no counter that this crate reads, or the vDSO does not read it.
+    /// There is no counter that this crate reads, or the vDSO does not read it, or the program is for CPUs without 64-bit atomics
+    /// (ARMv5 and before).
     NoCounter,
     /// The kernel does not keep the time by the counter: its `current_clocksource` is another.
     ClockSource,

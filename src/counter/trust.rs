@@ -14,7 +14,9 @@ const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0
 ///
 /// That CPUs agree is a part of the kernel's verdict: it marks the TSC unstable where they do not.
 pub(super) fn check() -> Result<(), Status> {
-    if ABI.clock_sources.is_empty() || !route::is_clock_gettime_fast() {
+    // The floor is one 64-bit atomic. A program for ARMv5 has none, though the CPU under it may have the counter.
+    if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !route::is_clock_gettime_fast()
+    {
         return Err(Status::NoCounter);
     }
     if sys::is_counter_denied() {

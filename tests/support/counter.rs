@@ -32,6 +32,7 @@ pub(crate) fn expected() -> Status {
         None => return Status::NoCounter,
     };
     match clock_source() {
+        _ if cfg!(not(target_has_atomic = "64")) => Status::NoCounter,
         _ if !matches!(routes().clock_gettime, Route::Vdso { .. }) => Status::NoCounter,
         None => Status::Unknown,
         Some(name) if !sources.contains(&name.as_str()) => Status::ClockSource,
