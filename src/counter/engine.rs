@@ -11,6 +11,10 @@ use super::status::Status;
 /// The error of a line under a clock that keeps its rate, in nanoseconds; or three ticks, if these are more.
 const NOISE: u64 = 30;
 
+/// By how much the kernel's clock is behind when it is another than before: that of a time namespace, into which only a
+/// process of one thread comes (clone(2), setns(2)). No line is that long.
+const GONE: u64 = 5_000_000_000;
+
 /// A counter that is kept true to the kernel's clock.
 #[repr(C)]
 pub(crate) struct Engine<S> {
@@ -61,16 +65,23 @@ impl<S: Source> Engine<S> {
             }
             return Some(nanos.max(self.floor.get()));
         }
+        let (floor, last) = (self.floor.get(), record.line.last());
         let now = self.source.monotonic()?;
+        // Both are at most a line's time ahead of a kernel's clock that was read before.
+        let is_gone = |nanos: u64| nanos > now.saturating_add(GONE);
+        if is_gone(floor) {
+            self.floor.lower(floor, now);
+        }
+        let last = if is_gone(last) { 0 } else { last };
         if matches!(record.phase, Phase::Off(_)) {
-            return Some(now.max(record.line.last())); // there will be no line to fall behind
+            return Some(now.max(last)); // there will be no line to fall behind
         }
         if record.phase == Phase::Line && record.line.is_right_behind(ticks) {
             // This CPU's counter is behind another's.
             return Some(self.floor.raise(now.max(record.line.nanos)));
         }
         // Before a new line is seen, which may begin before the old one's end.
-        let answer = self.floor.raise(now.max(record.line.last()));
+        let answer = self.floor.raise(now.max(last));
         self.renew(&seen, &record, now);
         Some(answer)
     }

@@ -26,6 +26,11 @@ impl Floor {
     pub(super) fn raise(&self, nanos: u64) -> u64 {
         self.0.fetch_max(nanos, Ordering::Relaxed).max(nanos)
     }
+
+    /// Lowers it to this time, if it is still where it was: the kernel's clock is another one now.
+    pub(super) fn lower(&self, floor: u64, nanos: u64) {
+        let _ = self.0.compare_exchange(floor, nanos, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 /// Where there are no 64-bit atomics (ARMv5 and before) the counter is not trusted, so the vDSO answers always.
@@ -46,4 +51,6 @@ impl Floor {
     pub(super) fn raise(&self, nanos: u64) -> u64 {
         nanos
     }
+
+    pub(super) fn lower(&self, _floor: u64, _nanos: u64) {}
 }

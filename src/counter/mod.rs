@@ -42,7 +42,8 @@
 //!
 //! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV here, exactly as in the vDSO.
 //! A process that was forked while another thread made a line lost the right to make one: the vDSO answers there from the end of the
-//! line on, see [`Status::Claimed`]. A process that changes its time namespace has the old one's time until the line's end.
+//! line on, see [`Status::Claimed`]. A process that changes its time namespace has the old one's time until the line's end; where the
+//! new one's clock is behind by less than 5 s, the time stands still until that has caught up.
 
 mod engine;
 mod floor;

@@ -224,3 +224,29 @@ fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
         true
     });
 }
+
+/// Its clock is followed from the end of the line on, back as well.
+#[test]
+fn a_time_namespace_is_entered() {
+    let seconds = prop_oneof![-4_000..=-6_i64, 1..4_000_i64];
+    check(200, &(machine(), seconds, any::<bool>(), any::<bool>()), |(machine, seconds, is_off, before)| {
+        let witness: Rc<Witness> = Witness::new(machine);
+        if is_off {
+            witness.world.verdict.set(Err(Status::ClockSource));
+        }
+        if before {
+            witness.watch(8 * CALIBRATION);
+        }
+        witness.read();
+        witness.is_calm.set(false);
+        witness.is_ordered.set(false);
+        witness.world.enter_namespace(seconds * 1_000_000_000);
+        witness.watch(2 * LINE + 4 * CALIBRATION);
+        witness.forget();
+        witness.is_calm.set(true);
+        witness.is_ordered.set(true);
+        witness.watch(8 * LINE);
+        assert_eq!(witness.settled(), if is_off { Status::ClockSource } else { Status::Used });
+        true
+    });
+}

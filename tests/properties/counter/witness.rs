@@ -82,6 +82,11 @@ impl<const READABLE: bool> Witness<READABLE> {
         Some(nanos)
     }
 
+    /// A time before all that were read is no step back now.
+    pub(crate) fn forget(&self) {
+        self.latest.set(0);
+    }
+
     /// Reads the wall clock, and says how far it was off.
     pub(crate) fn wall(&self) -> Option<u64> {
         let before = self.world.wall();

@@ -60,7 +60,7 @@ impl World {
         Self {
             now: Cell::new(0),
             counted: Cell::new((0, machine.ticks)),
-            kept: Cell::new((0, 5 * SECOND)),
+            kept: Cell::new((0, 5_000 * SECOND)),
             ppb: Cell::new(0),
             offset: Cell::new(1_700_000_000_000_000_000),
             cpu: Cell::new(0),
@@ -160,6 +160,13 @@ impl World {
     /// Somebody sets the wall clock.
     pub(crate) fn step(&self, nanos: i64) {
         self.offset.set(self.offset.get() + nanos);
+    }
+
+    /// The process is in another time namespace, whose clock is ahead of this one's, or behind.
+    pub(crate) fn enter_namespace(&self, nanos: i64) {
+        let picos = self.kernel_picos().saturating_add_signed(i128::from(nanos) * NANO as i128);
+        self.kept.set((self.now.get(), picos));
+        self.step(-nanos);
     }
 
     pub(crate) fn move_to(&self, cpu: u32) {
