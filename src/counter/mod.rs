@@ -25,12 +25,13 @@
 //!
 //! # How true
 //!
-//! [`error_bound`] says how far a read may be off: 30 ns (or three ticks), and what a change of the kernel's rate by NTP (500 ppm)
-//! makes in one line, 8 us at most. It assumes that since the last line was made the clock was not stepped and the virtual machine
-//! not restored; after such a thing a line is wrong until its end, 16 ms of the counter as it was, and then the clocks are compared. A
-//! correction of more than 977 ppm is no correction: the counter is measured anew, and until the kernel's clock has come to what the
-//! last line said in the end, a quarter of a millisecond at most, the time stands still. A counter that is itself set back, less far than
-//! a line is long, takes the time back with it: no kernel does that but for a virtual machine that it restores.
+//! [`error_bound`] says how far a read may be off: 30 ns (or three ticks), the error that the line takes away, and what a change of
+//! the kernel's rate by NTP (500 ppm) makes in one line, 8 us at most. It assumes that since the last line was made the clock was
+//! not stepped and the virtual machine not restored; after such a thing a line is wrong until its end, 16 ms of the counter as it
+//! was, and then the clocks are compared. A correction of more than 977 ppm is no correction: the counter is measured anew, and until
+//! the kernel's clock has come to what the last line said in the end, a quarter of a millisecond at most, the time stands still. A
+//! counter that is itself set back, less far than a line is long, takes the time back with it: no kernel does that but for a virtual
+//! machine that it restores.
 //!
 //! # Order
 //!
@@ -40,7 +41,13 @@
 //!
 //! # Where it must not be used
 //!
-//! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV here, exactly as in the vDSO.
+//! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV here, as in a vDSO that reads it; on x86 and
+//! aarch64 even if the kernel keeps the time by something else, for the counter is read before it is known whether it says the time.
+//!
+//! The kernel is asked by `prctl`, `openat`, `read` and `close`: at the first read, and later by whichever read makes a line and finds
+//! the clocks suspect, which two interrupts can make them. So this clock is not for a sandbox that kills a thread for one of
+//! these. One that answers with an error, or a root without /sys, at most ends the counter's use ([`Status::Unknown`]).
+//!
 //! A process that was forked while another thread made a line lost the right to make one: the vDSO answers there from the end of the
 //! line on, see [`Status::Claimed`]. A process that changes its time namespace has the old one's time until the line's end; where the
 //! new one's clock is behind by less than 5 s, the time stands still until that has caught up.

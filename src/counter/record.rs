@@ -5,7 +5,7 @@ use super::line::{self, Line, Rate};
 use super::sample::{Sample, Source};
 use super::status::Status;
 
-/// How many words a record has. With the latch's state before them, what a read takes of either copy lies in one cache line.
+/// How many words a record has; a read takes the first five.
 pub(super) const WORDS: usize = 11;
 
 /// Everything that is known of the counter.

@@ -16,8 +16,9 @@ use core::fmt;
 pub enum Status {
     /// The counter answers.
     Used,
-    /// Not yet: the first reads measure the counter's rate, which takes 10 ms. Or again: the counter and the kernel's clock
-    /// went apart (the system was suspended, the virtual machine moved or restored), and it is measured anew.
+    /// Not yet: the first reads measure the counter's rate, which takes 10 ms; by reads more than a second apart it is never
+    /// measured. Or again: the counter and the kernel's clock went apart (the system was suspended, the virtual machine moved
+    /// or restored), and it is measured anew.
     Calibrating,
     /// The last read is longer ago than the line was made for. The next one goes to the vDSO and makes a new line.
     Stale,
@@ -33,7 +34,8 @@ pub enum Status {
     Unknown,
     /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant).
     NotInvariant,
-    /// This thread must not read the counter (prctl(2), `PR_SET_TSC`).
+    /// The thread that asked must not read the counter (prctl(2), `PR_SET_TSC`), but something reads it in the thread's place:
+    /// otherwise the thread got SIGSEGV.
     Denied,
     /// The counter's rate is not the one that the hardware states (CPUID 0x15, `CNTFRQ`), or not one that a counter has, or it was not the
     /// same twice, as where the counters of two CPUs differ.

@@ -1,5 +1,5 @@
-//! Every order in which threads may go through the counter clock's latch, with every value that the memory model lets a load
-//! have: loom tries them all. It is the crate's own file, whose atomics are loom's here.
+//! Every order of up to three preemptions in which threads may go through the counter clock's latch, with every value that the
+//! memory model lets a load have: loom tries them all. It is the crate's own file, whose atomics are loom's here.
 
 // The file takes its atomics from `core`, which is this crate then.
 extern crate self as core;
