@@ -31,7 +31,7 @@ impl<S: Source> Engine<S> {
     /// The monotonic time in nanoseconds by a fresh line, if there is one.
     #[inline]
     pub(crate) fn monotonic(&self, ticks: impl FnOnce(&S) -> u64) -> Option<u64> {
-        let (nanos, is_whole) = self.latch.peek(|words| fresh::<S>(words, || ticks(&self.source)));
+        let (nanos, is_whole) = self.latch.peek(|words| fresh(words, || ticks(&self.source)));
         nanos.filter(|&nanos| is_whole && nanos >= self.floor.get())
     }
 
@@ -49,7 +49,7 @@ impl<S: Source> Engine<S> {
     /// The wall clock's time in nanoseconds since the Epoch; the same.
     #[inline]
     pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<i64> {
-        let (nanos, is_whole) = self.latch.peek(|words| fresh_realtime::<S>(words, || ticks(&self.source)));
+        let (nanos, is_whole) = self.latch.peek(|words| fresh_realtime(words, || ticks(&self.source)));
         nanos.filter(|_| is_whole)
     }
 

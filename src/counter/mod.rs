@@ -41,8 +41,7 @@
 //!
 //! # Where it must not be used
 //!
-//! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV here, as in a vDSO that reads it; on x86 and
-//! aarch64 even if the kernel keeps the time by something else, for the counter is read before it is known whether it says the time.
+//! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV here, as in a vDSO that reads it.
 //!
 //! The kernel is asked by `prctl`, `openat`, `read` and `close`: at the first read, and later by whichever read makes a line and finds
 //! the clocks suspect, which two interrupts can make them. So this clock is not for a sandbox that kills a thread for one of
@@ -257,8 +256,6 @@ fn denied<T>(error: Errno) -> T {
 struct Native;
 
 impl Source for Native {
-    const IS_READABLE: bool = native::counter::IS_READABLE;
-
     #[inline]
     fn ticks(&self) -> u64 {
         native::counter::ticks()

@@ -2,7 +2,7 @@
 
 use super::latch::{Seen, Word};
 use super::line::{self, Line, Rate};
-use super::sample::{Sample, Source};
+use super::sample::Sample;
 use super::status::Status;
 
 /// How many words a record has; a read takes the first five.
@@ -110,13 +110,15 @@ impl Record {
     }
 }
 
-/// The time of the tick by a record's words; none if there is no line, or another one should be made. Without a line, the
-/// counter is read only if it can be anyway.
+/// The time of the tick by a record's words; none if there is no line, or another one should be made.
+///
+/// Without a line the counter is not read: this thread may have no right to. And `isb` holds back a read of the counter from what
+/// was loaded before only behind a branch on it (Arm Architecture Reference Manual, D12.2), which this one is.
 #[inline]
-pub(super) fn fresh<S: Source>(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<u64> {
+pub(super) fn fresh(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<u64> {
     let [start, nanos, rate, fresh, ..] = words;
     let fresh = fresh.load();
-    if !S::IS_READABLE && fresh == 0 {
+    if fresh == 0 {
         return None;
     }
     let past = ticks().wrapping_sub(start.load());
@@ -126,9 +128,9 @@ pub(super) fn fresh<S: Source>(words: &[Word; WORDS], ticks: impl FnOnce() -> u6
 
 /// The same of `CLOCK_REALTIME`.
 #[inline]
-pub(super) fn fresh_realtime<S: Source>(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<i64> {
+pub(super) fn fresh_realtime(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<i64> {
     let [.., offset, _, _, _, _, _, _] = words;
-    Some((fresh::<S>(words, ticks)? as i64).wrapping_add(offset.load() as i64))
+    Some((fresh(words, ticks)? as i64).wrapping_add(offset.load() as i64))
 }
 
 /// The time of a tick by the line that counts, or by the one before it, which has the ticks up to that.

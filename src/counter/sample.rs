@@ -5,9 +5,6 @@ use super::status::Status;
 
 /// A counter, and the clock that it is kept true to.
 pub(crate) trait Source {
-    /// Any program may read the counter, whether the kernel keeps the time by it or not.
-    const IS_READABLE: bool;
-
     /// The counter, read whenever the CPU likes, but after the read before by the same thread.
     fn ticks(&self) -> u64;
     /// The counter, read after everything before it, on whatever CPU that was.

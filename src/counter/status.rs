@@ -34,8 +34,7 @@ pub enum Status {
     Unknown,
     /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant).
     NotInvariant,
-    /// The thread that asked must not read the counter (prctl(2), `PR_SET_TSC`), but something reads it in the thread's place:
-    /// otherwise the thread got SIGSEGV.
+    /// The thread that asked must not read the counter (prctl(2), `PR_SET_TSC`), and its vDSO did not: otherwise it got SIGSEGV.
     Denied,
     /// The counter's rate is not the one that the hardware states (CPUID 0x15, `CNTFRQ`), or not one that a counter has, or it was not the
     /// same twice, as where the counters of two CPUs differ.

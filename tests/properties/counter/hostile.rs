@@ -32,8 +32,6 @@ impl Liar {
 }
 
 impl Source for &Liar {
-    const IS_READABLE: bool = true;
-
     fn ticks(&self) -> u64 {
         self.say()
     }
@@ -109,8 +107,6 @@ impl Creeper {
 }
 
 impl Source for &Creeper {
-    const IS_READABLE: bool = true;
-
     fn ticks(&self) -> u64 {
         self.ticks.get()
     }

@@ -1,7 +1,6 @@
 //! Machines on which the counter must be given up, people who set the wall clock, and sandboxes that deny it.
 
 use std::cell::Cell;
-use std::rc::Rc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -40,6 +39,7 @@ fn a_counter_that_the_kernel_does_not_trust_is_not_used() {
         assert_eq!(witness.status(), Status::Calibrating);
         witness.read();
         assert_off(&witness, status);
+        assert_eq!(witness.world.read_at.get(), 0, "the counter was read");
         true
     });
 }
@@ -90,8 +90,7 @@ fn a_counter_with_another_rate_than_stated_is_not_used() {
 #[test]
 fn any_rate_of_a_counter_is_measured() {
     check(300, &(machine(), hertz()), |(machine, hertz)| {
-        let witness: Rc<Witness> =
-            Witness::new(Machine { hertz, stated: machine.stated.map(|_| hertz), ..machine });
+        let witness = Witness::new(Machine { hertz, stated: machine.stated.map(|_| hertz), ..machine });
         assert_eq!(witness.frequency(), None);
         witness.watch(SECOND / 2);
         assert_eq!(witness.settled(), Status::Used);
@@ -110,7 +109,7 @@ fn cpus_that_disagree_are_found() {
     let (frequency, longest) = (Cell::new(0), Cell::new(0));
     check(500, &cases, |(machine, skew, is_behind, gap)| {
         let skew = if is_behind { -skew } else { skew };
-        let witness: Rc<Witness> = Witness::new(Machine { skew, ..machine });
+        let witness = Witness::new(Machine { skew, ..machine });
         witness.is_calm.set(false);
         witness.is_ordered.set(false);
         let mut passed = 0;
@@ -143,7 +142,7 @@ fn cpus_that_disagree_are_found() {
 fn a_step_of_the_wall_clock_is_seen_at_the_next_line() {
     let steps = vec((any::<i64>().prop_map(|nanos| nanos >> 4), 0..50_u128), 0..5);
     check(300, &(machine(), steps), |(machine, steps)| {
-        let witness: Rc<Witness> = Witness::new(Machine { interrupts: 0, ..machine });
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
         let look = || {
             let off = witness.wall().unwrap();
             let bound = witness.error_bound();
@@ -166,7 +165,7 @@ fn a_step_of_the_wall_clock_is_seen_at_the_next_line() {
 #[test]
 fn the_wall_clock_is_not_moved_by_interrupts() {
     check(300, &machine(), |machine| {
-        let witness: Rc<Witness> = Witness::new(machine);
+        let witness = Witness::new(machine);
         let mut bound = 0;
         for _ in 0..20_000 {
             let off = witness.wall().unwrap();
@@ -186,7 +185,7 @@ fn the_wall_clock_is_not_moved_by_interrupts() {
 fn a_clock_that_is_denied_and_allowed_again() {
     let cases = (machine(), vec((any::<bool>(), 0..60_u128), 1..10));
     check(500, &cases, |(machine, turns)| {
-        let witness: Rc<Witness> = Witness::new(machine);
+        let witness = Witness::new(machine);
         let mut left = 0;
         for (is_denied, millis) in turns {
             witness.world.is_denied.set(is_denied);
@@ -210,7 +209,7 @@ fn a_clock_that_is_denied_and_allowed_again() {
 #[test]
 fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
     check(50, &machine(), |machine| {
-        let witness: Rc<Witness> = Witness::new(Machine { interrupts: 0, ..machine });
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
         witness.world.tells_cpu.set(false);
         witness.is_calm.set(false);
         for _ in 0..5 {
@@ -230,7 +229,7 @@ fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
 fn a_time_namespace_is_entered() {
     let seconds = prop_oneof![-4_000..=-6_i64, 1..4_000_i64];
     check(200, &(machine(), seconds, any::<bool>(), any::<bool>()), |(machine, seconds, is_off, before)| {
-        let witness: Rc<Witness> = Witness::new(machine);
+        let witness = Witness::new(machine);
         if is_off {
             witness.world.verdict.set(Err(Status::ClockSource));
         }

@@ -36,8 +36,6 @@ impl Shared {
 }
 
 impl Source for &Shared {
-    const IS_READABLE: bool = true;
-
     fn ticks(&self) -> u64 {
         self.pass()
     }

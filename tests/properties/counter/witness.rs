@@ -9,9 +9,9 @@ use crate::status::Status;
 use crate::world::{MICRO, MILLI, Machine, NANO, Reader, World};
 
 /// A clock on a simulated machine.
-pub(crate) struct Witness<const READABLE: bool = true> {
+pub(crate) struct Witness {
     pub(crate) world: Rc<World>,
-    engine: Engine<Reader<READABLE>>,
+    engine: Engine<Reader>,
     /// The latest time of all the reads that ended.
     latest: Cell<u64>,
     /// The last bound of a line.
@@ -26,7 +26,7 @@ pub(crate) struct Witness<const READABLE: bool = true> {
     pub(crate) asked: Cell<u32>,
 }
 
-impl<const READABLE: bool> Witness<READABLE> {
+impl Witness {
     /// Every interrupted read is interrupted by other reads.
     pub(crate) fn new(machine: Machine) -> Rc<Self> {
         let world = Rc::new(World::new(machine));

@@ -211,12 +211,10 @@ impl World {
     }
 }
 
-/// A counter that any program may read, or one that must be asked for.
-pub(crate) struct Reader<const IS_READABLE: bool>(pub(crate) Rc<World>);
+/// What a program has of it.
+pub(crate) struct Reader(pub(crate) Rc<World>);
 
-impl<const READABLE: bool> Source for Reader<READABLE> {
-    const IS_READABLE: bool = READABLE;
-
+impl Source for Reader {
     fn ticks(&self) -> u64 {
         self.ticks_ordered()
     }
