@@ -16,7 +16,7 @@ const READS: u64 = 1000;
 
 pub(crate) fn report() {
     let timed = median((0..100_000).map(|_| ticks_of(|| nanos(ClockId::MONOTONIC))).collect());
-    // A call that makes a line reads both clocks three times; what takes much longer was interrupted.
+    // A call that makes a line reads the one clock twice and the other once; what takes much longer was interrupted, or was suspect.
     let range = timed * 5 / 2..timed * 10;
     let start = nanos(ClockId::MONOTONIC);
     let mut renewals = Vec::new();
