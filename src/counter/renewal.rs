@@ -161,7 +161,7 @@ fn bent(record: &Record, error: i64) -> Option<(Line, Rate)> {
 fn resumed(record: &Record, sample: Sample, centre: Sample) -> Option<(Line, Rate)> {
     let ticks = sample.ticks.wrapping_sub(record.sampled.ticks);
     let expected = line::long_nanos(ticks, record.steady);
-    // What NTP can have changed meanwhile, and what may be taken for noise.
+    // What NTP may do meanwhile, by which the new line may be off too: more of it was a suspend.
     let limit = expected / 2000 + u128::from(record.line.slew_limit());
     let error = i128::from(sample.nanos.wrapping_sub(record.sampled.nanos)) - expected as i128;
     if error.unsigned_abs() > limit {

@@ -189,3 +189,21 @@ fn an_undisturbed_clock_is_not_suspect() {
         true
     });
 }
+
+/// A short sleep in a long pause looks like a change of the rate: it is believed if NTP may have made it, and then the bound holds.
+#[test]
+fn a_suspend_in_a_long_pause_is_within_the_bound() {
+    let errors = RefCell::<Vec<u64>>::default();
+    let share = prop_oneof![0..500_000_u128, 500_000..2_000_000_u128];
+    check(500, &(machine(), 1..4_000_u128, share), |(machine, seconds, ppb)| {
+        let witness = Witness::new(machine);
+        witness.watch(100 * MILLI);
+        assert_eq!(witness.settled(), Status::Used);
+        witness.world.pass(seconds * SECOND);
+        witness.world.suspend(seconds * SECOND * ppb / 1_000_000_000, false);
+        witness.watch(100 * MILLI);
+        errors.borrow_mut().append(&mut witness.errors.borrow_mut());
+        true
+    });
+    print("a suspend in a long pause", &mut errors.borrow_mut());
+}
