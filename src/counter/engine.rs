@@ -35,17 +35,6 @@ impl<S: Source> Engine<S> {
         nanos.filter(|&nanos| is_whole && nanos >= self.floor.get())
     }
 
-    /// The same, not before anything that happened before. What waits for that comes first, so that the words are read meanwhile.
-    #[inline]
-    pub(crate) fn monotonic_ordered(&self) -> Option<u64> {
-        if S::IS_READABLE {
-            let ticks = self.source.ticks_ordered();
-            self.monotonic(|_| ticks)
-        } else {
-            self.monotonic(S::ticks_ordered)
-        }
-    }
-
     /// The wall clock's time in nanoseconds since the Epoch; the same.
     #[inline]
     pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<i64> {

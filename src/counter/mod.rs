@@ -110,7 +110,7 @@ pub fn monotonic() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn monotonic_ordered() -> u64 {
-    match CLOCK.monotonic_ordered() {
+    match CLOCK.monotonic(Native::ticks_ordered) {
         Some(nanos) => nanos,
         None => slow_monotonic(),
     }
@@ -215,7 +215,7 @@ pub enum Counter {}
 impl Clock for Counter {
     #[inline]
     fn try_now() -> Result<Instant<Self>, Errno> {
-        match CLOCK.monotonic_ordered() {
+        match CLOCK.monotonic(Native::ticks_ordered) {
             Some(nanos) => Ok(Instant::from_nanos(nanos as i64)),
             None => try_slow_monotonic().map(|nanos| Instant::from_nanos(nanos as i64)),
         }
