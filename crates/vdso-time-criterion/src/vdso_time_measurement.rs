@@ -1,0 +1,79 @@
+//! [`VdsoTime`]: a clock of the kernel's.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use criterion::measurement::{Measurement, ValueFormatter, WallTime};
+use vdso_time::{Clock, Instant, Monotonic};
+
+/// The time by one of vdso-time's clocks; `CLOCK_MONOTONIC` unless another one is named.
+///
+/// ```
+/// use criterion::Criterion;
+/// use vdso_time::MonotonicRaw;
+/// use vdso_time_criterion::VdsoTime;
+///
+/// let monotonic = Criterion::default().with_measurement(VdsoTime::new());
+/// let raw = Criterion::default().with_measurement(VdsoTime::<MonotonicRaw>::default());
+/// ```
+pub struct VdsoTime<C = Monotonic>(PhantomData<fn() -> C>);
+
+impl VdsoTime {
+    /// The time by `CLOCK_MONOTONIC`.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<C> Default for VdsoTime<C> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<C> Clone for VdsoTime<C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for VdsoTime<C> {}
+
+impl<C> fmt::Debug for VdsoTime<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("VdsoTime")
+    }
+}
+
+impl<C: Clock> Measurement for VdsoTime<C> {
+    type Intermediate = Instant<C>;
+    type Value = Duration;
+
+    #[inline]
+    fn start(&self) -> Instant<C> {
+        C::now()
+    }
+
+    #[inline]
+    fn end(&self, start: Instant<C>) -> Duration {
+        start.elapsed()
+    }
+
+    fn add(&self, one: &Duration, other: &Duration) -> Duration {
+        *one + *other
+    }
+
+    fn zero(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn to_f64(&self, value: &Duration) -> f64 {
+        value.as_secs_f64() * 1e9
+    }
+
+    fn formatter(&self) -> &dyn ValueFormatter {
+        WallTime.formatter()
+    }
+}
