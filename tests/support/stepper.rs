@@ -9,7 +9,6 @@ use std::mem;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Child, Command};
 use std::ptr::null_mut;
 
@@ -38,8 +37,7 @@ pub(crate) struct Section {
 
 impl Stepper {
     /// Starts a program; the error says what is missing here.
-    pub(crate) fn start(program: &Path) -> io::Result<Self> {
-        let mut command = Command::new(program);
+    pub(crate) fn start(mut command: Command) -> io::Result<Self> {
         // SAFETY: the child makes one system call.
         unsafe { command.pre_exec(|| ptrace(libc::PTRACE_TRACEME, 0, null_mut())) };
         let child = command.spawn()?;

@@ -12,8 +12,16 @@ use crate::bench_table_plot::{self, Bar};
 use crate::cache::{at, create, write};
 use crate::{Error, unknown_argument, workspace};
 
-/// The benches that leave a report.
-const BENCHES: &[&str] = &["ratios", "time_now", "discovery", "trace_table"];
+/// The benches that leave a report, and the commands that make it; the last is read only if it is named.
+const BENCHES: &[(&str, &str)] = &[
+    ("ratios", "cargo bench --bench ratios"),
+    ("time_now", "cargo bench --bench time_now"),
+    ("discovery", "cargo bench --bench discovery"),
+    ("trace_table", "cargo bench --bench trace_table"),
+    (PEERS, "cargo run --release --manifest-path benches/peers/Cargo.toml"),
+];
+/// What the names of its sections begin with, too.
+const PEERS: &str = "peers";
 const DOCUMENTS: &[&str] = &["README.md", "BENCHMARKS.md"];
 const PLOTS: &str = "docs/benchmarks";
 
@@ -27,23 +35,29 @@ struct Results {
     machine: Vec<Vec<String>>,
     tables: Vec<Table>,
     bars: Vec<Bar>,
+    /// Whether they are the peers', whose sections the others leave alone, and they theirs.
+    is_peers: bool,
 }
 
 /// A table, its head first.
 struct Table {
     name: String,
-    bench: &'static str,
+    command: &'static str,
     rows: Vec<Vec<String>>,
     notes: String,
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
-    let results = Results::read(&target_folder())?;
-    match arguments {
-        [] => results.print()?,
-        [flag] if flag == "--write" => results.write(&workspace::root())?,
-        [other, ..] => return Err(unknown_argument(other)),
+    let (mut is_written, mut is_peers) = (false, false);
+    for argument in arguments {
+        match argument.as_str() {
+            "--write" => is_written = true,
+            PEERS => is_peers = true,
+            other => return Err(unknown_argument(other)),
+        }
     }
+    let results = Results::read(&target_folder(), is_peers)?;
+    if is_written { results.write(&workspace::root())? } else { results.print()? }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -52,19 +66,20 @@ fn target_folder() -> PathBuf {
 }
 
 impl Results {
-    fn read(target: &Path) -> Result<Self, String> {
-        let mut results = Self::default();
-        for bench in BENCHES {
+    /// The peers, or the others.
+    fn read(target: &Path, is_peers: bool) -> Result<Self, String> {
+        let mut results = Self { is_peers, ..Self::default() };
+        for &(bench, command) in BENCHES.iter().filter(|(bench, _)| (*bench == PEERS) == is_peers) {
             let file = target.join("vdso-time-benches").join(format!("{bench}.tsv"));
             let text = fs::read_to_string(&file)
-                .map_err(|error| format!("{}; `cargo bench --bench {bench}` makes it", at(&file, &error)))?;
-            results.add(bench, &text)?;
+                .map_err(|error| format!("{}; `{command}` makes it", at(&file, &error)))?;
+            results.add(command, &text)?;
         }
         Ok(results)
     }
 
     /// Adds a report: lines whose first field says what they are.
-    fn add(&mut self, bench: &'static str, text: &str) -> Result<(), String> {
+    fn add(&mut self, command: &'static str, text: &str) -> Result<(), String> {
         let mut machine = Vec::new();
         for line in text.lines() {
             let mut fields: Vec<String> = line.split('\t').map(str::to_string).collect();
@@ -74,14 +89,14 @@ impl Results {
                 ("table", [name]) => {
                     self.tables.push(Table {
                         name: name.clone(),
-                        bench,
+                        command,
                         rows: Vec::new(),
                         notes: String::new(),
                     });
                 }
                 ("head" | "row" | "note", [first, ..]) => {
                     let table =
-                        self.tables.last_mut().ok_or_else(|| format!("{bench}: `{line}`: no table"))?;
+                        self.tables.last_mut().ok_or_else(|| format!("{command}: `{line}`: no table"))?;
                     if kind == "note" {
                         let _ = write!(table.notes, "\n{first}.\n"); // a String takes every write
                     } else {
@@ -89,15 +104,15 @@ impl Results {
                     }
                 }
                 ("bar", [plot, group, name, nanos]) => {
-                    let nanos = nanos.parse().map_err(|error| format!("{bench}: {nanos}: {error}"))?;
+                    let nanos = nanos.parse().map_err(|error| format!("{command}: {nanos}: {error}"))?;
                     let (plot, group, name) = (plot.clone(), group.clone(), name.clone());
                     self.bars.push(Bar { plot, group, name, nanos });
                 }
-                _ => return Err(format!("{bench}: `{line}` is no line of a report: run it again")),
+                _ => return Err(format!("{command}: `{line}` is no line of a report: run it again")),
             }
         }
         if !self.machine.is_empty() && self.machine != machine {
-            return Err(format!("`{bench}` ran on another machine than `{}`: run both again", BENCHES[0]));
+            return Err(format!("`{command}` ran on another machine than `{}`: run both again", BENCHES[0].1));
         }
         self.machine = machine;
         Ok(())
@@ -105,7 +120,7 @@ impl Results {
 
     fn print(&self) -> Result<(), String> {
         let names = self.tables.iter().map(|table| table.name.as_str());
-        for name in [MACHINE].into_iter().chain(names) {
+        for name in [MACHINE].into_iter().chain(names).filter(|name| self.has(name)) {
             println!("<!-- bench-table {name} -->\n{}{END}\n", self.section(name)?);
         }
         Ok(())
@@ -115,8 +130,9 @@ impl Results {
         for document in DOCUMENTS {
             let file = root.join(document);
             let text = fs::read_to_string(&file).map_err(|error| at(&file, &error))?;
-            let filled = fill(&text, MARKERS, |name| self.section(name))
-                .map_err(|error| format!("{document}: {error}"))?;
+            let section = |name: &str| if self.has(name) { self.section(name) } else { kept(&text, name) };
+            let filled =
+                fill(&text, MARKERS, section).map_err(|error| format!("{document}: {error}"))?;
             if filled != text {
                 write(&file, &filled)?;
             }
@@ -132,6 +148,11 @@ impl Results {
         Ok(())
     }
 
+    /// Whether a section is theirs.
+    fn has(&self, name: &str) -> bool {
+        name.starts_with(PEERS) == self.is_peers
+    }
+
     /// The lines of a section.
     fn section(&self, name: &str) -> Result<String, String> {
         if name == MACHINE {
@@ -141,7 +162,7 @@ impl Results {
         let table = self.tables.iter().find(|table| table.name == name);
         let table = table.ok_or_else(|| format!("no bench has a table `{name}`"))?;
         let mut text = table.markdown();
-        let _ = write!(text, "\nPrinted by `cargo bench --bench {}`", table.bench); // a String takes every write
+        let _ = write!(text, "\nPrinted by `{}`", table.command); // a String takes every write
         if name == SUMMARY {
             let machine: Vec<&str> = self.machine.iter().map(|pair| pair[1].as_str()).collect();
             let _ = write!(text, " on {}", machine.join("; "));
@@ -163,6 +184,16 @@ impl Table {
         }
         text
     }
+}
+
+/// The lines of a section as it is.
+fn kept(text: &str, name: &str) -> Result<String, String> {
+    let section = text.split(MARKERS[0]).skip(1).find_map(|rest| {
+        let (its_name, body) = rest.split_once("-->\n")?;
+        let its_name = if its_name.trim().is_empty() { SUMMARY } else { its_name.trim() };
+        (its_name == name).then(|| body.split_once(END))?
+    });
+    section.map(|(body, _)| body.to_string()).ok_or_else(|| format!("section `{name}` has no end"))
 }
 
 const END: &str = "<!-- /bench-table -->";
@@ -201,10 +232,19 @@ mod tests {
     }
 
     #[test]
+    fn the_sections_of_others_are_kept() {
+        let text = "<!-- bench-table -->\na\n<!-- /bench-table --><!-- bench-table b -->\nc\n<!-- /bench-table -->";
+        assert_eq!(kept(text, SUMMARY).as_deref(), Ok("a\n"));
+        assert_eq!(kept(text, "b").as_deref(), Ok("c\n"));
+        assert!(kept(text, "d").is_err());
+        assert_eq!(fill(text, MARKERS, |name| kept(text, name)).as_deref(), Ok(text));
+    }
+
+    #[test]
     fn a_report_is_read() {
         let mut results = Results::default();
         let report = "machine\tCPU\tx\ntable\tt\nhead\ta\tb\nrow\t1\t2\nnote\tn\nbar\tp\tg\tn\t1.5\n";
-        results.add("ratios", report).unwrap();
+        results.add("cargo bench --bench ratios", report).unwrap();
         let section = results.section("t").unwrap();
         assert_eq!(
             section,

@@ -122,8 +122,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bench-table",
-        arguments: "[--write]",
-        about: "print what the benches found, or put it into BENCHMARKS.md, README.md and docs/benchmarks",
+        arguments: "[--write] [peers]",
+        about: "print what the benches (or benches/peers) found, or put it into BENCHMARKS.md, README.md and docs/benchmarks",
         run: bench_table::run,
     },
     Command { name: "help", arguments: "", about: "print this", run: help },

@@ -48,7 +48,7 @@ impl Arguments {
 }
 
 /// What a bench starts itself with, when it needs a fresh process: this, then what is asked of it.
-pub(super) const CHILD: &str = "--child";
+pub const CHILD: &str = "--child";
 
 fn parse(arguments: impl Iterator<Item = String>) -> Result<Arguments, String> {
     let (mut bench, mut full, mut filters) = (false, false, Vec::new());

@@ -7,7 +7,7 @@ use super::{Contender, Row, Spacing, measure, process};
 
 /// The names under which [`print()`] gives one contender's samples twice, each measured by itself: how far their ratio is from 1
 /// is noise.
-const CONTROL: [&str; 2] = ["measured", "measured again"];
+pub const CONTROL: [&str; 2] = ["measured", "measured again"];
 
 /// What each process measured, by row, spacing and contender.
 #[derive(Default)]
@@ -56,16 +56,25 @@ impl Samples {
         asked.extend(rows);
         let mut samples = Self::default();
         for _ in 0..processes {
-            for line in process::child(&asked)?.lines() {
-                let fields: Vec<&str> = line.split('\t').collect();
-                let &[row, spacing, contender, nanos] = fields.as_slice() else {
-                    return Err(format!("a child printed `{line}`"));
-                };
-                let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
-                samples.0.entry([row, spacing, contender].map(str::to_string)).or_default().push(nanos);
-            }
+            samples.add(&process::child(&asked)?)?;
         }
         Ok(samples)
+    }
+
+    /// Adds what a process printed: a row, a spacing, a contender and the nanoseconds, each line.
+    ///
+    /// # Errors
+    /// It printed something else.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        for line in text.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let &[row, spacing, contender, nanos] = fields.as_slice() else {
+                return Err(format!("a child printed `{line}`"));
+            };
+            let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
+            self.0.entry([row, spacing, contender].map(str::to_string)).or_default().push(nanos);
+        }
+        Ok(())
     }
 
     /// Replaces the samples of the rows that the others have.
@@ -73,7 +82,9 @@ impl Samples {
         self.0.extend(others.0);
     }
 
-    fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
+    /// What each process measured of a contender, in their order.
+    #[must_use]
+    pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
         self.0.get(&[row, spacing.name(), contender].map(str::to_string)).map(Vec::as_slice)
     }
 

@@ -18,7 +18,8 @@ type TimeFn<N> = unsafe extern "C" fn(*mut N) -> N;
 type GetcpuFn = unsafe extern "C" fn(*mut u32, *mut u32, *mut ()) -> i32;
 
 /// The contender `direct` for the function that a route leads to, with the shape that the table gives its symbol.
-pub(super) fn contender(route: Route, function: &Function, clock: ClockId) -> Option<Contender> {
+#[must_use]
+pub fn contender(route: Route, function: &Function, clock: ClockId) -> Option<Contender> {
     let Route::Vdso { symbol, address, .. } = route else { return None };
     let candidate = function.candidates.iter().find(|candidate| candidate.name == symbol)?;
     match candidate.shape {

@@ -9,7 +9,8 @@ use vdso_time::{Cpu, Errno, Timespec, Timeval};
 ///
 /// Its numbers go to the black box one by one, as a program that uses them takes them. As one block they would be read 16
 /// bytes at once just after they were stored 8 and 8, and the CPU would stall for that.
-pub(super) trait Keep {
+pub trait Keep {
+    /// Keeps it.
     fn keep(self);
 }
 

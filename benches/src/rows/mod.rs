@@ -4,9 +4,9 @@
 //! on to the kernel; `_syscall` is the system call without a detour. The clocks that it lacks have names after its fashion.
 
 mod counter;
-mod direct;
-mod keep;
-mod libc_calls;
+pub mod direct;
+pub mod keep;
+pub mod libc_calls;
 
 use std::time;
 
@@ -93,7 +93,12 @@ fn row(name: impl Into<String>, contenders: impl IntoIterator<Item = Contender>)
 }
 
 /// The vDSO's function behind a route, if it is one; `clock` is asked for, if it is one that takes a clock.
-fn floor(route: Route, function: fn(&'static Abi) -> &'static Function, clock: ClockId) -> Option<Contender> {
+#[must_use]
+pub fn floor(
+    route: Route,
+    function: fn(&'static Abi) -> &'static Function,
+    clock: ClockId,
+) -> Option<Contender> {
     direct::contender(route, function(NATIVE?), clock)
 }
 

@@ -1,0 +1,100 @@
+//! The instructions of a call, counted one by one outside of the vDSO: no noise touches them.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::process::Command;
+
+use vdso_time_benches::harness::arguments::CHILD;
+use vdso_time_benches::harness::{Row, Spacing};
+
+use crate::foreign::{Foreign, home};
+use crate::platform::breakpoint;
+use crate::rows::DIRECT;
+#[cfg(target_arch = "x86_64")]
+use crate::stepper::Stepper;
+use crate::{deviation, foreign};
+
+/// What asks a child to be counted.
+pub const STEP: &str = "step";
+
+const TURNS: u64 = 4;
+/// A counter clock makes a new line now and then, in one of these at most.
+const TRIES: usize = 3;
+
+/// Calls each contender of a row, between breakpoints.
+pub fn child(row: &Row) {
+    deviation::settle();
+    for contender in &row.contenders {
+        for _ in 0..TRIES {
+            contender.run(Spacing::BackToBack, 1000);
+            for turns in [TURNS, 2 * TURNS] {
+                breakpoint();
+                contender.run(Spacing::BackToBack, turns);
+                breakpoint();
+            }
+        }
+    }
+}
+
+/// The instructions of a turn, by row and contender.
+#[derive(Default)]
+pub struct Counts(BTreeMap<[String; 2], i64>);
+
+impl Counts {
+    /// Counts all; those of Go are not, for a Go program is many threads.
+    pub fn collect(rows: &[Row], foreign: &[Foreign]) -> Result<Self, String> {
+        let mut counts = Self(BTreeMap::new());
+        let program = env::current_exe().map_err(|error| format!("this program's path: {error}"))?;
+        for row in rows {
+            let mut command = Command::new(&program);
+            command.args([CHILD, STEP, &row.name]);
+            let names: Vec<&str> = row.contenders.iter().map(|contender| contender.name).collect();
+            counts.step(command, &row.name, &names, TRIES)?;
+            for it in foreign.iter().filter(|it| it.name != "Go") {
+                let mut command = Command::new(&it.program);
+                command.args([STEP, &foreign::offsets(), &row.name]);
+                // It knows fewer rows, and ends where it does not know one.
+                let direct = format!("{DIRECT} ({})", it.name);
+                let _ = counts.step(command, &row.name, &[it.name, &direct], 1);
+            }
+        }
+        Ok(counts)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn step(&mut self, _: Command, _: &str, _: &[&str], _: usize) -> Result<(), String> {
+        Err("only x86_64's are executed one by one".into())
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn step(&mut self, command: Command, row: &str, contenders: &[&str], tries: usize) -> Result<(), String> {
+        let error = |error| format!("{row}: {error}");
+        let stepper = Stepper::start(command).map_err(error)?;
+        for contender in contenders {
+            let mut least = i64::MAX;
+            for _ in 0..tries {
+                let (once, twice) = (stepper.section().map_err(error)?, stepper.section().map_err(error)?);
+                let more = twice.cost.instructions - once.cost.instructions;
+                if more % TURNS as i64 == 0 {
+                    least = least.min(more / TURNS as i64);
+                }
+            }
+            if least != i64::MAX {
+                self.0.insert([row, contender].map(str::to_string), least);
+            }
+        }
+        Ok(())
+    }
+
+    /// The instructions of a turn of the loop over `direct`.
+    pub fn direct(&self, row: &str) -> Option<i64> {
+        self.0.get(&[row, DIRECT].map(str::to_string)).copied()
+    }
+
+    /// By how many instructions a call is more than `direct`'s in the same program.
+    pub fn more(&self, row: &str, contender: &str) -> Option<i64> {
+        let direct = home(contender).map_or_else(|| DIRECT.into(), |home| format!("{DIRECT} ({home})"));
+        let of = |contender: &str| self.0.get(&[row, contender].map(str::to_string)).copied();
+        Some(of(contender)? - of(&direct)?)
+    }
+}
