@@ -1,7 +1,7 @@
 // The clock functions of a C library, beside the vDSO's own through pointers, timed as benches/src/harness does it.
 //
 // helper ROUNDS OFFSETS ROW...   prints the nanoseconds of a call: row, spacing, contender
-// helper step OFFSETS ROW        makes 4 and 8 calls of each contender between breakpoints
+// helper step OFFSETS ROW        makes 2 and 4 calls of each contender between breakpoints
 //
 // OFFSETS are those of clock_gettime, gettimeofday, time, clock_getres and getcpu in the vDSO, with commas between them; 0 where it has
 // none. LIBRARY is what the C library is called.
@@ -192,8 +192,8 @@ static void step(const struct row *row) {
     const contender *who[] = {row->libc, row->direct};
     for (int at = 0; at < 2; at++) {
         (*who[at])[0][0](1);
+        between_breakpoints((*who[at])[0][0], 2);
         between_breakpoints((*who[at])[0][0], 4);
-        between_breakpoints((*who[at])[0][0], 8);
     }
 }
 

@@ -15,11 +15,15 @@ struct Clock {
     offset: Option<i64>,
     latest: i64,
     back: u64,
-    deviations: Vec<u32>,
+    /// How long a read between two of the kernel's takes at least.
+    quickest: i64,
+    /// How many reads were so many nanoseconds off, the last: or more.
+    counts: Vec<u64>,
+    largest: u64,
 }
 
-/// The deviations that a sorted list must hold.
-const MOST: usize = 1 << 20;
+/// Deviations below this are counted each for itself.
+const FINE: usize = 1 << 20;
 
 fn clocks() -> Vec<Clock> {
     let clock = |name, read: Box<dyn Fn() -> i64>| Clock {
@@ -28,7 +32,9 @@ fn clocks() -> Vec<Clock> {
         offset: None,
         latest: i64::MIN,
         back: 0,
-        deviations: Vec::new(),
+        quickest: i64::MAX,
+        counts: vec![0; FINE],
+        largest: 0,
     };
     let quanta = quanta_clock();
     let zero = quanta.now();
@@ -55,54 +61,65 @@ pub fn settle() {
     }
 }
 
+impl Clock {
+    /// A read between two of the kernel's: how far it is from their middle, and how far these are apart.
+    fn probe(&mut self) -> Option<(i64, i64)> {
+        let before = kernel()?;
+        let now = (self.read)();
+        let after = kernel()?;
+        self.back += u64::from(now < self.latest);
+        self.latest = now;
+        Some((now - (before + (after - before) / 2), after - before))
+    }
+
+    fn compare(&mut self) -> Option<()> {
+        let (difference, width) = self.probe()?;
+        // What takes half as long again as the quickest was interrupted, and says nothing.
+        if width * 2 <= self.quickest * 3 {
+            let size = (difference - *self.offset.get_or_insert(difference)).unsigned_abs();
+            self.counts[(size as usize).min(FINE - 1)] += 1;
+            self.largest = self.largest.max(size);
+        }
+        Some(())
+    }
+}
+
 /// Reads each clock between two reads of the kernel's, for so long.
 pub fn measure(length: Duration) -> Option<Table> {
     settle();
     let mut clocks = clocks();
+    for clock in &mut clocks {
+        for _ in 0..1000 {
+            clock.quickest = clock.quickest.min(clock.probe()?.1);
+        }
+    }
     let start = kernel()?;
-    // What takes half as long again as the quickest was interrupted, and says nothing.
-    let quickest = (0..1000)
-        .filter_map(|_| {
-            Some(
-                -kernel()? + {
-                    (clocks[0].read)();
-                    kernel()?
-                },
-            )
-        })
-        .min()?;
     while kernel()? - start < length.as_nanos() as i64 {
         for clock in &mut clocks {
-            let before = kernel()?;
-            let now = (clock.read)();
-            let after = kernel()?;
-            clock.back += u64::from(now < clock.latest);
-            clock.latest = now;
-            if (after - before) * 2 > quickest * 3 {
-                continue;
-            }
-            let difference = now - (before + (after - before) / 2);
-            let offset = *clock.offset.get_or_insert(difference);
-            if clock.deviations.len() < MOST {
-                clock.deviations.push((difference - offset).unsigned_abs().min(u64::from(u32::MAX)) as u32);
-            }
+            clock.compare()?;
         }
-        // So many reads that the list lasts.
-        std::thread::sleep(Duration::from_micros(20));
     }
     let rows = clocks.into_iter().map(row).collect();
     let head = ["clock", "p50, ns", "p99, ns", "p99.9, ns", "most, ns", "steps back", "reads"];
     Some(Table { name: "peers-deviation", head: head.map(str::to_string).to_vec(), rows })
 }
 
-fn row(mut clock: Clock) -> Vec<String> {
-    clock.deviations.sort_unstable();
-    let count = clock.deviations.len();
-    let at = |permille: usize| {
-        clock.deviations.get((count * permille / 1000).min(count.saturating_sub(1))).copied().unwrap_or(0)
-    };
+/// The deviation that this many of a thousand reads do not exceed.
+fn permille(clock: &Clock, total: u64, share: u64) -> u64 {
+    let mut left = total * share / 1000;
+    for (size, count) in clock.counts[..FINE - 1].iter().enumerate() {
+        if left <= *count {
+            return size as u64;
+        }
+        left -= count;
+    }
+    clock.largest
+}
+
+fn row(clock: Clock) -> Vec<String> {
+    let total = clock.counts.iter().sum();
     let mut cells = vec![clock.name.to_string()];
-    cells.extend([500, 990, 999, 1000].map(|permille| at(permille).to_string()));
-    cells.extend([clock.back.to_string(), count.to_string()]);
+    cells.extend([500, 990, 999].map(|share| permille(&clock, total, share).to_string()));
+    cells.extend([clock.largest, clock.back, total].map(|number| number.to_string()));
     cells
 }

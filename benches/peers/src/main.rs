@@ -153,7 +153,7 @@ fn stage(start: Instant, what: &str) {
 
 fn measure(plan: &Plan) -> Result<(Report, Samples), String> {
     let start = Instant::now();
-    let (target, all) = (target_folder(), all_rows());
+    let (target, clocks, all) = (target_folder(), rows::rows(), all_rows());
     let folder = foreign::folder(&target)?;
     stage(start, "building the contenders of other toolchains, and a program for each crate");
     let (foreign, skipped) = foreign::build(&folder);
@@ -161,7 +161,7 @@ fn measure(plan: &Plan) -> Result<(Report, Samples), String> {
     let programs = programs::build(&folder, plan.is_full)?;
 
     stage(start, "counting instructions");
-    let counts = Counts::collect(&all, &foreign).unwrap_or_else(|error| {
+    let counts = Counts::collect(&clocks, &foreign).unwrap_or_else(|error| {
         eprintln!("instructions are not counted: {error}");
         Counts::default()
     });
@@ -187,10 +187,10 @@ fn measure(plan: &Plan) -> Result<(Report, Samples), String> {
 
     let mut report = Report::new("peers");
     report.tables = vec![
-        tables::calls(&all[..rows::rows().len()], &samples, Spacing::Isolated, "peers-isolated"),
-        tables::calls(&all[..rows::rows().len()], &samples, Spacing::BackToBack, "peers-back-to-back"),
-        tables::instructions(&all[..rows::rows().len()], &counts),
-        tables::clocks(&all[..rows::rows().len()], &samples, &counts),
+        tables::calls(&clocks, &samples, Spacing::Isolated, "peers-isolated"),
+        tables::calls(&clocks, &samples, Spacing::BackToBack, "peers-back-to-back"),
+        tables::instructions(&clocks, &counts),
+        tables::clocks(&clocks, &samples, &counts),
     ];
     report.tables.extend(deviation);
     report.tables.extend([
@@ -198,7 +198,7 @@ fn measure(plan: &Plan) -> Result<(Report, Samples), String> {
         tables::discovery(&samples),
         programs::table(&programs, &starts, &faults),
     ]);
-    report.bars = tables::plots(&rows::rows(), &samples);
+    report.bars = tables::plots(&clocks, &samples);
     samples.replace(starts);
     report.tables.extend([bars::table(&samples), tables::versions(&foreign)]);
     report.notes = skipped;
