@@ -21,7 +21,7 @@ const TURNS: u64 = 2;
 
 /// How often a row is counted: a counter clock makes a new line now and then, and the more so while a tracer slows it down.
 fn tries(row: &str) -> usize {
-    if [ELAPSED, COUNTER, ORDERED].contains(&row) { 8 } else { 1 }
+    if [ELAPSED, COUNTER, ORDERED].contains(&row) { 5 } else { 1 }
 }
 
 /// Calls each contender of a row, between breakpoints.
@@ -74,16 +74,18 @@ impl Counts {
         let error = |error| format!("{row}: {error}");
         let stepper = Stepper::start(command).map_err(error)?;
         for contender in contenders {
-            let mut least = i64::MAX;
+            let mut found = Vec::new();
             for _ in 0..tries {
                 let (once, twice) = (stepper.section().map_err(error)?, stepper.section().map_err(error)?);
                 let more = twice.cost.instructions - once.cost.instructions;
                 if more % TURNS as i64 == 0 {
-                    least = least.min(more / TURNS as i64);
+                    found.push(more / TURNS as i64);
                 }
             }
-            if least != i64::MAX {
-                self.0.insert([row, contender].map(str::to_string), least);
+            // What was found twice: the making of a line is never the same.
+            let often = |count: &&i64| found.iter().filter(|other| other == count).count() > tries / 4;
+            if let Some(&count) = found.iter().filter(often).min() {
+                self.0.insert([row, contender].map(str::to_string), count);
             }
         }
         Ok(())

@@ -68,7 +68,7 @@ struct Plan {
 const QUICK: Plan = Plan {
     processes: 7,
     rounds: 48,
-    cold: 11,
+    cold: 25,
     batches: 50,
     deviation: Duration::from_secs(2),
     starts: 31,
@@ -79,7 +79,7 @@ const QUICK: Plan = Plan {
 const FULL: Plan = Plan {
     processes: 11,
     rounds: 240,
-    cold: 41,
+    cold: 101,
     batches: 200,
     deviation: Duration::from_secs(30),
     starts: 101,

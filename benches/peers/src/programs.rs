@@ -13,7 +13,7 @@ use vdso_time_benches::harness::report::Table;
 use vdso_time_benches::harness::samples::{Samples, Statistic};
 use vdso_time_benches::harness::stats::median;
 
-use crate::bars::FIRST_CALL;
+use crate::bars::{FIRST_CALL, FIRST_OWN_CALL};
 use crate::foreign::run;
 
 /// The feature of the package `start`, and what the tables call it.
@@ -96,12 +96,16 @@ pub fn start(programs: &[Program], times: usize) -> Result<(Samples, Vec<f64>), 
             let nanos = start.elapsed().as_secs_f64() * 1e9;
             status.map_err(|error| format!("{}: {error}", program.path.display()))?;
             samples.add(&format!("{START}\t{isolated}\t{}\t{nanos}", program.name))?;
-            let text = run(Command::new(&program.path).arg("first"))?;
-            let Some((nanos, fault)) = text.trim().split_once('\t') else {
-                return Err(format!("{}: printed `{text}`", program.name));
-            };
-            samples.add(&format!("{FIRST_CALL}\t{isolated}\t{}\t{nanos}", program.name))?;
-            faults.push(fault.parse().map_err(|error| format!("{fault}: {error}"))?);
+            for (row, argument) in [(FIRST_OWN_CALL, "again"), (FIRST_CALL, "first")] {
+                let text = run(Command::new(&program.path).arg(argument))?;
+                let Some((nanos, fault)) = text.trim().split_once('\t') else {
+                    return Err(format!("{}: printed `{text}`", program.name));
+                };
+                samples.add(&format!("{row}\t{isolated}\t{}\t{nanos}", program.name))?;
+                if row == FIRST_CALL {
+                    faults.push(fault.parse().map_err(|error| format!("{fault}: {error}"))?);
+                }
+            }
         }
     }
     Ok((samples, faults.iter().map(|faults| median(faults)).collect()))
@@ -124,6 +128,7 @@ pub fn table(programs: &[Program], samples: &Samples, faults: &[f64]) -> Table {
             first(Statistic::Median),
             first(Statistic::Minimum),
             format!("{faults:.0}"),
+            format!("{:.0}", nanos(FIRST_OWN_CALL, program.name, Statistic::Median)),
             format!("{:+}", program.text as i64 - fewest as i64),
             program.crates.to_string(),
             program
@@ -138,6 +143,7 @@ pub fn table(programs: &[Program], samples: &Samples, faults: &[f64]) -> Table {
         "first call, ns",
         "fastest, ns",
         "page faults",
+        "after std's, ns",
         "code, bytes more",
         "crates",
         "build, s",
