@@ -6,8 +6,8 @@ use vdso_time_benches::harness::Spacing::{self, BackToBack, Isolated};
 use vdso_time_benches::harness::report::Table;
 use vdso_time_benches::harness::samples::{Samples, Statistic};
 
-use crate::figures;
 use crate::rows::{COUNTER, DIRECT, MONOTONIC, OURS};
+use crate::{figures, platform};
 
 /// This crate's figure against another's.
 pub struct Bar {
@@ -102,6 +102,13 @@ struct Held {
     median: Option<f64>,
     fastest: Option<f64>,
     noise: Option<f64>,
+    /// What the vDSO's own function, or the bare counter, comes to in this crate's place: what does not meet the bar with that cannot.
+    floor: Option<f64>,
+}
+
+/// Below which nothing of a row can be.
+fn floor(row: &str) -> &'static str {
+    if row == COUNTER { platform::COUNTERS[0].0 } else { DIRECT }
 }
 
 impl Held {
@@ -116,6 +123,14 @@ impl Held {
                 median: ratio(Statistic::Median),
                 fastest: ratio(Statistic::Minimum),
                 noise: figures::noise_between(samples, bar.row, spacing, pair),
+                floor: figures::ratio(
+                    samples,
+                    bar.row,
+                    spacing,
+                    [floor(bar.row), bar.against],
+                    Statistic::Median,
+                )
+                .filter(|_| bar.against != DIRECT),
             }
         });
         held.collect()
@@ -145,6 +160,7 @@ impl Held {
             number(self.fastest),
             format!("≤ {:.2}", self.bar.at_most),
             self.verdict().to_string(),
+            number(self.floor),
             self.noise.map_or_else(String::new, |noise| format!("{:.2}%", 100.0 * noise)),
         ]
     }
@@ -152,7 +168,8 @@ impl Held {
 
 /// Every bar, and what was found.
 pub fn table(samples: &Samples) -> Table {
-    let head = ["vdso-time's ratio", "spacing", "median", "of minima", "bar", "", "control off by"];
+    let head =
+        ["vdso-time's ratio", "spacing", "median", "of minima", "bar", "", "the floor's", "control off by"];
     let rows = Held::all(samples).iter().map(Held::cells).collect();
     Table { name: "peers-bars", head: head.map(str::to_string).to_vec(), rows }
 }
@@ -169,4 +186,33 @@ pub fn with(samples: &Samples, verdicts: &[Verdict]) -> Vec<String> {
 /// Whether a bar of a row is too close to the noise.
 pub fn is_noisy(samples: &Samples, row: &str) -> bool {
     Held::all(samples).iter().any(|held| held.bar.row == row && held.verdict() == Verdict::Noisy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vdso_time_benches::harness::samples::CONTROL;
+
+    /// The verdict on `getcpu()`, isolated, beside `direct`: at most 1.03.
+    fn verdict(ours: f64, again: f64) -> Verdict {
+        let mut samples = Samples::default();
+        for (contender, nanos) in [(OURS, ours), (DIRECT, 100.0), (CONTROL[0], 100.0), (CONTROL[1], again)] {
+            samples.add(&format!("getcpu()\tisolated\t{contender}\t{nanos}")).expect("a line");
+        }
+        let held = Held::all(&samples);
+        let of_direct = |held: &&Held| {
+            (held.bar.row, held.bar.against) == ("getcpu()", DIRECT) && held.spacing == Isolated
+        };
+        held.iter().find(of_direct).expect("the bar").verdict()
+    }
+
+    #[test]
+    fn a_bar_is_met_or_missed_or_not_measured() {
+        assert!(verdict(103.0, 100.0) == Verdict::Met);
+        assert!(verdict(103.1, 100.0) == Verdict::Missed);
+        // A third of 3% is the most.
+        assert!(verdict(110.0, 100.9) == Verdict::Missed);
+        assert!(verdict(110.0, 101.2) == Verdict::Noisy);
+        assert!(Held::all(&Samples::default()).iter().all(|held| held.verdict() == Verdict::Absent));
+    }
 }

@@ -99,7 +99,7 @@ pub fn measure(length: Duration) -> Option<Table> {
             clock.compare()?;
         }
     }
-    let rows = clocks.into_iter().map(row).collect();
+    let rows = clocks.iter().map(row).collect();
     let head = ["clock", "p50, ns", "p99, ns", "p99.9, ns", "most, ns", "steps back", "reads"];
     Some(Table { name: "peers-deviation", head: head.map(str::to_string).to_vec(), rows })
 }
@@ -116,10 +116,10 @@ fn permille(clock: &Clock, total: u64, share: u64) -> u64 {
     clock.largest
 }
 
-fn row(clock: Clock) -> Vec<String> {
+fn row(clock: &Clock) -> Vec<String> {
     let total = clock.counts.iter().sum();
     let mut cells = vec![clock.name.to_string()];
-    cells.extend([500, 990, 999].map(|share| permille(&clock, total, share).to_string()));
+    cells.extend([500, 990, 999].map(|share| permille(clock, total, share).to_string()));
     cells.extend([clock.largest, clock.back, total].map(|number| number.to_string()));
     cells
 }

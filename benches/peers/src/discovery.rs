@@ -110,8 +110,7 @@ pub fn print_cold(calls: usize) {
     let large = vec![1_u8; LARGE];
     for row in rows() {
         let mut contenders: Vec<_> = row.contenders.iter().map(|each| (each.name, each)).collect();
-        let last = contenders.pop().map(|(name, each)| (name, each));
-        let Some((name, ours)) = last else { continue };
+        let Some((name, ours)) = contenders.pop() else { continue };
         let nothing = Contender::new("", || ());
         contenders.extend([(CONTROL[0], ours), (CONTROL[1], ours), ("", &nothing)]);
         let mut nanos = vec![Vec::new(); contenders.len()];

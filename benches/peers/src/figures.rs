@@ -92,3 +92,43 @@ pub enum Told {
     Noisy,
     Absent,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_compared_by_their_own_floors() {
+        let mut samples = Samples::default();
+        // The second process of the other program ran on a CPU at half the pace.
+        let lines = [("x", 20.0), ("direct", 10.0), ("musl", 30.0), ("direct (musl)", 10.0)];
+        let slow = [("x", 20.0), ("direct", 10.0), ("musl", 60.0), ("direct (musl)", 20.0)];
+        for (contender, nanos) in lines.into_iter().chain(slow) {
+            samples.add(&format!("row\tisolated\t{contender}\t{nanos}")).expect("a line");
+        }
+        let of =
+            |pair, statistic| ratio(&samples, "row", Spacing::Isolated, pair, statistic).expect("samples");
+        for statistic in [Statistic::Median, Statistic::Minimum] {
+            assert!((of(["x", "musl"], statistic) - 2.0 / 3.0).abs() < 1e-9);
+            assert!((of(["x", "direct"], statistic) - 2.0).abs() < 1e-9);
+        }
+        assert_eq!(ratio(&samples, "row", Spacing::Isolated, ["x", "nobody"], Statistic::Median), None);
+    }
+
+    #[test]
+    fn noise_is_of_both_programs() {
+        let mut samples = Samples::default();
+        let lines = [
+            (CONTROL[0], 101.0),
+            (CONTROL[1], 100.0),
+            ("direct (musl)", 100.0),
+            ("direct again (musl)", 98.0),
+        ];
+        for (contender, nanos) in lines {
+            samples.add(&format!("row\tisolated\t{contender}\t{nanos}")).expect("a line");
+        }
+        let noise = |pair| noise_between(&samples, "row", Spacing::Isolated, pair).expect("samples");
+        assert!((noise(["x", "y"]) - 0.01).abs() < 1e-9);
+        assert!((noise(["x", "musl"]) - 0.03).abs() < 1e-9);
+    }
+}

@@ -157,7 +157,9 @@ fn measure(plan: &Plan) -> Result<(Report, Samples), String> {
     let folder = foreign::folder(&target)?;
     stage(start, "building the contenders of other toolchains, and a program for each crate");
     let (foreign, skipped) = foreign::build(&folder);
-    skipped.iter().for_each(|why| eprintln!("{why}"));
+    for why in &skipped {
+        eprintln!("{why}");
+    }
     let programs = programs::build(&folder, plan.is_full)?;
 
     stage(start, "counting instructions");
@@ -236,7 +238,9 @@ fn parent(arguments: &[String]) -> Result<ExitCode, String> {
         eprintln!("{line}");
     }
     let missed = bars::with(&samples, &[Verdict::Missed]);
-    missed.iter().for_each(|line| eprintln!("{line}"));
+    for line in &missed {
+        eprintln!("{line}");
+    }
     Ok(if is_checked && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -197,11 +197,14 @@ pub fn plots(rows: &[Row], samples: &Samples) -> Vec<Bar> {
         }));
     };
     for row in plotted {
-        add("peers", row, DIRECT);
-        CALLERS.iter().for_each(|contender| add("peers", row, contender));
+        for contender in [&DIRECT].into_iter().chain(CALLERS) {
+            add("peers", row, contender);
+        }
     }
     for row in rows.iter().filter(|row| !is_call(&row.name)) {
-        row.contenders.iter().for_each(|contender| add("peers_clocks", &row.name, contender.name));
+        for contender in &row.contenders {
+            add("peers_clocks", &row.name, contender.name);
+        }
     }
     bars
 }

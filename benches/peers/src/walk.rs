@@ -1,7 +1,11 @@
 //! A walk in the manner of the kernel's own example (tools/testing/selftests/vDSO/parse_vdso.c): raw pointers and the SysV hash table, no
 //! bound checked, everything that the image says believed.
 
-#![allow(unsafe_code, reason = "that is its manner")]
+#![allow(
+    unsafe_code,
+    clippy::cast_ptr_alignment,
+    reason = "that is its manner: the linker aligned the tables"
+)]
 
 use std::ffi::{CStr, c_char};
 use std::ptr;
@@ -42,7 +46,9 @@ impl Walk {
         let (mut bias, mut dynamic) = (None, None);
         for number in 0..usize::from(header.e_phnum) {
             // SAFETY: see above.
-            let segment = unsafe { &*base.add(header.e_phoff as usize).cast::<ProgramHeader>().add(number) };
+            let segment = unsafe {
+                &*base.wrapping_add(header.e_phoff as usize).cast::<ProgramHeader>().wrapping_add(number)
+            };
             if segment.p_type == PT_LOAD && bias.is_none() {
                 bias = Some((base.addr() + segment.p_offset as usize).wrapping_sub(segment.p_vaddr as usize));
             } else if segment.p_type == PT_DYNAMIC {
@@ -88,10 +94,10 @@ impl Walk {
         let bucket = self.hash.wrapping_add(2);
         let chain = bucket.wrapping_add(buckets as usize);
         // SAFETY: as in `new`.
-        let mut number = unsafe { *bucket.add((sysv_hash(name) % buckets) as usize) } as usize;
+        let mut number = unsafe { *bucket.wrapping_add((sysv_hash(name) % buckets) as usize) } as usize;
         while number != 0 {
             // SAFETY: as in `new`.
-            let symbol = unsafe { &*self.symbols.add(number) };
+            let symbol = unsafe { &*self.symbols.wrapping_add(number) };
             let is_function = symbol.st_info & 15 == 2 && symbol.st_info >> 4 != 0 && symbol.st_shndx != 0;
             // SAFETY: as in `new`.
             if is_function && unsafe { self.is_called(symbol, name) } {
@@ -101,14 +107,14 @@ impl Walk {
                 }
             }
             // SAFETY: as in `new`.
-            number = unsafe { *chain.add(number) } as usize;
+            number = unsafe { *chain.wrapping_add(number) } as usize;
         }
         None
     }
 
     unsafe fn is_called(&self, symbol: &Sym, name: &CStr) -> bool {
         // SAFETY: as in `new`.
-        (unsafe { CStr::from_ptr(self.names.add(symbol.st_name as usize)) }) == name
+        (unsafe { CStr::from_ptr(self.names.wrapping_add(symbol.st_name as usize)) }) == name
     }
 
     unsafe fn has_version(&self, number: usize, name: &CStr, hash: u32) -> bool {
@@ -116,27 +122,54 @@ impl Walk {
             return true;
         }
         // SAFETY: as in `new`.
-        let wanted = unsafe { *self.versions.add(number) } & 0x7fff;
+        let wanted = unsafe { *self.versions.wrapping_add(number) } & 0x7fff;
         let mut at = self.definitions;
         // vd_version, vd_flags, vd_ndx, vd_cnt; vd_hash, vd_aux, vd_next.
         loop {
             // SAFETY: as in `new`.
             let [_, flags, index, _] = unsafe { *at.cast::<[u16; 4]>() };
             // SAFETY: as in `new`.
-            let [its_hash, aux, next] = unsafe { *at.add(8).cast::<[u32; 3]>() };
+            let [its_hash, aux, next] = unsafe { *at.wrapping_add(8).cast::<[u32; 3]>() };
             if flags & 1 == 0 && index & 0x7fff == wanted {
                 if its_hash != hash {
                     return false;
                 }
                 // SAFETY: as in `new`.
-                let its_name = unsafe { *at.add(aux as usize).cast::<u32>() };
+                let its_name = unsafe { *at.wrapping_add(aux as usize).cast::<u32>() };
                 // SAFETY: as in `new`.
-                return (unsafe { CStr::from_ptr(self.names.add(its_name as usize)) }) == name;
+                return (unsafe { CStr::from_ptr(self.names.wrapping_add(its_name as usize)) }) == name;
             }
             if next == 0 {
                 return false;
             }
             at = at.wrapping_add(next as usize);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vdso_time::vdso::Vdso;
+
+    #[test]
+    fn it_finds_what_the_crate_finds() {
+        let vdso = Vdso::locate().expect("a vDSO");
+        // SAFETY: it is the kernel's image.
+        let walk = unsafe { Walk::new(vdso.base()) }.expect("an image with a SysV hash table");
+        let mut found = 0;
+        for symbol in vdso.symbols() {
+            let version = symbol.version().expect("the kernel's symbols have one");
+            // SAFETY: as above.
+            let address = unsafe { walk.symbol(version, symbol.name()) };
+            let name = symbol.name().to_str().expect("ASCII");
+            assert_eq!(address, vdso.symbol(name, None).map(<*const ()>::addr), "{name}");
+            // SAFETY: as above.
+            assert_eq!(unsafe { walk.symbol(c"LINUX_0.0", symbol.name()) }, None, "{name}");
+            found += 1;
+        }
+        assert!(found >= 3, "{found}");
+        // SAFETY: as above.
+        assert_eq!(unsafe { walk.symbol(c"LINUX_2.6", c"__vdso_nothing") }, None);
     }
 }
