@@ -57,7 +57,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         }
     }
     let results = Results::read(&target_folder(), is_peers)?;
-    if is_written { results.write(&workspace::root())? } else { results.print()? }
+    if is_written {
+        results.write(&workspace::root())?
+    } else {
+        results.print()?
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -112,7 +116,10 @@ impl Results {
             }
         }
         if !self.machine.is_empty() && self.machine != machine {
-            return Err(format!("`{command}` ran on another machine than `{}`: run both again", BENCHES[0].1));
+            return Err(format!(
+                "`{command}` ran on another machine than `{}`: run both again",
+                BENCHES[0].1
+            ));
         }
         self.machine = machine;
         Ok(())
@@ -131,8 +138,7 @@ impl Results {
             let file = root.join(document);
             let text = fs::read_to_string(&file).map_err(|error| at(&file, &error))?;
             let section = |name: &str| if self.has(name) { self.section(name) } else { kept(&text, name) };
-            let filled =
-                fill(&text, MARKERS, section).map_err(|error| format!("{document}: {error}"))?;
+            let filled = fill(&text, MARKERS, section).map_err(|error| format!("{document}: {error}"))?;
             if filled != text {
                 write(&file, &filled)?;
             }
@@ -233,7 +239,8 @@ mod tests {
 
     #[test]
     fn the_sections_of_others_are_kept() {
-        let text = "<!-- bench-table -->\na\n<!-- /bench-table --><!-- bench-table b -->\nc\n<!-- /bench-table -->";
+        let text =
+            "<!-- bench-table -->\na\n<!-- /bench-table --><!-- bench-table b -->\nc\n<!-- /bench-table -->";
         assert_eq!(kept(text, SUMMARY).as_deref(), Ok("a\n"));
         assert_eq!(kept(text, "b").as_deref(), Ok("c\n"));
         assert!(kept(text, "d").is_err());

@@ -45,8 +45,9 @@ fn turn(four: &Section, eight: &Section) -> Cost {
 #[test]
 fn a_site_costs_a_load_and_a_branch_and_one_tracer_the_same_whatever_others_there_are() {
     let program = build::compile("counted", &["vdso-time-trace/enabled"], &[], "link");
-    let start =
-        |program: std::path::PathBuf| Stepper::start(&program).map_err(|error| format!("ptrace: {error}"));
+    let start = |program: std::path::PathBuf| {
+        Stepper::start(std::process::Command::new(program)).map_err(|error| format!("ptrace: {error}"))
+    };
     let stepper = match program.and_then(start) {
         Ok(stepper) => stepper,
         Err(why) => return not_run_here("ptrace", why),
