@@ -58,9 +58,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     }
     let results = Results::read(&target_folder(), is_peers)?;
     if is_written {
-        results.write(&workspace::root())?
+        results.write(&workspace::root())?;
     } else {
-        results.print()?
+        results.print()?;
     }
     Ok(ExitCode::SUCCESS)
 }

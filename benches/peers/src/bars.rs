@@ -78,7 +78,7 @@ pub const BARS: &[Bar] = &[
 pub enum Verdict {
     Met,
     Missed,
-    /// The same call measured twice differs by more than a third of the bar's margin.
+    /// The same call measured twice differs by more than a third of the margin.
     Noisy,
     /// Not here: no such contender, or no such function of the vDSO.
     Absent,
@@ -137,9 +137,9 @@ impl Held {
     }
 
     fn verdict(&self) -> Verdict {
-        // A bar at 1 is no margin: there the claim is as wide as that of a row of which nothing is claimed.
-        let margin = (1.0 - self.bar.at_most).abs();
-        let margin = if margin < 0.005 { figures::MARGIN } else { margin };
+        // What is claimed, or what it is met or missed by, if that is more: a bar at 1 claims no distance.
+        let distance = self.median.map_or(0.0, |ratio| (ratio - self.bar.at_most).abs());
+        let margin = (1.0 - self.bar.at_most).abs().max(distance);
         match (self.median, self.noise) {
             (None, _) => Verdict::Absent,
             // Fresh processes are compared by their medians alone.
@@ -210,9 +210,11 @@ mod tests {
     fn a_bar_is_met_or_missed_or_not_measured() {
         assert!(verdict(103.0, 100.0) == Verdict::Met);
         assert!(verdict(103.1, 100.0) == Verdict::Missed);
-        // A third of 3% is the most.
-        assert!(verdict(110.0, 100.9) == Verdict::Missed);
-        assert!(verdict(110.0, 101.2) == Verdict::Noisy);
+        // A third of 3% is the most, or of the 7% by which it is missed.
+        assert!(verdict(104.0, 100.9) == Verdict::Missed);
+        assert!(verdict(104.0, 101.2) == Verdict::Noisy);
+        assert!(verdict(110.0, 102.0) == Verdict::Missed);
+        assert!(verdict(110.0, 103.0) == Verdict::Noisy);
         assert!(Held::all(&Samples::default()).iter().all(|held| held.verdict() == Verdict::Absent));
     }
 }

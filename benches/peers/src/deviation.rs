@@ -17,13 +17,24 @@ struct Clock {
     back: u64,
     /// How long a read between two of the kernel's takes at least.
     quickest: i64,
-    /// How many reads were so many nanoseconds off, the last: or more.
+    /// How many reads were so many nanoseconds off; see [`bucket`].
     counts: Vec<u64>,
     largest: u64,
 }
 
-/// Deviations below this are counted each for itself.
-const FINE: usize = 1 << 20;
+/// Deviations below this are counted each for itself, larger ones in steps of 1024 ns.
+const FINE: usize = 1 << 16;
+const STEP: usize = 1 << 10;
+const BUCKETS: usize = FINE + (1 << 18);
+
+fn bucket(nanos: usize) -> usize {
+    if nanos < FINE { nanos } else { (FINE + (nanos - FINE) / STEP).min(BUCKETS - 1) }
+}
+
+/// The largest deviation of a bucket.
+fn largest(bucket: usize) -> usize {
+    if bucket < FINE { bucket } else { FINE + (bucket - FINE + 1) * STEP - 1 }
+}
 
 fn clocks() -> Vec<Clock> {
     let clock = |name, read: Box<dyn Fn() -> i64>| Clock {
@@ -33,7 +44,7 @@ fn clocks() -> Vec<Clock> {
         latest: i64::MIN,
         back: 0,
         quickest: i64::MAX,
-        counts: vec![0; FINE],
+        counts: vec![0; BUCKETS],
         largest: 0,
     };
     let quanta = quanta_clock();
@@ -77,7 +88,7 @@ impl Clock {
         // What takes half as long again as the quickest was interrupted, and says nothing.
         if width * 2 <= self.quickest * 3 {
             let size = (difference - *self.offset.get_or_insert(difference)).unsigned_abs();
-            self.counts[(size as usize).min(FINE - 1)] += 1;
+            self.counts[bucket(size as usize)] += 1;
             self.largest = self.largest.max(size);
         }
         Some(())
@@ -107,9 +118,9 @@ pub fn measure(length: Duration) -> Option<Table> {
 /// The deviation that this many of a thousand reads do not exceed.
 fn permille(clock: &Clock, total: u64, share: u64) -> u64 {
     let mut left = total * share / 1000;
-    for (size, count) in clock.counts[..FINE - 1].iter().enumerate() {
+    for (bucket, count) in clock.counts.iter().enumerate() {
         if left <= *count {
-            return size as u64;
+            return clock.largest.min(largest(bucket) as u64);
         }
         left -= count;
     }
@@ -122,4 +133,20 @@ fn row(clock: &Clock) -> Vec<String> {
     cells.extend([500, 990, 999].map(|share| permille(clock, total, share).to_string()));
     cells.extend([clock.largest, clock.back, total].map(|number| number.to_string()));
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_what_it_says() {
+        for nanos in [0, 1, FINE - 1, FINE, FINE + 1, FINE + STEP - 1, FINE + STEP, 3_538_260] {
+            let most = largest(bucket(nanos));
+            assert!((nanos..nanos + STEP).contains(&most), "{nanos}: {most}");
+            assert_eq!(bucket(most), bucket(nanos));
+            assert_eq!(bucket(most + 1), bucket(nanos) + 1);
+        }
+        assert_eq!(bucket(usize::MAX), BUCKETS - 1);
+    }
 }

@@ -2,6 +2,7 @@
 //! agree, and each call timed by itself.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
+#![allow(clippy::cast_precision_loss, reason = "the steps of a routine are few")]
 
 use std::error::Error;
 use std::fs;

@@ -1,6 +1,7 @@
 //! What criterion is given: units, sums, and times that a kernel's clock confirms.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
+#![allow(clippy::cast_precision_loss, reason = "microseconds matter here, and an uptime has 2^53 of them")]
 
 use std::fs;
 use std::time::Duration;
