@@ -131,9 +131,13 @@ fn an_unordered_read_goes_back_between_cpus() {
     {
         return not_run_here("unordered", "it takes fast code on two CPUs of x86_64");
     }
-    let Seen { reads, back, worst } = tell_each_other(&lists, &cpus, counter::monotonic);
-    println!("unordered: {back} of {reads} reads went back, by {worst} ns at most");
-    assert!(back > 0, "of {reads} reads none went back");
+    // It is a matter of chance, and of what else the machine does.
+    let back = (0..20).any(|_| {
+        let Seen { reads, back, worst } = tell_each_other(&lists, &cpus, counter::monotonic);
+        println!("unordered: {back} of {reads} reads went back, by {worst} ns at most");
+        back > 0
+    });
+    assert!(back, "none went back");
 }
 
 #[test]

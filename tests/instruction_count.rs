@@ -172,8 +172,9 @@ fn the_loops_as_they_are_executed() {
     use loops::TURNS;
     use stepper::{Section, Stepper};
 
-    let start =
-        |program: PathBuf| Stepper::start(Command::new(program)).map_err(|error| format!("ptrace: {error}"));
+    let start = |program: PathBuf| {
+        Stepper::start(std::process::Command::new(program)).map_err(|error| format!("ptrace: {error}"))
+    };
     let stepper = match build(&X86_64, "link").and_then(start) {
         Ok(stepper) => stepper,
         Err(why) => return not_run_here("ptrace", why),

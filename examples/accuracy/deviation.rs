@@ -74,8 +74,9 @@ pub(crate) struct Deviation {
 impl Deviation {
     pub(crate) fn measure(length: Duration) -> Self {
         let width = (0..1000).map(|_| probe(ClockId::MONOTONIC, counter::monotonic_ordered).1).min();
-        // What takes half as long again was interrupted, and says nothing.
-        let limit = width.unwrap_or(0) * 3 / 2;
+        // What takes half as long again, and three ticks, was interrupted and says nothing.
+        let tick = 1_000_000_000 / counter::frequency().unwrap_or(1_000_000_000).max(1);
+        let limit = width.unwrap_or(0) * 3 / 2 + 3 * tick as i64;
         let mut seen = Self {
             monotonic: Histogram::new(),
             realtime: Histogram::new(),

@@ -54,6 +54,9 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
             _ => return Err(format!("unknown argument `{argument}`; try --help")),
         }
     }
+    if seconds < 0.1 {
+        return Err("--seconds: at least 0.1".into());
+    }
     let length = Duration::try_from_secs_f64(seconds).map_err(|error| format!("--seconds: {error}"))?;
 
     measured::settle()?;

@@ -149,9 +149,9 @@ pub enum Quirk {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Discovery {
-    /// `prctl(2)`, for `PR_GET_AUXV`.
+    /// `prctl(2)`, for `PR_GET_AUXV` and, by the counter clock, `PR_GET_TSC`.
     pub prctl: u32,
-    /// `openat(2)`, for `/proc/self/auxv`.
+    /// `openat(2)`, for `/proc/self/auxv` and, by the counter clock, the name of the clock source.
     pub openat: u32,
     /// `read(2)`.
     pub read: u32,

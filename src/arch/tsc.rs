@@ -19,8 +19,8 @@ pub(crate) fn ticks() -> u64 {
     ((high as u64) << 32) | low as u64
 }
 
-/// The counter, read when everything before has been done: lfence waits for that (on AMD's CPUs because Linux sets
-/// `MSR_F10H_DECFG`).
+/// The counter, read when everything before has been done: lfence waits for that (on AMD's CPUs because
+/// Linux since 4.15 sets `MSR_F10H_DECFG`).
 #[inline]
 pub(crate) fn ticks_ordered() -> u64 {
     #[cfg(target_feature = "sse2")]

@@ -62,7 +62,7 @@ impl<S: Source> Engine<S> {
             self.floor.lower(floor, now);
         }
         let last = if is_gone(last) { 0 } else { last };
-        if matches!(record.phase, Phase::Off(_)) {
+        if record.is_final() {
             return Some(now.max(last)); // there will be no line to fall behind
         }
         if record.phase == Phase::Line && record.line.is_right_behind(ticks) {
@@ -77,7 +77,7 @@ impl<S: Source> Engine<S> {
 
     /// The same for the wall clock.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
-        if !matches!(Record::from_words(&self.latch.load().words).phase, Phase::Off(_)) {
+        if !Record::from_words(&self.latch.load().words).is_final() {
             self.slow_monotonic()?;
         }
         self.source.realtime()

@@ -38,7 +38,7 @@ pub(super) enum Phase {
     Baseline,
     /// There is a line.
     Line,
-    /// There will be none.
+    /// There is none, and there will be none unless the reason is a refusal.
     Off(Status),
 }
 
@@ -57,6 +57,11 @@ impl Record {
             strikes: 0,
             cpu: None,
         }
+    }
+
+    /// Whether there will be no line.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self.phase, Phase::Off(status) if !status.is_refusal())
     }
 
     /// As the latch keeps it: what a read takes comes first.

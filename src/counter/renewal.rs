@@ -13,6 +13,8 @@ const ROUGH: u64 = 1_000_000;
 const BASELINE: u64 = 10_000_000;
 /// The time after which a sample gives no rate: the system may have been suspended meanwhile.
 const OLD: u64 = 1_000_000_000;
+/// The time after which a thread asks again for what one was refused.
+const AGAIN: u64 = 1_000_000_000;
 /// Turns of these bursts, which take some microseconds.
 const LONG: u32 = 32;
 /// Turns where every sample of a short burst was dear.
@@ -28,17 +30,20 @@ const STRIKES: u8 = 3;
 /// The record after this one, if it is time for one; `now` is the kernel's time.
 pub(super) fn after<S: Source>(source: &S, record: &Record, now: u64) -> Option<Record> {
     let passed = now.wrapping_sub(record.sampled.nanos);
-    match record.phase {
-        Phase::Idle => match source.trust() {
+    let next = match record.phase {
+        Phase::Off(status) if !status.is_refusal() || passed < AGAIN => None,
+        Phase::Idle | Phase::Off(_) => match source.trust() {
             Ok(()) => begin(source, record),
             Err(status) => Some(off(record, status)),
         },
         Phase::Rough | Phase::Baseline if passed > OLD => begin(source, record),
-        Phase::Rough if passed >= ROUGH => Some(baseline(source, record)?),
-        Phase::Baseline if passed >= BASELINE => Some(first_line(source, record)?),
+        Phase::Rough if passed >= ROUGH => baseline(source, record),
+        Phase::Baseline if passed >= BASELINE => first_line(source, record),
         Phase::Line => next_line(source, record),
-        _ => None,
-    }
+        Phase::Rough | Phase::Baseline => None,
+    }?;
+    let refused = Sample { ticks: 0, nanos: now };
+    Some(if matches!(next.phase, Phase::Off(_)) { Record { sampled: refused, ..next } } else { next })
 }
 
 fn off(record: &Record, status: Status) -> Record {

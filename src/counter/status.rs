@@ -30,7 +30,7 @@ pub enum Status {
     NoCounter,
     /// The kernel does not keep the time by the counter: its `current_clocksource` is another.
     ClockSource,
-    /// What the kernel keeps the time by cannot be read (no /sys, or a sandbox denies it).
+    /// What the kernel keeps the time by cannot be read (no /sys, or a sandbox denies it). It is asked again after a second.
     Unknown,
     /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant).
     NotInvariant,
@@ -44,6 +44,11 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether it is what one thread was refused, or could not open just then: so it is asked again.
+    pub(super) const fn is_refusal(self) -> bool {
+        matches!(self, Self::Unknown | Self::Denied)
+    }
+
     /// As a number, and back.
     pub(super) const ALL: [Self; 11] = [
         Self::Calibrating,
