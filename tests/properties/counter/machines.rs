@@ -44,6 +44,23 @@ fn a_counter_that_the_kernel_does_not_trust_is_not_used() {
     });
 }
 
+/// What was refused to one thread, or could not be opened just then, is asked again; what the kernel said for good is not.
+#[test]
+fn a_refusal_is_asked_again_after_a_second() {
+    let statuses = [Status::Denied, Status::Unknown, Status::ClockSource];
+    check(100, &(machine(), prop::sample::select(statuses.to_vec())), |(machine, status)| {
+        let witness = Witness::new(machine);
+        witness.world.verdict.set(Err(status));
+        witness.watch(100 * MILLI);
+        assert_eq!(witness.status(), status);
+        witness.world.verdict.set(Ok(()));
+        witness.watch(1200 * MILLI);
+        let expected = if status == Status::ClockSource { status } else { Status::Used };
+        assert_eq!(witness.settled(), expected);
+        true
+    });
+}
+
 /// The vDSO asks the kernel then, which takes its time: that is how it is noticed.
 #[test]
 fn a_clock_source_that_is_switched_is_noticed_within_a_line() {
