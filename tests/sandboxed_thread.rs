@@ -36,13 +36,18 @@ fn sandbox(action: u32) -> bool {
     for statement in filter.iter_mut().filter(|statement| statement.k == error(1)) {
         statement.k = action;
     }
-    let set = filter::install(&mut filter);
-    set.map_err(|error| not_run_here("seccomp", format!("seccomp: {error}"))).is_ok()
+    filter::install(&mut filter).is_ok()
 }
 
-/// Tries one in a child, and says if it cannot be had.
+/// Tries one in a child, and says if it cannot be had. The child says nothing itself: another thread of the parent's may have
+/// been printing, and its lock is the child's for ever.
 fn sandboxes_work() -> bool {
-    let works = child::end_of(|| assert!(sandbox(error(libc::EPERM)))) == 0;
+    let works = child::end_of(|| {
+        if !sandbox(error(libc::EPERM)) {
+            // SAFETY: _exit(2) takes any status.
+            unsafe { libc::_exit(1) };
+        }
+    }) == 0;
     if !works {
         not_run_here("seccomp", "there is no seccomp");
     }
@@ -76,6 +81,9 @@ fn clocks_of_the_vdso() -> Vec<ClockId> {
 fn with_a_vdso_no_sandbox_is_noticed() {
     if oracle::sysinfo_ehdr() == 0 {
         return println!("not run here: this process has no vDSO");
+    }
+    if !sandboxes_work() {
+        return;
     }
     for action in [KILL_PROCESS, libc::SECCOMP_RET_TRAP, error(libc::EPERM), error(libc::ENOSYS)] {
         for free_is_first in [false, true] {
@@ -151,6 +159,9 @@ fn handle_traps() {
 
 #[test]
 fn without_a_vdso_the_refusal_is_told_and_a_free_thread_is_answered() {
+    if !sandboxes_work() {
+        return;
+    }
     for (action, expected) in [
         (error(libc::EPERM), Errno::EPERM),
         (error(libc::ENOSYS), Errno::ENOSYS),
