@@ -8,28 +8,17 @@ use std::error::Error;
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use criterion::measurement::{Measurement, WallTime};
 use criterion::{BatchSize, Criterion};
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
-/// So many steps, of which each waits for the one before: a cycle or two each.
+/// So many multiplications, of which each waits for the one before, and no branch. The black boxes keep the compiler from doing some of
+/// them before the first reading of the clock, or behind the second.
 #[inline]
-fn chain(steps: u64, value: u64) -> u64 {
-    (0..steps).fold(value, |value, step| value.rotate_left(7) ^ black_box(step))
-}
-
-/// How many steps take so long.
-fn steps(nanos: f64) -> u64 {
-    const MANY: u64 = 1 << 20;
-    let time = |_| {
-        let start = Instant::now();
-        black_box(chain(black_box(MANY), 1));
-        start.elapsed()
-    };
-    let fastest = (0..20).map(time).min().unwrap_or_default();
-    (nanos * MANY as f64 / (fastest.as_secs_f64() * 1e9)).round() as u64
+fn chain<const STEPS: u32>(value: u64) -> u64 {
+    black_box((0..STEPS).fold(black_box(value), |value, _| value.wrapping_mul(value)))
 }
 
 /// How a routine is called.
@@ -39,104 +28,99 @@ enum Calls {
     OneByOne,
 }
 
-/// The nanoseconds of the fastest sample, for interrupts and neighbours only ever add: the least of some runs of criterion, and
-/// the most.
-struct Estimate {
-    low: f64,
-    high: f64,
-}
-
-/// The fastest of the samples that criterion wrote.
-fn fastest(file: &Path) -> Result<f64, Box<dyn Error>> {
+/// The median of the samples that criterion wrote.
+fn sampled(file: &Path) -> Result<f64, Box<dyn Error>> {
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(file)?)?;
     let numbers = |name| json[name].as_array().into_iter().flatten().filter_map(serde_json::Value::as_f64);
     let samples = numbers("times").zip(numbers("iters")).map(|(nanos, calls)| nanos / calls);
-    samples.min_by(f64::total_cmp).ok_or_else(|| format!("{}: no samples", file.display()).into())
+    Ok(median(samples.collect()))
 }
 
-/// Runs of criterion for one estimate.
-const RUNS: usize = 4;
+/// Runs of criterion for each routine.
+const RUNS: usize = 15;
 
-/// Has criterion measure both routines, in turns.
+/// The nanoseconds of each run, the median of its samples: of both routines, in turns.
+type Runs = Vec<[f64; 2]>;
+
+/// Has criterion measure both routines.
 fn measure<M: Measurement + 'static>(
     timer: impl Fn() -> M,
     name: &str,
     calls: Calls,
-    routines: [u64; 2],
-) -> Result<[Estimate; 2], Box<dyn Error>> {
+) -> Result<Runs, Box<dyn Error>> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("two-and-three");
     let criterion = || {
         Criterion::default()
             .with_measurement(timer())
             .without_plots()
             .output_directory(&folder)
-            .warm_up_time(Duration::from_millis(50))
-            .measurement_time(Duration::from_millis(200))
-            .sample_size(100)
+            .warm_up_time(Duration::from_millis(10))
+            .measurement_time(Duration::from_millis(60))
+            .sample_size(50)
             .nresamples(1000)
     };
-    let mut estimates = routines.map(|_| Estimate { low: f64::INFINITY, high: 0.0 });
-    for _ in 0..RUNS {
-        for (which, (steps, estimate)) in routines.into_iter().zip(&mut estimates).enumerate() {
-            let id = format!("{name}-{which}");
-            // In a batch, too, each call waits for the one before.
-            let mut value = 1;
-            criterion().bench_function(id.as_str(), |bencher| match calls {
-                Calls::Batches => bencher.iter(|| value = chain(black_box(steps), value)),
-                Calls::OneByOne => {
-                    let routine = |(steps, value)| chain(steps, value);
-                    bencher.iter_batched(|| (steps, 1), routine, BatchSize::PerIteration);
-                }
-            });
-            let nanos = fastest(&folder.join(id).join("new/sample.json"))?;
-            (estimate.low, estimate.high) = (estimate.low.min(nanos), estimate.high.max(nanos));
-        }
-    }
-    Ok(estimates)
+    // About 2 ns and about 3 ns, where a cycle is a third of one.
+    let two = || run(criterion(), &folder, &format!("{name}-2"), calls, chain::<2>);
+    let three = || run(criterion(), &folder, &format!("{name}-3"), calls, chain::<3>);
+    (0..RUNS).map(|_| Ok([two()?, three()?])).collect()
 }
 
-/// Prints a line, and gives the difference that was found. `truth` is the difference by batches.
-fn report(name: &str, [two, three]: &[Estimate; 2], truth: Option<f64>) -> f64 {
-    let cell = |estimate: &Estimate| format!("{:.2} to {:.2}", estimate.low, estimate.high);
-    let difference = three.low - two.low;
-    let verdict = match truth {
-        None => "the reference",
-        Some(_) if two.high >= three.low => "not told apart: the runs overlap",
-        Some(truth) if (difference - truth).abs() > truth / 3.0 => {
-            "not told apart: the difference is another"
-        }
-        Some(_) => "told apart",
-    };
-    println!("{name:34} {:16} {:16} {difference:6.2}  {verdict}", cell(two), cell(three));
+/// Has criterion measure a routine.
+fn run<M: Measurement + 'static>(
+    mut criterion: Criterion<M>,
+    folder: &Path,
+    id: &str,
+    calls: Calls,
+    routine: impl Fn(u64) -> u64 + Copy,
+) -> Result<f64, Box<dyn Error>> {
+    // In a batch, too, each call waits for the one before.
+    let mut value = 3;
+    criterion.bench_function(id, |bencher| match calls {
+        Calls::Batches => bencher.iter(|| value = routine(value)),
+        Calls::OneByOne => bencher.iter_batched(|| 3, routine, BatchSize::PerIteration),
+    });
+    sampled(&folder.join(id).join("new/sample.json"))
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Prints a line, and gives the difference that was found. `truth` is that of the batches.
+fn report(name: &str, runs: &Runs, truth: Option<f64>) -> f64 {
+    let [two, three] = [0, 1].map(|which| median(runs.iter().map(|run| run[which]).collect()));
+    let differences = || runs.iter().map(|[two, three]| three - two);
+    let difference = median(differences().collect());
+    let truth = truth.unwrap_or(difference);
+    let right = differences().filter(|found| (found - truth).abs() <= truth / 2.0).count();
+    println!(
+        "{name:31} {two:8.2} {three:8.2}   {difference:+7.2} = {:+4.0}%   {right} of {RUNS}",
+        100.0 * difference / two
+    );
     difference
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let routines = [steps(2.0), steps(3.0)];
-    let batches = measure(|| WallTime, "batches", Calls::Batches, routines)?;
-    let wall = measure(|| WallTime, "wall", Calls::OneByOne, routines)?;
-    let vdso = measure(VdsoTime::new, "vdso", Calls::OneByOne, routines)?;
+    let batches = measure(|| WallTime, "batches", Calls::Batches)?;
+    let wall = measure(|| WallTime, "wall", Calls::OneByOne)?;
+    let vdso = measure(VdsoTime::new, "vdso", Calls::OneByOne)?;
     let counter = CounterTime::new();
-    let by_counter = counter.map(|counter| measure(|| counter, "counter", Calls::OneByOne, routines));
+    let by_counter = counter.map(|counter| measure(|| counter, "counter", Calls::OneByOne));
 
-    println!("\nns of the fastest of 100 samples, in {RUNS} runs of criterion");
-    println!(
-        "{:34} {:16} {:16} difference",
-        "",
-        format!("{} steps", routines[0]),
-        format!("{} steps", routines[1])
-    );
+    println!("\nns, the median of {RUNS} runs of criterion\n");
+    println!("{:31} {:>8} {:>8}   the difference     right in", "", "2 steps", "3 steps");
     let truth = Some(report("batches of thousands, WallTime", &batches, None));
     report("call by call, WallTime", &wall, truth);
     report("call by call, VdsoTime", &vdso, truth);
     match by_counter {
-        Ok(estimates) => {
-            report("call by call, CounterTime", &estimates?, truth);
+        Ok(runs) => {
+            report("call by call, CounterTime", &runs?, truth);
         }
         Err(status) => println!("no CounterTime here: {status}"),
     }
     println!(
-        "\nTold apart: the runs do not overlap, and the difference is that of the batches within a third."
+        "\nRight: the difference between two runs, one after the other, is that of the batches within a half."
     );
     Ok(())
 }

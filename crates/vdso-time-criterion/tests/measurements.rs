@@ -53,7 +53,7 @@ fn a_measurement_is_what_the_kernel_says() {
     // A tick of the slowest timer.
     lies_between(&VdsoTime::<MonotonicCoarse>::default(), 1e7, 0.0);
     if let Some(counter) = counter() {
-        lies_between(&counter, counter.own_nanos() + 100.0, 0.0005);
+        lies_between(&counter, 1000.0, 0.0005);
     }
 }
 
@@ -69,9 +69,9 @@ fn sums_and_units_are_those_of_wall_time() {
         let nanos = |value: &M::Value| measurement.to_f64(value);
         assert!(nanos(&zero).abs() < f64::EPSILON);
         assert!((nanos(&measurement.add(&zero, &other)) - nanos(&other)).abs() < 1e-3);
-        // An empty measurement may come to less than nothing beside a longer one, by the jitter of a read.
+        // An empty measurement may come to less than nothing beside a longer one, by the jitter of a read or an interrupt.
         let both = nanos(&measurement.add(&one, &other));
-        assert!((both - nanos(&one) - nanos(&other)).abs() < 1e3, "{both}");
+        assert!((both - nanos(&one) - nanos(&other)).abs() < 1e5, "{both}");
         for nanos in [0.5, 2.0, 1e4, 1e7, 1e10] {
             assert_eq!(measurement.formatter().format_value(nanos), WallTime.formatter().format_value(nanos));
         }
@@ -84,17 +84,17 @@ fn sums_and_units_are_those_of_wall_time() {
 }
 
 #[test]
-fn an_empty_measurement_is_subtracted_once_each() {
+fn what_an_empty_measurement_takes_is_subtracted_each_time() {
     let Some(counter) = counter() else { return };
-    // A thousand empty ones, as they are counted: interrupts aside, nothing is left. Of a hundred sums the least is the least
-    // interrupted; without the subtraction it would be a thousand times what an empty one takes.
+    // A thousand empty ones beside the kernel's time around them: of a hundred such sums the least is the least interrupted.
     let sum = || {
+        let before = kernel();
         let add = |sum, _| counter.add(&sum, &counter.end(counter.start()));
-        counter.to_f64(&(0..1000).fold(counter.zero(), add))
+        let nanos = counter.to_f64(&(0..1000).fold(counter.zero(), add));
+        nanos / (kernel() - before)
     };
     let least = (0..100).map(|_| sum()).fold(f64::INFINITY, f64::min);
-    assert!(counter.own_nanos() > 0.0);
-    assert!(least < 500.0 * counter.own_nanos(), "{least} of {}", counter.own_nanos());
+    assert!(least < 0.1, "{least}");
 }
 
 #[test]
