@@ -41,7 +41,7 @@ fn rustc() -> Command {
 fn run(command: &mut Command) -> Result<String, String> {
     // Machine code is looked at, which instrumentation would change.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    let output = command.output().expect("the command runs");
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
         return Err(format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr)));
     }

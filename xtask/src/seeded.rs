@@ -12,7 +12,7 @@ use crate::{Error, cache, workspace};
 
 /// After so many runs of each target a bug counts as not found. The seed is fixed: each time the same runs are made.
 const LIMITS: &[&str] =
-    &["-runs=1000000", "-seed=1", "-timeout=10", "-print_final_stats=1", "-artifact_prefix=../"];
+    &["-runs=3000000", "-seed=1", "-timeout=10", "-print_final_stats=1", "-artifact_prefix=../"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     let (properties, names) = match arguments {
