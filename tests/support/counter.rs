@@ -45,13 +45,13 @@ pub(crate) fn expected() -> Status {
 pub(crate) fn settle() -> Status {
     let start = Instant::now();
     let expected = expected();
-    while start.elapsed() < Duration::from_secs(10) {
+    loop {
         let _ = counter::monotonic();
-        if counter::status() == expected {
-            break;
+        let status = counter::status();
+        if status == expected || start.elapsed() > Duration::from_secs(10) {
+            return status;
         }
     }
-    counter::status()
 }
 
 /// Nanoseconds of the kernel's clock.
