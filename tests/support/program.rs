@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// The library, optimised and without features, in a target folder of its own; the error says what is missing here.
 pub(crate) fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<PathBuf, String> {
-    let standard = run(rustc().args(["--print", "target-libdir", "--target", triple])).expect("rustc runs");
+    let standard = run(rustc().args(["--print", "target-libdir", "--target", triple]))?;
     if !Path::new(standard.trim_end()).is_dir() {
         return Err(format!("the compiler has no standard library for {triple}"));
     }
