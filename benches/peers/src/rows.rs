@@ -7,6 +7,7 @@ use vdso_time::{ClockId, Routes, counter, syscall};
 use vdso_time_benches::harness::{Contender, Row};
 use vdso_time_benches::rows::keep::Keep;
 use vdso_time_benches::rows::{floor, libc_calls};
+use vdso_time_trace::traced;
 
 use crate::platform;
 
@@ -14,6 +15,9 @@ use crate::platform;
 pub const OURS: &str = "vdso-time";
 /// The vDSO's own function through a pointer in a register, in every row.
 pub const DIRECT: &str = "direct";
+
+/// This crate at a site of vdso-time-trace that nobody traces.
+pub const TRACEABLE: &str = "vdso-time, traceable";
 
 pub const MONOTONIC: &str = "clock_gettime(MONOTONIC)";
 pub const ELAPSED: &str = "now() and elapsed()";
@@ -65,6 +69,7 @@ fn beside_monotonic(name: &str, routes: &Routes, contenders: Vec<Contender>) -> 
 fn time(routes: &Routes) -> Row {
     let contenders = vec![
         Contender::new(OURS, || vdso_time::time().keep()),
+        Contender::new(TRACEABLE, || traced!(vdso_time::time()).keep()),
         Contender::new("system call", || syscall::time().keep()),
         Contender::new("libc", libc_calls::time),
         Contender::new("std", || {
@@ -80,6 +85,7 @@ fn time(routes: &Routes) -> Row {
 fn gettimeofday(routes: &Routes) -> Row {
     let contenders = vec![
         Contender::new(OURS, || vdso_time::gettimeofday().keep()),
+        Contender::new(TRACEABLE, || traced!(vdso_time::gettimeofday()).keep()),
         Contender::new("system call", || syscall::gettimeofday().keep()),
         Contender::new("libc", libc_calls::gettimeofday),
     ];
@@ -94,6 +100,7 @@ fn clock_gettime(
 ) -> Row {
     let mut contenders = vec![
         Contender::new(OURS, move || vdso_time::clock_gettime(clock).keep()),
+        Contender::new(TRACEABLE, move || traced!(vdso_time::clock_gettime(clock)).keep()),
         Contender::new("system call", move || syscall::clock_gettime(clock).keep()),
         Contender::new("libc", move || libc_calls::clock_gettime(clock)),
     ];

@@ -8,12 +8,13 @@ use crate::bars::SCALING;
 use crate::figures::{self, Told, told};
 use crate::foreign::Foreign;
 use crate::instructions::Counts;
-use crate::rows::{COUNTER, DIRECT, ELAPSED, MONOTONIC, ORDERED, OURS};
+use crate::rows::{COUNTER, DIRECT, ELAPSED, MONOTONIC, ORDERED, OURS, TRACEABLE};
 use crate::{discovery, scaling};
 
 /// Whose calls are compared, in the order of the columns.
 const CALLERS: &[&str] = &[
     OURS,
+    TRACEABLE,
     "libc",
     "glibc static",
     "musl",
