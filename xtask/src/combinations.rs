@@ -9,7 +9,7 @@ pub(crate) const COMBINATIONS: &[(&str, bool)] = &[
     ("x86_64@qemu-10", false),
     ("i686@qemu-7.2", false),
     ("i686@qemu-10", false),
-    ("aarch64@qemu-7.2", true),
+    ("aarch64@qemu-7.2", false),
     ("aarch64@qemu-10", false),
     ("armv7@qemu-7.2", false),
     ("armv7@qemu-10", true),
