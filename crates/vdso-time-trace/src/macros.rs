@@ -43,7 +43,10 @@ macro_rules! __vdso_time_trace_site {
             $crate::Site::new($name, ::core::stringify!($call), ::core::file!(), ::core::line!());
         match __VDSO_TIME_TRACE_SITE.ops() {
             ::core::option::Option::None => $call,
-            ::core::option::Option::Some(ops) => __VDSO_TIME_TRACE_SITE.trace(ops, || $call),
+            ::core::option::Option::Some(ops) => {
+                let (answer,) = __VDSO_TIME_TRACE_SITE.trace(ops, || $call);
+                answer
+            }
         }
     }};
 }

@@ -115,17 +115,20 @@ impl Site {
     }
 
     /// The read at a site that has a tracer.
+    ///
+    /// The answer comes in a tuple, which is another place in memory than that of the whole `traced!`: else this function would
+    /// write to that one, and the bare call's answer would be copied to it as 16 bytes that were stored 8 and 8, for which the CPU waits.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]
-    pub fn trace<R: Read>(&'static self, ops: Ops, read: impl FnOnce() -> R) -> R {
+    pub fn trace<R: Read>(&'static self, ops: Ops, read: impl FnOnce() -> R) -> (R,) {
         let ops = ops.0.get();
         if ops.is_timed() {
-            return self.trace_timed(ops, read);
+            return (self.trace_timed(ops, read),);
         }
         let answer = read();
         ops.call_with(self, answer.reading().into(), Span::NONE);
-        answer
+        (answer,)
     }
 
     /// A function of its own: else the untimed reads would save registers for it.
