@@ -45,7 +45,8 @@
 //!
 //! The kernel is asked by `prctl`, `openat`, `read` and `close`: at the first read, and later by whichever read makes a line and finds
 //! the clocks suspect, which two interrupts can make them. So this clock is not for a sandbox that kills a thread for one of
-//! these. One that answers with an error, or a root without /sys, at most ends the counter's use ([`Status::Unknown`]).
+//! these. One that answers with an error, or a root without /sys, ends the counter's use at most until a second later, when it is asked
+//! again ([`Status::Unknown`]).
 //!
 //! A process that was forked while another thread made a line lost the right to make one: the vDSO answers there from the end of the
 //! line on, see [`Status::Claimed`]. A process that changes its time namespace has the old one's time until the line's end; where the
