@@ -2,9 +2,9 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // What docs.rs sets, and the tests: a counter of the walker's steps, and a TSC that is taken for an invariant one.
+    // What docs.rs sets, and the tests: a counter of steps, a TSC taken as invariant, Android's order of system calls.
     println!(
-        "cargo::rustc-check-cfg=cfg(docsrs, vdso_time_absent, vdso_time_steps, vdso_time_assume_invariant)"
+        "cargo::rustc-check-cfg=cfg(docsrs, vdso_time_absent, vdso_time_steps, vdso_time_assume_invariant, vdso_time_android_order)"
     );
     let cfg = |name: &str| std::env::var(format!("CARGO_CFG_{name}")).unwrap_or_default();
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));

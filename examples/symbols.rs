@@ -8,15 +8,15 @@ use std::path::PathBuf;
 
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
-use vdso_time::{Routes, arch, routes};
+use vdso_time::{Routes, routes};
 
 fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = std::env::args_os().nth(1).map(PathBuf::from) {
         let file = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         let image = Image::parse(&file).map_err(|error| format!("{}: {error}", path.display()))?;
         list(&image);
-        match arch::ALL.iter().find(|abi| (abi.machine, abi.class) == (image.machine(), image.class())) {
-            Some(abi) => println!("\non {}:\n{}", abi.name, Routes::of_image(abi, &image)),
+        match Routes::of_image(&image) {
+            Some(routes) => println!("\nwhere a kernel maps it:\n{routes}"),
             None => println!("\nno table for this architecture"),
         }
         return Ok(());

@@ -43,6 +43,26 @@ pub enum ParseError {
     Versions,
 }
 
+impl ParseError {
+    /// Every error, in the order of its number.
+    #[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+    pub(crate) const ALL: [Self; 13] = [
+        Self::NotElf,
+        Self::Class,
+        Self::ByteOrder,
+        Self::Truncated,
+        Self::ProgramHeaders,
+        Self::NoDynamicSegment,
+        Self::LoadSegment,
+        Self::TooLarge,
+        Self::SymbolTable,
+        Self::StringTable,
+        Self::SysvHash,
+        Self::GnuHash,
+        Self::Versions,
+    ];
+}
+
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -21,9 +21,9 @@ mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod instant;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod map;
+mod mapping;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod once;
+mod slot;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod sys;
 mod types;
@@ -34,7 +34,9 @@ pub use error::{Errno, SystemTimeError};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use clock::route::{Reason, Route, Routes, routes};
+pub use clock::outcome::FallbackReason;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use clock::routes::{Route, Routes, routes, warm_up};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use clock::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
 #[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]

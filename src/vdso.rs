@@ -2,14 +2,13 @@
 
 #![allow(unsafe_code, reason = "the contract of from_ptr, and locate, which keeps it")]
 
-use core::marker::PhantomData;
 use core::ptr;
 
 use crate::auxv;
-use crate::elf::{Any, Format, Head, Image, Outline, Symbol, Symbols, Walk};
+use crate::elf::{Format, Image, ParsedImage, Symbol, Symbols};
 use crate::error::Errno;
 pub use crate::error::{LocateError, ParseError};
-use crate::map;
+use crate::mapping;
 use crate::sys;
 
 /// An image that is mapped into this process.
@@ -26,16 +25,8 @@ use crate::sys;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Vdso<'a> {
-    base: *const u8,
-    size: usize,
-    outline: Outline<Any>,
-    image: PhantomData<&'a [u8]>,
+    image: Image<'a>,
 }
-
-// SAFETY: it is a shared reference to bytes that do not change, kept as an address.
-unsafe impl Send for Vdso<'_> {}
-// SAFETY: the same.
-unsafe impl Sync for Vdso<'_> {}
 
 impl Vdso<'static> {
     /// Finds the vDSO that the kernel mapped, and walks it once.
@@ -58,36 +49,36 @@ impl Vdso<'static> {
     /// }
     /// ```
     pub fn locate() -> Result<Self, LocateError> {
-        let (bytes, head) = find()?;
-        Ok(Self::new(&Walk::parse(bytes, head)?))
+        Ok(Self { image: Image { parsed: find()? } })
     }
 }
 
-/// Finds the vDSO, if it is of this format: its bytes and its headers.
-pub(crate) fn find<F: Format>() -> Result<(&'static [u8], Head<F>), LocateError> {
-    let ehdr = auxv::sysinfo_ehdr().ok_or(LocateError::Absent)?;
+/// Finds the vDSO and parses it, if it is of this format.
+pub(crate) fn find<F: Format>() -> Result<ParsedImage<'static, F>, LocateError> {
+    let vdso = auxv::sysinfo_ehdr().ok_or(LocateError::Absent)?;
     let check = |page| match sys::probe(page) {
         Ok(()) => Ok(()),
         Err(Errno::EFAULT) => Err(LocateError::Unmapped),
-        Err(_) if ehdr.trusted => Ok(()),
+        Err(_) if vdso.trusted => Ok(()),
         Err(_) => Err(LocateError::Unchecked),
     };
-    // SAFETY: the check asks the kernel, or trusts getauxval where a sandbox denies that; and nobody may take the
-    // vDSO away after the first use (`locate`), nor can write to it.
-    unsafe { map::image(ptr::with_exposed_provenance(ehdr.address), check) }
+    // SAFETY: `check` asks the kernel, or trusts getauxval where a sandbox denies that. Nobody may unmap the
+    // vDSO after the first use (`locate`), and nobody can write to it.
+    unsafe { mapping::image(ptr::with_exposed_provenance(vdso.address), check) }
 }
 
 /// The address of a symbol of an image where it is mapped, by its value. It wraps.
-pub(crate) fn address<F: Format>(walk: &Walk<'_, F>, value: u64) -> usize {
-    value.wrapping_sub(walk.origin()).wrapping_add(walk.base().expose_provenance() as u64) as usize
+pub(crate) fn address<F: Format>(image: &ParsedImage<'_, F>, value: u64) -> usize {
+    value.wrapping_sub(image.origin()).wrapping_add(image.base().expose_provenance() as u64) as usize
 }
 
 impl<'a> Vdso<'a> {
-    /// Takes the image at `base`, whatever mapped it there.
+    /// Parses the image at `base`.
     ///
     /// # Safety
-    /// `base` must be the start of a page, and the image behind it, as far as its `PT_LOAD` says (at most 1 MiB), must be
-    /// readable and must not change for `'a`. If there is no image, its first 4 KiB must be readable all the same.
+    /// `base` must be the start of a page. The 4096 bytes from `base` on are always read, so they must be
+    /// readable, whatever they hold. If they begin an image, all of it must be readable: as far as its
+    /// `PT_LOAD` says, at most 1 MiB ([`Image::extent`]). None of these bytes may change during `'a`.
     ///
     /// # Errors
     /// [`ParseError`] if the bytes are no image that can be walked.
@@ -103,26 +94,21 @@ impl<'a> Vdso<'a> {
     /// # Ok::<(), vdso_time::vdso::ParseError>(())
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
-        // SAFETY: the caller's duty; no check is needed.
-        let (bytes, head) = unsafe { map::image(base, |_| Ok::<(), ParseError>(())) }?;
-        Ok(Self::new(&Walk::parse(bytes, head)?))
-    }
-
-    fn new(walk: &Walk<'_, Any>) -> Self {
-        let base = walk.base();
-        Self { base, size: walk.size(), outline: walk.outline(), image: PhantomData }
+        // SAFETY: the caller promises that the bytes which pass the check, all of them, are readable.
+        let parsed = unsafe { mapping::image(base, |_| Ok::<(), ParseError>(())) }?;
+        Ok(Self { image: Image { parsed } })
     }
 
     /// Where the image begins.
     #[must_use]
-    pub const fn base(&self) -> *const u8 {
-        self.base
+    pub fn base(&self) -> *const u8 {
+        self.image.parsed.base()
     }
 
     /// How many bytes the image has.
     #[must_use]
-    pub const fn size(&self) -> usize {
-        self.size
+    pub fn size(&self) -> usize {
+        self.image.parsed.size()
     }
 
     /// The image, to walk it.
@@ -135,16 +121,14 @@ impl<'a> Vdso<'a> {
     /// }
     /// ```
     #[must_use]
-    pub fn image(&self) -> Image<'a> {
-        // SAFETY: `locate` saw that these bytes can be read, or the caller of `from_ptr` vouched for them, for `'a`.
-        let bytes = unsafe { map::bytes(self.base, self.size) };
-        Image { walk: Walk::resume(bytes, self.outline) }
+    pub const fn image(&self) -> Image<'a> {
+        self.image
     }
 
     /// The symbols that can be called, as [`Image::symbols`] has them.
     #[must_use]
     pub fn symbols(&self) -> Symbols<'a> {
-        self.image().symbols()
+        self.image.symbols()
     }
 
     /// The address of the symbol that [`Image::symbol`] finds (bit 0 set for Thumb code on arm): a function, to be
@@ -161,14 +145,14 @@ impl<'a> Vdso<'a> {
     /// ```
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        let walk = self.image().walk;
-        Some(ptr::with_exposed_provenance(address(&walk, walk.look_up(name, version)?.value)))
+        let parsed = &self.image.parsed;
+        Some(ptr::with_exposed_provenance(address(parsed, parsed.find(name, version)?.value)))
     }
 
     /// The address of a symbol of this image.
     #[must_use]
     pub fn address(&self, symbol: &Symbol<'_>) -> *const () {
-        ptr::with_exposed_provenance(address(&self.image().walk, symbol.value()))
+        ptr::with_exposed_provenance(address(&self.image.parsed, symbol.value()))
     }
 
     /// The symbol whose code has this program counter: for profilers and unwinders, whose samples land in the vDSO. Of two
@@ -189,9 +173,9 @@ impl<'a> Vdso<'a> {
         if !self.contains(pc) {
             return None;
         }
-        let walk = self.image().walk;
-        let inside = pc.wrapping_sub(self.base.addr()) as u64;
-        walk.symbol(walk.at(inside.wrapping_add(walk.origin()))?)
+        let parsed = &self.image.parsed;
+        let offset = pc.wrapping_sub(self.base().addr()) as u64;
+        parsed.symbol(parsed.at(offset.wrapping_add(parsed.origin()))?)
     }
 
     /// Whether an address, a program counter say, lies in the image.
@@ -206,7 +190,7 @@ impl<'a> Vdso<'a> {
     /// ```
     #[must_use]
     pub fn contains(&self, pc: usize) -> bool {
-        pc.wrapping_sub(self.base.addr()) < self.size
+        pc.wrapping_sub(self.base().addr()) < self.size()
     }
 }
 

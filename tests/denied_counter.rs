@@ -9,7 +9,6 @@ mod support;
 use std::ffi::c_int;
 
 use support::{child, not_run_here, oracle};
-use vdso_time::arch::NATIVE;
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 
@@ -91,7 +90,7 @@ fn in_strict_seccomp_the_coarse_clocks_are_left() {
         return not_run_here("seccomp", "there is no strict seccomp");
     }
     // No function is called in this process, in which the next test's would not be a first call any more.
-    let found = Vdso::locate().ok().zip(NATIVE).map(|(vdso, abi)| Routes::of_image(abi, &vdso.image()));
+    let found = Vdso::locate().ok().and_then(|vdso| Routes::of_image(&vdso.image()));
     let is_fatal = |function: fn(&Routes) -> Route| {
         let by_vdso = found.as_ref().is_some_and(|found| matches!(function(found), Route::Vdso { .. }));
         if by_vdso { WELL } else { libc::SIGKILL }

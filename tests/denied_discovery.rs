@@ -16,7 +16,7 @@ use std::path::Path;
 use support::{PATHS, answers, child, not_run_here, oracle};
 use vdso_time::arch::NATIVE;
 use vdso_time::vdso::{LocateError, Vdso};
-use vdso_time::{Reason, Route};
+use vdso_time::{FallbackReason, Route};
 
 /// Fails unless the vDSO is found, or not for this reason, and everything is answered rightly.
 #[track_caller]
@@ -28,7 +28,7 @@ fn check(state: &str, expected: Option<LocateError>) {
     }
     let routes = vdso_time::routes();
     // It was found if there is a function, or the image is the reason why there is none.
-    let is_found = !matches!(routes.clock_gettime, Route::Syscall { reason: Reason::NoVdso(_), .. });
+    let is_found = !matches!(routes.clock_gettime, Route::Syscall { reason: FallbackReason::NoVdso(_), .. });
     assert!(is_found != expected.is_some() || oracle::sysinfo_ehdr() == 0, "{state}: {routes}");
 }
 

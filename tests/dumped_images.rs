@@ -10,7 +10,7 @@ use std::process::Command;
 
 use support::not_run_here;
 use vdso_time::elf::Image;
-use vdso_time::{Route, Routes, arch};
+use vdso_time::{Route, Routes};
 
 fn images() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/vdso-images");
@@ -71,9 +71,7 @@ fn the_walker_sees_what_readelf_sees() {
             let found = image.symbol(symbol.name().to_str().unwrap(), version).unwrap();
             assert_eq!(found.value(), symbol.value(), "{}: {symbol:?}", file.display());
         }
-        let is_its = |abi: &&&arch::Abi| (abi.machine, abi.class) == (image.machine(), image.class());
-        let abi = arch::ALL.iter().find(is_its).unwrap_or_else(|| panic!("{}", file.display()));
-        let routes = Routes::of_image(abi, &image);
+        let routes = Routes::of_image(&image).unwrap_or_else(|| panic!("{}", file.display()));
         let is_blanked = image.symbols().any(|symbol| symbol.name().is_empty());
         let in_vdso = matches!(routes.clock_gettime, Route::Vdso { .. });
         assert_eq!(in_vdso, !is_blanked, "{}: {routes}", file.display());

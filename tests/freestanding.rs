@@ -158,9 +158,9 @@ fn there_is_no_constructor() {
 
 /// The bar is that of the compiler it was set with; older ones make a little more of the same source.
 #[test]
-fn the_five_functions_take_less_than_4_kib() {
-    const BAR: u64 = 4096;
-    const BAR_BEFORE_1_95: u64 = 4608;
+fn the_five_functions_take_less_than_6_kib() {
+    const BAR: u64 = 6144;
+    const BAR_BEFORE_1_95: u64 = 6656;
     let Some(folder) = programs() else { return };
     let size = |program: &str| {
         let file = std::fs::read(folder.join(program)).expect("the program is there");

@@ -15,7 +15,7 @@ use std::ptr;
 use support::{PATHS, answers, child, not_run_here, oracle};
 use vdso_time::elf::Image;
 use vdso_time::vdso::{LocateError, ParseError, Vdso};
-use vdso_time::{Reason, Route, routes};
+use vdso_time::{FallbackReason, Route, routes};
 
 /// Fails unless the vDSO is not found, for this reason, and the kernel answers everything.
 #[track_caller]
@@ -27,7 +27,7 @@ fn check(state: &str, why: LocateError) {
     let found = routes();
     for route in [found.time, found.gettimeofday, found.clock_gettime, found.clock_getres, found.getcpu] {
         match route {
-            Route::Syscall { reason, .. } => assert_eq!(reason, Reason::NoVdso(why), "{state}"),
+            Route::Syscall { reason, .. } => assert_eq!(reason, FallbackReason::NoVdso(why), "{state}"),
             other => assert_eq!(other, Route::Libc, "{state}"),
         }
     }
@@ -188,7 +188,7 @@ fn the_environment_was_moved_before_the_first_call() {
         for path in &PATHS {
             assert_eq!(answers::wrong(path), None, "{}", path.name);
         }
-        let is_found = |route| !matches!(route, Route::Syscall { reason: Reason::NoVdso(_), .. });
+        let is_found = |route| !matches!(route, Route::Syscall { reason: FallbackReason::NoVdso(_), .. });
         assert_eq!(is_found(routes().clock_gettime), Vdso::locate().is_ok(), "{}", routes());
     });
 }

@@ -27,7 +27,8 @@ mod native {
     use std::ptr;
     use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-    use vdso_time::{ClockId, Reason, Route, routes};
+    use vdso_time::vdso::Vdso;
+    use vdso_time::{ClockId, FallbackReason, Route, routes};
 
     use super::support::{PATHS, allowed_cpus, answers, not_run_here, oracle, pin};
     use super::walker::{Process, walk};
@@ -85,14 +86,10 @@ mod native {
 
     /// All else that must be true in the end: 0.
     fn status(is_right: bool) -> c_int {
-        let found = routes();
-        let by_kernel = |route| match route {
-            Route::Syscall { reason, .. } => Some(reason),
-            _ => None,
-        };
         // A first call that was disturbed has not missed the vDSO.
-        let reasons = [found.time, found.gettimeofday, found.clock_gettime, found.clock_getres, found.getcpu];
-        let missed = reasons.map(by_kernel).contains(&Some(Reason::TooLate));
+        let is_missed =
+            |(_, route)| matches!(route, Route::Syscall { reason: FallbackReason::NoVdso(_), .. });
+        let missed = Vdso::locate().is_ok() && routes().functions().into_iter().any(is_missed);
         let quiet = WRONG_IN_HANDLER.load(Ordering::Relaxed) == 0 && HANDLED.load(Ordering::Relaxed) <= 1;
         match (is_right, missed, quiet, answers::wrong(&PATHS[0])) {
             (true, false, true, None) => 0,

@@ -11,7 +11,7 @@ use std::ptr;
 
 use support::child;
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
-use vdso_time::{ClockId, Errno, Route, Routes, routes, syscall, time, try_time};
+use vdso_time::{ClockId, Errno, Route, Routes, Timespec, Timeval, routes, syscall, time, try_time};
 
 use image::{Spec, Sym};
 
@@ -68,11 +68,11 @@ fn symbols(functions: &[&Function]) -> Vec<&'static str> {
 }
 
 fn all(abi: &Abi) -> [&Function; 5] {
-    [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu]
+    abi.functions().map(|(_, function)| function)
 }
 
 fn each(routes: &Routes) -> [Route; 5] {
-    [routes.time, routes.gettimeofday, routes.clock_gettime, routes.clock_getres, routes.getcpu]
+    routes.functions().map(|(_, route)| route)
 }
 
 /// Does `work` in a fresh process whose vDSO returns `number`, whatever is called.
@@ -118,12 +118,97 @@ fn an_error_is_never_a_time() {
     }
 }
 
+/// Fills the stack below this frame with a pattern, which uninitialised variables of a later call show.
+#[inline(never)]
+fn poison_the_stack() {
+    std::hint::black_box([0xaa_u8; 16 * 1024]);
+}
+
+/// A vDSO that answers 0 and writes nothing: the answer is 0, and nothing of the stack reaches the caller.
+#[test]
+fn an_answer_that_was_not_written_is_zero() {
+    fn read<T: std::fmt::Debug + PartialEq>(function: impl Fn() -> T, zero: &T) {
+        poison_the_stack();
+        assert_eq!(function(), *zero);
+    }
+    where_all_return("an_answer_that_was_not_written_is_zero", 0, |abi| {
+        assert_eq!(time(), 0);
+        for _ in 0..2 {
+            let zero = Ok(Timespec::default());
+            read(|| vdso_time::clock_gettime(ClockId::MONOTONIC), &zero);
+            read(|| vdso_time::clock_getres(ClockId::MONOTONIC), &zero);
+            read(vdso_time::gettimeofday, &Ok(Timeval::default()));
+            if !abi.getcpu.candidates.is_empty() {
+                read(|| vdso_time::getcpu().map(|here| (here.cpu, here.node)), &Ok((0, 0)));
+            }
+        }
+    });
+}
+
+/// Code of a 32-bit clock_gettime that says so many seconds; `None` on 64-bit architectures.
+fn saying_seconds(abi: &Abi, seconds: i32) -> Option<Vec<u8>> {
+    let seconds = seconds.to_le_bytes();
+    Some(match abi.name {
+        // mov eax, [esp + 8]; mov dword [eax], seconds; mov dword [eax + 4], 0; xor eax, eax; ret
+        "x86" => {
+            [&[0x8b, 0x44, 0x24, 8, 0xc7, 0][..], &seconds, &[0xc7, 0x40, 4, 0, 0, 0, 0, 0x31, 0xc0, 0xc3]]
+                .concat()
+        }
+        // mov r0, #0; str r0, [r1, #4]; ldr r2, [pc, #4]; str r2, [r1]; bx lr; the seconds
+        "arm" => {
+            let words = [0xe3a0_0000_u32, 0xe581_0004, 0xe59f_2004, 0xe581_2000, 0xe12f_ff1e];
+            [words.map(u32::to_le_bytes).concat(), seconds.to_vec()].concat()
+        }
+        _ => return None,
+    })
+}
+
+/// After February 2106 the seconds of a 32-bit symbol count from 1970 again, and after January 2038 they are negative. Then
+/// the 64-bit system call is asked.
+#[test]
+fn a_wall_clock_time_that_may_have_wrapped_is_asked_of_the_kernel() {
+    const TEST: &str = "a_wall_clock_time_that_may_have_wrapped_is_asked_of_the_kernel";
+    // 2110-01-01 and 2040-01-01 in seconds since the Epoch, as 32 bits have them.
+    for seconds in [4_418_064_000_i64, 2_208_988_800].map(|seconds| seconds as i32) {
+        child::fresh(TEST, &seconds.to_string(), 1, || {
+            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, saying_seconds(abi, seconds))) else {
+                return println!("not run here: no 32-bit symbols");
+            };
+            give(abi, &["__vdso_clock_gettime"], &code);
+            let Route::Vdso { symbol, .. } = routes().clock_gettime else { panic!("{}", routes()) };
+            assert_eq!(symbol, "__vdso_clock_gettime");
+            for clock in [ClockId::REALTIME, ClockId::REALTIME_COARSE, ClockId::TAI] {
+                let before = syscall::clock_gettime(clock).unwrap();
+                let ours = vdso_time::clock_gettime(clock).unwrap();
+                assert!(
+                    before <= ours && ours <= syscall::clock_gettime(clock).unwrap(),
+                    "{clock:?} {ours:?}"
+                );
+            }
+            let before = syscall::time().unwrap();
+            assert!((before..=before + 1).contains(&time()), "{}", time());
+            let uptime = vdso_time::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
+            if seconds >= 0 {
+                assert_eq!(
+                    uptime,
+                    i64::from(seconds),
+                    "a clock that does not count from the Epoch is believed"
+                );
+            } else {
+                assert_eq!(uptime, syscall::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec);
+            }
+        });
+    }
+}
+
 #[test]
 fn einval_is_final() {
     where_all_return("einval_is_final", -libc::EINVAL, |_| {
         assert_eq!(vdso_time::clock_gettime(ClockId::MONOTONIC), Err(Errno::EINVAL));
         assert_eq!(vdso_time::clock_getres(ClockId::MONOTONIC), Err(Errno::EINVAL));
+        // Nobody chose the clocks behind these: another call answers.
         assert!(vdso_time::gettimeofday().is_ok());
+        assert!(time() > 1_700_000_000 && try_time().is_ok());
     });
 }
 

@@ -1,27 +1,21 @@
 //! The table of every architecture is complete and consistent, on any host, and the one that this build calls through has
 //! the numbers that libc has.
 
-use vdso_time::arch::{ALL, Abi, Function, NATIVE, Shape};
+use vdso_time::arch::{ALL, Abi, Function, NATIVE, Shape, Syscall};
 
 #[path = "support/image.rs"]
 mod image;
 
 use image::sysv_hash;
 
-/// The functions of a table, by name.
-fn functions(abi: &Abi) -> [(&'static str, &Function); 5] {
-    [
-        ("time", &abi.time),
-        ("gettimeofday", &abi.gettimeofday),
-        ("clock_gettime", &abi.clock_gettime),
-        ("clock_getres", &abi.clock_getres),
-        ("getcpu", &abi.getcpu),
-    ]
-}
-
 /// Every function of every table.
 fn rows() -> impl Iterator<Item = (&'static Abi, &'static str, &'static Function)> {
-    ALL.iter().flat_map(|abi| functions(abi).map(|(name, function)| (*abi, name, function)))
+    ALL.iter().flat_map(|abi| abi.functions().map(|(name, function)| (*abi, name, function)))
+}
+
+/// All system calls of a function.
+fn syscalls(function: &'static Function) -> impl Iterator<Item = &'static Syscall> {
+    function.syscalls_in_order(false)
 }
 
 fn is_64_bit(abi: &Abi) -> bool {
@@ -89,7 +83,7 @@ fn names_are_of_the_image_and_not_repeated() {
             assert!(name.starts_with("__vdso_") || name.starts_with("__kernel_"), "{}: {name}", abi.name);
             assert!(!names[..index].contains(name), "{}: {what}: {name}", abi.name);
         }
-        let numbers: Vec<_> = function.syscalls.iter().map(|call| call.number).collect();
+        let numbers: Vec<_> = syscalls(function).map(|call| call.number).collect();
         for (index, number) in numbers.iter().enumerate() {
             assert!(!numbers[..index].contains(number), "{}: {what}: {number}", abi.name);
         }
@@ -99,7 +93,7 @@ fn names_are_of_the_image_and_not_repeated() {
 #[test]
 fn a_name_and_a_number_have_one_shape_wherever_they_stand() {
     for abi in ALL {
-        let all = || functions(abi).into_iter().map(|(_, function)| function);
+        let all = || abi.functions().into_iter().map(|(_, function)| function);
         let symbols: Vec<_> = all().flat_map(|function| function.candidates).collect();
         for one in &symbols {
             for other in symbols.iter().filter(|other| other.name == one.name) {
@@ -112,7 +106,7 @@ fn a_name_and_a_number_have_one_shape_wherever_they_stand() {
                 );
             }
         }
-        let calls: Vec<_> = all().flat_map(|function| function.syscalls).collect();
+        let calls: Vec<_> = all().flat_map(syscalls).collect();
         for one in &calls {
             for other in calls.iter().filter(|other| other.number == one.number) {
                 assert_eq!(one.shape, other.shape, "{}: {}", abi.name, one.number);
@@ -125,7 +119,7 @@ fn a_name_and_a_number_have_one_shape_wherever_they_stand() {
 fn a_function_is_answered_by_calls_that_can_tell_it() {
     for (abi, name, function) in rows() {
         let shapes = function.candidates.iter().map(|candidate| candidate.shape);
-        let shapes = shapes.chain(function.syscalls.iter().map(|call| call.shape));
+        let shapes = shapes.chain(syscalls(function).map(|call| call.shape));
         for shape in shapes {
             let fit = match name {
                 "time" => shape != Shape::Getcpu,
@@ -146,7 +140,7 @@ fn no_64_bit_architecture_has_32_bit_times() {
             "{}: {name}",
             abi.name
         );
-        assert!(!function.syscalls.iter().any(|call| call.shape.is_time32()), "{}: {name}", abi.name);
+        assert!(!syscalls(function).any(|call| call.shape.is_time32()), "{}: {name}", abi.name);
     }
 }
 
@@ -156,7 +150,6 @@ fn on_32_bit_architectures_64_bit_times_come_first() {
         let long_is_64 = [Shape::Timeval64, Shape::Time64];
         let shapes = || function.candidates.iter().map(|candidate| candidate.shape);
         assert!(wide_first(shapes()), "{}: {name}", abi.name);
-        assert!(wide_first(function.syscalls.iter().map(|call| call.shape)), "{}: {name}", abi.name);
         assert!(!shapes().any(|shape| long_is_64.contains(&shape)), "{}: {name}", abi.name);
         // After January 2038 there must be one.
         let first = function.syscalls[0].shape;
@@ -176,7 +169,7 @@ fn time_has_every_symbol_that_reads_a_clock_to_fall_back_on() {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod native {
-    use super::{Abi, NATIVE, Shape, functions, is_64_bit};
+    use super::{Abi, NATIVE, Shape, is_64_bit, syscalls};
 
     /// libc's number for a function's call of this shape; libc has none for the 64-bit ones of 32-bit kernels.
     fn number(abi: &Abi, function: &str, shape: Shape) -> u32 {
@@ -198,8 +191,8 @@ mod native {
     #[test]
     fn the_numbers_are_those_of_libc() {
         let Some(abi) = NATIVE else { return };
-        for (name, function) in functions(abi) {
-            for call in function.syscalls {
+        for (name, function) in abi.functions() {
+            for call in syscalls(function) {
                 assert_eq!(call.number, number(abi, name, call.shape), "{name}: {:?}", call.shape);
             }
         }

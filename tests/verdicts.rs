@@ -13,9 +13,8 @@ use doctor::read::Read;
 use doctor::report::Row;
 use doctor::timing::Speed;
 use doctor::verdict::{Cause, Facts, verdict};
-use vdso_time::arch::Quirk;
 use vdso_time::vdso::LocateError;
-use vdso_time::{ClockId, Errno, Reason};
+use vdso_time::{ClockId, Errno, FallbackReason};
 
 const USER_SPACE: Finding = proved(0);
 const KERNEL: Finding = proved(200);
@@ -25,7 +24,7 @@ const fn proved(entered: u32) -> Finding {
     Finding { place, evidence: Evidence::Proved(Count { reads: 200, entered, outside: 0, syscall: None }) }
 }
 
-const fn routed(reason: Reason) -> Finding {
+const fn routed(reason: FallbackReason) -> Finding {
     Finding { place: Place::Kernel, evidence: Evidence::Routed(reason) }
 }
 
@@ -185,7 +184,7 @@ fn without_a_vdso() {
     let all = |finding| findings(finding, finding);
     let told = |line: &str| Machine { command_line: line.into(), ..machine(&["tsc"]) };
     let absent = Cause::NoVdso(LocateError::Absent);
-    let gone = |error| all(routed(Reason::NoVdso(error)));
+    let gone = |error| all(routed(FallbackReason::NoVdso(error)));
     judge(
         &told("quiet vdso=0 ro"),
         &gone(LocateError::Absent),
@@ -209,17 +208,17 @@ fn without_a_vdso() {
 #[test]
 fn functions_that_the_vdso_lacks() {
     let timer = machine(&["dmtimer"]);
-    let blanked = findings(routed(Reason::Unfit(Quirk::BlankedNames)), routed(Reason::NoSymbol));
+    let blanked = findings(routed(FallbackReason::BlankedNames), routed(FallbackReason::NoSymbol));
     judge(&timer, &blanked, &USUAL, Cause::BlankedNames, &["blanked", "dmtimer", "device tree"]);
     let old = Machine { release: "3.10.0".into(), ..machine(&["tsc"]) };
-    let found = [row(Read::Getcpu, routed(Reason::NoSymbol))];
+    let found = [row(Read::Getcpu, routed(FallbackReason::NoSymbol))];
     let words = ["getcpu()", "no such function", "3.10.0"];
-    judge(&old, &found, &[Read::Getcpu], Cause::NoFunction(Reason::NoSymbol), &words);
+    judge(&old, &found, &[Read::Getcpu], Cause::NoFunction(FallbackReason::NoSymbol), &words);
 }
 
 #[test]
 fn who_stands_between() {
-    let absent = routed(Reason::NoVdso(LocateError::Absent));
+    let absent = routed(FallbackReason::NoVdso(LocateError::Absent));
     let under = |supervisor| Machine { supervisor: Some(supervisor), ..machine(&["tsc"]) };
     let gone = findings(absent, absent);
     judge(

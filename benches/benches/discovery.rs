@@ -28,8 +28,7 @@ const FIRST: &str = "first call of a process";
 
 /// The five names that this architecture's vDSO is asked for first.
 fn names(abi: &'static Abi) -> [&'static str; 5] {
-    [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu]
-        .map(|function| function.candidates.first().map_or("", |candidate| candidate.name))
+    abi.functions().map(|(_, function)| function.candidates.first().map_or("", |candidate| candidate.name))
 }
 
 /// The mapping that begins at an address, to its end: goblin wants the section headers, which no program header covers.

@@ -1,8 +1,7 @@
 //! Why the reads are answered where they are.
 
-use vdso_time::arch::Quirk;
 use vdso_time::vdso::LocateError;
-use vdso_time::{ClockId, Errno, Reason};
+use vdso_time::{ClockId, Errno, FallbackReason};
 
 use super::machine::{Machine, Reader, Supervisor, clock_source};
 use super::proof::{Evidence, Finding, Place};
@@ -26,7 +25,7 @@ pub(crate) enum Cause {
     /// The kernel found no timer that user space can read (arm).
     BlankedNames,
     /// The vDSO's function is missing, or unfit.
-    NoFunction(Reason),
+    NoFunction(FallbackReason),
     /// The kernel has no such clock, or a sandbox denies it.
     Refused(Errno),
     /// No vDSO has the clock, or not this kernel's.
@@ -120,8 +119,8 @@ impl Facts<'_> {
             Evidence::Refused(error) => Cause::Refused(error),
             _ if supervised_by(Supervisor::Valgrind) => Cause::HiddenByValgrind,
             _ if supervised_by(Supervisor::Qemu) || supervised_by(Supervisor::Emulator) => Cause::Emulated,
-            Evidence::Routed(Reason::Unfit(Quirk::BlankedNames)) => Cause::BlankedNames,
-            Evidence::Routed(Reason::NoVdso(error)) => Cause::NoVdso(error),
+            Evidence::Routed(FallbackReason::BlankedNames) => Cause::BlankedNames,
+            Evidence::Routed(FallbackReason::NoVdso(error)) => Cause::NoVdso(error),
             Evidence::Routed(reason) => Cause::NoFunction(reason),
             Evidence::Libc => Cause::Libc,
             Evidence::None => Cause::CannotTell,

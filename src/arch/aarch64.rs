@@ -4,7 +4,7 @@
 //! Android kernels with the vdso32 patches also export `__kernel_time`.
 //! Numbers: include/uapi/asm-generic/unistd.h.
 
-use super::abi::{Abi, Candidate, Discovery, ELFCLASS64, Function, Shape, call};
+use super::abi::{Abi, Discovery, ELFCLASS64, Function, Shape, call, symbol};
 
 /// The table of `aarch64`.
 pub(crate) static ABI: Abi = Abi {
@@ -18,27 +18,27 @@ pub(crate) static ABI: Abi = Abi {
             symbol("__kernel_clock_gettime", Shape::Timespec64),
         ],
         syscalls: &[call(113, Shape::Timespec64), call(169, Shape::Timeval64)],
+        time32_syscalls: &[],
     },
     gettimeofday: Function {
         candidates: &[symbol("__kernel_gettimeofday", Shape::Timeval64)],
         syscalls: &[call(169, Shape::Timeval64), call(113, Shape::Timespec64)],
+        time32_syscalls: &[],
     },
     clock_gettime: Function {
         candidates: &[symbol("__kernel_clock_gettime", Shape::Timespec64)],
         syscalls: &[call(113, Shape::Timespec64)],
+        time32_syscalls: &[],
     },
     clock_getres: Function {
         candidates: &[symbol("__kernel_clock_getres", Shape::Timespec64)],
         syscalls: &[call(114, Shape::Timespec64)],
+        time32_syscalls: &[],
     },
-    getcpu: Function { candidates: &[], syscalls: &[call(168, Shape::Getcpu)] },
+    getcpu: Function { candidates: &[], syscalls: &[call(168, Shape::Getcpu)], time32_syscalls: &[] },
     clock_sources: &["arch_sys_counter"], // drivers/clocksource/arm_arch_timer.c
     discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
 };
-
-const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, shape, unless: None }
-}
 
 /// Enters the kernel.
 ///

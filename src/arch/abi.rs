@@ -43,8 +43,7 @@ pub struct Abi {
     pub discovery: Discovery,
 }
 
-/// What can answer one function: the vDSO's symbols in the order in which they are tried, then the
-/// system calls in the order in which they are tried.
+/// What can answer one function: symbols of the vDSO, then system calls.
 ///
 /// ```
 /// for abi in vdso_time::arch::ALL {
@@ -55,10 +54,12 @@ pub struct Abi {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Function {
-    /// Symbols of the vDSO; the first one that the image has wins.
+    /// Symbols of the vDSO, best first. The first one that the image has wins.
     pub candidates: &'static [Candidate],
-    /// System calls; the first one that is neither missing nor denied wins.
+    /// System calls, best first. The seconds of these have 64 bits.
     pub syscalls: &'static [Syscall],
+    /// System calls whose seconds end in January 2038.
+    pub time32_syscalls: &'static [Syscall],
 }
 
 /// A symbol of the vDSO that can answer a function.
@@ -87,6 +88,25 @@ pub struct Syscall {
 pub(super) const fn call(number: u32, shape: Shape) -> Syscall {
     Syscall { number, shape }
 }
+
+/// A row of a table: a symbol that can be called in every state of the image.
+pub(super) const fn symbol(name: &'static str, shape: Shape) -> Candidate {
+    Candidate { name, shape, unless: None }
+}
+
+impl Candidate {
+    /// The same symbol, which must not be called in this state of the image.
+    pub(super) const fn unless(self, quirk: Quirk) -> Self {
+        Self { unless: Some(quirk), ..self }
+    }
+}
+
+/// Whether the 32-bit system calls are tried first.
+///
+/// Android's seccomp filter kills a process for a system call that Android's libc does not use. On
+/// 32-bit Android before 11 these are all the 64-bit ones (bionic, libc/seccomp). There the 64-bit
+/// calls come second, for a time after January 2038. The cfg makes the same order on Linux, for tests.
+pub const TIME32_FIRST: bool = cfg!(any(target_os = "android", vdso_time_android_order));
 
 /// A C signature: which call it is, and how wide its numbers are.
 ///
@@ -161,33 +181,23 @@ pub struct Discovery {
     pub rt_sigprocmask: u32,
 }
 
-// What a table has, known when the program is compiled: code for what it has not is left out.
-
 impl Abi {
-    const fn functions(&self) -> [&Function; 5] {
-        [&self.time, &self.gettimeofday, &self.clock_gettime, &self.clock_getres, &self.getcpu]
+    /// The five functions, with their names.
+    #[must_use]
+    pub const fn functions(&self) -> [(&'static str, &Function); 5] {
+        [
+            ("time", &self.time),
+            ("gettimeofday", &self.gettimeofday),
+            ("clock_gettime", &self.clock_gettime),
+            ("clock_getres", &self.clock_getres),
+            ("getcpu", &self.getcpu),
+        ]
     }
 
-    /// Whether any system call's seconds end in January 2038.
-    pub(crate) const fn calls_time32(&self) -> bool {
-        let mut functions: &[&Function] = &self.functions();
-        while let [function, others @ ..] = functions {
-            let mut calls = function.syscalls;
-            while let [call, rest @ ..] = calls {
-                if call.shape.is_time32() {
-                    return true;
-                }
-                calls = rest;
-            }
-            functions = others;
-        }
-        false
-    }
-
-    /// Whether any candidate must not be called in this state of the image.
+    /// Whether any symbol must not be called in this state of the image.
     pub(crate) const fn has_quirk(&self, quirk: Quirk) -> bool {
-        let mut functions: &[&Function] = &self.functions();
-        while let [function, others @ ..] = functions {
+        let mut functions: &[(&str, &Function)] = &self.functions();
+        while let [(_, function), others @ ..] = functions {
             let mut candidates = function.candidates;
             while let [candidate, rest @ ..] = candidates {
                 if matches!(candidate.unless, Some(unless) if unless as u8 == quirk as u8) {
@@ -202,7 +212,7 @@ impl Abi {
 }
 
 impl Function {
-    /// Whether a candidate has this shape.
+    /// Whether a candidate has this shape. The compiler leaves the code for other shapes out.
     pub(crate) const fn has(&self, shape: Shape) -> bool {
         let mut candidates = self.candidates;
         while let [candidate, rest @ ..] = candidates {
@@ -212,5 +222,15 @@ impl Function {
             candidates = rest;
         }
         false
+    }
+
+    /// The system calls in the order in which they are tried.
+    pub fn syscalls_in_order(&self, time32_first: bool) -> impl Iterator<Item = &'static Syscall> {
+        let (first, second) = if time32_first {
+            (self.time32_syscalls, self.syscalls)
+        } else {
+            (self.syscalls, self.time32_syscalls)
+        };
+        first.iter().chain(second)
     }
 }

@@ -3,14 +3,17 @@
 //! The table names no symbol of the vDSO, for libc finds them itself, and its numbers are this file's own:
 //! [`syscall`] takes them to libc's functions.
 
-use super::abi::{Abi, Discovery, Function, Shape, call};
+use super::abi::{Abi, Discovery, Function, Shape, Syscall, call};
 use super::errno;
 
 const CLOCK_GETTIME: u32 = 0;
 const CLOCK_GETRES: u32 = 1;
 const GETCPU: u32 = 2;
 const RT_SIGPROCMASK: u32 = 3;
-const NONE: u32 = u32::MAX;
+const PRCTL: u32 = 4;
+const OPENAT: u32 = 5;
+const READ: u32 = 6;
+const CLOSE: u32 = 7;
 /// Bytes of the kernel's `sigset_t`, the last argument of rt_sigprocmask; the caller's is the usual one.
 #[cfg(not(miri))]
 const SIGSET_SIZE: usize = if cfg!(any(
@@ -24,23 +27,40 @@ const SIGSET_SIZE: usize = if cfg!(any(
     8
 };
 
+/// Whether libc's `time_t` ends in January 2038: glibc and uClibc on 32-bit architectures by default.
+const IS_TIME32: bool = size_of::<libc::time_t>() == 4;
+
+const CLOCK: Function = clock(call(CLOCK_GETTIME, Shape::Timespec64), call(CLOCK_GETTIME, Shape::Timespec32));
+const RESOLUTION: Function =
+    clock(call(CLOCK_GETRES, Shape::Timespec64), call(CLOCK_GETRES, Shape::Timespec32));
+
+/// A function of no symbol and one call, whose shape is that of libc's `time_t`.
+const fn clock(wide: Syscall, narrow: Syscall) -> Function {
+    let (wide, narrow): (&'static [Syscall], &'static [Syscall]) = (&[wide], &[narrow]);
+    if IS_TIME32 {
+        Function { candidates: &[], syscalls: &[], time32_syscalls: narrow }
+    } else {
+        Function { candidates: &[], syscalls: wide, time32_syscalls: &[] }
+    }
+}
+
 /// The table of no architecture.
 pub(crate) static ABI: Abi = Abi {
-    name: "absent",
+    name: "libc",
     machine: 0, // EM_NONE
     class: 0,   // ELFCLASSNONE
     version: "",
-    time: Function { candidates: &[], syscalls: &[call(CLOCK_GETTIME, Shape::Timespec64)] },
-    gettimeofday: Function { candidates: &[], syscalls: &[call(CLOCK_GETTIME, Shape::Timespec64)] },
-    clock_gettime: Function { candidates: &[], syscalls: &[call(CLOCK_GETTIME, Shape::Timespec64)] },
-    clock_getres: Function { candidates: &[], syscalls: &[call(CLOCK_GETRES, Shape::Timespec64)] },
-    getcpu: Function { candidates: &[], syscalls: &[call(GETCPU, Shape::Getcpu)] },
+    time: CLOCK,
+    gettimeofday: CLOCK,
+    clock_gettime: CLOCK,
+    clock_getres: RESOLUTION,
+    getcpu: Function { candidates: &[], syscalls: &[call(GETCPU, Shape::Getcpu)], time32_syscalls: &[] },
     clock_sources: &[],
     discovery: Discovery {
-        prctl: NONE,
-        openat: NONE,
-        read: NONE,
-        close: NONE,
+        prctl: PRCTL,
+        openat: OPENAT,
+        read: READ,
+        close: CLOSE,
         rt_sigprocmask: RT_SIGPROCMASK,
     },
 };
@@ -59,11 +79,15 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
             // SAFETY: `time` is this function's own, and the id may be any number.
             let result = unsafe { clock(args[0] as libc::clockid_t, &raw mut time) };
-            if result == 0 {
+            if result == 0 && IS_TIME32 {
+                let words = core::ptr::with_exposed_provenance_mut::<[i32; 2]>(args[1]);
+                // SAFETY: the table says `Timespec32`, so the caller gave room for two `i32`.
+                unsafe { words.write([time.tv_sec as i32, time.tv_nsec as i32]) };
+            } else if result == 0 {
                 #[allow(clippy::unnecessary_cast, reason = "32 bits on some of these targets")]
                 let time = [time.tv_sec as i64, time.tv_nsec as i64];
                 let words = core::ptr::with_exposed_provenance_mut::<[i64; 2]>(args[1]);
-                // SAFETY: the caller gave a `Timespec`, which is two `i64`.
+                // SAFETY: the table says `Timespec64`, so the caller gave room for two `i64`.
                 unsafe { words.write(time) };
             }
             result as isize

@@ -7,7 +7,7 @@
 //! `__vdso_time`, which reads no timer and so stays good where the names of the others are blank.
 //! Numbers: arch/arm/tools/syscall.tbl; 403 and 406 came with 5.1, and time(2) is not part of the EABI.
 
-use super::abi::{Abi, Candidate, Discovery, ELFCLASS32, Function, Quirk, Shape, call};
+use super::abi::{Abi, Candidate, Discovery, ELFCLASS32, Function, Quirk, Shape, call, symbol};
 
 /// The table of `arm`.
 pub(crate) static ABI: Abi = Abi {
@@ -17,40 +17,45 @@ pub(crate) static ABI: Abi = Abi {
     version: "LINUX_2.6",
     time: Function {
         candidates: &[
-            symbol("__vdso_clock_gettime64", Shape::Timespec64),
-            symbol("__vdso_clock_gettime", Shape::Timespec32),
-            Candidate { unless: None, ..symbol("__vdso_time", Shape::Time32) },
+            timer("__vdso_clock_gettime64", Shape::Timespec64),
+            timer("__vdso_clock_gettime", Shape::Timespec32),
+            symbol("__vdso_time", Shape::Time32),
         ],
-        syscalls: &[call(403, Shape::Timespec64), call(263, Shape::Timespec32), call(78, Shape::Timeval32)],
+        syscalls: &[call(403, Shape::Timespec64)],
+        time32_syscalls: &[call(263, Shape::Timespec32), call(78, Shape::Timeval32)],
     },
     gettimeofday: Function {
         candidates: &[
-            symbol("__vdso_clock_gettime64", Shape::Timespec64),
-            symbol("__vdso_gettimeofday", Shape::Timeval32),
+            timer("__vdso_clock_gettime64", Shape::Timespec64),
+            timer("__vdso_gettimeofday", Shape::Timeval32),
         ],
-        syscalls: &[call(403, Shape::Timespec64), call(78, Shape::Timeval32)],
+        syscalls: &[call(403, Shape::Timespec64)],
+        time32_syscalls: &[call(78, Shape::Timeval32)],
     },
     clock_gettime: Function {
         candidates: &[
-            symbol("__vdso_clock_gettime64", Shape::Timespec64),
-            symbol("__vdso_clock_gettime", Shape::Timespec32),
+            timer("__vdso_clock_gettime64", Shape::Timespec64),
+            timer("__vdso_clock_gettime", Shape::Timespec32),
         ],
-        syscalls: &[call(403, Shape::Timespec64), call(263, Shape::Timespec32)],
+        syscalls: &[call(403, Shape::Timespec64)],
+        time32_syscalls: &[call(263, Shape::Timespec32)],
     },
     clock_getres: Function {
         candidates: &[
-            symbol("__vdso_clock_getres_time64", Shape::Timespec64),
-            symbol("__vdso_clock_getres", Shape::Timespec32),
+            timer("__vdso_clock_getres_time64", Shape::Timespec64),
+            timer("__vdso_clock_getres", Shape::Timespec32),
         ],
-        syscalls: &[call(406, Shape::Timespec64), call(264, Shape::Timespec32)],
+        syscalls: &[call(406, Shape::Timespec64)],
+        time32_syscalls: &[call(264, Shape::Timespec32)],
     },
-    getcpu: Function { candidates: &[], syscalls: &[call(345, Shape::Getcpu)] },
+    getcpu: Function { candidates: &[], syscalls: &[call(345, Shape::Getcpu)], time32_syscalls: &[] },
     clock_sources: &["arch_sys_counter"], // drivers/clocksource/arm_arch_timer.c
     discovery: Discovery { prctl: 172, openat: 322, read: 3, close: 6, rt_sigprocmask: 175 },
 };
 
-const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, shape, unless: Some(Quirk::BlankedNames) }
+/// A symbol that needs the timer.
+const fn timer(name: &'static str, shape: Shape) -> Candidate {
+    symbol(name, shape).unless(Quirk::BlankedNames)
 }
 
 /// Enters the kernel.

@@ -1,5 +1,8 @@
-//! The architectures as data: which symbols a vDSO has, under which names and versions, and which
-//! system calls answer where it cannot. The tables are the same on every host.
+//! The architecture that this build is for.
+//!
+//! The tables of all architectures are here too: which symbols a vDSO has, under which names and
+//! versions, and which system calls answer where it cannot. They are the same on every host, but no part
+//! of the stable API: [`routes`](crate::routes()) says what they come to.
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 
@@ -15,14 +18,11 @@ pub(crate) mod tsc;
 pub(crate) mod x86;
 pub(crate) mod x86_64;
 
-pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall};
+#[doc(hidden)]
+pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall, TIME32_FIRST};
 
 /// The table of every first-class architecture, on every host.
-///
-/// ```
-/// let names: Vec<_> = vdso_time::arch::ALL.iter().map(|abi| abi.name).collect();
-/// assert_eq!(names, ["x86", "x86_64", "aarch64", "arm"]);
-/// ```
+#[doc(hidden)]
 pub const ALL: &[&Abi] = &[&x86::ABI, &x86_64::ABI, &aarch64::ABI, &arm::ABI];
 
 // The one place that chooses: the module whose table and system call this build uses.
@@ -37,20 +37,26 @@ pub(crate) use x86 as native;
 #[cfg(all(not(vdso_time_absent), target_arch = "x86_64"))]
 pub(crate) use x86_64 as native;
 
-/// The table that this build calls through; `None` where the calls go through libc (Linux on another
-/// architecture, x32, ILP32, Miri) and on other systems.
-///
-/// ```
-/// use vdso_time::arch;
-///
-/// if let Some(abi) = arch::NATIVE {
-///     println!("{}: clock_gettime is system call {}", abi.name, abi.clock_gettime.syscalls[0].number);
-/// }
-/// ```
+/// The table that this build calls through; `None` where the calls go through libc, and on other systems.
+#[doc(hidden)]
 pub const NATIVE: Option<&Abi> = {
     #[cfg(not(vdso_time_absent))]
     let native = Some(&native::ABI);
     #[cfg(vdso_time_absent)]
     let native = None;
     native
+};
+
+/// The architecture whose vDSO this build calls, spelled as in `target_arch`. `None` where every call goes
+/// through libc (Linux on an architecture without a table, x32, ILP32, Miri), and on other systems.
+///
+/// ```
+/// match vdso_time::arch::NAME {
+///     Some(name) => println!("vDSO of {name}"),
+///     None => println!("libc"),
+/// }
+/// ```
+pub const NAME: Option<&str> = match NATIVE {
+    Some(abi) => Some(abi.name),
+    None => None,
 };

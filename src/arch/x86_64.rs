@@ -3,7 +3,7 @@
 //! Names and version: arch/x86/entry/vdso/vdso.lds.S (`vdso64/vdso64.lds.S` since 7.0).
 //! Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
 
-use super::abi::{Abi, Candidate, Discovery, ELFCLASS64, Function, Quirk, Shape, call};
+use super::abi::{Abi, Discovery, ELFCLASS64, Function, Quirk, Shape, call, symbol};
 
 /// The table of `x86_64`.
 pub(crate) static ABI: Abi = Abi {
@@ -16,32 +16,33 @@ pub(crate) static ABI: Abi = Abi {
             symbol("__vdso_time", Shape::Time64),
             symbol("__vdso_clock_gettime", Shape::Timespec64),
         ],
-        syscalls: &[call(201, Shape::Time64), call(228, Shape::Timespec64), call(96, Shape::Timeval64)],
+        syscalls: &[call(228, Shape::Timespec64), call(96, Shape::Timeval64)],
+        time32_syscalls: &[],
     },
     gettimeofday: Function {
         candidates: &[symbol("__vdso_gettimeofday", Shape::Timeval64)],
         syscalls: &[call(96, Shape::Timeval64), call(228, Shape::Timespec64)],
+        time32_syscalls: &[],
     },
     clock_gettime: Function {
         candidates: &[symbol("__vdso_clock_gettime", Shape::Timespec64)],
         syscalls: &[call(228, Shape::Timespec64)],
+        time32_syscalls: &[],
     },
     clock_getres: Function {
         candidates: &[symbol("__vdso_clock_getres", Shape::Timespec64)],
         syscalls: &[call(229, Shape::Timespec64)],
+        time32_syscalls: &[],
     },
     getcpu: Function {
         // QEMU's own image, which its loader relocates, has a getcpu that says CPU 0, node 0 (seen in 10.0).
-        candidates: &[Candidate { unless: Some(Quirk::Relocated), ..symbol("__vdso_getcpu", Shape::Getcpu) }],
+        candidates: &[symbol("__vdso_getcpu", Shape::Getcpu).unless(Quirk::Relocated)],
         syscalls: &[call(309, Shape::Getcpu)],
+        time32_syscalls: &[],
     },
     clock_sources: &["tsc", "tsc-early"], // arch/x86/kernel/tsc.c
     discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },
 };
-
-const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, shape, unless: None }
-}
 
 #[cfg(all(feature = "counter", target_arch = "x86_64", not(vdso_time_absent)))]
 pub(crate) use super::tsc as counter;

@@ -1,12 +1,12 @@
-//! The calls: each loads its slot and calls what is there. What a slot may hold is decided in [`resolve`].
+//! The calls. Each loads its slot and calls what is there. [`resolve`] decides what a slot holds.
 
 #![allow(unsafe_code, reason = "an address is called as a function here")]
 
-pub(crate) mod resolve;
-pub(crate) mod route;
-mod width;
+mod adapters;
+pub(crate) mod outcome;
+mod resolve;
+pub(crate) mod routes;
 
-use core::mem::MaybeUninit;
 use core::ptr;
 
 use crate::error::Errno;
@@ -60,14 +60,13 @@ pub fn try_time() -> Result<i64, Errno> {
 #[inline]
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     let gettimeofday = GETTIMEOFDAY.get();
-    let mut time = MaybeUninit::uninit();
+    let mut time = Timeval::default();
     // SAFETY: the slot holds code of this signature, which writes to `time` alone.
-    let result = unsafe { gettimeofday(time.as_mut_ptr(), ptr::null_mut()) };
+    let result = unsafe { gettimeofday(&raw mut time, ptr::null_mut()) };
     if result != 0 {
         gettimeofday_failed(&mut time)?;
     }
-    // SAFETY: the call answered 0, or another did, so the time is written.
-    Ok(unsafe { time.assume_init() })
+    Ok(time)
 }
 
 /// The time of a clock: clock_gettime(2).
@@ -86,14 +85,13 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 #[inline]
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     let clock_gettime = CLOCK_GETTIME.get();
-    let mut time = MaybeUninit::uninit();
+    let mut time = Timespec::default();
     // SAFETY: the slot holds code of this signature, which writes to `time` alone.
-    let result = unsafe { clock_gettime(clock.as_raw(), time.as_mut_ptr()) };
+    let result = unsafe { clock_gettime(clock.as_raw(), &raw mut time) };
     if result != 0 {
-        clock_failed(&sys::CLOCK_GETTIME, clock, result, &mut time)?;
+        clock_gettime_failed(clock, result, &mut time)?;
     }
-    // SAFETY: the call answered 0, or another did, so the time is written.
-    Ok(unsafe { time.assume_init() })
+    Ok(time)
 }
 
 /// The resolution of a clock: clock_getres(2).
@@ -114,14 +112,13 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 #[inline]
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let clock_getres = CLOCK_GETRES.get();
-    let mut resolution = MaybeUninit::uninit();
+    let mut resolution = Timespec::default();
     // SAFETY: the slot holds code of this signature, which writes to `resolution` alone.
-    let result = unsafe { clock_getres(clock.as_raw(), resolution.as_mut_ptr()) };
+    let result = unsafe { clock_getres(clock.as_raw(), &raw mut resolution) };
     if result != 0 {
-        clock_failed(&sys::CLOCK_GETRES, clock, result, &mut resolution)?;
+        clock_getres_failed(clock, result, &mut resolution)?;
     }
-    // SAFETY: the call answered 0, or another did, so the resolution is written.
-    Ok(unsafe { resolution.assume_init() })
+    Ok(resolution)
 }
 
 /// The CPU and the NUMA node that the thread runs on: getcpu(2).
@@ -137,24 +134,23 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
     let getcpu = GETCPU.get();
-    let (mut cpu, mut node) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let (mut cpu, mut node) = (0, 0);
     // SAFETY: the slot holds code of this signature, which writes to `cpu` and `node` alone.
-    let result = unsafe { getcpu(cpu.as_mut_ptr(), node.as_mut_ptr(), ptr::null_mut()) };
+    let result = unsafe { getcpu(&raw mut cpu, &raw mut node, ptr::null_mut()) };
     if result != 0 {
         getcpu_failed(&mut cpu, &mut node)?;
     }
-    // SAFETY: the call answered 0, or another did, so the CPU is written.
-    let cpu = unsafe { cpu.assume_init() };
-    // SAFETY: the same of the node.
-    let node = unsafe { node.assume_init() };
     Ok(Cpu { cpu, node })
 }
 
-// What follows an answer other than 0: the kernel's word on a clock (EINVAL) is final, and the vDSO's on anything else is
-// not, for kernels have answered ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
+// The variables are initialised: a vDSO or a sandbox that answers 0 and writes nothing makes the answer 0.
 //
-// The second answer goes where the first should have gone. Were it returned, the caller would have two copies of the
-// time to choose from, and would copy 16 bytes at once that were stored 8 and 8: that stalls, on the path that did not fail.
+// After a result other than 0: the kernel's EINVAL for a clock is final. Any other error of the vDSO is not,
+// because kernels have answered ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
+//
+// The second answer goes to the same variable as the first. If it were returned, the caller would choose
+// between two copies of the time, and would copy 16 bytes at once that were stored 8 and 8. That stalls,
+// also on the path that did not fail.
 
 #[cold]
 fn time_failed() -> Result<i64, Errno> {
@@ -162,29 +158,29 @@ fn time_failed() -> Result<i64, Errno> {
 }
 
 #[cold]
-fn gettimeofday_failed(time: &mut MaybeUninit<Timeval>) -> Result<(), Errno> {
-    sys::read_timeval(time.write(Timeval::default()))
+fn gettimeofday_failed(time: &mut Timeval) -> Result<(), Errno> {
+    sys::read_timeval(time)
 }
 
 #[cold]
-fn clock_failed(
-    calls: &sys::Chain,
-    clock: ClockId,
-    result: i32,
-    time: &mut MaybeUninit<Timespec>,
-) -> Result<(), Errno> {
+fn getcpu_failed(cpu: &mut u32, node: &mut u32) -> Result<(), Errno> {
+    sys::read_cpu(cpu, node)
+}
+
+#[cold]
+fn clock_gettime_failed(clock: ClockId, result: i32, time: &mut Timespec) -> Result<(), Errno> {
     if result == EINVAL {
         return Err(Errno::EINVAL);
     }
-    calls.read(clock, time.write(Timespec::default()))
+    sys::read_clock(clock, time)
 }
 
 #[cold]
-fn getcpu_failed(cpu: &mut MaybeUninit<u32>, node: &mut MaybeUninit<u32>) -> Result<(), Errno> {
-    let here = sys::getcpu()?;
-    cpu.write(here.cpu);
-    node.write(here.node);
-    Ok(())
+fn clock_getres_failed(clock: ClockId, result: i32, resolution: &mut Timespec) -> Result<(), Errno> {
+    if result == EINVAL {
+        return Err(Errno::EINVAL);
+    }
+    sys::read_resolution(clock, resolution)
 }
 
 const EINVAL: i32 = -Errno::EINVAL.raw_os_error();

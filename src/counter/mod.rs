@@ -63,7 +63,7 @@ mod status;
 mod trust;
 
 use crate::arch::native;
-use crate::clock::{clock_gettime, getcpu, route};
+use crate::clock::{clock_gettime, getcpu, routes};
 use crate::error::Errno;
 use crate::instant::{Clock, Instant};
 use crate::types::{ClockId, Timespec};
@@ -277,7 +277,7 @@ impl Source for Native {
 
     fn cpu(&self) -> Option<u32> {
         // `trust` made the first call; without the vDSO it would be a system call.
-        if route::is_getcpu_fast() { Some(getcpu().ok()?.cpu) } else { None }
+        if routes::are_symbols().1 { Some(getcpu().ok()?.cpu) } else { None }
     }
 
     fn trust(&self) -> Result<(), Status> {

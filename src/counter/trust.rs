@@ -1,7 +1,7 @@
 //! The kernel's verdict on the counter.
 
 use crate::arch::native::{self, ABI};
-use crate::clock::route;
+use crate::clock::routes;
 use crate::sys;
 
 use super::status::Status;
@@ -15,8 +15,7 @@ const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0
 /// That CPUs agree is a part of the kernel's verdict: it marks the TSC unstable where they do not.
 pub(super) fn check() -> Result<(), Status> {
     // The floor is one 64-bit atomic. A program for ARMv5 has none, though the CPU under it may have the counter.
-    if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !route::is_clock_gettime_fast()
-    {
+    if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::are_symbols().0 {
         return Err(Status::NoCounter);
     }
     if sys::is_counter_denied() {

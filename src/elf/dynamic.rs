@@ -66,13 +66,13 @@ impl Span {
 
 /// What the program headers say: which bytes are loaded, and where the dynamic section lies in them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head<F> {
+pub(crate) struct ProgramHeaders<F> {
     pub(super) format: F,
     pub(super) load: Load,
     pub(super) dynamic: Span,
 }
 
-impl<F: Format> Head<F> {
+impl<F: Format> ProgramHeaders<F> {
     /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that holds it, in whatever order they stand, reading nothing behind
     /// the first page.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, ParseError> {

@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 
 use super::layout::Any;
-use super::walk::Walk;
+use super::parsed::ParsedImage;
 
 /// A symbol that can be called.
 ///
@@ -88,13 +88,13 @@ pub enum SymbolKind {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Symbols<'a> {
-    walk: Walk<'a, Any>,
+    parsed: ParsedImage<'a, Any>,
     next: usize,
 }
 
 impl<'a> Symbols<'a> {
-    pub(super) const fn new(walk: Walk<'a, Any>) -> Self {
-        Self { walk, next: 0 }
+    pub(super) const fn new(parsed: ParsedImage<'a, Any>) -> Self {
+        Self { parsed, next: 0 }
     }
 }
 
@@ -102,7 +102,7 @@ impl<'a> Iterator for Symbols<'a> {
     type Item = Symbol<'a>;
 
     fn next(&mut self) -> Option<Symbol<'a>> {
-        let symbol = self.walk.entries(self.next).find_map(|entry| self.walk.symbol(entry));
+        let symbol = self.parsed.entries(self.next).find_map(|entry| self.parsed.symbol(entry));
         self.next = symbol.map_or(usize::MAX, |symbol| symbol.index.saturating_add(1));
         symbol
     }

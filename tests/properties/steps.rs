@@ -8,8 +8,8 @@ use super::elf::{Image, TAKEN};
 pub(crate) const PARSE: u64 = 3;
 /// Of the image, by a look-up of a name, whatever its length and its version's.
 pub(crate) const LOOK_UP: u64 = 136;
-/// Of the image, by the resolver as it looks for one function's candidates.
-pub(crate) const RESOLVE: u64 = 21;
+/// Of the image, by the first call of any function, which resolves all five.
+pub(crate) const RESOLVE: u64 = 36;
 /// Of the image, by one step of `symbols()`, and by all of them together.
 pub(crate) const SYMBOLS: u64 = 134;
 
@@ -48,7 +48,7 @@ pub(crate) fn bounded(bytes: &[u8]) -> Rates {
     let (image, steps) = counted(|| Image::parse(bytes));
     rates.parse = within("parse", steps, PARSE, bytes.len());
     let Ok(image) = image else { return rates };
-    let size = image.walk.size();
+    let size = image.parsed.size();
 
     let mut symbols = image.symbols();
     let (mut all, mut found) = (0, Vec::new());
@@ -83,18 +83,19 @@ pub(crate) fn bounded(bytes: &[u8]) -> Rates {
     }
 
     for abi in ALL {
-        for function in [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu] {
-            // As if none were found: the most that the loop in `clock::resolve` can take.
-            let ((), steps) = counted(|| {
-                for candidate in function.candidates {
-                    if candidate.unless == Some(Quirk::BlankedNames) {
-                        image.walk.has_blanked_names();
-                    }
-                    image.walk.find(candidate.name, Some(abi.version));
+        // As if none were found: the most that the pass in `clock::outcome` can take.
+        let ((), steps) = counted(|| {
+            let candidates = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
+            if candidates().any(|candidate| candidate.unless == Some(Quirk::BlankedNames)) {
+                image.parsed.has_blanked_names();
+            }
+            for raw in image.parsed.raw_entries() {
+                for _ in candidates().filter(|candidate| raw.is_named(candidate.name)) {
+                    raw.entry(Some(abi.version));
                 }
-            });
-            rates.resolve = rates.resolve.max(within("a resolver's pass", steps, RESOLVE, size));
-        }
+            }
+        });
+        rates.resolve = rates.resolve.max(within("a resolver's pass", steps, RESOLVE, size));
     }
     rates
 }

@@ -10,8 +10,8 @@ use vdso_time::arch::Abi;
 
 /// Every system call, old and new, that can answer one of the functions.
 pub(crate) fn clock_calls(abi: &Abi) -> Vec<u32> {
-    let functions = [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu];
-    functions.iter().flat_map(|function| function.syscalls).map(|call| call.number).collect()
+    let calls = abi.functions().into_iter().flat_map(|(_, function)| function.syscalls_in_order(false));
+    calls.map(|call| call.number).collect()
 }
 
 /// A filter that answers these system calls with an error, and so every call of another architecture, whose numbers

@@ -9,7 +9,7 @@ mod seccomp;
 
 use std::io;
 
-use vdso_time::{Errno, Reason, Route, Routes};
+use vdso_time::{Errno, FallbackReason, Route, Routes};
 
 use super::cpus::Cpus;
 use super::read::{Entry, Read};
@@ -67,7 +67,7 @@ pub(crate) enum Evidence {
     /// So many reads were made, and so many of them entered the kernel.
     Proved(Count),
     /// No function of the vDSO is called: the crate makes the system call itself, and why.
-    Routed(Reason),
+    Routed(FallbackReason),
     /// Nobody answers this read.
     Refused(Errno),
     /// It takes as long as such reads do.

@@ -1,16 +1,16 @@
-//! The walk itself, in a format that is known when the program is compiled, or only when the image is read.
+//! An image whose tables are found, in a format that is known at compile time or only at run time.
 
 use core::ffi::CStr;
 
-use super::dynamic::{Head, Load, Span, Tables};
+use super::dynamic::{Load, ProgramHeaders, Span, Tables};
 use super::layout::{Bytes, Format, ST_NAME};
 use super::version::Definitions;
 use super::{HashTables, ParseError, Symbol, SymbolKind, hash, steps};
 
-/// What a parse finds: offsets, and no bytes.
+/// The bytes of an image, and the offsets of its tables.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Outline<F> {
-    format: F,
+pub(crate) struct ParsedImage<'a, F> {
+    bytes: Bytes<'a, F>,
     load: Load,
     hash_tables: HashTables,
     symtab: Span,
@@ -24,13 +24,6 @@ struct Versions {
     versym: usize,
     verdef: usize,
     verdefnum: u64,
-}
-
-/// An image whose tables are found.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Walk<'a, F> {
-    bytes: Bytes<'a, F>,
-    outline: Outline<F>,
 }
 
 /// An entry of the symbol table that can be called.
@@ -49,10 +42,10 @@ pub(crate) struct Entry {
 /// No name comes near this. Without a limit, a hostile image could give each symbol the whole string table to read.
 const LONGEST_NAME: usize = 1024;
 
-impl<'a, F: Format> Walk<'a, F> {
+impl<'a, F: Format> ParsedImage<'a, F> {
     /// Finds the tables of an image whose headers are read.
-    pub(crate) fn parse(bytes: &'a [u8], head: Head<F>) -> Result<Self, ParseError> {
-        let Head { format, load, dynamic } = head;
+    pub(crate) fn parse(bytes: &'a [u8], headers: ProgramHeaders<F>) -> Result<Self, ParseError> {
+        let ProgramHeaders { format, load, dynamic } = headers;
         let bytes = Bytes { raw: bytes, format }.head(load.end).ok_or(ParseError::Truncated)?;
         let dynamic = dynamic.of(bytes).ok_or(ParseError::NoDynamicSegment)?;
         let tables = Tables::new(dynamic);
@@ -69,24 +62,14 @@ impl<'a, F: Format> Walk<'a, F> {
         } else {
             Some(versions(bytes, load, &tables, count).ok_or(ParseError::Versions)?)
         };
-        let outline = Outline {
-            format: bytes.format,
+        Ok(Self {
+            bytes,
             load,
             hash_tables: HashTables { sysv: tables.hash != 0, gnu: tables.gnu_hash != 0 },
             symtab: Span { start: symtab, end: symtab.saturating_add(count.saturating_mul(sym_size)) },
             strtab,
             versions,
-        };
-        Ok(Self { bytes, outline })
-    }
-
-    /// Goes on where a parse of the same bytes left off.
-    pub(crate) fn resume(raw: &'a [u8], outline: Outline<F>) -> Self {
-        Self { bytes: Bytes { raw, format: outline.format }, outline }
-    }
-
-    pub(crate) fn outline(&self) -> Outline<F> {
-        self.outline
+        })
     }
 
     pub(crate) fn machine(&self) -> u16 {
@@ -98,20 +81,20 @@ impl<'a, F: Format> Walk<'a, F> {
     }
 
     pub(crate) fn hash_tables(&self) -> HashTables {
-        self.outline.hash_tables
+        self.hash_tables
     }
 
     pub(crate) fn has_versions(&self) -> bool {
-        self.outline.versions.is_some()
+        self.versions.is_some()
     }
 
     pub(crate) fn load_address(&self) -> u64 {
-        self.outline.load.vaddr
+        self.load.vaddr
     }
 
     /// The address, like a symbol's value, of the image's first byte. It wraps.
     pub(crate) fn origin(&self) -> u64 {
-        self.outline.load.origin()
+        self.load.origin()
     }
 
     /// Where the image begins.
@@ -124,31 +107,29 @@ impl<'a, F: Format> Walk<'a, F> {
         self.bytes.raw.len()
     }
 
-    /// The first entry with this name and version that can be called.
-    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        let strtab = self.strtab()?;
-        // Where an image has no versions, the name alone decides.
-        let version = version.filter(|_| self.has_versions());
-        let named = |symbol: &Bytes<'_, F>| string_is(strtab, symbol.word(ST_NAME), name);
-        let fits = |entry: &Entry| {
-            let is = |wanted| entry.version.is_some_and(|start| string_is(strtab, start, wanted));
-            version.is_none_or(is)
-        };
-        let mut symbols = self.table(0)?.enumerate().filter(|(_, symbol)| named(symbol));
-        symbols.find_map(|(index, symbol)| self.entry(index, symbol).filter(fits))
+    /// The entries of the symbol table, by name. Whether one can be called is not checked yet.
+    pub(crate) fn raw_entries(&self) -> impl Iterator<Item = RawEntry<'_, 'a, F>> {
+        let strtab = self.strtab().unwrap_or_default();
+        let raw = move |(index, symbol)| RawEntry { image: self, strtab, index, symbol };
+        self.table(0).enumerate().map(raw)
     }
 
-    /// The same for anybody's name: of one that is absurdly long every symbol's might be compared.
-    pub(crate) fn look_up(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        let short = |string: &str| string.len() < LONGEST_NAME;
-        if short(name) && version.is_none_or(short) { self.find(name, version) } else { None }
+    /// The first entry with this name and version that can be called. A name of 1024 bytes or more is
+    /// not compared: every symbol might begin with it.
+    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
+        let is_short = |string: &str| string.len() < LONGEST_NAME;
+        if !is_short(name) || !version.is_none_or(is_short) {
+            return None;
+        }
+        let mut named = self.raw_entries().filter(|raw| raw.is_named(name));
+        named.find_map(|raw| raw.entry(version))
     }
 
     /// The entries that can be called, from one of the table's on.
     pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
-        let walk = *self;
-        let entry = move |(symbol, index)| walk.entry(index, symbol);
-        self.table(first).into_iter().flatten().zip(first..).filter_map(entry)
+        let image = *self;
+        let entry = move |(symbol, index)| image.entry(index, symbol);
+        self.table(first).zip(first..).filter_map(entry)
     }
 
     /// The entry whose code has the byte of this address, a global one rather than its weak alias.
@@ -197,6 +178,7 @@ impl<'a, F: Format> Walk<'a, F> {
 
     /// Entry `index` of the symbol table, if it can be called, its value lies in the image and its name begins in the
     /// string table.
+    #[inline(never)]
     fn entry(&self, index: usize, symbol: Bytes<'_, F>) -> Option<Entry> {
         const SHN_UNDEF: u16 = 0;
         const SHN_ABS: u16 = 0xfff1;
@@ -216,9 +198,9 @@ impl<'a, F: Format> Walk<'a, F> {
             return None;
         }
         let (value, size) = (symbol.addr(layout.st_value), symbol.addr(layout.st_size));
-        self.outline.load.offset_of(value)?;
+        self.load.offset_of(value)?;
         let name = symbol.word(ST_NAME);
-        (name < self.outline.strtab.size()).then(|| Entry {
+        (name < self.strtab.size()).then(|| Entry {
             index,
             name,
             version: self.version(index),
@@ -230,21 +212,45 @@ impl<'a, F: Format> Walk<'a, F> {
     }
 
     /// The symbol table, from one of its symbols on.
-    fn table(&self, first: usize) -> Option<impl Iterator<Item = Bytes<'a, F>> + use<'a, F>> {
+    fn table(&self, first: usize) -> impl Iterator<Item = Bytes<'a, F>> + use<'a, F> {
         let size = self.bytes.layout().sym_size;
-        Some(self.outline.symtab.of(self.bytes)?.behind(first, size)?.table(size))
+        let table = self.symtab.of(self.bytes).and_then(|table| table.behind(first, size));
+        table.unwrap_or(Bytes { raw: &[], ..self.bytes }).table(size)
     }
 
     /// The string table.
     fn strtab(&self) -> Option<&'a [u8]> {
-        Some(self.outline.strtab.of(self.bytes)?.raw)
+        Some(self.strtab.of(self.bytes)?.raw)
     }
 
     /// Where the name of the version of symbol `index` begins in the string table.
     fn version(&self, index: usize) -> Option<usize> {
-        let versions = self.outline.versions?;
+        let versions = self.versions?;
         let versym = self.bytes.half(versions.versym.checked_add(index.checked_mul(2)?)?);
         versions.definitions(self.bytes)?.find(versym).ok()?
+    }
+}
+
+/// An entry of the symbol table that is looked at by name.
+pub(crate) struct RawEntry<'i, 'a, F> {
+    image: &'i ParsedImage<'a, F>,
+    strtab: &'a [u8],
+    index: usize,
+    symbol: Bytes<'a, F>,
+}
+
+impl<F: Format> RawEntry<'_, '_, F> {
+    /// Whether this is its name. A blank name never is.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        string_is(self.strtab, self.symbol.word(ST_NAME), name)
+    }
+
+    /// The entry, if it can be called and has this version. In an image without versions every entry has.
+    pub(crate) fn entry(&self, version: Option<&str>) -> Option<Entry> {
+        let entry = self.image.entry(self.index, self.symbol)?;
+        let wanted = version.filter(|_| self.image.has_versions());
+        let has = |wanted| entry.version.is_some_and(|start| string_is(self.strtab, start, wanted));
+        wanted.is_none_or(has).then_some(entry)
     }
 }
 
