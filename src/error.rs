@@ -217,11 +217,11 @@ const NAMES: &[(u16, &str)] = &[
     (22, "EINVAL"),
     (25, "ENOTTY"),
     (34, "ERANGE"),
-    #[cfg(not(vdso_time_absent))]
+    #[cfg(not(vdso_time_libc_fallback))]
     (38, "ENOSYS"),
-    #[cfg(not(vdso_time_absent))]
+    #[cfg(not(vdso_time_libc_fallback))]
     (75, "EOVERFLOW"),
-    #[cfg(not(vdso_time_absent))]
+    #[cfg(not(vdso_time_libc_fallback))]
     (95, "EOPNOTSUPP"),
 ];
 

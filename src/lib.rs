@@ -10,10 +10,6 @@
 extern crate std;
 
 pub mod arch;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod auxv;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod clock;
 #[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
 pub mod counter;
 pub mod elf;
@@ -21,24 +17,12 @@ mod error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod instant;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod mapping;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod slot;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod sys;
+mod linux;
 mod types;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub mod vdso;
 
 pub use error::{Errno, SystemTimeError};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use clock::outcome::FallbackReason;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use clock::routes::{Route, Routes, routes, warm_up};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use clock::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
 #[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
 pub use counter::Counter;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -47,7 +31,13 @@ pub use instant::{
     Tai, WallClock,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use vdso::init;
+pub use linux::FallbackReason;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use linux::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use linux::routes::{Route, Routes, routes, warm_up};
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub use linux::vdso::{self, init};
 
 /// The same functions, always by the kernel: what the vDSO saves, and what answers where there is none.
 ///
@@ -55,5 +45,5 @@ pub use vdso::init;
 /// architectures whose own system calls for them are missing, or end in January 2038.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub mod syscall {
-    pub use crate::sys::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
+    pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
 }

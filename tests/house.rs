@@ -3,24 +3,37 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every room of `src`, and the rooms that it may name: those below it. `lib` names them all.
+/// Every module of `src`, and the modules that it may name: those below it. `lib` names them all.
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("types", &[]),
-    ("slot", &["types"]),
     ("arch", &[]),
     ("elf", &["error"]),
-    ("sys", &["arch", "error", "types"]),
-    ("auxv", &["sys"]),
-    ("mapping", &["elf"]),
-    ("vdso", &["auxv", "elf", "error", "mapping", "sys"]),
-    ("clock", &["arch", "elf", "error", "slot", "sys", "types", "vdso"]),
-    ("instant", &["clock", "error", "types"]),
-    ("counter", &["arch", "clock", "error", "instant", "sys", "types"]),
+    ("linux", &["arch", "elf", "error", "types"]),
+    ("instant", &["error", "linux", "types"]),
+    ("counter", &["error", "instant", "linux", "types"]),
+];
+
+/// The same of the modules of `src/linux`.
+const LINUX: &[(&str, &[&str])] = &[
+    ("libc_errno", &[]),
+    ("libc_fallback", &["libc_errno"]),
+    ("native", &["libc_fallback"]),
+    ("slot", &[]),
+    ("syscall", &["native"]),
+    ("process", &["libc_errno", "native", "syscall"]),
+    ("auxv", &["process"]),
+    ("mapping", &[]),
+    ("vdso", &["auxv", "mapping", "process"]),
+    ("outcome", &["vdso"]),
+    ("adapters", &["slot", "syscall"]),
+    ("resolve", &["adapters", "native", "outcome", "slot", "syscall", "vdso"]),
+    ("calls", &["resolve", "syscall"]),
+    ("routes", &["outcome", "resolve"]),
 ];
 
 /// Where unsafe code may be.
-const UNSAFE: &[&str] = &["arch", "sys", "mapping", "vdso", "slot", "clock"];
+const UNSAFE: &[&str] = &["arch", "linux"];
 
 /// The longest file.
 const LINES: usize = 300;
@@ -40,12 +53,20 @@ fn faults(room: &str, file: &str, text: &str) -> Vec<String> {
                 fault(number, format!("`{room}` may not name `{named}`"));
             }
         }
-        if code.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == "unsafe")
-            && !UNSAFE.contains(&room)
+        let name = file.strip_prefix("linux/").and_then(|file| file.strip_suffix(".rs")).unwrap_or_default();
+        if let (Some((_, below)), true) =
+            (LINUX.iter().find(|(room, _)| *room == name), code.contains("use super::"))
         {
+            for named in words(code).filter(|word| LINUX.iter().any(|(room, _)| room == word)) {
+                if !below.contains(&named) {
+                    fault(number, format!("`linux::{name}` may not name `{named}`"));
+                }
+            }
+        }
+        if words(code).any(|word| word == "unsafe") && !UNSAFE.contains(&room) {
             fault(number, format!("unsafe code in `{room}`"));
         }
-        if code.contains("target_arch") && room != "arch" {
+        if code.contains("target_arch") && room != "arch" && !file.ends_with("libc_fallback.rs") {
             fault(number, "`arch` alone chooses the architecture".into());
         }
         // libc spells errno differently on the two, and Android's sandbox kills for calls that its libc does not make.
@@ -57,6 +78,11 @@ fn faults(room: &str, file: &str, text: &str) -> Vec<String> {
         }
     }
     faults
+}
+
+/// The identifiers of a line.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
 /// The identifiers that follow each occurrence of `prefix`.
@@ -102,9 +128,11 @@ fn rooms_name_only_what_is_below() {
 /// A room names only rooms that stand before it in the list: so there is no circle.
 #[test]
 fn there_is_no_circle() {
-    for (at, (room, below)) in ROOMS.iter().enumerate() {
-        for named in *below {
-            assert!(ROOMS[..at].iter().any(|(name, _)| name == named), "{room} -> {named}");
+    for rooms in [ROOMS, LINUX] {
+        for (at, (room, below)) in rooms.iter().enumerate() {
+            for named in *below {
+                assert!(rooms[..at].iter().any(|(name, _)| name == named), "{room} -> {named}");
+            }
         }
     }
 }
@@ -135,14 +163,15 @@ fn the_build_script_is_short_and_names_both_systems() {
 fn the_rules_can_be_broken() {
     let seen = |room, text: &str| faults(room, "sample.rs", &format!("//! Sample.\n{text}")).len();
     assert_eq!(seen("elf", "use crate::error::ParseError;"), 0);
-    assert_eq!(seen("elf", "use crate::sys;"), 1);
-    assert_eq!(seen("sys", "fn f() { crate::clock::time() }"), 1);
-    assert_eq!(seen("clock", "use crate::Errno;"), 1);
-    assert_eq!(seen("clock", "/// See [`crate::syscall`]."), 0);
+    assert_eq!(seen("elf", "use crate::linux::syscall;"), 1);
+    assert_eq!(seen("linux", "fn f() { crate::counter::monotonic() }"), 1);
+    assert_eq!(seen("linux", "use crate::Errno;"), 1);
+    assert_eq!(seen("linux", "/// See [`crate::syscall`]."), 0);
     assert_eq!(seen("elf", "unsafe fn f() {}"), 1);
     assert_eq!(seen("elf", "#![deny(unsafe_code)]"), 0);
-    assert_eq!(seen("sys", "#[cfg(target_arch = \"arm\")]"), 1);
-    assert_eq!(seen("vdso", "#[cfg(target_os = \"linux\")]"), 1);
-    assert_eq!(seen("vdso", "#[cfg(any(target_os = \"linux\", target_os = \"android\"))]"), 0);
-    assert_eq!(faults("sys", "sample.rs", "use crate::arch;").len(), 1);
+    assert_eq!(seen("linux", "#[cfg(target_arch = \"arm\")]"), 1);
+    assert_eq!(seen("linux", "#[cfg(target_os = \"linux\")]"), 1);
+    assert_eq!(seen("linux", "#[cfg(any(target_os = \"linux\", target_os = \"android\"))]"), 0);
+    assert_eq!(faults("linux", "sample.rs", "use crate::arch;").len(), 1);
+    assert_eq!(faults("linux", "linux/slot.rs", "//! Sample.\nuse super::syscall;").len(), 1);
 }

@@ -1,4 +1,4 @@
-//! `aarch64`, LP64 (ILP32 goes through `absent.rs`).
+//! `aarch64`, LP64 (ILP32 goes through libc).
 //!
 //! Names and version: arch/arm64/kernel/vdso/vdso.lds.S. There is no time and no getcpu in mainline;
 //! Android kernels with the vdso32 patches also export `__kernel_time`.
@@ -47,7 +47,7 @@ pub(crate) static ABI: Abi = Abi {
 ///
 /// It is a call, for a system call may clear what a function call may: the SVE registers, beyond the 128 bits that they share
 /// with SIMD (Documentation/arch/arm64/sve.rst).
-#[cfg(all(target_arch = "aarch64", not(vdso_time_absent)))]
+#[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
 #[inline(never)]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;
@@ -66,7 +66,7 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
 
 /// The virtual count of the generic timer (Arm Architecture Reference Manual, D12.2). Linux lets every program read it; where a CPU
 /// reads it wrongly, the kernel reads it in the program's place.
-#[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_absent)))]
+#[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
 pub(crate) mod counter {
     pub(crate) const IS_READABLE: bool = true;
 

@@ -5,9 +5,9 @@
 //! `fn is_invariant() -> bool` and `fn stated_frequency() -> Option<u64>`.
 
 /// `EI_CLASS` of a 32-bit image.
-pub(super) const ELFCLASS32: u8 = 1;
+pub(crate) const ELFCLASS32: u8 = 1;
 /// `EI_CLASS` of a 64-bit image.
-pub(super) const ELFCLASS64: u8 = 2;
+pub(crate) const ELFCLASS64: u8 = 2;
 
 /// Everything that differs between two architectures, as data.
 ///
@@ -85,18 +85,18 @@ pub struct Syscall {
 }
 
 /// A row of a table: a system call.
-pub(super) const fn call(number: u32, shape: Shape) -> Syscall {
+pub(crate) const fn call(number: u32, shape: Shape) -> Syscall {
     Syscall { number, shape }
 }
 
 /// A row of a table: a symbol that can be called in every state of the image.
-pub(super) const fn symbol(name: &'static str, shape: Shape) -> Candidate {
+pub(crate) const fn symbol(name: &'static str, shape: Shape) -> Candidate {
     Candidate { name, shape, unless: None }
 }
 
 impl Candidate {
     /// The same symbol, which must not be called in this state of the image.
-    pub(super) const fn unless(self, quirk: Quirk) -> Self {
+    pub(crate) const fn unless(self, quirk: Quirk) -> Self {
         Self { unless: Some(quirk), ..self }
     }
 }

@@ -62,7 +62,7 @@ const fn timer(name: &'static str, shape: Shape) -> Candidate {
 ///
 /// # Safety
 /// The number and the arguments must make a call that keeps Rust's rules.
-#[cfg(all(target_arch = "arm", not(vdso_time_absent)))]
+#[cfg(all(target_arch = "arm", not(vdso_time_libc_fallback)))]
 #[inline]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;
@@ -87,7 +87,7 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
 
 /// The virtual count of the generic timer (Arm Architecture Reference Manual, G6.2). The kernel lets programs read it where its
 /// vDSO does, and nowhere else.
-#[cfg(all(feature = "counter", target_arch = "arm", not(vdso_time_absent)))]
+#[cfg(all(feature = "counter", target_arch = "arm", not(vdso_time_libc_fallback)))]
 pub(crate) mod counter {
     pub(crate) const IS_READABLE: bool = false;
 

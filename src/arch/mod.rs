@@ -7,13 +7,13 @@
 #![allow(unsafe_code, reason = "the system call is assembly")]
 
 pub(crate) mod aarch64;
-mod abi;
-#[cfg(all(vdso_time_absent, any(target_os = "linux", target_os = "android")))]
-pub(crate) mod absent;
+pub(crate) mod abi;
 pub(crate) mod arm;
-#[cfg(all(any(feature = "libc", vdso_time_absent), any(target_os = "linux", target_os = "android")))]
-pub(crate) mod errno;
-#[cfg(all(feature = "counter", not(vdso_time_absent), any(target_arch = "x86", target_arch = "x86_64")))]
+#[cfg(all(
+    feature = "counter",
+    not(vdso_time_libc_fallback),
+    any(target_arch = "x86", target_arch = "x86_64")
+))]
 pub(crate) mod tsc;
 pub(crate) mod x86;
 pub(crate) mod x86_64;
@@ -26,23 +26,21 @@ pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall, TIME32
 pub const ALL: &[&Abi] = &[&x86::ABI, &x86_64::ABI, &aarch64::ABI, &arm::ABI];
 
 // The one place that chooses: the module whose table and system call this build uses.
-#[cfg(all(not(vdso_time_absent), target_arch = "aarch64"))]
+#[cfg(all(not(vdso_time_libc_fallback), target_arch = "aarch64"))]
 pub(crate) use aarch64 as native;
-#[cfg(all(vdso_time_absent, any(target_os = "linux", target_os = "android")))]
-pub(crate) use absent as native;
-#[cfg(all(not(vdso_time_absent), target_arch = "arm"))]
+#[cfg(all(not(vdso_time_libc_fallback), target_arch = "arm"))]
 pub(crate) use arm as native;
-#[cfg(all(not(vdso_time_absent), target_arch = "x86"))]
+#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86"))]
 pub(crate) use x86 as native;
-#[cfg(all(not(vdso_time_absent), target_arch = "x86_64"))]
+#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86_64"))]
 pub(crate) use x86_64 as native;
 
 /// The table that this build calls through; `None` where the calls go through libc, and on other systems.
 #[doc(hidden)]
 pub const NATIVE: Option<&Abi> = {
-    #[cfg(not(vdso_time_absent))]
+    #[cfg(not(vdso_time_libc_fallback))]
     let native = Some(&native::ABI);
-    #[cfg(vdso_time_absent)]
+    #[cfg(vdso_time_libc_fallback)]
     let native = None;
     native
 };

@@ -57,14 +57,14 @@ pub(crate) static ABI: Abi = Abi {
     discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
 };
 
-#[cfg(all(feature = "counter", target_arch = "x86", not(vdso_time_absent)))]
+#[cfg(all(feature = "counter", target_arch = "x86", not(vdso_time_libc_fallback)))]
 pub(crate) use super::tsc as counter;
 
 /// Enters the kernel by `int 0x80`, which every x86 kernel has and every sandbox sees.
 ///
 /// # Safety
 /// The number and the arguments must make a call that keeps Rust's rules.
-#[cfg(all(target_arch = "x86", not(vdso_time_absent)))]
+#[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 #[inline]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;

@@ -1,4 +1,4 @@
-//! `x86_64`, LP64 (x32 has its own system calls and goes through `absent.rs`).
+//! `x86_64`, LP64 (x32 has its own system calls and goes through libc).
 //!
 //! Names and version: arch/x86/entry/vdso/vdso.lds.S (`vdso64/vdso64.lds.S` since 7.0).
 //! Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
@@ -44,14 +44,14 @@ pub(crate) static ABI: Abi = Abi {
     discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },
 };
 
-#[cfg(all(feature = "counter", target_arch = "x86_64", not(vdso_time_absent)))]
+#[cfg(all(feature = "counter", target_arch = "x86_64", not(vdso_time_libc_fallback)))]
 pub(crate) use super::tsc as counter;
 
 /// Enters the kernel.
 ///
 /// # Safety
 /// The number and the arguments must make a call that keeps Rust's rules.
-#[cfg(all(target_arch = "x86_64", not(vdso_time_absent)))]
+#[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
 #[inline]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;

@@ -62,10 +62,11 @@ mod sample;
 mod status;
 mod trust;
 
-use crate::arch::native;
-use crate::clock::{clock_gettime, getcpu, routes};
 use crate::error::Errno;
 use crate::instant::{Clock, Instant};
+use crate::linux::calls::{clock_gettime, getcpu};
+use crate::linux::native;
+use crate::linux::routes;
 use crate::types::{ClockId, Timespec};
 use engine::Engine;
 use sample::Source;

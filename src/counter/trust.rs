@@ -1,8 +1,7 @@
 //! The kernel's verdict on the counter.
 
-use crate::arch::native::{self, ABI};
-use crate::clock::routes;
-use crate::sys;
+use crate::linux::native::{self, ABI};
+use crate::linux::{process, routes};
 
 use super::status::Status;
 
@@ -18,11 +17,11 @@ pub(super) fn check() -> Result<(), Status> {
     if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::are_symbols().0 {
         return Err(Status::NoCounter);
     }
-    if sys::is_counter_denied() {
+    if process::is_counter_denied() {
         return Err(Status::Denied);
     }
     let mut name = [[0; 2]; 4];
-    sys::read_file(CURRENT, &mut name).map_err(|_| Status::Unknown)?;
+    process::read_file(CURRENT, &mut name).map_err(|_| Status::Unknown)?;
     let name =
         name.as_flattened().iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
     if !ABI.clock_sources.iter().any(|source| source.bytes().eq(name.clone())) {

@@ -1,8 +1,8 @@
 //! The clocks, as types: the markers of the kernel's, and the traits by which anybody adds another.
 
 use super::{Instant, SystemTime};
-use crate::clock::clock_gettime;
 use crate::error::Errno;
+use crate::linux::calls::clock_gettime;
 use crate::types::ClockId;
 
 /// A clock that never goes back, as a type. The kernel's are [`Monotonic`], [`MonotonicRaw`], [`MonotonicCoarse`] and

@@ -3,10 +3,10 @@
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use super::vdso;
 use crate::arch::{Abi, Candidate, Function, Quirk};
 use crate::elf::{Format, ParseError, ParsedImage};
 use crate::error::LocateError;
-use crate::vdso;
 
 /// Why a function is not answered by the vDSO.
 ///

@@ -1,9 +1,9 @@
 //! What the kernel says of this process: its auxiliary vector, its memory, its rights.
 
-use super::check;
-#[cfg(any(feature = "libc", vdso_time_absent))]
-use crate::arch::errno;
-use crate::arch::native::{self, ABI};
+#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
+use super::libc_errno;
+use super::native::{self, ABI};
+use super::syscall::check;
 use crate::error::Errno;
 
 /// Whether 8 bytes can be read, at this address or, if it is even, one further on, which is in the same pages: at address 0
@@ -21,20 +21,20 @@ pub(crate) fn probe(address: usize) -> Result<(), Errno> {
 }
 
 /// The auxiliary vector's value, by libc; 0 if it has none. `errno` stays what it was.
-#[cfg(any(feature = "libc", vdso_time_absent))]
+#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 pub(crate) fn getauxval(tag: usize) -> usize {
     if cfg!(miri) {
         return 0; // Miri has no auxiliary vector
     }
-    let errno = errno::get();
+    let errno = libc_errno::get();
     // SAFETY: getauxval(3) takes any number.
     let value = unsafe { libc::getauxval(tag as libc::c_ulong) };
-    errno::set(errno);
+    libc_errno::set(errno);
     value as usize
 }
 
 /// The auxiliary vector, pairs of a tag and a value, from nothing but the kernel (since Linux 6.4).
-#[cfg(not(any(feature = "libc", vdso_time_absent)))]
+#[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
 pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
     const PR_GET_AUXV: usize = 0x4155_5856;
     let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
@@ -43,7 +43,7 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
 }
 
 /// The first words of a file.
-#[cfg(any(feature = "counter", not(any(feature = "libc", vdso_time_absent))))]
+#[cfg(any(feature = "counter", not(any(feature = "libc", vdso_time_libc_fallback))))]
 pub(crate) fn read_file(path: &core::ffi::CStr, words: &mut [[usize; 2]]) -> Result<usize, Errno> {
     const AT_FDCWD: usize = -100_isize as usize;
     const O_CLOEXEC: usize = 0o2_000_000;

@@ -3,8 +3,8 @@
 //! The table names no symbol of the vDSO, for libc finds them itself, and its numbers are this file's own:
 //! [`syscall`] takes them to libc's functions.
 
-use super::abi::{Abi, Discovery, Function, Shape, Syscall, call};
-use super::errno;
+use super::libc_errno;
+use crate::arch::abi::{Abi, Discovery, Function, Shape, Syscall, call};
 
 const CLOCK_GETTIME: u32 = 0;
 const CLOCK_GETRES: u32 = 1;
@@ -71,7 +71,7 @@ pub(crate) static ABI: Abi = Abi {
 /// The number and the arguments must make a call that keeps Rust's rules.
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     type Clock = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
-    let before = errno::get();
+    let before = libc_errno::get();
     let result = match number {
         CLOCK_GETRES if cfg!(miri) => return -(libc::ENOSYS as isize),
         CLOCK_GETTIME | CLOCK_GETRES => {
@@ -109,8 +109,8 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     if result != -1 {
         return result;
     }
-    let error = errno::get();
-    errno::set(before);
+    let error = libc_errno::get();
+    libc_errno::set(before);
     -(error as isize)
 }
 

@@ -8,14 +8,14 @@
 use core::ptr;
 
 use super::adapters;
+use super::native::ABI;
 use super::outcome::{FallbackReason, Outcome, RECORDS, outcomes};
-use crate::arch::native::ABI;
+use super::slot::{ClockFn, GetcpuFn, GettimeofdayFn, Slot, TimeFn, function_at};
+use super::syscall;
+use super::vdso;
 use crate::arch::{Function, Quirk, Shape};
 use crate::elf::Native;
-use crate::slot::{ClockFn, GetcpuFn, GettimeofdayFn, Slot, TimeFn, function_at};
-use crate::sys;
 use crate::types::{Timespec, Timeval};
-use crate::vdso;
 
 pub(super) static TIME: Slot<TimeFn> = Slot::new(first_time);
 pub(super) static GETTIMEOFDAY: Slot<GettimeofdayFn> = Slot::new(first_gettimeofday);
@@ -122,7 +122,7 @@ fn fill_time(found: Found) {
             unsafe { adapters::TIME32.set(code) };
             adapters::time_from_32
         }
-        _ => sys::slot_time,
+        _ => syscall::slot_time,
     });
 }
 
@@ -140,7 +140,7 @@ fn fill_gettimeofday(found: Found) {
             unsafe { adapters::GETTIMEOFDAY32.set(code) };
             adapters::gettimeofday_from_32
         }
-        _ => sys::slot_gettimeofday,
+        _ => syscall::slot_gettimeofday,
     });
 }
 
@@ -157,7 +157,7 @@ fn fill_clock_gettime(found: Found) {
             unsafe { adapters::CLOCK_GETTIME32.set(code) };
             adapters::clock_gettime_from_32
         }
-        _ => sys::slot_clock_gettime,
+        _ => syscall::slot_clock_gettime,
     });
 }
 
@@ -170,7 +170,7 @@ fn fill_clock_getres(found: Found) {
             unsafe { adapters::CLOCK_GETRES32.set(code) };
             adapters::clock_getres_from_32
         }
-        _ => sys::slot_clock_getres,
+        _ => syscall::slot_clock_getres,
     });
 }
 
@@ -178,7 +178,7 @@ fn fill_getcpu(found: Found) {
     GETCPU.set(match found {
         // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
         Some((Shape::Getcpu, code)) => unsafe { function_at(code) },
-        _ => sys::slot_getcpu,
+        _ => syscall::slot_getcpu,
     });
 }
 

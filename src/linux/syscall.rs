@@ -5,13 +5,10 @@
 
 #![allow(unsafe_code, reason = "one block for each system call")]
 
-mod process;
-
-use crate::arch::native::{self, ABI};
+use super::native::{self, ABI};
 use crate::arch::{Function, Shape, Syscall, TIME32_FIRST};
 use crate::error::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
-pub(crate) use process::*;
 
 /// Returns the seconds since the Epoch from the kernel: those of `CLOCK_REALTIME_COARSE`, as time(2).
 ///
@@ -219,7 +216,7 @@ unsafe fn make(call: &Syscall, clock: ClockId, out: usize) -> Result<usize, Errn
 }
 
 /// A result in `-4095..=-1` is an error.
-fn check(result: isize) -> Result<usize, Errno> {
+pub(super) fn check(result: isize) -> Result<usize, Errno> {
     if (-4095..=-1).contains(&result) {
         return Err(Errno::from_raw_os_error(-result as i32).unwrap_or(Errno::EINVAL));
     }

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::sys;
+use super::process;
 
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
@@ -40,20 +40,20 @@ pub(crate) fn sysinfo_ehdr() -> Option<Ehdr> {
     (found.address != 0).then_some(found)
 }
 
-#[cfg(any(feature = "libc", vdso_time_absent))]
+#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 fn look_up() -> Ehdr {
-    Ehdr { address: sys::getauxval(AT_SYSINFO_EHDR), trusted: true }
+    Ehdr { address: process::getauxval(AT_SYSINFO_EHDR), trusted: true }
 }
 
 /// Linux before 6.4 has no `PR_GET_AUXV`; a process that is not dumpable, or has no /proc, cannot read the file.
-#[cfg(not(any(feature = "libc", vdso_time_absent)))]
+#[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
 #[inline(never)] // in the frame of a caller, the buffer makes each access to that longer
 fn look_up() -> Ehdr {
     // The kernel's own buffer has room for some 30 entries (AT_VECTOR_SIZE), of which the architecture's, and this is one,
     // are the first. What is not filled in is AT_NULL.
     let mut vector = [[0; 2]; 64];
-    if sys::get_auxv(&mut vector).is_err() {
-        let _ = sys::read_file(c"/proc/self/auxv", &mut vector);
+    if process::get_auxv(&mut vector).is_err() {
+        let _ = process::read_file(c"/proc/self/auxv", &mut vector);
     }
     let entry = vector.iter().find(|[tag, _]| *tag == AT_SYSINFO_EHDR);
     Ehdr { address: entry.map_or(0, |[_, address]| *address), trusted: false }

@@ -4,12 +4,10 @@
 
 use core::ptr;
 
-use crate::auxv;
+use super::{auxv, mapping, process};
 use crate::elf::{Format, Image, ParsedImage, Symbol, Symbols};
 use crate::error::Errno;
 pub use crate::error::{LocateError, ParseError};
-use crate::mapping;
-use crate::sys;
 
 /// An image that is mapped into this process.
 ///
@@ -56,7 +54,7 @@ impl Vdso<'static> {
 /// Finds the vDSO and parses it, if it is of this format.
 pub(crate) fn find<F: Format>() -> Result<ParsedImage<'static, F>, LocateError> {
     let vdso = auxv::sysinfo_ehdr().ok_or(LocateError::Absent)?;
-    let check = |page| match sys::probe(page) {
+    let check = |page| match process::probe(page) {
         Ok(()) => Ok(()),
         Err(Errno::EFAULT) => Err(LocateError::Unmapped),
         Err(_) if vdso.trusted => Ok(()),

@@ -2,17 +2,12 @@
 
 #![allow(unsafe_code, reason = "an address is called as a function here")]
 
-mod adapters;
-pub(crate) mod outcome;
-mod resolve;
-pub(crate) mod routes;
-
 use core::ptr;
 
+use super::resolve::{CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME};
+use super::{resolve, syscall};
 use crate::error::Errno;
-use crate::sys;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
-use resolve::{CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME};
 
 /// The seconds since the Epoch: time(2), 64 bits on every architecture. -1 if the vDSO and every system call that
 /// can tell the seconds refused; see [`try_time`].
@@ -154,17 +149,17 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 
 #[cold]
 fn time_failed() -> Result<i64, Errno> {
-    sys::time()
+    syscall::time()
 }
 
 #[cold]
 fn gettimeofday_failed(time: &mut Timeval) -> Result<(), Errno> {
-    sys::read_timeval(time)
+    syscall::read_timeval(time)
 }
 
 #[cold]
 fn getcpu_failed(cpu: &mut u32, node: &mut u32) -> Result<(), Errno> {
-    sys::read_cpu(cpu, node)
+    syscall::read_cpu(cpu, node)
 }
 
 #[cold]
@@ -172,7 +167,7 @@ fn clock_gettime_failed(clock: ClockId, result: i32, time: &mut Timespec) -> Res
     if result == EINVAL {
         return Err(Errno::EINVAL);
     }
-    sys::read_clock(clock, time)
+    syscall::read_clock(clock, time)
 }
 
 #[cold]
@@ -180,7 +175,7 @@ fn clock_getres_failed(clock: ClockId, result: i32, resolution: &mut Timespec) -
     if result == EINVAL {
         return Err(Errno::EINVAL);
     }
-    sys::read_resolution(clock, resolution)
+    syscall::read_resolution(clock, resolution)
 }
 
 const EINVAL: i32 = -Errno::EINVAL.raw_os_error();

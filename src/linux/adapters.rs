@@ -9,9 +9,9 @@
 
 use core::ptr;
 
+use super::slot::{ClockFn, ClockFn32, GettimeofdayFn32, Symbol, TimeFn32};
+use super::syscall::{self, earliest};
 use crate::error::Errno;
-use crate::slot::{ClockFn, ClockFn32, GettimeofdayFn32, Symbol, TimeFn32};
-use crate::sys::{self, earliest};
 use crate::types::{ClockId, Timespec, Timespec32, Timeval, Timeval32};
 
 pub(super) static CLOCK_GETTIME: Symbol<ClockFn> = Symbol::none();
@@ -28,7 +28,7 @@ pub(super) unsafe extern "C" fn time_from_clock_gettime(out: *mut i64) -> i64 {
     let mut now = Timespec::default();
     let result = clock_gettime(ClockId::REALTIME_COARSE, &mut now);
     // SAFETY: the caller's pointer is good for what `slot_time` does.
-    if result == 0 { now.tv_sec } else { unsafe { sys::slot_time(out) } }
+    if result == 0 { now.tv_sec } else { unsafe { syscall::slot_time(out) } }
 }
 
 /// The same from the 32-bit symbol.
@@ -37,7 +37,7 @@ pub(super) unsafe extern "C" fn time_from_clock_gettime32(out: *mut i64) -> i64 
     // SAFETY: `now` is good for a write.
     let result = unsafe { clock_gettime_from_32(ClockId::REALTIME_COARSE.as_raw(), &raw mut now) };
     // SAFETY: the caller's pointer is good for what `slot_time` does.
-    if result == 0 { now.tv_sec } else { unsafe { sys::slot_time(out) } }
+    if result == 0 { now.tv_sec } else { unsafe { syscall::slot_time(out) } }
 }
 
 /// `time` from the 32-bit symbol.
@@ -50,7 +50,7 @@ pub(super) unsafe extern "C" fn time_from_32(out: *mut i64) -> i64 {
         }
     }
     // SAFETY: the caller's pointer is good for what `slot_time` does.
-    unsafe { sys::slot_time(out) }
+    unsafe { syscall::slot_time(out) }
 }
 
 /// `gettimeofday` from `CLOCK_REALTIME`.

@@ -1,0 +1,25 @@
+//! Everything that touches the running process: the vDSO, the calls, the system calls.
+
+#![allow(unsafe_code, reason = "mappings, function pointers and system calls")]
+
+mod adapters;
+mod auxv;
+pub(crate) mod calls;
+#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
+mod libc_errno;
+#[cfg(vdso_time_libc_fallback)]
+pub(crate) mod libc_fallback;
+mod mapping;
+mod outcome;
+pub(crate) mod process;
+mod resolve;
+pub(crate) mod routes;
+mod slot;
+pub(crate) mod syscall;
+pub mod vdso;
+
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) use crate::arch::native;
+#[cfg(vdso_time_libc_fallback)]
+pub(crate) use libc_fallback as native;
+pub use outcome::FallbackReason;
