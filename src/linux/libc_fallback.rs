@@ -30,18 +30,16 @@ const SIGSET_SIZE: usize = if cfg!(any(
 /// Whether libc's `time_t` ends in January 2038: glibc and uClibc on 32-bit architectures by default.
 const IS_TIME32: bool = size_of::<libc::time_t>() == 4;
 
-const CLOCK: Function = clock(call(CLOCK_GETTIME, Shape::Timespec64), call(CLOCK_GETTIME, Shape::Timespec32));
+const CLOCK: Function =
+    function(&[call(CLOCK_GETTIME, Shape::Timespec64)], &[call(CLOCK_GETTIME, Shape::Timespec32)]);
 const RESOLUTION: Function =
-    clock(call(CLOCK_GETRES, Shape::Timespec64), call(CLOCK_GETRES, Shape::Timespec32));
+    function(&[call(CLOCK_GETRES, Shape::Timespec64)], &[call(CLOCK_GETRES, Shape::Timespec32)]);
 
-/// A function of no symbol and one call, whose shape is that of libc's `time_t`.
-const fn clock(wide: Syscall, narrow: Syscall) -> Function {
-    let (wide, narrow): (&'static [Syscall], &'static [Syscall]) = (&[wide], &[narrow]);
-    if IS_TIME32 {
-        Function { candidates: &[], syscalls: &[], time32_syscalls: narrow }
-    } else {
-        Function { candidates: &[], syscalls: wide, time32_syscalls: &[] }
-    }
+/// A function without symbols, whose call has the shape of libc's `time_t`.
+const fn function(wide: &'static [Syscall], narrow: &'static [Syscall]) -> Function {
+    let (syscalls, time32_syscalls): (&'static [Syscall], &'static [Syscall]) =
+        if IS_TIME32 { (&[], narrow) } else { (wide, &[]) };
+    Function { candidates: &[], syscalls, time32_syscalls }
 }
 
 /// The table of no architecture.
