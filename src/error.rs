@@ -158,8 +158,9 @@ impl Errno {
     /// Function not implemented: the kernel has no such system call, or a sandbox says so. This is the
     /// number of every architecture but mips, sparc, alpha and parisc.
     pub const ENOSYS: Self = Self::literal(38);
-    /// The time does not fit: after January 2038, where only 32-bit calls are to be had. This is the
-    /// number of every architecture but mips, sparc, alpha and parisc.
+    /// The time does not fit: in the type that it is converted to, or after January 2038 where the
+    /// kernel has only 32-bit calls. This is the number of every architecture but mips, sparc, alpha
+    /// and parisc.
     pub const EOVERFLOW: Self = Self::literal(75);
 
     /// The error of this number; `None` unless it is in `1..=4095`.
@@ -242,8 +243,18 @@ impl fmt::Debug for Errno {
 
 impl core::error::Error for Errno {}
 
+/// Needs the feature `std`.
 #[cfg(feature = "std")]
 impl From<Errno> for std::io::Error {
+    /// Converts the number to the error of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::Errno;
+    ///
+    /// assert_eq!(std::io::Error::from(Errno::EPERM).kind(), std::io::ErrorKind::PermissionDenied);
+    /// ```
     fn from(error: Errno) -> Self {
         Self::from_raw_os_error(error.raw_os_error())
     }

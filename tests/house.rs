@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Every module of `src`, and the modules that it may name: those below it. `lib` names them all.
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
-    ("types", &[]),
+    ("types", &["error"]),
     ("arch", &[]),
     ("elf", &["error"]),
     ("linux", &["arch", "elf", "error", "types"]),
