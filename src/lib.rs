@@ -20,6 +20,9 @@ mod instant;
 mod linux;
 mod types;
 
+/// std's type, so that `use vdso_time::{Duration, Instant}` replaces `use std::time::{Duration, Instant}`.
+#[doc(no_inline)]
+pub use core::time::Duration;
 pub use error::{Errno, SystemTimeError};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
@@ -27,8 +30,8 @@ pub use types::{ClockId, Cpu, Timespec, Timeval};
 pub use counter::Counter;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use instant::{
-    Boottime, Clock, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, Realtime, RealtimeCoarse, SystemTime,
-    Tai, WallClock,
+    Boottime, Clock, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
+    Realtime, RealtimeCoarse, SystemTime, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::FallbackReason;

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use support::{assert_bracketed, oracle, settable};
 use vdso_time::{
-    Boottime, Clock, Errno, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, Realtime, RealtimeCoarse,
-    SystemTime, Tai, WallClock,
+    Boottime, Clock, Errno, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
+    Realtime, RealtimeCoarse, SystemTime, Tai, ThreadCpuTime, WallClock,
 };
 
 const NANO: Duration = Duration::from_nanos(1);
@@ -39,6 +39,64 @@ fn a_marker_reads_its_clock() {
     is_clock(libc::CLOCK_REALTIME, || Ok(SystemTime::now().as_nanos()));
     is_clock(libc::CLOCK_REALTIME_COARSE, || RealtimeCoarse::try_now().map(SystemTime::as_nanos));
     is_clock(libc::CLOCK_TAI, || Tai::try_now().map(SystemTime::as_nanos));
+    is_clock(libc::CLOCK_PROCESS_CPUTIME_ID, || ProcessCpuTime::try_now().map(Instant::as_nanos));
+    is_clock(libc::CLOCK_THREAD_CPUTIME_ID, || ThreadCpuTime::try_now().map(Instant::as_nanos));
+}
+
+#[test]
+fn a_marker_has_the_id_and_the_resolution_of_its_clock() {
+    fn is_named<C: KernelClock>(id: i32) {
+        assert_eq!(C::ID.as_raw(), id);
+        let kernel =
+            oracle::clock_getres(id).map(|time| Duration::new(time.tv_sec as u64, time.tv_nsec as u32));
+        assert_eq!(C::resolution().map_err(Errno::raw_os_error), kernel, "clock {id}");
+    }
+    is_named::<Monotonic>(libc::CLOCK_MONOTONIC);
+    is_named::<MonotonicRaw>(libc::CLOCK_MONOTONIC_RAW);
+    is_named::<MonotonicCoarse>(libc::CLOCK_MONOTONIC_COARSE);
+    is_named::<Boottime>(libc::CLOCK_BOOTTIME);
+    is_named::<ProcessCpuTime>(libc::CLOCK_PROCESS_CPUTIME_ID);
+    is_named::<ThreadCpuTime>(libc::CLOCK_THREAD_CPUTIME_ID);
+    is_named::<Realtime>(libc::CLOCK_REALTIME);
+    is_named::<RealtimeCoarse>(libc::CLOCK_REALTIME_COARSE);
+    is_named::<Tai>(libc::CLOCK_TAI);
+}
+
+/// A derive asks of the clock what it asks of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Span<C> {
+    start: Instant<C>,
+    end: Instant<C>,
+}
+
+#[test]
+fn a_struct_that_is_generic_over_the_clock_derives_everything() {
+    fn derives<C>()
+    where
+        Span<C>: Copy + std::fmt::Debug + Ord + std::hash::Hash,
+    {
+        let span = Span::<C> { start: Instant::from_nanos(1), end: Instant::from_nanos(2) };
+        assert!(span < Span { end: Instant::from_nanos(3), ..span });
+        assert_eq!(HashSet::from([span, span]).len(), 1);
+    }
+    derives::<Monotonic>();
+    derives::<MonotonicRaw>();
+    derives::<MonotonicCoarse>();
+    derives::<Boottime>();
+    derives::<ProcessCpuTime>();
+    derives::<ThreadCpuTime>();
+    derives::<Realtime>();
+    derives::<RealtimeCoarse>();
+    derives::<Tai>();
+}
+
+#[test]
+fn a_coarse_time_becomes_a_time_of_its_clock() {
+    for nanos in [i64::MIN, -1, 0, 1_700_000_000_123_456_789, i64::MAX] {
+        let instant: Instant = Instant::<MonotonicCoarse>::from_nanos(nanos).into();
+        let time: SystemTime = SystemTime::<RealtimeCoarse>::from_nanos(nanos).into();
+        assert_eq!((instant.as_nanos(), time.as_nanos()), (nanos, nanos));
+    }
 }
 
 /// `elapsed` reads the clock of its own time: from 0 on the clock it is the clock's own reading.
@@ -48,7 +106,7 @@ fn what_has_elapsed_is_read_from_the_same_clock() {
         Instant::<C>::from_nanos(0).elapsed()
     }
     fn since_epoch<C: WallClock>() -> Duration {
-        SystemTime::<C>::UNIX_EPOCH.elapsed().unwrap()
+        C::UNIX_EPOCH.elapsed().unwrap()
     }
     fn shows(id: i32, elapsed: fn() -> Duration) {
         is_clock(id, || Ok(i64::try_from(elapsed().as_nanos()).unwrap()));
@@ -56,6 +114,7 @@ fn what_has_elapsed_is_read_from_the_same_clock() {
     shows(libc::CLOCK_MONOTONIC, since_zero::<Monotonic>);
     shows(libc::CLOCK_MONOTONIC_RAW, since_zero::<MonotonicRaw>);
     shows(libc::CLOCK_BOOTTIME, since_zero::<Boottime>);
+    shows(libc::CLOCK_THREAD_CPUTIME_ID, since_zero::<ThreadCpuTime>);
     shows(libc::CLOCK_REALTIME, since_epoch::<Realtime>);
     shows(libc::CLOCK_TAI, since_epoch::<Tai>);
     assert_eq!(Instant::<Monotonic>::from_nanos(i64::MAX).elapsed(), Duration::ZERO);
@@ -94,7 +153,7 @@ impl WallClock for Denied {
 fn a_program_may_bring_its_own_clock() {
     assert_eq!(<Frozen as Clock>::now().elapsed(), Duration::ZERO);
     assert_eq!(Instant::<Frozen>::from_nanos(0).elapsed(), Duration::from_millis(1500));
-    let early = SystemTime::<Frozen>::UNIX_EPOCH.elapsed().unwrap_err();
+    let early = Frozen::UNIX_EPOCH.elapsed().unwrap_err();
     assert_eq!(early.duration(), Duration::from_millis(1500));
     assert_eq!(early.to_string(), "the other time is 1.5s later");
 }
@@ -129,6 +188,8 @@ macro_rules! arithmetic {
                 assert_eq!(at(time + step).checked_sub(duration), Some(at(time)));
                 assert_eq!(at(time + step).checked_duration_since(at(time)), Some(duration));
                 assert_eq!(at(time).checked_duration_since(at(time + step)), None);
+                assert_eq!(at(time + step).saturating_duration_since(at(time)), duration);
+                assert_eq!(at(time).saturating_duration_since(at(time + step)), Duration::ZERO);
                 let mut moved = at(time);
                 moved += duration;
                 assert_eq!(moved, at(time + step));
@@ -187,31 +248,33 @@ fn the_distance_between_two_times() {
     assert_eq!(late.duration_since(early), Ok(Duration::from_nanos(u64::MAX)));
     assert_eq!(early.duration_since(late).unwrap_err().duration(), Duration::from_nanos(u64::MAX));
     assert_eq!(late.duration_since(late), Ok(Duration::ZERO));
-    assert_eq!(SystemTime::<Tai>::UNIX_EPOCH.as_nanos(), 0);
+    assert_eq!((Tai::UNIX_EPOCH.as_nanos(), SystemTime::UNIX_EPOCH.as_nanos()), (0, 0));
 }
 
 #[cfg(feature = "std")]
 mod std_times {
-    use super::{Duration, NANO, SystemTime, assert_bracketed, oracle};
+    use super::{Duration, Errno, NANO, RealtimeCoarse, SystemTime, assert_bracketed, oracle};
     use std::time::{SystemTime as Std, UNIX_EPOCH};
 
     #[test]
     fn a_time_survives_the_way_to_std_and_back() {
         for nanos in [i64::MIN, i64::MIN + 1, -1_000_000_001, -1, 0, 1, 1_999_999_999, i64::MAX] {
-            let time = SystemTime::from_nanos(nanos);
+            let time: SystemTime = SystemTime::from_nanos(nanos);
             let distance = Duration::from_nanos(nanos.unsigned_abs());
             let there = if nanos < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance };
             assert_eq!(Std::from(time), there, "{nanos}");
-            assert_eq!(SystemTime::from(there), time, "{nanos}");
+            assert_eq!(Std::from(SystemTime::<RealtimeCoarse>::from_nanos(nanos)), there, "{nanos}");
+            assert_eq!(SystemTime::try_from(there), Ok(time), "{nanos}");
         }
     }
 
     #[test]
-    fn a_time_of_std_that_does_not_fit_saturates() {
-        let (first, last) = (SystemTime::from_nanos(i64::MIN), SystemTime::from_nanos(i64::MAX));
+    fn a_time_of_std_that_does_not_fit_is_an_error() {
+        let ends: [SystemTime; 2] = [i64::MIN, i64::MAX].map(SystemTime::from_nanos);
+        let [first, last] = ends.map(Std::from);
         for more in [NANO, Duration::from_secs(1), Duration::from_secs(1 << 40)] {
-            assert_eq!(SystemTime::from(Std::from(last) + more), last, "{more:?}");
-            assert_eq!(SystemTime::from(Std::from(first) - more), first, "{more:?}");
+            assert_eq!(SystemTime::try_from(last + more), Err(Errno::EOVERFLOW), "{more:?}");
+            assert_eq!(SystemTime::try_from(first - more), Err(Errno::EOVERFLOW), "{more:?}");
         }
     }
 

@@ -1,4 +1,5 @@
-//! What [`Instant`](super::Instant) and [`SystemTime`](super::SystemTime) have in common, written once.
+//! What [`Instant`](super::Instant) and [`SystemTime`](super::SystemTime) have in common, written
+//! once.
 
 /// A count of nanoseconds moved by a number of them, if the sum is one.
 pub(super) fn moved(nanos: i64, by: i128) -> Option<i64> {
@@ -8,7 +9,9 @@ pub(super) fn moved(nanos: i64, by: i128) -> Option<i64> {
 macro_rules! point_in_time {
     ($Point:ident) => {
         impl<C> $Point<C> {
-            /// The time of this many nanoseconds on the clock: for a clock of one's own.
+            /// Creates the time of this many nanoseconds on the clock: for a clock of one's own.
+            ///
+            /// # Examples
             ///
             #[doc = concat!("```\nuse vdso_time::", stringify!($Point), ";\n")]
             #[doc = concat!("let time: ", stringify!($Point), " = ", stringify!($Point), "::from_nanos(5);")]
@@ -20,32 +23,84 @@ macro_rules! point_in_time {
                 Self { nanos, clock: core::marker::PhantomData }
             }
 
-            /// Nanoseconds on the clock.
+            /// Returns the nanoseconds since the clock's zero, negative before it.
+            ///
+            /// A wall clock's zero is 1970; that of `CLOCK_MONOTONIC` is boot on Linux
+            /// (clock_gettime(2)).
+            ///
+            /// # Examples
+            ///
+            #[doc = concat!("```\nlet now = vdso_time::", stringify!($Point), "::now();")]
+            /// assert!(now.as_nanos() > 0);
+            /// ```
             #[inline]
             #[must_use]
             pub const fn as_nanos(self) -> i64 {
                 self.nanos
             }
 
-            /// How much later this is than `earlier`; `None` if it is earlier.
+            /// Returns how much later this is than `earlier`; `None` if it is earlier.
+            ///
+            /// # Examples
+            ///
+            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
+            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
+            /// let later = now + Duration::from_secs(1);
+            /// assert_eq!(later.checked_duration_since(now), Some(Duration::from_secs(1)));
+            /// assert_eq!(now.checked_duration_since(later), None);
+            /// ```
             #[inline]
             #[must_use]
-            pub fn checked_duration_since(self, earlier: Self) -> Option<core::time::Duration> {
+            pub fn checked_duration_since(&self, earlier: Self) -> Option<core::time::Duration> {
                 let nanos = self.nanos.abs_diff(earlier.nanos);
                 (self.nanos >= earlier.nanos).then(|| core::time::Duration::from_nanos(nanos))
             }
 
-            /// The time this much later; `None` if it does not fit.
+            /// Returns how much later this is than `earlier`; 0 if it is earlier.
+            ///
+            /// # Examples
+            ///
+            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
+            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
+            /// let later = now + Duration::from_secs(1);
+            /// assert_eq!(later.saturating_duration_since(now), Duration::from_secs(1));
+            /// assert_eq!(now.saturating_duration_since(later), Duration::ZERO);
+            /// ```
             #[inline]
             #[must_use]
-            pub fn checked_add(self, duration: core::time::Duration) -> Option<Self> {
+            pub fn saturating_duration_since(&self, earlier: Self) -> core::time::Duration {
+                self.checked_duration_since(earlier).unwrap_or(core::time::Duration::ZERO)
+            }
+
+            /// Returns the time this much later; `None` if 64 bits of nanoseconds cannot hold it.
+            ///
+            /// # Examples
+            ///
+            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
+            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
+            /// let second = Duration::from_secs(1);
+            /// assert_eq!(now.checked_add(second), Some(now + second));
+            /// assert_eq!(now.checked_add(Duration::MAX), None);
+            /// ```
+            #[inline]
+            #[must_use]
+            pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
                 $crate::instant::point::moved(self.nanos, duration.as_nanos() as i128).map(Self::from_nanos)
             }
 
-            /// The time this much earlier; `None` if it does not fit.
+            /// Returns the time this much earlier; `None` if 64 bits of nanoseconds cannot hold it.
+            ///
+            /// # Examples
+            ///
+            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
+            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
+            /// let second = Duration::from_secs(1);
+            /// assert_eq!(now.checked_sub(second), Some(now - second));
+            /// assert_eq!(now.checked_sub(Duration::MAX), None);
+            /// ```
             #[inline]
             #[must_use]
-            pub fn checked_sub(self, duration: core::time::Duration) -> Option<Self> {
+            pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
                 $crate::instant::point::moved(self.nanos, -(duration.as_nanos() as i128))
                     .map(Self::from_nanos)
             }
@@ -54,7 +109,7 @@ macro_rules! point_in_time {
         impl<C> core::ops::Add<core::time::Duration> for $Point<C> {
             type Output = Self;
 
-            /// The time this much later; the last one there is, if that does not fit.
+            /// Returns the time this much later; the last one that fits, if that does not.
             #[inline]
             fn add(self, duration: core::time::Duration) -> Self {
                 self.checked_add(duration).unwrap_or(Self::from_nanos(i64::MAX))
@@ -64,7 +119,7 @@ macro_rules! point_in_time {
         impl<C> core::ops::Sub<core::time::Duration> for $Point<C> {
             type Output = Self;
 
-            /// The time this much earlier; the first one there is, if that does not fit.
+            /// Returns the time this much earlier; the first one that fits, if that does not.
             #[inline]
             fn sub(self, duration: core::time::Duration) -> Self {
                 self.checked_sub(duration).unwrap_or(Self::from_nanos(i64::MIN))
@@ -72,6 +127,7 @@ macro_rules! point_in_time {
         }
 
         impl<C> core::ops::AddAssign<core::time::Duration> for $Point<C> {
+            /// Moves the time as `+` does.
             #[inline]
             fn add_assign(&mut self, duration: core::time::Duration) {
                 *self = *self + duration;
@@ -79,6 +135,7 @@ macro_rules! point_in_time {
         }
 
         impl<C> core::ops::SubAssign<core::time::Duration> for $Point<C> {
+            /// Moves the time as `-` does.
             #[inline]
             fn sub_assign(&mut self, duration: core::time::Duration) {
                 *self = *self - duration;
@@ -126,11 +183,9 @@ macro_rules! point_in_time {
         }
 
         impl<C> core::fmt::Debug for $Point<C> {
-            /// Seconds on the clock: `Instant(12.000000345)`.
+            #[doc = concat!("Writes the seconds on the clock: `", stringify!($Point), "(12.000000345)`.")]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let (sign, nanos) = (if self.nanos < 0 { "-" } else { "" }, self.nanos.unsigned_abs());
-                let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-                write!(f, "{}({sign}{seconds}.{nanos:09})", stringify!($Point))
+                write!(f, "{}({})", stringify!($Point), $crate::types::Timespec::from(*self))
             }
         }
     };

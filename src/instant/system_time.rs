@@ -1,0 +1,153 @@
+//! A time of a wall clock.
+
+use core::marker::PhantomData;
+use core::time::Duration;
+
+use super::point::point_in_time;
+use super::{Realtime, WallClock};
+use crate::error::{Errno, SystemTimeError};
+
+/// A time of a clock that people set; [`Realtime`] unless another one is named.
+///
+/// Its methods are those of `std::time::SystemTime`, with the same receivers. It is 8 bytes, the
+/// operators saturate, and two methods panic: `now` and `elapsed`, if a sandbox denies every way to
+/// read the clock.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::SystemTime;
+///
+/// let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+/// assert!(since_epoch.as_secs() > 1_700_000_000);
+/// # Ok::<(), vdso_time::SystemTimeError>(())
+/// ```
+///
+/// Two clocks cannot be mixed up:
+///
+/// ```compile_fail,E0308
+/// use vdso_time::{SystemTime, Tai, WallClock};
+///
+/// let mixed = SystemTime::now().duration_since(Tai::now());
+/// ```
+pub struct SystemTime<C = Realtime> {
+    nanos: i64,
+    clock: PhantomData<fn() -> C>,
+}
+
+/// 1970-01-01 00:00:00 UTC, the zero of `CLOCK_REALTIME`: [`SystemTime::UNIX_EPOCH`].
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::{SystemTime, UNIX_EPOCH};
+///
+/// println!("{} s since the Epoch", SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs());
+/// # Ok::<(), vdso_time::SystemTimeError>(())
+/// ```
+pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
+
+point_in_time!(SystemTime);
+
+impl SystemTime {
+    /// 1970-01-01 00:00:00 UTC, the clock's zero.
+    ///
+    /// Another wall clock has its own: [`WallClock::UNIX_EPOCH`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::SystemTime;
+    ///
+    /// assert!(SystemTime::UNIX_EPOCH.elapsed()?.as_secs() > 1_700_000_000);
+    /// # Ok::<(), vdso_time::SystemTimeError>(())
+    /// ```
+    pub const UNIX_EPOCH: Self = <Realtime as WallClock>::UNIX_EPOCH;
+
+    /// Returns the time of `CLOCK_REALTIME`.
+    ///
+    /// # Panics
+    ///
+    /// If a sandbox denies every way to read the clock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// println!("{:?}", vdso_time::SystemTime::now());
+    /// ```
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn now() -> Self {
+        Realtime::now()
+    }
+
+    /// Returns the time of `CLOCK_REALTIME`.
+    ///
+    /// # Errors
+    ///
+    /// What the sandbox answered, if it denies every way to read the clock.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// println!("{:?}", vdso_time::SystemTime::try_now()?);
+    /// # Ok::<(), vdso_time::Errno>(())
+    /// ```
+    #[inline]
+    pub fn try_now() -> Result<Self, Errno> {
+        Realtime::try_now()
+    }
+}
+
+impl<C: WallClock> SystemTime<C> {
+    /// Returns how long ago this was.
+    ///
+    /// # Errors
+    ///
+    /// If it is yet to come: by how much. The clock may have been set back.
+    ///
+    /// # Panics
+    ///
+    /// If the clock cannot be read, as [`WallClock::now`]. `C::try_now()?.duration_since(start)`
+    /// returns the error instead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let start = vdso_time::SystemTime::now();
+    /// match start.elapsed() {
+    ///     Ok(elapsed) => println!("{elapsed:?}"),
+    ///     Err(error) => println!("set back by {:?}", error.duration()),
+    /// }
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn elapsed(&self) -> Result<Duration, SystemTimeError> {
+        C::now().duration_since(*self)
+    }
+}
+
+impl<C> SystemTime<C> {
+    /// Returns how much later this is than `earlier`.
+    ///
+    /// # Errors
+    ///
+    /// If `earlier` is later: by how much.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use vdso_time::SystemTime;
+    ///
+    /// let now = SystemTime::now();
+    /// assert_eq!((now + Duration::from_secs(1)).duration_since(now), Ok(Duration::from_secs(1)));
+    /// assert!(now.duration_since(now + Duration::from_secs(1)).is_err());
+    /// ```
+    #[inline]
+    pub fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
+        let later = || SystemTimeError(earlier.saturating_duration_since(*self));
+        self.checked_duration_since(earlier).ok_or_else(later)
+    }
+}
