@@ -13,6 +13,8 @@
 mod clocks;
 mod convert;
 mod point;
+#[cfg(feature = "std")]
+mod std_instant;
 mod system_time;
 
 use core::marker::PhantomData;
