@@ -1,6 +1,7 @@
-//! The promise: no panic is left in what does not format and is not called `now`. That is proved by a program of all of it, whose
-//! panic handler calls a function that there is not (`tests/support/no_panic.rs`): the compiler drops the handler, or the linker
-//! fails.
+//! The promise: no panic is left in what does not format and is not called `now` or `elapsed`.
+//!
+//! That is proved by a program of all of it, whose panic handler calls a function that there is not
+//! (`tests/support/no_panic.rs`): the compiler drops the handler, or the linker fails.
 
 #[path = "support/program.rs"]
 mod program;
@@ -13,6 +14,9 @@ use support::not_run_here;
 
 /// What the panic handler calls.
 const MISSING: &str = "this_program_can_panic";
+
+/// The methods that panic where a sandbox denies the clock.
+const PANICKING: [&str; 4] = ["Instant::now", "Instant::elapsed", "SystemTime::now", "SystemTime::elapsed"];
 
 const TARGETS: [&str; 4] = [
     "x86_64-unknown-linux-gnu",
@@ -29,14 +33,21 @@ fn library(triple: &str) -> Result<PathBuf, String> {
 
 /// Compiles the program with that library, to an archive, which takes no linker, or whole.
 fn compile(triple: &str, library: &Path, more: &[&str]) -> Result<PathBuf, String> {
-    let to = library.with_file_name(format!("no-panic{}", more.concat().replace('/', "-")));
-    let flags = ["-Copt-level=3", "-Clto", "-Cpanic=abort", "-Ccodegen-units=1", "--check-cfg=cfg(panics)"];
+    let name: String = more.concat().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    let to = library.with_file_name(format!("no-panic{name}"));
+    let known = "--check-cfg=cfg(panics, values(any()))";
+    let flags = ["-Copt-level=3", "-Clto", "-Cpanic=abort", "-Ccodegen-units=1", known];
     program::compile(triple, "tests/support/no_panic.rs", library, &[&flags, more].concat(), &to)?;
     Ok(to)
 }
 
 fn compiled(triple: &str, library: &Path, more: &[&str]) -> PathBuf {
     compile(triple, library, more).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The flag by which the program calls a method that panics.
+fn calling(method: &str) -> String {
+    format!("--cfg=panics=\"{method}\"")
 }
 
 /// Whether what was compiled calls what there is not: else the name is not in it.
@@ -59,8 +70,8 @@ fn no_panic_is_left_for_any_target() {
         };
         let archive = compiled(triple, &library, &["--crate-type=staticlib"]);
         assert!(!can_panic(&archive), "{triple}: {}", archive.display());
-        let archive = compiled(triple, &library, &["--crate-type=staticlib", "--cfg=panics"]);
-        assert!(can_panic(&archive), "{triple}: `now` does not panic");
+        let archive = compiled(triple, &library, &["--crate-type=staticlib", &calling(PANICKING[0])]);
+        assert!(can_panic(&archive), "{triple}: {} does not panic", PANICKING[0]);
     }
 }
 
@@ -73,6 +84,9 @@ fn the_linker_agrees() {
         Err(why) => return not_run_here(triple, why),
     };
     compiled(triple, &library, &["--emit=link", "-Clink-arg=-lc"]);
-    let error = compile(triple, &library, &["--emit=link", "-Clink-arg=-lc", "--cfg=panics"]).unwrap_err();
-    assert!(error.contains("undefined") && error.contains(MISSING), "{error}");
+    for method in PANICKING {
+        let flags = ["--emit=link", "-Clink-arg=-lc", &calling(method)];
+        let error = compile(triple, &library, &flags).unwrap_err();
+        assert!(error.contains("undefined") && error.contains(MISSING), "{method}: {error}");
+    }
 }

@@ -1,7 +1,8 @@
 //! A program that calls everything of the crate that a freestanding program may rely on, and formats nothing. Its panic
 //! handler calls a function that there is not: it links only if no panic is left in it.
 //!
-//! `tests/no_panic.rs` builds it, and once more with the cfg `panics`, which leaves one.
+//! `tests/no_panic.rs` builds it, and once more for each value of the cfg `panics`, which adds a call
+//! that may panic.
 
 #![no_std]
 #![no_main]
@@ -16,8 +17,8 @@ use vdso_time::arch::ALL;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{
-    Boottime, Clock, ClockId, Instant, MonotonicCoarse, MonotonicRaw, Realtime, RealtimeCoarse, Routes,
-    SystemTime, Tai, WallClock, syscall,
+    Boottime, Clock, ClockId, Instant, KernelClock, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime,
+    RealtimeCoarse, Routes, SystemTime, Tai, ThreadCpuTime, Timespec, UNIX_EPOCH, WallClock, syscall,
 };
 
 unsafe extern "C" {
@@ -50,6 +51,7 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     black_box(vdso_time::routes());
 
     instants(number);
+    timespecs(number);
     if let Ok(vdso) = Vdso::locate() {
         // SAFETY: the vDSO is mapped there, and stays.
         black_box(unsafe { Vdso::from_ptr(vdso.base()) }.is_ok());
@@ -61,8 +63,14 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
         }
         walk(&vdso.image());
     }
-    #[cfg(panics)]
+    #[cfg(panics = "Instant::now")]
     black_box(Instant::now());
+    #[cfg(panics = "Instant::elapsed")]
+    black_box(Instant::try_now().map_or(Duration::ZERO, |start| start.elapsed()));
+    #[cfg(panics = "SystemTime::now")]
+    black_box(SystemTime::now());
+    #[cfg(panics = "SystemTime::elapsed")]
+    black_box(UNIX_EPOCH.elapsed().ok());
     0
 }
 
@@ -71,10 +79,22 @@ fn instants(number: c_int) {
     let Ok(start) = Instant::try_now() else { return };
     let other = Instant::from_nanos(i64::from(number));
     black_box((start + wait, start - wait, start - other, start.checked_add(wait), start.checked_sub(wait)));
-    black_box((MonotonicRaw::try_now().ok(), MonotonicCoarse::try_now().ok(), Boottime::try_now().ok()));
+    black_box((start.duration_since(other), start.saturating_duration_since(other)));
+    black_box((MonotonicRaw::try_now().ok(), Boottime::try_now().ok(), Boottime::resolution().ok()));
+    black_box((ProcessCpuTime::try_now().ok(), ThreadCpuTime::try_now().ok()));
+    black_box(MonotonicCoarse::try_now().map(<Instant>::from).ok());
     let Ok(start) = SystemTime::try_now() else { return };
-    black_box((start + wait, start - wait, start.duration_since(SystemTime::UNIX_EPOCH).ok()));
+    black_box((start + wait, start - wait, start.duration_since(UNIX_EPOCH).ok(), Timespec::from(start)));
     black_box((Realtime::try_now().ok(), RealtimeCoarse::try_now().ok(), Tai::try_now().ok()));
+}
+
+fn timespecs(number: c_int) {
+    let time = Timespec { tv_sec: i64::from(number), tv_nsec: black_box(i64::from(number)) };
+    let nanos = Timespec::from_nanos(black_box(time.as_nanos()));
+    black_box((time - nanos, SystemTime::try_from(time).ok()));
+    if let Ok(duration) = Duration::try_from(time) {
+        black_box(Timespec::try_from(duration).ok());
+    }
 }
 
 /// A name of which the compiler knows nothing.
