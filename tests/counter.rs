@@ -29,26 +29,27 @@ fn a_read_is_near_the_kernels_clock() {
 
 #[test]
 fn a_read_after_a_pause_is_the_vdsos_and_makes_a_line() {
-    let used = settle() == Status::Used;
+    let used = settle().status == Status::Used;
     thread::sleep(Duration::from_millis(50));
     if used {
         // Another test's thread may have read meanwhile.
         assert!([Status::Stale, Status::Used].contains(&counter::status()));
     }
     assert_near(libc::CLOCK_MONOTONIC, || counter::monotonic() as i64);
-    assert_eq!(settle() == Status::Used, used);
+    assert_eq!(settle().status == Status::Used, used);
 }
 
 #[test]
 fn ticks_and_their_number_in_a_second_agree_with_the_kernels_clock() {
-    if settle() != Status::Used {
-        return not_run_here("counter", format!("the counter is not used: {}", counter::status()));
+    let status = settle().status;
+    if status != Status::Used {
+        return not_run_here("counter", format!("the counter is not used: {status}"));
     }
     let (ticks, nanos) = (counter::ticks_ordered(), kernel(libc::CLOCK_MONOTONIC));
     thread::sleep(Duration::from_millis(200));
     let (ticks, nanos) = (counter::ticks_ordered() - ticks, kernel(libc::CLOCK_MONOTONIC) - nanos);
-    settle();
-    let expected = (u128::from(counter::frequency().unwrap()) * nanos as u128 / 1_000_000_000) as u64;
+    let frequency = settle().frequency.unwrap();
+    let expected = (u128::from(frequency) * nanos as u128 / 1_000_000_000) as u64;
     // What it takes to be interrupted between two reads of two clocks.
     assert!(ticks.abs_diff(expected) < expected / 20, "{ticks} ticks, and not {expected}");
     assert!(counter::ticks() <= counter::ticks());
@@ -111,12 +112,12 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
     for (turn, list) in lists.iter_mut().enumerate() {
         list.rotate_left(turn % numbers.len());
     }
-    let status = settle();
+    let status = settle().status;
     let Seen { reads, back, worst } = tell_each_other(&lists, &cpus, counter::monotonic_ordered);
     println!("{status:?}; ordered: {back} of {reads} reads went back");
     assert_eq!(back, 0, "by {worst} ns at most");
     assert!(reads > 1000);
-    assert_eq!(settle(), status);
+    assert_eq!(settle().status, status);
 }
 
 /// The test above can fail: a read that keeps no order does go back.
@@ -126,7 +127,7 @@ fn an_unordered_read_goes_back_between_cpus() {
     let lists: Vec<_> = cpus.numbers().into_iter().take(2).map(|cpu| vec![cpu]).collect();
     if cfg!(debug_assertions)
         || cfg!(not(target_arch = "x86_64"))
-        || settle() != Status::Used
+        || settle().status != Status::Used
         || lists.len() < 2
     {
         return not_run_here("unordered", "it takes fast code on two CPUs of x86_64");
@@ -142,11 +143,18 @@ fn an_unordered_read_goes_back_between_cpus() {
 
 #[test]
 fn a_forked_child_goes_on() {
-    let status = settle();
+    let status = settle().status;
     child::forked(move || {
         assert_near(libc::CLOCK_MONOTONIC, || counter::monotonic() as i64);
-        assert_eq!(settle(), status);
+        assert_eq!(settle().status, status);
     });
+}
+
+/// Denies this thread the counter.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn deny_counter() {
+    // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
+    assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
 }
 
 /// A thread that must not read the counter gets SIGSEGV, as it does in the vDSO.
@@ -155,13 +163,13 @@ fn a_forked_child_goes_on() {
 fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
     const READS: [fn() -> bool; 2] =
         [|| counter::monotonic() > 0, || vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok()];
-    if settle() != Status::Used {
-        return not_run_here("counter", format!("the counter is not used: {}", counter::status()));
+    let status = settle().status;
+    if status != Status::Used {
+        return not_run_here("counter", format!("the counter is not used: {status}"));
     }
     for read in READS {
         let end = child::end_of(|| {
-            // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
-            assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
+            deny_counter();
             assert!(read());
         });
         assert!(libc::WIFSIGNALED(end) && libc::WTERMSIG(end) == libc::SIGSEGV, "{end:#x}");

@@ -1,4 +1,4 @@
-//! The counter clock's status from its first read on: each in a process that never read it before.
+//! What the counter clock says of itself, in a process that never read it before.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
@@ -8,16 +8,34 @@ mod support;
 
 use counter_clock::{expected, settle};
 use support::child;
-use vdso_time::counter::{self, Status};
+use vdso_time::counter::{self, State, Status};
 
 #[test]
 fn the_status_is_the_kernels_verdict() {
     child::fresh("the_status_is_the_kernels_verdict", "settle", 1, || {
-        assert_eq!(counter::status(), Status::Calibrating);
-        assert_eq!(counter::error_bound(), 0);
-        let status = settle();
+        let State { status, error_bound, frequency, .. } = counter::state();
+        assert_eq!((status, error_bound, frequency), (Status::Calibrating, 0, None));
+        let State { status, error_bound, frequency, .. } = settle();
         println!("{status:?}: {status}");
         assert_eq!(status, expected());
-        assert_eq!(counter::error_bound() > 0, status == Status::Used);
+        assert_eq!((error_bound > 0, frequency.is_some()), (status == Status::Used, status == Status::Used));
+        assert_eq!(counter::frequency().is_some(), status == Status::Used);
+    });
+}
+
+/// A line can end between any two calls. 20 lines end here, each at whatever moment.
+#[test]
+fn a_state_is_of_one_moment() {
+    child::fresh("a_state_is_of_one_moment", "look", 1, || {
+        let mut left = if settle().status == Status::Used { 20 } else { 0 };
+        while left > 0 {
+            let state = counter::state();
+            if state.status == Status::Used {
+                assert!(state.error_bound > 0 && state.frequency.is_some(), "{state:?}");
+            } else {
+                left -= 1;
+                settle();
+            }
+        }
     });
 }

@@ -20,7 +20,7 @@ fn a_clock_source_that_is_switched_away() {
     if !is_required(word) {
         return not_run_here(word, "it would switch the clock source of the whole system");
     }
-    let status = settle();
+    let status = settle().status;
     if status != Status::Used {
         return not_run_here("counter", format!("the counter is not used: {status}"));
     }

@@ -6,14 +6,17 @@ use super::line;
 use super::record::{Phase, Record, WORDS, at, fresh, fresh_realtime};
 use super::renewal;
 use super::sample::Source;
-use super::status::Status;
+use super::status::{State, Status};
 
-/// The error of a line under a clock that keeps its rate, in nanoseconds; or three ticks, if these are more.
+/// The error of a line under a clock that keeps its rate, in nanoseconds; or three ticks, if these
+/// are more.
 const NOISE: u64 = 30;
 
-/// By how much the kernel's clock is behind when it is another than before: that of a time namespace, into which only a
-/// process of one thread comes (clone(2), setns(2)). No line is that long.
-const GONE: u64 = 5_000_000_000;
+/// No answer is further ahead of the kernel's clock than this, in nanoseconds. A line is made at
+/// most one line before its first tick, so it ends at most two lines after the kernel's time; this
+/// is twice as much. A time further ahead is that of another kernel's clock: the process, which had
+/// one thread (setns(2)), moved into another time namespace.
+const AHEAD: u64 = 4 * line::LONGEST;
 
 /// A counter that is kept true to the kernel's clock.
 #[repr(C)]
@@ -42,37 +45,53 @@ impl<S: Source> Engine<S> {
         nanos.filter(|_| is_whole)
     }
 
-    /// What answers when there is no fresh line, and makes the next one; none if the vDSO is asked, and denies the time.
+    /// What answers when there is no fresh line, and makes the next one; none if the vDSO is asked,
+    /// and denies the time.
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        let seen = self.latch.load();
-        let record = Record::from_words(&seen.words);
-        // Read after the line was seen, so not before its maker read what it begins with.
-        let ticks = if record.phase == Phase::Line { self.source.ticks_ordered() } else { 0 };
-        if let Some(nanos) = at(&seen, ticks) {
+        let Look { seen, record, ticks, nanos } = self.look();
+        if let Some(nanos) = nanos {
             if record.line.at(ticks).is_some() && !record.line.is_fresh(ticks) {
                 self.renew(&seen, &record, nanos);
             }
             return Some(nanos.max(self.floor.get()));
         }
-        let (floor, last) = (self.floor.get(), record.line.last());
+        let (now, answer) = self.ask(&record, ticks)?;
+        if record.is_final() {
+            return Some(answer); // there will be no line to fall behind
+        }
+        // Before a new line is seen, which may begin before the old one's end.
+        let answer = self.floor.raise(answer);
+        if !record.line.is_right_behind(ticks) {
+            self.renew(&seen, &record, now);
+        }
+        Some(answer)
+    }
+
+    /// The latch and the counter, each read once, and what they say.
+    fn look(&self) -> Look {
+        let seen = self.latch.load();
+        let record = Record::from_words(&seen.words);
+        // Read after the line was seen, so not before its maker read what it begins with.
+        let ticks = if record.phase == Phase::Line { self.source.ticks_ordered() } else { 0 };
+        Look { nanos: at(&seen, ticks), seen, record, ticks }
+    }
+
+    /// The kernel's time, and what this clock answers instead of it when there is no line: never
+    /// less than an earlier answer, unless the kernel's clock is another one now. None if a sandbox
+    /// denies it.
+    fn ask(&self, record: &Record, ticks: u64) -> Option<(u64, u64)> {
+        let floor = self.floor.get();
+        // Before a line's first tick, this CPU's counter is behind another's.
+        let is_before = record.line.is_right_behind(ticks);
+        let held = if is_before { record.line.nanos } else { record.line.last() };
+        // Read last, so that the two are ahead of it by `AHEAD` at most, whoever else answers meanwhile.
         let now = self.source.monotonic()?;
-        // Both are at most a line's time ahead of a kernel's clock that was read before.
-        let is_gone = |nanos: u64| nanos > now.saturating_add(GONE);
+        let is_gone = |nanos: u64| nanos > now.saturating_add(AHEAD);
         if is_gone(floor) {
             self.floor.lower(floor, now);
         }
-        let last = if is_gone(last) { 0 } else { last };
-        if record.is_final() {
-            return Some(now.max(last)); // there will be no line to fall behind
-        }
-        if record.phase == Phase::Line && record.line.is_right_behind(ticks) {
-            // This CPU's counter is behind another's.
-            return Some(self.floor.raise(now.max(record.line.nanos)));
-        }
-        // Before a new line is seen, which may begin before the old one's end.
-        let answer = self.floor.raise(now.max(last));
-        self.renew(&seen, &record, now);
-        Some(answer)
+        let kept = |nanos| if is_gone(nanos) { 0 } else { nanos };
+        Some((now, now.max(kept(floor)).max(kept(held))))
     }
 
     /// The same for the wall clock.
@@ -95,29 +114,50 @@ impl<S: Source> Engine<S> {
 
     /// Whether the counter is used, or why not.
     pub(crate) fn status(&self) -> Status {
-        let seen = self.latch.load();
-        match Record::from_words(&seen.words).phase {
+        self.look().status()
+    }
+
+    /// The status and what goes with it, of one look.
+    pub(crate) fn state(&self) -> State {
+        // Read first: what is answered after the look is not ahead of what the look says.
+        let floor = self.floor.get();
+        let look = self.look();
+        let error_bound = match look.nanos {
+            Some(nanos) => look.line_error().saturating_add(floor.saturating_sub(nanos)),
+            None => self.ask(&look.record, look.ticks).map_or(0, |(now, answer)| answer - now),
+        };
+        State { status: look.status(), error_bound, frequency: look.record.frequency() }
+    }
+
+    /// The counter's rate in Hz, once it is measured.
+    pub(crate) fn frequency(&self) -> Option<u64> {
+        Record::from_words(&self.latch.load().words).frequency()
+    }
+}
+
+/// One consistent view of the clock.
+struct Look {
+    seen: Seen<WORDS>,
+    record: Record,
+    ticks: u64,
+    /// The time of the tick, if there is a line for it.
+    nanos: Option<u64>,
+}
+
+impl Look {
+    fn status(&self) -> Status {
+        match self.record.phase {
             Phase::Off(status) => status,
-            Phase::Line if at(&seen, self.source.ticks_ordered()).is_some() => Status::Used,
-            _ if seen.is_claimed() => Status::Claimed,
+            Phase::Line if self.nanos.is_some() => Status::Used,
+            _ if self.seen.is_claimed() => Status::Claimed,
             Phase::Line => Status::Stale,
             _ => Status::Calibrating,
         }
     }
 
-    /// The counter's rate in Hz, once it is measured.
-    pub(crate) fn frequency(&self) -> Option<u64> {
-        let record = Record::from_words(&self.latch.load().words);
-        (record.phase == Phase::Line).then(|| line::frequency(record.steady))
-    }
-
-    /// How far a read can be from the kernel's clock, in nanoseconds; 0 while the vDSO answers.
-    pub(crate) fn error_bound(&self) -> u64 {
-        let seen = self.latch.load();
-        let Record { line, steady, phase, .. } = Record::from_words(&seen.words);
-        if phase != Phase::Line || at(&seen, self.source.ticks_ordered()).is_none() {
-            return 0;
-        }
+    /// How far the line can be from the kernel's clock, in nanoseconds.
+    fn line_error(&self) -> u64 {
+        let Record { line, steady, .. } = self.record;
         let correction = line::nanos(line.span, line.rate.abs_diff(steady));
         NOISE.max(line::nanos(3, steady)) + correction + line.drift()
     }

@@ -9,7 +9,7 @@
 pub(super) type Rate = u64;
 
 /// The longest line is not longer than this: what the clock can be wrong by is what the kernel's rate can change in it.
-const LONGEST: u64 = 16_000_000;
+pub(super) const LONGEST: u64 = 16_000_000;
 /// A correction is at most 1/1024 of the time, 977 ppm: twice what NTP may change (adjtimex(2): 500 ppm).
 const SLEW_SHIFT: u32 = 10;
 

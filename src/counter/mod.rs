@@ -1,61 +1,101 @@
-//! A clock read from the CPU's own counter (feature `counter`): the TSC on x86, `CNTVCT` on arm. It costs what reading the
-//! counter costs, and is kept true to the kernel's clock.
+//! A clock that reads the CPU's own counter (feature `counter`): the TSC on x86, `CNTVCT` on arm. A
+//! read costs what reading the counter costs. The clock follows the kernel's clock.
 //!
-//! # How
+//! # How it works
 //!
-//! The first reads measure the counter's rate; nothing runs before `main`, nothing spins, and the vDSO answers meanwhile.
-//! Then a line says for each tick what time it is. A line ends after 8 to 16 ms. Shortly before, whichever caller comes by
-//! reads both clocks side by side, in the time of four reads, and makes the next line, which begins where the old one ends and
-//! is bent towards the kernel's clock: the time never steps, and never goes back. A line that nobody renewed in time is not
-//! followed beyond its end: the vDSO answers the next read, and a new line begins there.
+//! - The first reads measure the counter's rate. Nothing runs before `main`, and nothing spins. The
+//!   vDSO answers meanwhile.
+//! - Then a line says for each tick what time it is. A line has the ticks of 8 to 16 ms.
+//! - Shortly before a line ends, one caller reads both clocks side by side, which takes the time of
+//!   four reads, and makes the next line. That begins where the old line ends, and is bent towards
+//!   the kernel's clock. So the time does not step, and it does not go back.
+//! - A line is not followed beyond its end. If no caller made the next line in time, the vDSO
+//!   answers the next read, and a new line begins there.
 //!
-//! Readers take no lock, never wait, and write nothing, so any number of threads read at once at the price of one; a signal
-//! handler may read at any time, even where it interrupted the maker of a line. A program that reads once in a while pays what
-//! the vDSO costs, and four reads more.
+//! Readers take no lock, never wait, and write nothing. Any number of threads can read at once. A
+//! signal handler can read at any time, even if it interrupts the caller that makes a line. A
+//! program that reads once in a while pays for one read of the vDSO and four more.
 //!
-//! # When
+//! # When the counter is used
 //!
-//! Only where the kernel itself keeps its time by this counter: `current_clocksource` is `tsc` or `arch_sys_counter`. There, CPUs
-//! whose counters differ are the kernel's to find (it marks the TSC unstable), and it is asked again whenever counter and clock
-//! go apart, or reading the clock becomes three times as dear. In every other case the vDSO answers, as ever; [`status`] says why.
+//! The counter is used only where the kernel itself keeps its time by it: `current_clocksource` is
+//! `tsc` or `arch_sys_counter`. Such a kernel checks that the counters of the CPUs agree, and marks
+//! the TSC unstable if they do not. It is asked again when counter and clock go apart, and when
+//! reading the clock takes three times as long as before. In all other cases the vDSO answers.
+//! [`status`] says why.
 //!
-//! Where it can be told without a system call (x86), each line knows the CPU on which it was made; if counter and clock go
-//! apart three times over on another CPU than before, the counter is given up. On arm and aarch64 there is one system counter
-//! for all CPUs (Arm Architecture Reference Manual, D12.1), and nothing is left to compare.
+//! On x86 each line knows the CPU on which it was made. If counter and clock go apart three times,
+//! each time on another CPU than before, the counter is given up. On arm and aarch64 all CPUs share
+//! one system counter (Arm Architecture Reference Manual, D12.1).
 //!
-//! # How true
+//! # Accuracy
 //!
-//! [`error_bound`] says how far a read may be off: 30 ns (or three ticks), the error that the line takes away, and what a change of
-//! the kernel's rate by NTP (500 ppm) makes in one line, 8 us at most. It assumes that since the last line was made the clock was
-//! not stepped and the virtual machine not restored; after such a thing a line is wrong until its end, 16 ms of the counter as it
-//! was, and then the clocks are compared. A correction of more than 977 ppm is no correction: the counter is measured anew, and until
-//! the kernel's clock has come to what the last line said in the end, a quarter of a millisecond at most, the time stands still. A
-//! counter that is itself set back, less far than a line is long, takes the time back with it: no kernel does that but for a virtual
-//! machine that it restores.
+//! [`error_bound`] says how far a read may be from the kernel's clock. It is the sum of
+//!
+//! - 30 ns, or three ticks if these are more;
+//! - the error that the line takes away, 16 us at most;
+//! - what a change of the kernel's rate by NTP, 500 ppm, makes in one line, 8 us at most;
+//! - the time by which the clock is ahead because it does not go back. That is 0 unless the counter
+//!   was measured anew a moment ago.
+//!
+//! [`state`] returns the bound together with the status that it belongs to.
+//!
+//! The bound does not hold at once after one of these events:
+//!
+//! - the kernel's rate changes by more than 500 ppm;
+//! - the system is suspended, or its virtual machine is moved or restored;
+//! - the process comes into another time namespace (time_namespaces(7));
+//! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
+//!
+//! The clock sees the event when the line ends, after 17 ms of the counter as it was. Until then
+//! the time is the line's, so it may be off by any amount. Then the clocks are compared. An error
+//! of more than 977 ppm of a line is not corrected: the counter is measured anew, the vDSO answers,
+//! and the bound holds again. An event while the counter is measured can make the first line wrong
+//! in the same way.
 //!
 //! # Order
 //!
-//! [`monotonic`] lets the CPU read the counter early, as it likes: within a thread it never goes back, but a time that another
-//! thread handed over may be later than the one read next. [`monotonic_ordered`], and [`Counter`], wait for what comes before
-//! (`lfence`, `isb`): a time is never earlier than one that happened before, on whatever CPU.
+//! [`monotonic`] lets the CPU read the counter early. Within a thread it does not go back, but a
+//! time that another thread handed over may be later than the next one read. [`monotonic_ordered`]
+//! and [`Counter`] wait for everything before them (`lfence`, `isb`): a time is never earlier than
+//! one that was read before, on whatever CPU.
 //!
-//! # Where it must not be used
+//! The time can go back in two cases:
 //!
-//! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV here, as in a vDSO that reads it.
+//! - **The process comes into another time namespace** whose `CLOCK_MONOTONIC` is behind, by
+//!   setns(2) or as the child of a process that called unshare(2). The kernel's clock goes back
+//!   then, and this clock follows when the line ends: at once if its last answer is ahead by more
+//!   than 64 ms. If it is ahead by less, the time stands still until the kernel's clock has caught
+//!   up, and [`error_bound`] includes the difference.
+//! - **The counter is set back** by less than a line has ticks. No kernel does that, except when it
+//!   restores a virtual machine.
 //!
-//! The kernel is asked by `prctl`, `openat`, `read` and `close`: at the first read, and later by whichever read makes a line and finds
-//! the clocks suspect, which two interrupts can make them. So this clock is not for a sandbox that kills a thread for one of
-//! these. One that answers with an error, or a root without /sys, ends the counter's use at most until a second later, when it is asked
-//! again ([`Status::Unknown`]).
+//! # Where the clock must not be used
 //!
-//! A process that was forked while another thread made a line lost the right to make one: the vDSO answers there from the end of the
-//! line on, see [`Status::Claimed`]. A process that changes its time namespace has the old one's time until the line's end; where the
-//! new one's clock is behind by less than 5 s, the time stands still until that has caught up.
+//! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
+//! in a vDSO that reads the counter.
+//!
+//! Some reads ask the kernel by `prctl`, `openat`, `read` and `close`: the first one, and later
+//! those that make a line and find the clocks suspect, which two interrupts are enough for. Do not
+//! use this clock in a sandbox that kills for one of these calls. If a sandbox answers with an
+//! error, or there is no /sys, the vDSO answers, and the kernel is asked again after a second
+//! ([`Status::Unknown`]).
+//!
+//! If a process forks while another thread makes a line, the child cannot make lines: the vDSO
+//! answers there when the line has ended ([`Status::Claimed`]).
+//!
+//! # Replaced clocks
+//!
+//! Libraries that replace clock functions of the C library by `LD_PRELOAD`, such as libfaketime,
+//! have no effect on this clock. It calls the vDSO and the kernel directly on every architecture in
+//! [`arch::ALL`](crate::arch::ALL).
 
 mod engine;
 mod floor;
 mod latch;
 mod line;
+mod machine;
+mod queries;
 mod record;
 mod renewal;
 mod sample;
@@ -64,17 +104,21 @@ mod trust;
 
 use crate::error::Errno;
 use crate::instant::{Clock, Instant};
-use crate::linux::calls::{clock_gettime, getcpu};
+use crate::linux::calls::clock_gettime;
 use crate::linux::native;
-use crate::linux::routes;
 use crate::types::{ClockId, Timespec};
 use engine::Engine;
+use machine::Native;
+pub use queries::{error_bound, frequency, state, status};
 use sample::Source;
-pub use status::Status;
+pub use status::{State, Status};
 
 static CLOCK: Engine<Native> = Engine::new(Native);
 
-/// The time of `CLOCK_MONOTONIC` in nanoseconds, by the counter. It never goes back within a thread.
+/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by the counter.
+///
+/// It does not go back within a thread, unless the process comes into another time namespace: see
+/// [Order](self#order).
 ///
 /// # Panics
 /// If the vDSO is asked, and a sandbox denies every way to read the clock.
@@ -95,7 +139,11 @@ pub fn monotonic() -> u64 {
     }
 }
 
-/// The time of `CLOCK_MONOTONIC` in nanoseconds, by the counter, not before anything that happened before.
+/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by the counter, which is read only after
+/// everything before it is done.
+///
+/// It is not earlier than a time that any thread read before, unless the process comes into another
+/// time namespace: see [Order](self#order).
 ///
 /// # Panics
 /// As [`monotonic`].
@@ -118,8 +166,9 @@ pub fn monotonic_ordered() -> u64 {
     }
 }
 
-/// The time of `CLOCK_REALTIME` in nanoseconds since the Epoch, by the counter. A step of the clock is seen when the next line
-/// is made.
+/// Returns the time of `CLOCK_REALTIME` in nanoseconds since the Epoch, by the counter.
+///
+/// If somebody sets the clock, this is seen when the next line is made.
 ///
 /// # Panics
 /// As [`monotonic`].
@@ -137,8 +186,10 @@ pub fn realtime() -> i64 {
     }
 }
 
-/// The counter itself; but on arm, where it can be read only if the kernel's vDSO reads it, and where there is none, the
-/// nanoseconds of [`monotonic`].
+/// Returns the counter itself.
+///
+/// On arm the counter can be read only if the kernel's vDSO reads it. There, and where there is no
+/// counter, this returns the nanoseconds of [`monotonic`].
 ///
 /// ```
 /// use vdso_time::counter;
@@ -153,7 +204,7 @@ pub fn ticks() -> u64 {
     if native::counter::IS_READABLE { native::counter::ticks() } else { monotonic() }
 }
 
-/// [`ticks`], not before anything that happened before.
+/// Returns the [`ticks`], which are read only after everything before them is done.
 ///
 /// ```
 /// use vdso_time::counter;
@@ -165,42 +216,6 @@ pub fn ticks() -> u64 {
 #[track_caller]
 pub fn ticks_ordered() -> u64 {
     if native::counter::IS_READABLE { native::counter::ticks_ordered() } else { monotonic_ordered() }
-}
-
-/// How many [`ticks`] a second has: measured, so none before that is done, nor where the counter is not used.
-///
-/// ```
-/// use vdso_time::counter;
-///
-/// if let Some(hertz) = counter::frequency() {
-///     println!("a tick is {} ps", 1_000_000_000_000 / hertz);
-/// }
-/// ```
-#[must_use]
-pub fn frequency() -> Option<u64> {
-    if native::counter::IS_READABLE { CLOCK.frequency() } else { Some(1_000_000_000) }
-}
-
-/// How far [`monotonic`] may be from `CLOCK_MONOTONIC`, in nanoseconds, if since the last line was made the clock was not stepped,
-/// the virtual machine not restored, and the kernel's rate not changed by more than 500 ppm; 0 while the vDSO answers, whose time is
-/// the kernel's (but for a moment after a line, whose last time it does not fall behind).
-///
-/// ```
-/// assert!(vdso_time::counter::error_bound() < 100_000);
-/// ```
-#[must_use]
-pub fn error_bound() -> u64 {
-    CLOCK.error_bound()
-}
-
-/// Whether the counter is used, or why not.
-///
-/// ```
-/// println!("{}", vdso_time::counter::status());
-/// ```
-#[must_use]
-pub fn status() -> Status {
-    CLOCK.status()
 }
 
 /// The clock of [`monotonic_ordered`], as a type.
@@ -252,41 +267,4 @@ fn slow_realtime() -> i64 {
 #[track_caller]
 fn denied<T>(error: Errno) -> T {
     panic!("the clock cannot be read: {error}")
-}
-
-/// This machine.
-struct Native;
-
-impl Source for Native {
-    #[inline]
-    fn ticks(&self) -> u64 {
-        native::counter::ticks()
-    }
-
-    #[inline]
-    fn ticks_ordered(&self) -> u64 {
-        native::counter::ticks_ordered()
-    }
-
-    fn monotonic(&self) -> Option<u64> {
-        Some(clock_gettime(ClockId::MONOTONIC).ok()?.ktime() as u64)
-    }
-
-    fn realtime(&self) -> Option<i64> {
-        Some(clock_gettime(ClockId::REALTIME).ok()?.ktime())
-    }
-
-    fn cpu(&self) -> Option<u32> {
-        // `trust` made the first call; without the vDSO it would be a system call.
-        if routes::are_symbols().1 { Some(getcpu().ok()?.cpu) } else { None }
-    }
-
-    fn trust(&self) -> Result<(), Status> {
-        let _ = getcpu();
-        trust::check()
-    }
-
-    fn stated_frequency(&self) -> Option<u64> {
-        native::counter::stated_frequency()
-    }
 }

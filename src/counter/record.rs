@@ -64,6 +64,11 @@ impl Record {
         matches!(self.phase, Phase::Off(status) if !status.is_refusal())
     }
 
+    /// The counter's own rate in Hz, once it is measured.
+    pub(super) fn frequency(&self) -> Option<u64> {
+        (self.phase == Phase::Line).then(|| line::frequency(self.steady))
+    }
+
     /// As the latch keeps it: what a read takes comes first.
     pub(super) fn to_words(self) -> [u64; WORDS] {
         let phase = match self.phase {

@@ -27,6 +27,10 @@ mod hostile;
 mod life;
 #[path = "counter/machines.rs"]
 mod machines;
+#[path = "counter/namespaces.rs"]
+mod namespaces;
+#[path = "counter/states.rs"]
+mod states;
 #[path = "counter/threads.rs"]
 mod threads;
 #[path = "counter/witness.rs"]

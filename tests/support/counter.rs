@@ -6,7 +6,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use vdso_time::arch::NATIVE;
-use vdso_time::counter::{self, Status};
+use vdso_time::counter::{self, State, Status};
 use vdso_time::{Route, routes};
 
 use crate::support::oracle;
@@ -42,14 +42,14 @@ pub(crate) fn expected() -> Status {
 }
 
 /// Reads until the status is what it should come to, for as long as a calibration may take on a busy machine.
-pub(crate) fn settle() -> Status {
+pub(crate) fn settle() -> State {
     let start = Instant::now();
     let expected = expected();
     loop {
         let _ = counter::monotonic();
-        let status = counter::status();
-        if status == expected || start.elapsed() > Duration::from_secs(10) {
-            return status;
+        let state = counter::state();
+        if state.status == expected || start.elapsed() > Duration::from_secs(10) {
+            return state;
         }
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn kernel(id: libc::clockid_t) -> i64 {
 /// Fails unless a read lies between the kernel's two, give or take the bound.
 #[track_caller]
 pub(crate) fn assert_near(id: libc::clockid_t, read: impl Fn() -> i64) {
-    // The line may end in between, or another thread make the next one.
+    // Each bound is of its own moment: the line may end in between, or another thread make the next one.
     let bound = counter::error_bound();
     let (before, now, after) = (kernel(id), read(), kernel(id));
     let bound = bound.max(counter::error_bound()) as i64 + 30;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::cases::check;
 use crate::life::{hertz, machine};
-use crate::status::Status;
+use crate::status::{State, Status};
 use crate::witness::Witness;
 use crate::world::{MICRO, MILLI, Machine, NANO, SECOND};
 
@@ -25,7 +25,8 @@ fn assert_off(witness: &Witness, status: Status) {
         let before = witness.world.kernel();
         let nanos = witness.read().unwrap();
         assert!(before <= nanos && nanos <= witness.world.kernel(), "{nanos} is not the kernel's time");
-        assert_eq!((witness.status(), witness.error_bound(), witness.frequency()), (status, 0, None));
+        assert_eq!(witness.state(), State { status, error_bound: 0, frequency: None });
+        assert_eq!((witness.status(), witness.frequency()), (status, None));
     }
 }
 
@@ -162,7 +163,7 @@ fn a_step_of_the_wall_clock_is_seen_at_the_next_line() {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
         let look = || {
             let off = witness.wall().unwrap();
-            let bound = witness.error_bound();
+            let bound = witness.state().error_bound;
             assert!(off <= bound + 100, "off by {off} ns, {bound} being the bound");
         };
         for (nanos, millis) in steps {
@@ -186,7 +187,7 @@ fn the_wall_clock_is_not_moved_by_interrupts() {
         let mut bound = 0;
         for _ in 0..20_000 {
             let off = witness.wall().unwrap();
-            bound = match witness.error_bound() {
+            bound = match witness.state().error_bound {
                 0 => bound,
                 bound => bound,
             };
@@ -237,32 +238,6 @@ fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
             assert_eq!(witness.status(), Status::Calibrating);
             witness.world.suspend(SECOND, false);
         }
-        true
-    });
-}
-
-/// Its clock is followed from the end of the line on, back as well.
-#[test]
-fn a_time_namespace_is_entered() {
-    let seconds = prop_oneof![-4_000..=-6_i64, 1..4_000_i64];
-    check(200, &(machine(), seconds, any::<bool>(), any::<bool>()), |(machine, seconds, is_off, before)| {
-        let witness = Witness::new(machine);
-        if is_off {
-            witness.world.verdict.set(Err(Status::ClockSource));
-        }
-        if before {
-            witness.watch(8 * CALIBRATION);
-        }
-        witness.read();
-        witness.is_calm.set(false);
-        witness.is_ordered.set(false);
-        witness.world.enter_namespace(seconds * 1_000_000_000);
-        witness.watch(2 * LINE + 4 * CALIBRATION);
-        witness.forget();
-        witness.is_calm.set(true);
-        witness.is_ordered.set(true);
-        witness.watch(8 * LINE);
-        assert_eq!(witness.settled(), if is_off { Status::ClockSource } else { Status::Used });
         true
     });
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::engine::Engine;
 use crate::sample::Source;
-use crate::status::Status;
+use crate::status::{State, Status};
 use crate::world::{MICRO, MILLI, Machine, NANO, Reader, World};
 
 /// A clock on a simulated machine.
@@ -54,7 +54,7 @@ impl Witness {
     #[track_caller]
     pub(crate) fn read(&self) -> Option<u64> {
         let (latest, before, is_calm) = (self.latest.get(), self.world.kernel(), self.is_calm.get());
-        let bound = self.engine.error_bound();
+        let bound = self.state().error_bound;
         let fast = self.engine.monotonic(Source::ticks_ordered);
         let instant = self.world.read_at.get();
         let Some(nanos) = fast.or_else(|| self.engine.slow_monotonic()) else {
@@ -62,8 +62,8 @@ impl Witness {
             return None;
         };
         let after = self.world.kernel();
-        let bound = bound.max(self.engine.error_bound());
-        // Behind a line the kernel's clock is not followed back.
+        let bound = bound.max(self.state().error_bound);
+        // The line may have been made and have ended between the two.
         let bound = if bound == 0 { self.bound.get() } else { bound };
         self.bound.set(bound);
         if self.is_ordered.get() {
@@ -134,7 +134,7 @@ impl Witness {
         self.engine.frequency()
     }
 
-    pub(crate) fn error_bound(&self) -> u64 {
-        self.engine.error_bound()
+    pub(crate) fn state(&self) -> State {
+        self.engine.state()
     }
 }

@@ -1,0 +1,44 @@
+//! [`Native`]: this machine as a [`Source`].
+
+use super::sample::Source;
+use super::status::Status;
+use super::trust;
+use crate::linux::calls::{clock_gettime, getcpu};
+use crate::linux::{native, routes};
+use crate::types::ClockId;
+
+/// This machine.
+pub(super) struct Native;
+
+impl Source for Native {
+    #[inline]
+    fn ticks(&self) -> u64 {
+        native::counter::ticks()
+    }
+
+    #[inline]
+    fn ticks_ordered(&self) -> u64 {
+        native::counter::ticks_ordered()
+    }
+
+    fn monotonic(&self) -> Option<u64> {
+        Some(clock_gettime(ClockId::MONOTONIC).ok()?.ktime() as u64)
+    }
+
+    fn realtime(&self) -> Option<i64> {
+        Some(clock_gettime(ClockId::REALTIME).ok()?.ktime())
+    }
+
+    fn cpu(&self) -> Option<u32> {
+        // Without the vDSO it would be a system call.
+        if routes::are_symbols().1 { Some(getcpu().ok()?.cpu) } else { None }
+    }
+
+    fn trust(&self) -> Result<(), Status> {
+        trust::check()
+    }
+
+    fn stated_frequency(&self) -> Option<u64> {
+        native::counter::stated_frequency()
+    }
+}
