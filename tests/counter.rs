@@ -157,6 +157,19 @@ fn deny_counter() {
     assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
 }
 
+/// It does not read the counter.
+#[test]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn a_check_says_that_this_thread_is_denied_the_counter() {
+    if counter::check() != Ok(()) {
+        return not_run_here("counter", format!("the counter is not used: {:?}", counter::check()));
+    }
+    child::forked(|| {
+        deny_counter();
+        assert_eq!(counter::check(), Err(Status::Denied));
+    });
+}
+
 /// A thread that must not read the counter gets SIGSEGV, as it does in the vDSO.
 #[test]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

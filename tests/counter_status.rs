@@ -23,6 +23,14 @@ fn the_status_is_the_kernels_verdict() {
     });
 }
 
+#[test]
+fn a_check_before_the_first_read_is_the_kernels_verdict() {
+    child::fresh("a_check_before_the_first_read_is_the_kernels_verdict", "check", 1, || {
+        assert_eq!(counter::check().err().unwrap_or(Status::Used), expected());
+        assert_eq!(counter::status(), Status::Calibrating);
+    });
+}
+
 /// A line can end between any two calls. 20 lines end here, each at whatever moment.
 #[test]
 fn a_state_is_of_one_moment() {

@@ -133,6 +133,15 @@ impl<S: Source> Engine<S> {
     pub(crate) fn frequency(&self) -> Option<u64> {
         Record::from_words(&self.latch.load().words).frequency()
     }
+
+    /// Whether the counter will be used, as far as can be told without measuring it. Asks the
+    /// kernel.
+    pub(crate) fn check(&self) -> Result<(), Status> {
+        match Record::from_words(&self.latch.load().words).phase {
+            Phase::Off(status) if !status.is_refusal() => Err(status),
+            _ => self.source.trust(),
+        }
+    }
 }
 
 /// One consistent view of the clock.

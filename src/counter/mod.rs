@@ -22,7 +22,7 @@
 //! `tsc` or `arch_sys_counter`. Such a kernel checks that the counters of the CPUs agree, and marks
 //! the TSC unstable if they do not. It is asked again when counter and clock go apart, and when
 //! reading the clock takes three times as long as before. In all other cases the vDSO answers.
-//! [`status`] says why.
+//! [`check`] asks the kernel at once; [`status`] says what is the case now.
 //!
 //! On x86 each line knows the CPU on which it was made. If counter and clock go apart three times,
 //! each time on another CPU than before, the counter is given up. On arm and aarch64 all CPUs share
@@ -109,7 +109,7 @@ use crate::linux::native;
 use crate::types::{ClockId, Timespec};
 use engine::Engine;
 use machine::Native;
-pub use queries::{error_bound, frequency, state, status};
+pub use queries::{check, error_bound, frequency, state, status};
 use sample::Source;
 pub use status::{State, Status};
 

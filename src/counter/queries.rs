@@ -1,4 +1,4 @@
-//! What a program can ask about the clock: is the counter used, how true is it.
+//! What a program can ask about the clock: is the counter used, will it be, how true is it.
 
 use super::CLOCK;
 use super::status::{State, Status};
@@ -68,4 +68,29 @@ pub fn status() -> Status {
 pub fn state() -> State {
     let state = CLOCK.state();
     State { frequency: of_ticks(state.frequency), ..state }
+}
+
+/// Asks whether the counter will be used in this process, without waiting until it is measured.
+///
+/// The answer is the kernel's verdict of this moment on the counter and on this thread's right to
+/// read it. [`status`] comes to it after some reads, or to [`Status::Frequency`] if the measured
+/// rate is not the stated one. A program can ask before its first read, to choose a clock.
+///
+/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. Before them come those of the
+/// first call of this crate. The clock stays as it is.
+///
+/// # Errors
+/// Why the counter will not be used. If the clock has given the counter up already, it is the
+/// reason for that.
+///
+/// ```
+/// use vdso_time::counter;
+///
+/// match counter::check() {
+///     Ok(()) => println!("reads will use the counter"),
+///     Err(why) => println!("the vDSO will answer: {why}"),
+/// }
+/// ```
+pub fn check() -> Result<(), Status> {
+    CLOCK.check()
 }

@@ -115,3 +115,6 @@ impl fmt::Display for Status {
         })
     }
 }
+
+/// The error of [`check`](super::check).
+impl core::error::Error for Status {}

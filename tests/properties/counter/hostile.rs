@@ -78,7 +78,7 @@ fn nothing_that_clocks_say_makes_it_panic() {
         for _ in 0..reads {
             let _ = engine.monotonic(Source::ticks).or_else(|| engine.slow_monotonic());
             let _ = engine.realtime(Source::ticks_ordered).or_else(|| engine.slow_realtime());
-            let _ = (engine.state(), engine.status(), engine.frequency());
+            let _ = (engine.state(), engine.status(), engine.frequency(), engine.check());
         }
         true
     });

@@ -137,4 +137,8 @@ impl Witness {
     pub(crate) fn state(&self) -> State {
         self.engine.state()
     }
+
+    pub(crate) fn check(&self) -> Result<(), Status> {
+        self.engine.check()
+    }
 }
