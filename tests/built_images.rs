@@ -4,6 +4,7 @@
 mod image;
 #[path = "support/image_kinds.rs"]
 mod image_kinds;
+mod support;
 
 use std::process::Command;
 use std::{env, fs, process};
@@ -12,6 +13,7 @@ use goblin::elf::Elf;
 
 use image::{Built, Sym};
 use image_kinds::kinds;
+use support::{has_tool, not_run};
 
 /// A symbol in a line: value, size, type, binding, section.
 fn line(name: &str, value: u64, size: u64, kind: u8, bind: u8, section: &str) -> String {
@@ -63,8 +65,7 @@ fn goblin_sees_both_segments_and_where_they_lie() {
 
 #[test]
 fn readelf_sees_the_symbols_and_versions_of_every_kind() {
-    if Command::new("readelf").arg("--version").output().is_err() {
-        println!("not run here: readelf is not installed");
+    if !has_tool(&["readelf", "--version"]) {
         return;
     }
     for (index, (kind, spec)) in kinds().into_iter().enumerate() {
@@ -79,7 +80,7 @@ fn readelf_sees_the_symbols_and_versions_of_every_kind() {
 
         let text = String::from_utf8_lossy(&output.stdout);
         if !text.contains(" contains ") {
-            return println!("not run here: this readelf lists symbols in another form");
+            return not_run("this readelf lists symbols in another form");
         }
         assert!(output.stderr.is_empty(), "{kind}: {}", String::from_utf8_lossy(&output.stderr));
         let number =

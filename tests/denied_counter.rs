@@ -8,7 +8,7 @@ mod support;
 
 use std::ffi::c_int;
 
-use support::{child, not_run_here, oracle};
+use support::{child, not_run, not_run_here, oracle};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 
@@ -114,7 +114,7 @@ fn in_strict_seccomp_a_first_call_is_fatal() {
 #[test]
 fn without_the_counter_the_coarse_clocks_and_the_kernel_are_left() {
     if !X86 {
-        return println!("not run here: only x86 has PR_SET_TSC");
+        return not_run("only x86 has PR_SET_TSC");
     }
     if end(MADE, without_counter, || true) != WELL {
         return not_run_here("tsc", "PR_SET_TSC");

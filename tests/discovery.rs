@@ -14,7 +14,7 @@ use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHN_ABS;
 use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE, st_bind, st_type};
 use goblin::elf::{Elf, Sym};
-use support::{PATHS, oracle};
+use support::{PATHS, has_proc, not_run, oracle};
 use vdso_time::elf::SymbolKind;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{ClockId, FallbackReason, Route, arch};
@@ -27,7 +27,7 @@ fn vdso() -> Option<Vdso<'static>> {
     }
     // Under valgrind the kernel still tells of the image that is unmapped.
     assert!(matches!(found, Err(LocateError::Absent | LocateError::Unmapped)), "{found:?}");
-    println!("not run here: this process has no vDSO: {found:?}");
+    not_run(format!("this process has no vDSO: {found:?}"));
     None
 }
 
@@ -87,6 +87,9 @@ fn bias(elf: &Elf<'_>, vdso: &Vdso<'_>) -> u64 {
 
 #[test]
 fn the_image_is_where_the_kernel_mapped_it() {
+    if !has_proc() {
+        return;
+    }
     let Some(vdso) = vdso() else { return };
     assert_eq!(vdso.base().addr(), oracle::sysinfo_ehdr());
     let (range, name) = mapping(vdso.base().addr());
@@ -102,13 +105,14 @@ fn the_image_is_where_the_kernel_mapped_it() {
 
 #[test]
 fn the_symbols_are_those_that_goblin_finds() {
+    if !has_proc() {
+        return;
+    }
     let Some(vdso) = vdso() else { return };
     let bytes = mapped(&vdso);
     let elf = Elf::parse(&bytes).unwrap();
     if elf.versym.is_none() {
-        println!(
-            "not run here: the versions: the section headers, where goblin looks for them, are not mapped"
-        );
+        not_run("the versions: the section headers, where goblin looks for them, are not mapped");
     }
     let ours = vdso.symbols().map(|symbol| {
         let version = symbol.version().filter(|_| elf.versym.is_some());
@@ -162,7 +166,7 @@ fn the_symbols_are_those_that_the_dynamic_loader_finds() {
         NonNull::new(handle)
     };
     let Some(handle) = known(c"linux-vdso.so.1").or_else(|| known(c"linux-gate.so.1")) else {
-        println!("not run here: the dynamic loader does not know the vDSO");
+        not_run("the dynamic loader does not know the vDSO");
         return;
     };
     for symbol in vdso.symbols() {
@@ -238,6 +242,9 @@ fn check_route(
 
 #[test]
 fn a_route_names_what_answers() {
+    if !has_proc() {
+        return;
+    }
     let image = vdso().map(|vdso| {
         let bytes = mapped(&vdso);
         let elf = Elf::parse(&bytes).unwrap();

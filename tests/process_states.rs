@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::fs;
 use std::ptr;
 
-use support::{PATHS, answers, child, not_run_here, oracle};
+use support::{PATHS, answers, child, has_proc, not_run, not_run_here, oracle};
 use vdso_time::elf::Image;
 use vdso_time::vdso::{LocateError, ParseError, Vdso};
 use vdso_time::{FallbackReason, Route, routes};
@@ -78,6 +78,9 @@ const STATES: [(&str, Make, LocateError); 8] = [
 
 #[test]
 fn the_auxiliary_vector_says_what_is_not_true() {
+    if !has_proc() {
+        return;
+    }
     for (state, make, why) in STATES {
         child::forked(|| match vector::say(make()) {
             Ok(()) => check(state, why),
@@ -109,7 +112,7 @@ fn vdso() -> Option<(*mut c_void, usize)> {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let line = maps.lines().find(|line| line.starts_with(&format!("{start:x}-")));
     let Some((_, end)) = line.and_then(|line| line.split_whitespace().next()?.split_once('-')) else {
-        println!("not run here: this process has no vDSO");
+        not_run("this process has no vDSO");
         return None;
     };
     let size = usize::from_str_radix(end, 16).unwrap() - start;
@@ -119,6 +122,9 @@ fn vdso() -> Option<(*mut c_void, usize)> {
 /// An image of two pages, or more, of which but the first is there. QEMU's have one.
 #[test]
 fn the_auxiliary_vector_says_where_an_image_is_cut_short() {
+    if !has_proc() {
+        return;
+    }
     child::forked(|| {
         let Some((start, _)) = vdso() else { return };
         let place = two_pages(READ_WRITE);
@@ -128,7 +134,7 @@ fn the_auxiliary_vector_says_where_an_image_is_cut_short() {
         // SAFETY: that page is not written to again.
         let page = unsafe { std::slice::from_raw_parts(place.cast::<u8>(), page_size()) };
         if Image::extent(page).unwrap() <= page_size() {
-            return println!("not run here: the image has one page");
+            return not_run("the image has one page");
         }
         match vector::say(Some(place.expose_provenance())) {
             Ok(()) => check("an image cut short", LocateError::Unmapped),
@@ -139,6 +145,9 @@ fn the_auxiliary_vector_says_where_an_image_is_cut_short() {
 
 #[test]
 fn the_vdso_was_unmapped_before_the_first_call() {
+    if !has_proc() {
+        return;
+    }
     child::forked(|| {
         let Some((start, size)) = vdso() else { return };
         leave_the_vdso();
@@ -149,6 +158,9 @@ fn the_vdso_was_unmapped_before_the_first_call() {
 
 #[test]
 fn the_vdso_was_moved_before_the_first_call() {
+    if !has_proc() {
+        return;
+    }
     child::forked(|| {
         let Some((start, size)) = vdso() else { return };
         let pages = two_pages(libc::PROT_NONE);
@@ -166,6 +178,9 @@ fn the_vdso_was_moved_before_the_first_call() {
 /// Not promised, for nobody can tell what is there: but zeros are no image.
 #[test]
 fn something_else_was_mapped_over_the_vdso_before_the_first_call() {
+    if !has_proc() {
+        return;
+    }
     child::forked(|| {
         let Some((start, size)) = vdso() else { return };
         leave_the_vdso();

@@ -11,7 +11,7 @@ mod support;
 use std::panic;
 use std::ptr;
 
-use support::{child, not_run_here};
+use support::{child, not_run, not_run_here};
 use vdso_time::arch::{Function, NATIVE};
 use vdso_time::vdso::LocateError;
 use vdso_time::{ClockId, Errno, FallbackReason, Instant, Route, SystemTime, routes, syscall};
@@ -62,7 +62,7 @@ fn where_all_is_denied_the_error_is_told() {
     for (task, error) in [("EPERM", Errno::EPERM), ("ENOSYS", Errno::ENOSYS)] {
         child::fresh("where_all_is_denied_the_error_is_told", task, 1, || {
             without_vdso();
-            let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
+            let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
             if !deny(&filter::clock_calls(abi), error.raw_os_error()) {
                 return;
             }
@@ -91,7 +91,7 @@ fn where_all_is_denied_the_error_is_told() {
 fn now_alone_panics_and_says_where_and_why() {
     child::fresh("now_alone_panics_and_says_where_and_why", "panic", 1, || {
         without_vdso();
-        let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
+        let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
         if !deny(&filter::clock_calls(abi), libc::EPERM) {
             return;
         }
@@ -117,7 +117,7 @@ fn now_alone_panics_and_says_where_and_why() {
 /// A function is answered as long as one of its system calls is allowed.
 #[test]
 fn a_denied_system_call_is_made_up_for_by_another() {
-    let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
+    let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
     let seconds = || syscall::time().unwrap();
     for (task, function, read) in [
         ("time", &abi.time, (|| syscall::time().map(|_| ())) as fn() -> Result<(), Errno>),

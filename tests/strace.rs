@@ -9,7 +9,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::{not_run_here, oracle};
+use support::child::this_program;
+use support::{has_tool, not_run_here, oracle};
 use vdso_time::{ClockId, Instant, SystemTime};
 
 const READS: u32 = 10_000;
@@ -57,15 +58,13 @@ fn a_read_makes_no_system_call() {
     if !oracle::kernel_is(5, 5) {
         return not_run_here("kernel", "older vDSOs have not all of the clocks");
     }
-    match Command::new("strace").args(["-o", "/dev/null", "true"]).output() {
-        Ok(output) if output.status.success() => {}
-        Ok(output) => return not_run_here("strace", String::from_utf8_lossy(&output.stderr)),
-        Err(error) => return not_run_here("strace", format!("strace: {error}")),
+    if !has_tool(&["strace", "-o", "/dev/null", "true"]) {
+        return;
     }
     let trace = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("strace-{}", std::process::id()));
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qqq", "-e", &format!("trace={CLOCK_CALLS}"), "-e", "signal=none", "-o"]).arg(&trace);
-    strace.arg(env::current_exe().unwrap()).args(["--exact", "a_read_makes_no_system_call"]).env(TASK, "");
+    strace.arg(this_program()).args(["--exact", "a_read_makes_no_system_call"]).env(TASK, "");
     let output = strace.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     if !text.contains("running 1 test") {

@@ -9,7 +9,7 @@ mod support;
 
 use std::ptr;
 
-use support::child;
+use support::{child, not_run};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, Route, Routes, Timespec, Timeval, routes, syscall, time, try_time};
 
@@ -82,7 +82,7 @@ fn where_all_return(test: &str, number: i32, work: impl Fn(&Abi)) {
             give(abi, &symbols(&all(abi)), &code);
             work(abi);
         }
-        _ => println!("not run here: no code for this architecture"),
+        _ => not_run("no code for this architecture"),
     });
 }
 
@@ -237,7 +237,7 @@ fn every_symbol_fails_alone() {
     for index in 0..5 {
         child::fresh(test, &index.to_string(), 1, || {
             let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOSYS))) else {
-                return println!("not run here: no code for this architecture");
+                return not_run("no code for this architecture");
             };
             let present = symbols(&[all(abi)[index]]);
             give(abi, &present, &code);

@@ -4,7 +4,11 @@ use std::env;
 use std::ffi::c_int;
 use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::LazyLock;
+
+use super::not_run;
 
 const TASK: &str = "VDSO_TIME_TEST_TASK";
 
@@ -24,9 +28,15 @@ pub(crate) fn fresh(test: &str, task: &str, rounds: usize, work: impl Fn()) {
     }
 }
 
+/// The file of this program: what /proc says, or, where that is not mounted, what cargo called it
+/// by.
+pub(crate) fn this_program() -> PathBuf {
+    env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
+}
+
 /// This binary, to run a test alone.
 fn this_binary(test: &str) -> Command {
-    let mut command = Command::new(env::current_exe().unwrap());
+    let mut command = Command::new(this_program());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     command
 }
@@ -42,7 +52,7 @@ fn runs_alone(test: &str) -> bool {
 
 #[track_caller]
 fn again(test: &str, task: &str) {
-    let output = this_binary(test).env(TASK, task).output().unwrap();
+    let output = this_binary(test).env(TASK, task).env(not_run::RECORD, &*not_run::FILE).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let passed = output.status.success() && out.contains("1 passed");
     assert!(passed, "{test}, told to {task}: {}\n{out}\n{err}", output.status);
@@ -51,6 +61,8 @@ fn again(test: &str, task: &str) {
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]
 pub(crate) fn forked(work: impl FnOnce()) {
+    // The child has another parent, by which it would name another record.
+    LazyLock::force(&not_run::FILE);
     // SAFETY: the child does no more than `work` and leaves; the locks of libc are good in it.
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", io::Error::last_os_error()),
@@ -67,6 +79,7 @@ pub(crate) fn forked(work: impl FnOnce()) {
 /// status.
 #[track_caller]
 pub(crate) fn end_of(work: impl FnOnce()) -> c_int {
+    LazyLock::force(&not_run::FILE); // as in `forked`
     // SAFETY: the child does no more than `work` and leaves.
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", io::Error::last_os_error()),

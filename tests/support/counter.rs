@@ -19,15 +19,36 @@ pub(crate) fn clock_source() -> Option<String> {
     fs::read_to_string(format!("{FOLDER}/current_clocksource")).ok().map(|name| name.trim().to_owned())
 }
 
+/// Whether the counter's rate never changes: what the kernel says, or, where /proc is not mounted,
+/// the CPU itself.
+fn is_invariant() -> bool {
+    let Ok(flags) = fs::read_to_string("/proc/cpuinfo") else { return is_invariant_by_cpu() };
+    let has = |flag| flags.split_ascii_whitespace().any(|word| word == flag);
+    has("constant_tsc") && has("nonstop_tsc")
+}
+
+/// "Invariant TSC" of the vendors' manuals: leaf 0x80000007, EDX bit 8.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn is_invariant_by_cpu() -> bool {
+    #[cfg(target_arch = "x86")]
+    use std::arch::x86::__cpuid;
+    #[cfg(target_arch = "x86_64")]
+    use std::arch::x86_64::__cpuid;
+    #[allow(unsafe_code, unused_unsafe, reason = "a safe function since Rust 1.94")]
+    // SAFETY: a CPU with a counter has the instruction.
+    let leaf = |number| unsafe { __cpuid(number) };
+    leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & 1 << 8 != 0
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+fn is_invariant_by_cpu() -> bool {
+    false // it is not asked
+}
+
 /// What the status should come to, by what the kernel says of itself.
 pub(crate) fn expected() -> Status {
-    let flags = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let has = |flag| flags.split_ascii_whitespace().any(|word| word == flag);
     let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
-        Some("x86" | "x86_64") => (
-            &["tsc", "tsc-early"],
-            has("constant_tsc") && has("nonstop_tsc") || cfg!(vdso_time_assume_invariant),
-        ),
+        Some("x86" | "x86_64") => (&["tsc", "tsc-early"], is_invariant() || cfg!(vdso_time_assume_invariant)),
         Some(_) => (&["arch_sys_counter"], true),
         None => return Status::NoCounter,
     };

@@ -7,12 +7,13 @@ pub(crate) mod answers;
 pub(crate) mod child;
 #[path = "../../examples/doctor/cpus.rs"]
 mod cpus;
+pub(crate) mod not_run;
 pub(crate) mod oracle;
 
-use std::env;
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 
 pub(crate) use cpus::Cpus;
+pub(crate) use not_run::{has_proc, has_tool, is_required, not_run, not_run_here};
 use vdso_time::{ClockId, Cpu, Errno, Timespec, Timeval, syscall};
 
 /// The functions of one way to the clock.
@@ -83,19 +84,6 @@ pub(crate) fn lies_between<T: PartialOrd>(
         (Err(before), Err(ours), _) => before == ours,
         _ => false,
     }
-}
-
-/// Says why a test, or the rest of it, is not run. That is a failure where `VDSO_TIME_TEST_REQUIRES`, which has words with
-/// spaces between them, names what is missing: so CI knows that it has run what it has the means for.
-#[track_caller]
-pub(crate) fn not_run_here(missing: &str, why: impl Display) {
-    println!("not run here: {why}");
-    assert!(!is_required(missing), "{missing} is required: {why}");
-}
-
-/// Whether `VDSO_TIME_TEST_REQUIRES` names it.
-pub(crate) fn is_required(what: &str) -> bool {
-    env::var("VDSO_TIME_TEST_REQUIRES").is_ok_and(|required| required.split(' ').any(|word| word == what))
 }
 
 /// The CPUs that this thread may run on.

@@ -137,11 +137,16 @@ fn board() -> String {
     fs::read_to_string("/proc/device-tree/compatible").unwrap_or_default()
 }
 
-/// Whether the kernel is of this version, or a later one.
+/// Whether the kernel is of this version, or a later one, by uname(2).
 pub(crate) fn kernel_is(major: u32, minor: u32) -> bool {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
-    (numbers.next().unwrap(), numbers.next().unwrap()) >= (major, minor)
+    // SAFETY: a `utsname` is characters, and may be all zero.
+    let mut name: libc::utsname = unsafe { std::mem::zeroed() };
+    // SAFETY: libc writes the names there.
+    assert_eq!(unsafe { libc::uname(&raw mut name) }, 0);
+    let release = name.release.map(|character| char::from(character as u8));
+    let mut numbers = release.split(|c| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.iter().collect::<String>().parse().ok();
+    (number().unwrap_or(0), number().unwrap_or(0)) >= (major, minor)
 }
 
 /// Whether the vDSO reads the clock source itself, by what sysfs says that is.

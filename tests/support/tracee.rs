@@ -43,7 +43,9 @@ impl Tracee {
             -1 => return Err(io::Error::last_os_error()),
             pid => pid,
         };
-        let memory = File::open(format!("/proc/{pid}/mem"))?;
+        let file = format!("/proc/{pid}/mem");
+        let memory =
+            File::open(&file).map_err(|error| io::Error::new(error.kind(), format!("{file}: {error}")))?;
         let tracee = Self { pid, memory, syscall: syscall as u64 };
         tracee.stopped(libc::SIGSTOP)?;
         let options = (libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_EXITKILL) as usize;

@@ -1,0 +1,115 @@
+//! Tests that are not run on this machine: each says why, and the last test program counts them.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::fmt::Display;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::process::parent_id;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::Duration;
+
+/// Names the record for a test program that another one starts.
+pub(crate) const RECORD: &str = "VDSO_TIME_TEST_RECORD";
+
+/// The name of every record begins with this.
+const PREFIX: &str = "not-run-";
+
+/// The file to which the test programs that one `cargo test` starts append what they do not run.
+///
+/// cargo runs each of them as its child, so its process identifies the invocation. Process numbers
+/// are used again, so the time at which cargo was started, which proc_pid_stat(5) has as its 22nd
+/// field, is part of the name.
+pub(crate) static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
+    if let Some(file) = env::var_os(RECORD) {
+        return file.into();
+    }
+    let cargo = parent_id();
+    let stat = fs::read_to_string(format!("/proc/{cargo}/stat")).unwrap_or_default();
+    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let started = behind_name.split(' ').nth(19).unwrap_or_default();
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{PREFIX}{cargo}-{started}"))
+});
+
+/// Says why a test, or the rest of it, is not run. That is a failure where
+/// `VDSO_TIME_TEST_REQUIRES`, which has words with spaces between them, names what is missing: so
+/// CI knows that it has run what it has the means for.
+#[track_caller]
+pub(crate) fn not_run_here(missing: &str, why: impl Display) {
+    not_run(&why);
+    assert!(!is_required(missing), "{missing} is required: {why}");
+}
+
+/// Says why a test, or the rest of it, is not run, where nothing that could be installed or allowed
+/// would change that.
+pub(crate) fn not_run(why: impl Display) {
+    println!("not run here: {why}");
+    let thread = thread::current();
+    let why = why.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = format!("{}: {}: {why}\n", env!("CARGO_CRATE_NAME"), thread.name().unwrap_or("a thread"));
+    // One write to a file that is appended to: lines of several threads do not mix. A kernel's
+    // guest and a read-only checkout have no such folder; nothing is counted there.
+    let file = OpenOptions::new().append(true).create(true).open(&*FILE);
+    let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+}
+
+/// Whether `VDSO_TIME_TEST_REQUIRES` names it.
+pub(crate) fn is_required(what: &str) -> bool {
+    env::var("VDSO_TIME_TEST_REQUIRES").is_ok_and(|required| required.split(' ').any(|word| word == what))
+}
+
+/// Whether /proc is mounted; says so if it is not.
+#[track_caller]
+pub(crate) fn has_proc() -> bool {
+    let found = fs::metadata("/proc/self");
+    found.map_err(|error| not_run_here("proc", format!("/proc is not mounted: /proc/self: {error}"))).is_ok()
+}
+
+/// Whether a tool works, by a command that is to succeed; says what is missing if it does not.
+#[track_caller]
+pub(crate) fn has_tool(command: &[&str]) -> bool {
+    let (tool, arguments) = command.split_first().expect("a tool");
+    if *tool == "valgrind" && !has_proc() {
+        return false;
+    }
+    let package = match *tool {
+        "readelf" => "binutils",
+        "script" => "bsdutils",
+        same => same,
+    };
+    let why = match Command::new(tool).args(arguments).output() {
+        Ok(output) if output.status.success() => return true,
+        Ok(Output { status, stderr, .. }) => {
+            format!("{tool} does not work: {status}: {}", String::from_utf8_lossy(&stderr))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            format!("{tool} is not installed; on Debian: apt-get install {package}")
+        }
+        Err(error) => format!("{tool}: {error}"),
+    };
+    not_run_here(tool, why);
+    false
+}
+
+/// What the test programs of this invocation did not run until now, each once. It is forgotten.
+pub(crate) fn take() -> BTreeSet<String> {
+    let lines = fs::read_to_string(&*FILE).unwrap_or_default();
+    let _ = fs::remove_file(&*FILE);
+    remove_old();
+    lines.lines().map(str::to_owned).collect()
+}
+
+/// Removes the records of invocations that ended before the last test program, more than a day ago.
+fn remove_old() {
+    let files = fs::read_dir(env!("CARGO_TARGET_TMPDIR")).into_iter().flatten().flatten();
+    for file in files.filter(|file| file.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let written = file.metadata().and_then(|data| data.modified());
+        let age = written.ok().and_then(|written| written.elapsed().ok());
+        if age.is_some_and(|age| age > Duration::from_secs(24 * 60 * 60)) {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}
