@@ -4,67 +4,23 @@
 #![allow(unsafe_code, reason = "what a child does before its exec")]
 #![allow(clippy::duplicate_mod, reason = "the tests and the doctor share the CPUs")]
 
-#[path = "../examples/doctor/main.rs"]
-#[allow(dead_code, reason = "it is a program, whose main is not called here")]
+#[path = "support/doctor.rs"]
 mod doctor;
 mod support;
 
-use std::env::{self, consts::ARCH};
-use std::io::{self, BufRead as _, BufReader, ErrorKind};
+use std::env::consts::ARCH;
+use std::io;
 use std::mem;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Output, Stdio};
 use std::ptr;
 
-use support::{not_run_here, oracle};
+use doctor::program::proof::filter;
+use doctor::{command, run};
+use support::{not_run, not_run_here, oracle};
 use vdso_time::arch::NATIVE;
-
-const ARGUMENTS: &str = "VDSO_TIME_TEST_DOCTOR";
 
 /// The test that is the doctor where it is told so.
 const HOST: &str = "unknown_arguments_are_errors";
-
-/// What the doctor prints comes behind this.
-const START: &str = "<<< doctor >>>\n";
-
-/// The doctor as a process of its own: this binary again.
-fn command(wrapper: &[&str], arguments: &str) -> Command {
-    let this = env::current_exe().unwrap();
-    let mut words = wrapper.iter().map(Into::into).chain([this.into_os_string()]);
-    let mut command = Command::new(words.next().unwrap());
-    command.args(words).args(["--exact", HOST, "--nocapture", "--test-threads=1"]);
-    command.env(ARGUMENTS, arguments);
-    command
-}
-
-/// What the doctor leaves with, and what it prints.
-fn run(wrapper: &[&str], arguments: &str) -> Option<(i32, String, String)> {
-    let works = |tool: &&[&str]| {
-        Command::new(tool[0]).args(&tool[1..]).arg("true").output().is_ok_and(|o| o.status.success())
-    };
-    if let Some(broken) = [wrapper].into_iter().find(|tool| !tool.is_empty() && !works(tool)) {
-        not_run_here(broken[0], format!("{} does not work", broken[0]));
-        return None;
-    }
-    let Output { status, stdout, stderr } = match command(wrapper, arguments).output() {
-        Ok(output) => output,
-        Err(error) => {
-            not_run_here("exec", format!("this binary: {error}"));
-            return None;
-        }
-    };
-    let [out, err] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    let code = status.code().unwrap_or_else(|| panic!("{arguments}: {status}\n{out}{err}"));
-    match out.split_once(START) {
-        Some((_, out)) => Some((code, out.to_owned(), err)),
-        // A program of another architecture is not started by every kernel, nor by every tool.
-        None if !out.contains("running 1 test") => {
-            not_run_here(wrapper.first().copied().unwrap_or("exec"), format!("status {code}: {err}"));
-            None
-        }
-        None => panic!("{arguments}: {status}\n{out}{err}"),
-    }
-}
 
 /// A member of one of the lines of the JSON, without its quotes.
 fn member<'a>(line: &'a str, name: &str) -> &'a str {
@@ -159,10 +115,10 @@ fn the_status_is_what_was_required() {
 fn a_process_that_was_restricted() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
     let Some(abi) = NATIVE.filter(|_| oracle::sysinfo_ehdr() != 0) else {
-        return println!("not run here: there is no vDSO, or no table");
+        return not_run("there is no vDSO, or no table");
     };
-    let filter = doctor::proof::filter::denying(abi, &doctor::proof::filter::clock_calls(abi), libc::EPERM);
-    let deny = move || doctor::proof::filter::install(&mut filter.clone());
+    let filter = filter::denying(abi, &filter::clock_calls(abi), libc::EPERM);
+    let deny = move || filter::install(&mut filter.clone());
     let block = || {
         // SAFETY: a set of signals is bits.
         let mut sigsys: libc::sigset_t = unsafe { mem::zeroed() };
@@ -198,41 +154,13 @@ fn a_process_that_was_restricted() {
 
 #[test]
 fn unknown_arguments_are_errors() {
-    if let Ok(arguments) = env::var(ARGUMENTS) {
-        print!("\n{START}");
-        let status = doctor::run(arguments.split_whitespace().map(Into::into));
-        std::process::exit(status.into());
-    }
+    doctor::be_the_doctor_if_told();
     let unknown = ["--jsn", "-v", "extra", "--json=yes", "--help=1", "--method", "--method=guess"];
     for arguments in unknown.into_iter().chain(["--require-user-space=", "--require-user-space=REALTIM"]) {
         let Some((status, out, error)) = run(&[], arguments) else { return };
         assert_eq!((status, &*out), (64, ""), "{arguments}");
         assert!(error.contains("Usage: doctor"), "{arguments}: {error}");
     }
-    let (status, out, error) = run(&[], "--help").unwrap();
-    assert_eq!((status, &*error), (0, ""));
-    assert!(out.contains("Usage: doctor"));
-}
-
-#[test]
-fn the_json_is_json() {
-    let Some((status, json, _)) = run(&[], "--json") else { return };
-    assert_eq!(status, 0);
-    let python_works = Command::new("python3").args(["-c", ""]).output().is_ok_and(|o| o.status.success());
-    if !python_works {
-        return not_run_here("python3", "python3 does not work");
-    }
-    let mut python = Command::new("python3")
-        .args(["-c", "import json, sys; print(len(json.load(sys.stdin)['reads']))"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    io::Write::write_all(&mut python.stdin.take().unwrap(), json.as_bytes()).unwrap();
-    let output = python.wait_with_output().unwrap();
-    assert!(output.status.success(), "{json}");
-    let reads: usize = String::from_utf8(output.stdout).unwrap().trim().parse().unwrap();
-    assert!(reads >= 3 + 12 + 12, "{json}");
 }
 
 #[test]
@@ -240,53 +168,4 @@ fn under_valgrind_it_says_that_the_vdso_is_hidden() {
     let Some((status, out, _)) = run(&["valgrind", "-q"], "--require-user-space") else { return };
     assert!(out.contains("valgrind hides the vDSO"), "{out}");
     assert_eq!(status, 1, "{out}");
-}
-
-#[test]
-fn it_has_colours_on_a_terminal_alone() {
-    let Some((status, plain, _)) = run(&[], "") else { return };
-    assert_eq!(status, 0);
-    assert!(!plain.contains('\x1b'), "{plain:?}");
-    // The path may have spaces in it, or worse.
-    let line = format!("\"$DOCTOR\" --exact {HOST} --nocapture --test-threads=1");
-    for (no_color, has_colours) in [("", true), ("1", false)] {
-        // script(1) gives it a terminal.
-        let mut script = Command::new("script");
-        script.args(["-qec", &line, "/dev/null"]).env("DOCTOR", env::current_exe().unwrap());
-        script.env(ARGUMENTS, "").env("NO_COLOR", no_color);
-        match script.stdin(Stdio::null()).output() {
-            Ok(output) => {
-                let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                let Some((_, text)) = text.split_once(START.trim_end()) else {
-                    return not_run_here("script", format!("script: {} {text}", output.status));
-                };
-                assert!(text.contains("verdict"), "{text}");
-                assert_eq!(text.contains('\x1b'), has_colours, "{text:?}");
-            }
-            Err(error) => not_run_here("script", format!("script: {error}")),
-        }
-    }
-}
-
-#[test]
-fn a_reader_that_leaves_early_hears_no_panic() {
-    let child = command(&[], "").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = match child {
-        Ok(child) => child,
-        Err(error) if error.kind() == ErrorKind::NotFound => panic!("{error}"),
-        Err(error) => return not_run_here("exec", error),
-    };
-    let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while line != START {
-        line.clear();
-        if out.read_line(&mut line).unwrap() == 0 {
-            return not_run_here("exec", "it does not start");
-        }
-    }
-    drop(out);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    // It may have been done before the reader left.
-    assert!([Some(0), Some(2)].contains(&output.status.code()), "{}", output.status);
 }

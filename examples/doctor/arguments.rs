@@ -6,20 +6,29 @@ use super::proof::Method;
 use super::read::Read;
 
 pub(crate) const HELP: &str = "\
-Where this machine's time comes from, whether reading it stays in user space, and what it costs.
+Says where this machine's time comes from, whether reading it stays in user space, and what it costs.
 
 Usage: doctor [OPTION]...
 
-  --json                        print JSON, all at once
-  --require-user-space[=READS]  leave with status 1 if one of the READS enters the kernel, with status 2 if it cannot be
-                                proved that none does. READS are clocks (REALTIME, CLOCK_TAI, 7) and functions
-                                (time, gettimeofday, getcpu), with commas; by default REALTIME,MONOTONIC
-  --method=METHOD               how to notice a system call: dispatch (Syscall User Dispatch), seccomp, or timing (no
-                                proof); by default the first of these that works here
-  --help                        print this
+  --json                        Print JSON, all at once
+  --require-user-space[=READS]  Exit with status 1 if one of the READS enters the kernel, and with status 2
+                                if that cannot be determined. READS is a list of clocks (REALTIME,
+                                CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu), separated by
+                                commas. The default is REALTIME,MONOTONIC
+  --method=METHOD               How to detect a system call: dispatch (Syscall User Dispatch), seccomp, or
+                                timing (no proof). The default is the first of these that works here
+  --help                        Print this
 
-Status: 0, or as --require-user-space says; 2 as well if the method does not work here or nothing can be printed; 64 if the
-command line makes no sense. A sandbox that kills for prctl(2), sched_setaffinity(2) or a clock call kills this too.
+Exit status:
+   0  The report is complete, and --require-user-space, if given, is satisfied
+   1  A read that --require-user-space names enters the kernel
+   2  That cannot be determined, or the method does not work here, or the report cannot be written: standard
+      output is closed or full, or its reader left before the end, which ends the doctor without a message
+  64  The command line is wrong
+
+A sandbox that kills on prctl(2), sched_setaffinity(2) or a clock call kills the doctor, too.
+
+To install it: cargo install --path . --example doctor, in a checkout (vdso-time is not on crates.io yet).
 ";
 
 /// What is asked for.

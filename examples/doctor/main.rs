@@ -1,6 +1,8 @@
-//! Says where this machine's time comes from, whether reading it stays in user space, and what it costs.
+//! Says where this machine's time comes from, whether reading it stays in user space, and what it
+//! costs.
 //!
-//! `cargo run --release --example doctor`, or `cargo install vdso-time --example doctor`; `--help` says what else it can do.
+//! `cargo run --release --example doctor`, or `cargo install --path . --example doctor`; `--help`
+//! says what else it can do.
 
 pub(crate) mod arguments;
 mod cpus;
@@ -10,6 +12,7 @@ pub(crate) mod proof;
 pub(crate) mod read;
 pub(crate) mod report;
 mod sentence;
+mod stdout;
 pub(crate) mod timing;
 pub(crate) mod verdict;
 
@@ -29,7 +32,8 @@ use vdso_time::routes;
 use vdso_time::vdso::Vdso;
 use verdict::{Facts, verdict};
 
-/// Something that was to be proved is not so, or it cannot be told.
+/// Something that was to be proved is not so; or that cannot be found out, or the report cannot be
+/// written.
 const ENTERS_KERNEL: u8 = 1;
 const CANNOT_TELL: u8 = 2;
 /// EX_USAGE of sysexits(3).
@@ -48,14 +52,30 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
             return USAGE;
         }
     };
-    match examine(&arguments) {
-        Ok(status) => status,
-        // Who closed the pipe has read enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => CANNOT_TELL,
-        Err(error) => {
-            complain(&error.to_string());
-            CANNOT_TELL
-        }
+    let outcome = if stdout::was_open() { examine(&arguments) } else { Err(Failure::Closed) };
+    let what = match outcome {
+        Ok(status) => return status,
+        // The reader of a pipe has read enough, and left.
+        Err(Failure::Write(error)) if error.kind() == io::ErrorKind::BrokenPipe => return CANNOT_TELL,
+        Err(Failure::Write(error)) => format!("cannot write the report: {error}"),
+        Err(Failure::Closed) => "cannot write the report: standard output is closed".into(),
+        Err(Failure::Method(why)) => why,
+    };
+    complain(&what);
+    CANNOT_TELL
+}
+
+/// Why there is no report, or not all of it.
+enum Failure {
+    Closed,
+    Write(io::Error),
+    /// What the report is made by does not work here.
+    Method(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Write(error)
     }
 }
 
@@ -65,7 +85,7 @@ fn complain(what: &str) {
 }
 
 /// Looks, prints as it goes, and judges.
-fn examine(arguments: &Arguments) -> io::Result<u8> {
+fn examine(arguments: &Arguments) -> Result<u8, Failure> {
     let mut page = Page::new();
     if arguments.help {
         page.text(HELP.trim_end())?;
@@ -73,8 +93,8 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
     }
     if machine::counter_is_fatal() {
         // So it is in the vDSO, and this program has a watch to look at.
-        let what = "reading the CPU's counter is fatal to this process (PR_SET_TSC); time() and the coarse clocks are not";
-        return Err(io::Error::other(what));
+        let why = "reading the CPU's counter is fatal to this process (PR_SET_TSC); time() and the coarse clocks are not";
+        return Err(Failure::Method(why.into()));
     }
     let vdso = Vdso::locate();
     let machine = Machine::look(vdso.as_ref().ok());
@@ -136,12 +156,10 @@ fn examine(arguments: &Arguments) -> io::Result<u8> {
 }
 
 /// The method that was asked for, if it works here, or the best.
-fn chosen(asked: Option<Method>) -> io::Result<Method> {
+fn chosen(asked: Option<Method>) -> Result<Method, Failure> {
     let Some(method) = asked else { return Ok(Method::best()) };
-    match method.check() {
-        Ok(()) => Ok(method),
-        Err(error) => Err(io::Error::new(error.kind(), format!("no {} here: {error}", method.name()))),
-    }
+    let works = method.check().map(|()| method);
+    works.map_err(|error| Failure::Method(format!("--method={} does not work here: {error}", method.name())))
 }
 
 /// What `--require-user-space` leaves with. One that enters the kernel decides, whatever cannot be told of the others.
