@@ -1,6 +1,7 @@
 //! What the call costs that makes a new line, and what a second thread costs that reads as well.
 
 use std::hint::black_box;
+use std::io::{self, Write};
 use std::sync::Barrier;
 use std::thread;
 
@@ -14,7 +15,7 @@ const WATCHED: i64 = 3_000_000_000;
 const BATCHES: usize = 2000;
 const READS: u64 = 1000;
 
-pub(crate) fn report() {
+pub(crate) fn report(out: &mut impl Write) -> io::Result<()> {
     let timed = median((0..100_000).map(|_| ticks_of(|| nanos(ClockId::MONOTONIC))).collect());
     // A call that makes a line reads the one clock twice and the other once; what takes much longer was interrupted, or was suspect.
     let range = timed * 5 / 2..timed * 10;
@@ -29,13 +30,14 @@ pub(crate) fn report() {
     let calls = renewals.len();
     if calls > 0 {
         let median = median(renewals);
-        println!(
+        writeln!(
+            out,
             "a call that makes a line: {:.1} x a timed vDSO call ({median} and {timed} ticks, medians; {calls} such in 3 s)",
             median as f64 / timed as f64
-        );
+        )?;
     }
     let (one, two) = (fastest_batch(1), fastest_batch(2));
-    println!("two threads that read at once: {:.3} x one ({two:.2} and {one:.2} ns a read)", two / one);
+    writeln!(out, "two threads that read at once: {:.3} x one ({two:.2} and {one:.2} ns a read)", two / one)
 }
 
 fn median(mut values: Vec<u64>) -> u64 {

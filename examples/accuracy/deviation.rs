@@ -13,7 +13,7 @@ const FINE: usize = 10_000;
 pub(crate) const BUCKETS: usize = 600;
 
 /// How many reads were how far off.
-pub(crate) struct Histogram {
+struct Histogram {
     counts: Vec<u64>,
     largest: u64,
 }
@@ -62,13 +62,25 @@ pub(crate) struct Bucket {
 
 /// What was seen.
 pub(crate) struct Deviation {
-    pub(crate) monotonic: Histogram,
-    pub(crate) realtime: Histogram,
-    pub(crate) back: u64,
-    pub(crate) wide: u64,
+    monotonic: Histogram,
+    realtime: Histogram,
+    back: u64,
+    wide: u64,
     pub(crate) buckets: Vec<Option<Bucket>>,
     first: (i64, i64),
     last: (i64, i64),
+}
+
+impl fmt::Display for Deviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let interrupted = self.wide;
+        writeln!(f, "deviation from the kernel's clock, without {interrupted} reads that were interrupted")?;
+        writeln!(f, "ns               p50    p99  p99.9    max   of reads")?;
+        writeln!(f, "MONOTONIC     {}", self.monotonic)?;
+        writeln!(f, "REALTIME      {}", self.realtime)?;
+        writeln!(f, "backward steps {}", self.back)?;
+        writeln!(f, "rate over the whole: {:+.2} ppb of the kernel's", self.rate_error())
+    }
 }
 
 impl Deviation {
@@ -120,7 +132,7 @@ impl Deviation {
     }
 
     /// Parts in 10^9 by which the counter clock was faster, from the first read to the last.
-    pub(crate) fn rate_error(&self) -> f64 {
+    fn rate_error(&self) -> f64 {
         (self.last.1 - self.first.1) as f64 / (self.last.0 - self.first.0) as f64 * 1e9
     }
 }

@@ -5,12 +5,15 @@
 #![allow(clippy::cast_precision_loss, reason = "what is printed has three digits")]
 
 mod cost;
-mod deviation;
+pub(crate) mod deviation;
 mod measured;
-mod plot;
-mod published;
+pub(crate) mod plot;
+pub(crate) mod published;
 mod rate;
 
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use std::{env, fs};
@@ -19,39 +22,42 @@ use deviation::Deviation;
 use vdso_time::counter::{self, Status};
 
 const HELP: &str = "\
-How true the counter clock is to the kernel's, and what it costs.
+Compares the counter clock with the kernel's clocks, and measures what it costs.
 
 Usage: accuracy [--seconds N] [--plot FILE]
 
-  --seconds N   how long to compare (30)
-  --plot FILE   where the plot of the deviation over time goes (target/accuracy.svg)
+  --seconds N   How long to compare. The default is 30
+  --plot FILE   Where to write the plot of the deviation over time. The default is accuracy.svg in the target
+                folder that this program was built in, or in the current folder if it was installed
+  --help        Print this
+
+Exit status: 0, or 1 if the counter is not used on this machine, or the report or the plot cannot be written.
 ";
 
 fn main() -> ExitCode {
-    match run(env::args().skip(1).collect()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("accuracy: {message}");
-            ExitCode::FAILURE
-        }
+    let Err(error) = run(env::args().skip(1).collect(), &mut io::stdout().lock()) else {
+        return ExitCode::SUCCESS;
+    };
+    // The reader of a pipe has read enough, and left.
+    let kind = error.downcast_ref().map(io::Error::kind);
+    if kind != Some(io::ErrorKind::BrokenPipe) {
+        eprintln!("accuracy: {error}");
     }
+    ExitCode::FAILURE
 }
 
-fn run(arguments: Vec<String>) -> Result<(), String> {
-    let (mut seconds, mut file) = (30.0, "target/accuracy.svg".to_owned());
+fn run(arguments: Vec<String>, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let (mut seconds, mut file) = (30.0, default_plot(&this_program()));
     let mut arguments = arguments.into_iter();
     while let Some(argument) = arguments.next() {
-        let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
+        let mut value = || arguments.next().ok_or(format!("{argument} needs a value; try --help"));
         match argument.as_str() {
             "--seconds" => seconds = value()?.parse().map_err(|error| format!("--seconds: {error}"))?,
-            "--plot" => file = value()?,
+            "--plot" => file = value()?.into(),
             // What `rate` runs.
-            rate::CALIBRATE => return rate::calibrate(),
-            "--help" => {
-                print!("{HELP}");
-                return Ok(());
-            }
-            _ => return Err(format!("unknown argument `{argument}`; try --help")),
+            rate::CALIBRATE => return rate::calibrate(out),
+            "--help" | "-h" => return Ok(out.write_all(HELP.as_bytes())?),
+            _ => return Err(format!("unknown argument `{argument}`; try --help").into()),
         }
     }
     if seconds < 0.1 {
@@ -60,32 +66,43 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     let length = Duration::try_from_secs_f64(seconds).map_err(|error| format!("--seconds: {error}"))?;
 
     measured::settle()?;
-    println!("status      {}", counter::status());
-    println!("error bound {} ns", counter::error_bound());
+    writeln!(out, "status      {}", counter::status())?;
+    writeln!(out, "error bound {} ns at the start", counter::error_bound())?;
+    writeln!(out, "comparing   for {seconds} s")?;
     let reference = rate::Reference::begin();
     let deviation = Deviation::measure(length);
     let reference = reference.end();
-    println!("\ndeviation, ns    p50    p99  p99.9    max   of reads");
-    println!("MONOTONIC     {}", deviation.monotonic);
-    println!("REALTIME      {}", deviation.realtime);
-    println!("backward steps {}; {} reads were interrupted and are left out", deviation.back, deviation.wide);
-    println!("rate over the whole: {:+.2} ppb of the kernel's\n", deviation.rate_error());
-    rate::report(reference)?;
-    println!();
-    published::report();
-    println!();
-    cost::report();
-    plot::write(&file, &deviation.buckets, length).map_err(|error| format!("{file}: {error}"))?;
-    println!("\nplot        {file}");
+    writeln!(out, "\n{deviation}")?;
+    rate::report(reference, out)?;
+    writeln!(out)?;
+    published::report(out)?;
+    writeln!(out)?;
+    cost::report(out)?;
+    let plot = plot::svg(&deviation.buckets, length);
+    write(&file, &plot).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+    writeln!(out, "\nplot        {}", file.display())?;
     match counter::status() {
         Status::Used | Status::Stale => Ok(()),
-        status => Err(format!("the counter is not used any more: {status}")),
+        status => Err(format!("the counter is not used any more: {status}").into()),
     }
 }
 
+/// The file of this program: what /proc says, or, where that is not mounted, the command line.
+fn this_program() -> PathBuf {
+    env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
+}
+
+/// In the target folder, where cargo puts this program two folders down; else in the current
+/// folder.
+pub(crate) fn default_plot(program: &Path) -> PathBuf {
+    let examples = program.parent().filter(|folder| folder.ends_with("examples"));
+    let target = examples.and_then(|folder| folder.ancestors().nth(2));
+    target.unwrap_or(Path::new("")).join("accuracy.svg")
+}
+
 /// Writes a file, and makes its folder.
-fn write(file: &str, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = std::path::Path::new(file).parent() {
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
     }
     fs::write(file, text)

@@ -1,7 +1,6 @@
 //! The deviation over time, as an SVG.
 
 use std::fmt::Write as _;
-use std::io;
 use std::time::Duration;
 
 use super::deviation::{BUCKETS, Bucket};
@@ -12,7 +11,7 @@ const WIDTH: f64 = BUCKETS as f64;
 const HEIGHT: f64 = 240.0;
 
 /// A bar for each part of the time, from the least to the greatest deviation.
-pub(crate) fn write(file: &str, buckets: &[Option<Bucket>], length: Duration) -> io::Result<()> {
+pub(crate) fn svg(buckets: &[Option<Bucket>], length: Duration) -> String {
     let sizes = buckets.iter().flatten().flat_map(|bucket| [bucket.least, bucket.greatest]);
     let largest = sizes.map(i64::abs).max().unwrap_or(0).max(10);
     let scale = (largest as u64).div_ceil(10) as f64 * 10.0;
@@ -47,15 +46,16 @@ pub(crate) fn write(file: &str, buckets: &[Option<Bucket>], length: Duration) ->
             (bottom - top).max(1.0),
         );
     }
-    for tenth in [0.0, 0.5, 1.0] {
+    for part in [0.0, 0.5, 1.0] {
+        // To the millisecond, without zeros at the end: half of 5 s is 2.5 s.
+        let seconds = (length.as_secs_f64() * part * 1e3).round() / 1e3;
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{:.0} s</text>",
-            LEFT + WIDTH * tenth,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{seconds} s</text>",
+            LEFT + WIDTH * part,
             TOP + HEIGHT + 20.0,
-            length.as_secs_f64() * tenth,
         );
     }
     svg.push_str("</svg>\n");
-    super::write(file, &svg)
+    svg
 }

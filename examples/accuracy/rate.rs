@@ -1,6 +1,7 @@
 //! The counter's rate, as a calibration of 10 ms has it and as it is over a long time.
 
-use std::env;
+use std::error::Error;
+use std::io::Write;
 use std::process::Command;
 
 use vdso_time::{ClockId, counter};
@@ -36,18 +37,17 @@ impl Reference {
     }
 }
 
-pub(crate) fn calibrate() -> Result<(), String> {
+pub(crate) fn calibrate(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     settle()?;
-    println!("{}", counter::frequency().ok_or("the rate is not known")?);
-    Ok(())
+    Ok(writeln!(out, "{}", counter::frequency().ok_or("the rate is not known")?)?)
 }
 
 /// Calibrates in many fresh processes, and says how far their rates are from the one over a long time.
-pub(crate) fn report(reference: f64) -> Result<(), String> {
-    let program = env::current_exe().map_err(|error| error.to_string())?;
+pub(crate) fn report(reference: f64, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let program = super::this_program();
     let mut errors = Vec::new();
     for _ in 0..PROCESSES {
-        let output = Command::new(&program).arg(CALIBRATE).output().map_err(|error| error.to_string())?;
+        let output = Command::new(&program).arg(CALIBRATE).output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let hertz: f64 =
             text.trim().parse().map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
@@ -55,9 +55,10 @@ pub(crate) fn report(reference: f64) -> Result<(), String> {
     }
     errors.sort_by(f64::total_cmp);
     let [p50, p90, max] = [PROCESSES / 2, PROCESSES * 9 / 10, PROCESSES - 1].map(|at| errors[at]);
-    println!("counter     {reference:.1} Hz over the whole");
-    println!(
+    writeln!(out, "counter     {reference:.1} Hz over the whole")?;
+    writeln!(
+        out,
         "calibration of 10 ms, in {PROCESSES} processes: off by {p50:.1} ppb p50, {p90:.1} p90, {max:.1} max"
-    );
+    )?;
     Ok(())
 }
