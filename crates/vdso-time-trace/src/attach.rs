@@ -80,6 +80,7 @@ impl fmt::Display for Full {
 impl Error for Full {}
 
 /// Has a tracer told of the reads of some sites from now on; gives the number of sites that it was not attached to before.
+/// Without the feature `enabled` there are no sites, so that is 0.
 ///
 /// Each of these takes a free link of the site's own, or else a new one of `links`.
 ///

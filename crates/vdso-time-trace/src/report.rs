@@ -22,7 +22,7 @@ pub fn report<const N: usize>(counters: &PerSite<Counter, N>) -> Report<N> {
     Report { rows, missed: counters.missed() }
 }
 
-/// A table; it is printed with `{}`.
+/// A table; it is printed with `{}`. Where there are no [`sites`] it says why.
 #[derive(Debug)]
 pub struct Report<const N: usize> {
     rows: [Option<Row>; N],
@@ -45,6 +45,14 @@ impl<const N: usize> Report<N> {
 
 impl<const N: usize> fmt::Display for Report<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if sites().is_empty() {
+            let why = if cfg!(feature = "enabled") {
+                "this program has no call in `traced!`"
+            } else {
+                "the feature `enabled` of vdso-time-trace is off"
+            };
+            return writeln!(f, "no site: {why}");
+        }
         let widest =
             |text: fn(&Site) -> &str| self.rows().map(|(site, _)| text(site).len()).max().unwrap_or(0);
         let (name, function) = (widest(Site::name).max(4), widest(Site::function).max(8));

@@ -7,6 +7,8 @@ mod build;
 
 use std::fs;
 
+use vdso_time_trace::{Counter, PerSite, report};
+
 /// The listing of `tests/support/reads.rs`: all its functions and data.
 fn listing(features: &[&str], flags: &[&str]) -> String {
     let listing = build::compile("reads", features, flags, "asm").unwrap_or_else(|error| panic!("{error}"));
@@ -30,4 +32,15 @@ fn the_machine_code_is_that_of_the_bare_calls() {
 fn there_are_no_sites() {
     assert!(vdso_time_trace::traced!("here", vdso_time::time()) > 0);
     assert!(vdso_time_trace::sites().is_empty());
+}
+
+#[test]
+fn a_report_without_sites_says_why_there_are_none() {
+    static CALLS: PerSite<Counter, 4> = PerSite::new();
+    let why = if cfg!(feature = "enabled") {
+        "no site: this program has no call in `traced!`\n"
+    } else {
+        "no site: the feature `enabled` of vdso-time-trace is off\n"
+    };
+    assert_eq!(report(&CALLS).to_string(), why);
 }
