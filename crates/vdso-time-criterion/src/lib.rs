@@ -6,5 +6,8 @@ mod counter_time;
 mod fence;
 mod vdso_time_measurement;
 
+/// The version of criterion that the measurements are for.
+pub use criterion;
+
 pub use counter_time::{CounterTime, Ticks};
 pub use vdso_time_measurement::VdsoTime;

@@ -10,9 +10,9 @@ use vdso_time::{Clock, Instant, Monotonic};
 /// The time by one of vdso-time's clocks; `CLOCK_MONOTONIC` unless another one is named.
 ///
 /// ```
-/// use criterion::Criterion;
 /// use vdso_time::MonotonicRaw;
 /// use vdso_time_criterion::VdsoTime;
+/// use vdso_time_criterion::criterion::Criterion;
 ///
 /// let monotonic = Criterion::default().with_measurement(VdsoTime::new());
 /// let raw = Criterion::default().with_measurement(VdsoTime::<MonotonicRaw>::default());
