@@ -4,38 +4,61 @@
 //! `cargo run --release --example symbols [FILE]`
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
 
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{Routes, routes};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    if let Some(path) = std::env::args_os().nth(1).map(PathBuf::from) {
-        let file = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let image = Image::parse(&file).map_err(|error| format!("{}: {error}", path.display()))?;
-        list(&image);
-        match Routes::of_image(&image) {
-            Some(routes) => println!("\nwhere a kernel maps it:\n{routes}"),
-            None => println!("\nno table for this architecture"),
-        }
-        return Ok(());
-    }
-    match Vdso::locate() {
-        Ok(vdso) => {
-            println!("{} bytes at {:p}", vdso.size(), vdso.base());
-            list(&vdso.image());
-        }
-        Err(error) => println!("{error}"),
-    }
-    println!("\nin this process:\n{}", routes());
-    Ok(())
+const HELP: &str = "\
+Lists the symbols of this process's vDSO, or of a vDSO's image in a file, and the routes that vdso-time takes with it.
+
+Usage: symbols [FILE]
+";
+
+fn main() -> ExitCode {
+    let text = match std::env::args_os().nth(1) {
+        Some(option) if option == "--help" || option == "-h" => Ok(HELP.into()),
+        Some(file) => in_file(&file),
+        None => in_this_process(),
+    };
+    let Err(error) = text.and_then(|text| Ok(io::stdout().write_all(text.as_bytes())?)) else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("symbols: {error}");
+    ExitCode::FAILURE
 }
 
-fn list(image: &Image<'_>) {
+pub(crate) fn in_file(file: &OsStr) -> Result<String, Box<dyn Error>> {
+    let path = Path::new(file).display();
+    let bytes = std::fs::read(file).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let image = Image::parse(&bytes).map_err(|error| format!("{path} is no vDSO's image: {error}"))?;
+    let mut text = list(&image)?;
+    match Routes::of_image(&image) {
+        Some(routes) => writeln!(text, "\nwhere a kernel maps it:\n{routes}")?,
+        None => writeln!(text, "\nvdso-time has no table for this architecture")?,
+    }
+    Ok(text)
+}
+
+fn in_this_process() -> Result<String, Box<dyn Error>> {
+    let mut text = match Vdso::locate() {
+        Ok(vdso) => format!("{} bytes at {:p}\n{}", vdso.size(), vdso.base(), list(&vdso.image())?),
+        Err(error) => format!("{error}\n"),
+    };
+    writeln!(text, "\nin this process:\n{}", routes())?;
+    Ok(text)
+}
+
+fn list(image: &Image<'_>) -> Result<String, Box<dyn Error>> {
+    let mut text = String::new();
     let tables = image.hash_tables();
     let (bits, machine) = (32 * u32::from(image.class()), image.machine());
-    println!("ELF{bits}, e_machine {machine}, DT_HASH {}, DT_GNU_HASH {}", tables.sysv, tables.gnu);
+    writeln!(text, "ELF{bits}, e_machine {machine}, DT_HASH {}, DT_GNU_HASH {}", tables.sysv, tables.gnu)?;
     for symbol in image.symbols() {
         let name = match symbol.name().to_string_lossy() {
             name if name.is_empty() => "(blank)".into(),
@@ -44,6 +67,8 @@ fn list(image: &Image<'_>) {
         let version =
             symbol.version().map_or(String::new(), |version| format!("@{}", version.to_string_lossy()));
         let binding = if symbol.is_weak() { " weak" } else { "" };
-        println!("{:#10x} {:5} {:?}{binding} {name}{version}", symbol.value(), symbol.size(), symbol.kind());
+        let (value, size, kind) = (symbol.value(), symbol.size(), symbol.kind());
+        writeln!(text, "{value:#10x} {size:5} {kind:?}{binding} {name}{version}")?;
     }
+    Ok(text)
 }

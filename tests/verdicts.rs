@@ -81,7 +81,7 @@ fn no_proof() {
     let tsc = machine(&["tsc"]);
     let user_space = likely(Place::UserSpace);
     judge(&tsc, &findings(user_space, user_space), &USUAL, Cause::LikelyFine, &["likely", "user space"]);
-    judge(&tsc, &findings(none, none), &USUAL, Cause::CannotTell, &["no telling"]);
+    judge(&tsc, &findings(none, none), &USUAL, Cause::CannotTell, &["inconclusive"]);
     // What is known to be wrong goes before what is not known.
     let mixed = [row(USUAL[0], none), row(USUAL[1], KERNEL)];
     judge(&machine(&["hpet"]), &mixed, &USUAL, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
@@ -102,10 +102,10 @@ fn a_counter_that_is_trapped() {
 #[test]
 fn what_is_not_the_clock_sources_fault() {
     let hpet = machine(&["hpet", "tsc"]);
-    judge(&hpet, &findings(proved(3), USER_SPACE), &USUAL, Cause::Sometimes, &["at times"]);
+    judge(&hpet, &findings(proved(3), USER_SPACE), &USUAL, Cause::Sometimes, &["sometimes"]);
     let count = Count { reads: 200, entered: 200, outside: 200, syscall: Some(228) };
     let elsewhere = Finding { place: Place::Kernel, evidence: Evidence::Proved(count) };
-    judge(&hpet, &findings(elsewhere, USER_SPACE), &USUAL, Cause::Elsewhere, &["not by the vDSO"]);
+    judge(&hpet, &findings(elsewhere, USER_SPACE), &USUAL, Cause::Elsewhere, &["not through the vDSO"]);
     for read in [Read::Getcpu, Read::ClockGettime(ClockId::THREAD_CPUTIME)] {
         let mut found = findings(KERNEL, USER_SPACE);
         found.push(row(read, KERNEL));
@@ -114,7 +114,7 @@ fn what_is_not_the_clock_sources_fault() {
     let likely = Finding { place: Place::Kernel, evidence: Evidence::Likely };
     judge(&hpet, &findings(likely, USER_SPACE), &USUAL, Cause::ClockSource, &["likely enters the kernel"]);
     let libc = Finding { place: Place::Unknown, evidence: Evidence::Libc };
-    judge(&hpet, &findings(libc, libc), &USUAL, Cause::Libc, &["libc's affair"]);
+    judge(&hpet, &findings(libc, libc), &USUAL, Cause::Libc, &["libc answers"]);
 }
 
 #[test]
@@ -129,7 +129,13 @@ fn clock_sources_that_only_the_kernel_reads() {
         judge(&trusted, &found, &USUAL, Cause::ClockSource, &[remedy]);
         // There is none.
         let none = machine(&[source]);
-        judge(&none, &found, &USUAL, Cause::ClockSource, &[source, "the coarse clocks stay in user space"]);
+        judge(
+            &none,
+            &found,
+            &USUAL,
+            Cause::ClockSource,
+            &[source, "the coarse clocks, which stay in user space"],
+        );
         // The CPU has one, and the kernel has dropped it.
         let dropped = Machine { steady_tsc: true, ..none };
         judge(&dropped, &found, &USUAL, Cause::TscDropped, &["does not trust", source, "dmesg", "time()"]);
@@ -201,7 +207,7 @@ fn without_a_vdso() {
         &["every read is a system call", "see "],
     );
     let unmapped = Cause::NoVdso(LocateError::Unmapped);
-    let words = ["see what this process was started by"];
+    let words = ["see which program started this process"];
     judge(&told("vdso=1"), &gone(LocateError::Unmapped), &USUAL, unmapped, &words);
 }
 

@@ -140,7 +140,7 @@ impl Page {
     pub(crate) fn clock_source(&mut self, machine: &Machine) -> io::Result<()> {
         self.heading("clock source")?;
         let Some(current) = &machine.clock_source else {
-            return writeln!(self.out, "  unknown: there is no sysfs here\n");
+            return writeln!(self.out, "  unknown: sysfs is not mounted\n");
         };
         let (reader, what) = clock_source(current);
         let reader = match reader {
@@ -149,7 +149,7 @@ impl Page {
                 "the vDSO can read it if the hypervisor says it is the same on all CPUs"
             }
             Reader::Kernel => "only the kernel can read it",
-            Reader::Unknown => "hardly one that the vDSO can read",
+            Reader::Unknown => "the vDSO can probably not read it",
         };
         writeln!(self.out, "  {current}: {what}; {reader}")?;
         writeln!(self.out, "  available: {}\n", machine.available.join(", "))
@@ -159,21 +159,24 @@ impl Page {
     pub(crate) fn method(&mut self, method: Option<Method>, cpus: usize, has_watch: bool) -> io::Result<()> {
         self.heading("reads")?;
         let all = match cpus {
-            0 => "the CPUs where this thread, which cannot be moved, happened to run".into(),
+            0 => "whichever CPUs this thread, which cannot be moved, ran on".into(),
             1 => "1 CPU".into(),
             _ => format!("each of {cpus} CPUs"),
         };
         let proved = format!("proved for these reads, now: {READS} of each on {all}");
         match method {
             None if NATIVE.is_none() => {
-                writeln!(self.out, "  libc answers each of them; where, is not to be told")?;
+                writeln!(self.out, "  libc answers each of them; the doctor cannot tell where")?;
             }
             None => writeln!(self.out, "  without a vDSO each of them is a system call")?,
             Some(Method::Dispatch) => writeln!(self.out, "  {proved}, under Syscall User Dispatch")?,
             Some(Method::Seccomp) => {
-                writeln!(self.out, "  {proved}, in a child whose clock calls a seccomp filter fails")?;
+                writeln!(
+                    self.out,
+                    "  {proved}, in a child process whose clock calls a seccomp filter refuses"
+                )?;
             }
-            Some(Method::Timing) => writeln!(self.out, "  by the time they take, which is no proof")?,
+            Some(Method::Timing) => writeln!(self.out, "  judged by the time they take, which is no proof")?,
         }
         if !has_watch {
             writeln!(self.out, "  no clock here is fine enough to time them")?;
@@ -258,7 +261,7 @@ fn place(finding: Finding) -> (&'static str, String) {
         Place::Unknown => (YELLOW, "unknown"),
     };
     match finding.evidence {
-        Evidence::Refused(error) => ("0", format!("nowhere, {error}")),
+        Evidence::Refused(error) => ("0", format!("refused, {error}")),
         Evidence::Likely => (YELLOW, format!("{place}, likely")),
         Evidence::Proved(count) if count.outside > 0 => (colour, format!("{place}, not by vDSO")),
         Evidence::Proved(count) if count.entered != 0 && count.entered != count.reads => {

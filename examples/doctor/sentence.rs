@@ -21,74 +21,73 @@ impl Facts<'_> {
                 "valgrind hides the vDSO, so every read is a system call here: run this without valgrind."
                     .into()
             }
-            Cause::Emulated => "an emulator answers, not a kernel's vDSO: where the clock is read, \
-                                and what that costs, is to be seen on the machine itself."
+            Cause::Emulated => "an emulator answers these reads, not a kernel's vDSO: run the doctor on the \
+                                machine itself to see where the clock is read, and what that costs."
                 .into(),
             Cause::NoVdso(error) => {
                 format!("every read is a system call ({error}): {}.", self.who_took_it(error))
             }
             Cause::BlankedNames => format!(
-                "every read is a system call, for the kernel found no timer that user space can read (its clock \
-                 source is {source}) and blanked the names in its vDSO: have the device tree offer the generic timer, as \
-                 arm,armv7-timer without arm,cpu-registers-not-fw-configured."
+                "every read is a system call, because the kernel found no timer that user space can read (its \
+                 clock source is {source}) and blanked the names in its vDSO: let the device tree describe the \
+                 generic timer, as arm,armv7-timer without arm,cpu-registers-not-fw-configured."
             ),
             Cause::NoFunction(reason) => {
                 let release = &self.machine.release;
                 format!(
-                    "{read} is a system call, for {reason} (Linux {release}): a newer kernel may have it."
+                    "{read} is a system call ({reason}; Linux {release}): a newer kernel may have the function."
                 )
             }
             Cause::Refused(error) => {
-                format!("{read} is not answered: the kernel, or a sandbox, says {error}.")
+                format!("{read} is not answered: the kernel or a sandbox returns {error}.")
             }
-            Cause::CannotTell => {
-                format!(
-                    "there is no telling where {read} is answered: no system call was caught, and time does not say."
-                )
-            }
+            Cause::CannotTell => format!(
+                "it is unknown where {read} is answered: no system call was caught, and timing is inconclusive."
+            ),
             Cause::Libc => {
-                format!("{read} is libc's affair on {ARCH}, for which this crate has no table of the vDSO.")
+                format!("libc answers {read} on {ARCH}: this crate has no table of that architecture's vDSO.")
             }
             Cause::Sometimes => format!(
-                "{read} enters the kernel at times: the clock source changed meanwhile, or serves not every CPU; look again."
+                "{read} sometimes enters the kernel: the clock source changed meanwhile, or not every CPU can \
+                 read it; run the doctor again."
             ),
             Cause::Elsewhere => {
-                format!("{read} enters the kernel, but not by the vDSO: another's code stands in its place.")
+                format!("{read} enters the kernel, but not through the vDSO: other code stands in its place.")
             }
             Cause::Slow => format!(
-                "{read} stays in user space, yet costs as much as a system call: a hypervisor that traps the reading of the \
-                 counter, perhaps; {}.",
+                "{read} stays in user space but costs as much as a system call, perhaps because a hypervisor \
+                 traps reads of the counter: {}.",
                 self.meanwhile()
             ),
             Cause::ClockNotServed => format!(
-                "{read} {enters}, for this kernel's vDSO asks the kernel for it: {}.",
+                "{read} {enters}, because this kernel's vDSO asks the kernel for it: {}.",
                 substitute(read)
             ),
             Cause::ClockSource => format!(
-                "{read} {enters}, for the clock source is {source} ({what}), which the vDSO cannot read: {}.",
+                "{read} {enters}, because the vDSO cannot read the clock source {source} ({what}): {}.",
                 self.remedy()
             ),
             Cause::TscDropped => format!(
-                "{read} {enters}, which does not trust this CPU's TSC and reads {source} ({what}) instead: `dmesg | \
-                 grep -i -e tsc -e clocksource` says why; until that is mended, {}.",
+                "{read} {enters}, which does not trust this CPU's TSC and reads {source} ({what}) instead: \
+                 `dmesg | grep -i -e tsc -e clocksource` shows why; until that is fixed, {}.",
                 self.meanwhile()
             ),
             Cause::UnstableHypervisorClock => format!(
-                "{read} {enters}, for the clock source is {source} and the hypervisor does not say that the TSC is the \
-                 same on all CPUs: {}.",
+                "{read} {enters}, because the clock source is {source} and the hypervisor does not say that \
+                 the TSC is the same on all CPUs: {}.",
                 self.remedy()
             ),
             Cause::TimerErratum => format!(
-                "{read} {enters}, which works around an erratum of the timer behind {source} (`dmesg | grep -i \
-                 arch_timer` names it): {}.",
+                "{read} {enters}, which works around an erratum of the timer behind {source} (`dmesg | grep \
+                 -i arch_timer` names it): {}.",
                 self.meanwhile()
             ),
             Cause::Unexplained if self.machine.supervisor.is_some() => {
                 let supervisor = self.machine.supervisor.map_or("", Supervisor::name);
-                format!("{read} {enters}, for so does the vDSO of {supervisor}: {}.", self.meanwhile())
+                format!("{read} {enters}, because the vDSO of {supervisor} does: {}.", self.meanwhile())
             }
             Cause::Unexplained | Cause::Fine | Cause::LikelyFine => format!(
-                "{read} {enters}, and the clock source ({source}) does not say why: {}.",
+                "{read} {enters}, and the clock source ({source}) does not explain it: {}.",
                 self.meanwhile()
             ),
         }
@@ -104,8 +103,8 @@ impl Facts<'_> {
         let readable = |source: &&String| clock_source(source).0 == Reader::Anyone;
         match self.machine.available.iter().find(readable) {
             Some(better) => format!(
-                "as root, `echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource`, \
-                 and for good the kernel parameter clocksource={better}"
+                "run `echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource` as root, and boot with \
+                 clocksource={better} to keep it"
             ),
             None => self.meanwhile(),
         }
@@ -116,10 +115,12 @@ impl Facts<'_> {
         let coarse = self.in_user_space(Read::ClockGettime(ClockId::MONOTONIC_COARSE));
         match (self.in_user_space(Read::Time), coarse) {
             (true, true) => {
-                "time() and the coarse clocks stay in user space, where a timer tick is exact enough"
+                "where a timer tick is exact enough, use time() or the coarse clocks, which stay in user space"
             }
-            (true, false) => "time() stays in user space",
-            (false, true) => "the coarse clocks stay in user space, where a timer tick is exact enough",
+            (true, false) => "where a second is exact enough, use time(), which stays in user space",
+            (false, true) => {
+                "where a timer tick is exact enough, use the coarse clocks, which stay in user space"
+            }
             (false, false) => "read the clock less often",
         }
         .into()
@@ -129,7 +130,7 @@ impl Facts<'_> {
     fn who_took_it(&self, error: LocateError) -> String {
         let mut told = self.machine.command_line.split_whitespace();
         match told.find(|parameter| parameter.starts_with("vdso=") || parameter.starts_with("vdso32=")) {
-            _ if error != LocateError::Absent => "see what this process was started by".into(),
+            _ if error != LocateError::Absent => "see which program started this process".into(),
             Some(parameter) => format!("boot without {parameter}"),
             None => match ARCH {
                 "x86" => "see the sysctls vm.vdso_enabled and abi.vsyscall32",

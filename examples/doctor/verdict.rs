@@ -172,7 +172,7 @@ pub(crate) fn verdict(facts: &Facts<'_>, reads: &[Read]) -> (Cause, String) {
         }
         None if !reads.iter().all(proved) => {
             let sentence =
-                format!("{subject} likely {stays} in user space, by the time taken, which is no proof.");
+                format!("{subject} likely {stays} in user space: the timing says so, which is no proof.");
             (Cause::LikelyFine, sentence)
         }
         None => match reads.iter().find(|read| facts.is_slow(**read)) {
