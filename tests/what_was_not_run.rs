@@ -13,6 +13,7 @@ use support::child::this_program;
 use support::{has_tool, not_run, not_run_here};
 
 const COUNT: &str = "what_was_not_run_is_counted";
+const TOLD: &str = "Tests, or parts of tests, that were not run here: ";
 const SAY: &str = "VDSO_TIME_TEST_SAY";
 
 #[test]
@@ -26,7 +27,7 @@ fn what_was_not_run_is_counted() {
         // shown.
         let _ = writeln!(
             io::stdout(),
-            "{} tests, or parts of tests, were not run here: `cargo test -- --show-output` says which, and why",
+            "{TOLD}{}. `cargo test -- --show-output` says which, and why.",
             lines.len()
         );
     }
@@ -53,7 +54,7 @@ fn shell(reason: &str, tests: &[&str]) -> Option<String> {
 }
 
 fn counts(output: &str) -> Vec<&str> {
-    output.lines().filter_map(|line| line.split_once(" tests, or parts")).map(|(count, _)| count).collect()
+    output.lines().filter_map(|line| line.split_once(TOLD)?.1.split('.').next()).collect()
 }
 
 #[test]
