@@ -45,10 +45,9 @@ fn end(before: Before, enter: fn() -> bool, read: fn() -> bool) -> c_int {
             // SAFETY: it takes any signal.
             unsafe { libc::raise(libc::SIGILL) };
         }
-        if !read() {
-            // SAFETY: it takes any status; libc's own end would be denied.
-            unsafe { libc::syscall(libc::SYS_exit, 1) };
-        }
+        let status = c_int::from(!read());
+        // SAFETY: it takes any status; any other end would be denied.
+        unsafe { libc::syscall(libc::SYS_exit, status) };
     })
 }
 

@@ -91,7 +91,6 @@ fn a_first_call_takes_less_than_4_kib_of_a_signal_stack() {
         let large = 64 * 1024;
         let frame = (large - signal_on_a_stack(large, false)) & !63; // it is aligned
         let room = signal_on_a_stack(frame + ROOM, true);
-        println!("the kernel's frame takes {frame} bytes of a signal stack");
         assert!(room <= ROOM, "{room}");
     });
 }
@@ -108,7 +107,11 @@ fn a_later_call_fits_the_smallest_signal_stack() {
 }
 
 extern "C" fn coroutine(_: *mut c_void) -> c_int {
-    c_int::from(answers::wrong(&PATHS[0]).is_some())
+    child::end_with_parent();
+    let status = c_int::from(answers::wrong(&PATHS[0]).is_some());
+    // A return would be exit(2): see `child::fork`.
+    // SAFETY: _exit(2) takes any status.
+    unsafe { libc::_exit(status) }
 }
 
 /// A process that has its maker's memory, and a stack of its own, is a coroutine that the kernel switches to.
@@ -117,12 +120,9 @@ fn a_coroutine_with_8_kib_can_make_the_first_call() {
     forked(|| {
         let stack = Stack::new(8192);
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        // SAFETY: the stack is there for good; this process waits until the function has returned.
+        // SAFETY: the stack is there for good; this process waits until the other has ended.
         let pid = unsafe { libc::clone(coroutine, stack.top().cast(), flags, ptr::null_mut()) };
         assert!(pid > 0);
-        let mut status = -1;
-        // SAFETY: waitpid(2) writes the status there.
-        assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-        assert_eq!(status, 0);
+        assert_eq!(child::wait(pid, child::LIMIT), 0);
     });
 }

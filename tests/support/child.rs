@@ -2,15 +2,21 @@
 
 use std::env;
 use std::ffi::c_int;
-use std::io::{self, Write as _};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::LazyLock;
+use std::process::{Command, Stdio};
+use std::ptr;
+use std::sync::{LazyLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::not_run;
 
 const TASK: &str = "VDSO_TIME_TEST_TASK";
+
+/// No child takes so long, in the slowest emulator.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// Does `work` in processes in which nothing was done before, one after the other: in this binary, run again for this
 /// test (its full name) alone. Where the kernel cannot run it, under an emulator, in forks: in a file whose tests do
@@ -52,7 +58,21 @@ fn runs_alone(test: &str) -> bool {
 
 #[track_caller]
 fn again(test: &str, task: &str) {
-    let output = this_binary(test).env(TASK, task).env(not_run::RECORD, &*not_run::FILE).output().unwrap();
+    let mut command = this_binary(test);
+    command
+        .env(TASK, task)
+        .env(not_run::RECORD, &*not_run::FILE)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let pid = child.id() as libc::pid_t;
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    let Ok(output) = receiver.recv_timeout(LIMIT) else {
+        kill(pid);
+        panic!("{test}, told to {task}: killed, for it had not ended after {LIMIT:?}");
+    };
+    let output = output.unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     let passed = output.status.success() && out.contains("1 passed");
     assert!(passed, "{test}, told to {task}: {}\n{out}\n{err}", output.status);
@@ -61,51 +81,79 @@ fn again(test: &str, task: &str) {
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]
 pub(crate) fn forked(work: impl FnOnce()) {
+    assert_eq!(end_of(work), 0, "the forked child failed");
+}
+
+/// How a forked child ends that does `work` and leaves: its wait status.
+#[track_caller]
+pub(crate) fn end_of(work: impl FnOnce()) -> c_int {
+    wait(fork(work), LIMIT)
+}
+
+/// Makes a child that does `work` and leaves.
+///
+/// It leaves by exit_group(2). In QEMU's user mode exit(2) and the start of a thread take a lock of
+/// the emulator. A child finds that locked for ever if another thread of its parent was starting a
+/// thread during the fork.
+#[track_caller]
+pub(crate) fn fork(work: impl FnOnce()) -> libc::pid_t {
     // The child has another parent, by which it would name another record.
     LazyLock::force(&not_run::FILE);
     // SAFETY: the child does no more than `work` and leaves; the locks of libc are good in it.
     match unsafe { libc::fork() } {
         -1 => panic!("fork: {}", io::Error::last_os_error()),
         0 => {
+            end_with_parent();
             let status = catch_unwind(AssertUnwindSafe(work)).map_or_else(|panic| tell(&*panic), |()| 0);
             // SAFETY: _exit(2) takes any status.
             unsafe { libc::_exit(status) }
         }
-        child => assert_eq!(wait(child), 0, "the forked child failed"),
+        child => child,
     }
 }
 
-/// How a forked child ends that does `work` and leaves by exit(2) of its one thread, which strict seccomp allows: its wait
-/// status.
+/// Kills this process when the thread that made it ends: nobody but that thread knows of it.
+pub(crate) fn end_with_parent() {
+    // SAFETY: the two arguments are numbers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// The wait status of a child. One that has not ended after `limit` is killed, and the test fails.
 #[track_caller]
-pub(crate) fn end_of(work: impl FnOnce()) -> c_int {
-    LazyLock::force(&not_run::FILE); // as in `forked`
-    // SAFETY: the child does no more than `work` and leaves.
-    match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", io::Error::last_os_error()),
-        0 => {
-            let status = catch_unwind(AssertUnwindSafe(work)).map_or_else(|panic| tell(&*panic), |()| 0);
-            // SAFETY: it takes any status.
-            unsafe { libc::syscall(libc::SYS_exit, status) };
-            unreachable!()
+pub(crate) fn wait(child: libc::pid_t, limit: Duration) -> c_int {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(50);
+    loop {
+        let mut status = 0;
+        // SAFETY: waitpid(2) writes the status there.
+        let waited = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+        if waited != 0 {
+            assert_eq!(waited, child, "waitpid: {}", io::Error::last_os_error());
+            return status;
         }
-        child => wait(child),
+        if start.elapsed() > limit {
+            kill(child);
+            // SAFETY: waitpid(2) writes no status to null.
+            unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
+            panic!("the child was killed, for it had not ended after {limit:?}");
+        }
+        thread::sleep(pause);
+        pause = (2 * pause).min(Duration::from_millis(10));
     }
 }
 
-#[track_caller]
-fn wait(child: libc::pid_t) -> c_int {
-    let mut status = 0;
-    // SAFETY: waitpid(2) writes the status there.
-    let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
-    assert_eq!(waited, child, "waitpid: {}", io::Error::last_os_error());
-    status
+fn kill(child: libc::pid_t) {
+    // SAFETY: the two arguments are numbers.
+    unsafe { libc::kill(child, libc::SIGKILL) };
 }
 
 /// Says why a child panicked, past the capture of the test's output, which ends with the child.
 fn tell(panic: &(dyn std::any::Any + Send)) -> i32 {
     let message =
         panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
-    let _ = writeln!(io::stderr(), "forked child: {}", message.unwrap_or("panic"));
+    let line = format!("forked child: {}\n", message.unwrap_or("panic"));
+    // Another thread may have held the lock of std's standard error during the fork.
+    // SAFETY: the kernel reads the bytes of the line.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
     101
 }
