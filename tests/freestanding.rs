@@ -11,18 +11,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use support::not_run_here;
 use vdso_time::vdso::LocateError;
 
-/// What the compiler says of itself, behind this prefix.
-fn rustc_says(prefix: &str) -> String {
+/// What the compiler says of itself after this prefix. The error says that there is none.
+fn rustc_says(prefix: &str) -> Result<String, String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let version = Command::new(rustc).arg("-vV").output().expect("rustc runs").stdout;
-    let version = String::from_utf8(version).expect("UTF-8");
-    version.lines().find_map(|line| line.strip_prefix(prefix)).expect(prefix).to_owned()
+    let output = Command::new(rustc).arg("-vV").output().map_err(|error| format!("rustc: {error}"))?;
+    let version = String::from_utf8(output.stdout).expect("UTF-8");
+    Ok(version.lines().find_map(|line| line.strip_prefix(prefix)).expect(prefix).to_owned())
 }
 
 /// Builds the package in a target folder of its own, for the machine that builds it.
 fn build() -> Result<PathBuf, String> {
     let here = std::env::consts::ARCH;
-    let host = rustc_says("host: ");
+    let host = rustc_says("host: ")?;
     let machine = host.split('-').next().unwrap_or_default();
     let is_same = match here {
         "x86" => machine.starts_with('i') && machine.ends_with("86"),
@@ -52,7 +52,7 @@ fn programs() -> Option<&'static Path> {
     match &*BUILT {
         Ok(folder) => Some(folder),
         Err(why) => {
-            println!("not run here: {why}");
+            not_run_here("compiler", why);
             None
         }
     }
@@ -123,7 +123,7 @@ fn nm_shows_no_symbol_of_libc() {
     let Some(folder) = programs() else { return };
     let nm = match Command::new("nm").arg(folder.join("freestanding")).output() {
         Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
-        Err(error) => return println!("not run here: nm: {error}"),
+        Err(error) => return not_run_here("nm", format!("nm: {error}")),
     };
     let symbols = nm.lines().filter_map(|line| {
         let mut words = line.split_whitespace().rev();
@@ -172,7 +172,7 @@ fn the_five_functions_take_less_than_6_kib() {
         sections.map(|section| section.sh_size).sum::<u64>()
     };
     let (with, without) = (size("five-functions"), size("no-functions"));
-    let version = rustc_says("release: 1.");
+    let version = rustc_says("release: 1.").expect("it has compiled the programs");
     let minor: u32 = version.split('.').next().and_then(|minor| minor.parse().ok()).expect("a version");
     let bar = if minor < 95 { BAR_BEFORE_1_95 } else { BAR };
     println!("{} bytes of .text and .rodata, by Rust 1.{version}", with - without);
