@@ -13,7 +13,7 @@ pub mod arch;
 #[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
 pub mod counter;
 pub mod elf;
-mod error;
+mod errno;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod instant;
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -23,7 +23,7 @@ mod types;
 /// std's type, so that `use vdso_time::{Duration, Instant}` replaces `use std::time::{Duration, Instant}`.
 #[doc(no_inline)]
 pub use core::time::Duration;
-pub use error::{Errno, SystemTimeError};
+pub use errno::Errno;
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
 #[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
@@ -31,7 +31,7 @@ pub use counter::Counter;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use instant::{
     Boottime, Clock, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
-    Realtime, RealtimeCoarse, SystemTime, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
+    Realtime, RealtimeCoarse, SystemTime, SystemTimeError, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
 };
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::FallbackReason;

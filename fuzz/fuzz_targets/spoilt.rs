@@ -5,9 +5,6 @@
 #[path = "../../src/elf/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "of the library's own file only a part is asked")]
 mod elf;
-#[path = "../../src/error.rs"]
-#[allow(dead_code, reason = "the same")]
-mod error;
 #[path = "../../tests/support/image.rs"]
 mod image;
 #[path = "../../tests/support/image_kinds.rs"]

@@ -102,7 +102,7 @@ mod sample;
 mod status;
 mod trust;
 
-use crate::error::Errno;
+use crate::errno::Errno;
 use crate::instant::{Clock, Instant};
 use crate::linux::calls::clock_gettime;
 use crate::linux::native;

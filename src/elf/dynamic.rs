@@ -1,7 +1,7 @@
 //! The program headers and the dynamic section: which bytes are the image, and where its tables lie.
 
+use super::ParseError;
 use super::layout::{Bytes, Format, P_TYPE};
-use crate::error::ParseError;
 
 /// The program headers must lie in the image's first page, whatever the page size.
 const HEAD: usize = 4096;

@@ -3,8 +3,8 @@
 
 use core::fmt;
 
+use super::ParseError;
 use super::steps;
-use crate::error::ParseError;
 
 /// What differs between `ELFCLASS32` and `ELFCLASS64`.
 #[derive(Debug)]

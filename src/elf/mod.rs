@@ -30,6 +30,7 @@
 #![deny(clippy::panic)]
 
 mod dynamic;
+mod error;
 mod hash;
 mod layout;
 mod parsed;
@@ -37,8 +38,8 @@ mod steps;
 mod symbol;
 mod version;
 
-pub use crate::error::ParseError;
 pub(crate) use dynamic::ProgramHeaders;
+pub use error::ParseError;
 pub use hash::HashTables;
 pub(crate) use layout::{Any, Format, Native};
 pub(crate) use parsed::ParsedImage;

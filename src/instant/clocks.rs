@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::{Instant, SystemTime};
-use crate::error::Errno;
+use crate::errno::Errno;
 use crate::linux::calls::{clock_getres, clock_gettime};
 use crate::types::ClockId;
 

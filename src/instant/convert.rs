@@ -5,7 +5,7 @@
 #[cfg(feature = "std")]
 use super::Realtime;
 use super::{Instant, MonotonicCoarse, RealtimeCoarse, SystemTime};
-use crate::error::Errno;
+use crate::errno::Errno;
 use crate::types::Timespec;
 
 /// A coarse time is a time of the same clock, at the last timer tick.

@@ -20,13 +20,13 @@ mod system_time;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use crate::error::Errno;
+use crate::errno::Errno;
 pub use clocks::{
     Boottime, Clock, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime,
     RealtimeCoarse, Tai, ThreadCpuTime, WallClock,
 };
 use point::point_in_time;
-pub use system_time::{SystemTime, UNIX_EPOCH};
+pub use system_time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 
 /// A time of a clock that never goes back; [`Monotonic`] unless another one is named.
 ///

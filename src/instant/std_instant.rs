@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::Instant as StdInstant;
 
 use super::Instant;
-use crate::error::Errno;
+use crate::errno::Errno;
 
 /// A moment as both clocks had it.
 struct Moment {

@@ -1,11 +1,12 @@
 //! A time of a wall clock.
 
+use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
 use super::point::point_in_time;
 use super::{Realtime, WallClock};
-use crate::error::{Errno, SystemTimeError};
+use crate::errno::Errno;
 
 /// A time of a clock that people set; [`Realtime`] unless another one is named.
 ///
@@ -151,3 +152,32 @@ impl<C> SystemTime<C> {
         self.checked_duration_since(earlier).ok_or_else(later)
     }
 }
+
+/// The other time is later: what `SystemTime::duration_since` returns then.
+///
+/// ```
+/// use core::time::Duration;
+/// use vdso_time::SystemTime;
+///
+/// let now = SystemTime::now();
+/// let error = now.duration_since(now + Duration::from_secs(3)).unwrap_err();
+/// assert_eq!(error.duration(), Duration::from_secs(3));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SystemTimeError(pub(super) Duration);
+
+impl SystemTimeError {
+    /// How much later the other time is.
+    #[must_use]
+    pub const fn duration(&self) -> Duration {
+        self.0
+    }
+}
+
+impl fmt::Display for SystemTimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the other time is {:?} later", self.0)
+    }
+}
+
+impl core::error::Error for SystemTimeError {}

@@ -11,7 +11,7 @@ use core::ptr;
 
 use super::slot::{ClockFn, ClockFn32, GettimeofdayFn32, Symbol, TimeFn32};
 use super::syscall::{self, earliest};
-use crate::error::Errno;
+use crate::errno::Errno;
 use crate::types::{ClockId, Timespec, Timespec32, Timeval, Timeval32};
 
 pub(super) static CLOCK_GETTIME: Symbol<ClockFn> = Symbol::none();

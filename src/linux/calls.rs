@@ -6,7 +6,7 @@ use core::ptr;
 
 use super::resolve::{CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME};
 use super::{resolve, syscall};
-use crate::error::Errno;
+use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
 /// The seconds since the Epoch: time(2), 64 bits on every architecture. -1 if the vDSO and every system call that

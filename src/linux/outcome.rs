@@ -3,10 +3,9 @@
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::vdso;
+use super::vdso::{self, LocateError};
 use crate::arch::{Abi, Candidate, Function, Quirk};
 use crate::elf::{Format, ParseError, ParsedImage};
-use crate::error::LocateError;
 
 /// Why a function is not answered by the vDSO.
 ///

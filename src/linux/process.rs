@@ -4,7 +4,7 @@
 use super::libc_errno;
 use super::native::{self, ABI};
 use super::syscall::check;
-use crate::error::Errno;
+use crate::errno::Errno;
 
 /// Whether 8 bytes can be read, at this address or, if it is even, one further on, which is in the same pages: at address 0
 /// there would be no set. `rt_sigprocmask` with a `how` that there is not copies the set in, so it knows, and then does

@@ -7,7 +7,7 @@
 
 use super::native::{self, ABI};
 use crate::arch::{Function, Shape, Syscall, TIME32_FIRST};
-use crate::error::Errno;
+use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
 /// Returns the seconds since the Epoch from the kernel: those of `CLOCK_REALTIME_COARSE`, as time(2).

@@ -2,12 +2,13 @@
 
 #![allow(unsafe_code, reason = "the contract of from_ptr, and locate, which keeps it")]
 
+use core::fmt;
 use core::ptr;
 
 use super::{auxv, mapping, process};
+pub use crate::elf::ParseError;
 use crate::elf::{Format, Image, ParsedImage, Symbol, Symbols};
-use crate::error::Errno;
-pub use crate::error::{LocateError, ParseError};
+use crate::errno::Errno;
 
 /// An image that is mapped into this process.
 ///
@@ -208,4 +209,54 @@ impl<'a> Vdso<'a> {
 /// ```
 pub unsafe fn init(ehdr: *const u8) {
     auxv::give(ehdr.expose_provenance());
+}
+
+/// Why this process has no vDSO that can be walked.
+///
+/// ```
+/// use vdso_time::vdso::{LocateError, Vdso};
+///
+/// match Vdso::locate() {
+///     Ok(vdso) => println!("vDSO at {:p}", vdso.base()),
+///     Err(LocateError::Absent) => println!("the kernel, or valgrind, gave this process no vDSO"),
+///     Err(error) => println!("{error}"),
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LocateError {
+    /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0.
+    Absent,
+    /// `AT_SYSINFO_EHDR` points to memory that cannot be read: the vDSO was unmapped or moved.
+    Unmapped,
+    /// A sandbox denied the check that the memory can be read, and the address did not come from `getauxval`.
+    Unchecked,
+    /// What `AT_SYSINFO_EHDR` points to is not an image that can be walked.
+    Malformed(ParseError),
+}
+
+impl fmt::Display for LocateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0"),
+            Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
+            Self::Unchecked => f.write_str("no vDSO: a sandbox denied the check of its address"),
+            Self::Malformed(error) => write!(f, "malformed vDSO: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for LocateError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Malformed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ParseError> for LocateError {
+    fn from(error: ParseError) -> Self {
+        Self::Malformed(error)
+    }
 }

@@ -5,7 +5,7 @@ use core::ops::Sub;
 use core::time::Duration;
 
 use super::NANOS_PER_SEC;
-use crate::error::Errno;
+use crate::errno::Errno;
 
 /// A time in seconds and nanoseconds, 64 bits each on every architecture.
 ///

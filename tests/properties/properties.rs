@@ -21,9 +21,6 @@ mod written;
     reason = "of the library's own file only a part is asked"
 )]
 mod elf;
-#[path = "../../src/error.rs"]
-#[allow(dead_code, unreachable_pub, reason = "the same")]
-mod error;
 
 #[path = "../support/image.rs"]
 mod image;

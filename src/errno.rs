@@ -1,0 +1,129 @@
+//! [`Errno`]: what the kernel answered.
+
+use core::fmt;
+use core::num::NonZeroU16;
+
+/// An error number of the kernel, `1..=4095` (errno(3)).
+///
+/// ```
+/// use vdso_time::{ClockId, Errno, clock_gettime};
+///
+/// let error = clock_gettime(ClockId::from_raw(99)).unwrap_err();
+/// assert_eq!(error, Errno::EINVAL);
+/// assert_eq!(error.raw_os_error(), 22);
+/// assert_eq!(error.to_string(), "EINVAL");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Errno(NonZeroU16);
+
+impl Errno {
+    /// Operation not permitted: a sandbox denied the call.
+    pub const EPERM: Self = Self::literal(1);
+    /// Bad address.
+    pub const EFAULT: Self = Self::literal(14);
+    /// Invalid argument: no such clock.
+    pub const EINVAL: Self = Self::literal(22);
+    /// Function not implemented: the kernel has no such system call, or a sandbox says so. This is the
+    /// number of every architecture but mips, sparc, alpha and parisc.
+    pub const ENOSYS: Self = Self::literal(38);
+    /// The time does not fit: in the type that it is converted to, or after January 2038 where the
+    /// kernel has only 32-bit calls. This is the number of every architecture but mips, sparc, alpha
+    /// and parisc.
+    pub const EOVERFLOW: Self = Self::literal(75);
+
+    /// The error of this number; `None` unless it is in `1..=4095`.
+    ///
+    /// ```
+    /// use vdso_time::Errno;
+    ///
+    /// assert_eq!(Errno::from_raw_os_error(22), Some(Errno::EINVAL));
+    /// assert_eq!(Errno::from_raw_os_error(0), None);
+    /// ```
+    #[must_use]
+    pub const fn from_raw_os_error(number: i32) -> Option<Self> {
+        match number {
+            1..=4095 => Some(Self::literal(number as u16)),
+            _ => None,
+        }
+    }
+
+    /// The number, as in errno(3) and [`std::io::Error::raw_os_error`].
+    ///
+    /// [`std::io::Error::raw_os_error`]: https://doc.rust-lang.org/std/io/struct.Error.html#method.raw_os_error
+    ///
+    /// ```
+    /// assert_eq!(vdso_time::Errno::EPERM.raw_os_error(), 1);
+    /// ```
+    #[must_use]
+    pub const fn raw_os_error(self) -> i32 {
+        self.0.get() as i32
+    }
+
+    const fn literal(number: u16) -> Self {
+        match NonZeroU16::new(number) {
+            Some(number) => Self(number),
+            None => panic!("an error number is not 0"),
+        }
+    }
+}
+
+/// The errors that a clock call, a sandbox or a clock's driver is known to answer. Up to 34 the numbers are
+/// the same on every architecture; those above are include/uapi/asm-generic/errno.h's.
+const NAMES: &[(u16, &str)] = &[
+    (1, "EPERM"),
+    (2, "ENOENT"),
+    (3, "ESRCH"),
+    (4, "EINTR"),
+    (5, "EIO"),
+    (6, "ENXIO"),
+    (9, "EBADF"),
+    (11, "EAGAIN"),
+    (12, "ENOMEM"),
+    (13, "EACCES"),
+    (14, "EFAULT"),
+    (16, "EBUSY"),
+    (19, "ENODEV"),
+    (22, "EINVAL"),
+    (25, "ENOTTY"),
+    (34, "ERANGE"),
+    #[cfg(not(vdso_time_libc_fallback))]
+    (38, "ENOSYS"),
+    #[cfg(not(vdso_time_libc_fallback))]
+    (75, "EOVERFLOW"),
+    #[cfg(not(vdso_time_libc_fallback))]
+    (95, "EOPNOTSUPP"),
+];
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(number, _)| *number == self.0.get()) {
+            Some((_, name)) => f.pad(name),
+            None => write!(f, "errno {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl core::error::Error for Errno {}
+
+/// Needs the feature `std`.
+#[cfg(feature = "std")]
+impl From<Errno> for std::io::Error {
+    /// Converts the number to the error of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::Errno;
+    ///
+    /// assert_eq!(std::io::Error::from(Errno::EPERM).kind(), std::io::ErrorKind::PermissionDenied);
+    /// ```
+    fn from(error: Errno) -> Self {
+        Self::from_raw_os_error(error.raw_os_error())
+    }
+}
