@@ -137,7 +137,7 @@ fn the_null_device_takes_the_report() {
     if run(&[], "--help").is_none() {
         return;
     }
-    for arguments in ["", "--json", "--help"] {
+    for arguments in ["", "--help"] {
         assert_eq!(run_into("/dev/null", arguments).status.code(), Some(0), "{arguments}");
     }
 }

@@ -49,7 +49,7 @@ fn this_binary(test: &str) -> Command {
 
 /// Whether the kernel can run this binary.
 #[track_caller]
-fn runs_alone(test: &str) -> bool {
+pub(crate) fn runs_alone(test: &str) -> bool {
     let Ok(output) = this_binary(test).arg("--list").output() else { return false };
     let listed = String::from_utf8_lossy(&output.stdout).contains(&format!("{test}: test"));
     assert!(listed || !output.status.success(), "there is no test {test}");

@@ -78,7 +78,10 @@ pub(crate) fn run(wrapper: &[&str], arguments: &str) -> Option<(i32, String, Str
         Some((_, out)) => Some((code, out.to_owned(), err)),
         // A program of another architecture is not started by every kernel, nor by every tool.
         None if !out.contains("running 1 test") => {
-            not_run_here(wrapper.first().copied().unwrap_or("exec"), format!("status {code}: {err}"));
+            not_run_here(
+                wrapper.first().copied().unwrap_or("exec"),
+                format!("it does not start: status {code} {err}"),
+            );
             None
         }
         None => panic!("{arguments}: {status}\n{out}{err}"),
