@@ -67,6 +67,9 @@ impl TryFrom<Instant> for StdInstant {
     /// are read in user space. Differences and order are exact, and the way back gives the same
     /// time.
     ///
+    /// This holds where std's clock is `CLOCK_MONOTONIC`. A library that fakes it (libfaketime)
+    /// makes the result meaningless.
+    ///
     /// The first conversion reads the clocks and takes a lock. Neither a signal handler nor the
     /// forked child of a program with threads may make it.
     ///
