@@ -43,7 +43,10 @@ pub enum ParseError {
 
 impl ParseError {
     /// Every error, in the order of its number.
-    #[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
+    #[cfg_attr(
+        not(any(target_os = "linux", target_os = "android")),
+        allow(dead_code, reason = "only a running process records its errors")
+    )]
     pub(crate) const ALL: [Self; 13] = [
         Self::NotElf,
         Self::Class,
