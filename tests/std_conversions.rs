@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant as Std};
 
-use support::{child, not_run_here};
+use support::{child, not_run, not_run_here};
 use vdso_time::arch::NATIVE;
 use vdso_time::{ClockId, Errno, Instant, clock_gettime};
 
@@ -94,7 +94,7 @@ fn threads_that_race_for_the_first_conversion_get_one_offset() {
 #[test]
 fn a_clock_that_is_denied_at_the_first_conversion_is_an_error() {
     child::fresh("a_clock_that_is_denied_at_the_first_conversion_is_an_error", "deny", 1, || {
-        let Some(abi) = NATIVE else { return println!("not run here: libc makes the calls") };
+        let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
         // SAFETY: null is always allowed.
         unsafe { vdso_time::init(ptr::null()) };
         let std = Std::now();
