@@ -5,6 +5,7 @@
 use std::fs;
 use std::io;
 
+const AT_NULL: usize = 0;
 const AT_IGNORE: usize = 1;
 const AT_SYSINFO_EHDR: usize = 33;
 
@@ -21,6 +22,9 @@ pub(crate) fn say(ehdr: Option<usize>) -> io::Result<()> {
             [tag, value].map(|word| usize::from_ne_bytes(word.try_into().unwrap()))
         })
         .collect();
+    // A 64-bit kernel tells a 32-bit process of more than there is: its file ends at two empty entries.
+    let end = vector.iter().position(|[tag, _]| *tag == AT_NULL).map_or(vector.len(), |last| last + 1);
+    vector.truncate(end);
     let place = on_the_stack(&vector)?;
     let index = vector.iter().position(|[tag, _]| *tag == AT_SYSINFO_EHDR);
     let index = index.ok_or_else(|| io::Error::other("this process has no vDSO"))?;
