@@ -10,8 +10,8 @@ use std::process::Command;
 
 use support::not_run_here;
 
-/// Calls cargo for the example, in a target folder of its own. `None`, after a line that says so, if
-/// there is no cargo.
+/// Calls cargo for the example, in a target folder of its own. `None`, after a line that says so,
+/// if there is no cargo.
 fn cargo(command: &str, compiler: &[&str]) -> Option<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))

@@ -21,3 +21,22 @@ pub(crate) unsafe fn answer(context: *mut c_void, answer: c_int) {
     let place = &mut registers.arm_r0;
     *place = answer as isize as _;
 }
+
+/// The second argument of the system call.
+///
+/// # Safety
+/// `context` must be what the kernel gave the handler.
+#[allow(dead_code, reason = "not every test needs an argument")]
+pub(crate) unsafe fn second_argument(context: *mut c_void) -> usize {
+    // SAFETY: the caller's duty.
+    let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
+    #[cfg(target_arch = "x86_64")]
+    let argument = registers.gregs[libc::REG_RSI as usize];
+    #[cfg(target_arch = "x86")]
+    let argument = registers.gregs[libc::REG_ECX as usize];
+    #[cfg(target_arch = "aarch64")]
+    let argument = registers.regs[1];
+    #[cfg(target_arch = "arm")]
+    let argument = registers.arm_r1;
+    argument as usize
+}

@@ -22,7 +22,7 @@ pub(crate) fn say(ehdr: Option<usize>) -> io::Result<()> {
             [tag, value].map(|word| usize::from_ne_bytes(word.try_into().unwrap()))
         })
         .collect();
-    // A 64-bit kernel tells a 32-bit process of more than there is: its file ends at two empty entries.
+    // On a 64-bit kernel the file of a 32-bit process ends at two empty entries. The stack has one.
     let end = vector.iter().position(|[tag, _]| *tag == AT_NULL).map_or(vector.len(), |last| last + 1);
     vector.truncate(end);
     let place = on_the_stack(&vector)?;
