@@ -87,8 +87,15 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
 
 /// The virtual count of the generic timer (Arm Architecture Reference Manual, G6.2). The kernel lets programs read it where its
 /// vDSO does, and nowhere else.
+///
+/// The instructions are written as words. The assembler accepts some of the mnemonics for ARMv7
+/// only, and the directive that makes it accept them marks the whole object as made for ARMv7. A
+/// linker then puts instructions of ARMv7 into programs for older CPUs. A word fixes its registers.
+/// The words of coprocessor instructions are the same in ARM and Thumb mode.
 #[cfg(all(feature = "counter", target_arch = "arm", not(vdso_time_libc_fallback)))]
 pub(crate) mod counter {
+    use core::arch::asm;
+
     pub(crate) const IS_READABLE: bool = false;
 
     /// The counter, read as early as the CPU likes, but after the read before.
@@ -97,10 +104,9 @@ pub(crate) mod counter {
         let (low, high): (u32, u32);
         // SAFETY: mrrc writes two registers, and reads nothing of the program's.
         unsafe {
-            core::arch::asm!(
-                ".arch armv7-a", // what has the timer has this; the program need not be made for it
-                "mrrc p15, 1, {}, {}, c14",
-                out(reg) low, out(reg) high,
+            asm!(
+                ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
+                out("r0") low, out("r1") high,
                 options(nomem, nostack, preserves_flags),
             );
         }
@@ -110,18 +116,41 @@ pub(crate) mod counter {
     /// The counter, read when everything before has been done.
     #[inline]
     pub(crate) fn ticks_ordered() -> u64 {
+        if is_thumb() {
+            // SAFETY: isb changes nothing of the program's. The compiler moves nothing past it, for
+            // it may touch memory.
+            unsafe { asm!(".inst 0xf3bf8f6f", options(nostack, preserves_flags)) }; // isb sy, in Thumb mode
+        } else {
+            // SAFETY: the same.
+            unsafe { asm!(".inst 0xf57ff06f", options(nostack, preserves_flags)) }; // isb sy, in ARM mode
+        }
         let (low, high): (u32, u32);
-        // SAFETY: as in `ticks`; that it may touch memory keeps the compiler from moving what is before.
+        // SAFETY: as in `ticks`; that it may touch memory keeps it behind the barrier.
         unsafe {
-            core::arch::asm!(
-                ".arch armv7-a",
-                "isb",
-                "mrrc p15, 1, {}, {}, c14",
-                out(reg) low, out(reg) high,
+            asm!(
+                ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
+                out("r0") low, out("r1") high,
                 options(nostack, preserves_flags),
             );
         }
         (u64::from(high) << 32) | u64::from(low)
+    }
+
+    /// Whether this is Thumb code, where a `mov` has 2 bytes and not 4. Stable Rust has no `cfg`
+    /// for that.
+    #[inline]
+    fn is_thumb() -> bool {
+        let (first, second): (u32, u32);
+        // SAFETY: mov copies the program counter.
+        unsafe {
+            asm!(
+                "mov {}, pc",
+                "mov {}, pc",
+                out(reg) first, out(reg) second,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        second.wrapping_sub(first) == 2
     }
 
     /// It always is: that is what a system counter is.
@@ -132,9 +161,13 @@ pub(crate) mod counter {
     /// `CNTFRQ`, as the firmware set it.
     pub(crate) fn stated_frequency() -> Option<u64> {
         let hertz: u32;
-        // SAFETY: as in `ticks`.
+        // SAFETY: mrc writes a register, and reads nothing of the program's.
         unsafe {
-            core::arch::asm!("mrc p15, 0, {}, c14, c0, 0", out(reg) hertz, options(nomem, nostack, preserves_flags));
+            asm!(
+                ".inst 0xee1e0f10", // mrc p15, 0, r0, c14, c0, 0
+                out("r0") hertz,
+                options(nomem, nostack, preserves_flags),
+            );
         }
         (hertz != 0).then_some(hertz.into())
     }

@@ -1,15 +1,14 @@
 //! Programs made of the library by the compiler at hand, for any target of which that has the standard library.
 
+#![allow(dead_code, reason = "no test makes every kind")]
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The library, optimised and without features, in a target folder of its own; the error says what is missing here.
 pub(crate) fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<PathBuf, String> {
-    let standard = run(rustc().args(["--print", "target-libdir", "--target", triple]))?;
-    if !Path::new(standard.trim_end()).is_dir() {
-        return Err(format!("the compiler has no standard library for {triple}"));
-    }
+    find_standard_library(triple)?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR")).envs(settings.iter().copied());
@@ -32,6 +31,23 @@ pub(crate) fn compile(
     let mut rustc = rustc();
     rustc.args(["--edition=2024", "--target", triple, "--extern", &library]).args(flags);
     run(rustc.arg("-o").arg(to).arg(source)).map(drop)
+}
+
+/// Compiles one file that needs no library but `core` to an object.
+pub(crate) fn object(triple: &str, source: &Path, flags: &[&str], to: &Path) {
+    let mut rustc = rustc();
+    rustc.args(["--edition=2024", "--crate-type=lib", "--emit=obj", "--target", triple]).args(flags);
+    run(rustc.arg("-o").arg(to).arg(source)).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Whether there are a compiler and its standard library for a target; the error says what is
+/// missing here.
+pub(crate) fn find_standard_library(triple: &str) -> Result<(), String> {
+    let standard = run(rustc().args(["--print", "target-libdir", "--target", triple]))?;
+    if !Path::new(standard.trim_end()).is_dir() {
+        return Err(format!("the compiler has no standard library for {triple}"));
+    }
+    Ok(())
 }
 
 fn rustc() -> Command {
