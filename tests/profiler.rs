@@ -3,6 +3,8 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "a signal handler reads the program counter")]
 
+#[path = "support/program_counter.rs"]
+mod program_counter;
 mod support;
 
 use std::ffi::{c_int, c_void};
@@ -12,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use program_counter::program_counter;
 use support::{not_run_here, oracle};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route};
@@ -27,37 +30,6 @@ extern "C" fn on_sample(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
     if let Some(place) = SAMPLES.get(TAKEN.fetch_add(1, Ordering::Relaxed)) {
         place.store(pc, Ordering::Relaxed);
     }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn program_counter(context: &libc::ucontext_t) -> usize {
-    context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
-}
-
-#[cfg(all(target_arch = "x86", any(target_env = "gnu", target_os = "android")))]
-fn program_counter(context: &libc::ucontext_t) -> usize {
-    context.uc_mcontext.gregs[libc::REG_EIP as usize] as usize
-}
-
-#[cfg(target_arch = "aarch64")]
-fn program_counter(context: &libc::ucontext_t) -> usize {
-    context.uc_mcontext.pc as usize
-}
-
-#[cfg(target_arch = "arm")]
-fn program_counter(context: &libc::ucontext_t) -> usize {
-    context.uc_mcontext.arm_pc as usize
-}
-
-/// libc has no names for the registers here: no sample will lie in the vDSO.
-#[cfg(not(any(
-    target_arch = "x86_64",
-    all(target_arch = "x86", any(target_env = "gnu", target_os = "android")),
-    target_arch = "aarch64",
-    target_arch = "arm",
-)))]
-fn program_counter(_: &libc::ucontext_t) -> usize {
-    0
 }
 
 fn handle_samples() {

@@ -37,8 +37,12 @@ fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {
 /// Maps a vDSO of this architecture that has these symbols, all with this code, and says that it is this process's.
 fn give(abi: &Abi, names: &[&'static str], code: &[u8]) {
     let symbols = names.iter().map(|name| Sym::func(name, abi.version)).collect();
-    let wide = abi.class == 2;
-    let mut built = Spec { wide, machine: abi.machine, symbols, ..Spec::default() }.build();
+    give_image(&Spec { wide: abi.class == 2, machine: abi.machine, symbols, ..Spec::default() }, code);
+}
+
+/// The same of any image.
+fn give_image(image: &Spec<'_>, code: &[u8]) {
+    let mut built = image.build();
     for symbol in built.symbols.clone() {
         let at = usize::try_from(symbol.st_value()).unwrap();
         built.bytes[at..at + code.len()].copy_from_slice(code);
@@ -250,6 +254,33 @@ fn every_symbol_fails_alone() {
             assert!(
                 time() > 1_700_000_000 && vdso_time::getcpu().is_ok() && vdso_time::gettimeofday().is_ok()
             );
+        });
+    }
+}
+
+/// i386's vDSO has a function that enters the kernel. Elsewhere, and in other images, a symbol of
+/// that name is not called.
+#[test]
+fn only_the_entry_of_an_i386_image_makes_system_calls() {
+    let test = "only_the_entry_of_an_i386_image_makes_system_calls";
+    let i386 = NATIVE.is_some_and(|abi| abi.name == "x86");
+    for (state, version, foreign, is_called) in [
+        ("as the kernel has it", "LINUX_2.5", false, i386),
+        ("of another version", "LINUX_2.6", false, false),
+        ("in an image of another architecture", "LINUX_2.5", true, false),
+    ] {
+        child::fresh(test, state, 1, || {
+            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOTTY))) else {
+                return println!("not run here: no code for this architecture");
+            };
+            let machine = if foreign { 0 } else { abi.machine };
+            let symbols = vec![Sym::func("__kernel_vsyscall", version)];
+            give_image(&Spec { wide: abi.class == 2, machine, symbols, ..Spec::default() }, &code);
+            // The image has not been looked at yet.
+            assert!(syscall::getcpu().is_ok(), "{state}");
+            let answers = [vdso_time::getcpu().err(), syscall::getcpu().err()];
+            let expected = is_called.then(|| Errno::from_raw_os_error(libc::ENOTTY).unwrap());
+            assert_eq!(answers, [expected; 2], "{state}");
         });
     }
 }

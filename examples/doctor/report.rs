@@ -184,7 +184,7 @@ impl Page {
         writeln!(
             self.out,
             "  {:42} {:19} {:>11} {:>9} {:>11} {:>6}",
-            "", "answered in", "resolution", "ns/read", SYSTEM_CALL, "ratio"
+            "", "answered in", "resolution", "ns/read", "system call", "ratio"
         )
     }
 
@@ -212,7 +212,7 @@ impl Page {
                 let [one, two, three] = [time.here, gettimeofday.here, call];
                 writeln!(
                     self.out,
-                    "\n  time() : gettimeofday() : time by {SYSTEM_CALL} = {one:.1} : {two:.1} : {three:.1} ns = 1 : {:.1} : {:.1}",
+                    "\n  time() : gettimeofday() : time by system call = {one:.1} : {two:.1} : {three:.1} ns = 1 : {:.1} : {:.1}",
                     two / one,
                     three / one
                 )?;
@@ -243,9 +243,6 @@ impl Page {
         writeln!(self.out, "{text}")
     }
 }
-
-/// The system calls that the table compares with; x86 kernels have a faster way in, which is the vDSO's.
-const SYSTEM_CALL: &str = if cfg!(target_arch = "x86") { "int 0x80" } else { "system call" };
 
 /// In the largest unit that it is a whole number of.
 fn duration(nanos: i64) -> String {

@@ -68,8 +68,8 @@ pub(crate) fn speed(read: Read) -> Option<Speed> {
     }
 }
 
-/// The least that entering the kernel costs here: by system call, or by the vDSO, which has no CPU times, and on x86 has a
-/// faster way in.
+/// The least that entering the kernel costs here: by system call, or by the vDSO, which has no CPU
+/// times.
 pub(crate) fn kernel_entry() -> Option<f64> {
     let clock = ClockId::THREAD_CPUTIME;
     let speeds = [speed(Read::ClockGettime(clock)), speed(Read::ClockGetres(clock))];

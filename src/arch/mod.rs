@@ -9,6 +9,8 @@
 pub(crate) mod aarch64;
 pub(crate) mod abi;
 pub(crate) mod arm;
+#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86"))]
+mod i386_entry;
 #[cfg(all(
     feature = "counter",
     not(vdso_time_libc_fallback),
@@ -34,6 +36,12 @@ pub(crate) use arm as native;
 pub(crate) use x86 as native;
 #[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86_64"))]
 pub(crate) use x86_64 as native;
+
+#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86"))]
+pub(crate) use i386_entry::set_entry;
+/// Only i386's vDSO has a function that enters the kernel.
+#[cfg(not(all(not(vdso_time_libc_fallback), target_arch = "x86")))]
+pub(crate) fn set_entry(_find: impl FnOnce(&str, &str) -> Option<*mut ()>) {}
 
 /// The table that this build calls through; `None` where the calls go through libc, and on other systems.
 #[doc(hidden)]

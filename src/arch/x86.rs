@@ -60,27 +60,5 @@ pub(crate) static ABI: Abi = Abi {
 #[cfg(all(feature = "counter", target_arch = "x86", not(vdso_time_libc_fallback)))]
 pub(crate) use super::tsc as counter;
 
-/// Enters the kernel by `int 0x80`, which every x86 kernel has and every sandbox sees.
-///
-/// # Safety
-/// The number and the arguments must make a call that keeps Rust's rules.
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
-#[inline]
-pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let result;
-    // LLVM keeps esi for itself, and the other registers are taken: eax brings the two words in.
-    let words = [number as usize, args[3]];
-    // SAFETY: the caller vouches for the call; the kernel changes eax alone, and esi is put back.
-    unsafe {
-        core::arch::asm!(
-            "push esi",
-            "mov esi, [eax + 4]",
-            "mov eax, [eax]",
-            "int 0x80",
-            "pop esi",
-            inlateout("eax") words.as_ptr() => result,
-            in("ebx") args[0], in("ecx") args[1], in("edx") args[2], in("edi") args[4],
-        );
-    }
-    result
-}
+pub(crate) use super::i386_entry::syscall;

@@ -13,7 +13,7 @@ use super::outcome::{FallbackReason, Outcome, RECORDS, outcomes};
 use super::slot::{ClockFn, GetcpuFn, GettimeofdayFn, Slot, TimeFn, function_at};
 use super::syscall;
 use super::vdso;
-use crate::arch::{Function, Quirk, Shape};
+use crate::arch::{Function, Quirk, Shape, set_entry};
 use crate::elf::Native;
 use crate::types::{Timespec, Timeval};
 
@@ -70,6 +70,11 @@ unsafe extern "C" fn first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()
 pub(super) fn resolve_all() {
     let outcomes = match vdso::find::<Native>() {
         Ok(image) => {
+            set_entry(|name, version| {
+                let is_native = image.machine() == ABI.machine;
+                let entry = image.find(name, Some(version)).filter(|_| is_native)?;
+                Some(ptr::with_exposed_provenance_mut(vdso::address(&image, entry.value)))
+            });
             let is_blanked = const { ABI.has_quirk(Quirk::BlankedNames) } && image.has_blanked_names();
             outcomes(&ABI, &image, is_blanked)
         }

@@ -83,9 +83,12 @@ pub(crate) fn bounded(bytes: &[u8]) -> Rates {
     }
 
     for abi in ALL {
-        // As if none were found: the most that the pass in `clock::outcome` can take.
+        // As if none were found: the most that the pass in `linux::outcome` can take.
         let ((), steps) = counted(|| {
             let candidates = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
+            if abi.name == "x86" {
+                image.parsed.find("__kernel_vsyscall", Some("LINUX_2.5"));
+            }
             if candidates().any(|candidate| candidate.unless == Some(Quirk::BlankedNames)) {
                 image.parsed.has_blanked_names();
             }

@@ -1,0 +1,107 @@
+//! How `x86` (i386) enters the kernel: by the vDSO's `__kernel_vsyscall` once the vDSO has been
+//! found, else by `int 0x80`.
+//!
+//! Every x86 kernel has `int 0x80`, but it costs 3 to 30 times as much in a virtual machine. The
+//! vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses whichever of `sysenter`,
+//! `syscall` and `int 0x80` the CPU has. It takes the same registers as `int 0x80` and changes eax
+//! alone.
+
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+/// The symbol of [`enter`]. It names the version, for a program may link several versions of this
+/// crate.
+macro_rules! symbol {
+    () => {
+        concat!(
+            "vdso_time_",
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_MINOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_PATCH"),
+            "_enter",
+        )
+    };
+}
+
+unsafe extern "C" {
+    /// Makes a system call: by the code at `entry`, or by `int 0x80` if that is null.
+    #[link_name = symbol!()]
+    fn enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
+}
+
+// It is a function with unwind tables of its own because the kernel delivers most signals right
+// after the entry, and their handlers may unwind. Inline assembly would have to push esi, which
+// cannot be an operand, and an unwinder would then look for the return address in the wrong place.
+core::arch::global_asm!(
+    concat!(".pushsection .text.", symbol!(), ",\"ax\",@progbits"),
+    concat!(".globl ", symbol!()),
+    concat!(".hidden ", symbol!()),
+    concat!(".type ", symbol!(), ",@function"),
+    concat!(symbol!(), ":"),
+    ".cfi_startproc",
+    "push ebp",
+    ".cfi_def_cfa_offset 8",
+    ".cfi_offset ebp, -8",
+    "mov ebp, esp",
+    ".cfi_def_cfa_register ebp",
+    "push ebx",
+    ".cfi_offset ebx, -12",
+    "push esi",
+    ".cfi_offset esi, -16",
+    "push edi",
+    ".cfi_offset edi, -20",
+    "mov eax, [ebp + 8]",
+    "mov edi, [ebp + 12]",
+    "mov ebx, [edi]",
+    "mov ecx, [edi + 4]",
+    "mov edx, [edi + 8]",
+    "mov esi, [edi + 12]",
+    "mov edi, [edi + 16]",
+    "cmp dword ptr [ebp + 16], 0",
+    "je 2f",
+    "call dword ptr [ebp + 16]",
+    "jmp 3f",
+    "2: int 0x80",
+    "3: pop edi",
+    ".cfi_restore edi",
+    "pop esi",
+    ".cfi_restore esi",
+    "pop ebx",
+    ".cfi_restore ebx",
+    "pop ebp",
+    ".cfi_restore ebp",
+    ".cfi_def_cfa esp, 4",
+    "ret",
+    ".cfi_endproc",
+    concat!(".size ", symbol!(), ", . - ", symbol!()),
+    ".popsection",
+);
+
+/// The address of `__kernel_vsyscall`; null until the vDSO has been found.
+///
+/// Every access is `Relaxed`, because nothing else is published with the address. Null is right at
+/// any time, and the kernel mapped the code before the process ran its first instruction.
+static ENTRY: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// Makes system calls by the vDSO's function from now on. `find` looks up a symbol of the vDSO by
+/// its name and version, and returns its address.
+pub(crate) fn set_entry(find: impl FnOnce(&str, &str) -> Option<*mut ()>) {
+    if ENTRY.load(Ordering::Relaxed).is_null() {
+        if let Some(entry) = find("__kernel_vsyscall", "LINUX_2.5") {
+            ENTRY.store(entry, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Enters the kernel.
+///
+/// # Safety
+/// The number and the arguments must make a call that keeps Rust's rules.
+#[inline(never)] // if it were inlined into another shared object, the hidden symbol would be missing
+pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
+    // SAFETY: the caller vouches for the call; `set_entry` alone stores an entry, and that is the
+    // vDSO's.
+    unsafe { enter(number, &raw const args, ENTRY.load(Ordering::Relaxed)) }
+}
