@@ -96,7 +96,7 @@ fn rustdoc_json(compiler: &Compiler) -> Result<PathBuf, String> {
             .args(["--cap-lints", "allow"]),
     )?;
     let name = workspace::LIBRARY.replace('-', "_") + ".json";
-    let folder = workspace::root().join("target").join(target_folder);
+    let folder = workspace::target().join(target_folder);
     Ok(folder.join(TARGET).join("doc").join(name))
 }
 

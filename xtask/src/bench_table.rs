@@ -2,10 +2,9 @@
 //!
 //! A document has a section NAME between `<!-- bench-table NAME -->` and `<!-- /bench-table -->`; without a name it is the summary.
 
-use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::bench_table_plot::{self, Bar};
@@ -56,17 +55,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
             other => return Err(unknown_argument(other)),
         }
     }
-    let results = Results::read(&target_folder(), is_peers)?;
+    let results = Results::read(&workspace::target(), is_peers)?;
     if is_written {
         results.write(&workspace::root())?;
     } else {
         results.print()?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn target_folder() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from)
 }
 
 impl Results {

@@ -67,6 +67,9 @@ pub(crate) const COMBINATIONS: &[(&str, bool)] = &[
     ("aarch64@6.12+2cpus", false),
 ];
 
+/// The arguments of `cargo test` in each.
+pub(crate) const TESTS: &str = "--tests --package vdso-time --features counter";
+
 /// Test programs that call the compiler, and look at what it makes for the machine it runs on: they run natively alone.
 pub(crate) const NATIVE_ALONE: &[&str] = &["freestanding", "instruction_count", "simulated_clock"];
 

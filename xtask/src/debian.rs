@@ -3,12 +3,13 @@
 //! apt is given a root of its own (configuration, sources, lists, an empty list of what is
 //! installed), so no rights, no locks and none of the system's foreign architectures are needed.
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cache;
-use crate::process::{output, stdout, step};
-use crate::sources;
+use crate::process::{output, shown, stdout, step};
+use crate::sources::{self, MIRROR_VARIABLE, Mirror};
 
 /// A package by its Debian names, e.g. `libstd-rust-web-dev`, `armhf`, `bookworm`.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,7 @@ pub(crate) struct Package {
 /// A private apt root whose package lists have been fetched.
 pub(crate) struct Archive {
     folder: PathBuf,
+    mirror: Mirror,
 }
 
 /// What of the machine's own settings is wanted: how to reach the mirrors, and whether their
@@ -47,15 +49,19 @@ impl Archive {
         architectures.sort_unstable();
         architectures.dedup();
 
-        let archive = Self { folder: folder.to_path_buf() };
+        let archive = Self { folder: folder.to_path_buf(), mirror: sources::mirror()? };
         for part in ["lists/partial", "cache/archives/partial"] {
             cache::create(&folder.join(part))?;
         }
         cache::write(&folder.join("status"), "")?;
-        cache::write(&folder.join("sources.list"), &source_lines(&suites)?)?;
+        cache::write(&folder.join("sources.list"), &source_lines(&archive.mirror, &suites))?;
         cache::write(&folder.join("apt.conf"), &configuration(folder, native, &architectures)?)?;
-        step(&format!("reading the package lists of {} for {}", suites.join(", "), architectures.join(", ")));
-        stdout(archive.apt_get().arg("update"))?;
+        let (suites, architectures) = (suites.join(", "), architectures.join(", "));
+        step(&format!(
+            "reading the package lists of {suites} for {architectures} from {}",
+            archive.mirror.uri
+        ));
+        stdout(archive.apt_get().arg("update")).map_err(|error| archive.unreachable(&error))?;
         Ok(archive)
     }
 
@@ -63,18 +69,34 @@ impl Archive {
     pub(crate) fn unpack(&self, packages: &[Package], into: &Path) -> Result<(), String> {
         let downloads = self.folder.join("downloads");
         cache::create(&downloads)?;
-        step(&format!("downloading {} packages", packages.len()));
-        stdout(
-            self.apt_get()
-                .arg("download")
-                .args(packages.iter().map(Package::request))
-                .current_dir(&downloads),
-        )?;
+        let words = packages.iter().map(Package::request);
+        self.download(["download".into()].into_iter().chain(words), &downloads)?;
         for file in cache::entries(&downloads)? {
             step(&format!("unpacking {}", short_name(&file)));
             unpack_file(&file, into)?;
         }
         cache::remove(&downloads)
+    }
+
+    /// Runs apt-get with these words, in a folder. Says before how much it fetches, and meanwhile how
+    /// far it is.
+    fn download(&self, words: impl Iterator<Item = String>, folder: &Path) -> Result<(), String> {
+        let words: Vec<String> = words.collect();
+        let uris = stdout(self.apt_get().arg("--print-uris").args(&words).current_dir(folder))?;
+        let (count, bytes) = sizes(&uris);
+        let megabytes = bytes.div_ceil(1_000_000);
+        step(&format!("downloading {count} packages, {megabytes} MB, from {}", self.mirror.name()));
+        let mut command = self.apt_get();
+        if io::stderr().is_terminal() {
+            // A line that shows how far it is, in place of one for each package.
+            command.args(["-o", "quiet=0"]);
+        }
+        shown(command.args(&words).current_dir(folder)).map_err(|error| self.unreachable(&error))
+    }
+
+    fn unreachable(&self, error: &str) -> String {
+        let mirror = self.mirror.name();
+        format!("{error}\nThe mirror is {mirror}; {MIRROR_VARIABLE}=URI names another one.")
     }
 
     /// The same with all packages that they need, but for some by name.
@@ -84,12 +106,9 @@ impl Archive {
         except: &[&str],
         into: &Path,
     ) -> Result<(), String> {
-        step("downloading what is needed");
-        stdout(
-            self.apt_get()
-                .args(["--yes", "--no-install-recommends", "--download-only", "install"])
-                .args(packages.iter().map(Package::request)),
-        )?;
+        let options = ["--yes", "--no-install-recommends", "--download-only", "install"];
+        let words = options.map(String::from).into_iter().chain(packages.iter().map(Package::request));
+        self.download(words, &self.folder)?;
         let mut files = cache::entries(&self.folder.join("cache/archives"))?;
         files.retain(|file| file.extension().is_some_and(|extension| extension == "deb"));
         step(&format!("unpacking {} packages", files.len()));
@@ -144,12 +163,18 @@ fn short_name(file: &Path) -> String {
     format!("{name} ({architecture})")
 }
 
-fn source_lines(suites: &[&str]) -> Result<String, String> {
-    let mirror = sources::mirror()?;
-    let options =
-        mirror.keyring.map_or_else(String::new, |keyring| format!("[signed-by={}] ", keyring.display()));
+/// How many files apt would fetch, and their bytes: `'URI' NAME SIZE HASH` of each.
+fn sizes(uris: &str) -> (usize, u64) {
+    let size = |line: &str| line.split_once("' ")?.1.split(' ').nth(1)?.parse::<u64>().ok();
+    let sizes: Vec<u64> = uris.lines().filter(|line| line.starts_with('\'')).filter_map(size).collect();
+    (sizes.len(), sizes.iter().sum())
+}
+
+fn source_lines(mirror: &Mirror, suites: &[&str]) -> String {
+    let keyring = mirror.keyring.as_ref();
+    let options = keyring.map_or_else(String::new, |keyring| format!("[signed-by={}] ", keyring.display()));
     let line = |suite: &&str| format!("deb {options}{} {suite} main\n", mirror.uri);
-    Ok(suites.iter().map(line).collect())
+    suites.iter().map(line).collect()
 }
 
 fn configuration(folder: &Path, native: &str, architectures: &[&str]) -> Result<String, String> {
@@ -179,4 +204,18 @@ Acquire::Languages "none";
 {inherited}
 "#
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes;
+
+    #[test]
+    fn apt_says_how_much_it_would_fetch() {
+        let said = "Reading package lists...\nNeed to get 9 B of archives.\n\
+                    'http://a.example/pool/a_1_amd64.deb' a_1_amd64.deb 1200000 SHA256:00\n\
+                    'http://a.example/pool/b%2b_2_all.deb' b+_2_all.deb 34 SHA256:11\n";
+        assert_eq!(sizes(said), (2, 1_200_034));
+        assert_eq!(sizes(""), (0, 0));
+    }
 }

@@ -1,11 +1,11 @@
 //! `cargo xtask dump`: the vDSO images of real kernels, as their programs see them, in `target/vdso-images`.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use crate::combinations::COMBINATIONS;
-use crate::on::Setup;
 use crate::place::{Place, Runner};
 use crate::process::{stdout, step};
+use crate::setup::Setup;
 use crate::{Error, cache, workspace};
 
 /// The changes that make another image; the others make another page of data beside it.
@@ -27,9 +27,7 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode, Error> {
             return Err(Error::Usage(format!("{place} has no kernel of its own")));
         };
         let file = folder.join(format!("{place}.so"));
-        let setup = Setup::of(&place)?;
-        let [runner, plan] = &setup.runner[..] else { continue };
-        stdout(Command::new(runner).arg(plan).arg("--dump").arg(&file))?;
+        stdout(Setup::of(&place)?.runner().arg("--dump").arg(&file))?;
         step(&format!("wrote {}", file.display()));
     }
     println!("{}", folder.display());

@@ -9,7 +9,13 @@ use crate::process::stdout;
 use crate::{Error, cache, no_arguments, workspace};
 
 /// The packages that stand alone, each with a Cargo.lock of its own.
-const WORKSPACES: [&str; 4] = [".", "crates/vdso-time-trace/tests/linked", "examples/freestanding", "fuzz"];
+const WORKSPACES: [&str; 5] = [
+    ".",
+    "crates/vdso-time-criterion/tests/newest",
+    "crates/vdso-time-trace/tests/linked",
+    "examples/freestanding",
+    "fuzz",
+];
 
 /// Where a package may come from; cargo checks its checksum.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";

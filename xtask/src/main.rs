@@ -20,8 +20,10 @@ mod on;
 mod place;
 mod places;
 mod process;
+mod programs;
 mod report;
 mod seeded;
+mod setup;
 mod sources;
 mod table;
 mod targets;
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 
 /// Why a command did not succeed; the two kinds leave with different exit codes.
 enum Error {
-    /// The command line makes no sense: exit code 2, and the usage is shown.
+    /// The command line makes no sense: exit code 2, with a hint at the help.
     Usage(String),
     /// The work itself failed: exit code 1.
     Failed(String),
@@ -75,7 +77,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "matrix",
         arguments: "[--quick | --write] [WHERE...]",
-        about: "run all tests and the doctor on every architecture, emulator and kernel; --write docs/MATRIX.md",
+        about: "run all tests and the doctor everywhere, or at each WHERE; --write those rows of docs/MATRIX.md",
         run: matrix::run,
     },
     Command {
@@ -131,8 +133,9 @@ const COMMANDS: &[Command] = &[
 
 const VARIABLES: &[(&str, &str)] = &[
     (toolchain::RUSTC_VARIABLE, "an installed rustc of the oldest supported version, instead of Debian's"),
-    (on::TIMEOUT_VARIABLE, "the seconds that a kernel may run, instead of 120"),
+    (setup::TIMEOUT_VARIABLE, "the seconds that a program may run in QEMU, instead of 120"),
     (sources::MIRROR_VARIABLE, "the URI of a Debian mirror, instead of that in apt's sources"),
+    ("CARGO_TARGET_DIR", "where cargo builds, instead of target"),
     ("XDG_CACHE_HOME", "where the cache `vdso-time` lies, instead of ~/.cache"),
 ];
 
@@ -175,7 +178,8 @@ fn dispatch() -> Result<ExitCode, Error> {
         arguments.push(argument);
     }
     let Some((name, rest)) = arguments.split_first() else {
-        return Err(Error::Usage("a command is missing".into()));
+        eprint!("{}", usage());
+        return Ok(ExitCode::from(2));
     };
     let name = match name.as_str() {
         "-h" | "--help" => "help",
@@ -192,7 +196,7 @@ fn main() -> ExitCode {
     match dispatch() {
         Ok(code) => code,
         Err(Error::Usage(message)) => {
-            eprintln!("xtask: {message}\n\n{}", usage());
+            eprintln!("xtask: {message}\n`cargo xtask help` lists the commands, and what WHERE can be.");
             ExitCode::from(2)
         }
         Err(Error::Failed(message)) => {

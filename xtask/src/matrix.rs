@@ -1,20 +1,20 @@
 //! `cargo xtask matrix`: all tests and the doctor on every architecture, emulator and kernel of the table.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{ExitCode, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use crate::bench_table::fill;
-use crate::combinations::{COMBINATIONS, NATIVE_ALONE, SKIPPED};
+use crate::combinations::{COMBINATIONS, TESTS};
 use crate::matrix_page::{Row, costs, failures, page, table};
-use crate::on::{Setup, TIMEOUT_VARIABLE};
-use crate::place::{Place, Runner};
-use crate::process::{output, stdout, step};
-use crate::report::Report;
+use crate::place::Place;
+use crate::process::{output, step};
+use crate::programs::{Ended, Program, built, each, ended, tests};
+use crate::report::{Report, Tests, is_whole_doctor};
+use crate::setup::{Setup, TIMEOUT_VARIABLE};
 use crate::{Error, cache, workspace};
 
 const DOCUMENT: &str = "docs/MATRIX.md";
@@ -23,14 +23,11 @@ const DOCUMENT: &str = "docs/MATRIX.md";
 const BENCHMARKS: &str = "BENCHMARKS.md";
 const MARKERS: [&str; 2] = ["<!-- matrix", "<!-- /matrix -->"];
 
-/// What the kernel runner leaves with when the fault is not a program's.
-const GUEST_FAILED: &str = "125";
-
 /// Each guest has half a gigabyte.
 const MOST_AT_ONCE: usize = 8;
 
-/// For a boot with all programs, on a busy machine.
-const TIMEOUT: &str = "1200";
+/// The seconds that a program may take, on a busy machine.
+const TIMEOUT: &str = "600";
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     let (options, names): (Vec<_>, Vec<_>) = arguments.iter().partition(|word| word.starts_with("--"));
@@ -103,173 +100,152 @@ fn run_places(places: &[Place]) -> Vec<Row> {
 static PREPARING: Mutex<()> = Mutex::new(());
 
 fn row(place: &Place) -> Row {
-    let name = place.to_string();
-    let mut row = Row { place: name.clone(), ..Row::default() };
     let prepare = || {
         let _turn = PREPARING.lock();
         programs(place)
     };
-    let result = prepare().and_then(|(setup, programs)| {
+    let mut seconds = 0;
+    let run = |(setup, programs): (Setup, Vec<Program>)| {
         // Fetching and building does not count.
         let start = Instant::now();
-        let mut outcome = run_all(place, &setup, &programs);
-        // One boot in some dozens loses a part of what a program printed, on the way through the emulated console.
-        if outcome.as_ref().is_ok_and(|outcome| outcome.is_incomplete(&programs)) {
-            step(&format!("{name}: part of the output is lost, once more"));
-            outcome = run_all(place, &setup, &programs);
-        }
-        row.seconds = start.elapsed().as_secs();
-        outcome
-    });
-    match result {
-        Ok(outcome) => {
-            row.report = Report::read(&outcome.out);
-            row.errors.clone_from(&outcome.errors);
-            if let Err(error) = log(&name, &outcome) {
-                row.errors.push(error);
-            }
-        }
-        Err(error) => row.errors.push(error),
-    }
-    row
-}
-
-/// The place made ready, and the programs for it, each with its arguments.
-fn programs(place: &Place) -> Result<(Setup, Vec<Vec<String>>), String> {
-    let setup = Setup::of(place)?;
-    let mut programs = Vec::new();
-    let cargo = ["test", "--no-run", "--tests", "--package", workspace::LIBRARY, "--features", "counter"];
-    for program in built(&setup, &cargo)? {
-        let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
-        if place.runner != Runner::Native && NATIVE_ALONE.contains(&name) {
-            continue;
-        }
-        let mut command = vec![program, "--show-output".into()];
-        for (_, test, _) in SKIPPED.iter().filter(|(prefix, ..)| place.to_string().starts_with(prefix)) {
-            command.extend(["--skip".into(), (*test).into()]);
-        }
-        programs.push(command);
-    }
-    let doctor =
-        built(&setup, &["build", "--release", "--example", "doctor", "--package", workspace::LIBRARY])?
-            .pop()
-            .ok_or("cargo built no doctor")?;
-    programs.push(vec![doctor, "--json".into()]);
-    Ok((setup, programs))
-}
-
-/// The programs that cargo builds, from its messages.
-fn built(setup: &Setup, arguments: &[&str]) -> Result<Vec<String>, String> {
-    let mut cargo = setup.cargo();
-    cargo
-        .current_dir(workspace::root())
-        .args(arguments)
-        .args(["--quiet", "--message-format=json-render-diagnostics"]);
-    let messages = stdout(&mut cargo)?;
-    let executable =
-        |line: &str| Some(line.split_once("\"executable\":\"")?.1.split_once('"')?.0.to_string());
-    Ok(messages.lines().filter_map(executable).collect())
-}
-
-/// What all programs of a place print.
-#[derive(Default)]
-struct Outcome {
-    out: String,
-    err: String,
-    /// Of programs and guests that came to no good end.
-    errors: Vec<String>,
-}
-
-impl Outcome {
-    /// Whether a test program, all of which came to a good end, has not told how many tests passed.
-    fn is_incomplete(&self, programs: &[Vec<String>]) -> bool {
-        // The last is the doctor.
-        self.errors.is_empty() && Report::read(&self.out).told + 1 < programs.len()
-    }
-}
-
-fn run_all(place: &Place, setup: &Setup, programs: &[Vec<String>]) -> Result<Outcome, String> {
-    let mut outcome = Outcome::default();
-    let required = required(place);
-    let mut run = |name: &str, command: &[String]| -> Result<(), String> {
-        let [program, arguments @ ..] = command else { return Ok(()) };
-        let output = output(
-            Command::new(program)
-                .args(arguments)
-                .current_dir(workspace::root())
-                .env("CARGO_MANIFEST_DIR", workspace::root())
-                .env("RUST_BACKTRACE", "0")
-                .env(TIMEOUT_VARIABLE, TIMEOUT)
-                .env("VDSO_TIME_TEST_REQUIRES", &required),
-        )?;
-        outcome.out.push_str(&String::from_utf8_lossy(&output.stdout));
-        let said = String::from_utf8_lossy(&output.stderr);
-        let status = output.status.code().map_or_else(|| output.status.to_string(), |code| code.to_string());
-        outcome.errors.extend(trouble(name, &status, &said));
-        outcome.err.push_str(&said);
-        Ok(())
+        // Emulated, a backtrace takes long.
+        let output =
+            output(each(&setup, &programs).env(TIMEOUT_VARIABLE, TIMEOUT).env("RUST_BACKTRACE", "0"));
+        seconds = start.elapsed().as_secs();
+        let output = output?;
+        log(place, &output)?;
+        Ok(outcome(&programs, &output))
     };
-    if matches!(place.runner, Runner::Kernel(_)) {
-        let mut command = setup.runner.clone();
-        command.push("--each".into());
-        command.extend(programs.join(&"--and".to_string()));
-        run("the guest", &command)?;
-    } else {
-        for program in programs {
-            run(program.first().map_or("", String::as_str), &[&setup.runner[..], program].concat())?;
+    let (report, errors) = prepare().and_then(run).unwrap_or_else(|error| (Report::default(), vec![error]));
+    Row { place: place.to_string(), report, errors, seconds }
+}
+
+/// The place made ready, and the programs for it: the doctor, and the tests. The doctor comes first,
+/// for a test may change the clock source.
+fn programs(place: &Place) -> Result<(Setup, Vec<Program>), String> {
+    let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
+    let setup = Setup::of(place)?;
+    let mut cargo = setup.cargo();
+    cargo.args(words("build --quiet --release --example doctor --package vdso-time"));
+    let doctor = built(&mut cargo, "\"executable\":\"")?.pop().ok_or("cargo built no doctor")?;
+    let tests = tests(place, &setup, &words(&format!("--quiet {TESTS}")), &words("--show-output"))?;
+    Ok((setup, [doctor.with_argument("--json")].into_iter().chain(tests).collect()))
+}
+
+/// What is to be reported of the programs, of which the first is the doctor, and what is wrong: a
+/// program that failed or was not run, output that is not whole, a guest that did not come to its
+/// end.
+fn outcome(programs: &[Program], output: &Output) -> (Report, Vec<String>) {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let ended = ended(&stdout);
+    let mut errors = Vec::new();
+    let mut sum = Tests::default();
+    for (index, program) in programs.iter().enumerate() {
+        let is_whole = match ended.get(index) {
+            None => {
+                errors.push(format!("{}: not run to its end", program.name()));
+                continue;
+            }
+            Some(Ended { status, out }) => {
+                let tests = Tests::read(out);
+                let is_whole = if index == 0 { is_whole_doctor(out) } else { tests.is_some() };
+                sum.add(tests.unwrap_or_default());
+                if *status != "0" {
+                    errors.push(format!("{}: status {status}", program.name()));
+                }
+                // A program that crashed prints no end.
+                is_whole || *status != "0"
+            }
+        };
+        if !is_whole {
+            errors.push(format!("{}: its output is not whole", program.name()));
         }
     }
-    Ok(outcome)
-}
-
-/// What no test may miss there, whatever this machine has.
-fn required(place: &Place) -> String {
-    let Runner::Kernel(boot) = &place.runner else { return String::new() };
-    let year = boot.variants.iter().map(|variant| variant.name).filter(|name| *name == "2040");
-    [boot.guest.has].into_iter().chain(year).collect::<Vec<_>>().join(" ")
-}
-
-/// The programs that did not leave with 0, of which the kernel runner tells each by itself, and a guest that never came
-/// to its end.
-fn trouble(program: &str, status: &str, said: &str) -> Vec<String> {
-    let short = |program: &str| program.rsplit('/').next().unwrap_or(program).to_string();
-    let told: Vec<(&str, &str)> = said
-        .lines()
-        .filter_map(|line| line.strip_prefix("kernel-runner: ")?.split_once(": status "))
-        .filter_map(|(program, rest)| Some((program, rest.split_once(',')?.0)))
-        .collect();
-    let ended = if told.is_empty() { vec![(program, status)] } else { told };
-    let bad = ended.into_iter().filter(|(_, status)| *status != "0");
-    let mut trouble: Vec<String> =
-        bad.map(|(program, status)| format!("{}: status {status}", short(program))).collect();
-    if status == GUEST_FAILED {
-        let words = said.lines().rev().find_map(|line| line.strip_prefix("kernel-runner: "));
-        trouble.push(words.unwrap_or("the guest failed").into());
+    if ![Some(0), Some(1)].contains(&output.status.code()) || ended.len() > programs.len() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let words = said.lines().rev().find_map(|line| line.strip_prefix("place-runner: "));
+        errors.push(words.map_or_else(|| format!("the place runner: {}", output.status), String::from));
     }
-    trouble
+    (Report::read(ended.first().map_or("", |doctor| doctor.out), sum), errors)
 }
 
 /// Keeps what the programs printed, for the failures.
-fn log(place: &str, outcome: &Outcome) -> Result<(), String> {
-    let folder = workspace::root().join("target/matrix");
+fn log(place: &Place, output: &Output) -> Result<(), String> {
+    let folder = workspace::target().join("matrix");
     cache::create(&folder)?;
-    let text = format!("{}\n== on standard error ==\n{}", outcome.out, outcome.err);
-    cache::write(&folder.join(format!("{place}.log")), &text)
+    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    cache::write(&folder.join(format!("{place}.log")), &format!("{out}\n== on standard error ==\n{err}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::trouble;
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{ExitStatus, Output};
+
+    use super::outcome;
+    use crate::programs::Program;
+
+    const DOCTOR: &str = "{\"format\": 1, \"kernel\": \"6.1\", \"cause\": \"fine\"}\n";
+
+    fn test(failed: u32) -> String {
+        let list = if failed == 0 { "" } else { "\nfailures:\n    broken\n" };
+        let word = if failed == 0 { "ok" } else { "FAILED" };
+        format!(
+            "\nrunning 3 tests\n{list}\ntest result: {word}. {} passed; {failed} failed; 0 ignored; \
+             0 measured; 0 filtered out; finished in 0.01s\n\n",
+            3 - failed
+        )
+    }
+
+    /// The number of tests that passed, and what is wrong, of a doctor and two test programs that
+    /// printed this, each with its status.
+    fn found(code: i32, said: &str, printed: &[(&str, &str)]) -> (u32, Vec<String>) {
+        let programs = ["/d/doctor", "/d/live-1", "/d/ids-2"].map(|path| Program::new(path, "/d"));
+        let mark =
+            |(out, status): &(&str, &str)| format!("{out}\nplace-runner: /d/x: status {status}, 5 ms\n");
+        let stdout: String = printed.iter().map(mark).collect();
+        let status = ExitStatus::from_raw(code << 8);
+        let output = Output { status, stdout: stdout.into(), stderr: said.into() };
+        let (report, errors) = outcome(&programs, &output);
+        (report.tests.passed, errors)
+    }
 
     #[test]
-    fn who_came_to_no_good_end() {
-        assert_eq!(trouble("/d/live-1", "0", ""), [""; 0]);
-        assert_eq!(trouble("/d/live-1", "signal: 11", "x"), ["live-1: status signal: 11"]);
-        let said = "kernel-runner: QEMU ended: it panicked\nkernel-runner: once more\n\
-                    kernel-runner: /d/live-1: status 0, 5 ms\nkernel-runner: /d/ids-2: status 101, 7 ms\n";
-        assert_eq!(trouble("the guest", "1", said), ["ids-2: status 101"]);
-        let said = "kernel-runner: /d/live-1: status 0, 5 ms\nkernel-runner: no end after 3 s\n  [1] Oops\n";
-        assert_eq!(trouble("the guest", "125", said), ["no end after 3 s"]);
+    fn a_program_that_failed_is_named() {
+        let (good, bad) = (test(0), test(1));
+        assert_eq!(found(0, "", &[(DOCTOR, "0"), (&good, "0"), (&good, "0")]), (6, vec![]));
+        assert_eq!(
+            found(1, "", &[(DOCTOR, "0"), (&good, "0"), (&bad, "101")]),
+            (5, vec!["ids: status 101".into()])
+        );
+        assert_eq!(
+            found(1, "", &[(DOCTOR, "0"), ("\nrunning 3 tests\n", "139"), (&good, "0")]),
+            (3, vec!["live: status 139".into()])
+        );
+    }
+
+    #[test]
+    fn output_that_is_not_whole_is_no_success() {
+        let good = test(0);
+        let cut = &good[..good.len() - 20];
+        assert_eq!(
+            found(0, "", &[(DOCTOR, "0"), (cut, "0"), (&good, "0")]),
+            (3, vec!["live: its output is not whole".into()])
+        );
+        assert_eq!(
+            found(0, "", &[(&DOCTOR[..40], "0"), (&good, "0"), (&good, "0")]),
+            (6, vec!["doctor: its output is not whole".into()])
+        );
+        assert_eq!(found(0, "", &[(DOCTOR, "0"), (&good, "0")]), (3, vec!["ids: not run to its end".into()]));
+    }
+
+    #[test]
+    fn a_guest_that_came_to_no_end_says_why() {
+        let said =
+            "place-runner: QEMU ended\nplace-runner: once more\nplace-runner: /d/ids-2: no end\n  [1] Oops\n";
+        assert_eq!(
+            found(125, said, &[(DOCTOR, "0"), (&test(0), "0")]),
+            (3, vec!["ids: not run to its end".into(), "/d/ids-2: no end".into()])
+        );
     }
 }

@@ -3,14 +3,24 @@
 use std::fmt::Write as _;
 
 use crate::combinations::{COMBINATIONS, NATIVE_ALONE, SKIPPED};
-use crate::report::{COSTS, FUNCTIONS, Report};
+use crate::report::{COSTS, FUNCTIONS, Report, Tests};
 use crate::table::markdown;
 
 const HEAD: &str = "\
 # Where the tests passed
 
-Written by `cargo xtask matrix --write`. Each row is a run of all tests and of the doctor (`examples/doctor`), on this
-machine, in QEMU's user mode, or in a kernel of Debian's that QEMU boots; `cargo xtask on WHERE test --tests` repeats it.
+Written by `cargo xtask matrix --write`. Each row is a run of the doctor (`examples/doctor`) and of
+all tests, on this machine, in QEMU's user mode, or in a kernel of Debian's that QEMU boots.
+
+```sh
+# Repeats a row.
+cargo xtask matrix armv7@6.12
+# Repeats it and renews it on this page; the other rows stay.
+cargo xtask matrix --write armv7@6.12
+# The same tests, as cargo shows them; and one test program.
+cargo xtask on armv7@6.12 test --tests --package vdso-time --features counter
+cargo xtask on armv7@6.12 test --test live
+```
 
 - **kernel**: what uname(2) says there. QEMU's user mode has the kernel of the machine it runs on.
 - **hash**: the vDSO's tables of symbols; `-`: there is no vDSO.
@@ -31,16 +41,16 @@ pub(crate) struct Row {
 
 impl Row {
     fn is_good(&self) -> bool {
-        self.errors.is_empty() && self.report.failed.is_empty()
+        self.errors.is_empty() && self.report.tests.failed.is_empty()
     }
 
     /// Where a program ends without telling which test failed, it counts for one.
     fn failed(&self) -> usize {
-        self.report.failed.len().max(self.errors.len())
+        self.report.tests.failed.len().max(self.errors.len())
     }
 
     pub(crate) fn summary(&self) -> String {
-        let Report { passed, not_run, cause, .. } = &self.report;
+        let (cause, Tests { passed, not_run, .. }) = (&self.report.cause, &self.report.tests);
         let word = if self.is_good() { "good" } else { "BAD" };
         let (failed, seconds) = (self.failed(), self.seconds);
         format!(
@@ -56,7 +66,7 @@ impl Row {
         cells.push(report.clock_source.clone());
         cells.push(format!("{}: {}", report.method, report.cause));
         let failed = self.failed();
-        cells.push(format!("{} / {failed} / {}", report.passed, report.not_run));
+        cells.push(format!("{} / {failed} / {}", report.tests.passed, report.tests.not_run));
         cells.push(self.seconds.to_string());
         cells
     }
@@ -95,7 +105,7 @@ pub(crate) fn failures(rows: &[Row]) -> String {
     let mut text = String::new();
     for row in rows.iter().filter(|row| !row.is_good()) {
         let _ = writeln!(text, "\nfailed on {}:", row.place); // a String takes every write
-        for what in row.report.failed.iter().chain(&row.errors) {
+        for what in row.report.tests.failed.iter().chain(&row.errors) {
             let _ = writeln!(text, "- {what}");
         }
     }
@@ -123,7 +133,13 @@ fn left_out() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, costs};
+    use super::{HEAD, Row, costs};
+    use crate::combinations::TESTS;
+
+    #[test]
+    fn the_page_has_the_command_of_the_rows() {
+        assert!(HEAD.contains(&format!("test {TESTS}\n")));
+    }
 
     #[test]
     fn rows_of_other_places_stay() {

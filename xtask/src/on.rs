@@ -1,16 +1,17 @@
-//! `cargo xtask on`: cargo, with a target's compiler, linker and runner, which are fetched where they are missing.
+//! `cargo xtask on`: cargo, with a target's compiler, linker and runner, which are fetched where they
+//! are missing.
 
-use std::env;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
+use crate::Error;
+use crate::combinations::NATIVE_ALONE;
 use crate::place::{Place, Runner};
-use crate::process::{pass_through, stdout};
-use crate::toolchain::Compiler;
-use crate::{Error, cache, kernels, tools, workspace};
+use crate::process::{become_command, pass_through, step};
+use crate::programs::{each, tests};
+use crate::setup::Setup;
 
-/// The kernel runner reads it.
-pub(crate) const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
+/// With one of these, cargo runs no test program, or needs to run them itself.
+const CARGOS_OWN: &[&str] = &["--no-run", "--doc", "--help", "-h", "--message-format"];
 
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     let [place, cargo @ ..] = arguments else {
@@ -21,110 +22,62 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
         return Err(Error::Usage(format!("`on {place}` needs arguments for cargo, such as `test`")));
     }
     let setup = Setup::of(&place)?;
-    Ok(pass_through(setup.cargo().args(cargo))?)
+    match test_arguments(cargo) {
+        Some((options, arguments)) if place.runner != Runner::Native => {
+            run_tests(&place, &setup, options, arguments)
+        }
+        _ => Err(become_command(setup.cargo().args(cargo)).into()),
+    }
 }
 
-/// A place made ready: what cargo has to be told.
-pub(crate) struct Setup {
-    compiler: Compiler,
-    target_folder: &'static str,
-    variables: Vec<(String, String)>,
-    /// The command that runs a program there.
-    pub(crate) runner: Vec<String>,
+/// The arguments of `cargo test`, and those of its test programs, if running these is all it does.
+fn test_arguments(cargo: &[String]) -> Option<(&[String], &[String])> {
+    let (command, rest) = cargo.split_first()?;
+    let end = rest.iter().position(|word| word == "--");
+    let (options, arguments) = rest.split_at(end.unwrap_or(rest.len()));
+    let is_own = |word: &String| CARGOS_OWN.contains(&word.split('=').next().unwrap_or_default());
+    let is_test = ["test", "t"].contains(&command.as_str()) && !options.iter().any(is_own);
+    is_test.then_some((options, arguments.get(1..).unwrap_or_default()))
 }
 
-impl Setup {
-    pub(crate) fn of(place: &Place) -> Result<Self, String> {
-        let arch = place.arch;
-        let foreign = arch.name != env::consts::ARCH;
-        let mut setup = Self {
-            compiler: Compiler::for_target(arch.triple)?,
-            // Their programs differ, and cargo would make them anew at each change.
-            target_folder: if place.is_static() { "on-static" } else { "on" },
-            variables: vec![("CARGO_BUILD_TARGET".into(), arch.triple.into())],
-            runner: Vec::new(),
+/// Runs all test programs of a package at once: a kernel is booted once and not for each.
+fn run_tests(
+    place: &Place,
+    setup: &Setup,
+    options: &[String],
+    arguments: &[String],
+) -> Result<ExitCode, Error> {
+    let programs = tests(place, setup, options, arguments)?;
+    step(&format!("run natively alone: {}", NATIVE_ALONE.join(", ")));
+    let mut code = ExitCode::SUCCESS;
+    for of_package in programs.chunk_by(|one, other| one.package == other.package) {
+        let ended = pass_through(&mut each(setup, of_package))?;
+        if ended != ExitCode::SUCCESS {
+            code = ended;
+        }
+    }
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::test_arguments;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(String::from).collect()
+    }
+
+    #[test]
+    fn only_a_plain_test_is_run_at_once() {
+        let arguments = |text| {
+            let words = words(text);
+            test_arguments(&words).map(|(options, rest)| (options.join(" "), rest.join(" ")))
         };
-        let mut rustflags = env::var("RUSTFLAGS").unwrap_or_default();
-        let mut flag = |flag: &str| {
-            rustflags.push(' ');
-            rustflags.push_str(flag);
-        };
-        flag(arch.rustflags);
-        if let Runner::Kernel(boot) = &place.runner {
-            flag(boot.guest.rustflags);
+        let found = |options: &str, rest: &str| Some((options.to_owned(), rest.to_owned()));
+        assert_eq!(arguments("test"), found("", ""));
+        assert_eq!(arguments("t --tests -- --doc -- x"), found("--tests", "--doc -- x"));
+        for text in ["bench", "run test", "test --doc", "test --no-run -- x", "test --message-format=json"] {
+            assert_eq!(arguments(text), None, "{text}");
         }
-        if place.is_static() {
-            flag("-Ctarget-feature=+crt-static");
-            for profile in ["DEV", "RELEASE"] {
-                // Ten times smaller: a guest has all its programs in memory.
-                setup.variables.push((format!("CARGO_PROFILE_{profile}_STRIP"), "debuginfo".into()));
-            }
-        }
-        setup.variables.push(("RUSTFLAGS".into(), rustflags));
-        if place.runner != Runner::Native {
-            // Emulated, everything is ten times slower. What a debug build checks, this one does.
-            setup.variables.push(("CARGO_PROFILE_DEV_OPT_LEVEL".into(), "1".into()));
-        }
-        let gcc = if foreign { Some(tools::gcc(arch)?) } else { None };
-        if let Some(gcc) = &gcc {
-            setup.variables.push((variable(arch.triple, "LINKER"), gcc.program.display().to_string()));
-        }
-        match &place.runner {
-            Runner::Native => {}
-            Runner::Emulator(emulator) => {
-                setup.runner.push(tools::qemu_user(emulator, arch)?.display().to_string());
-                if let Some(gcc) = gcc {
-                    setup.runner.extend(["-L".into(), gcc.libraries.display().to_string()]);
-                }
-            }
-            Runner::Kernel(boot) => {
-                let plan = kernels::plan(boot, &setup.guest_init()?)?;
-                let folder = workspace::root().join("target/boots");
-                cache::create(&folder)?;
-                let file = folder.join(place.to_string());
-                cache::write(&file, &plan)?;
-                setup.runner = [kernel_runner()?, file].map(|path| path.display().to_string()).into();
-            }
-        }
-        if !setup.runner.is_empty() {
-            setup.variables.push((variable(arch.triple, "RUNNER"), setup.runner.join(" ")));
-        }
-        Ok(setup)
     }
-
-    pub(crate) fn cargo(&self) -> Command {
-        let mut command = self.compiler.cargo(self.target_folder);
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command
-    }
-
-    /// The first process of a guest, built like its programs.
-    fn guest_init(&self) -> Result<PathBuf, String> {
-        build(&mut self.cargo(), "guest-init")?;
-        let folder = workspace::root().join("target").join(self.target_folder);
-        let triple = self.variables.first().map_or("", |(_, triple)| triple);
-        Ok(folder.join(triple).join("debug/guest-init"))
-    }
-}
-
-/// The runner lies beside us: it is a program of the same package.
-fn kernel_runner() -> Result<PathBuf, String> {
-    build(&mut Command::new(workspace::cargo()), "kernel-runner")?;
-    let own = env::current_exe().map_err(|error| format!("where this program lies: {error}"))?;
-    Ok(own.with_file_name("kernel-runner"))
-}
-
-fn build(cargo: &mut Command, program: &str) -> Result<(), String> {
-    let manifest = workspace::root().join("Cargo.toml");
-    stdout(
-        cargo
-            .args(["build", "--quiet", "--package", "xtask", "--bin", program, "--manifest-path"])
-            .arg(manifest),
-    )
-    .map(drop)
-}
-
-/// cargo's name of a setting of the target, as a variable.
-fn variable(triple: &str, setting: &str) -> String {
-    format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))
 }

@@ -11,8 +11,9 @@ WHERE is ARCH or ARCH@RUNNER:
   RUNNER  native, qemu-7.2, qemu-10, or a Debian kernel: 5.10, 6.1, 6.12, 7; that of another
           architecture: amd64-6.1, arm64-6.12; with changes: 6.12+hpet, +acpi_pm, +jiffies,
           +vdso=0, +vdso32=0, +notimer, +2040, +2cpus
-  ARCH alone runs natively where it can, else in qemu-10. Elsewhere than natively, rustdoc before
-  1.89 cannot run the examples in the documentation: say `test --tests`.
+  ARCH alone runs natively where it can, else in qemu-10. Elsewhere than natively, `on WHERE test`
+  runs all test programs, in one boot where WHERE is a kernel, and not the examples in the
+  documentation.
 ";
 
 #[derive(Debug, PartialEq)]
@@ -78,15 +79,23 @@ impl Boot {
         let guest = named(GUESTS, "guest", guest, |guest| guest.name)?;
         let kernel =
             named(guest.kernels, &format!("kernel for {}", guest.name), version, |kernel| kernel.version)?;
-        let mut variants = Vec::new();
+        let here = || VARIANTS.iter().filter(|variant| variant.guests.contains(&guest.name));
+        let mut chosen: Vec<&str> = Vec::new();
         for part in parts {
-            let here: Vec<&Variant> = VARIANTS.iter().filter(|v| v.guests.contains(&guest.name)).collect();
-            let found = here.iter().find(|variant| variant.name == part);
-            variants.push(*found.ok_or_else(|| {
-                let names: Vec<&str> = here.iter().map(|variant| variant.name).collect();
+            let variant = here().find(|variant| variant.name == part).ok_or_else(|| {
+                let names: Vec<&str> = here().map(|variant| variant.name).collect();
                 format!("no change +{part} for {}; there are +{}", guest.name, names.join(", +"))
-            })?);
+            })?;
+            let other =
+                here().find(|other| chosen.contains(&other.name) && other.setting() == variant.setting());
+            if let Some(other) = other {
+                let setting = variant.setting();
+                return Err(format!("+{} and +{part} cannot be combined: both set {setting}", other.name));
+            }
+            chosen.push(part);
         }
+        // However they were written, in one order: a place has one name.
+        let variants = here().filter(|variant| chosen.contains(&variant.name)).collect();
         Ok(Self { guest, kernel, variants })
     }
 }
@@ -141,6 +150,7 @@ mod tests {
             assert_eq!(Place::parse(text).map(|place| place.to_string()).as_deref(), Ok(text));
         }
         assert_eq!(Place::parse("i686@i386-6.1").unwrap().to_string(), "i686@6.1");
+        assert_eq!(Place::parse("armv7@6.12+2040+notimer").unwrap().to_string(), "armv7@6.12+notimer+2040");
     }
 
     #[test]
@@ -162,6 +172,8 @@ mod tests {
             ("i686@6.12", "there are 5.10, 6.1"),
             ("aarch64@6.12+hpet", "+2040"),
             ("x86_64@6.12+", "+hpet"),
+            ("x86_64@6.12+hpet+acpi_pm", "+hpet and +acpi_pm cannot be combined: both set clocksource"),
+            ("x86_64@6.12+2040+2cpus+2040", "+2040 and +2040 cannot be combined"),
         ] {
             let error = Place::parse(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

@@ -36,33 +36,61 @@ pub(crate) struct Report {
     pub(crate) cause: String,
     /// As `10 / 200 = 0.050`: through the crate, by system call, in nanoseconds, and the ratio.
     pub(crate) costs: [String; 6],
-    /// Test programs that told how many of their tests passed.
-    pub(crate) told: usize,
+    pub(crate) tests: Tests,
+}
+
+/// What a test program found, or several.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Tests {
     pub(crate) passed: u32,
     pub(crate) failed: Vec<String>,
     pub(crate) not_run: usize,
 }
 
+impl Tests {
+    /// Of the output of a program with `--show-output`; `None` if it is not the whole of it: the
+    /// first line says how many tests there are, and the last counts the results. Between them may
+    /// be what such programs print that a test starts.
+    pub(crate) fn read(out: &str) -> Option<Self> {
+        let expected = out.lines().find_map(|line| line.strip_prefix("running "))?;
+        let expected: u32 = expected.split(' ').next()?.parse().ok()?;
+        let result = out.trim_end().lines().next_back()?.strip_prefix("test result: ")?;
+        let count = |word| {
+            let before = result.split([';', '.']).map(str::trim).find_map(|part| part.strip_suffix(word));
+            before?.trim().parse::<u32>().ok()
+        };
+        let [passed, failed, ignored, measured] =
+            [count("passed")?, count("failed")?, count("ignored")?, count("measured")?];
+        let list = out.rsplit_once("\nfailures:\n").map_or("", |(_, list)| list);
+        let names = list.lines().map_while(|line| line.strip_prefix("    ")).map(String::from).collect();
+        let tests = Self {
+            passed,
+            failed: if failed == 0 { Vec::new() } else { names },
+            not_run: out.lines().filter(|line| line.starts_with("not run here")).count(),
+        };
+        let is_whole = passed + failed + ignored + measured == expected
+            && tests.failed.len() == failed as usize
+            && result.contains("finished in ")
+            && result.ends_with('s');
+        is_whole.then_some(tests)
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed.extend(other.failed);
+        self.not_run += other.not_run;
+    }
+}
+
+/// Whether this is all that `doctor --json` prints.
+pub(crate) fn is_whole_doctor(out: &str) -> bool {
+    out.starts_with(DOCTOR) && out.trim_end().ends_with("\"}") && value_from(out, "cause").is_some()
+}
+
 impl Report {
-    /// Of the output of test programs with `--show-output`, and of `doctor --json` behind them.
-    pub(crate) fn read(output: &str) -> Self {
-        let (tests, doctor) = output.split_at(output.find(DOCTOR).unwrap_or(output.len()));
-        let mut report = Self::default();
-        for line in tests.lines() {
-            if let Some(result) = line.strip_prefix("test result: ") {
-                let passed = result.split_whitespace().zip(result.split_whitespace().skip(1));
-                let passed =
-                    passed.filter(|(_, word)| *word == "passed;").find_map(|(count, _)| count.parse().ok());
-                report.passed += passed.unwrap_or(0);
-                report.told += 1;
-            } else if let Some(test) =
-                line.strip_prefix("test ").and_then(|line| line.strip_suffix(" ... FAILED"))
-            {
-                report.failed.push(test.into());
-            } else if line.starts_with("not run here") {
-                report.not_run += 1;
-            }
-        }
+    /// Of the output of `doctor --json`.
+    pub(crate) fn read(doctor: &str, tests: Tests) -> Self {
+        let mut report = Self { tests, ..Self::default() };
         let text = |name| string(doctor, name).unwrap_or("-").to_string();
         report.kernel = text("kernel");
         report.clock_source = text("current");
@@ -118,15 +146,37 @@ fn string<'a>(json: &'a str, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::Report;
+    use super::{Report, Tests, is_whole_doctor};
 
-    const OUTPUT: &str = "\
-running 3 tests
-test a ... ok
-test b::c ... FAILED
-not run here: no valgrind
-test result: FAILED. 11 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
-test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s
+    const RESULT: &str = "test result: FAILED. 11 passed; 1 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s\n";
+
+    /// With the output of a test program that a test started.
+    fn output() -> String {
+        format!(
+            "\nrunning 13 tests\ntest a ... ok\ntest b::c ... FAILED\n\nsuccesses:\n\n---- a stdout ----\n\
+             not run here: no valgrind\n\nfailures:\n\n---- b::c stdout ----\nrunning 1 test\n\
+             test b::c ... FAILED\n\nfailures:\n    b::c\n\ntest result: FAILED. 0 passed; 1 failed; \
+             0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\n\nfailures:\n    b::c\n\n{RESULT}\n"
+        )
+    }
+
+    #[test]
+    fn a_test_program_is_counted_once_whatever_its_tests_print() {
+        let failed = vec!["b::c".into()];
+        assert_eq!(Tests::read(&output()), Some(Tests { passed: 11, failed, not_run: 1 }));
+    }
+
+    #[test]
+    fn output_that_lost_its_end_or_a_result_is_not_taken_for_the_whole() {
+        let output = output();
+        for end in 0..output.trim_end().len() {
+            assert_eq!(Tests::read(&output[..end]), None, "{:?}", &output[..end]);
+        }
+        assert_eq!(Tests::read(&output.replace(RESULT, "")), None);
+        assert_eq!(Tests::read(&output.replace("11 passed", "10 passed")), None);
+    }
+
+    const DOCTOR: &str = "\
 {\"format\": 1, \"kernel\": \"6.1.0\", \"vdso\": {\"found\": true, \"sysv_hash\": true, \"gnu_hash\": false}, \"routes\": \
 {\"time\": {\"via\": \"vdso\", \"symbol\": \"__vdso_clock_gettime64\", \"version\": \"LINUX_2.6\"}, \
 \"gettimeofday\": {\"via\": \"syscall\", \"number\": 403, \"reason\": \"x\"}}, \
@@ -137,8 +187,7 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
 ";
 
     #[test]
-    fn tests_and_doctor() {
-        let report = Report::read(OUTPUT);
+    fn the_doctors_findings() {
         let routes = ["clock_gettime64", "call 403", "-", "-", "-"].map(String::from);
         let text = String::from;
         let expected = Report {
@@ -149,12 +198,17 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
             method: text("-"),
             cause: text("fine"),
             costs: ["10 / 208 = 0.050", "-", "-", "-", "-", "-"].map(String::from),
-            told: 2,
-            passed: 13,
-            failed: vec![text("b::c")],
-            not_run: 1,
+            tests: Tests::default(),
         };
-        assert_eq!(report, expected);
-        assert_eq!(Report::read("").hash_tables, "-");
+        assert_eq!(Report::read(DOCTOR, Tests::default()), expected);
+        assert_eq!(Report::read("", Tests::default()).hash_tables, "-");
+    }
+
+    #[test]
+    fn a_doctor_that_was_cut_is_not_taken_for_the_whole() {
+        assert!(is_whole_doctor(DOCTOR));
+        for end in 0..DOCTOR.trim_end().len() {
+            assert!(!is_whole_doctor(&DOCTOR[..end]), "{}", &DOCTOR[..end]);
+        }
     }
 }

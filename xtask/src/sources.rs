@@ -32,6 +32,16 @@ pub(crate) struct Mirror {
     pub(crate) keyring: Option<PathBuf>,
 }
 
+impl Mirror {
+    /// The URI without a password.
+    pub(crate) fn name(&self) -> String {
+        let (scheme, rest) = self.uri.split_once("://").unwrap_or(("", &self.uri));
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        format!("{scheme}://{host}{path}")
+    }
+}
+
 /// One line of a `.list` file, or one paragraph of a `.sources` file.
 #[derive(Debug, Default, PartialEq)]
 struct Entry {
@@ -166,7 +176,15 @@ fn deb822_field(paragraph: &[&str], name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, parse_deb822, parse_list, words};
+    use super::{Entry, Mirror, parse_deb822, parse_list, words};
+
+    #[test]
+    fn the_mirror_is_named_without_its_password() {
+        for uri in ["https://a.example/debian", "https://me:secret@a.example/debian"] {
+            let mirror = Mirror { uri: uri.into(), keyring: None };
+            assert_eq!(mirror.name(), "https://a.example/debian");
+        }
+    }
 
     #[test]
     fn one_line_entries() {

@@ -26,8 +26,8 @@ pub(crate) struct Compiler {
     clippy: Option<PathBuf>,
     /// The folder of the compiler's shared libraries, if it does not find them by itself.
     libraries: Option<PathBuf>,
-    /// The first line of `rustc -vV`.
-    version: String,
+    /// The first line of `rustc -vV`, and where the compiler is from.
+    pub(crate) version: String,
     /// Our own tree may be added to, another's not.
     pub(crate) ours: bool,
 }
@@ -69,17 +69,20 @@ impl Compiler {
     /// The installed compiler, if it has the target's libraries, else the oldest supported one.
     pub(crate) fn for_target(triple: &str) -> Result<Self, String> {
         let libraries = stdout(Command::new("rustc").args(["--print", "target-libdir", "--target", triple]));
-        if libraries.is_ok_and(|folder| Path::new(folder.trim_end()).is_dir()) {
-            return Ok(Self {
-                rustc: "rustc".into(),
-                rustdoc: "rustdoc".into(),
-                clippy: None,
-                libraries: None,
-                version: String::new(),
-                ours: false,
-            });
+        if !libraries.is_ok_and(|folder| Path::new(folder.trim_end()).is_dir()) {
+            let compiler = Self::find()?;
+            let version = format!("{}; the installed rustc has no libraries for {triple}", compiler.version);
+            return Ok(Self { version, ..compiler });
         }
-        Self::find()
+        let version = stdout(Command::new("rustc").arg("-V"))?;
+        Ok(Self {
+            rustc: "rustc".into(),
+            rustdoc: "rustdoc".into(),
+            clippy: None,
+            libraries: None,
+            version: format!("{}, as installed", version.trim_end()),
+            ours: false,
+        })
     }
 
     fn in_tree(tree: &Path) -> Result<Self, String> {
@@ -105,7 +108,8 @@ impl Compiler {
             let path = self.rustc.display();
             return Err(format!("{path} is version {release}, but {MSRV} is needed"));
         }
-        self.version = text.lines().next().unwrap_or_default().to_string();
+        let origin = if self.ours { "Debian's, in the cache" } else { RUSTC_VARIABLE };
+        self.version = format!("{} ({origin})", text.lines().next().unwrap_or_default());
         Ok(self)
     }
 
@@ -129,7 +133,7 @@ impl Compiler {
             .env("RUSTC_WRAPPER", "")
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .env_remove("RUSTC_BOOTSTRAP")
-            .env("CARGO_TARGET_DIR", workspace::root().join("target").join(target_folder));
+            .env("CARGO_TARGET_DIR", workspace::target().join(target_folder));
         command
     }
 

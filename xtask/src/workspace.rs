@@ -15,6 +15,14 @@ pub(crate) fn root() -> PathBuf {
     package.parent().map(Path::to_path_buf).unwrap_or(package)
 }
 
+/// cargo's folder for what is built, as cargo's own variable has it.
+pub(crate) fn target() -> PathBuf {
+    let named = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
+    // A relative one is relative to the folder in which cargo was started, which is ours too.
+    let named = named.and_then(|folder| std::path::absolute(folder).ok());
+    named.unwrap_or_else(|| root().join("target"))
+}
+
 /// The cargo that runs us, by its own path: no proxy can choose another one.
 pub(crate) fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())

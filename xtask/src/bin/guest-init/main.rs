@@ -1,51 +1,29 @@
-//! `/init` of a guest: does the tasks that the kernel runner put beside it, and powers off.
+//! `/init` of a guest: does the tasks that the place runner put beside it, and powers off.
 //!
 //! Built for the guest's programs, statically, by `cargo xtask on`; nothing else is in the guest.
 
 #![allow(unsafe_code, reason = "libc's functions for what only the first process does; std has none")]
 
-#[path = "../kernel-runner/protocol.rs"]
+mod link;
+#[path = "../place-runner/protocol.rs"]
 #[allow(dead_code, reason = "the runner uses the other half")]
 mod protocol;
 
-use std::ffi::{CString, c_char, c_int, c_long, c_ulong, c_void};
+use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::ptr;
-use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use protocol::{Kind, LONGEST, Status, TASKS, Task};
-
-unsafe extern "C" {
-    fn mount(
-        source: *const c_char,
-        to: *const c_char,
-        kind: *const c_char,
-        flags: c_ulong,
-        data: *const c_void,
-    ) -> c_int;
-    fn reboot(how: c_int) -> c_int;
-    fn syscall(number: c_long, ...) -> c_long;
-    fn tcgetattr(file: c_int, settings: *mut Terminal) -> c_int;
-    fn cfmakeraw(settings: *mut Terminal);
-    fn tcsetattr(file: c_int, when: c_int, settings: *const Terminal) -> c_int;
-    fn tcdrain(file: c_int) -> c_int;
-}
-
-/// Holds a `struct termios` of any architecture, 60 bytes; what is in it is libc's business.
-#[repr(C, align(8))]
-struct Terminal([u8; 256]);
-
-const POWER_OFF: c_int = 0x4321_fedc;
-const CONSOLE: c_int = 1;
+use link::Link;
+use protocol::{Kind, Status, TASKS, Task};
 
 /// clock_settime with a 64-bit time.
-const CLOCK_SETTIME: c_long = if cfg!(target_pointer_width = "32") {
+const CLOCK_SETTIME: libc::c_long = if cfg!(target_pointer_width = "32") {
     404
 } else if cfg!(target_arch = "aarch64") {
     112
@@ -53,33 +31,26 @@ const CLOCK_SETTIME: c_long = if cfg!(target_pointer_width = "32") {
     227
 };
 
-/// A program that has ended is silent for good when it was silent for so long: a child that it left behind may hold the
-/// pipe. A slow console writes a part of its output in much less.
-const SILENCE: Duration = Duration::from_secs(5);
-const PART: usize = 1024;
+/// How often init looks for new output of the program.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// The command found no program to run, as a shell says it.
-const NOT_STARTED: u8 = 127;
+/// What a shell ends with when there is no such program: 127, as wait(2) gives it.
+const NOT_STARTED: i32 = 127 << 8;
 
 fn main() {
-    if let Err(error) = work() {
-        say(Kind::Err, format!("guest-init: {error}\n").as_bytes());
+    // Without a console there is nobody to tell: the kernel panics, as init has left.
+    let Ok(mut link) = Link::new() else { return };
+    if let Err(error) = work(&mut link) {
+        link.say(Kind::Err, format!("guest-init: {error}\n").as_bytes());
     }
-    say(Kind::End, &[]);
-    // SAFETY: tcdrain(3) takes any number; init's standard output is the console.
-    unsafe { tcdrain(CONSOLE) };
-    power_off();
+    link.say(Kind::End, &[]);
+    // SAFETY: nothing is left to be saved: all files are in memory.
+    unsafe { libc::reboot(libc::RB_POWER_OFF) };
     // A machine that cannot do that ends with the kernel's panic when init leaves.
 }
 
-fn power_off() {
-    // SAFETY: nothing is left to be saved: all files are in memory.
-    unsafe { reboot(POWER_OFF) };
-}
-
-fn work() -> io::Result<()> {
-    make_raw();
-    say(Kind::Hello, &[]);
+fn work(link: &mut Link) -> io::Result<()> {
+    link.say(Kind::Hello, &[]);
     for (kind, folder) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         fs::create_dir_all(folder)?;
         mount_at(kind, folder)?;
@@ -96,13 +67,9 @@ fn work() -> io::Result<()> {
     while let Some(task) = rest.next() {
         match task {
             Task::Clock(seconds) => set_clock(seconds)?,
-            Task::Deadline(seconds) => drop(thread::spawn(move || {
-                thread::sleep(Duration::from_secs(seconds));
-                power_off();
-            })),
             Task::Folder(path) => folder = path,
             Task::Variable(variable) => variables.push(variable),
-            Task::Dump => dump()?,
+            Task::Dump => link.say(Kind::Image, &image()?),
             Task::Argument(argument) => {
                 return Err(io::Error::other(format!("{argument} is for no program")));
             }
@@ -115,37 +82,18 @@ fn work() -> io::Result<()> {
                 }
                 command.envs(variables.iter().filter_map(|variable| variable.split_once('=')));
                 command.current_dir(&folder);
-                say(Kind::Status, run(&mut command).encode().as_bytes());
+                let status = run(link, &mut command);
+                link.say(Kind::Status, status.encode().as_bytes());
             }
         }
     }
     Ok(())
 }
 
-/// One frame at a time, and all of it.
-fn say(kind: Kind, payload: &[u8]) {
-    let mut console = io::stdout().lock();
-    // There is nobody to tell that the console is gone.
-    let _ = console.write_all(&protocol::frame(kind, payload)).and_then(|()| console.flush());
-}
-
-/// Bytes pass the console as they are, with no carriage returns put before the line feeds.
-fn make_raw() {
-    let mut settings = Terminal([0; 256]);
-    // SAFETY: there is room for any `struct termios`.
-    if unsafe { tcgetattr(CONSOLE, &raw mut settings) } != 0 {
-        return; // no terminal: nothing to turn off
-    }
-    // SAFETY: tcgetattr(3) filled it.
-    unsafe { cfmakeraw(&raw mut settings) };
-    // SAFETY: as before; 0 is TCSANOW.
-    unsafe { tcsetattr(CONSOLE, 0, &raw const settings) };
-}
-
 fn mount_at(kind: &str, folder: &str) -> io::Result<()> {
     let (kind, at) = (CString::new(kind)?, CString::new(folder)?);
     // SAFETY: the strings live to the end of the call; these file systems take no data.
-    let result = unsafe { mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, ptr::null()) };
+    let result = unsafe { libc::mount(kind.as_ptr(), at.as_ptr(), kind.as_ptr(), 0, ptr::null()) };
     match io::Error::last_os_error() {
         _ if result == 0 => Ok(()),
         // The kernel may have done it itself.
@@ -156,60 +104,57 @@ fn mount_at(kind: &str, folder: &str) -> io::Result<()> {
 
 fn set_clock(seconds: i64) -> io::Result<()> {
     let time = [seconds, 0];
-    // SAFETY: the kernel reads a 64-bit timespec there; 0 is CLOCK_REALTIME.
-    let result = unsafe { syscall(CLOCK_SETTIME, c_long::from(0_i8), time.as_ptr()) };
+    // SAFETY: the kernel reads a 64-bit timespec there.
+    let result = unsafe { libc::syscall(CLOCK_SETTIME, libc::CLOCK_REALTIME, time.as_ptr()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Runs the program, its output framed.
-fn run(command: &mut Command) -> Status {
+/// Runs the program, and passes its output on.
+fn run(link: &mut Link, command: &mut Command) -> Status {
     let start = Instant::now();
-    let code = match framed(command) {
-        Ok(status) => exit_code(status),
-        Err(error) => {
-            let program = command.get_program().to_string_lossy();
-            say(Kind::Err, format!("guest-init: {program}: {error}\n").as_bytes());
-            NOT_STARTED
-        }
-    };
-    Status { code, millis: start.elapsed().as_millis().try_into().unwrap_or(u64::MAX) }
-}
-
-fn framed(command: &mut Command) -> io::Result<ExitStatus> {
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let (sign, signs) = channel();
-    if let Some(pipe) = child.stdout.take() {
-        forward(Kind::Out, pipe, sign.clone());
-    }
-    if let Some(pipe) = child.stderr.take() {
-        forward(Kind::Err, pipe, sign);
-    }
-    let status = child.wait()?;
-    // Until both pipes are at their end.
-    while signs.recv_timeout(SILENCE).is_ok() {}
-    Ok(status)
-}
-
-/// Passes on what comes through the pipe, with a sign of life for each part.
-fn forward(kind: Kind, mut pipe: impl Read + Send + 'static, sign: Sender<()>) {
-    thread::spawn(move || {
-        let mut buffer = [0; PART];
-        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
-            say(kind, &buffer[..length]);
-            if sign.send(()).is_err() {
-                break; // nobody waits any more
-            }
-        }
+    let ended = watched(link, command).unwrap_or_else(|error| {
+        let program = command.get_program().to_string_lossy();
+        link.say(Kind::Err, format!("guest-init: {program}: {error}\n").as_bytes());
+        ExitStatus::from_raw(NOT_STARTED)
     });
+    Status::new(ended, start.elapsed())
 }
 
-fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+/// The program writes to files: when it has ended, all that it wrote is there. A pipe would stay
+/// open for as long as a child that it left behind.
+fn watched(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
+    let (out_to, mut out) = output_file("/stdout")?;
+    let (err_to, mut err) = output_file("/stderr")?;
+    let mut child = command.stdin(Stdio::null()).stdout(out_to).stderr(err_to).spawn()?;
+    loop {
+        let ended = child.try_wait()?;
+        pass_on(link, Kind::Out, &mut out)?;
+        pass_on(link, Kind::Err, &mut err)?;
+        match ended {
+            Some(status) => return Ok(status),
+            None => thread::sleep(LOOK),
+        }
+    }
 }
 
-/// Sends the bytes of the image that the kernel gave this process.
-fn dump() -> io::Result<()> {
+/// A file without a name: the end that is written to, and the end that is read.
+fn output_file(path: &str) -> io::Result<(File, File)> {
+    let to = File::options().create(true).append(true).open(path)?;
+    let from = File::open(path)?;
+    fs::remove_file(path)?;
+    Ok((to, from))
+}
+
+/// Sends what has been written to the file since the last time.
+fn pass_on(link: &mut Link, kind: Kind, file: &mut File) -> io::Result<()> {
+    let mut new = Vec::new();
+    file.read_to_end(&mut new)?;
+    link.say(kind, &new);
+    Ok(())
+}
+
+/// The bytes of the image that the kernel gave this process.
+fn image() -> io::Result<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     let Some(range) =
         maps.lines().find(|line| line.ends_with("[vdso]")).and_then(|line| line.split(' ').next())
@@ -221,8 +166,5 @@ fn dump() -> io::Result<()> {
     let (start, end) = (address(start)?, address(end)?);
     let mut image = vec![0; (end - start) as usize];
     File::open("/proc/self/mem")?.read_exact_at(&mut image, start)?;
-    for part in image.chunks(LONGEST) {
-        say(Kind::Image, part);
-    }
-    Ok(())
+    Ok(image)
 }

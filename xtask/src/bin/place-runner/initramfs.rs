@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Run;
 use crate::cpio::Archive;
 use crate::protocol::{TASKS, Task, encode};
 
@@ -16,15 +17,15 @@ const PASSED: &[&str] = &["CARGO_", "CRITERION_", "NO_COLOR", "PROPTEST_", "RUST
 const LARGEST_SOURCE: u64 = 1 << 20;
 
 /// The whole archive.
-pub(crate) fn archive(init: &str, programs: &[String], tasks: &[Task]) -> Result<Vec<u8>, String> {
+pub(crate) fn archive(init: &str, runs: &[Run], tasks: &[Task]) -> Result<Vec<u8>, String> {
     let mut archive = Archive::new(Vec::new());
     let mut put = |path: &Path, at: &Path| {
         let result = fs::read(path).and_then(|bytes| archive.file(at, &bytes));
         result.map_err(|error| format!("{}: {error}", path.display()))
     };
     put(Path::new(init), Path::new("/init"))?;
-    for program in programs {
-        put(Path::new(program), Path::new(&absolute(program)?))?;
+    for Run { program, .. } in runs {
+        put(Path::new(program), Path::new(program))?;
     }
     if let Ok(package) = env::var("CARGO_MANIFEST_DIR") {
         let mut found = Vec::new();
@@ -63,9 +64,4 @@ pub(crate) fn environment() -> Vec<Task> {
         passed(&name).then(|| Task::Variable(format!("{name}={value}")))
     });
     [Task::Folder(folder)].into_iter().chain(variables).collect()
-}
-
-pub(crate) fn absolute(program: &str) -> Result<String, String> {
-    let path = std::path::absolute(program).map_err(|error| format!("{program}: {error}"))?;
-    path.into_os_string().into_string().map_err(|path| format!("{path:?} is not UTF-8"))
 }
