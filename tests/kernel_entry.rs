@@ -19,7 +19,7 @@ use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{child, not_run_here};
+use support::{child, not_run, not_run_here};
 use vdso_time::arch::{Abi, NATIVE};
 use vdso_time::syscall;
 use vdso_time::vdso::Vdso;
@@ -61,7 +61,7 @@ fn call_address() -> usize {
 
 #[test]
 fn i386_enters_the_kernel_in_the_vdso_once_it_is_found() {
-    let Some(abi) = NATIVE else { return println!("not run here: libc makes the system calls") };
+    let Some(abi) = NATIVE else { return not_run("libc makes the system calls") };
     let status = child::end_of(|| {
         if !trap_getcpu(abi) {
             // SAFETY: _exit(2) takes any status.

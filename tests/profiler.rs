@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use program_counter::program_counter;
-use support::{not_run_here, oracle};
+use support::{not_run, not_run_here, oracle};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route};
 
@@ -85,7 +85,7 @@ fn samples(vdso: &Vdso<'_>, read: fn() -> bool) -> Vec<usize> {
 fn check(vdso: &Vdso<'_>, what: &str, route: Route, read: fn() -> bool) {
     const ENOUGH: usize = 50;
     let Route::Vdso { address, .. } = route else {
-        println!("not run here: {what} is {route}");
+        not_run(format!("{what} is {route}"));
         return;
     };
     let (named, nameless): (Vec<usize>, Vec<usize>) =
@@ -97,7 +97,7 @@ fn check(vdso: &Vdso<'_>, what: &str, route: Route, read: fn() -> bool) {
     println!("{what}: {right} of {all} samples are named {route}; {} lie in helpers", nameless.len());
     assert!(nameless.iter().all(|&pc| vdso.symbol_at(pc).is_none()), "{what}: a name for code that has none");
     if all < ENOUGH {
-        println!("not run here: {what}: {all} samples are too few");
+        not_run(format!("{what}: {all} samples are too few"));
         return;
     }
     assert!(10 * right >= 9 * all, "{what}: {right} of {all} samples are named {route}");
@@ -107,7 +107,7 @@ fn check(vdso: &Vdso<'_>, what: &str, route: Route, read: fn() -> bool) {
 fn a_sample_is_named_after_the_function_that_was_read() {
     let vdso = match Vdso::locate() {
         Ok(vdso) => vdso,
-        Err(error) => return println!("not run here: {error}"),
+        Err(error) => return not_run(error),
     };
     // Else the samples lie where the kernel was entered, in whatever function that is.
     if oracle::counter_is_in_user_space() != Some(true) {

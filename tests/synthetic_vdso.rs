@@ -271,7 +271,7 @@ fn only_the_entry_of_an_i386_image_makes_system_calls() {
     ] {
         child::fresh(test, state, 1, || {
             let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOTTY))) else {
-                return println!("not run here: no code for this architecture");
+                return not_run("no code for this architecture");
             };
             let machine = if foreign { 0 } else { abi.machine };
             let symbols = vec![Sym::func("__kernel_vsyscall", version)];
