@@ -85,7 +85,7 @@ impl Archive {
         let uris = stdout(self.apt_get().arg("--print-uris").args(&words).current_dir(folder))?;
         let (count, bytes) = sizes(&uris);
         let megabytes = bytes.div_ceil(1_000_000);
-        step(&format!("downloading {count} packages, {megabytes} MB, from {}", self.mirror.name()));
+        step(&format!("downloading {megabytes} MB (packages: {count}) from {}", self.mirror.name()));
         let mut command = self.apt_get();
         if io::stderr().is_terminal() {
             // A line that shows how far it is, in place of one for each package.
