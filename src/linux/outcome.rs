@@ -4,7 +4,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::vdso::{self, LocateError};
-use crate::arch::{Abi, Candidate, Function, Quirk};
+use crate::arch::{Abi, Candidate, Function, Quirk, TIME32_FIRST};
 use crate::elf::{Format, ParseError, ParsedImage};
 
 /// Why a function is not answered by the vDSO.
@@ -119,7 +119,8 @@ pub(super) fn outcomes<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, is_blan
     for raw in image.raw_entries() {
         for (function, (row, address)) in functions.iter().zip(&mut rows) {
             for (index, candidate) in function.candidates.iter().enumerate() {
-                if index < *row && raw.is_named(candidate.name) && flaw(candidate).is_none() {
+                let is_better = *row == usize::MAX || rank(function, index) < rank(function, *row);
+                if is_better && raw.is_named(candidate.name) && flaw(candidate).is_none() {
                     if let Some(entry) = raw.entry(Some(abi.version)) {
                         (*row, *address) = (index, vdso::address(image, entry.value));
                     }
@@ -137,6 +138,16 @@ pub(super) fn outcomes<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, is_blan
         };
     }
     outcomes
+}
+
+/// The place of a row in the order in which symbols are preferred.
+///
+/// The 64-bit symbols of a 32-bit vDSO make the 64-bit system call for the clocks that they cannot read,
+/// for which Android may kill. So there the 32-bit symbols come first, as bionic has it.
+fn rank(function: &Function, row: usize) -> usize {
+    let is_time32 =
+        |row: usize| function.candidates.get(row).is_some_and(|candidate| candidate.shape.is_time32());
+    if TIME32_FIRST && !is_time32(row) { row + function.candidates.len() } else { row }
 }
 
 /// The outcome of one function in this process.

@@ -156,6 +156,9 @@ pub(crate) const fn earliest(clock: ClockId) -> i64 {
 fn ask(function: &Function, query: &Query, time: &mut Timespec) -> Result<(), Errno> {
     let mut refusal = Errno::ENOSYS;
     for call in function.syscalls_in_order(TIME32_FIRST) {
+        if is_killed_for(call) && !matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW) {
+            break;
+        }
         let error = match read(call, query.clock, time) {
             Ok(()) if !is_time32(call) || is_believed(time.tv_sec, query.earliest, refusal) => return Ok(()),
             Ok(()) => Errno::EOVERFLOW,
@@ -167,6 +170,12 @@ fn ask(function: &Function, query: &Query, time: &mut Timespec) -> Result<(), Er
         }
     }
     Err(refusal)
+}
+
+/// Whether 32-bit Android may kill for a system call. Then it is made only after January 2038 or where
+/// the kernel has no 32-bit call.
+fn is_killed_for(call: &Syscall) -> bool {
+    (const { TIME32_FIRST && cfg!(target_pointer_width = "32") }) && !call.shape.is_time32()
 }
 
 /// Whether 32 bits of seconds are an answer, given what the 64-bit system calls answered before.
