@@ -26,7 +26,7 @@ const PAINT: u8 = 0xa5;
 const LATER: usize = if cfg!(debug_assertions) { 2048 } else { 256 };
 const FIRST: usize = match (cfg!(debug_assertions), cfg!(all(target_arch = "x86_64", feature = "libc"))) {
     (true, _) => 8192,
-    (false, true) => 1024,
+    (false, true) => 1280,
     (false, false) => 2048,
 };
 
