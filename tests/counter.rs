@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use counter_clock::{assert_near, kernel, settle};
 use support::{Cpus, allowed_cpus, child, not_run_here, pin};
 use vdso_time::counter::{self, Status};
-use vdso_time::{Clock, ClockId, Counter};
+use vdso_time::{Clock, Counter};
 
 #[test]
 fn a_read_is_near_the_kernels_clock() {
@@ -175,7 +175,7 @@ fn a_check_says_that_this_thread_is_denied_the_counter() {
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
     const READS: [fn() -> bool; 2] =
-        [|| counter::monotonic() > 0, || vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok()];
+        [|| counter::monotonic() > 0, || vdso_time::clock_gettime(vdso_time::ClockId::MONOTONIC).is_ok()];
     let status = settle().status;
     if status != Status::Used {
         return not_run_here("counter", format!("the counter is not used: {status}"));

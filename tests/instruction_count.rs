@@ -20,7 +20,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use loops::{READS, Read};
-use support::{has_proc, not_run_here};
+use support::not_run_here;
 
 struct Target {
     triple: &'static str,
@@ -175,7 +175,7 @@ fn the_loops_as_they_are_executed() {
     use loops::TURNS;
     use stepper::{Section, Stepper};
 
-    if !has_proc() {
+    if !support::has_proc() {
         return;
     }
     let start = |program: PathBuf| {
