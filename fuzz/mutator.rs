@@ -1,9 +1,7 @@
 //! What is tried next: inputs with the headers of an image, for most others are refused for their headers alone.
 
-#[path = "../tests/support/image.rs"]
-mod image;
-#[path = "../tests/support/image_kinds.rs"]
-mod image_kinds;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use std::sync::LazyLock;
 

@@ -4,11 +4,8 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
 #[cfg(target_env = "gnu")]
-#[path = "support/program_counter.rs"]
-mod program_counter;
+use test_support::program_counter;
 #[cfg(target_env = "gnu")]
-mod support;
-
 #[cfg(not(target_env = "gnu"))]
 #[test]
 fn a_handler_unwinds_through_a_system_call() {
@@ -29,7 +26,7 @@ mod native {
     use vdso_time::ClockId;
 
     use super::program_counter::program_counter;
-    use super::support::{PATHS, Path, child, not_run_here};
+    use test_support::{PATHS, Path, child, not_run_here};
 
     /// Signals that interrupt the loop over one function.
     const SIGNALS: usize = 200;

@@ -1,10 +1,7 @@
 //! The image builder's images are ELF images: goblin and readelf read in them what their descriptions say.
 
-#[path = "support/image.rs"]
-mod image;
-#[path = "support/image_kinds.rs"]
-mod image_kinds;
-mod support;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use std::process::Command;
 use std::{env, fs, process};
@@ -13,7 +10,7 @@ use goblin::elf::Elf;
 
 use image::{Built, Sym};
 use image_kinds::kinds;
-use support::{has_tool, not_run};
+use test_support::{has_tool, not_run};
 
 /// A symbol in a line: value, size, type, binding, section.
 fn line(name: &str, value: u64, size: u64, kind: u8, bind: u8, section: &str) -> String {

@@ -4,13 +4,11 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "libc is called here")]
 
-mod support;
-
 use std::panic::catch_unwind;
 use std::thread;
 use std::time::Duration;
 
-use support::child;
+use test_support::child;
 
 /// Waits until there is something to read, or nobody is left who could write; 0 if neither happens.
 fn readable(pipe: i32) -> i32 {

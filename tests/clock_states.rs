@@ -3,15 +3,12 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "unshare(2) is called here")]
 
-#[path = "../examples/doctor/proof/filter.rs"]
-#[allow(dead_code, reason = "it lists more than is denied here")]
-mod filter;
-mod support;
+use test_support::filter;
 
 use std::fs;
 use std::io;
 
-use support::{
+use test_support::{
     PATHS, assert_bracketed, child, has_proc, is_required, not_run, not_run_here, oracle, settable,
 };
 use vdso_time::arch::NATIVE;

@@ -1,10 +1,8 @@
 //! Whatever one byte or one number of an image says, the walker does not panic, shows no symbol outside the image, finds by
 //! name what it shows in order, and takes a time that grows with the image's size alone.
 
-#[path = "support/image.rs"]
-mod image;
-#[path = "support/image_kinds.rs"]
-mod image_kinds;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use vdso_time::elf::Image;
 

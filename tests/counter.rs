@@ -5,14 +5,13 @@
 
 #[path = "support/counter.rs"]
 mod counter_clock;
-mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use counter_clock::{assert_near, kernel, settle};
-use support::{Cpus, allowed_cpus, child, not_run_here, pin};
+use test_support::{Cpus, allowed_cpus, child, not_run_here, pin};
 use vdso_time::counter::{self, Status};
 use vdso_time::{Clock, Counter};
 

@@ -11,9 +11,7 @@
 
 #[path = "support/counter.rs"]
 mod counter_clock;
-mod support;
-#[path = "support/tracee.rs"]
-mod tracee;
+use test_support::tracee;
 
 use std::arch::global_asm;
 use std::collections::BTreeMap;
@@ -27,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use support::{not_run_here, oracle};
+use test_support::{not_run_here, oracle};
 use tracee::{Fate, Tracee};
 use vdso_time::counter::{self, Status};
 

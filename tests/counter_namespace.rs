@@ -5,14 +5,13 @@
 
 #[path = "support/counter.rs"]
 mod counter_clock;
-mod support;
 
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 
 use counter_clock::{assert_near, expected, kernel, settle};
-use support::{child, not_run_here};
+use test_support::{child, not_run_here};
 use vdso_time::counter::{self, Status};
 
 /// include/uapi/linux/sched.h; libc does not have it for every target.

@@ -4,10 +4,9 @@
 
 #[path = "support/counter.rs"]
 mod counter_clock;
-mod support;
 
 use counter_clock::{expected, settle};
-use support::child;
+use test_support::child;
 use vdso_time::counter::{self, State, Status};
 
 #[test]

@@ -4,13 +4,12 @@
 
 #[path = "support/counter.rs"]
 mod counter_clock;
-mod support;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use counter_clock::{FOLDER, assert_near, clock_source, settle};
-use support::{is_required, not_run_here, oracle};
+use test_support::{is_required, not_run_here, oracle};
 use vdso_time::counter::{self, Status};
 
 /// It is the whole system's clock source that is switched, so this is for a system that is there for the test.

@@ -4,11 +4,9 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "prctl(2) is called here")]
 
-mod support;
-
 use std::ffi::c_int;
 
-use support::{child, not_run, not_run_here, oracle};
+use test_support::{child, not_run, not_run_here, oracle};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 

@@ -3,17 +3,14 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "libc is called here")]
 
-#[path = "../examples/doctor/proof/filter.rs"]
-#[allow(dead_code, reason = "clock calls are denied elsewhere")]
-mod filter;
-mod support;
+use test_support::filter;
 
 use std::ffi::{CString, c_long};
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use support::{PATHS, answers, child, not_run_here, oracle};
+use test_support::{PATHS, answers, child, not_run_here, oracle};
 use vdso_time::arch::NATIVE;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{FallbackReason, Route};

@@ -4,8 +4,6 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "the mapped image is read, and libc is asked")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::Range;
@@ -14,7 +12,7 @@ use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHN_ABS;
 use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE, st_bind, st_type};
 use goblin::elf::{Elf, Sym};
-use support::{PATHS, has_proc, not_run, oracle};
+use test_support::{PATHS, has_proc, not_run, oracle};
 use vdso_time::elf::SymbolKind;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{ClockId, FallbackReason, Route, arch};

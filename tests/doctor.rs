@@ -6,7 +6,6 @@
 
 #[path = "support/doctor.rs"]
 mod doctor;
-mod support;
 
 use std::env::consts::ARCH;
 use std::io;
@@ -16,7 +15,7 @@ use std::ptr;
 
 use doctor::program::proof::filter;
 use doctor::{command, run};
-use support::{not_run, not_run_here, oracle};
+use test_support::{not_run, not_run_here, oracle};
 use vdso_time::arch::NATIVE;
 
 /// The test that is the doctor where it is told so.

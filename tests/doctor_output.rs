@@ -6,15 +6,14 @@
 
 #[path = "support/doctor.rs"]
 mod doctor;
-mod support;
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Output, Stdio};
 
 use doctor::{ARGUMENTS, BROKEN_PIPE, OUTPUT, START, command, run};
-use support::child::this_program;
-use support::{has_tool, not_run_here};
+use test_support::child::this_program;
+use test_support::{has_tool, not_run_here};
 
 /// The test that is the doctor where it is told so.
 const HOST: &str = "the_help_is_printed";

@@ -2,13 +2,11 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::{has_tool, not_run_here};
+use test_support::{has_tool, not_run_here};
 use vdso_time::elf::Image;
 use vdso_time::{Route, Routes};
 

@@ -6,8 +6,6 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "signals, and the contract of init")]
 
-mod support;
-
 use std::ffi::c_int;
 use std::fmt::Debug;
 use std::mem;
@@ -16,7 +14,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use support::{PATHS, Path, allowed_cpus, child, lies_between, oracle, pin};
+use test_support::{PATHS, Path, allowed_cpus, child, lies_between, oracle, pin};
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{ClockId, Errno, FallbackReason, Route, Routes};
 

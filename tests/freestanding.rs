@@ -1,14 +1,12 @@
 //! Without libc: a program with its own `_start` prints the time, the routes and the symbols, has no symbol of libc in it,
 //! and pays less than 4 KiB for the five functions.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use support::not_run_here;
+use test_support::not_run_here;
 use vdso_time::vdso::LocateError;
 
 /// What the compiler says of itself after this prefix. The error says that there is none.

@@ -4,13 +4,11 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "libc is asked for the same ids")]
 
-mod support;
-
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::process::id;
 
-use support::{PATHS, assert_bracketed, not_run, oracle};
+use test_support::{PATHS, assert_bracketed, not_run, oracle};
 use vdso_time::{ClockId, Errno, Timespec, Timeval, arch};
 
 /// A process or file number that is never given: Linux has at most 2^22 processes, and as many files as they open.

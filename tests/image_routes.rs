@@ -1,8 +1,7 @@
 //! Which symbol of which kernel's image answers each function: what every flavour of kernel exports, and what is made of it.
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-#[path = "support/image.rs"]
-mod image;
+use test_support::image;
 
 use vdso_time::arch::{ALL, Abi, Function};
 use vdso_time::{FallbackReason, Route, Routes, elf};

@@ -3,12 +3,10 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-mod support;
-
 use std::collections::HashSet;
 use std::time::Duration;
 
-use support::{assert_bracketed, oracle, settable};
+use test_support::{assert_bracketed, oracle, settable};
 use vdso_time::{
     Boottime, Clock, Errno, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
     Realtime, RealtimeCoarse, SystemTime, Tai, ThreadCpuTime, WallClock,

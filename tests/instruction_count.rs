@@ -9,18 +9,15 @@
 
 #[path = "support/loops.rs"]
 mod loops;
-#[path = "support/program.rs"]
-mod program;
-#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
-#[path = "support/stepper.rs"]
-mod stepper;
-mod support;
 
 use std::fs;
 use std::path::PathBuf;
 
 use loops::{READS, Read};
-use support::not_run_here;
+use test_support::cost::Cost;
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+use test_support::stepper;
+use test_support::{not_run_here, program};
 
 struct Target {
     triple: &'static str,
@@ -43,30 +40,6 @@ const ARM: Target =
 /// Arguments go on the stack, and whether they are pushed or stored is decided for a function as a whole: the call after a
 /// failure, which the direct loop does not have, tips it. And getcpu's loops run out of registers.
 const X86: Target = Target { triple: "i686-unknown-linux-gnu", loose: &["gettimeofday", "getcpu"], ..X86_64 };
-
-/// What a turn of a loop is made of, but for the vDSO's own part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cost {
-    pub(crate) instructions: i64,
-    /// Conditional branches, without the checks.
-    pub(crate) branches: i64,
-    /// Branches on the returned value that are not taken.
-    pub(crate) checks: i64,
-}
-
-impl Cost {
-    fn with(self, other: Self, combine: impl Fn(i64, i64) -> i64) -> Self {
-        Self {
-            instructions: combine(self.instructions, other.instructions),
-            branches: combine(self.branches, other.branches),
-            checks: combine(self.checks, other.checks),
-        }
-    }
-
-    fn less(self, other: Self) -> Self {
-        self.with(other, |this, other| this - other)
-    }
-}
 
 /// The lines of a target, and what is wrong with them.
 struct Table {
@@ -175,7 +148,7 @@ fn the_loops_as_they_are_executed() {
     use loops::TURNS;
     use stepper::{Section, Stepper};
 
-    if !support::has_proc() {
+    if !test_support::has_proc() {
         return;
     }
     let start = |program: PathBuf| {

@@ -7,19 +7,15 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "a signal is handled, and a child ends")]
 
-#[path = "../examples/doctor/proof/filter.rs"]
-#[allow(dead_code, reason = "the doctor denies all clock calls")]
-mod filter;
-#[path = "support/register.rs"]
-mod register;
-mod support;
+use test_support::filter;
+use test_support::register;
 
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{child, not_run, not_run_here};
+use test_support::{child, not_run, not_run_here};
 use vdso_time::arch::{Abi, NATIVE};
 use vdso_time::syscall;
 use vdso_time::vdso::Vdso;

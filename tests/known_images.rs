@@ -1,9 +1,7 @@
 //! The walker sees in an image of every kind exactly the symbols that its description has.
 
-#[path = "support/image.rs"]
-mod image;
-#[path = "support/image_kinds.rs"]
-mod image_kinds;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use vdso_time::elf::{Image, ParseError, SymbolKind};
 

@@ -2,12 +2,10 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-mod support;
-
 use std::thread;
 use std::time::Duration;
 
-use support::{PATHS, allowed_cpus, assert_bracketed, not_run, oracle, pin, settable};
+use test_support::{PATHS, allowed_cpus, assert_bracketed, not_run, oracle, pin, settable};
 use vdso_time::{ClockId, Cpu, Errno, Timespec, syscall};
 
 /// The clocks that every kernel has.
@@ -23,7 +21,7 @@ const CLOCKS: [ClockId; 9] = [
     ClockId::THREAD_CPUTIME,
 ];
 
-fn bracket(path: &support::Path, clock: ClockId) {
+fn bracket(path: &test_support::Path, clock: ClockId) {
     let id = clock.as_raw();
     assert_bracketed(
         &format!("{} {clock:?}", path.name),

@@ -1,11 +1,8 @@
 //! Sums that go over, tables that are not aligned, addresses across the end of what they can express, and tables that are
 //! missing: each flaw that some walker crashed on or read wild memory on, by name. And valgrind sees no read outside.
 
-#[path = "support/image.rs"]
-mod image;
-#[path = "support/image_kinds.rs"]
-mod image_kinds;
-mod support;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use std::env;
 use std::process::Command;
@@ -14,8 +11,8 @@ use vdso_time::elf::{Image, ParseError};
 
 use image::{Built, Spec};
 use image_kinds::{aarch64, arm, described, i386, kinds, seen, x86_64};
-use support::child::this_program;
-use support::{has_tool, not_run_here};
+use test_support::child::this_program;
+use test_support::{has_tool, not_run_here};
 
 /// Sets a number so that the sum with what is there already, in as many bits as the number has, goes over by 0 or 1.
 #[track_caller]

@@ -1,10 +1,8 @@
 //! A malformed image is refused with the reason, or shows the symbols that are sound: each flaw that some walker crashed,
 //! hung or read wild memory on, by name.
 
-#[path = "support/image.rs"]
-mod image;
-#[path = "support/image_kinds.rs"]
-mod image_kinds;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use vdso_time::elf::{Image, ParseError};
 

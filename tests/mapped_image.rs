@@ -2,10 +2,8 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "memory is mapped, and taken for an image")]
 
-#[path = "support/image.rs"]
-mod image;
-#[path = "support/image_kinds.rs"]
-mod image_kinds;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use std::ptr;
 

@@ -3,14 +3,12 @@
 //! That is proved by a program of all of it, whose panic handler calls a function that there is not
 //! (`tests/support/no_panic.rs`): the compiler drops the handler, or the linker fails.
 
-#[path = "support/program.rs"]
-mod program;
-mod support;
+use test_support::program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::not_run_here;
+use test_support::not_run_here;
 
 /// What the panic handler calls.
 const MISSING: &str = "this_program_can_panic";

@@ -4,15 +4,13 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "mappings are taken away, and the environment is changed")]
 
-mod support;
-#[path = "support/vector.rs"]
-mod vector;
+use test_support::vector;
 
 use std::ffi::c_void;
 use std::fs;
 use std::ptr;
 
-use support::{PATHS, answers, child, has_proc, not_run, not_run_here, oracle};
+use test_support::{PATHS, answers, child, has_proc, not_run, not_run_here, oracle};
 use vdso_time::elf::Image;
 use vdso_time::vdso::{LocateError, ParseError, Vdso};
 use vdso_time::{FallbackReason, Route, routes};
@@ -82,7 +80,7 @@ fn the_auxiliary_vector_says_what_is_not_true() {
         return;
     }
     for (state, make, why) in STATES {
-        child::forked(|| match vector::say(make()) {
+        child::forked(|| match vector::say(make(), cfg!(feature = "libc")) {
             Ok(()) => check(state, why),
             Err(error) => not_run_here("auxv", format!("the auxiliary vector: {error}")),
         });
@@ -136,7 +134,7 @@ fn the_auxiliary_vector_says_where_an_image_is_cut_short() {
         if Image::extent(page).unwrap() <= page_size() {
             return not_run("the image has one page");
         }
-        match vector::say(Some(place.expose_provenance())) {
+        match vector::say(Some(place.expose_provenance()), cfg!(feature = "libc")) {
             Ok(()) => check("an image cut short", LocateError::Unmapped),
             Err(error) => not_run_here("auxv", format!("the auxiliary vector: {error}")),
         }

@@ -3,9 +3,7 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "a signal handler reads the program counter")]
 
-#[path = "support/program_counter.rs"]
-mod program_counter;
-mod support;
+use test_support::program_counter;
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -15,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use program_counter::program_counter;
-use support::{not_run, not_run_here, oracle};
+use test_support::{not_run, not_run_here, oracle};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route};
 

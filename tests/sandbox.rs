@@ -4,14 +4,12 @@
 
 #![allow(unsafe_code, reason = "init is called here")]
 
-#[path = "../examples/doctor/proof/filter.rs"]
-mod filter;
-mod support;
+use test_support::filter;
 
 use std::panic;
 use std::ptr;
 
-use support::{child, not_run, not_run_here};
+use test_support::{child, not_run, not_run_here};
 use vdso_time::arch::{Function, NATIVE};
 use vdso_time::vdso::LocateError;
 use vdso_time::{ClockId, Errno, FallbackReason, Instant, Route, SystemTime, routes, syscall};

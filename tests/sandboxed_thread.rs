@@ -4,11 +4,8 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "init is called here, and signals are handled")]
 
-#[path = "../examples/doctor/proof/filter.rs"]
-mod filter;
-#[path = "support/register.rs"]
-mod register;
-mod support;
+use test_support::filter;
+use test_support::register;
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -17,7 +14,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
 use std::thread;
 
-use support::{PATHS, answers, child, not_run, not_run_here, oracle};
+use test_support::{PATHS, answers, child, not_run, not_run_here, oracle};
 use vdso_time::arch::NATIVE;
 use vdso_time::{ClockId, Errno, Instant, SystemTime, syscall};
 

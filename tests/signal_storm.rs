@@ -5,8 +5,6 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "signals are handled and sent")]
 
-mod support;
-
 use std::ffi::c_int;
 use std::mem;
 use std::os::unix::thread::JoinHandleExt as _;
@@ -15,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use support::{PATHS, answers, child};
+use test_support::{PATHS, answers, child};
 use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route, Routes, routes};
 

@@ -1,14 +1,12 @@
 //! Generic code costs nothing: for `Monotonic` it is the machine code of the code that names no clock, and a clock
 //! of the user's own drives it.
 
-mod support;
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::not_run_here;
+use test_support::not_run_here;
 
 /// Calls cargo for the example, in a target folder of its own. `None`, after a line that says so,
 /// if there is no cargo.

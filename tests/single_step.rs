@@ -7,17 +7,14 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "a signal handler is set")]
 
-mod support;
-
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
 #[test]
 fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-    support::not_run_here("ptrace", "only x86_64's instructions are executed one by one");
+    test_support::not_run_here("ptrace", "only x86_64's instructions are executed one by one");
 }
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
-#[path = "support/walker.rs"]
-mod walker;
+use test_support::walker;
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod native {
@@ -30,8 +27,8 @@ mod native {
     use vdso_time::vdso::Vdso;
     use vdso_time::{ClockId, FallbackReason, Route, routes};
 
-    use super::support::{PATHS, allowed_cpus, answers, has_proc, not_run_here, oracle, pin};
     use super::walker::{Process, walk};
+    use test_support::{PATHS, allowed_cpus, answers, has_proc, not_run_here, oracle, pin};
 
     /// A debug build executes thirty times as many instructions, so it has one function, and copies at every 97th.
     const DEBUG: Option<&str> = if cfg!(debug_assertions) { Some("clock_gettime") } else { None };

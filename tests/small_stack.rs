@@ -6,14 +6,12 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "stacks are made")]
 
-mod support;
-
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use support::{PATHS, answers, child, not_run};
+use test_support::{PATHS, answers, child, not_run};
 
 /// What a handler has, besides what the kernel takes for its frame. A debug build keeps every value in memory.
 const ROOM: usize = if cfg!(debug_assertions) { 8192 } else { 4096 };

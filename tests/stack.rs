@@ -6,8 +6,6 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "a signal handler on a stack of its own")]
 
-mod support;
-
 use std::ffi::c_int;
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -16,7 +14,7 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use support::oracle;
+use test_support::oracle;
 use vdso_time::{ClockId, Instant, syscall};
 
 const SIZE: usize = 256 * 1024;

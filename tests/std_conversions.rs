@@ -4,10 +4,7 @@
 #![cfg(all(feature = "std", any(target_os = "linux", target_os = "android")))]
 #![allow(unsafe_code, reason = "init is called here")]
 
-#[path = "../examples/doctor/proof/filter.rs"]
-#[allow(dead_code, reason = "it lists more than is denied here")]
-mod filter;
-mod support;
+use test_support::filter;
 
 use std::fs::File;
 use std::hint;
@@ -17,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant as Std};
 
-use support::{child, not_run, not_run_here};
+use test_support::{child, not_run, not_run_here};
 use vdso_time::arch::NATIVE;
 use vdso_time::{ClockId, Errno, Instant, clock_gettime};
 

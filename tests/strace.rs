@@ -2,15 +2,13 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-mod support;
-
 use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::child::this_program;
-use support::{has_tool, not_run_here, oracle};
+use test_support::child::this_program;
+use test_support::{has_tool, not_run_here, oracle};
 use vdso_time::{ClockId, Instant, SystemTime};
 
 const READS: u32 = 10_000;

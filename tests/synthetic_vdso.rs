@@ -3,13 +3,11 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
 
-#[path = "support/image.rs"]
-mod image;
-mod support;
+use test_support::image;
 
 use std::ptr;
 
-use support::{child, not_run};
+use test_support::{child, not_run};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, Route, Routes, Timespec, Timeval, routes, syscall, time, try_time};
 

@@ -3,8 +3,7 @@
 
 use vdso_time::arch::{ALL, Abi, Function, NATIVE, Shape, Syscall};
 
-#[path = "support/image.rs"]
-mod image;
+use test_support::image;
 
 use image::sysv_hash;
 

@@ -1,16 +1,14 @@
 //! The last test program of `cargo test`: it says how many tests the others did not run on this
 //! machine. Each of them has said so itself, but of a test that passes nobody sees the output.
 
-mod support;
-
 use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::process::Command;
 use std::thread;
 
-use support::child::{runs_alone, this_program};
-use support::{has_tool, not_run, not_run_here};
+use test_support::child::{runs_alone, this_program};
+use test_support::{has_tool, not_run, not_run_here};
 
 const COUNT: &str = "what_was_not_run_is_counted";
 const TOLD: &str = "Tests, or parts of tests, that were not run here: ";

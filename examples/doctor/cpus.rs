@@ -6,13 +6,13 @@ use std::io;
 use std::mem;
 
 /// The set of them, restored when this is dropped.
-pub(crate) struct Cpus {
+pub struct Cpus {
     allowed: libc::cpu_set_t,
 }
 
 impl Cpus {
     /// Asks the kernel which they are.
-    pub(crate) fn allowed() -> io::Result<Self> {
+    pub fn allowed() -> io::Result<Self> {
         // SAFETY: a set of CPUs is bits, and may be all zero.
         let mut allowed: libc::cpu_set_t = unsafe { mem::zeroed() };
         // SAFETY: the kernel writes at most this many bytes there; 0 is this thread.
@@ -21,7 +21,7 @@ impl Cpus {
     }
 
     /// Their numbers.
-    pub(crate) fn numbers(&self) -> Vec<usize> {
+    pub fn numbers(&self) -> Vec<usize> {
         let is_allowed = |cpu: &usize| {
             // SAFETY: the number lies in the set.
             unsafe { libc::CPU_ISSET(*cpu, &self.allowed) }
@@ -30,7 +30,7 @@ impl Cpus {
     }
 
     /// Moves this thread to one of them, and keeps it there.
-    pub(crate) fn pin(&self, cpu: usize) -> io::Result<()> {
+    pub fn pin(&self, cpu: usize) -> io::Result<()> {
         let mut one = self.allowed;
         // SAFETY: the set is bits.
         unsafe { libc::CPU_ZERO(&mut one) };
@@ -40,7 +40,7 @@ impl Cpus {
     }
 
     /// Lets this thread run on all of them again.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         // It was allowed before. If it no longer is, another has been at work, and its word stands.
         let _ = run_on(&self.allowed);
     }

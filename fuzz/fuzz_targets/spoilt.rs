@@ -5,10 +5,8 @@
 #[path = "../../src/elf/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "of the library's own file only a part is asked")]
 mod elf;
-#[path = "../../tests/support/image.rs"]
-mod image;
-#[path = "../../tests/support/image_kinds.rs"]
-mod image_kinds;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 #[path = "../../tests/properties/promises.rs"]
 mod promises;
 #[path = "../../tests/properties/spoil.rs"]

@@ -10,23 +10,17 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "libc is called here")]
 
-#[path = "../../examples/doctor/proof/filter.rs"]
-#[allow(dead_code, reason = "the filter that is made there is another")]
-mod filter;
+use test_support::filter;
 mod lists;
-#[path = "../support/register.rs"]
-mod register;
+use test_support::register;
 mod sandbox;
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../support/vector.rs"]
-mod vector;
+use test_support::vector;
 
 use std::env::consts::ARCH;
 
 use sandbox::{End, Sigsys, Vdso, end};
-use support::answers::CLOCKS;
-use support::{not_run, not_run_here, oracle};
+use test_support::answers::CLOCKS;
+use test_support::{not_run, not_run_here, oracle};
 use vdso_time::arch::{ALL, Shape, TIME32_FIRST};
 use vdso_time::vdso::{self, LocateError};
 use vdso_time::{

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicI32, AtomicIsize, Ordering};
 use crate::filter;
 use crate::lists;
 use crate::register;
-use crate::support::{child, oracle};
 use crate::vector;
+use test_support::{child, oracle};
 
 /// The filter of libc/seccomp/seccomp_policy.cpp, without its binary search. It allows the calls on
 /// the list of an architecture, except one. It traps all others, and those of other architectures.
@@ -100,7 +100,10 @@ pub(crate) fn end(release: u32, vdso: Vdso, sigsys: Sigsys, work: impl FnOnce() 
     let answered = matches!(sigsys, Sigsys::Answers(_)).then_some(libc::SYS_clock_gettime as u32);
     let mut program = filter_of(release, answered);
     let status = child::end_of(|| {
-        if matches!(vdso, Vdso::Removed) && oracle::sysinfo_ehdr() != 0 && vector::say(None).is_err() {
+        if matches!(vdso, Vdso::Removed)
+            && oracle::sysinfo_ehdr() != 0
+            && vector::say(None, cfg!(feature = "libc")).is_err()
+        {
             return tell(NO_VECTOR);
         }
         match sigsys {

@@ -22,9 +22,7 @@ mod written;
 )]
 mod elf;
 
-#[path = "../support/image.rs"]
-mod image;
-#[path = "../support/image_kinds.rs"]
-mod image_kinds;
+use test_support::image;
+use test_support::image::kinds as image_kinds;
 
 use cases::check;

@@ -9,7 +9,7 @@ use vdso_time::arch::NATIVE;
 use vdso_time::counter::{self, State, Status};
 use vdso_time::{Route, routes};
 
-use crate::support::oracle;
+use test_support::oracle;
 
 /// Where the kernel says by what it keeps the time.
 pub(crate) const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";

@@ -10,8 +10,8 @@ use std::fs::OpenOptions;
 use std::os::fd::{IntoRawFd as _, RawFd};
 use std::process::{Command, Output};
 
-use crate::support::child::this_program;
-use crate::support::{has_tool, not_run_here};
+use test_support::child::this_program;
+use test_support::{has_tool, not_run_here};
 
 /// The arguments of the doctor that a test program is to become.
 pub(crate) const ARGUMENTS: &str = "VDSO_TIME_TEST_DOCTOR";

@@ -11,7 +11,7 @@ use crate::foreign::{Foreign, home};
 use crate::platform::breakpoint;
 use crate::rows::{COUNTER, DIRECT, ELAPSED, ORDERED};
 #[cfg(target_arch = "x86_64")]
-use crate::stepper::Stepper;
+use test_support::stepper::Stepper;
 use crate::{deviation, foreign};
 
 /// What asks a child to be counted.

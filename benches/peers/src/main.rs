@@ -11,9 +11,7 @@ mod programs;
 mod rows;
 mod scaling;
 #[cfg(target_arch = "x86_64")]
-#[path = "../../../tests/support/stepper.rs"]
-#[allow(dead_code, reason = "a test has use for more")]
-mod stepper;
+use test_support::stepper;
 mod tables;
 mod walk;
 
@@ -39,14 +37,6 @@ Usage: cargo run --release --manifest-path benches/peers/Cargo.toml -- [--quick]
   --check   status 1 if a bar is missed, and which
   --write   put what was found into BENCHMARKS.md and docs/benchmarks
 ";
-
-/// What was executed of a stepped program.
-#[derive(Default)]
-pub(crate) struct Cost {
-    pub(crate) instructions: i64,
-    pub(crate) branches: i64,
-    pub(crate) checks: i64,
-}
 
 /// How much is measured.
 struct Plan {

@@ -7,23 +7,10 @@
 
 #[path = "support/build.rs"]
 mod build;
-#[path = "../../../tests/support/stepper.rs"]
-mod stepper;
-#[path = "../../../tests/support/mod.rs"]
-mod support;
 
-use stepper::{Section, Stepper};
-use support::not_run_here;
-
-/// What a turn is made of, without the vDSO's part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cost {
-    pub(crate) instructions: i64,
-    /// Conditional branches.
-    pub(crate) branches: i64,
-    /// Those on a returned `int`; `time` returns none.
-    pub(crate) checks: i64,
-}
+use test_support::cost::Cost;
+use test_support::not_run_here;
+use test_support::stepper::{Section, Stepper};
 
 /// The loops of `tests/support/counted.rs`: the bare one, then by relevant and irrelevant tracers.
 const LOOPS: [&str; 6] = ["bare", "0/0", "0/100", "1/0", "1/100", "2/0"];

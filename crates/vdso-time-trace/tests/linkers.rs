@@ -7,15 +7,13 @@
 
 #[path = "support/build.rs"]
 mod build;
-#[path = "../../../tests/support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use build::{folder, output, package, rustc};
-use support::not_run_here;
+use test_support::not_run_here;
 
 /// The sites of `tests/linked`, the program and its library.
 const SITES: &str = "library/called, library/inlined, library/never called, library/private, program/called, program/never called";

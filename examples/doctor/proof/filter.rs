@@ -9,14 +9,14 @@ use std::mem::offset_of;
 use vdso_time::arch::Abi;
 
 /// Every system call, old and new, that can answer one of the functions.
-pub(crate) fn clock_calls(abi: &Abi) -> Vec<u32> {
+pub fn clock_calls(abi: &Abi) -> Vec<u32> {
     let calls = abi.functions().into_iter().flat_map(|(_, function)| function.syscalls_in_order(false));
     calls.map(|call| call.number).collect()
 }
 
 /// A filter that answers these system calls with an error, and so every call of another architecture, whose numbers
 /// mean something else.
-pub(crate) fn denying(abi: &Abi, calls: &[u32], error: c_int) -> Vec<libc::sock_filter> {
+pub fn denying(abi: &Abi, calls: &[u32], error: c_int) -> Vec<libc::sock_filter> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let unless = |k: u32, jt: u8| libc::sock_filter { jt, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
     let load = |offset: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset as u32);
@@ -36,7 +36,7 @@ pub(crate) fn denying(abi: &Abi, calls: &[u32], error: c_int) -> Vec<libc::sock_
 }
 
 /// Puts this thread behind a filter, for good. It does not allocate.
-pub(crate) fn install(filter: &mut [libc::sock_filter]) -> io::Result<()> {
+pub fn install(filter: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     // SAFETY: it takes numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {

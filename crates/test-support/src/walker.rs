@@ -25,26 +25,26 @@ unsafe extern "C" {
 const AT_ONCE: usize = 4;
 
 /// The process to walk. All it does must be good in a forked child.
-pub(crate) struct Process {
+pub struct Process {
     /// What comes before the walk.
-    pub(crate) prepare: fn(),
+    pub prepare: fn(),
     /// What was walked.
-    pub(crate) walk: fn(),
+    pub walk: fn(),
     /// What comes after it, in the process and in each copy: the exit status, of which 0 is good.
-    pub(crate) finish: fn() -> c_int,
+    pub finish: fn() -> c_int,
 }
 
 /// What was walked.
 #[derive(Debug, Default)]
-pub(crate) struct Walked {
-    pub(crate) instructions: usize,
+pub struct Walked {
+    pub instructions: usize,
     /// Of these, where copies were made. In the vDSO an instruction is tried once, however often it is executed: a read is
     /// begun again if the kernel wrote to its page meanwhile, which it does more often than copies are made.
-    pub(crate) tried: usize,
+    pub tried: usize,
 }
 
 /// Walks a process. At every `nth` instruction a copy of it goes on for each of `signals`, with that signal; 0 is none.
-pub(crate) fn walk(process: &Process, nth: usize, signals: &[c_int]) -> io::Result<Walked> {
+pub fn walk(process: &Process, nth: usize, signals: &[c_int]) -> io::Result<Walked> {
     let vdso = vdso()?;
     // SAFETY: the child does what a `Process` does, and leaves.
     let walker = match unsafe { libc::fork() } {

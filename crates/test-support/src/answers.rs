@@ -6,7 +6,7 @@ use vdso_time::{ClockId, Errno};
 use super::{Path, lies_between, oracle};
 
 /// Every clock of the vDSO's, and one that is always the kernel's.
-pub(crate) const CLOCKS: [ClockId; 8] = [
+pub const CLOCKS: [ClockId; 8] = [
     ClockId::MONOTONIC,
     ClockId::REALTIME,
     ClockId::MONOTONIC_RAW,
@@ -18,7 +18,7 @@ pub(crate) const CLOCKS: [ClockId; 8] = [
 ];
 
 /// The first function of a path whose answer is not the kernel's, or not between two of the kernel's.
-pub(crate) fn wrong(path: &Path) -> Option<&'static str> {
+pub fn wrong(path: &Path) -> Option<&'static str> {
     let right = |right: bool, what| if right { Ok(()) } else { Err(what) };
     let all = || {
         for clock in CLOCKS {

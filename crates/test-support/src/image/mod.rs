@@ -1,35 +1,32 @@
 //! Builds vDSO-like ELF images, sound ones, from a description, and says where each part and each field of
 //! them stands, so that a test can spoil it.
-#![allow(dead_code, unused_imports, reason = "every test takes what it needs")]
-
-#[path = "image_bytes.rs"]
 mod bytes;
-#[path = "image_tables.rs"]
+pub mod kinds;
 mod tables;
 
-pub(crate) use bytes::{Built, Field, Places};
-pub(crate) use tables::{gnu_hash, sysv_hash};
+pub use bytes::{Built, Field, Places};
+pub use tables::{gnu_hash, sysv_hash};
 
-pub(crate) const LOCAL: u8 = 0;
-pub(crate) const GLOBAL: u8 = 1;
-pub(crate) const WEAK: u8 = 2;
-pub(crate) const NOTYPE: u8 = 0;
-pub(crate) const OBJECT: u8 = 1;
-pub(crate) const FUNC: u8 = 2;
-pub(crate) const UNDEF: u16 = 0;
-pub(crate) const ABS: u16 = 0xfff1;
-pub(crate) const PT_LOAD: u32 = 1;
-pub(crate) const PT_DYNAMIC: u32 = 2;
-pub(crate) const PT_PHDR: u32 = 6;
-pub(crate) const PT_ARM_EXIDX: u32 = 0x7000_0001;
+pub const LOCAL: u8 = 0;
+pub const GLOBAL: u8 = 1;
+pub const WEAK: u8 = 2;
+pub const NOTYPE: u8 = 0;
+pub const OBJECT: u8 = 1;
+pub const FUNC: u8 = 2;
+pub const UNDEF: u16 = 0;
+pub const ABS: u16 = 0xfff1;
+pub const PT_LOAD: u32 = 1;
+pub const PT_DYNAMIC: u32 = 2;
+pub const PT_PHDR: u32 = 6;
+pub const PT_ARM_EXIDX: u32 = 0x7000_0001;
 /// The name that an image with version tables gives itself.
-pub(crate) const SONAME: &str = "linux-vdso.so.1";
+pub const SONAME: &str = "linux-vdso.so.1";
 /// Bytes of code that a symbol has.
-pub(crate) const CODE: u64 = 32;
+pub const CODE: u64 = 32;
 
 /// Where a symbol points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// To code of its own.
     Next,
     /// To the code of the symbol before it.
@@ -40,16 +37,16 @@ pub(crate) enum Value {
 
 /// A symbol; by default a global function of the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sym<'a> {
-    pub(crate) name: &'a str,
+pub struct Sym<'a> {
+    pub name: &'a str,
     /// Whether `st_name` is 0, as in the images of which arm's kernel took the names at boot.
-    pub(crate) blank: bool,
-    pub(crate) version: Option<&'a str>,
-    pub(crate) value: Value,
-    pub(crate) size: u64,
-    pub(crate) kind: u8,
-    pub(crate) bind: u8,
-    pub(crate) shndx: u16,
+    pub blank: bool,
+    pub version: Option<&'a str>,
+    pub value: Value,
+    pub size: u64,
+    pub kind: u8,
+    pub bind: u8,
+    pub shndx: u16,
 }
 
 impl Default for Sym<'_> {
@@ -61,18 +58,18 @@ impl Default for Sym<'_> {
 
 impl<'a> Sym<'a> {
     /// A function.
-    pub(crate) fn func(name: &'a str, version: &'a str) -> Self {
+    pub fn func(name: &'a str, version: &'a str) -> Self {
         Self { name, version: Some(version), ..Self::default() }
     }
 
     /// The symbol that a linker makes of a version.
-    pub(crate) fn version(name: &'a str) -> Self {
+    pub fn version(name: &'a str) -> Self {
         let func = Self::func(name, name);
         Self { kind: OBJECT, shndx: ABS, value: Value::Exactly(0), size: 0, ..func }
     }
 
     /// `st_value`, in a finished image.
-    pub(crate) fn st_value(&self) -> u64 {
+    pub fn st_value(&self) -> u64 {
         if let Value::Exactly(value) = self.value { value } else { panic!("{self:?} has no place yet") }
     }
 
@@ -83,7 +80,7 @@ impl<'a> Sym<'a> {
 
 /// A part of an image behind its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     Hash,
     GnuHash,
     Symtab,
@@ -96,7 +93,7 @@ pub(crate) enum Part {
 
 impl Part {
     /// In the order of the kernel's linker scripts.
-    pub(crate) const ALL: [Self; 8] = {
+    pub const ALL: [Self; 8] = {
         use Part::{Dynamic, GnuHash, Hash, Strtab, Symtab, Text, Verdef, Versym};
         [Hash, GnuHash, Symtab, Strtab, Versym, Verdef, Dynamic, Text]
     };
@@ -105,30 +102,30 @@ impl Part {
 /// The description of an image; by default a little-endian 64-bit one of `x86_64`, without symbols.
 #[derive(Clone, Debug)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a trait of its own, and they go together freely")]
-pub(crate) struct Spec<'a> {
+pub struct Spec<'a> {
     /// Whether it is `ELFCLASS64`.
-    pub(crate) wide: bool,
-    pub(crate) big_endian: bool,
-    pub(crate) machine: u16,
-    pub(crate) symbols: Vec<Sym<'a>>,
-    pub(crate) sysv_hash: bool,
-    pub(crate) gnu_hash: bool,
+    pub wide: bool,
+    pub big_endian: bool,
+    pub machine: u16,
+    pub symbols: Vec<Sym<'a>>,
+    pub sysv_hash: bool,
+    pub gnu_hash: bool,
     /// Whether the words of `DT_HASH` have 64 bits, as on S/390.
-    pub(crate) wide_hash: bool,
+    pub wide_hash: bool,
     /// Whether it has `DT_VERSYM` and `DT_VERDEF`.
-    pub(crate) versions: bool,
+    pub versions: bool,
     /// The load address, from which the addresses of the tables and the values of the symbols count.
-    pub(crate) p_vaddr: u64,
-    pub(crate) p_offset: usize,
+    pub p_vaddr: u64,
+    pub p_offset: usize,
     /// Whether the null symbol and absolute ones moved with the image, as QEMU's loader has it.
-    pub(crate) relocated: bool,
+    pub relocated: bool,
     /// Whether the symbols' values are odd.
-    pub(crate) thumb: bool,
+    pub thumb: bool,
     /// The types of the program headers.
-    pub(crate) segments: Vec<u32>,
-    pub(crate) order: Vec<Part>,
+    pub segments: Vec<u32>,
+    pub order: Vec<Part>,
     /// How many bytes the image has at least; the room is before its last part.
-    pub(crate) extent: usize,
+    pub extent: usize,
 }
 
 impl Default for Spec<'_> {
@@ -154,7 +151,7 @@ impl Default for Spec<'_> {
 }
 
 impl<'a> Spec<'a> {
-    pub(crate) fn build(&self) -> Built<'a> {
+    pub fn build(&self) -> Built<'a> {
         // Sizes do not depend on places: the first draft says where the parts are, the second where the last one is.
         let draft = (0..2).fold(Places::default(), |draft, _| self.write(draft).at);
         self.write(draft)

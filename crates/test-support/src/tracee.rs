@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 use libc::{pid_t, user_regs_struct};
 
 /// How the child of a stopped child goes on.
-pub(crate) enum Fate {
+pub enum Fate {
     /// In this function, which never returns: as where another thread forked, and not the one that stood there.
     Call(extern "C" fn() -> !),
     /// Where it was, once its handler of this signal has returned.
@@ -20,7 +20,7 @@ pub(crate) enum Fate {
 }
 
 /// A child that is stopped; it ends with this.
-pub(crate) struct Tracee {
+pub struct Tracee {
     pid: pid_t,
     memory: File,
     /// Where it has a `syscall` instruction.
@@ -30,7 +30,7 @@ pub(crate) struct Tracee {
 impl Tracee {
     /// Forks a child that begins with `work`, and stops it there; the error says what is missing here. `syscall` is the
     /// address of a `syscall` instruction.
-    pub(crate) fn start(work: extern "C" fn() -> !, syscall: usize) -> io::Result<Self> {
+    pub fn start(work: extern "C" fn() -> !, syscall: usize) -> io::Result<Self> {
         // SAFETY: the child does no more than `work`.
         let pid = match unsafe { libc::fork() } {
             0 => {
@@ -54,24 +54,24 @@ impl Tracee {
     }
 
     /// Executes one instruction, and says where the next one is.
-    pub(crate) fn step(&self) -> io::Result<u64> {
+    pub fn step(&self) -> io::Result<u64> {
         ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, null_mut())?;
         self.stopped(libc::SIGTRAP)?;
         Ok(registers(self.pid)?.rip)
     }
 
     /// The bytes there.
-    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         self.memory.read_exact_at(bytes, address)
     }
 
     /// How many files it has open.
-    pub(crate) fn files(&self) -> io::Result<usize> {
+    pub fn files(&self) -> io::Result<usize> {
         Ok(fs::read_dir(format!("/proc/{}/fd", self.pid))?.count())
     }
 
     /// Forks it where it stands. The new process is a child of this one, and no longer traced.
-    pub(crate) fn fork(&self, fate: &Fate) -> io::Result<pid_t> {
+    pub fn fork(&self, fate: &Fate) -> io::Result<pid_t> {
         let before = registers(self.pid)?;
         let mut calling = before;
         calling.rax = libc::SYS_clone as u64;

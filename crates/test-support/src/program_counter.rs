@@ -1,22 +1,22 @@
 //! The program counter that a signal interrupted.
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn program_counter(context: &libc::ucontext_t) -> usize {
+pub fn program_counter(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
 }
 
 #[cfg(all(target_arch = "x86", any(target_env = "gnu", target_os = "android")))]
-pub(crate) fn program_counter(context: &libc::ucontext_t) -> usize {
+pub fn program_counter(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.gregs[libc::REG_EIP as usize] as usize
 }
 
 #[cfg(target_arch = "aarch64")]
-pub(crate) fn program_counter(context: &libc::ucontext_t) -> usize {
+pub fn program_counter(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.pc as usize
 }
 
 #[cfg(target_arch = "arm")]
-pub(crate) fn program_counter(context: &libc::ucontext_t) -> usize {
+pub fn program_counter(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.arm_pc as usize
 }
 
@@ -27,6 +27,6 @@ pub(crate) fn program_counter(context: &libc::ucontext_t) -> usize {
     target_arch = "aarch64",
     target_arch = "arm",
 )))]
-pub(crate) fn program_counter(_: &libc::ucontext_t) -> usize {
+pub fn program_counter(_: &libc::ucontext_t) -> usize {
     0
 }

@@ -7,7 +7,7 @@ const BUCKETS: u32 = 3;
 /// `bloom_shift`.
 const SHIFT: u32 = 6;
 
-pub(crate) fn sysv_hash(name: &str) -> u32 {
+pub fn sysv_hash(name: &str) -> u32 {
     name.bytes().fold(0, |hash, byte| {
         let hash = (hash << 4) + u32::from(byte);
         let high = hash & 0xf000_0000;
@@ -15,7 +15,7 @@ pub(crate) fn sysv_hash(name: &str) -> u32 {
     })
 }
 
-pub(crate) fn gnu_hash(name: &str) -> u32 {
+pub fn gnu_hash(name: &str) -> u32 {
     name.bytes().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
 }
 

@@ -4,16 +4,16 @@ use super::{ABS, FUNC, NOTYPE, Part, Sym};
 
 /// The offsets of the parts; that of a part that the image lacks says where it would be.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Places {
-    pub(crate) hash: usize,
-    pub(crate) gnu_hash: usize,
-    pub(crate) symtab: usize,
-    pub(crate) strtab: usize,
-    pub(crate) versym: usize,
-    pub(crate) verdef: usize,
-    pub(crate) dynamic: usize,
-    pub(crate) text: usize,
-    pub(crate) end: usize,
+pub struct Places {
+    pub hash: usize,
+    pub gnu_hash: usize,
+    pub symtab: usize,
+    pub strtab: usize,
+    pub versym: usize,
+    pub verdef: usize,
+    pub dynamic: usize,
+    pub text: usize,
+    pub end: usize,
 }
 
 impl Places {
@@ -34,46 +34,46 @@ impl Places {
 /// A number in an image: `e_phoff`, `PT_LOAD.p_vaddr`, `DT_HASH` (and `DT_HASH.d_tag`), `hash.bucket[0]`,
 /// `gnu_hash.symoffset`, `sym[1].st_value`, `versym[1]`, `verdef[0].vd_next`.
 #[derive(Clone, Debug)]
-pub(crate) struct Field {
-    pub(crate) name: String,
-    pub(crate) at: usize,
-    pub(crate) size: usize,
+pub struct Field {
+    pub name: String,
+    pub at: usize,
+    pub size: usize,
 }
 
 /// A finished image.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Built<'a> {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) at: Places,
-    pub(crate) fields: Vec<Field>,
+pub struct Built<'a> {
+    pub bytes: Vec<u8>,
+    pub at: Places,
+    pub fields: Vec<Field>,
     /// The symbols behind the null one, in the table's order, each with its `st_value`.
-    pub(crate) symbols: Vec<Sym<'a>>,
+    pub symbols: Vec<Sym<'a>>,
     pub(super) wide: bool,
     pub(super) big_endian: bool,
 }
 
 impl<'a> Built<'a> {
     /// The symbols that can be called.
-    pub(crate) fn callable(&self) -> impl Iterator<Item = &Sym<'a>> {
+    pub fn callable(&self) -> impl Iterator<Item = &Sym<'a>> {
         self.symbols
             .iter()
             .filter(|symbol| matches!(symbol.kind, FUNC | NOTYPE) && symbol.hashed() && symbol.shndx != ABS)
     }
 
-    pub(crate) fn field(&self, name: &str) -> &Field {
+    pub fn field(&self, name: &str) -> &Field {
         let field = self.fields.iter().find(|field| field.name == name);
         field.unwrap_or_else(|| panic!("the image has no field {name}"))
     }
 
     /// Writes a field, or as much of the value as goes into it.
-    pub(crate) fn set(&mut self, name: &str, value: u64) -> &mut Self {
+    pub fn set(&mut self, name: &str, value: u64) -> &mut Self {
         let Field { at, size, .. } = *self.field(name);
         let number = self.encode(value, size);
         self.bytes[at..at + size].copy_from_slice(&number);
         self
     }
 
-    pub(crate) fn get(&self, name: &str) -> u64 {
+    pub fn get(&self, name: &str) -> u64 {
         let Field { at, size, .. } = *self.field(name);
         let byte = |index: usize| {
             u64::from(self.bytes[if self.big_endian { at + index } else { at + size - 1 - index }])
@@ -82,7 +82,7 @@ impl<'a> Built<'a> {
     }
 
     /// Takes an entry out of the dynamic section.
-    pub(crate) fn remove(&mut self, tag: &str) -> &mut Self {
+    pub fn remove(&mut self, tag: &str) -> &mut Self {
         const DT_DEBUG: u64 = 21;
         self.set(&format!("{tag}.d_tag"), DT_DEBUG)
     }

@@ -13,7 +13,9 @@ const AT_SYSINFO_EHDR: usize = 33;
 type Entry = [usize; 2];
 
 /// Says another address of the vDSO; `None` takes the entry away. The error says what is missing here.
-pub(crate) fn say(ehdr: Option<usize>) -> io::Result<()> {
+///
+/// The kernel keeps its own copy unless `asks_libc`: libc has read the stack.
+pub fn say(ehdr: Option<usize>, asks_libc: bool) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
     let mut vector: Vec<Entry> = file
         .chunks_exact(size_of::<Entry>())
@@ -31,7 +33,7 @@ pub(crate) fn say(ehdr: Option<usize>) -> io::Result<()> {
     vector[index] = ehdr.map_or([AT_IGNORE, 0], |address| [AT_SYSINFO_EHDR, address]);
     // SAFETY: the vector lies there, as `on_the_stack` found, and it can be written to.
     unsafe { place.wrapping_add(index).write(vector[index]) };
-    if cfg!(feature = "libc") { Ok(()) } else { say_to_the_kernel(&vector) }
+    if asks_libc { Ok(()) } else { say_to_the_kernel(&vector) }
 }
 
 /// It tells /proc and PR_GET_AUXV. Without a privilege the whole of what the kernel says of the memory has to be said again.

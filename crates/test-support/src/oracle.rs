@@ -10,11 +10,11 @@ use vdso_time::Timespec;
 use super::not_run_here;
 
 /// An answer, or `errno`.
-pub(crate) type Answer<T> = Result<T, i32>;
+pub type Answer<T> = Result<T, i32>;
 
 /// A system call that takes a clock and writes two numbers, and whether they have 64 bits.
 #[derive(Clone, Copy)]
-pub(crate) struct Call {
+pub struct Call {
     number: c_long,
     wide: bool,
 }
@@ -23,34 +23,34 @@ pub(crate) struct Call {
 const WIDE: bool = cfg!(any(target_pointer_width = "64", target_arch = "x86_64"));
 
 /// clock_gettime64 where there are two, then clock_gettime.
-pub(crate) const CLOCK_GETTIME: [Call; 2] =
+pub const CLOCK_GETTIME: [Call; 2] =
     [Call { number: 403, wide: true }, Call { number: libc::SYS_clock_gettime, wide: WIDE }];
 /// clock_getres_time64 where there are two, then clock_getres.
-pub(crate) const CLOCK_GETRES: [Call; 2] =
+pub const CLOCK_GETRES: [Call; 2] =
     [Call { number: 406, wide: true }, Call { number: libc::SYS_clock_getres, wide: WIDE }];
 
 /// The kernel's clock_gettime.
-pub(crate) fn clock_gettime(id: i32) -> Answer<Timespec> {
+pub fn clock_gettime(id: i32) -> Answer<Timespec> {
     ask(&CLOCK_GETTIME, id)
 }
 
 /// The kernel's clock_getres.
-pub(crate) fn clock_getres(id: i32) -> Answer<Timespec> {
+pub fn clock_getres(id: i32) -> Answer<Timespec> {
     ask(&CLOCK_GETRES, id)
 }
 
 /// The time since the Epoch, to the microsecond: `CLOCK_REALTIME`, cut, which is what gettimeofday(2) is.
-pub(crate) fn micros() -> Answer<(i64, i64)> {
+pub fn micros() -> Answer<(i64, i64)> {
     clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec / 1000))
 }
 
 /// The seconds of `CLOCK_REALTIME_COARSE`, which are those of time(2).
-pub(crate) fn seconds() -> Answer<i64> {
+pub fn seconds() -> Answer<i64> {
     clock_gettime(libc::CLOCK_REALTIME_COARSE).map(|now| now.tv_sec)
 }
 
 /// The kernel's getcpu: the CPU and the node.
-pub(crate) fn getcpu() -> Answer<(u32, u32)> {
+pub fn getcpu() -> Answer<(u32, u32)> {
     let (mut cpu, mut node) = (u32::MAX, u32::MAX);
     let nothing = std::ptr::null_mut::<c_void>();
     // SAFETY: getcpu(2) writes to the two places alone.
@@ -62,7 +62,7 @@ pub(crate) fn getcpu() -> Answer<(u32, u32)> {
 }
 
 /// The number of the first of the calls that the kernel has.
-pub(crate) fn number(calls: &[Call; 2]) -> u32 {
+pub fn number(calls: &[Call; 2]) -> u32 {
     let call =
         calls[skipped(calls)..].iter().find(|call| one(**call, libc::CLOCK_REALTIME) != Err(libc::ENOSYS));
     call.map_or(u32::MAX, |call| u32::try_from(call.number).unwrap())
@@ -102,7 +102,7 @@ fn last_errno() -> i32 {
 }
 
 /// libc's clock_gettime; none where its `time_t` has 32 bits and the time does not fit.
-pub(crate) fn libc_clock_gettime(id: c_int) -> Option<Timespec> {
+pub fn libc_clock_gettime(id: c_int) -> Option<Timespec> {
     // SAFETY: a `timespec` is numbers, and may be all zero.
     let mut now: libc::timespec = unsafe { std::mem::zeroed() };
     // SAFETY: libc writes the time there.
@@ -117,7 +117,7 @@ fn wide(number: impl Into<i64>) -> i64 {
 }
 
 /// Where this thread's `errno` is.
-pub(crate) fn errno() -> *mut c_int {
+pub fn errno() -> *mut c_int {
     #[cfg(target_os = "android")]
     use libc::__errno as location;
     #[cfg(not(target_os = "android"))]
@@ -127,7 +127,7 @@ pub(crate) fn errno() -> *mut c_int {
 }
 
 /// The address of the vDSO in the auxiliary vector, as libc has it; 0 if there is none.
-pub(crate) fn sysinfo_ehdr() -> usize {
+pub fn sysinfo_ehdr() -> usize {
     // SAFETY: getauxval(3) takes any number.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
 }
@@ -138,7 +138,7 @@ fn board() -> String {
 }
 
 /// Whether the kernel is of this version, or a later one, by uname(2).
-pub(crate) fn kernel_is(major: u32, minor: u32) -> bool {
+pub fn kernel_is(major: u32, minor: u32) -> bool {
     // SAFETY: a `utsname` is characters, and may be all zero.
     let mut name: libc::utsname = unsafe { std::mem::zeroed() };
     // SAFETY: libc writes the names there.
@@ -150,7 +150,7 @@ pub(crate) fn kernel_is(major: u32, minor: u32) -> bool {
 }
 
 /// Whether the vDSO reads the clock source itself, by what sysfs says that is.
-pub(crate) fn counter_is_in_user_space() -> Option<bool> {
+pub fn counter_is_in_user_space() -> Option<bool> {
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     let source = fs::read_to_string(file).unwrap_or_default();
     match source.trim() {

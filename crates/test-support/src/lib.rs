@@ -1,33 +1,49 @@
 //! What the live tests share: the two paths, the bracket by the kernel's own answers, and the CPUs.
 
-#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![allow(unsafe_code, reason = "libc is called here")]
+#![allow(missing_docs, clippy::missing_panics_doc, clippy::missing_errors_doc, reason = "not published")]
+#![allow(clippy::must_use_candidate, clippy::missing_safety_doc, reason = "not published")]
+#![cfg(any(target_os = "linux", target_os = "android"))]
 
-pub(crate) mod answers;
-pub(crate) mod child;
-#[path = "../../examples/doctor/cpus.rs"]
+pub mod answers;
+pub mod child;
+pub mod cost;
+#[path = "../../../examples/doctor/cpus.rs"]
 mod cpus;
-pub(crate) mod not_run;
-pub(crate) mod oracle;
+#[path = "../../../examples/doctor/proof/filter.rs"]
+pub mod filter;
+pub mod image;
+pub mod not_run;
+pub mod oracle;
+pub mod program;
+pub mod program_counter;
+pub mod register;
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+pub mod stepper;
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+pub mod tracee;
+pub mod vector;
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+pub mod walker;
 
 use std::fmt::Debug;
 
-pub(crate) use cpus::Cpus;
-pub(crate) use not_run::{has_proc, has_tool, is_required, not_run, not_run_here};
+pub use cpus::Cpus;
+pub use not_run::{has_proc, has_tool, is_required, not_run, not_run_here};
 use vdso_time::{ClockId, Cpu, Errno, Timespec, Timeval, syscall};
 
 /// The functions of one way to the clock.
-pub(crate) struct Path {
-    pub(crate) name: &'static str,
-    pub(crate) clock_gettime: fn(ClockId) -> Result<Timespec, Errno>,
-    pub(crate) clock_getres: fn(ClockId) -> Result<Timespec, Errno>,
-    pub(crate) gettimeofday: fn() -> Result<Timeval, Errno>,
-    pub(crate) time: fn() -> Result<i64, Errno>,
-    pub(crate) getcpu: fn() -> Result<Cpu, Errno>,
+pub struct Path {
+    pub name: &'static str,
+    pub clock_gettime: fn(ClockId) -> Result<Timespec, Errno>,
+    pub clock_getres: fn(ClockId) -> Result<Timespec, Errno>,
+    pub gettimeofday: fn() -> Result<Timeval, Errno>,
+    pub time: fn() -> Result<i64, Errno>,
+    pub getcpu: fn() -> Result<Cpu, Errno>,
 }
 
 /// Both ways: every promise is kept on each.
-pub(crate) static PATHS: [Path; 2] = [
+pub static PATHS: [Path; 2] = [
     Path {
         name: "vDSO",
         clock_gettime: vdso_time::clock_gettime,
@@ -47,7 +63,7 @@ pub(crate) static PATHS: [Path; 2] = [
 ];
 
 /// Whether a clock can be set: by people, by NTP, or by a hypervisor.
-pub(crate) fn settable(id: i32) -> bool {
+pub fn settable(id: i32) -> bool {
     [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI]
         .contains(&id)
 }
@@ -55,7 +71,7 @@ pub(crate) fn settable(id: i32) -> bool {
 /// Fails unless `read` answers what the kernel does: the same error, or a time between the kernel's before and after.
 /// A clock that can be set gets two more tries, for somebody may have set it back in between.
 #[track_caller]
-pub(crate) fn assert_bracketed<T: PartialOrd + Debug>(
+pub fn assert_bracketed<T: PartialOrd + Debug>(
     what: &str,
     settable: bool,
     kernel: impl Fn() -> Result<T, i32>,
@@ -74,7 +90,7 @@ pub(crate) fn assert_bracketed<T: PartialOrd + Debug>(
 }
 
 /// Whether an answer is the same error as the kernel's two, or lies between them.
-pub(crate) fn lies_between<T: PartialOrd>(
+pub fn lies_between<T: PartialOrd>(
     before: &Result<T, i32>,
     ours: &Result<T, i32>,
     after: &Result<T, i32>,
@@ -87,12 +103,12 @@ pub(crate) fn lies_between<T: PartialOrd>(
 }
 
 /// The CPUs that this thread may run on.
-pub(crate) fn allowed_cpus() -> Option<Cpus> {
+pub fn allowed_cpus() -> Option<Cpus> {
     Cpus::allowed().map_err(|error| not_run_here("affinity", format!("sched_getaffinity: {error}"))).ok()
 }
 
 /// Moves this thread to a CPU and keeps it there, if the kernel lets it.
-pub(crate) fn pin(cpus: &Cpus, cpu: usize) -> bool {
+pub fn pin(cpus: &Cpus, cpu: usize) -> bool {
     let pinned = cpus.pin(cpu);
     pinned.map_err(|error| not_run_here("affinity", format!("CPU {cpu}: sched_setaffinity: {error}"))).is_ok()
 }

@@ -16,13 +16,13 @@ use super::not_run;
 const TASK: &str = "VDSO_TIME_TEST_TASK";
 
 /// No child takes so long, in the slowest emulator.
-pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// Does `work` in processes in which nothing was done before, one after the other: in this binary, run again for this
 /// test (its full name) alone. Where the kernel cannot run it, under an emulator, in forks: in a file whose tests do
 /// nothing in their own process those are as fresh.
 #[track_caller]
-pub(crate) fn fresh(test: &str, task: &str, rounds: usize, work: impl Fn()) {
+pub fn fresh(test: &str, task: &str, rounds: usize, work: impl Fn()) {
     match env::var(TASK) {
         Ok(told) if told == task => work(),
         Ok(_) => {}
@@ -36,7 +36,7 @@ pub(crate) fn fresh(test: &str, task: &str, rounds: usize, work: impl Fn()) {
 
 /// The file of this program: what /proc says, or, where that is not mounted, what cargo called it
 /// by.
-pub(crate) fn this_program() -> PathBuf {
+pub fn this_program() -> PathBuf {
     env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
 }
 
@@ -49,7 +49,7 @@ fn this_binary(test: &str) -> Command {
 
 /// Whether the kernel can run this binary.
 #[track_caller]
-pub(crate) fn runs_alone(test: &str) -> bool {
+pub fn runs_alone(test: &str) -> bool {
     let Ok(output) = this_binary(test).arg("--list").output() else { return false };
     let listed = String::from_utf8_lossy(&output.stdout).contains(&format!("{test}: test"));
     assert!(listed || !output.status.success(), "there is no test {test}");
@@ -80,13 +80,13 @@ fn again(test: &str, task: &str) {
 
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]
-pub(crate) fn forked(work: impl FnOnce()) {
+pub fn forked(work: impl FnOnce()) {
     assert_eq!(end_of(work), 0, "the forked child failed");
 }
 
 /// How a forked child ends that does `work` and leaves: its wait status.
 #[track_caller]
-pub(crate) fn end_of(work: impl FnOnce()) -> c_int {
+pub fn end_of(work: impl FnOnce()) -> c_int {
     wait(fork(work), LIMIT)
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn end_of(work: impl FnOnce()) -> c_int {
 /// the emulator. A child finds that locked for ever if another thread of its parent was starting a
 /// thread during the fork.
 #[track_caller]
-pub(crate) fn fork(work: impl FnOnce()) -> libc::pid_t {
+pub fn fork(work: impl FnOnce()) -> libc::pid_t {
     // The child has another parent, by which it would name another record.
     LazyLock::force(&not_run::FILE);
     // SAFETY: the child does no more than `work` and leaves; the locks of libc are good in it.
@@ -113,14 +113,14 @@ pub(crate) fn fork(work: impl FnOnce()) -> libc::pid_t {
 }
 
 /// Kills this process when the thread that made it ends: nobody but that thread knows of it.
-pub(crate) fn end_with_parent() {
+pub fn end_with_parent() {
     // SAFETY: the two arguments are numbers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
 }
 
 /// The wait status of a child. One that has not ended after `limit` is killed, and the test fails.
 #[track_caller]
-pub(crate) fn wait(child: libc::pid_t, limit: Duration) -> c_int {
+pub fn wait(child: libc::pid_t, limit: Duration) -> c_int {
     let start = Instant::now();
     let mut pause = Duration::from_micros(50);
     loop {

@@ -1,27 +1,25 @@
 //! One image of every kind that a walker meets, and what it is to see in each.
-#![allow(dead_code, reason = "every test takes what it needs")]
-
 use vdso_time::elf;
 
-use super::image::{
+use super::{
     ABS, Built, LOCAL, NOTYPE, OBJECT, PT_ARM_EXIDX, PT_DYNAMIC, PT_LOAD, PT_PHDR, Spec, Sym, UNDEF, Value,
     WEAK,
 };
 
 /// Where x86_64 kernels before 3.14, gVisor and WSL1 link their images.
-pub(crate) const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
+pub const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
 
 const V: &str = "LINUX_2.6";
 const V39: &str = "LINUX_2.6.39";
 
 /// A function and its unprefixed weak alias, as `x86_64` has them.
-pub(crate) fn aliased(name: &'static str) -> [Sym<'static>; 2] {
+pub fn aliased(name: &'static str) -> [Sym<'static>; 2] {
     let alias = Sym::func(name.trim_start_matches("__vdso_"), V);
     [Sym::func(name, V), Sym { bind: WEAK, value: Value::Alias, ..alias }]
 }
 
 /// A 32-bit little-endian image of arm, with `DT_HASH` only, as its kernel builds them.
-pub(crate) fn arm() -> Spec<'static> {
+pub fn arm() -> Spec<'static> {
     let names = ["__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_clock_gettime64"];
     let mut symbols = vec![Sym::version(V)];
     symbols.extend(names.map(|name| Sym::func(name, V)));
@@ -30,7 +28,7 @@ pub(crate) fn arm() -> Spec<'static> {
 }
 
 /// A 64-bit little-endian image of `x86_64`, with both hash tables.
-pub(crate) fn x86_64() -> Spec<'static> {
+pub fn x86_64() -> Spec<'static> {
     let names = ["__vdso_clock_gettime", "__vdso_time", "__vdso_getcpu"];
     let mut symbols = vec![Sym::version(V)];
     symbols.extend(names.into_iter().flat_map(aliased));
@@ -38,7 +36,7 @@ pub(crate) fn x86_64() -> Spec<'static> {
 }
 
 /// A 64-bit little-endian image of aarch64, with `DT_GNU_HASH` only, as kernels since 6.11 have it.
-pub(crate) fn aarch64() -> Spec<'static> {
+pub fn aarch64() -> Spec<'static> {
     let names = ["__kernel_clock_gettime", "__kernel_gettimeofday", "__kernel_clock_getres"];
     let mut symbols =
         vec![Sym::version(V39), Sym { kind: NOTYPE, ..Sym::func("__kernel_rt_sigreturn", V39) }];
@@ -47,7 +45,7 @@ pub(crate) fn aarch64() -> Spec<'static> {
 }
 
 /// A 32-bit image of i386: two versions.
-pub(crate) fn i386() -> Spec<'static> {
+pub fn i386() -> Spec<'static> {
     let of = |name, version| Sym::func(name, version);
     let symbols = vec![
         Sym::version(V),
@@ -60,7 +58,7 @@ pub(crate) fn i386() -> Spec<'static> {
 }
 
 /// Every kind, by name.
-pub(crate) fn kinds() -> Vec<(&'static str, Spec<'static>)> {
+pub fn kinds() -> Vec<(&'static str, Spec<'static>)> {
     let sections = [Sym { bind: LOCAL, blank: true, version: None, ..Sym::default() }; 2];
     let s390 = Spec { big_endian: true, machine: 22, wide_hash: true, gnu_hash: false, ..aarch64() };
     let qemu = |spec: Spec<'static>, p_vaddr| {
@@ -111,7 +109,7 @@ pub(crate) fn kinds() -> Vec<(&'static str, Spec<'static>)> {
 }
 
 /// The symbols that can be called, a line each, as the description has them.
-pub(crate) fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<String> {
+pub fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<String> {
     let inside = |value: u64| value.wrapping_sub(spec.p_vaddr) < (image.at.end - spec.p_offset) as u64;
     let rows = image.callable().filter(|symbol| inside(symbol.st_value())).map(|symbol| {
         let kind = if symbol.kind == NOTYPE { elf::SymbolKind::NoType } else { elf::SymbolKind::Func };
@@ -123,7 +121,7 @@ pub(crate) fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<String> {
 }
 
 /// The same, as the walker sees them.
-pub(crate) fn seen<'a>(symbols: impl Iterator<Item = elf::Symbol<'a>>) -> Vec<String> {
+pub fn seen<'a>(symbols: impl Iterator<Item = elf::Symbol<'a>>) -> Vec<String> {
     let rows = symbols.map(|symbol| {
         let version = symbol.version().map(|version| version.to_str().unwrap());
         let name = symbol.name().to_str().unwrap();
@@ -146,7 +144,7 @@ fn row(
 /// Fails unless every value lies in the image, and what the iterator shows is what a look-up finds: the first symbol of
 /// each name, and of each name with a version.
 #[track_caller]
-pub(crate) fn assert_sound(image: &elf::Image<'_>, extent: usize, what: &dyn Fn() -> String) {
+pub fn assert_sound(image: &elf::Image<'_>, extent: usize, what: &dyn Fn() -> String) {
     let symbols: Vec<_> = image.symbols().collect();
     let versioned = symbols.iter().any(|symbol| symbol.version().is_some());
     for symbol in &symbols {

@@ -1,17 +1,20 @@
 //! Programs made of the library by the compiler at hand, for any target of which that has the standard library.
 
-#![allow(dead_code, reason = "no test makes every kind")]
-
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::not_run::target_tmpdir;
+
+/// The folder of the package vdso-time.
+pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 /// The library, optimised and without features, in a target folder of its own; the error says what is missing here.
-pub(crate) fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<PathBuf, String> {
+pub fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<PathBuf, String> {
     find_standard_library(triple)?;
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let folder = target_tmpdir().join(folder);
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).envs(settings.iter().copied());
+    cargo.current_dir(ROOT).envs(settings.iter().copied());
     cargo.args(["build", "--release", "--package", "vdso-time", "--lib", "--no-default-features"]);
     cargo.args(["--target", triple, "--target-dir"]).arg(&folder);
     run(&mut cargo).unwrap_or_else(|error| panic!("{error}"));
@@ -19,14 +22,8 @@ pub(crate) fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> 
 }
 
 /// Compiles one file with that library; the error is what the compiler says.
-pub(crate) fn compile(
-    triple: &str,
-    source: &str,
-    library: &Path,
-    flags: &[&str],
-    to: &Path,
-) -> Result<(), String> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
+pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &Path) -> Result<(), String> {
+    let source = Path::new(ROOT).join(source);
     let library = format!("vdso_time={}", library.display());
     let mut rustc = rustc();
     rustc.args(["--edition=2024", "--target", triple, "--extern", &library]).args(flags);
@@ -34,7 +31,7 @@ pub(crate) fn compile(
 }
 
 /// Compiles one file that needs no library but `core` to an object.
-pub(crate) fn object(triple: &str, source: &Path, flags: &[&str], to: &Path) {
+pub fn object(triple: &str, source: &Path, flags: &[&str], to: &Path) {
     let mut rustc = rustc();
     rustc.args(["--edition=2024", "--crate-type=lib", "--emit=obj", "--target", triple]).args(flags);
     run(rustc.arg("-o").arg(to).arg(source)).unwrap_or_else(|error| panic!("{error}"));
@@ -42,7 +39,7 @@ pub(crate) fn object(triple: &str, source: &Path, flags: &[&str], to: &Path) {
 
 /// Whether there are a compiler and its standard library for a target; the error says what is
 /// missing here.
-pub(crate) fn find_standard_library(triple: &str) -> Result<(), String> {
+pub fn find_standard_library(triple: &str) -> Result<(), String> {
     let standard = run(rustc().args(["--print", "target-libdir", "--target", triple]))?;
     if !Path::new(standard.trim_end()).is_dir() {
         return Err(format!("the compiler has no standard library for {triple}"));

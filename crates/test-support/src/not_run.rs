@@ -12,8 +12,10 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
+use crate::child::this_program;
+
 /// Names the record for a test program that another one starts.
-pub(crate) const RECORD: &str = "VDSO_TIME_TEST_RECORD";
+pub const RECORD: &str = "VDSO_TIME_TEST_RECORD";
 
 /// The name of every record begins with this.
 const PREFIX: &str = "not-run-";
@@ -23,7 +25,7 @@ const PREFIX: &str = "not-run-";
 /// cargo runs each of them as its child, so its process identifies the invocation. Process numbers
 /// are used again, so the time at which cargo was started, which proc_pid_stat(5) has as its 22nd
 /// field, is part of the name.
-pub(crate) static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
+pub static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
     if let Some(file) = env::var_os(RECORD) {
         return file.into();
     }
@@ -31,25 +33,25 @@ pub(crate) static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
     let stat = fs::read_to_string(format!("/proc/{cargo}/stat")).unwrap_or_default();
     let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     let started = behind_name.split(' ').nth(19).unwrap_or_default();
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{PREFIX}{cargo}-{started}"))
+    target_tmpdir().join(format!("{PREFIX}{cargo}-{started}"))
 });
 
 /// Says why a test, or the rest of it, is not run. That is a failure where
 /// `VDSO_TIME_TEST_REQUIRES`, which has words with spaces between them, names what is missing: so
 /// CI knows that it has run what it has the means for.
 #[track_caller]
-pub(crate) fn not_run_here(missing: &str, why: impl Display) {
+pub fn not_run_here(missing: &str, why: impl Display) {
     not_run(&why);
     assert!(!is_required(missing), "{missing} is required: {why}");
 }
 
 /// Says why a test, or the rest of it, is not run, where nothing that could be installed or allowed
 /// would change that.
-pub(crate) fn not_run(why: impl Display) {
+pub fn not_run(why: impl Display) {
     println!("not run here: {why}");
     let thread = thread::current();
     let why = why.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = format!("{}: {}: {why}\n", env!("CARGO_CRATE_NAME"), thread.name().unwrap_or("a thread"));
+    let line = format!("{}: {}: {why}\n", program_name(), thread.name().unwrap_or("a thread"));
     // One write to a file that is appended to: lines of several threads do not mix. A kernel's
     // guest and a read-only checkout have no such folder; nothing is counted there.
     let file = OpenOptions::new().append(true).create(true).open(&*FILE);
@@ -57,20 +59,20 @@ pub(crate) fn not_run(why: impl Display) {
 }
 
 /// Whether `VDSO_TIME_TEST_REQUIRES` names it.
-pub(crate) fn is_required(what: &str) -> bool {
+pub fn is_required(what: &str) -> bool {
     env::var("VDSO_TIME_TEST_REQUIRES").is_ok_and(|required| required.split(' ').any(|word| word == what))
 }
 
 /// Whether /proc is mounted; says so if it is not.
 #[track_caller]
-pub(crate) fn has_proc() -> bool {
+pub fn has_proc() -> bool {
     let found = fs::metadata("/proc/self");
     found.map_err(|error| not_run_here("proc", format!("/proc is not mounted: /proc/self: {error}"))).is_ok()
 }
 
 /// Whether a tool works, by a command that is to succeed; says what is missing if it does not.
 #[track_caller]
-pub(crate) fn has_tool(command: &[&str]) -> bool {
+pub fn has_tool(command: &[&str]) -> bool {
     let (tool, arguments) = command.split_first().expect("a tool");
     if *tool == "valgrind" && !has_proc() {
         return false;
@@ -95,7 +97,7 @@ pub(crate) fn has_tool(command: &[&str]) -> bool {
 }
 
 /// What the test programs of this invocation did not run until now, each once. It is forgotten.
-pub(crate) fn take() -> BTreeSet<String> {
+pub fn take() -> BTreeSet<String> {
     let lines = fs::read_to_string(&*FILE).unwrap_or_default();
     let _ = fs::remove_file(&*FILE);
     remove_old();
@@ -104,7 +106,7 @@ pub(crate) fn take() -> BTreeSet<String> {
 
 /// Removes the records of invocations that ended before the last test program, more than a day ago.
 fn remove_old() {
-    let files = fs::read_dir(env!("CARGO_TARGET_TMPDIR")).into_iter().flatten().flatten();
+    let files = fs::read_dir(target_tmpdir()).into_iter().flatten().flatten();
     for file in files.filter(|file| file.file_name().to_string_lossy().starts_with(PREFIX)) {
         let written = file.metadata().and_then(|data| data.modified());
         let age = written.ok().and_then(|written| written.elapsed().ok());
@@ -112,4 +114,20 @@ fn remove_old() {
             let _ = fs::remove_file(file.path());
         }
     }
+}
+
+/// The folder `tmp` of cargo's target folder, by the place of this test program in it.
+pub fn target_tmpdir() -> PathBuf {
+    let program = this_program();
+    let target = program.ancestors().nth(3).unwrap_or(Path::new("."));
+    let folder = target.join("tmp");
+    let _ = fs::create_dir_all(&folder);
+    folder
+}
+
+/// The name of this test program, without cargo's hash.
+fn program_name() -> String {
+    let program = this_program();
+    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+    stem.rsplit_once('-').map_or(&*stem, |(name, _)| name).to_owned()
 }

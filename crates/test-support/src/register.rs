@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 ///
 /// # Safety
 /// `context` must be what the kernel gave the handler.
-pub(crate) unsafe fn answer(context: *mut c_void, answer: c_int) {
+pub unsafe fn answer(context: *mut c_void, answer: c_int) {
     // SAFETY: the caller's duty.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext };
     #[cfg(target_arch = "x86_64")]
@@ -27,7 +27,7 @@ pub(crate) unsafe fn answer(context: *mut c_void, answer: c_int) {
 /// # Safety
 /// `context` must be what the kernel gave the handler.
 #[allow(dead_code, reason = "not every test needs an argument")]
-pub(crate) unsafe fn second_argument(context: *mut c_void) -> usize {
+pub unsafe fn second_argument(context: *mut c_void) -> usize {
     // SAFETY: the caller's duty.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext };
     #[cfg(target_arch = "x86_64")]

@@ -12,14 +12,14 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 use std::ptr::null_mut;
 
-use crate::Cost;
+use crate::cost::Cost;
 
 const INT3: u8 = 0xcc;
 /// `test eax, eax`: of an `int` that a function returned, whether it is 0.
 const TEST_EAX: [u8; 2] = [0x85, 0xc0];
 
 /// A program that is stopped; it ends with this.
-pub(crate) struct Stepper {
+pub struct Stepper {
     child: Child,
     memory: File,
     vdso: Range<u64>,
@@ -27,17 +27,17 @@ pub(crate) struct Stepper {
 
 /// What was executed between two breakpoints.
 #[derive(Default)]
-pub(crate) struct Section {
+pub struct Section {
     /// Outside of the vDSO. Inside it varies: a read is tried again if the kernel wrote to its page meanwhile, as it does
     /// some hundred times a second, and a step takes microseconds.
-    pub(crate) cost: Cost,
+    pub cost: Cost,
     /// Where the vDSO was entered, each time.
-    pub(crate) entries: Vec<u64>,
+    pub entries: Vec<u64>,
 }
 
 impl Stepper {
     /// Starts a program; the error says what is missing here.
-    pub(crate) fn start(mut command: Command) -> io::Result<Self> {
+    pub fn start(mut command: Command) -> io::Result<Self> {
         // SAFETY: the child makes one system call.
         unsafe { command.pre_exec(|| ptrace(libc::PTRACE_TRACEME, 0, null_mut())) };
         let child = command.spawn()?;
@@ -50,7 +50,7 @@ impl Stepper {
     }
 
     /// Goes to the next breakpoint, and step by step to the one after that.
-    pub(crate) fn section(&self) -> io::Result<Section> {
+    pub fn section(&self) -> io::Result<Section> {
         let mut section = Section::default();
         let mut before = [0; 2];
         let mut at = self.resume(libc::PTRACE_CONT)?;
