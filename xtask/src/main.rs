@@ -22,7 +22,6 @@ mod places;
 mod process;
 mod programs;
 mod report;
-mod seeded;
 mod setup;
 mod sources;
 mod table;
@@ -109,12 +108,6 @@ const COMMANDS: &[Command] = &[
         arguments: "[--seconds N] [TARGET...]",
         about: "run the fuzz targets, 20 s each",
         run: fuzz::run,
-    },
-    Command {
-        name: "seeded-bugs",
-        arguments: "[--properties] [NAME...]",
-        about: "put each bug of fuzz/bugs into a copy, and demand that fuzzing (and each property test run) finds it",
-        run: seeded::run,
     },
     Command {
         name: "coverage",
