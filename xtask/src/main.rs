@@ -1,8 +1,6 @@
 //! `cargo xtask`: the chores of this repository, with nothing but the standard library.
 
 mod api;
-mod bench_table;
-mod bench_table_plot;
 mod cache;
 mod check;
 mod combinations;
@@ -114,12 +112,6 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "print which part of src/elf the fuzz targets and the properties reach; at least 95 %",
         run: coverage::run,
-    },
-    Command {
-        name: "bench-table",
-        arguments: "[--write] [peers]",
-        about: "print what the benches (or benches/peers) found, or put it into BENCHMARKS.md, README.md and docs/benchmarks",
-        run: bench_table::run,
     },
     Command { name: "help", arguments: "", about: "print this", run: help },
 ];

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::bench_table::fill;
 use crate::combinations::{COMBINATIONS, TESTS};
-use crate::matrix_page::{Row, costs, failures, page, table};
+use crate::matrix_page::{Row, costs, failures, page, published_costs, table};
 use crate::place::Place;
 use crate::process::{output, step};
 use crate::programs::{Ended, Program, built, each, ended, tests};
@@ -19,9 +18,9 @@ use crate::{Error, cache, workspace};
 
 const DOCUMENT: &str = "docs/MATRIX.md";
 
-/// Has the table of costs, between these.
-const BENCHMARKS: &str = "BENCHMARKS.md";
-const MARKERS: [&str; 2] = ["<!-- matrix", "<!-- /matrix -->"];
+/// Has the table of costs, between the markers.
+const BENCHMARKS: &str = "docs/BENCHMARKS.md";
+const MARKERS: [&str; 2] = ["<!-- matrix -->\n", "<!-- /matrix -->"];
 
 /// Each guest has half a gigabyte.
 const MOST_AT_ONCE: usize = 8;
@@ -57,8 +56,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
     print!("{failures}");
     if write {
         rewrite(DOCUMENT, |old| Ok(page(&table(&rows, old), &failures)))?;
-        let section = |old: &str| format!("{}\nPrinted by `cargo xtask matrix`.\n", costs(&rows, old));
-        rewrite(BENCHMARKS, |old| fill(old, MARKERS, |_| Ok(section(old))))?;
+        rewrite(BENCHMARKS, |old| {
+            let parts = old.split_once(MARKERS[0]).zip(old.split_once(MARKERS[1]));
+            let ((head, _), (_, tail)) = parts.ok_or_else(|| format!("{BENCHMARKS}: no {MARKERS:?}"))?;
+            Ok([head, MARKERS[0], &published_costs(&rows, old), MARKERS[1], tail].concat())
+        })?;
     }
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
