@@ -11,7 +11,7 @@ use vdso_time::counter::{self, State, Status};
 
 #[test]
 fn the_status_is_the_kernels_verdict() {
-    child::fresh("the_status_is_the_kernels_verdict", "settle", 1, || {
+    child::fresh(1, || {
         let State { status, error_bound, frequency, .. } = counter::state();
         assert_eq!((status, error_bound, frequency), (Status::Calibrating, 0, None));
         let State { status, error_bound, frequency, .. } = settle();
@@ -24,7 +24,7 @@ fn the_status_is_the_kernels_verdict() {
 
 #[test]
 fn a_check_before_the_first_read_is_the_kernels_verdict() {
-    child::fresh("a_check_before_the_first_read_is_the_kernels_verdict", "check", 1, || {
+    child::fresh(1, || {
         assert_eq!(counter::check().err().unwrap_or(Status::Used), expected());
         assert_eq!(counter::status(), Status::Calibrating);
     });
@@ -33,7 +33,7 @@ fn a_check_before_the_first_read_is_the_kernels_verdict() {
 /// A line can end between any two calls. 20 lines end here, each at whatever moment.
 #[test]
 fn a_state_is_of_one_moment() {
-    child::fresh("a_state_is_of_one_moment", "look", 1, || {
+    child::fresh(1, || {
         let mut left = if settle().status == Status::Used { 20 } else { 0 };
         while left > 0 {
             let state = counter::state();

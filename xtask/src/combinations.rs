@@ -71,7 +71,7 @@ pub(crate) const COMBINATIONS: &[(&str, bool)] = &[
 pub(crate) const TESTS: &str = "--tests --package vdso-time --features counter";
 
 /// Test programs that call the compiler, and look at what it makes for the machine it runs on: they run natively alone.
-pub(crate) const NATIVE_ALONE: &[&str] = &["freestanding", "instruction_count", "simulated_clock"];
+pub(crate) const NATIVE_ALONE: &[&str] = &["codegen"];
 
 /// Tests that are not run at places whose names begin so, and why.
 pub(crate) const SKIPPED: &[(&str, &str, &str)] = &[

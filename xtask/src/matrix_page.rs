@@ -19,7 +19,7 @@ cargo xtask matrix armv7@6.12
 cargo xtask matrix --write armv7@6.12
 # The same tests, as cargo shows them; and one test program.
 cargo xtask on armv7@6.12 test --tests --package vdso-time --features counter
-cargo xtask on armv7@6.12 test --test live
+cargo xtask on armv7@6.12 test --test calls
 ```
 
 - **kernel**: what uname(2) says there. QEMU's user mode has the kernel of the machine it runs on.
@@ -144,7 +144,7 @@ fn left_out() -> String {
     for program in NATIVE_ALONE {
         let _ = writeln!(
             text,
-            "- `tests/{program}.rs` elsewhere than natively: it looks at what the compiler makes"
+            "- `tests/{program}` elsewhere than natively: it looks at what the compiler makes"
         );
     }
     for (place, test, why) in SKIPPED {

@@ -1,37 +1,26 @@
-//! Other processes, for what can be done once in a process: this binary again, and forks.
+//! Other processes, for what can be done once in a process: forks.
 
 use std::env;
 use std::ffi::c_int;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::ptr;
-use std::sync::{LazyLock, mpsc};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::not_run;
 
-const TASK: &str = "VDSO_TIME_TEST_TASK";
-
 /// No child takes so long, in the slowest emulator.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// Does `work` in processes in which nothing was done before, one after the other: in this binary, run again for this
-/// test (its full name) alone. Where the kernel cannot run it, under an emulator, in forks: in a file whose tests do
-/// nothing in their own process those are as fresh.
+/// Does `work` in forked children, one after the other. In a program whose tests make every call in a
+/// child, a call there is the first one.
 #[track_caller]
-pub fn fresh(test: &str, task: &str, rounds: usize, work: impl Fn()) {
-    match env::var(TASK) {
-        Ok(told) if told == task => work(),
-        Ok(_) => {}
-        Err(_) if runs_alone(test) => (0..rounds).for_each(|_| again(test, task)),
-        Err(_) => {
-            println!("{task}: in forks, for the kernel cannot run this binary");
-            (0..rounds).for_each(|_| forked(&work));
-        }
-    }
+pub fn fresh(rounds: usize, work: impl Fn()) {
+    (0..rounds).for_each(|_| forked(&work));
 }
 
 /// The file of this program: what /proc says, or, where that is not mounted, what cargo called it
@@ -54,28 +43,6 @@ pub fn runs_alone(test: &str) -> bool {
     let listed = String::from_utf8_lossy(&output.stdout).contains(&format!("{test}: test"));
     assert!(listed || !output.status.success(), "there is no test {test}");
     listed
-}
-
-#[track_caller]
-fn again(test: &str, task: &str) {
-    let mut command = this_binary(test);
-    command
-        .env(TASK, task)
-        .env(not_run::RECORD, &*not_run::FILE)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    let pid = child.id() as libc::pid_t;
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(child.wait_with_output()));
-    let Ok(output) = receiver.recv_timeout(LIMIT) else {
-        kill(pid);
-        panic!("{test}, told to {task}: killed, for it had not ended after {LIMIT:?}");
-    };
-    let output = output.unwrap();
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let passed = output.status.success() && out.contains("1 passed");
-    assert!(passed, "{test}, told to {task}: {}\n{out}\n{err}", output.status);
 }
 
 /// Does `work` in a forked child, and fails if that does.
