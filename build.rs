@@ -1,18 +1,22 @@
-//! Sets one cfg, `vdso_time_libc_fallback`, where no file of `src/arch` has the system call in assembly.
+//! Sets the cfg `vdso_time_libc_fallback` if the target is not in the list of `src/arch`.
+
+macro_rules! architectures {
+    ($($module:ident: $arch:literal, $width:literal, $target:literal;)+) => {
+        const ARCHITECTURES: &[(&str, &str)] = &[$(($arch, $width)),+];
+    };
+}
+include!("src/arch/list.rs");
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    // What docs.rs sets, and the tests: a counter of steps, a TSC taken as invariant, Android's order of system calls.
-    println!(
-        "cargo::rustc-check-cfg=cfg(docsrs, vdso_time_libc_fallback, vdso_time_steps, vdso_time_assume_invariant, vdso_time_android_order)"
-    );
+    println!("cargo::rerun-if-changed=src/arch/list.rs");
+    // docs.rs sets the first, the tests set the others.
+    println!("cargo::rustc-check-cfg=cfg(docsrs, vdso_time_steps, vdso_time_assume_invariant)");
+    println!("cargo::rustc-check-cfg=cfg(vdso_time_libc_fallback, vdso_time_android_order)");
     let cfg = |name: &str| std::env::var(format!("CARGO_CFG_{name}")).unwrap_or_default();
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));
-    let linux = ["linux", "android"].contains(&cfg("TARGET_OS").as_str());
-    let first_class = [("x86", "32"), ("x86_64", "64"), ("aarch64", "64"), ("arm", "32")]
-        .contains(&(arch.as_str(), width.as_str()));
-    let miri = std::env::var_os("CARGO_CFG_MIRI").is_some();
-    if miri || !linux || !first_class {
+    let is_linux = ["linux", "android"].contains(&cfg("TARGET_OS").as_str());
+    let is_miri = std::env::var_os("CARGO_CFG_MIRI").is_some();
+    if is_miri || !is_linux || !ARCHITECTURES.contains(&(arch.as_str(), width.as_str())) {
         println!("cargo::rustc-cfg=vdso_time_libc_fallback");
     }
 }

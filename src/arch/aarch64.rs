@@ -1,10 +1,12 @@
-//! `aarch64`, LP64 (ILP32 goes through libc).
+//! `aarch64`, LP64. ILP32 goes through libc.
 //!
-//! Names and version: arch/arm64/kernel/vdso/vdso.lds.S. There is no time and no getcpu in mainline;
-//! Android kernels with the vdso32 patches also export `__kernel_time`.
-//! Numbers: include/uapi/asm-generic/unistd.h.
+//! - Names and version: arch/arm64/kernel/vdso/vdso.lds.S. Mainline has no time and no getcpu.
+//!   Android kernels with the vdso32 patches export `__kernel_time`.
+//! - Numbers: include/uapi/asm-generic/unistd.h.
+//! - Clock source: drivers/clocksource/arm_arch_timer.c.
 
-use super::abi::{Abi, Discovery, ELFCLASS64, Function, Shape, call, symbol};
+use super::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
+use super::abi::{Abi, Discovery, ELFCLASS64, call, function, symbol};
 
 /// The table of `aarch64`.
 pub(crate) static ABI: Abi = Abi {
@@ -12,46 +14,35 @@ pub(crate) static ABI: Abi = Abi {
     machine: 183, // EM_AARCH64
     class: ELFCLASS64,
     version: "LINUX_2.6.39",
-    time: Function {
-        candidates: &[
-            symbol("__kernel_time", Shape::Time64),
-            symbol("__kernel_clock_gettime", Shape::Timespec64),
-        ],
-        syscalls: &[call(113, Shape::Timespec64), call(169, Shape::Timeval64)],
-        time32_syscalls: &[],
-    },
-    gettimeofday: Function {
-        candidates: &[symbol("__kernel_gettimeofday", Shape::Timeval64)],
-        syscalls: &[call(169, Shape::Timeval64), call(113, Shape::Timespec64)],
-        time32_syscalls: &[],
-    },
-    clock_gettime: Function {
-        candidates: &[symbol("__kernel_clock_gettime", Shape::Timespec64)],
-        syscalls: &[call(113, Shape::Timespec64)],
-        time32_syscalls: &[],
-    },
-    clock_getres: Function {
-        candidates: &[symbol("__kernel_clock_getres", Shape::Timespec64)],
-        syscalls: &[call(114, Shape::Timespec64)],
-        time32_syscalls: &[],
-    },
-    getcpu: Function { candidates: &[], syscalls: &[call(168, Shape::Getcpu)], time32_syscalls: &[] },
-    clock_sources: &["arch_sys_counter"], // drivers/clocksource/arm_arch_timer.c
+    time: function(
+        &[symbol("__kernel_time", Time64), symbol("__kernel_clock_gettime", Timespec64)],
+        &[call(113, Timespec64), call(169, Timeval64)],
+    ),
+    gettimeofday: function(
+        &[symbol("__kernel_gettimeofday", Timeval64)],
+        &[call(169, Timeval64), call(113, Timespec64)],
+    ),
+    clock_gettime: function(&[symbol("__kernel_clock_gettime", Timespec64)], &[call(113, Timespec64)]),
+    clock_getres: function(&[symbol("__kernel_clock_getres", Timespec64)], &[call(114, Timespec64)]),
+    getcpu: function(&[], &[call(168, Getcpu)]),
+    clock_sources: &["arch_sys_counter"],
     discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
 };
 
 /// Enters the kernel.
 ///
-/// # Safety
-/// The number and the arguments must make a call that keeps Rust's rules.
+/// It is not inlined. A system call may clear the SVE registers beyond the 128 bits that they share
+/// with SIMD (Documentation/arch/arm64/sve.rst), as a function call may.
 ///
-/// It is a call, for a system call may clear what a function call may: the SVE registers, beyond the 128 bits that they share
-/// with SIMD (Documentation/arch/arm64/sve.rst).
+/// # Safety
+///
+/// The system call must be sound with these arguments.
 #[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
 #[inline(never)]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;
-    // SAFETY: the caller vouches for the call; the kernel changes x0 and, as a function may, the SVE registers.
+    // SAFETY: the caller promises that the call is sound. The kernel changes only x0, an output, and
+    // the SVE registers, which the callers of a function do not rely on.
     unsafe {
         core::arch::asm!(
             "svc 0",
@@ -64,46 +55,45 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     result
 }
 
-/// The virtual count of the generic timer (Arm Architecture Reference Manual, D12.2). Linux lets every program read it; where a CPU
-/// reads it wrongly, the kernel reads it in the program's place.
+/// The virtual count of the generic timer (Arm Architecture Reference Manual, D12.2).
+///
+/// Linux lets every program read it. If a CPU reads it wrongly, the kernel traps and corrects the
+/// read.
 #[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
 pub(crate) mod counter {
+    use core::arch::asm;
+
     pub(crate) const IS_READABLE: bool = true;
 
-    /// The counter, read as early as the CPU likes, but after the read before.
+    /// Reads the counter. The CPU may read it before earlier instructions have completed.
     #[inline]
     pub(crate) fn ticks() -> u64 {
         let ticks;
-        // SAFETY: mrs writes the register, and reads nothing of the program's.
-        unsafe {
-            core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
-        }
+        // SAFETY: mrs only writes its output, and Linux permits it at EL0.
+        unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
         ticks
     }
 
-    /// The counter, read when everything before has been done.
+    /// Reads the counter after all earlier instructions have completed.
     #[inline]
     pub(crate) fn ticks_ordered() -> u64 {
         let ticks;
-        // SAFETY: as in `ticks`; that it may touch memory keeps the compiler from moving what is before.
-        unsafe {
-            core::arch::asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags));
-        }
+        // SAFETY: isb and mrs only write the output. Without `nomem`, the compiler does not move
+        // memory accesses across the read.
+        unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
         ticks
     }
 
-    /// It always is: that is what a system counter is.
+    /// Returns `true`: a system counter has a constant rate.
     pub(crate) fn is_invariant() -> bool {
         true
     }
 
-    /// `CNTFRQ`, as the firmware set it.
+    /// Returns `CNTFRQ`, which the firmware sets.
     pub(crate) fn stated_frequency() -> Option<u64> {
         let hertz: u64;
-        // SAFETY: as in `ticks`.
-        unsafe {
-            core::arch::asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags));
-        }
+        // SAFETY: mrs only writes its output, and Linux permits it at EL0.
+        unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
         (hertz != 0).then_some(hertz)
     }
 }

@@ -1,16 +1,16 @@
-//! How `x86` (i386) enters the kernel: by the vDSO's `__kernel_vsyscall` once the vDSO has been
-//! found, else by `int 0x80`.
+//! How `x86` (i386) enters the kernel: by the vDSO's `__kernel_vsyscall`, or by `int 0x80` until the
+//! vDSO has been found.
 //!
 //! Every x86 kernel has `int 0x80`, but it costs 3 to 30 times as much in a virtual machine. The
-//! vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses whichever of `sysenter`,
-//! `syscall` and `int 0x80` the CPU has. It takes the same registers as `int 0x80` and changes eax
-//! alone.
+//! vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,
+//! `syscall` and `int 0x80` that the CPU has. It takes the registers of `int 0x80` and changes only
+//! eax.
 
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// The symbol of [`enter`]. It names the version, for a program may link several versions of this
-/// crate.
+/// The symbol of [`enter`]. It contains the version, because a program may link several versions of
+/// this crate.
 macro_rules! symbol {
     () => {
         concat!(
@@ -26,14 +26,14 @@ macro_rules! symbol {
 }
 
 unsafe extern "C" {
-    /// Makes a system call: by the code at `entry`, or by `int 0x80` if that is null.
+    /// Makes a system call through the code at `entry`, or through `int 0x80` if `entry` is null.
     #[link_name = symbol!()]
     fn enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
 }
 
-// It is a function with unwind tables of its own because the kernel delivers most signals right
-// after the entry, and their handlers may unwind. Inline assembly would have to push esi, which
-// cannot be an operand, and an unwinder would then look for the return address in the wrong place.
+// This is a function with its own unwind tables. The kernel delivers most signals right after the
+// entry, and their handlers may unwind. Inline assembly would have to push esi, which cannot be an
+// operand, and then unwinders would look for the return address in the wrong place.
 core::arch::global_asm!(
     concat!(".pushsection .text.", symbol!(), ",\"ax\",@progbits"),
     concat!(".globl ", symbol!()),
@@ -79,14 +79,14 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// The address of `__kernel_vsyscall`; null until the vDSO has been found.
+/// The address of `__kernel_vsyscall`, or null until the vDSO has been found.
 ///
-/// Every access is `Relaxed`, because nothing else is published with the address. Null is right at
+/// Every access is `Relaxed`, because no other data is published with the address. Null is right at
 /// any time, and the kernel mapped the code before the process ran its first instruction.
 static ENTRY: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes system calls by the vDSO's function from now on. `find` looks up a symbol of the vDSO by
-/// its name and version, and returns its address.
+/// Makes later system calls through the vDSO's function. `find` takes the name and the version of a
+/// symbol of the vDSO and returns its address.
 pub(crate) fn set_entry(find: impl FnOnce(&str, &str) -> Option<*mut ()>) {
     if ENTRY.load(Ordering::Relaxed).is_null() {
         if let Some(entry) = find("__kernel_vsyscall", "LINUX_2.5") {
@@ -97,11 +97,14 @@ pub(crate) fn set_entry(find: impl FnOnce(&str, &str) -> Option<*mut ()>) {
 
 /// Enters the kernel.
 ///
+/// It is not inlined: the hidden symbol is missing in another shared object.
+///
 /// # Safety
-/// The number and the arguments must make a call that keeps Rust's rules.
-#[inline(never)] // if it were inlined into another shared object, the hidden symbol would be missing
+///
+/// The system call must be sound with these arguments.
+#[inline(never)]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    // SAFETY: the caller vouches for the call; `set_entry` alone stores an entry, and that is the
-    // vDSO's.
+    // SAFETY: the caller promises that the call is sound. `ENTRY` is null or the vDSO's function,
+    // which `set_entry` stored.
     unsafe { enter(number, &raw const args, ENTRY.load(Ordering::Relaxed)) }
 }

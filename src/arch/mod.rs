@@ -1,49 +1,53 @@
 //! The architecture that this build is for.
 //!
-//! The tables of all architectures are here too: which symbols a vDSO has, under which names and
-//! versions, and which system calls answer where it cannot. They are the same on every host, but no part
-//! of the stable API: [`routes`](crate::routes()) says what they come to.
+//! Each architecture has a file: a table of the symbols and system calls that answer the functions,
+//! and the system call in assembly. The tables are data, so every host has all of them. They are
+//! not part of the stable API; [`routes`](crate::routes()) reports what they lead to.
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 
-pub(crate) mod aarch64;
 pub(crate) mod abi;
-pub(crate) mod arm;
-#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86"))]
+#[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 mod i386_entry;
 #[cfg(all(
     feature = "counter",
-    not(vdso_time_libc_fallback),
-    any(target_arch = "x86", target_arch = "x86_64")
+    any(target_arch = "x86", target_arch = "x86_64"),
+    not(vdso_time_libc_fallback)
 ))]
 pub(crate) mod tsc;
-pub(crate) mod x86;
-pub(crate) mod x86_64;
 
 #[doc(hidden)]
 pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall, TIME32_FIRST};
 
-/// The table of every first-class architecture, on every host.
-#[doc(hidden)]
-pub const ALL: &[&Abi] = &[&x86::ABI, &x86_64::ABI, &aarch64::ABI, &arm::ABI];
+/// Declares the module of each line of the list. The line of this target names the module `native`.
+///
+/// `cargo fmt` does not see these modules; `rustfmt src/arch/*.rs` formats them.
+macro_rules! architectures {
+    ($($module:ident: $arch:literal, $width:literal, $target:literal;)+) => {
+        $(
+            pub(crate) mod $module;
+            #[cfg(all(target_arch = $arch, target_pointer_width = $width, not(vdso_time_libc_fallback)))]
+            pub(crate) use $module as native;
+        )+
 
-// The one place that chooses: the module whose table and system call this build uses.
-#[cfg(all(not(vdso_time_libc_fallback), target_arch = "aarch64"))]
-pub(crate) use aarch64 as native;
-#[cfg(all(not(vdso_time_libc_fallback), target_arch = "arm"))]
-pub(crate) use arm as native;
-#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86"))]
-pub(crate) use x86 as native;
-#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86_64"))]
-pub(crate) use x86_64 as native;
+        /// The table of every architecture.
+        #[doc(hidden)]
+        pub const ALL: &[&Abi] = &[$(&$module::ABI),+];
 
-#[cfg(all(not(vdso_time_libc_fallback), target_arch = "x86"))]
+        /// The `target_arch`, the `target_pointer_width` and a target of every architecture.
+        #[doc(hidden)]
+        pub const TARGETS: &[[&str; 3]] = &[$([$arch, $width, $target]),+];
+    };
+}
+include!("list.rs");
+
+#[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 pub(crate) use i386_entry::set_entry;
-/// Only i386's vDSO has a function that enters the kernel.
-#[cfg(not(all(not(vdso_time_libc_fallback), target_arch = "x86")))]
+/// Does nothing: only i386's vDSO has a function that enters the kernel.
+#[cfg(not(all(target_arch = "x86", not(vdso_time_libc_fallback))))]
 pub(crate) fn set_entry(_find: impl FnOnce(&str, &str) -> Option<*mut ()>) {}
 
-/// The table that this build calls through; `None` where the calls go through libc, and on other systems.
+/// The table that this build uses. `None` if the calls go through libc, and on other systems.
 #[doc(hidden)]
 pub const NATIVE: Option<&Abi> = {
     #[cfg(not(vdso_time_libc_fallback))]
@@ -53,8 +57,12 @@ pub const NATIVE: Option<&Abi> = {
     native
 };
 
-/// The architecture whose vDSO this build calls, spelled as in `target_arch`. `None` where every call goes
-/// through libc (Linux on an architecture without a table, x32, ILP32, Miri), and on other systems.
+/// The architecture whose vDSO this build calls, spelled as in `target_arch`.
+///
+/// It is `None` on other systems, and where every call goes through libc: on Linux architectures
+/// without a table, x32, ILP32 and Miri.
+///
+/// # Examples
 ///
 /// ```
 /// match vdso_time::arch::NAME {

@@ -1,51 +1,53 @@
-//! The time-stamp counter of `x86` and `x86_64` (Intel SDM volume 3, 19.17; AMD64 APM volume 2, 13.2.4).
+//! The time-stamp counter of `x86` and `x86_64` (Intel SDM volume 3, 19.17; AMD64 APM volume 2,
+//! 13.2.4).
 
+use core::arch::asm;
 #[cfg(target_arch = "x86")]
 use core::arch::x86::{__cpuid_count, CpuidResult};
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
 
-/// Each of these CPUs has it, and the kernel lets everybody read it, but for `PR_SET_TSC`.
+/// Every program may read the counter, except after `PR_SET_TSC`.
 pub(crate) const IS_READABLE: bool = true;
 
-/// The counter, read as early as the CPU likes, but after the read before.
+/// Reads the counter. The CPU may read it before earlier instructions have completed.
 #[inline]
 pub(crate) fn ticks() -> u64 {
     let (low, high): (usize, usize);
-    // SAFETY: rdtsc writes edx and eax, clearing what is above them, and reads nothing of the program's.
-    unsafe {
-        core::arch::asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags));
-    }
+    // SAFETY: rdtsc only writes edx and eax, and clears the upper halves of their registers.
+    unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
     ((high as u64) << 32) | low as u64
 }
 
-/// The counter, read when everything before has been done: lfence waits for that (on AMD's CPUs because
-/// Linux since 4.15 sets `MSR_F10H_DECFG`).
+/// Reads the counter after all earlier instructions have completed.
+///
+/// lfence waits for them. It does on AMD's CPUs because Linux sets `MSR_F10H_DECFG` since 4.15.
 #[inline]
 pub(crate) fn ticks_ordered() -> u64 {
     #[cfg(target_feature = "sse2")]
     {
         let (low, high): (usize, usize);
-        // SAFETY: as in `ticks`; that it may touch memory keeps the compiler from moving what is before.
+        // SAFETY: lfence and rdtsc only write edx and eax. Without `nomem`, the compiler does not
+        // move memory accesses across the read.
         unsafe {
-            core::arch::asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
+            asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
         }
         ((high as u64) << 32) | low as u64
     }
     #[cfg(not(target_feature = "sse2"))]
     {
-        let _ = cpuid(0, 0); // the one thing that every such CPU waits for
+        let _ = cpuid(0, 0); // serializes on every CPU without lfence
         ticks()
     }
 }
 
-/// Whether the counter's rate is the same whatever the CPU does (CPUID 0x80000007, EDX bit 8).
+/// Returns whether the rate is constant in all power states (CPUID 0x80000007, EDX bit 8).
 pub(crate) fn is_invariant() -> bool {
     const LEAF: u32 = 0x8000_0007;
     cpuid(0x8000_0000, 0).eax >= LEAF && cpuid(LEAF, 0).edx & (1 << 8) != 0
 }
 
-/// Crystal x numerator / denominator (CPUID 0x15), where the CPU states all three.
+/// Returns crystal x numerator / denominator (CPUID 0x15), if the CPU states all three.
 pub(crate) fn stated_frequency() -> Option<u64> {
     const LEAF: u32 = 0x15;
     if cpuid(0, 0).eax < LEAF {
@@ -58,7 +60,7 @@ pub(crate) fn stated_frequency() -> Option<u64> {
 
 fn cpuid(leaf: u32, sub: u32) -> CpuidResult {
     #[allow(unused_unsafe, reason = "a safe function since Rust 1.94")]
-    // SAFETY: every CPU that has a vDSO has the instruction.
+    // SAFETY: every CPU that Linux has a vDSO for has cpuid.
     unsafe {
         __cpuid_count(leaf, sub)
     }

@@ -1,11 +1,13 @@
 //! `x86` (i386).
 //!
-//! Names and versions: arch/x86/entry/vdso/vdso32/vdso32.lds.S; `__vdso_clock_gettime64` and
-//! `__vdso_clock_getres` came with 5.3, `__vdso_getcpu` with 6.3, `__vdso_clock_getres_time64` with 7.0, and
-//! from 7.3 a kernel without `CONFIG_COMPAT_32BIT_TIME` has no 32-bit one.
-//! Numbers: arch/x86/entry/syscalls/syscall_32.tbl; 403 and 406 came with 5.1.
+//! - Names and versions: arch/x86/entry/vdso/vdso32/vdso32.lds.S. `__vdso_clock_gettime64` and
+//!   `__vdso_clock_getres` exist since 5.3, `__vdso_getcpu` since 6.3, `__vdso_clock_getres_time64`
+//!   since 7.0. Since 7.3, kernels without `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit ones.
+//! - Numbers: arch/x86/entry/syscalls/syscall_32.tbl. 403 and 406 exist since 5.1.
+//! - Clock sources: arch/x86/kernel/tsc.c.
 
-use super::abi::{Abi, Discovery, ELFCLASS32, Function, Quirk, Shape, call, symbol};
+use super::abi::Shape::{Getcpu, Time32, Timespec32, Timespec64, Timeval32};
+use super::abi::{Abi, Discovery, ELFCLASS32, Quirk, call, function, symbol};
 
 /// The table of `x86`.
 pub(crate) static ABI: Abi = Abi {
@@ -13,47 +15,34 @@ pub(crate) static ABI: Abi = Abi {
     machine: 3, // EM_386
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: Function {
-        candidates: &[
-            symbol("__vdso_clock_gettime64", Shape::Timespec64),
-            symbol("__vdso_clock_gettime", Shape::Timespec32),
-            symbol("__vdso_time", Shape::Time32),
+    time: function(
+        &[
+            symbol("__vdso_clock_gettime64", Timespec64),
+            symbol("__vdso_clock_gettime", Timespec32),
+            symbol("__vdso_time", Time32),
         ],
-        syscalls: &[call(403, Shape::Timespec64)],
-        time32_syscalls: &[call(265, Shape::Timespec32), call(78, Shape::Timeval32)],
-    },
-    gettimeofday: Function {
-        candidates: &[
-            symbol("__vdso_clock_gettime64", Shape::Timespec64),
-            symbol("__vdso_gettimeofday", Shape::Timeval32),
-        ],
-        syscalls: &[call(403, Shape::Timespec64)],
-        time32_syscalls: &[call(78, Shape::Timeval32)],
-    },
-    clock_gettime: Function {
-        candidates: &[
-            symbol("__vdso_clock_gettime64", Shape::Timespec64),
-            symbol("__vdso_clock_gettime", Shape::Timespec32),
-        ],
-        syscalls: &[call(403, Shape::Timespec64)],
-        time32_syscalls: &[call(265, Shape::Timespec32)],
-    },
-    clock_getres: Function {
-        candidates: &[
-            symbol("__vdso_clock_getres_time64", Shape::Timespec64),
-            symbol("__vdso_clock_getres", Shape::Timespec32),
-        ],
-        syscalls: &[call(406, Shape::Timespec64)],
-        time32_syscalls: &[call(266, Shape::Timespec32)],
-    },
-    getcpu: Function {
-        // QEMU's own image, which its loader relocates, has a getcpu that makes the system call
-        // gettimeofday and so writes past its pointers (seen in 10.0 and 11.1).
-        candidates: &[symbol("__vdso_getcpu", Shape::Getcpu).unless(Quirk::Relocated)],
-        syscalls: &[call(318, Shape::Getcpu)],
-        time32_syscalls: &[],
-    },
-    clock_sources: &["tsc", "tsc-early"], // arch/x86/kernel/tsc.c
+        &[call(403, Timespec64)],
+    )
+    .or_time32(&[call(265, Timespec32), call(78, Timeval32)]),
+    gettimeofday: function(
+        &[symbol("__vdso_clock_gettime64", Timespec64), symbol("__vdso_gettimeofday", Timeval32)],
+        &[call(403, Timespec64)],
+    )
+    .or_time32(&[call(78, Timeval32)]),
+    clock_gettime: function(
+        &[symbol("__vdso_clock_gettime64", Timespec64), symbol("__vdso_clock_gettime", Timespec32)],
+        &[call(403, Timespec64)],
+    )
+    .or_time32(&[call(265, Timespec32)]),
+    clock_getres: function(
+        &[symbol("__vdso_clock_getres_time64", Timespec64), symbol("__vdso_clock_getres", Timespec32)],
+        &[call(406, Timespec64)],
+    )
+    .or_time32(&[call(266, Timespec32)]),
+    // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
+    // writes past its pointers (QEMU 10.0 and 11.1).
+    getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(318, Getcpu)]),
+    clock_sources: &["tsc", "tsc-early"],
     discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
 };
 

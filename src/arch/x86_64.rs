@@ -1,9 +1,11 @@
-//! `x86_64`, LP64 (x32 has its own system calls and goes through libc).
+//! `x86_64`, LP64. x32 has its own system calls and goes through libc.
 //!
-//! Names and version: arch/x86/entry/vdso/vdso.lds.S (`vdso64/vdso64.lds.S` since 7.0).
-//! Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
+//! - Names and version: arch/x86/entry/vdso/vdso.lds.S (`vdso64/vdso64.lds.S` since 7.0).
+//! - Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
+//! - Clock sources: arch/x86/kernel/tsc.c.
 
-use super::abi::{Abi, Discovery, ELFCLASS64, Function, Quirk, Shape, call, symbol};
+use super::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
+use super::abi::{Abi, Discovery, ELFCLASS64, Quirk, call, function, symbol};
 
 /// The table of `x86_64`.
 pub(crate) static ABI: Abi = Abi {
@@ -11,36 +13,19 @@ pub(crate) static ABI: Abi = Abi {
     machine: 62, // EM_X86_64
     class: ELFCLASS64,
     version: "LINUX_2.6",
-    time: Function {
-        candidates: &[
-            symbol("__vdso_time", Shape::Time64),
-            symbol("__vdso_clock_gettime", Shape::Timespec64),
-        ],
-        syscalls: &[call(228, Shape::Timespec64), call(96, Shape::Timeval64)],
-        time32_syscalls: &[],
-    },
-    gettimeofday: Function {
-        candidates: &[symbol("__vdso_gettimeofday", Shape::Timeval64)],
-        syscalls: &[call(96, Shape::Timeval64), call(228, Shape::Timespec64)],
-        time32_syscalls: &[],
-    },
-    clock_gettime: Function {
-        candidates: &[symbol("__vdso_clock_gettime", Shape::Timespec64)],
-        syscalls: &[call(228, Shape::Timespec64)],
-        time32_syscalls: &[],
-    },
-    clock_getres: Function {
-        candidates: &[symbol("__vdso_clock_getres", Shape::Timespec64)],
-        syscalls: &[call(229, Shape::Timespec64)],
-        time32_syscalls: &[],
-    },
-    getcpu: Function {
-        // QEMU's own image, which its loader relocates, has a getcpu that says CPU 0, node 0 (seen in 10.0).
-        candidates: &[symbol("__vdso_getcpu", Shape::Getcpu).unless(Quirk::Relocated)],
-        syscalls: &[call(309, Shape::Getcpu)],
-        time32_syscalls: &[],
-    },
-    clock_sources: &["tsc", "tsc-early"], // arch/x86/kernel/tsc.c
+    time: function(
+        &[symbol("__vdso_time", Time64), symbol("__vdso_clock_gettime", Timespec64)],
+        &[call(228, Timespec64), call(96, Timeval64)],
+    ),
+    gettimeofday: function(
+        &[symbol("__vdso_gettimeofday", Timeval64)],
+        &[call(96, Timeval64), call(228, Timespec64)],
+    ),
+    clock_gettime: function(&[symbol("__vdso_clock_gettime", Timespec64)], &[call(228, Timespec64)]),
+    clock_getres: function(&[symbol("__vdso_clock_getres", Timespec64)], &[call(229, Timespec64)]),
+    // getcpu of QEMU's own image, which QEMU relocates, returns CPU 0, node 0 (QEMU 10.0).
+    getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(309, Getcpu)]),
+    clock_sources: &["tsc", "tsc-early"],
     discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },
 };
 
@@ -50,12 +35,14 @@ pub(crate) use super::tsc as counter;
 /// Enters the kernel.
 ///
 /// # Safety
-/// The number and the arguments must make a call that keeps Rust's rules.
+///
+/// The system call must be sound with these arguments.
 #[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
 #[inline]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;
-    // SAFETY: the caller vouches for the call; the kernel changes rax, rcx and r11 alone.
+    // SAFETY: the caller promises that the call is sound. The kernel changes only rax, rcx and r11
+    // (arch/x86/entry/entry_64.S), which are outputs.
     unsafe {
         core::arch::asm!(
             "syscall",
