@@ -109,14 +109,14 @@ extern "C" fn judge() -> ! {
     end_if_it_hangs();
     let start = kernel(libc::CLOCK_MONOTONIC);
     loop {
-        let is_claimed = counter::status() == Status::Claimed;
+        let is_claimed = counter::status() == Status::Updating;
         look();
         let passed = kernel(libc::CLOCK_MONOTONIC) - start;
         let state = counter::state();
         match state.status {
-            Status::Claimed if state.error_bound > SLACK => leave(14),
-            Status::Claimed if passed > 40_000_000 => leave(CLAIMED),
-            status if is_claimed && status != Status::Claimed => leave(14),
+            Status::Updating if state.error_bound > SLACK => leave(14),
+            Status::Updating if passed > 40_000_000 => leave(CLAIMED),
+            status if is_claimed && status != Status::Updating => leave(14),
             Status::Used if passed > 40_000_000 => leave(USED),
             _ if passed > 20_000_000_000 => leave(13),
             _ => thread::sleep(Duration::from_millis(8)),

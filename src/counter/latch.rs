@@ -1,110 +1,126 @@
-//! [`Latch`]: a few words that one caller renews while others read them, and nobody waits.
+//! [`Latch`]: words that one caller at a time updates while others read them, without waiting.
 //!
-//! There are two copies, and a state that says which of them counts: `128 * renewals`, plus 1 while a caller holds the claim
-//! to the next renewal. The claim is one compare-and-swap from the state that the caller read before it computed; then it
-//! stores the other copy, and releases the claim by the state that makes that copy count. So a claim is held for a bounded
-//! number of stores, and a reader, be it a signal handler in the middle of them, has a whole copy at any time. A claim is
-//! never taken from who holds it: one that a fork lost (the child has the claim, and not the thread) stays lost.
+//! The design is that of Linux's `seqcount_latch_t` (include/linux/seqlock.h,
+//! Documentation/locking/seqlock.rst): two copies of the data, and a sequence number that selects
+//! the copy to read. A writer changes only the other copy. So a reader always finds one complete
+//! copy, even a signal handler that interrupts the writer.
+//!
+//! Linux leaves the exclusion of writers to the caller. Here the sequence number has a *writer
+//! bit*. A caller computes the new words first, then sets the bit by a compare-and-swap from the
+//! sequence number that it had read. It stores the words and clears the bit together with
+//! advancing the sequence number. If another caller was faster, the words are dropped.
+//!
+//! The bit is held for a bounded number of stores, and is never taken from its holder. If a process
+//! forks during these stores, the child has the bit but not the thread: it can read, not update.
 //!
 //! # Memory ordering
 //!
-//! A reader loads the state (`Acquire`), then words, then, behind an `Acquire` fence, the state again. A holder's claim is
-//! followed by a `Release` fence, its words, and a `Release` store of the state. The store pairs with the first load: who
-//! sees the state sees the words of the copy that counts. The fences pair: who sees a word of a later renewal sees that
-//! renewal's claim in the second load, and knows that what it read may be torn. A state comes again after 2^25 renewals on
-//! a 32-bit machine: for a torn read, a reader would have to be stopped between its two loads for three days, to the very renewal.
+//! | reader | writer |
+//! |---|---|
+//! | R1: load the sequence number, `Acquire` | W1: set the writer bit |
+//! | R2: load the words, `Relaxed` | W2: fence, `Release` |
+//! | R3: fence, `Acquire` | W3: store the words, `Relaxed` |
+//! | R4: load the sequence number again, `Relaxed` | W4: store the sequence number, `Release` |
+//!
+//! - W4 synchronizes with R1: a reader that sees a sequence number sees the words it selects. It
+//!   also synchronizes with W1, which is `Acquire`: so the stores of all writers are in order.
+//! - W2 synchronizes with R3, if R2 sees a word of W3: then R4 sees W1 or a later value. So a reader
+//!   whose words come from a later update than R1 sees a changed sequence number, and drops them.
+//!
+//! The sequence number repeats after 2^25 updates on a 32-bit machine. Only a reader that stops
+//! between R1 and R4 for exactly so many updates, which take three days, could miss a change.
 
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
-/// The bit of the state that is set while the claim is held.
-const CLAIMED: usize = 1;
-/// From one state to the next: as far as from one copy to the other, so that the state itself says where a copy is.
-const NEXT: usize = 128;
+/// Set while a caller stores the next words.
+const WRITER: usize = 1;
+/// The increment of the sequence number: the size of a copy, so that a mask gives its offset.
+const STEP: usize = 128;
 
 /// Two copies of `N` words.
 #[repr(C)]
 pub(super) struct Latch<const N: usize> {
-    copies: [Copy<N>; 2],
-    state: AtomicUsize,
+    copies: [Words<N>; 2],
+    sequence: AtomicUsize,
 }
 
-/// The words that a read takes are the first, and lie in one cache line.
+/// Aligned so that the first words, which every read takes, are in one cache line.
 #[repr(C, align(128))]
-struct Copy<const N: usize>([Word; N]);
+struct Words<const N: usize>([Word; N]);
 
-/// What a reader saw.
+/// A consistent view of the latch.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<const N: usize> {
-    state: usize,
-    /// The words that count.
+pub(super) struct Snapshot<const N: usize> {
+    sequence: usize,
+    /// The words of the last update.
     pub(super) words: [u64; N],
-    /// Those that counted before, unless they are being written over.
-    pub(super) before: Option<[u64; N]>,
+    /// The words of the update before it, unless a writer is replacing them.
+    pub(super) previous: Option<[u64; N]>,
 }
 
-impl<const N: usize> Seen<N> {
-    /// Whether a caller held the claim.
-    pub(super) fn is_claimed(&self) -> bool {
-        self.state & CLAIMED != 0
+impl<const N: usize> Snapshot<N> {
+    /// Whether a caller held the writer bit.
+    pub(super) fn has_writer(&self) -> bool {
+        self.sequence & WRITER != 0
     }
 }
 
 impl<const N: usize> Latch<N> {
     pub(super) const fn new() -> Self {
-        Self { copies: [const { Copy([const { Word::new() }; N]) }; 2], state: AtomicUsize::new(0) }
+        Self { copies: [const { Words([const { Word::new() }; N]) }; 2], sequence: AtomicUsize::new(0) }
     }
 
-    /// What `read` makes of the words that count; with `false` if a renewal came between, for then they may be torn.
+    /// Applies `read` to the words. Returns `false` with the result if an update began or ended
+    /// meanwhile: then the words may be torn.
     #[inline]
-    pub(super) fn peek<T>(&self, read: impl FnOnce(&[Word; N]) -> T) -> (T, bool) {
-        let state = self.state.load(Ordering::Acquire);
-        let answer = read(self.copy(state));
+    pub(super) fn read<T>(&self, read: impl FnOnce(&[Word; N]) -> T) -> (T, bool) {
+        let sequence = self.sequence.load(Ordering::Acquire);
+        let result = read(self.copy(sequence));
         fence(Ordering::Acquire);
-        (answer, self.state.load(Ordering::Relaxed) == state)
+        (result, self.sequence.load(Ordering::Relaxed) == sequence)
     }
 
-    /// All the words. A turn of the loop is lost only to a renewal that was gained.
-    pub(super) fn load(&self) -> Seen<N> {
+    /// Loads all words. The loop repeats only if another caller made progress.
+    pub(super) fn snapshot(&self) -> Snapshot<N> {
         loop {
-            let state = self.state.load(Ordering::Acquire);
-            let words = self.copy(state).each_ref().map(Word::load);
-            let before = self.copy(state.wrapping_add(NEXT)).each_ref().map(Word::load);
+            let sequence = self.sequence.load(Ordering::Acquire);
+            let words = self.copy(sequence).each_ref().map(Word::load);
+            let previous = self.copy(sequence.wrapping_add(STEP)).each_ref().map(Word::load);
             fence(Ordering::Acquire);
-            if self.state.load(Ordering::Relaxed) == state {
-                return Seen { state, words, before: (state & CLAIMED == 0).then_some(before) };
+            if self.sequence.load(Ordering::Relaxed) == sequence {
+                let previous = (sequence & WRITER == 0).then_some(previous);
+                return Snapshot { sequence, words, previous };
             }
         }
     }
 
-    /// Makes these words count, unless others do since `seen`, or somebody is about to make them.
-    pub(super) fn renew(&self, seen: &Seen<N>, words: &[u64; N]) -> bool {
-        let state = seen.state;
-        if seen.is_claimed()
-            || self
-                .state
-                .compare_exchange(state, state | CLAIMED, Ordering::Acquire, Ordering::Relaxed)
-                .is_err()
+    /// Publishes new words, if nobody updated or began to since `snapshot`. Returns whether it did.
+    pub(super) fn update(&self, snapshot: &Snapshot<N>, words: &[u64; N]) -> bool {
+        let old = snapshot.sequence;
+        let writing = old | WRITER;
+        if snapshot.has_writer()
+            || self.sequence.compare_exchange(old, writing, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return false;
         }
         fence(Ordering::Release);
-        let state = state.wrapping_add(NEXT);
-        for (place, word) in self.copy(state).iter().zip(words) {
-            place.store(*word);
+        let next = old.wrapping_add(STEP);
+        for (to, word) in self.copy(next).iter().zip(words) {
+            to.store(*word);
         }
-        self.state.store(state, Ordering::Release);
+        self.sequence.store(next, Ordering::Release);
         true
     }
 
-    /// The copy that counts in this state.
+    /// The copy that a sequence number selects.
     #[inline]
-    fn copy(&self, state: usize) -> &[Word; N] {
-        const { assert!(size_of::<Copy<N>>() == NEXT) };
-        &self.copies[state / NEXT % 2].0
+    fn copy(&self, sequence: usize) -> &[Word; N] {
+        const { assert!(size_of::<Words<N>>() == STEP) };
+        &self.copies[sequence / STEP % 2].0
     }
 }
 
-/// 64 bits, which the latch keeps whole: so two loads do where one would cost more.
+/// 64 bits. The latch detects torn words, so a 32-bit machine can use two plain loads.
 pub(super) struct Word {
     #[cfg(target_pointer_width = "64")]
     whole: AtomicUsize,

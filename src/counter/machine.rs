@@ -1,13 +1,13 @@
 //! [`Native`]: this machine as a [`Source`].
 
+use super::detection;
 use super::sample::Source;
 use super::status::Status;
-use super::trust;
 use crate::linux::calls::{clock_gettime, getcpu};
 use crate::linux::{native, routes};
 use crate::types::ClockId;
 
-/// This machine.
+/// This machine's counter and kernel.
 pub(super) struct Native;
 
 impl Source for Native {
@@ -30,12 +30,12 @@ impl Source for Native {
     }
 
     fn cpu(&self) -> Option<u32> {
-        // Without the vDSO it would be a system call.
+        // Without the vDSO's getcpu this would be a system call.
         if routes::are_symbols().1 { Some(getcpu().ok()?.cpu) } else { None }
     }
 
-    fn trust(&self) -> Result<(), Status> {
-        trust::check()
+    fn detect(&self) -> Result<(), Status> {
+        detection::detect()
     }
 
     fn stated_frequency(&self) -> Option<u64> {

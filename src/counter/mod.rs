@@ -1,88 +1,87 @@
-//! A clock that reads the CPU's own counter (feature `counter`): the TSC on x86, `CNTVCT` on arm. A
-//! read costs what reading the counter costs. The clock follows the kernel's clock.
+//! A clock that reads the CPU's own counter and follows the kernel's clock (feature `counter`).
+//!
+//! The counter is the TSC on x86 and `CNTVCT` on arm and aarch64. A read costs what reading the
+//! counter costs.
 //!
 //! # How it works
 //!
 //! - The first reads measure the counter's rate. Nothing runs before `main`, and nothing spins. The
 //!   vDSO answers meanwhile.
-//! - Then a line says for each tick what time it is. A line has the ticks of 8 to 16 ms.
-//! - Shortly before a line ends, one caller reads both clocks side by side, which takes the time of
-//!   four reads, and makes the next line. That begins where the old line ends, and is bent towards
-//!   the kernel's clock. So the time does not step, and it does not go back.
-//! - A line is not followed beyond its end. If no caller made the next line in time, the vDSO
-//!   answers the next read, and a new line begins there.
+//! - Then a *segment* gives the time of each tick as a linear function. It covers 8 to 16 ms.
+//! - Shortly before a segment ends, one caller reads both clocks side by side and computes the next
+//!   segment. It begins where the old one ends and is bent towards the kernel's clock. So the time
+//!   neither steps nor goes back.
+//! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO answers
+//!   the next read, and a new segment begins there.
 //!
 //! Readers take no lock, never wait, and write nothing. Any number of threads can read at once. A
-//! signal handler can read at any time, even if it interrupts the caller that makes a line. A
-//! program that reads once in a while pays for one read of the vDSO and four more.
+//! signal handler can read at any time, even if it interrupts a caller that makes a segment. That
+//! caller pays for about four reads of the vDSO. So does each read of a program that reads less
+//! often than every 8 ms.
 //!
 //! # When the counter is used
 //!
-//! The counter is used only where the kernel itself keeps its time by it: `current_clocksource` is
-//! `tsc` or `arch_sys_counter`. Such a kernel checks that the counters of the CPUs agree, and marks
-//! the TSC unstable if they do not. It is asked again when counter and clock go apart, and when
-//! reading the clock takes three times as long as before. In all other cases the vDSO answers.
-//! [`check`] asks the kernel at once; [`status`] says what is the case now.
+//! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc` or
+//! `arch_sys_counter`. Such a kernel checks that the counters of the CPUs agree, and marks the TSC
+//! unstable if they do not. Otherwise the vDSO answers. The kernel is asked again if the counter
+//! and the clock diverge, or if reading the clock takes three times as long as before. [`check`]
+//! asks the kernel at once; [`status`] returns the current state.
 //!
-//! On x86 each line knows the CPU on which it was made. If counter and clock go apart three times,
-//! each time on another CPU than before, the counter is given up. On arm and aarch64 all CPUs share
-//! one system counter (Arm Architecture Reference Manual, D12.1).
+//! On x86 each segment records the CPU of its writer. If the clocks diverge three times, each time
+//! on another CPU than before, the counter is given up. On arm and aarch64 all CPUs share one
+//! system counter (Arm Architecture Reference Manual, D12.1).
 //!
 //! # Accuracy
 //!
-//! [`error_bound`] says how far a read may be from the kernel's clock. It is the sum of
+//! [`error_bound`] returns how far a read may be from the kernel's clock. It is the sum of
 //!
-//! - 30 ns, or three ticks if these are more;
-//! - the error that the line takes away, 16 us at most;
-//! - what a change of the kernel's rate by NTP, 500 ppm, makes in one line, 8 us at most;
-//! - the time by which the clock is ahead because it does not go back. That is 0 unless the counter
-//!   was measured anew a moment ago.
+//! - 30 ns, or three ticks if they are longer;
+//! - the error that the segment removes, at most 16 us;
+//! - what a change of the kernel's rate by NTP, 500 ppm, causes in one segment, at most 8.2 us;
+//! - the lead that the clock keeps because it does not go back: 0, except just after the counter
+//!   was measured again.
 //!
-//! [`state`] returns the bound together with the status that it belongs to.
-//!
-//! The bound does not hold at once after one of these events:
+//! The bound does not hold just after one of these events:
 //!
 //! - the kernel's rate changes by more than 500 ppm;
 //! - the system is suspended, or its virtual machine is moved or restored;
-//! - the process comes into another time namespace (time_namespaces(7));
+//! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
 //!
-//! The clock sees the event when the line ends, after 17 ms of the counter as it was. Until then
-//! the time is the line's, so it may be off by any amount. Then the clocks are compared. An error
-//! of more than 977 ppm of a line is not corrected: the counter is measured anew, the vDSO answers,
-//! and the bound holds again. An event while the counter is measured can make the first line wrong
-//! in the same way.
+//! The clock notices the event when the segment ends, after at most 17 ms of the old counter. Until
+//! then the time may be off by any amount. Then the clocks are compared. An error of more than 977
+//! ppm of a segment is not corrected: the counter is measured again, the vDSO answers, and the
+//! bound holds again. An event during the measurement can make the first segment wrong in the same
+//! way.
 //!
 //! # Order
 //!
-//! [`monotonic`] lets the CPU read the counter early. Within a thread it does not go back, but a
-//! time that another thread handed over may be later than the next one read. [`monotonic_ordered`]
-//! and [`Counter`] wait for everything before them (`lfence`, `isb`): a time is never earlier than
-//! one that was read before, on whatever CPU.
+//! [`monotonic`] lets the CPU read the counter early. It does not go back within a thread, but a
+//! time from another thread may be later than the next read. [`monotonic_ordered`] and [`Counter`]
+//! wait for everything before them (`lfence`, `isb`): no time is earlier than one that any thread
+//! read before.
 //!
 //! The time can go back in two cases:
 //!
-//! - **The process comes into another time namespace** whose `CLOCK_MONOTONIC` is behind, by
-//!   setns(2) or as the child of a process that called unshare(2). The kernel's clock goes back
-//!   then, and this clock follows when the line ends: at once if its last answer is ahead by more
-//!   than 64 ms. If it is ahead by less, the time stands still until the kernel's clock has caught
-//!   up, and [`error_bound`] includes the difference.
-//! - **The counter is set back** by less than a line has ticks. No kernel does that, except when it
-//!   restores a virtual machine.
+//! - **The process enters another time namespace** whose `CLOCK_MONOTONIC` is behind, by setns(2)
+//!   or as the child of a process that called unshare(2). This clock follows when the segment ends.
+//!   If its last answer is ahead by more than 64 ms, it follows at once. Otherwise the time stands
+//!   still until the kernel's clock has caught up, and [`error_bound`] includes the difference.
+//! - **The counter is set back** by less than a segment. Kernels do that only when they restore a
+//!   virtual machine.
 //!
 //! # Where the clock must not be used
 //!
 //! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
 //! in a vDSO that reads the counter.
 //!
-//! Some reads ask the kernel by `prctl`, `openat`, `read` and `close`: the first one, and later
-//! those that make a line and find the clocks suspect, which two interrupts are enough for. Do not
-//! use this clock in a sandbox that kills for one of these calls. If a sandbox answers with an
-//! error, or there is no /sys, the vDSO answers, and the kernel is asked again after a second
-//! ([`Status::Unknown`]).
+//! Some reads call `prctl`, `openat`, `read` and `close`: the first read, and each one that makes a
+//! segment and finds the clocks suspect. Two interrupts are enough for that. Do not use this clock
+//! in a sandbox that kills for one of these calls. If a sandbox returns an error, or there is no
+//! /sys, the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
 //!
-//! If a process forks while another thread makes a line, the child cannot make lines: the vDSO
-//! answers there when the line has ended ([`Status::Claimed`]).
+//! If a process forks while another thread updates the clock, the child cannot update it: the vDSO
+//! answers there after the segment has ended ([`Status::Updating`]).
 //!
 //! # Replaced clocks
 //!
@@ -90,38 +89,40 @@
 //! have no effect on this clock. On x86, x86_64, aarch64 and arm it calls the vDSO and the kernel
 //! directly. On other architectures it has no counter, and the C library answers.
 
-mod engine;
-mod floor;
+mod clock;
+mod detection;
+mod discipline;
+mod high_water;
 mod latch;
-mod line;
 mod machine;
 mod queries;
-mod record;
-mod renewal;
 mod sample;
+mod segment;
+mod state;
 mod status;
-mod trust;
 
 use crate::errno::Errno;
 use crate::instant::{Clock, Instant};
 use crate::linux::calls::clock_gettime;
 use crate::linux::native;
 use crate::types::{ClockId, Timespec};
-use engine::Engine;
+use clock::CounterClock;
 use machine::Native;
 pub use queries::{check, error_bound, frequency, state, status};
 use sample::Source;
 pub use status::{State, Status};
 
-static CLOCK: Engine<Native> = Engine::new(Native);
+static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 
 /// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by the counter.
 ///
-/// It does not go back within a thread, unless the process comes into another time namespace: see
-/// [Order](self#order).
+/// It does not go back within a thread, except as [Order](self#order) says.
 ///
 /// # Panics
-/// If the vDSO is asked, and a sandbox denies every way to read the clock.
+///
+/// If the vDSO has to answer and a sandbox denies every way to read the clock.
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::counter;
@@ -139,14 +140,16 @@ pub fn monotonic() -> u64 {
     }
 }
 
-/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by the counter, which is read only after
-/// everything before it is done.
+/// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by an ordered read of the counter.
 ///
-/// It is not earlier than a time that any thread read before, unless the process comes into another
-/// time namespace: see [Order](self#order).
+/// The CPU reads the counter after everything before it is done. So the time is not earlier than
+/// one that any thread read before, except as [Order](self#order) says.
 ///
 /// # Panics
+///
 /// As [`monotonic`].
+///
+/// # Examples
 ///
 /// ```
 /// use std::thread;
@@ -168,10 +171,13 @@ pub fn monotonic_ordered() -> u64 {
 
 /// Returns the time of `CLOCK_REALTIME` in nanoseconds since the Epoch, by the counter.
 ///
-/// If somebody sets the clock, this is seen when the next line is made.
+/// If somebody sets the clock, the next segment follows.
 ///
 /// # Panics
+///
 /// As [`monotonic`].
+///
+/// # Examples
 ///
 /// ```
 /// assert!(vdso_time::counter::realtime() > 1_700_000_000_000_000_000);
@@ -186,10 +192,12 @@ pub fn realtime() -> i64 {
     }
 }
 
-/// Returns the counter itself.
+/// Returns the counter's value.
 ///
-/// On arm the counter can be read only if the kernel's vDSO reads it. There, and where there is no
-/// counter, this returns the nanoseconds of [`monotonic`].
+/// On arm the counter can be read only if the kernel's vDSO reads it. There, and on machines
+/// without a counter, this returns the nanoseconds of [`monotonic`].
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::counter;
@@ -204,7 +212,11 @@ pub fn ticks() -> u64 {
     if native::counter::IS_READABLE { native::counter::ticks() } else { monotonic() }
 }
 
-/// Returns the [`ticks`], which are read only after everything before them is done.
+/// Returns the counter's value, read after everything before it is done.
+///
+/// Otherwise it is the same as [`ticks`].
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::counter;
@@ -220,13 +232,15 @@ pub fn ticks_ordered() -> u64 {
 
 /// The clock of [`monotonic_ordered`], as a type.
 ///
+/// # Examples
+///
 /// ```
 /// use vdso_time::{Clock, Counter};
 ///
 /// let start = Counter::now();
 /// println!("{:?}", start.elapsed());
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {}
 
 impl Clock for Counter {
@@ -239,7 +253,7 @@ impl Clock for Counter {
     }
 }
 
-// Where a sandbox denies the clock, asking once more tells what it answers.
+// If a sandbox denies the clock, a second call returns its error.
 
 #[cold]
 #[inline(never)]

@@ -1,13 +1,15 @@
-//! What a program can ask about the clock: is the counter used, will it be, how true is it.
+//! The public queries: whether the counter is used, whether it will be, and how accurate it is.
 
 use super::CLOCK;
 use super::status::{State, Status};
 use crate::linux::native;
 
-/// Returns the number of [`ticks`](super::ticks) in a second, once it is measured: `None` before
-/// that, and where the counter is not used.
+/// Returns the number of [`ticks`](super::ticks) per second, once it is measured.
 ///
-/// Where `ticks` returns nanoseconds, the number is 1,000,000,000.
+/// Returns `None` while the counter is not used. Where `ticks` returns nanoseconds, the number is
+/// 1,000,000,000.
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::counter;
@@ -18,20 +20,24 @@ use crate::linux::native;
 /// ```
 #[must_use]
 pub fn frequency() -> Option<u64> {
-    of_ticks(CLOCK.frequency())
+    tick_frequency(CLOCK.frequency())
 }
 
-/// The number of [`ticks`](super::ticks) in a second, given that of the counter.
-fn of_ticks(frequency: Option<u64>) -> Option<u64> {
+/// The frequency of [`ticks`](super::ticks), given the counter's.
+fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
     if native::counter::IS_READABLE { frequency } else { frequency.and(Some(1_000_000_000)) }
 }
 
-/// Returns how far [`monotonic`](super::monotonic) may be from `CLOCK_MONOTONIC`, in nanoseconds.
+/// Returns how far the next [`monotonic`](super::monotonic) may be from `CLOCK_MONOTONIC`, in
+/// nanoseconds.
 ///
-/// While the vDSO answers, the bound is the time by which the answer is ahead of the kernel's clock
-/// because it does not go back: usually 0. [Accuracy](super#accuracy) says after which events the
-/// bound does not hold until the line ends. This function reads the same clocks as
+/// While the vDSO answers, the bound is the lead that the clock keeps because it does not go back:
+/// usually 0. If another thread or a signal handler makes a segment before the next read, the bound
+/// of that segment applies. [Accuracy](super#accuracy) lists the events after which the bound does
+/// not hold until the segment ends. This function reads the same clocks as
 /// [`monotonic`](super::monotonic).
+///
+/// # Examples
 ///
 /// ```
 /// assert!(vdso_time::counter::error_bound() < 100_000);
@@ -43,7 +49,10 @@ pub fn error_bound() -> u64 {
 
 /// Returns whether the counter is used, or why not.
 ///
-/// The answer can change at once, when a line ends. Use [`state`] for values that belong together.
+/// The status can change at any time, when a segment ends. Use [`state`] for values that belong
+/// together.
+///
+/// # Examples
 ///
 /// ```
 /// println!("{}", vdso_time::counter::status());
@@ -55,7 +64,9 @@ pub fn status() -> Status {
 
 /// Returns the [`status`], the [`error_bound`] and the [`frequency`] of one moment.
 ///
-/// Three calls would be of three moments: a line can end between two of them.
+/// Between two separate calls a segment can end.
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::counter;
@@ -67,21 +78,23 @@ pub fn status() -> Status {
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
-    State { frequency: of_ticks(state.frequency), ..state }
+    State { frequency: tick_frequency(state.frequency), ..state }
 }
 
-/// Asks whether the counter will be used in this process, without waiting until it is measured.
+/// Checks whether the counter will be used in this process, before it is measured.
 ///
-/// The answer is the kernel's verdict of this moment on the counter and on this thread's right to
-/// read it. [`status`] comes to it after some reads, or to [`Status::Frequency`] if the measured
-/// rate is not the stated one. A program can ask before its first read, to choose a clock.
+/// It asks the kernel whether it trusts the counter and whether this thread may read it. After some
+/// reads, [`status`] agrees, or is [`Status::Frequency`] if the measured rate is not the stated one.
+/// A program can call this before its first read, to choose a clock.
 ///
-/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. Before them come those of the
-/// first call of this crate. The clock stays as it is.
+/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first one also makes
+/// those of the first call of this crate. The clock does not change.
 ///
 /// # Errors
-/// Why the counter will not be used. If the clock has given the counter up already, it is the
-/// reason for that.
+///
+/// The reason why the counter will not be used, or was given up.
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::counter;

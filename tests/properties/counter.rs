@@ -1,20 +1,20 @@
 //! What holds for the counter clock on every simulated machine. Its engine is compiled here once more, over a source that the
 //! test is; the cases are the same in each run, as in `properties`.
 
-#[path = "../../src/counter/engine.rs"]
-mod engine;
-#[path = "../../src/counter/floor.rs"]
-mod floor;
+#[path = "../../src/counter/clock.rs"]
+mod clock;
+#[path = "../../src/counter/discipline.rs"]
+mod discipline;
+#[path = "../../src/counter/high_water.rs"]
+mod high_water;
 #[path = "../../src/counter/latch.rs"]
 mod latch;
-#[path = "../../src/counter/line.rs"]
-mod line;
-#[path = "../../src/counter/record.rs"]
-mod record;
-#[path = "../../src/counter/renewal.rs"]
-mod renewal;
 #[path = "../../src/counter/sample.rs"]
 mod sample;
+#[path = "../../src/counter/segment.rs"]
+mod segment;
+#[path = "../../src/counter/state.rs"]
+mod state;
 #[allow(unreachable_pub, reason = "elsewhere it can be reached")]
 #[path = "../../src/counter/status.rs"]
 mod status;

@@ -70,21 +70,21 @@ fn model(preemptions: usize, run: impl Fn(Arc<Latch<2>>) + Sync + Send + 'static
     builder.check(move || {
         PLACES.with_borrow_mut(HashMap::clear);
         let latch = Arc::new(Latch::new());
-        latch.load(); // makes all the places before there are threads
+        latch.snapshot(); // makes all the places before there are threads
         run(latch);
     });
 }
 
 /// Renews from what there is, if nobody else does.
 fn renew(latch: &Latch<2>) -> bool {
-    let seen = latch.load();
+    let seen = latch.snapshot();
     let next = seen.words[0] + 1;
-    latch.renew(&seen, &[next; 2])
+    latch.update(&seen, &[next; 2])
 }
 
 /// What a read takes.
 fn peek(latch: &Latch<2>) -> Option<u64> {
-    let (words, is_whole) = latch.peek(|words| words.each_ref().map(Word::load));
+    let (words, is_whole) = latch.read(|words| words.each_ref().map(Word::load));
     assert!(!is_whole || words[0] == words[1], "{words:?} are torn");
     is_whole.then_some(words[0])
 }
@@ -110,13 +110,13 @@ fn all_the_words_are_of_one_renewal_and_the_one_before() {
     model(2, |latch| {
         let loads = Arc::clone(&latch);
         let loader = loom::thread::spawn(move || {
-            let seen = loads.load();
+            let seen = loads.snapshot();
             let [now, same] = seen.words;
             assert_eq!(now, same);
             assert!(
-                seen.before.is_none_or(|before| before == [now.saturating_sub(1); 2]),
+                seen.previous.is_none_or(|before| before == [now.saturating_sub(1); 2]),
                 "{:?}",
-                seen.before
+                seen.previous
             );
         });
         assert!(renew(&latch));
@@ -129,9 +129,9 @@ fn all_the_words_are_of_one_renewal_and_the_one_before() {
 fn of_two_who_renew_from_the_same_one_does() {
     model(3, |latch| {
         let other = Arc::clone(&latch);
-        let seen = latch.load();
-        let both = loom::thread::spawn(move || other.renew(&seen, &[1; 2]));
-        let this = latch.renew(&seen, &[1; 2]);
+        let seen = latch.snapshot();
+        let both = loom::thread::spawn(move || other.update(&seen, &[1; 2]));
+        let this = latch.update(&seen, &[1; 2]);
         let that = both.join().unwrap();
         assert!(this != that, "{this}, {that}");
         assert_eq!(peek(&latch), Some(1));

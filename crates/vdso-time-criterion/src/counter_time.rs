@@ -43,7 +43,8 @@ impl CounterTime {
             let _ = counter::monotonic();
             match (counter::status(), counter::frequency()) {
                 (Status::Used | Status::Stale, Some(hertz)) => break hertz,
-                (Status::Calibrating | Status::Claimed | Status::Stale, _) if since.elapsed() < PATIENCE => {}
+                (Status::Calibrating | Status::Updating | Status::Stale, _) if since.elapsed() < PATIENCE => {
+                }
                 (status, _) => return Err(status),
             }
         };

@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::cases::check;
-use crate::engine::Engine;
-use crate::line;
+use crate::clock::CounterClock;
 use crate::sample::Source;
+use crate::segment;
 use crate::status::Status;
 
 /// Says these numbers, one after the other, again and again.
@@ -52,7 +52,7 @@ impl Source for &Liar {
         Some(self.say() as u32)
     }
 
-    fn trust(&self) -> Result<(), Status> {
+    fn detect(&self) -> Result<(), Status> {
         Ok(())
     }
 
@@ -74,11 +74,11 @@ fn nothing_that_clocks_say_makes_it_panic() {
     let grow = prop_oneof![Just(0), 0..10_000_000_u64, any::<u64>()];
     check(20_000, &(vec(number, 1..100), grow, 1..300_usize), |(numbers, grow, reads)| {
         let liar = Liar { numbers, next: Cell::new(0), grow, grown: Cell::new(0) };
-        let engine = Engine::new(&liar);
+        let clock = CounterClock::new(&liar);
         for _ in 0..reads {
-            let _ = engine.monotonic(Source::ticks).or_else(|| engine.slow_monotonic());
-            let _ = engine.realtime(Source::ticks_ordered).or_else(|| engine.slow_realtime());
-            let _ = (engine.state(), engine.status(), engine.frequency(), engine.check());
+            let _ = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic());
+            let _ = clock.realtime(Source::ticks_ordered).or_else(|| clock.slow_realtime());
+            let _ = (clock.state(), clock.status(), clock.frequency(), clock.check());
         }
         true
     });
@@ -127,7 +127,7 @@ impl Source for &Creeper {
         None
     }
 
-    fn trust(&self) -> Result<(), Status> {
+    fn detect(&self) -> Result<(), Status> {
         Ok(())
     }
 
@@ -142,7 +142,7 @@ fn a_rate_may_creep_away() {
     for factor in [1.000_8, 1.0 / 1.000_8] {
         for (rate, steps) in [(1.0, 600_000), (500.0, 600_000), (0.05, 600_000)] {
             let creeper = Creeper { ticks: Cell::new(0), nanos: Cell::new(0), rate: Cell::new(rate), factor };
-            let engine = Engine::new(&creeper);
+            let clock = CounterClock::new(&creeper);
             let mut latest = 0;
             // 64 steps to a line, and as many when the rate has crept away.
             let pace = 1 << ((16_000_000.0_f64 / rate).log2() as u32 - 6);
@@ -151,7 +151,7 @@ fn a_rate_may_creep_away() {
                 if step % 64 == 0 {
                     creeper.rate.set(creeper.rate.get() * creeper.factor);
                 }
-                let nanos = engine.monotonic(Source::ticks).or_else(|| engine.slow_monotonic()).unwrap();
+                let nanos = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic()).unwrap();
                 assert!(nanos >= latest, "{nanos} after {latest}, at {} ns a tick", creeper.rate.get());
                 latest = nanos;
             }
@@ -162,6 +162,6 @@ fn a_rate_may_creep_away() {
 #[test]
 fn a_line_of_any_rate_has_a_tick() {
     for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
-        assert!(line::span(rate).is_power_of_two());
+        assert!(segment::span(rate).is_power_of_two());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use crate::engine::Engine;
+use crate::clock::CounterClock;
 use crate::sample::Source;
 use crate::status::Status;
 
@@ -56,7 +56,7 @@ impl Source for &Shared {
         None
     }
 
-    fn trust(&self) -> Result<(), Status> {
+    fn detect(&self) -> Result<(), Status> {
         Ok(())
     }
 
@@ -71,7 +71,7 @@ fn no_thread_sees_a_time_go_back() {
     const READS: usize = 600_000;
     for pace in [40, 700, 20_000] {
         let shared = Shared { ticks: AtomicU64::new(0), pace };
-        let engine = Engine::new(&shared);
+        let clock = CounterClock::new(&shared);
         let token = AtomicU64::new(0);
         let used = AtomicU64::new(0);
         let start = Barrier::new(THREADS);
@@ -79,8 +79,8 @@ fn no_thread_sees_a_time_go_back() {
             start.wait();
             for _ in 0..READS {
                 let seen = token.load(Ordering::SeqCst);
-                let fast = engine.monotonic(Source::ticks_ordered);
-                let nanos = fast.or_else(|| engine.slow_monotonic()).unwrap();
+                let fast = clock.monotonic(Source::ticks_ordered);
+                let nanos = fast.or_else(|| clock.slow_monotonic()).unwrap();
                 assert!(nanos >= seen, "{nanos} after {seen}: back by {}", seen - nanos);
                 token.fetch_max(nanos, Ordering::SeqCst);
                 used.fetch_add(fast.is_some().into(), Ordering::Relaxed);

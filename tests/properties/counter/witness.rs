@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::engine::Engine;
+use crate::clock::CounterClock;
 use crate::sample::Source;
 use crate::status::{State, Status};
 use crate::world::{MICRO, MILLI, Machine, NANO, Reader, World};
@@ -11,7 +11,7 @@ use crate::world::{MICRO, MILLI, Machine, NANO, Reader, World};
 /// A clock on a simulated machine.
 pub(crate) struct Witness {
     pub(crate) world: Rc<World>,
-    engine: Engine<Reader>,
+    clock: CounterClock<Reader>,
     /// The latest time of all the reads that ended.
     latest: Cell<u64>,
     /// The last bound of a line.
@@ -30,10 +30,10 @@ impl Witness {
     /// Every interrupted read is interrupted by other reads.
     pub(crate) fn new(machine: Machine) -> Rc<Self> {
         let world = Rc::new(World::new(machine));
-        let engine = Engine::new(Reader(Rc::clone(&world)));
+        let clock = CounterClock::new(Reader(Rc::clone(&world)));
         let witness = Rc::new(Self {
             world,
-            engine,
+            clock,
             latest: Cell::new(0),
             bound: Cell::new(0),
             is_calm: Cell::new(true),
@@ -55,9 +55,9 @@ impl Witness {
     pub(crate) fn read(&self) -> Option<u64> {
         let (latest, before, is_calm) = (self.latest.get(), self.world.kernel(), self.is_calm.get());
         let bound = self.state().error_bound;
-        let fast = self.engine.monotonic(Source::ticks_ordered);
+        let fast = self.clock.monotonic(Source::ticks_ordered);
         let instant = self.world.read_at.get();
-        let Some(nanos) = fast.or_else(|| self.engine.slow_monotonic()) else {
+        let Some(nanos) = fast.or_else(|| self.clock.slow_monotonic()) else {
             assert!(self.world.is_denied.get(), "no time, though there is one");
             return None;
         };
@@ -90,8 +90,8 @@ impl Witness {
     /// Reads the wall clock, and says how far it was off.
     pub(crate) fn wall(&self) -> Option<u64> {
         let before = self.world.wall();
-        let fast = self.engine.realtime(Source::ticks_ordered);
-        let nanos = fast.or_else(|| self.engine.slow_realtime())?;
+        let fast = self.clock.realtime(Source::ticks_ordered);
+        let nanos = fast.or_else(|| self.clock.slow_realtime())?;
         let after = self.world.wall();
         Some(if nanos < before { before.abs_diff(nanos) } else { (nanos - after).max(0) as u64 })
     }
@@ -117,7 +117,7 @@ impl Witness {
     }
 
     pub(crate) fn status(&self) -> Status {
-        self.engine.status()
+        self.clock.status()
     }
 
     /// The status, but for a line that ended while a read was interrupted.
@@ -131,14 +131,14 @@ impl Witness {
     }
 
     pub(crate) fn frequency(&self) -> Option<u64> {
-        self.engine.frequency()
+        self.clock.frequency()
     }
 
     pub(crate) fn state(&self) -> State {
-        self.engine.state()
+        self.clock.state()
     }
 
     pub(crate) fn check(&self) -> Result<(), Status> {
-        self.engine.check()
+        self.clock.check()
     }
 }

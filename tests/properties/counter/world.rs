@@ -237,7 +237,7 @@ impl Source for Reader {
         self.0.tells_cpu.get().then(|| self.0.cpu.get())
     }
 
-    fn trust(&self) -> Result<(), Status> {
+    fn detect(&self) -> Result<(), Status> {
         self.0.verdicts.set(self.0.verdicts.get() + 1);
         self.0.call(2_000, || self.0.verdict.get())
     }

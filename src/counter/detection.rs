@@ -1,19 +1,20 @@
-//! The kernel's verdict on the counter.
+//! Asks the kernel whether the counter can be used.
 
 use crate::linux::native::{self, ABI};
 use crate::linux::{process, routes};
 
 use super::status::Status;
 
-/// The clock source by which the kernel keeps the time (Documentation/timers/timekeeping.rst, and the file's own
-/// Documentation/ABI/testing/sysfs-devices-system-clocksource, since Linux 2.6.19).
+/// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
+/// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// Whether this thread may read the counter, the counter's rate is its own, and the kernel keeps the time by it.
+/// Returns why the counter cannot be used, if so.
 ///
-/// That CPUs agree is a part of the kernel's verdict: it marks the TSC unstable where they do not.
-pub(super) fn check() -> Result<(), Status> {
-    // The floor is one 64-bit atomic. A program for ARMv5 has none, though the CPU under it may have the counter.
+/// This thread must be able to read it, its rate must be constant, and the kernel must keep its time
+/// by it. Such a kernel checks that the CPUs agree, and marks the TSC unstable if they do not.
+pub(super) fn detect() -> Result<(), Status> {
+    // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
     if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::are_symbols().0 {
         return Err(Status::NoCounter);
     }
@@ -27,7 +28,7 @@ pub(super) fn check() -> Result<(), Status> {
     if !ABI.clock_sources.iter().any(|source| source.bytes().eq(name.clone())) {
         return Err(Status::ClockSource);
     }
-    // QEMU emulates no invariant TSC: with this cfg it is taken for one, in tests.
+    // QEMU emulates no invariant TSC. The tests assume one by this cfg.
     let is_invariant = native::counter::is_invariant() || cfg!(vdso_time_assume_invariant);
     if is_invariant { Ok(()) } else { Err(Status::NotInvariant) }
 }

@@ -1,0 +1,110 @@
+//! [`Segment`]: the time as a linear function of the counter, for 8 to 16 ms.
+//!
+//! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
+//! depends neither on when a segment was published, nor on the thread that reads it. Consecutive
+//! segments join without a step: together they are one function that never falls.
+
+/// Nanoseconds per tick, in units of 2^-32 ns.
+pub(super) type Rate = u64;
+
+/// The upper limit of a segment's length, in nanoseconds. It limits the error that a change of the
+/// kernel's rate can cause.
+pub(super) const LONGEST: u64 = 16_000_000;
+/// A correction is at most 1/1024 of the time, 977 ppm. NTP changes the rate by at most 500 ppm
+/// (adjtimex(2)).
+const SLEW_SHIFT: u32 = 10;
+
+/// A linear piece of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segment {
+    /// The first tick.
+    pub(super) start: u64,
+    /// The time of the first tick, in nanoseconds.
+    pub(super) nanos: u64,
+    pub(super) rate: Rate,
+    /// The number of ticks: 0, or a power of two, so that a shift spreads a correction over it.
+    pub(super) span: u64,
+}
+
+impl Segment {
+    /// A segment without ticks, which ends at this time.
+    pub(super) const fn empty(nanos: u64) -> Self {
+        Self { start: 0, nanos, rate: 0, span: 0 }
+    }
+
+    /// The time of a tick, if the segment covers it.
+    pub(super) fn at(&self, ticks: u64) -> Option<u64> {
+        let past = ticks.wrapping_sub(self.start);
+        (past < self.span).then(|| self.nanos.wrapping_add(nanos(past, self.rate)))
+    }
+
+    /// The time at which the segment ends. No time of its ticks is later.
+    pub(super) const fn end_nanos(&self) -> u64 {
+        self.nanos.wrapping_add(nanos(self.span, self.rate))
+    }
+
+    /// The segment that begins where this one ends.
+    pub(super) fn next(&self, rate: Rate) -> Self {
+        Self { start: self.start.wrapping_add(self.span), nanos: self.end_nanos(), rate, span: self.span }
+    }
+
+    /// Whether the tick is before the first one, by at most a span.
+    pub(super) fn begins_after(&self, ticks: u64) -> bool {
+        self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span
+    }
+
+    /// The number of ticks, from the first, in which the next segment is not yet due.
+    pub(super) fn fresh_span(&self) -> u64 {
+        self.span - self.span / 64
+    }
+
+    /// Whether the segment covers the tick and the next segment is not yet due.
+    pub(super) fn is_fresh(&self, ticks: u64) -> bool {
+        ticks.wrapping_sub(self.start) < self.fresh_span()
+    }
+
+    /// The change of the rate that removes `error` nanoseconds within the segment.
+    pub(super) fn spread(&self, error: i64) -> i64 {
+        (error << 32) >> self.span.trailing_zeros()
+    }
+
+    /// The largest error that the next segment may remove, in nanoseconds.
+    pub(super) fn slew_limit(&self) -> u64 {
+        nanos(self.span, self.rate) >> SLEW_SHIFT
+    }
+
+    /// How far a change of the kernel's rate by 500 ppm takes its clock from this segment, at most.
+    ///
+    /// The segment is computed up to 1/64 of a span before its first tick, so that time counts too.
+    pub(super) fn drift(&self) -> u64 {
+        nanos(self.span + self.span / 64, self.rate).div_ceil(2000)
+    }
+}
+
+/// The time that some ticks take, if it is not much longer than [`LONGEST`].
+#[inline]
+pub(super) const fn nanos(ticks: u64, rate: Rate) -> u64 {
+    ticks.wrapping_mul(rate) >> 32
+}
+
+/// The time that any number of ticks takes.
+pub(super) fn long_nanos(ticks: u64, rate: Rate) -> u128 {
+    (u128::from(ticks) * u128::from(rate)) >> 32
+}
+
+/// The rate at which `ticks` take `nanos`, if a counter can have it: 1 MHz to 64 GHz, with a margin
+/// for the error of measurement.
+pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
+    let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
+    ((1 << 26)..(1024 << 32)).contains(&rate).then_some(rate as Rate)
+}
+
+/// The span of a segment: the largest power of two of ticks that take at most [`LONGEST`].
+pub(super) fn span(rate: Rate) -> u64 {
+    1 << (u128::from(LONGEST) << 32).checked_div(u128::from(rate)).and_then(u128::checked_ilog2).unwrap_or(0)
+}
+
+/// Ticks per second.
+pub(super) fn frequency(rate: Rate) -> u64 {
+    ((1_000_000_000_u128 << 32) + u128::from(rate) / 2).checked_div(rate.into()).unwrap_or(0) as u64
+}
