@@ -3,9 +3,7 @@
 
 use vdso_time::arch::{ALL, Abi, Function, NATIVE, Shape, Syscall};
 
-use test_support::image;
-
-use image::sysv_hash;
+use test_images::sysv_hash;
 
 /// Every function of every table.
 fn rows() -> impl Iterator<Item = (&'static Abi, &'static str, &'static Function)> {

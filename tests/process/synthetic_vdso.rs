@@ -2,15 +2,12 @@
 //! refused or asked of the kernel as documented, and each function alone.
 #![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
 
-use test_support::image;
-
 use std::ptr;
 
+use test_images::{Spec, Sym};
 use test_support::{child, not_run};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, Route, Routes, Timespec, Timeval, routes, syscall, time, try_time};
-
-use image::{Spec, Sym};
 
 /// Code that does nothing but return a number; `None` where none is written down.
 fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {

@@ -1,12 +1,13 @@
-//! Sound images, spoilt: bits flipped, pieces of another image written in, numbers set to extremes, the end cut off.
+//! Sound images with changes: bits flipped, bytes of another image, extreme numbers, a cut end.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-use super::image::Spec;
-use super::image_kinds::kinds;
-use super::spoil::{Change, EXTREMES, Extreme, LONG};
-use super::{check, promises, shapes, steps, walks};
+use test_images::kinds::kinds;
+use test_images::spoil::{Change, EXTREMES, Extreme, LONG};
+use test_images::{Built, Spec, keeps_promises};
+
+use super::{check, shapes};
 
 fn extreme() -> impl Strategy<Value = Extreme> {
     prop_oneof![
@@ -49,10 +50,46 @@ fn a_spoilt_image_keeps_the_promises() {
         for change in &changes {
             change.apply(&mut built);
         }
-        let bytes = &built.bytes[..cut.map_or(built.bytes.len(), |cut| cut.index(built.bytes.len()))];
-        steps::bounded(bytes);
-        walks::agree(bytes);
-        promises::keep(bytes).is_some()
+        let size = built.bytes.len();
+        keeps_promises(&built.bytes[..cut.map_or(size, |cut| cut.index(size))])
     });
     assert!(images > 0.2, "{images} of them are images");
+}
+
+#[test]
+fn a_change_of_any_byte_keeps_the_promises() {
+    for (kind, spec) in kinds() {
+        let Built { mut bytes, .. } = spec.build();
+        let mut images = 0;
+        for at in 0..bytes.len() {
+            let old = bytes[at];
+            for new in [0, 1, 0xff, old ^ 0x80] {
+                bytes[at] = new;
+                images += usize::from(keeps_promises(&bytes));
+            }
+            bytes[at] = old;
+        }
+        assert!(images > bytes.len(), "{kind}: {images} images");
+    }
+}
+
+#[test]
+fn a_change_of_any_number_keeps_the_promises() {
+    for (_, spec) in kinds() {
+        let sound = spec.build();
+        let start = sound.get("PT_LOAD.p_vaddr");
+        for field in sound.fields.iter().map(|field| &field.name) {
+            let old = sound.get(field);
+            let near = [old.wrapping_sub(1), old.wrapping_add(1), !old, old << 1, 0xffff_ffff, 0xffff_fff0];
+            // Dynamic entries are addresses: they point anywhere in the image.
+            let step = if field.starts_with("DT_") { 8 } else { 512 };
+            let inside = (0..=sound.bytes.len() as u64).step_by(step).map(|at| start.wrapping_add(at));
+            for value in EXTREMES.into_iter().chain(near).chain(inside) {
+                keeps_promises(&sound.clone().set(field, value).bytes);
+            }
+        }
+        for size in 0..sound.bytes.len() as u64 {
+            keeps_promises(&sound.clone().resize(size).bytes);
+        }
+    }
 }

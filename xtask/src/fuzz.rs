@@ -17,7 +17,6 @@ pub(crate) struct Target {
 pub(crate) const TARGETS: &[Target] = &[
     Target { name: "image", arguments: &["-dict=elf.dict", "-max_len=4096"] },
     Target { name: "spoilt", arguments: &["-max_len=64"] },
-    Target { name: "extent", arguments: &["-dict=elf.dict", "-max_len=4096"] },
 ];
 
 /// What lets libFuzzer see where a run went, and what it compared; sums that go over are found, as in a debug build.

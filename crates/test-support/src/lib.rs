@@ -12,7 +12,6 @@ pub mod cost;
 mod cpus;
 #[path = "../../../examples/doctor/proof/filter.rs"]
 pub mod filter;
-pub mod image;
 pub mod not_run;
 pub mod oracle;
 pub mod program;

@@ -1,24 +1,21 @@
-//! What the walker promises of any bytes, asked of the public API alone. The fuzzer asks the same.
-#![allow(dead_code, reason = "a fuzz target takes what it needs")]
+//! What the parser promises of any bytes, tested through its public API.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
 
-use vdso_time::arch::ALL;
 use vdso_time::elf::{Image, ParseError, Symbol};
-use vdso_time::{FallbackReason, Route, Routes};
 
-/// What the extent is judged from.
+/// `Image::extent` reads only the first page.
 const HEAD: usize = 4096;
 /// No vDSO is larger.
 const LARGEST: usize = 1 << 20;
-/// No name is shown that is longer: so a symbol costs no more, whatever the image.
+/// A symbol with a longer name is hidden, so that no symbol costs more.
 const LONGEST_NAME: usize = 1023;
-/// How many names, and names with a version, are looked up: each look-up may pass all symbols.
+/// How many names are looked up: each look-up may pass all symbols.
 const LOOK_UPS: usize = 16;
 
-/// Fails unless the bytes are refused, or make an image that keeps the promises.
-pub(crate) fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
+/// Fails unless the bytes are refused, or are an image that keeps the promises.
+pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
     let extent = extent(bytes);
     let image = match Image::parse(bytes) {
         Ok(image) => image,
@@ -32,24 +29,25 @@ pub(crate) fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
     let symbols: Vec<Symbol<'a>> = image.symbols().collect();
     lie_inside(&image, &symbols, &bytes[..extent]);
     look_ups_agree(&image, &symbols);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
     routes_agree(&image);
-    // Bytes behind the image are not read, but for program headers.
+    // Of the bytes after the image only program headers are read.
     if let Ok(cut) = Image::parse(&bytes[..extent]) {
-        assert!(cut.symbols().eq(symbols), "the bytes behind it change the image");
+        assert!(cut.symbols().eq(symbols), "the bytes after it change the image");
     }
     Some(image)
 }
 
-/// Fails unless the extent is one that can be, and comes of the first page alone.
-pub(crate) fn extent(bytes: &[u8]) -> Result<usize, ParseError> {
+/// Fails unless the extent is possible and depends on the first page alone.
+pub fn extent(bytes: &[u8]) -> Result<usize, ParseError> {
     let extent = Image::extent(bytes);
     let head = &bytes[..bytes.len().min(HEAD)];
-    assert_eq!(Image::extent(head), extent, "more than the first page is read");
+    assert_eq!(Image::extent(head), extent, "more than the first page counts");
     assert!(!extent.is_ok_and(|extent| extent > LARGEST), "{extent:?}");
     extent
 }
 
-/// Fails unless there are no more symbols than fit, and each one's name, version and value lie in the image.
+/// Fails unless the symbols fit into the image, and each name, version and value lies in it.
 fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
     let entry = if image.class() == 2 { 24 } else { 16 };
     assert!(symbols.len() <= bytes.len() / entry, "{} symbols in {} bytes", symbols.len(), bytes.len());
@@ -69,7 +67,7 @@ fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
     }
 }
 
-/// Fails unless a look-up finds what the iterator shows first: of each name, and of each name with a version.
+/// Fails unless a look-up finds the first symbol with the name, and with the name and version.
 fn look_ups_agree(image: &Image<'_>, symbols: &[Symbol<'_>]) {
     let (mut by_name, mut by_both) = (HashMap::new(), HashMap::new());
     for symbol in symbols {
@@ -96,8 +94,13 @@ fn look_ups_agree(image: &Image<'_>, symbols: &[Symbol<'_>]) {
     assert_eq!(image.symbol("", None), None);
 }
 
-/// Fails unless every route leads to a symbol that a look-up finds, and there is a reason for every other.
+/// Fails unless every route leads to a symbol that a look-up finds, and a look-up finds no symbol
+/// where there is no route.
+#[cfg(any(target_os = "linux", target_os = "android"))]
 fn routes_agree(image: &Image<'_>) {
+    use vdso_time::arch::ALL;
+    use vdso_time::{FallbackReason, Route, Routes};
+
     let abi = ALL.iter().find(|abi| (image.machine(), image.class()) == (abi.machine, abi.class));
     let routes = Routes::of_image(image);
     assert_eq!(routes.is_some(), abi.is_some(), "{routes:?}");

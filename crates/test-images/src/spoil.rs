@@ -1,44 +1,44 @@
-//! What is done to a sound image to spoil it. The properties and the fuzzer choose among the same changes.
+//! Changes that spoil a sound image. The properties and the fuzzer choose among them.
 
-use super::image::Built;
+use crate::Built;
 
-/// What a number is set to.
+/// The new value of a number.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Extreme {
-    /// A number at which sums, products and casts go over.
+pub enum Extreme {
+    /// This one.
     Exactly(u64),
-    /// Beside what it was.
+    /// The old value plus this.
     Beside(i64),
-    /// Beside the image's size, as an offset or, from the load address, as an address.
+    /// The image's size plus this, as an offset or as an address.
     Size(i64, bool),
-    /// What another number is.
+    /// The value of another number.
     Other(usize),
 }
 
-/// A change. Where one is to a field or a byte, any number names one of them.
+/// A change. Indices of fields and bytes wrap.
 #[derive(Clone, Debug)]
-pub(crate) enum Change {
+pub enum Change {
     Number(usize, Extreme),
     Flip(usize, u8),
-    /// So many bytes of another image, from there to here.
+    /// Copies bytes of another image: from, to, size.
     Splice(Vec<u8>, usize, usize, usize),
-    /// The segment's size in the file and in memory.
+    /// Sets the size of the loaded segment.
     Resize(usize),
-    /// The program headers, to anywhere in the first two pages.
+    /// Moves the program headers within the first two pages.
     Move(usize),
 }
 
-/// The numbers at which sums, products and casts go over.
-pub(crate) const EXTREMES: [u64; 8] = [0, 1, u64::MAX, u64::MAX - 1, 0x80, 0x8000, 1 << 31, 1 << 63];
+/// Numbers at which sums, products and casts overflow.
+pub const EXTREMES: [u64; 8] = [0, 1, u64::MAX, u64::MAX - 1, 0x80, 0x8000, 1 << 31, 1 << 63];
 
-/// A name that is too long to be shown.
-pub(crate) const LONG: &str = match std::str::from_utf8(&[b'l'; 1024]) {
+/// A name that is too long for the parser.
+pub const LONG: &str = match std::str::from_utf8(&[b'l'; 1024]) {
     Ok(name) => name,
     Err(_) => unreachable!(),
 };
 
 impl Change {
-    pub(crate) fn apply(&self, built: &mut Built<'_>) {
+    pub fn apply(&self, built: &mut Built<'_>) {
         match self {
             Self::Number(field, extreme) => {
                 let name = named(built, *field);
@@ -58,7 +58,7 @@ impl Change {
             }
             Self::Resize(size) => {
                 let size = (size % (built.bytes.len() * 2)) as u64;
-                built.set("PT_LOAD.p_filesz", size).set("PT_LOAD.p_memsz", size);
+                built.resize(size);
             }
             Self::Move(to) => {
                 let to = to % 0x2000;

@@ -1,17 +1,12 @@
-//! A mapped image is read as far as it goes and no further, and its symbols are where they were mapped to.
-#![cfg(any(target_os = "linux", target_os = "android"))]
-#![allow(unsafe_code, reason = "memory is mapped, and taken for an image")]
-
-use test_support::image;
-use test_support::image::kinds as image_kinds;
+//! Images in memory: nothing outside is read, and symbols have the addresses of the mapping.
+#![allow(unsafe_code, reason = "the tests map memory and parse it as an image")]
 
 use std::ptr;
 
+use test_images::kinds::{PRELINKED, aliased, arm, described, kinds, seen, x86_64};
+use test_images::{Part, Spec, Sym, Value, WEAK};
 use vdso_time::elf::Image;
 use vdso_time::vdso::{ParseError, Vdso};
-
-use image::{Part, Spec, Sym, Value, WEAK};
-use image_kinds::{PRELINKED, aliased, arm, described, kinds, seen, x86_64};
 
 const V: &str = "LINUX_2.6";
 

@@ -1,12 +1,8 @@
 //! Which symbol of which kernel's image answers each function: what every flavour of kernel exports, and what is made of it.
-#![cfg(any(target_os = "linux", target_os = "android"))]
 
-use test_support::image;
-
+use test_images::{Spec, Sym, Value, WEAK};
 use vdso_time::arch::{ALL, Abi, Function};
 use vdso_time::{FallbackReason, Route, Routes, elf};
-
-use image::{Spec, Sym, Value, WEAK};
 
 type Answer = Result<&'static str, FallbackReason>;
 

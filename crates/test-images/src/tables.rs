@@ -1,8 +1,8 @@
-//! Writes the headers and the tables of an image, as the ELF specification has them.
+//! Writes the headers and the tables of an image, as in the ELF specification.
 
-use super::{Built, PT_DYNAMIC, PT_LOAD, PT_PHDR, Places, Spec, Sym};
+use crate::{Built, PT_DYNAMIC, PT_LOAD, PT_PHDR, Part, Spec, Sym, Value};
 
-/// How many buckets a hash table has.
+/// The number of buckets of each hash table.
 const BUCKETS: u32 = 3;
 /// `bloom_shift`.
 const SHIFT: u32 = 6;
@@ -15,15 +15,15 @@ pub fn sysv_hash(name: &str) -> u32 {
     })
 }
 
-pub fn gnu_hash(name: &str) -> u32 {
+fn gnu_hash(name: &str) -> u32 {
     name.bytes().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
 }
 
-pub(super) fn gnu_bucket(symbol: &Sym<'_>) -> u32 {
+pub(crate) fn gnu_bucket(symbol: &Sym<'_>) -> u32 {
     gnu_hash(symbol.name) % BUCKETS
 }
 
-pub(super) fn headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: Places, tags: usize) {
+pub(crate) fn write_headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: &Built<'_>, tags: usize) {
     let (ehdr, phdr, addr) = if spec.wide { (64, 56, 8) } else { (52, 32, 4) };
     let count = spec.segments.len();
     image.bytes.extend(b"\x7fELF");
@@ -39,8 +39,11 @@ pub(super) fn headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: Places, tag
     image.numbers("", 2, &[("e_shentsize", 0), ("e_shnum", 0), ("e_shstrndx", 0)]);
     for &kind in &spec.segments {
         let (name, start, end) = match kind {
-            PT_LOAD => ("PT_LOAD.".into(), spec.p_offset, draft.end),
-            PT_DYNAMIC => ("PT_DYNAMIC.".into(), draft.dynamic, draft.dynamic + tags * 2 * addr),
+            PT_LOAD => ("PT_LOAD.".into(), spec.p_offset, draft.bytes.len()),
+            PT_DYNAMIC => {
+                let start = draft.at(Part::Dynamic);
+                ("PT_DYNAMIC.".into(), start, start + tags * 2 * addr)
+            }
             PT_PHDR => ("PT_PHDR.".into(), ehdr as usize, ehdr as usize + count * phdr as usize),
             _ => (format!("PT_{kind:#x}."), 0, 0),
         };
@@ -58,7 +61,7 @@ pub(super) fn headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: Places, tag
     }
 }
 
-pub(super) fn write_hash(image: &mut Built<'_>, wide: bool) {
+pub(crate) fn write_hash(image: &mut Built<'_>, wide: bool) {
     let count = image.symbols.len() as u32 + 1;
     let mut buckets = [0; BUCKETS as usize];
     let mut chain = vec![0; count as usize];
@@ -72,7 +75,7 @@ pub(super) fn write_hash(image: &mut Built<'_>, wide: bool) {
     image.words("hash.chain", size, &chain);
 }
 
-pub(super) fn write_gnu_hash(image: &mut Built<'_>) {
+pub(crate) fn write_gnu_hash(image: &mut Built<'_>) {
     let bits = if image.wide { 64 } else { 32 };
     let first = image.symbols.iter().take_while(|symbol| !symbol.hashed()).count();
     let hashed = image.symbols[first..].to_vec();
@@ -96,12 +99,12 @@ pub(super) fn write_gnu_hash(image: &mut Built<'_>) {
     image.words("gnu_hash.chain", 4, &chain);
 }
 
-pub(super) fn write_symtab(image: &mut Built<'_>, strings: &str, null_value: u64) {
-    let null = Sym { blank: true, size: 0, kind: 0, bind: 0, shndx: 0, ..Sym::default() };
-    let null = Sym { value: super::Value::Exactly(null_value), ..null };
+pub(crate) fn write_symtab(image: &mut Built<'_>, strings: &str, null_value: u64) {
+    let value = Value::Exactly(null_value);
+    let null = Sym { blank: true, value, size: 0, kind: 0, bind: 0, shndx: 0, ..Sym::default() };
     let symbols = image.symbols.clone();
     for (index, symbol) in [null].iter().chain(&symbols).enumerate() {
-        let name = if symbol.blank { 0 } else { string(strings, symbol.name) };
+        let name = string(strings, symbol.st_name());
         let prefix = format!("sym[{index}].");
         let place = [("st_value", symbol.st_value()), ("st_size", symbol.size)];
         image.numbers(&prefix, 4, &[("st_name", name)]);
@@ -116,7 +119,7 @@ pub(super) fn write_symtab(image: &mut Built<'_>, strings: &str, null_value: u64
     }
 }
 
-pub(super) fn write_versym(image: &mut Built<'_>, versions: &[&str]) {
+pub(crate) fn write_versym(image: &mut Built<'_>, versions: &[&str]) {
     let symbols = image.symbols.clone();
     image.number("versym[0]", 0, 2);
     for (symbol, index) in symbols.iter().zip(1..) {
@@ -126,7 +129,7 @@ pub(super) fn write_versym(image: &mut Built<'_>, versions: &[&str]) {
     }
 }
 
-pub(super) fn write_verdef(image: &mut Built<'_>, versions: &[&str], strings: &str) {
+pub(crate) fn write_verdef(image: &mut Built<'_>, versions: &[&str], strings: &str) {
     for (index, version) in versions.iter().enumerate() {
         let prefix = format!("verdef[{index}].");
         let (base, last) = (u64::from(index == 0), index + 1 == versions.len());
@@ -138,14 +141,14 @@ pub(super) fn write_verdef(image: &mut Built<'_>, versions: &[&str], strings: &s
     }
 }
 
-pub(super) fn write_dynamic(image: &mut Built<'_>, tags: &[(&str, u64, u64)]) {
+pub(crate) fn write_dynamic(image: &mut Built<'_>, tags: &[(&str, u64, u64)]) {
     for (name, tag, value) in tags {
         image.addr(format!("{name}.d_tag"), *tag);
         image.addr(*name, *value);
     }
 }
 
-/// Where a string begins in the table, which has it.
+/// The offset of a string in the table.
 fn string(strings: &str, name: &str) -> u64 {
-    strings.find(&format!("\0{name}\0")).map_or(0, |before| before as u64 + 1)
+    strings.find(&format!("{name}\0")).expect("the table has every string") as u64
 }

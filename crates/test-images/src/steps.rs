@@ -1,43 +1,43 @@
-//! How many steps a walk takes, at most, for each byte that it is handed: `src/elf/mod.rs` says why. The fuzzer asks the same.
+//! The parser's bounds, in steps for each byte. `src/elf/mod.rs` derives them.
 
 use vdso_time::arch::{ALL, Quirk};
 
-use super::elf::{Image, TAKEN};
+use crate::elf::{Image, TAKEN};
 
-/// Of the bytes handed over, by `parse`.
-pub(crate) const PARSE: u64 = 3;
-/// Of the image, by a look-up of a name, whatever its length and its version's.
-pub(crate) const LOOK_UP: u64 = 136;
-/// Of the image, by the first call of any function, which resolves all five.
-pub(crate) const RESOLVE: u64 = 36;
-/// Of the image, by one step of `symbols()`, and by all of them together.
-pub(crate) const SYMBOLS: u64 = 134;
+/// `parse`, for each byte that it receives.
+pub const PARSE: u64 = 3;
+/// A look-up, for each byte of the image, whatever the length of the name and the version.
+pub const LOOK_UP: u64 = 136;
+/// The first call of any function, which resolves all five.
+pub const RESOLVE: u64 = 36;
+/// One step of `symbols()`, and all of them together.
+pub const SYMBOLS: u64 = 134;
 
-/// What the bounds are made of: the numbers read for a symbol (6 of its own, the name's once more, and those of 16 definitions of
-/// versions), and the bytes of the smallest symbol.
+/// The numbers read for a symbol: 6 of its own, its name again, and 5 of each of 16 version
+/// definitions. And the size of the smallest symbol.
 const NUMBERS: u64 = 87;
 const SYMBOL: u64 = 16;
-/// How many look-ups of the image's own names are counted.
+/// How many of the image's own names are looked up.
 const LOOK_UPS: usize = 4;
 
-/// What a piece of work came to, and how many steps it took.
-pub(crate) fn counted<T>(work: impl FnOnce() -> T) -> (T, u64) {
+/// The result of `work`, and its steps.
+pub fn counted<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = TAKEN.get();
     let result = work();
     (result, TAKEN.get() - before)
 }
 
-/// The steps of each kind of work, as parts of its bound's unit: the bytes.
+/// The steps of each kind of work for each byte.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rates {
-    pub(crate) parse: f64,
-    pub(crate) look_up: f64,
-    pub(crate) resolve: f64,
-    pub(crate) symbols: f64,
+pub struct Rates {
+    pub parse: f64,
+    pub look_up: f64,
+    pub resolve: f64,
+    pub symbols: f64,
 }
 
 /// Fails unless each kind of work is within its bound.
-pub(crate) fn bounded(bytes: &[u8]) -> Rates {
+pub fn bounded(bytes: &[u8]) -> Rates {
     let mut rates = Rates::default();
     let within = |what: &str, steps: u64, most: u64, size: usize| {
         let size = size as u64;
@@ -61,13 +61,13 @@ pub(crate) fn bounded(bytes: &[u8]) -> Rates {
     }
     rates.symbols = rates.symbols.max(within("symbols()", all, SYMBOLS, size));
 
-    // The last of them is found last.
+    // The last symbol takes the longest.
     let named = found.iter().rev().filter_map(|symbol| {
         let version = symbol.version().and_then(|version| version.to_str().ok());
         Some((symbol.name().to_str().ok()?, version))
     });
     for (name, version) in named.take(LOOK_UPS) {
-        // A version that is as long, and differs in its last character.
+        // A version of this length that differs in its last character.
         let unlike = version.map(|version| {
             let mut unlike = version.to_owned();
             unlike.pop();
@@ -83,7 +83,7 @@ pub(crate) fn bounded(bytes: &[u8]) -> Rates {
     }
 
     for abi in ALL {
-        // As if none were found: the most that the pass in `linux::outcome` can take.
+        // As if no symbol were found: the most that the pass in `linux::outcome` can take.
         let ((), steps) = counted(|| {
             let candidates = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
             if abi.name == "x86" {

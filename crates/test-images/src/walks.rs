@@ -1,11 +1,11 @@
-//! The parser of the process's own format, which first calls use, sees what the parser of any format sees,
-//! and a symbol is found by the addresses of its code.
+//! The parser of the process's own format, which first calls use, agrees with the parser of any
+//! format, and finds a symbol by the addresses of its code.
 
-use super::elf::{Any, Format, Native, ParsedImage, ProgramHeaders, Symbol};
+use crate::elf::{Any, Format, Native, ParsedImage, ProgramHeaders, Symbol};
 
-/// Of these machines `DT_HASH` has another shape, which only the parser of any format knows.
+/// Machines whose `DT_HASH` only the parser of any format can read.
 const WIDE_HASH: [u16; 2] = [22, 0x9026];
-/// How many symbols are looked for by address: each time all are passed.
+/// How many symbols are looked up by address: each look-up passes all symbols.
 const LOOK_UPS: usize = 8;
 
 fn parse<F: Format>(bytes: &[u8]) -> Option<ParsedImage<'_, F>> {
@@ -17,7 +17,7 @@ fn symbols<'a, F: Format>(image: &ParsedImage<'a, F>) -> Vec<Symbol<'a>> {
 }
 
 /// Fails unless they agree.
-pub(crate) fn agree(bytes: &[u8]) {
+pub fn agree(bytes: &[u8]) {
     let (any, native) = (parse::<Any>(bytes), parse::<Native>(bytes));
     let Some(any) = any else {
         let wide_hash = |native: ParsedImage<'_, Native>| WIDE_HASH.contains(&native.machine());

@@ -1,11 +1,6 @@
-//! Builds vDSO-like ELF images, sound ones, from a description, and says where each part and each field of
-//! them stands, so that a test can spoil it.
-mod bytes;
-pub mod kinds;
-mod tables;
+//! The description of an image.
 
-pub use bytes::{Built, Field, Places};
-pub use tables::{gnu_hash, sysv_hash};
+use crate::{Built, tables};
 
 pub const LOCAL: u8 = 0;
 pub const GLOBAL: u8 = 1;
@@ -19,9 +14,9 @@ pub const PT_LOAD: u32 = 1;
 pub const PT_DYNAMIC: u32 = 2;
 pub const PT_PHDR: u32 = 6;
 pub const PT_ARM_EXIDX: u32 = 0x7000_0001;
-/// The name that an image with version tables gives itself.
+/// The image's own name in `DT_VERDEF`.
 pub const SONAME: &str = "linux-vdso.so.1";
-/// Bytes of code that a symbol has.
+/// The size of a function's code.
 pub const CODE: u64 = 32;
 
 /// Where a symbol points.
@@ -31,7 +26,7 @@ pub enum Value {
     Next,
     /// To the code of the symbol before it.
     Alias,
-    /// Anywhere: this is its `st_value`.
+    /// To this address.
     Exactly(u64),
 }
 
@@ -39,7 +34,7 @@ pub enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sym<'a> {
     pub name: &'a str,
-    /// Whether `st_name` is 0, as in the images of which arm's kernel took the names at boot.
+    /// Whether `st_name` is 0, as in an image whose names arm's kernel blanked at boot.
     pub blank: bool,
     pub version: Option<&'a str>,
     pub value: Value,
@@ -62,7 +57,7 @@ impl<'a> Sym<'a> {
         Self { name, version: Some(version), ..Self::default() }
     }
 
-    /// The symbol that a linker makes of a version.
+    /// The symbol that a linker makes for a version.
     pub fn version(name: &'a str) -> Self {
         let func = Self::func(name, name);
         Self { kind: OBJECT, shndx: ABS, value: Value::Exactly(0), size: 0, ..func }
@@ -70,15 +65,20 @@ impl<'a> Sym<'a> {
 
     /// `st_value`, in a finished image.
     pub fn st_value(&self) -> u64 {
-        if let Value::Exactly(value) = self.value { value } else { panic!("{self:?} has no place yet") }
+        if let Value::Exactly(value) = self.value { value } else { panic!("{self:?} has no address yet") }
     }
 
-    fn hashed(&self) -> bool {
+    /// The name in the string table.
+    pub fn st_name(&self) -> &'a str {
+        if self.blank { "" } else { self.name }
+    }
+
+    pub(crate) fn hashed(&self) -> bool {
         self.bind != LOCAL && self.shndx != UNDEF
     }
 }
 
-/// A part of an image behind its headers.
+/// A part of an image after its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Hash,
@@ -97,11 +97,23 @@ impl Part {
         use Part::{Dynamic, GnuHash, Hash, Strtab, Symtab, Text, Verdef, Versym};
         [Hash, GnuHash, Symtab, Strtab, Versym, Verdef, Dynamic, Text]
     };
+
+    /// All parts in that order, but these last.
+    pub fn with_last(last: &[Self]) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|part| !last.contains(part)).chain(last.iter().copied()).collect()
+    }
+
+    /// All parts, rotated.
+    pub fn rotated(turns: usize) -> Vec<Self> {
+        let mut order = Self::ALL.to_vec();
+        order.rotate_left(turns);
+        order
+    }
 }
 
-/// The description of an image; by default a little-endian 64-bit one of `x86_64`, without symbols.
+/// The description of an image; by default a little-endian 64-bit one for x86_64 without symbols.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a trait of its own, and they go together freely")]
+#[allow(clippy::struct_excessive_bools, reason = "the properties of an image are independent")]
 pub struct Spec<'a> {
     /// Whether it is `ELFCLASS64`.
     pub wide: bool,
@@ -114,17 +126,17 @@ pub struct Spec<'a> {
     pub wide_hash: bool,
     /// Whether it has `DT_VERSYM` and `DT_VERDEF`.
     pub versions: bool,
-    /// The load address, from which the addresses of the tables and the values of the symbols count.
+    /// The load address.
     pub p_vaddr: u64,
     pub p_offset: usize,
-    /// Whether the null symbol and absolute ones moved with the image, as QEMU's loader has it.
+    /// Whether the null symbol and absolute symbols are relocated, as by QEMU's loader.
     pub relocated: bool,
     /// Whether the symbols' values are odd.
     pub thumb: bool,
     /// The types of the program headers.
     pub segments: Vec<u32>,
     pub order: Vec<Part>,
-    /// How many bytes the image has at least; the room is before its last part.
+    /// The least size. Padding goes before the last part.
     pub extent: usize,
 }
 
@@ -152,33 +164,26 @@ impl Default for Spec<'_> {
 
 impl<'a> Spec<'a> {
     pub fn build(&self) -> Built<'a> {
-        // Sizes do not depend on places: the first draft says where the parts are, the second where the last one is.
-        let draft = (0..2).fold(Places::default(), |draft, _| self.write(draft).at);
-        self.write(draft)
+        // Sizes do not depend on offsets: the first draft gives all sizes, the second all offsets.
+        let draft = (0..2).fold(Built::default(), |draft, _| self.write(&draft));
+        self.write(&draft)
     }
 
-    fn write(&self, draft: Places) -> Built<'a> {
+    fn write(&self, draft: &Built<'_>) -> Built<'a> {
         let Self { wide, big_endian, .. } = *self;
         let mut image = Built { wide, big_endian, symbols: self.placed(draft), ..Built::default() };
         let versions = self.version_names();
-        let named = image.symbols.iter().filter(|symbol| !symbol.blank).map(|symbol| symbol.name);
-        let mut strings = String::from("\0");
-        for name in named.chain(versions.iter().copied()) {
-            if !strings.contains(&format!("\0{name}\0")) {
-                strings.extend([name, "\0"]);
-            }
-        }
+        let strings = strings(image.symbols.iter().map(Sym::st_name).chain(versions.iter().copied()));
         let tags = self.tags(draft, versions.len(), strings.len());
-        tables::headers(&mut image, self, draft, tags.len());
+        tables::write_headers(&mut image, self, draft, tags.len());
         image.bytes.resize(image.bytes.len().max(self.p_offset), 0);
         for part in &self.order {
             image.align(if *part == Part::Text { 16 } else { 8 });
             if self.order.last() == Some(part) {
-                let mut places = draft;
-                let size = draft.end.saturating_sub(*places.of(*part));
+                let size = draft.bytes.len().saturating_sub(draft.at(*part));
                 image.bytes.resize(image.bytes.len().max(self.extent.saturating_sub(size)), 0);
             }
-            *image.at.of(*part) = image.bytes.len();
+            image.parts[*part as usize] = image.bytes.len();
             match part {
                 Part::Hash if self.sysv_hash => tables::write_hash(&mut image, self.wide_hash),
                 Part::GnuHash if self.gnu_hash => tables::write_gnu_hash(&mut image),
@@ -191,12 +196,11 @@ impl<'a> Spec<'a> {
                 Part::Hash | Part::GnuHash | Part::Versym | Part::Verdef => {}
             }
         }
-        image.at.end = image.bytes.len();
         image
     }
 
-    /// The address of an offset, as the image has it.
-    fn address(&self, offset: usize) -> u64 {
+    /// The address of an offset.
+    pub(crate) fn address(&self, offset: usize) -> u64 {
         let address = self.p_vaddr.wrapping_add(offset as u64).wrapping_sub(self.p_offset as u64);
         if self.wide { address } else { address & 0xffff_ffff }
     }
@@ -209,9 +213,9 @@ impl<'a> Spec<'a> {
         self.symbols.iter().filter(|symbol| symbol.value == Value::Next).count() * CODE as usize
     }
 
-    /// The symbols, each with its value, in the order that `DT_GNU_HASH` wants: those that it leaves out first.
-    fn placed(&self, draft: Places) -> Vec<Sym<'a>> {
-        let (mut next, mut last) = (draft.text, 0);
+    /// The symbols with their values, in the order that `DT_GNU_HASH` needs: unhashed ones first.
+    fn placed(&self, draft: &Built<'_>) -> Vec<Sym<'a>> {
+        let (mut next, mut last) = (draft.at(Part::Text), 0);
         let mut symbols = self.symbols.clone();
         for symbol in &mut symbols {
             match symbol.value {
@@ -229,7 +233,7 @@ impl<'a> Spec<'a> {
         symbols
     }
 
-    /// The image's own name, then the versions as the symbols name them first.
+    /// The image's own name, then the versions of the symbols.
     fn version_names(&self) -> Vec<&'a str> {
         let mut names = vec![SONAME];
         for version in self.symbols.iter().filter_map(|symbol| symbol.version) {
@@ -241,26 +245,33 @@ impl<'a> Spec<'a> {
     }
 
     /// The dynamic section: name, tag, value.
-    fn tags(&self, at: Places, versions: usize, strings: usize) -> Vec<(&'static str, u64, u64)> {
-        let address = |offset| self.address(offset);
-        let mut tags = vec![
-            ("DT_STRTAB", 5, address(at.strtab)),
-            ("DT_SYMTAB", 6, address(at.symtab)),
-            ("DT_STRSZ", 10, strings as u64),
-            ("DT_SYMENT", 11, if self.wide { 24 } else { 16 }),
+    fn tags(&self, draft: &Built<'_>, versions: usize, strings: usize) -> Vec<(&'static str, u64, u64)> {
+        let address = |part| self.address(draft.at(part));
+        let tags = [
+            (self.gnu_hash, "DT_GNU_HASH", 0x6fff_fef5, address(Part::GnuHash)),
+            (self.sysv_hash, "DT_HASH", 4, address(Part::Hash)),
+            (true, "DT_STRTAB", 5, address(Part::Strtab)),
+            (true, "DT_SYMTAB", 6, address(Part::Symtab)),
+            (true, "DT_STRSZ", 10, strings as u64),
+            (true, "DT_SYMENT", 11, if self.wide { 24 } else { 16 }),
+            (self.versions, "DT_VERDEF", 0x6fff_fffc, address(Part::Verdef)),
+            (self.versions, "DT_VERDEFNUM", 0x6fff_fffd, versions as u64),
+            (self.versions, "DT_VERSYM", 0x6fff_fff0, address(Part::Versym)),
+            (true, "DT_NULL", 0, 0),
         ];
-        if self.sysv_hash {
-            tags.insert(0, ("DT_HASH", 4, address(at.hash)));
-        }
-        if self.gnu_hash {
-            tags.insert(0, ("DT_GNU_HASH", 0x6fff_fef5, address(at.gnu_hash)));
-        }
-        if self.versions {
-            tags.push(("DT_VERDEF", 0x6fff_fffc, address(at.verdef)));
-            tags.push(("DT_VERDEFNUM", 0x6fff_fffd, versions as u64));
-            tags.push(("DT_VERSYM", 0x6fff_fff0, address(at.versym)));
-        }
-        tags.push(("DT_NULL", 0, 0));
-        tags
+        tags.into_iter().filter(|tag| tag.0).map(|(_, name, tag, value)| (name, tag, value)).collect()
     }
+}
+
+/// A string table, longest string first. A string that ends a longer one is stored in it, as by
+/// linkers.
+fn strings<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<_> = names.collect();
+    names.sort_by_key(|name| std::cmp::Reverse(name.len()));
+    names.into_iter().fold("\0".into(), |mut strings: String, name| {
+        if !strings.contains(&format!("{name}\0")) {
+            strings.extend([name, "\0"]);
+        }
+        strings
+    })
 }

@@ -1,0 +1,255 @@
+//! The parser finds the symbols of the description in an image of every kind.
+
+use test_images::kinds::{aarch64, arm, described, i386, kinds, seen, x86_64};
+use test_images::{Built, Part, SONAME, Spec, Sym, Value, WEAK, promises};
+use vdso_time::elf::{Image, ParseError, SymbolKind};
+
+const V: &str = "LINUX_2.6";
+
+/// Fails unless the parser finds the symbols of the description in these bytes.
+#[track_caller]
+fn assert_symbols(bytes: &[u8], spec: &Spec<'_>, built: &Built<'_>, what: &str) {
+    let symbols = Image::parse(bytes).map(|image| seen(image.symbols()));
+    assert_eq!(symbols, Ok(described(spec, built)), "{what}");
+}
+
+#[test]
+fn every_kind_has_the_symbols_and_properties_of_its_description() {
+    for (kind, spec) in kinds() {
+        let built = spec.build();
+        assert_symbols(&built.bytes, &spec, &built, kind);
+        let image = promises::keep(&built.bytes).unwrap();
+        let tables = image.hash_tables();
+        assert_eq!((tables.sysv, tables.gnu), (spec.sysv_hash, spec.gnu_hash), "{kind}");
+        assert_eq!((image.machine(), image.class()), (spec.machine, if spec.wide { 2 } else { 1 }), "{kind}");
+        assert_eq!(image.load_address(), spec.p_vaddr, "{kind}");
+        assert_eq!(Image::extent(&built.bytes), Ok(built.bytes.len()), "{kind}");
+        assert!(image.symbols().count() >= 3, "{kind}");
+    }
+}
+
+/// A name, the NUL after it, and the next string of the string table.
+fn with_the_next_string(built: &Built<'_>, name: &str) -> String {
+    let strings = String::from_utf8_lossy(&built.bytes[built.at(Part::Strtab)..]);
+    let start = strings.find(&format!("{name}\0")).unwrap();
+    strings[start..].split('\0').take(2).collect::<Vec<_>>().join("\0")
+}
+
+#[test]
+fn a_look_up_compares_the_whole_name_and_version() {
+    for (kind, spec) in kinds() {
+        let built = spec.build();
+        let image = Image::parse(&built.bytes).unwrap();
+        for symbol in image.symbols().filter(|symbol| !symbol.name().is_empty()) {
+            let name = symbol.name().to_str().unwrap();
+            assert_eq!(image.symbol(name, None), Some(symbol), "{kind}: {name}");
+            let two = with_the_next_string(&built, name);
+            let (short, long, nul) = (&name[..name.len() - 1], format!("{name}_"), format!("{name}\0"));
+            for other in [&name[1..], short, &long, &nul, &two] {
+                assert_ne!(image.symbol(other, None), Some(symbol), "{kind}: {other:?}");
+            }
+            let Some(version) = symbol.version().map(|version| version.to_str().unwrap()) else { continue };
+            assert_eq!(image.symbol(name, Some(version)), Some(symbol), "{kind}: {name}@{version}");
+            for other in ["", "LINUX", "LINUX_2.6.390", "LINUX_2.60", SONAME, &format!("{version}\0")] {
+                assert_eq!(image.symbol(name, Some(other)), None, "{kind}: {name}@{other:?}");
+            }
+        }
+        assert_eq!(image.symbol("", None), None, "{kind}");
+        assert_eq!(image.symbol("\0", None), None, "{kind}");
+    }
+}
+
+#[test]
+fn an_image_without_version_tables_ignores_the_version() {
+    let built = Spec { versions: false, ..x86_64() }.build();
+    let image = Image::parse(&built.bytes).unwrap();
+    let symbol = image.symbol("__vdso_time", Some("LINUX_99")).unwrap();
+    assert_eq!((symbol.version(), symbol.kind()), (None, SymbolKind::Func));
+}
+
+#[test]
+fn a_symbol_without_a_version_matches_no_version() {
+    let symbols = vec![Sym { version: None, ..Sym::func("plain", V) }, Sym::func("versioned", V)];
+    let built = Spec { symbols, ..Spec::default() }.build();
+    let image = Image::parse(&built.bytes).unwrap();
+    assert!(image.symbol("plain", None).is_some_and(|symbol| symbol.version().is_none()));
+    assert_eq!(image.symbol("plain", Some(V)), None);
+}
+
+#[test]
+fn a_name_in_two_versions_is_found_by_its_version() {
+    let symbols = vec![Sym::func("clock", "LINUX_2.5"), Sym::func("clock", V)];
+    let built = Spec { symbols, ..i386() }.build();
+    let image = Image::parse(&built.bytes).unwrap();
+    let of = |version| image.symbol("clock", version).map(|symbol| symbol.value());
+    let [old, new] = [0, 1].map(|index| Some(built.symbols[index].st_value()));
+    assert_eq!([of(Some("LINUX_2.5")), of(Some(V)), of(None)], [old, new, old]);
+}
+
+#[test]
+fn the_first_of_equal_names_wins() {
+    let weak = Sym { bind: WEAK, size: 1, ..Sym::func("clock", V) };
+    let symbols = vec![weak, Sym { size: 2, value: Value::Alias, ..Sym::func("clock", V) }];
+    let spec = Spec { symbols, ..arm() };
+    let built = spec.build();
+    assert_symbols(&built.bytes, &spec, &built, "both are listed");
+    assert_eq!(Image::parse(&built.bytes).unwrap().symbol("clock", Some(V)).unwrap().size(), 1);
+}
+
+#[test]
+fn the_hidden_bit_of_a_version_is_ignored() {
+    let spec = x86_64();
+    let hide = |built: &mut Built<'_>, field: &str| _ = built.set(field, built.get(field) | 0x8000);
+    let mut symbols = spec.build();
+    for index in 1..=symbols.symbols.len() {
+        hide(&mut symbols, &format!("versym[{index}]"));
+    }
+    let mut definition = spec.build();
+    hide(&mut definition, "verdef[1].vd_ndx");
+    for built in [symbols, definition] {
+        assert_symbols(&built.bytes, &spec, &built, "hidden");
+    }
+}
+
+#[test]
+fn the_parts_may_have_any_order() {
+    for turns in 0..Part::ALL.len() {
+        for (kind, spec) in kinds().into_iter().filter(|(_, spec)| spec.sysv_hash || spec.gnu_hash) {
+            // A table at the address 0 would count as missing.
+            let p_vaddr = spec.p_vaddr.max(spec.p_offset as u64);
+            let spec = Spec { order: Part::rotated(turns), p_vaddr, extent: 0x1000, ..spec };
+            let built = spec.build();
+            assert_symbols(&built.bytes, &spec, &built, kind);
+        }
+    }
+}
+
+#[test]
+fn without_hash_tables_the_symbols_end_at_the_string_table() {
+    let names = ["a", "bc", "def", "ghij", "klmno", "pqrstu"];
+    for count in 1..=names.len() {
+        let symbols: Vec<_> = names[..count].iter().map(|name| Sym::func(name, V)).collect();
+        for (turns, spec) in (0..6).flat_map(|turns| [(turns, aarch64()), (turns, arm())]) {
+            let mut order = Part::with_last(&[Part::Symtab, Part::Strtab]);
+            order[..6].rotate_left(turns);
+            let (symbols, extent) = (symbols.clone(), 0x1000 * (turns % 2));
+            let p_vaddr = 0x4000_0000;
+            let spec = Spec { order, symbols, p_vaddr, sysv_hash: false, gnu_hash: false, extent, ..spec };
+            let built = spec.build();
+            assert_symbols(&built.bytes, &spec, &built, &format!("{:?}", spec.order));
+        }
+    }
+}
+
+/// The image, followed by a copy of itself at an odd offset that has all of its tables.
+fn misaligned(spec: &Spec<'_>) -> Vec<u8> {
+    let mut built = spec.build();
+    let size = built.bytes.len() as u64;
+    let distance = size | 1;
+    let tables = ["DT_HASH", "DT_GNU_HASH", "DT_STRTAB", "DT_SYMTAB", "DT_VERSYM", "DT_VERDEF"];
+    for field in tables.into_iter().chain(["PT_DYNAMIC.p_offset", "e_phoff"]) {
+        if built.has(field) {
+            built.set(field, built.get(field).wrapping_add(distance));
+        }
+    }
+    built.resize(distance + size - spec.p_offset as u64);
+    let copy = built.bytes.clone();
+    built.bytes.resize(distance as usize, 0);
+    built.bytes.extend(copy);
+    built.bytes
+}
+
+#[test]
+fn neither_the_image_nor_its_tables_need_alignment() {
+    for (kind, spec) in kinds() {
+        let (built, tables) = (spec.build(), misaligned(&spec));
+        for shift in 0..8 {
+            for image in [&built.bytes, &tables] {
+                let bytes = [&vec![0xff; shift][..], image].concat();
+                assert_symbols(&bytes[shift..], &spec, &built, kind);
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_after_the_image_are_ignored() {
+    for (kind, spec) in kinds() {
+        let built = spec.build();
+        for filler in [0, 0x12, 0xff] {
+            let mut bytes = built.bytes.clone();
+            bytes.resize(bytes.len() + 5000, filler);
+            assert_symbols(&bytes, &spec, &built, kind);
+            assert_eq!(Image::extent(&bytes[..4096]), Ok(built.bytes.len()), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn only_the_string_table_and_the_symbol_table_are_necessary() {
+    let spec = x86_64();
+    let without = |tag| Image::parse(&spec.build().remove(tag).bytes).map(|image| seen(image.symbols()));
+    for tag in ["DT_HASH", "DT_GNU_HASH", "DT_STRSZ", "DT_SYMENT", "DT_VERDEFNUM"] {
+        assert_eq!(without(tag), Ok(described(&spec, &spec.build())), "{tag}");
+    }
+    assert_eq!(without("DT_STRTAB"), Err(ParseError::StringTable));
+    assert_eq!(without("DT_SYMTAB"), Err(ParseError::SymbolTable));
+}
+
+#[test]
+fn the_dynamic_section_ends_at_dt_null() {
+    let mut built = arm().build();
+    built.set("DT_HASH.d_tag", 0);
+    assert_eq!(Image::parse(&built.bytes).unwrap_err(), ParseError::StringTable);
+}
+
+#[test]
+fn an_empty_gnu_hash_table_has_the_symbols_before_symoffset() {
+    let count = |built: &Built<'_>| Image::parse(&built.bytes).unwrap().symbols().count();
+    assert_eq!(count(&Spec { sysv_hash: false, ..Spec::default() }.build()), 0);
+    let mut built = aarch64().build();
+    for index in 0..3 {
+        built.set(&format!("gnu_hash.bucket[{index}]"), 0);
+    }
+    assert_eq!(count(&built), 0);
+    built.set("gnu_hash.symoffset", built.symbols.len() as u64 + 1);
+    assert_eq!(count(&built), 4);
+}
+
+#[test]
+fn the_iterator_is_fused() {
+    let built = x86_64().build();
+    let mut symbols = Image::parse(&built.bytes).unwrap().symbols();
+    while symbols.next().is_some() {}
+    assert_eq!((symbols.next(), symbols.next()), (None, None));
+}
+
+#[test]
+fn a_64_bit_image_may_cross_the_end_of_the_address_space() {
+    for before in [1, 0x100, 0x240] {
+        let spec = Spec { p_vaddr: 0_u64.wrapping_sub(before), ..x86_64() };
+        let built = spec.build();
+        assert_symbols(&built.bytes, &spec, &built, &format!("{before:#x}"));
+    }
+}
+
+/// No process maps one there. Its addresses are computed in 64 bits, so wrapped ones lie outside.
+#[test]
+fn a_32_bit_image_that_crosses_the_end_of_the_address_space_is_refused() {
+    let size = arm().build().bytes.len() as u64;
+    let at = |before| Spec { p_vaddr: (1 << 32) - before, ..arm() };
+    assert_symbols(&at(size).build().bytes, &at(size), &at(size).build(), "at the end");
+    for before in [1, 0x40, 0x80] {
+        let refusal = Image::parse(&at(before).build().bytes).map(|_| ());
+        assert_eq!(refusal, Err(ParseError::StringTable), "{before:#x}");
+    }
+}
+
+#[test]
+fn a_name_need_not_be_utf8() {
+    let mut built = arm().build();
+    let at = built.at(Part::Strtab) + built.get("sym[2].st_name") as usize;
+    built.bytes[at..at + 2].copy_from_slice(&[0xff, 0xc0]);
+    let image = Image::parse(&built.bytes).unwrap();
+    assert!(image.symbols().any(|symbol| symbol.name().to_bytes().starts_with(&[0xff, 0xc0, b'v'])));
+}
