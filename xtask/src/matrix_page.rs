@@ -9,7 +9,7 @@ use crate::table::markdown;
 const HEAD: &str = "\
 # Where the tests passed
 
-Written by `cargo xtask matrix --write`. Each row is a run of the doctor (`examples/doctor`) and of
+Written by `cargo xtask matrix --write`. Each row is a run of `vdso-doctor` and of
 all tests, on this machine, in QEMU's user mode, or in a kernel of Debian's that QEMU boots.
 
 ```sh
@@ -18,7 +18,7 @@ cargo xtask matrix armv7@6.12
 # Repeats it and renews it on this page; the other rows stay.
 cargo xtask matrix --write armv7@6.12
 # The same tests, as cargo shows them; and one test program.
-cargo xtask on armv7@6.12 test --tests --package vdso-time --features counter
+cargo xtask on armv7@6.12 test --tests --package vdso-time --package vdso-doctor --features counter
 cargo xtask on armv7@6.12 test --test calls
 ```
 

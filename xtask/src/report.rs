@@ -1,30 +1,29 @@
 //! What came of one combination, read from what its programs printed.
 
-/// The functions whose routes are told, as the doctor names them.
+use serde_json::Value;
+
+/// The functions whose routes are reported, as the doctor names them.
 pub(crate) const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
 
-/// A read whose cost is told.
+/// A read whose cost is reported.
 pub(crate) struct Cost {
     pub(crate) title: &'static str,
-    /// What the doctor's line of it begins with.
-    line: &'static str,
+    function: &'static str,
+    clock: Option<&'static str>,
 }
 
-const fn cost(title: &'static str, line: &'static str) -> Cost {
-    Cost { title, line }
+const fn cost(title: &'static str, function: &'static str, clock: Option<&'static str>) -> Cost {
+    Cost { title, function, clock }
 }
 
 pub(crate) const COSTS: [Cost; 6] = [
-    cost("time", "{\"function\": \"time\","),
-    cost("gettimeofday", "{\"function\": \"gettimeofday\","),
-    cost("clock_gettime MONOTONIC", "{\"function\": \"clock_gettime\", \"clock\": \"CLOCK_MONOTONIC\","),
-    cost("MONOTONIC_COARSE", "{\"function\": \"clock_gettime\", \"clock\": \"CLOCK_MONOTONIC_COARSE\","),
-    cost("clock_getres", "{\"function\": \"clock_getres\", \"clock\": \"CLOCK_MONOTONIC\","),
-    cost("getcpu", "{\"function\": \"getcpu\","),
+    cost("time", "time", None),
+    cost("gettimeofday", "gettimeofday", None),
+    cost("clock_gettime MONOTONIC", "clock_gettime", Some("CLOCK_MONOTONIC")),
+    cost("MONOTONIC_COARSE", "clock_gettime", Some("CLOCK_MONOTONIC_COARSE")),
+    cost("clock_getres", "clock_getres", Some("CLOCK_MONOTONIC")),
+    cost("getcpu", "getcpu", None),
 ];
-
-/// What the doctor's JSON begins with.
-const DOCTOR: &str = "{\"format\": 1, ";
 
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Report {
@@ -82,66 +81,62 @@ impl Tests {
     }
 }
 
-/// Whether this is all that `doctor --json` prints.
+/// Whether this is all that `vdso-doctor --json` prints.
 pub(crate) fn is_whole_doctor(out: &str) -> bool {
-    out.starts_with(DOCTOR) && out.trim_end().ends_with("\"}") && value_from(out, "cause").is_some()
+    serde_json::from_str::<Value>(out).is_ok_and(|json| json["format"] == 1)
 }
 
 impl Report {
-    /// Of the output of `doctor --json`.
+    /// Of the output of `vdso-doctor --json`.
     pub(crate) fn read(doctor: &str, tests: Tests) -> Self {
-        let mut report = Self { tests, ..Self::default() };
-        let text = |name| string(doctor, name).unwrap_or("-").to_string();
-        report.kernel = text("kernel");
-        report.clock_source = text("current");
-        report.method = text("method");
-        report.cause = text("cause");
-        report.hash_tables = match (value(doctor, "sysv_hash"), value(doctor, "gnu_hash")) {
-            (Some("true"), Some("true")) => "both",
-            (Some("true"), _) => "SysV",
-            (_, Some("true")) => "GNU",
-            (Some(_), Some(_)) => "none",
+        let json: Value = serde_json::from_str(doctor).unwrap_or_default();
+        let tables = ["sysv_hash", "gnu_hash"].map(|name| json["vdso"][name].as_bool());
+        let hash_tables = match tables {
+            [Some(true), Some(true)] => "both",
+            [Some(true), _] => "SysV",
+            [_, Some(true)] => "GNU",
+            [Some(_), Some(_)] => "none",
             _ => "-",
+        };
+        Self {
+            kernel: text(&json["kernel"]),
+            hash_tables: hash_tables.into(),
+            routes: FUNCTIONS.map(|function| route(&json["routes"][function])),
+            clock_source: text(&json["clock_source"]["current"]),
+            method: text(&json["method"]),
+            cause: text(&json["cause"]),
+            costs: COSTS.map(|cost| cost.of(&json["reads"])),
+            tests,
         }
-        .into();
-        let routes = value_from(doctor, "routes").unwrap_or_default();
-        report.routes = FUNCTIONS.map(|function| route(value_from(routes, function).unwrap_or_default()));
-        report.costs = COSTS.map(|cost| {
-            let line = doctor.lines().find(|line| line.starts_with(cost.line)).unwrap_or_default();
-            let number = |name| value(line, name)?.parse::<f64>().ok();
-            match (number("ns"), number("syscall_ns"), number("ratio")) {
-                (Some(here), Some(call), Some(ratio)) => format!("{here:.0} / {call:.0} = {ratio:.3}"),
-                _ => "-".into(),
-            }
-        });
-        report
     }
 }
 
-/// The symbol without what all of them begin with, or the number of the system call.
-fn route(text: &str) -> String {
-    let symbol = string(text, "symbol").map(|symbol| {
-        let short = ["__vdso_", "__kernel_"].iter().find_map(|prefix| symbol.strip_prefix(prefix));
-        short.unwrap_or(symbol).to_string()
-    });
-    match string(text, "via") {
-        Some("vdso") => symbol.unwrap_or_default(),
-        Some("syscall") => format!("call {}", value(text, "number").unwrap_or("?")),
+impl Cost {
+    fn of(&self, reads: &Value) -> String {
+        let is_it = |read: &&Value| read["function"] == self.function && read["clock"].as_str() == self.clock;
+        let Some(read) = reads.as_array().and_then(|reads| reads.iter().find(is_it)) else {
+            return "-".into();
+        };
+        match ["ns", "syscall_ns", "ratio"].map(|name| read[name].as_f64()) {
+            [Some(here), Some(call), Some(ratio)] => format!("{here:.0} / {call:.0} = {ratio:.3}"),
+            _ => "-".into(),
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or("-").into()
+}
+
+/// The symbol without the common prefix, or the number of the system call.
+fn route(route: &Value) -> String {
+    match route["via"].as_str() {
+        Some("vdso") => {
+            text(&route["symbol"]).trim_start_matches("__vdso_").trim_start_matches("__kernel_").into()
+        }
+        Some("syscall") => format!("call {}", route["number"]),
         _ => "-".into(),
     }
-}
-
-/// What follows the first member of this name.
-fn value_from<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    json.split_once(&format!("\"{name}\": ")).map(|(_, rest)| rest)
-}
-
-fn value<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    value_from(json, name)?.split([',', '}']).next()
-}
-
-fn string<'a>(json: &'a str, name: &str) -> Option<&'a str> {
-    value_from(json, name)?.strip_prefix('"')?.split('"').next()
 }
 
 #[cfg(test)]
@@ -176,15 +171,20 @@ mod tests {
         assert_eq!(Tests::read(&output.replace("11 passed", "10 passed")), None);
     }
 
-    const DOCTOR: &str = "\
-{\"format\": 1, \"kernel\": \"6.1.0\", \"vdso\": {\"found\": true, \"sysv_hash\": true, \"gnu_hash\": false}, \"routes\": \
-{\"time\": {\"via\": \"vdso\", \"symbol\": \"__vdso_clock_gettime64\", \"version\": \"LINUX_2.6\"}, \
-\"gettimeofday\": {\"via\": \"syscall\", \"number\": 403, \"reason\": \"x\"}}, \
-\"clock_source\": {\"current\": \"tsc\"}, \"method\": null, \"reads\": [
-{\"function\": \"time\", \"clock\": null, \"ns\": 10.40, \"syscall_ns\": 208.00, \"ratio\": 0.0500},
-{\"function\": \"getcpu\", \"clock\": null, \"ns\": 10.40, \"syscall_ns\": null, \"ratio\": null}
-], \"cause\": \"fine\"}
-";
+    const DOCTOR: &str = r#"{
+  "format": 1, "kernel": "6.1.0", "vdso": {"found": true, "sysv_hash": true, "gnu_hash": false},
+  "routes": {
+    "time": {"via": "vdso", "symbol": "__vdso_clock_gettime64", "version": "LINUX_2.6"},
+    "gettimeofday": {"via": "syscall", "number": 403, "reason": "x"}
+  },
+  "clock_source": {"current": "tsc"}, "method": null,
+  "reads": [
+    {"function": "time", "clock": null, "ns": 10.40, "syscall_ns": 208.00, "ratio": 0.0500},
+    {"function": "getcpu", "clock": null, "ns": 10.40, "syscall_ns": null, "ratio": null}
+  ],
+  "cause": "fine"
+}
+"#;
 
     #[test]
     fn the_doctors_findings() {

@@ -8,9 +8,7 @@
 pub mod answers;
 pub mod child;
 pub mod cost;
-#[path = "../../../examples/doctor/cpus.rs"]
 mod cpus;
-#[path = "../../../examples/doctor/proof/filter.rs"]
 pub mod filter;
 pub mod not_run;
 pub mod oracle;

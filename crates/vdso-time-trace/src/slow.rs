@@ -11,7 +11,7 @@ use crate::tracer::Trace;
 ///
 /// By default that is half of a system call, measured when the tracer is attached: a read that takes longer has, at a guess, entered the
 /// kernel. It is no more than a guess: a thread that was interrupted or preempted while it read takes as long, and a system call may be
-/// faster than it was then. The proof is the doctor's (`cargo run --example doctor` in vdso-time).
+/// faster than it was then. `vdso-doctor` has the proof.
 #[derive(Debug)]
 pub struct Slow {
     /// In nanoseconds; 0 until it is measured.

@@ -1,15 +1,15 @@
-//! Whether standard output was open when the program was started.
+//! Whether standard output was open when the program started.
 //!
-//! Before main, std opens /dev/null in the place of a closed descriptor, and writing to that
-//! succeeds. So this looks earlier: the C library calls the functions in `.init_array` before main.
+//! Before `main`, std opens /dev/null in the place of a closed descriptor, and writing to that
+//! succeeds. The C library calls the functions of `.init_array` earlier.
 
-#![allow(unsafe_code, reason = "a place in the program is chosen, and libc is called")]
+#![allow(unsafe_code, reason = "a link section is chosen, and libc is called")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WAS_OPEN: AtomicBool = AtomicBool::new(true);
 
-// SAFETY: what is in this section is the address of a function that the C library calls once.
+// SAFETY: the section holds addresses of functions that the C library calls once.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;

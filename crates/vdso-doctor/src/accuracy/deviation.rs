@@ -1,0 +1,165 @@
+//! The counter clock between two reads of the kernel's clock: how far it is from their middle.
+
+use std::fmt;
+use std::time::Duration;
+
+use vdso_time::{ClockId, counter};
+
+use super::nanos;
+
+/// Deviations up to this, in nanoseconds, have a count of their own.
+const FINE: usize = 10_000;
+
+/// Columns of the plot.
+const COLUMNS: usize = 600;
+
+/// The least and the greatest deviation in a part of the time.
+pub(crate) type Column = Option<(i64, i64)>;
+
+/// How many reads were how far off.
+struct Histogram {
+    counts: Vec<u64>,
+    largest: u64,
+}
+
+impl Histogram {
+    fn new() -> Self {
+        Self { counts: vec![0; FINE + 1], largest: 0 }
+    }
+
+    fn add(&mut self, deviation: i64) {
+        let size = deviation.unsigned_abs();
+        self.counts[usize::try_from(size).map_or(FINE, |size| size.min(FINE))] += 1;
+        self.largest = self.largest.max(size);
+    }
+
+    /// The size that this many of a thousand reads do not exceed.
+    fn permille(&self, share: u64) -> u64 {
+        let mut left = self.counts.iter().sum::<u64>() * share / 1000;
+        let size = self.counts.iter().position(|count| {
+            let is_here = left <= *count;
+            left = left.saturating_sub(*count);
+            is_here
+        });
+        size.filter(|size| *size < FINE).map_or(self.largest, |size| size as u64)
+    }
+}
+
+impl fmt::Display for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [p50, p99, p999] = [500, 990, 999].map(|share| self.permille(share));
+        let total: u64 = self.counts.iter().sum();
+        write!(f, "{p50:>6} {p99:>6} {p999:>6} {:>6} {total:>10}", self.largest)
+    }
+}
+
+/// What was seen. Reads that were interrupted are counted and left out.
+pub(crate) struct Deviation {
+    monotonic: Histogram,
+    realtime: Histogram,
+    backward: u64,
+    interrupted: u64,
+    pub(crate) columns: Vec<Column>,
+    first: Option<(i64, i64)>,
+    last: Option<(i64, i64)>,
+}
+
+impl fmt::Display for Deviation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { monotonic, realtime, backward, interrupted, .. } = self;
+        writeln!(f, "deviation from the kernel's clock, without {interrupted} reads that were interrupted")?;
+        writeln!(f, "ns               p50    p99  p99.9    max   of reads")?;
+        writeln!(f, "MONOTONIC     {monotonic}\nREALTIME      {realtime}")?;
+        write!(f, "backward steps {backward}\nrate over the whole: {:+.2} ppb of the kernel's", self.rate())
+    }
+}
+
+impl Deviation {
+    pub(crate) fn measure(length: Duration) -> Result<Self, String> {
+        let mut seen = Self {
+            monotonic: Histogram::new(),
+            realtime: Histogram::new(),
+            backward: 0,
+            interrupted: 0,
+            columns: vec![None; COLUMNS],
+            first: None,
+            last: None,
+        };
+        // What takes half as long again, and three ticks, was interrupted and proves nothing.
+        let mut width = i64::MAX;
+        for _ in 0..1000 {
+            width = width.min(probe(ClockId::MONOTONIC, counter::monotonic_ordered)?.width);
+        }
+        let tick = 1_000_000_000 / counter::frequency().unwrap_or(1_000_000_000).max(1);
+        let limit = width * 3 / 2 + 3 * tick as i64;
+        let (start, length) = (nanos(ClockId::MONOTONIC)?, length.as_nanos() as i64);
+        let mut latest = 0;
+        loop {
+            let here = probe(ClockId::MONOTONIC, counter::monotonic_ordered)?;
+            seen.backward += u64::from(here.read < latest);
+            latest = here.read;
+            let passed = here.read - start;
+            if passed >= length {
+                return Ok(seen);
+            }
+            if here.width > limit {
+                seen.interrupted += 1;
+                continue;
+            }
+            let off = here.deviation;
+            seen.monotonic.add(off);
+            seen.last = Some((passed, off));
+            seen.first = seen.first.or(seen.last);
+            let column = (passed.max(0) as u128 * COLUMNS as u128 / length as u128) as usize;
+            let column = &mut seen.columns[column.min(COLUMNS - 1)];
+            let (least, greatest) = column.unwrap_or((off, off));
+            *column = Some((least.min(off), greatest.max(off)));
+
+            let wall = probe(ClockId::REALTIME, || counter::realtime() as u64)?;
+            if wall.width <= limit {
+                seen.realtime.add(wall.deviation);
+            }
+        }
+    }
+
+    /// Parts in 10^9 by which the counter clock was faster, from the first read to the last.
+    fn rate(&self) -> f64 {
+        match (self.first, self.last) {
+            (Some(first), Some(last)) if last.0 > first.0 => {
+                (last.1 - first.1) as f64 / (last.0 - first.0) as f64 * 1e9
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// A read between two of the kernel's clock.
+struct Probe {
+    read: i64,
+    deviation: i64,
+    width: i64,
+}
+
+fn probe(clock: ClockId, read: impl Fn() -> u64) -> Result<Probe, String> {
+    let before = nanos(clock)?;
+    let read = read() as i64;
+    let after = nanos(clock)?;
+    Ok(Probe { read, deviation: read - (before + (after - before) / 2), width: after - before })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Histogram;
+
+    #[test]
+    fn a_quantile_is_the_size_that_the_share_does_not_exceed() {
+        let mut sizes = Histogram::new();
+        (1..=998).for_each(|size| sizes.add(if size % 2 == 0 { size } else { -size }));
+        sizes.add(20_000);
+        sizes.add(-30_000);
+        assert_eq!(
+            [500, 990, 998, 999, 1000].map(|share| sizes.permille(share)),
+            [500, 990, 998, 30_000, 30_000]
+        );
+    }
+}

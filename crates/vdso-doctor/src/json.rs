@@ -1,0 +1,79 @@
+//! How the diagnosis is serialised where its fields are not plain values.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use vdso_time::vdso::LocateError;
+use vdso_time::{Route, Routes};
+
+use crate::{Image, Method, Place, Supervisor};
+
+macro_rules! serialize_as_name {
+    ($($type:ty),*) => {
+        $(impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        })*
+    };
+}
+
+serialize_as_name!(Method, Place, Supervisor);
+
+#[allow(clippy::ref_option, reason = "serde passes a reference to the field")]
+fn rounded<S: Serializer>(value: &Option<f64>, unit: f64, to: S) -> Result<S::Ok, S::Error> {
+    value.map(|value| (value * unit).round() / unit).serialize(to)
+}
+
+#[allow(clippy::ref_option, reason = "serde passes a reference to the field")]
+pub(crate) fn hundredths<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+    rounded(value, 1e2, to)
+}
+
+#[allow(clippy::ref_option, reason = "serde passes a reference to the field")]
+pub(crate) fn ten_thousandths<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+    rounded(value, 1e4, to)
+}
+
+/// Text, because addresses have more digits than every reader of JSON keeps.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+pub(crate) fn address<S: Serializer>(address: &usize, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&format_args!("{address:#x}"))
+}
+
+pub(crate) fn image<S: Serializer>(image: &Result<Image, LocateError>, to: S) -> Result<S::Ok, S::Error> {
+    match image {
+        Ok(image) => image.serialize(to),
+        Err(error) => {
+            let mut map = to.serialize_map(Some(2))?;
+            map.serialize_entry("found", &false)?;
+            map.serialize_entry("error", &error.to_string())?;
+            map.end()
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+#[serde(tag = "via", rename_all = "lowercase")]
+enum Via {
+    Vdso {
+        symbol: &'static str,
+        version: Option<&'static str>,
+        #[serde(serialize_with = "crate::json::address")]
+        address: usize,
+    },
+    Syscall {
+        number: u32,
+        reason: String,
+    },
+    Libc,
+}
+
+pub(crate) fn routes<S: Serializer>(routes: &Routes, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(routes.functions().map(|(function, route)| {
+        let via = match route {
+            Route::Vdso { symbol, version, address, .. } => Via::Vdso { symbol, version, address },
+            Route::Syscall { number, reason, .. } => Via::Syscall { number, reason: reason.to_string() },
+            _ => Via::Libc,
+        };
+        (function, via)
+    }))
+}

@@ -1,0 +1,186 @@
+//! The kernel, its clock source, and what stands between the kernel and this process.
+
+#![allow(unsafe_code, reason = "prctl(2) is called here")]
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::Path;
+
+use nix::sys::utsname::uname;
+use serde::Serialize;
+use vdso_time::vdso::Vdso;
+
+/// What runs this process, if it is not the kernel alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Supervisor {
+    /// Valgrind hides the vDSO.
+    Valgrind,
+    /// QEMU's user-mode emulation, since 8.2: its own vDSO makes system calls.
+    Qemu,
+    /// Another emulator of the processor, or an older QEMU.
+    Emulator,
+    /// A kernel in user space, with its own vDSO.
+    Gvisor,
+    /// The first Windows Subsystem for Linux, with its own vDSO.
+    Wsl1,
+}
+
+impl Supervisor {
+    /// Its name, as the report has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valgrind => "valgrind",
+            Self::Qemu => "QEMU's user-mode emulation",
+            Self::Emulator => "an emulator",
+            Self::Gvisor => "gVisor",
+            Self::Wsl1 => "WSL 1",
+        }
+    }
+
+    /// Whether the processor is emulated, so that timing is meaningless.
+    pub(crate) fn emulates(self) -> bool {
+        matches!(self, Self::Valgrind | Self::Qemu | Self::Emulator)
+    }
+}
+
+/// Who can read a clock source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Vdso,
+    /// The vDSO, if the hypervisor sets `PVCLOCK_TSC_STABLE_BIT`.
+    VdsoIfStable,
+    Kernel,
+    Unknown,
+}
+
+/// The clock sources of the four architectures.
+const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
+    ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
+    ("arch_sys_counter", Reader::Vdso, "the CPU's generic timer"),
+    ("hyperv_clocksource_tsc_page", Reader::Vdso, "the CPU's time-stamp counter, scaled by Hyper-V"),
+    ("kvm-clock", Reader::VdsoIfStable, "the CPU's time-stamp counter, scaled by KVM"),
+    ("xen", Reader::VdsoIfStable, "the CPU's time-stamp counter, scaled by Xen"),
+    ("hyperv_clocksource_msr", Reader::Kernel, "a register of Hyper-V"),
+    ("hpet", Reader::Kernel, "the chip set's event timer"),
+    ("acpi_pm", Reader::Kernel, "the chip set's power-management timer"),
+    ("arch_mem_counter", Reader::Kernel, "the system's generic timer, in memory"),
+    ("jiffies", Reader::Kernel, "the timer's ticks"),
+    ("refined-jiffies", Reader::Kernel, "the timer's ticks"),
+];
+
+/// Who can read a clock source, and what it is.
+pub(crate) fn clock_source(name: &str) -> (Reader, &'static str) {
+    let known = CLOCK_SOURCES.iter().find(|(known, ..)| *known == name);
+    known.map_or((Reader::Unknown, "of another driver"), |(_, reader, what)| (*reader, what))
+}
+
+pub(crate) const CLOCK_SOURCE_FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// The kernel's clock sources, from sysfs.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct ClockSource {
+    /// The one in use; `None` if sysfs is not mounted.
+    pub current: Option<String>,
+    /// Those that can be chosen.
+    pub available: Vec<String>,
+}
+
+/// The machine.
+#[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
+pub struct Machine {
+    /// The kernel's release, as `uname -r` prints it.
+    pub kernel: String,
+    /// The architecture of this program, as Rust names it.
+    pub architecture: &'static str,
+    /// What runs this process, if it is not the kernel alone.
+    pub supervisor: Option<Supervisor>,
+    /// The clock sources.
+    pub clock_source: ClockSource,
+    /// The kernel's parameters.
+    #[serde(skip)]
+    pub(crate) command_line: String,
+    /// Whether the CPU has a time-stamp counter of constant rate that never stops.
+    #[serde(skip)]
+    pub(crate) has_steady_tsc: bool,
+}
+
+impl Machine {
+    pub(crate) fn look(vdso: Option<&Vdso<'_>>) -> Self {
+        let file = |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource"));
+        let available = file("available").unwrap_or_default();
+        let kernel = uname().map_or(String::new(), |name| name.release().to_string_lossy().into_owned());
+        Self {
+            clock_source: ClockSource {
+                current: file("current"),
+                available: available.split_whitespace().map(String::from).collect(),
+            },
+            architecture: ARCH,
+            supervisor: supervisor(vdso, &kernel),
+            command_line: read("/proc/cmdline").unwrap_or_default(),
+            has_steady_tsc: has_steady_tsc(&read("/proc/cpuinfo").unwrap_or_default()),
+            kernel,
+        }
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn has_steady_tsc(cpuinfo: &str) -> bool {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let has = |flag| flags.split_whitespace().any(|word| word == flag);
+    has("constant_tsc") && has("nonstop_tsc")
+}
+
+fn supervisor(vdso: Option<&Vdso<'_>>, release: &str) -> Option<Supervisor> {
+    // gVisor and WSL 1 link their image for this address, wherever they map it. QEMU relocates its
+    // own.
+    const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
+    let linked_for = vdso.map_or(0, |vdso| vdso.image().load_address());
+    let mapped_at = vdso.map_or(0, |vdso| vdso.base().addr() as u64);
+    if read("/proc/self/maps").is_some_and(|maps| maps.lines().any(is_valgrinds)) {
+        Some(Supervisor::Valgrind)
+    } else if linked_for == PRELINKED {
+        Some(if release.contains("Microsoft") { Supervisor::Wsl1 } else { Supervisor::Gvisor })
+    } else if linked_for != 0 && linked_for == mapped_at {
+        Some(Supervisor::Qemu)
+    } else {
+        is_emulated().then_some(Supervisor::Emulator)
+    }
+}
+
+/// Whether a line of /proc/self/maps names a preloaded library or a tool of valgrind.
+fn is_valgrinds(line: &str) -> bool {
+    let path = Path::new(line.split_once('/').map_or("", |(_, path)| path));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let in_its_folder = path.parent().is_some_and(|folder| folder.ends_with("valgrind"));
+    name.starts_with("vgpreload_") || (in_its_folder && name.ends_with("-linux"))
+}
+
+/// Whether the kernel is of another architecture than this program, or denies knowing seccomp
+/// although it reports a seccomp mode. Then an emulator answered.
+fn is_emulated() -> bool {
+    let kernel = read("/proc/sys/kernel/arch").unwrap_or_default(); // since Linux 6.1
+    let is_foreign = !kernel.is_empty() && matches!(ARCH, "x86_64" | "aarch64") && kernel != ARCH
+        || ARCH == "x86" && kernel == "aarch64"
+        || ARCH == "arm" && kernel.contains("86");
+    // SAFETY: it takes no argument.
+    let knows_seccomp = unsafe { libc::prctl(libc::PR_GET_SECCOMP) } == 0;
+    let status = read("/proc/self/status").unwrap_or_default();
+    let is_free =
+        status.lines().filter_map(|line| line.strip_prefix("Seccomp:")).any(|mode| mode.trim() == "0");
+    is_foreign || (is_free && !knows_seccomp)
+}
+
+/// Whether reading the CPU's counter ends this process: the parent called prctl(PR_SET_TSC).
+pub(crate) fn is_counter_fatal() -> bool {
+    let mut mode = 0;
+    // SAFETY: the kernel writes an `int` there, if it knows the request.
+    unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+    mode == libc::PR_TSC_SIGSEGV
+}

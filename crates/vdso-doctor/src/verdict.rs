@@ -1,0 +1,281 @@
+//! Why the reads are answered where they are, and a sentence that says what to do.
+
+use std::env::consts::ARCH;
+
+use serde::Serialize;
+use vdso_time::vdso::LocateError;
+use vdso_time::{ClockId, FallbackReason};
+
+use crate::machine::{CLOCK_SOURCE_FOLDER, Machine, Reader, Supervisor, clock_source};
+use crate::proof::{Evidence, Place, Reading};
+use crate::read::Read;
+
+#[cfg(test)]
+mod tests;
+
+/// Why the reads are answered where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Cause {
+    /// All reads stay in user space.
+    Fine,
+    /// They cost no more than reads that stay in user space.
+    LikelyFine,
+    /// They stay in user space but cost as much as a system call.
+    Slow,
+    /// Nothing is known.
+    CannotTell,
+    /// Valgrind hides the vDSO.
+    HiddenByValgrind,
+    /// An emulator answers.
+    Emulated,
+    /// The process has no vDSO.
+    NoVdso,
+    /// The kernel found no timer that user space can read (arm).
+    BlankedNames,
+    /// The vDSO's function is missing, or must not be called.
+    NoFunction,
+    /// The kernel has no such clock, or a sandbox denies it.
+    Refused,
+    /// No vDSO answers for this clock, or this kernel's does not.
+    ClockNotServed,
+    /// Only the kernel can read the clock source.
+    ClockSource,
+    /// The same, because the kernel dropped the time-stamp counter.
+    TscDropped,
+    /// The hypervisor does not promise that the counter is the same on all CPUs.
+    UnstableHypervisorClock,
+    /// The generic timer has an erratum, for which the vDSO has no workaround.
+    TimerErratum,
+    /// User space can read the clock source, but the vDSO does not.
+    Unexplained,
+    /// Some reads of a clock entered the kernel, and some did not.
+    Sometimes,
+    /// Code outside the vDSO entered the kernel.
+    Elsewhere,
+    /// libc answers on this architecture.
+    Libc,
+}
+
+const MONOTONIC: Read = Read::ClockGettime(ClockId::MONOTONIC);
+
+/// A read that costs more than this share of a system call is slow.
+const SLOW: f64 = 0.8;
+
+/// Returns the cause and the sentence for these reads.
+pub(crate) fn verdict(machine: &Machine, readings: &[Reading], reads: &[Read]) -> (Cause, String) {
+    let facts = Facts { machine, readings };
+    let (subject, stays) = match reads {
+        [] => return (Cause::Fine, "no read was named.".into()),
+        [one] => (one.to_string(), "stays"),
+        [others @ .., last] => {
+            let others: Vec<_> = others.iter().map(ToString::to_string).collect();
+            (format!("{} and {last}", others.join(", ")), "stay")
+        }
+    };
+    let all: Vec<_> = reads.iter().filter_map(|read| facts.reading(*read)).collect();
+    let at = |place| all.iter().find(|reading| reading.place == place);
+    if let Some(worst) = at(Place::Kernel).or_else(|| at(Place::Unknown)) {
+        let cause = facts.cause(worst);
+        return (cause, facts.sentence(cause, worst));
+    }
+    if all.iter().any(|reading| reading.evidence != Evidence::Proved) {
+        let sentence =
+            format!("{subject} likely {stays} in user space: timing indicates it but is no proof.");
+        return (Cause::LikelyFine, sentence);
+    }
+    match all.iter().find(|reading| reading.ratio.is_some_and(|ratio| ratio > SLOW)) {
+        Some(slow) => (Cause::Slow, facts.sentence(Cause::Slow, slow)),
+        None => (Cause::Fine, format!("{subject} {stays} in user space: nothing to do.")),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Facts<'a> {
+    machine: &'a Machine,
+    readings: &'a [Reading],
+}
+
+impl<'a> Facts<'a> {
+    fn reading(self, read: Read) -> Option<&'a Reading> {
+        self.readings.iter().find(|reading| reading.read == read)
+    }
+
+    fn is_in_user_space(self, read: Read) -> bool {
+        self.reading(read).is_some_and(|reading| reading.place == Place::UserSpace)
+    }
+
+    /// Why one read enters the kernel, or may.
+    fn cause(self, reading: &Reading) -> Cause {
+        let supervisor = self.machine.supervisor;
+        match (reading.evidence, reading.reason) {
+            (Evidence::Refused, _) => Cause::Refused,
+            _ if supervisor == Some(Supervisor::Valgrind) => Cause::HiddenByValgrind,
+            _ if supervisor.is_some_and(Supervisor::emulates) => Cause::Emulated,
+            (_, Some(FallbackReason::BlankedNames)) => Cause::BlankedNames,
+            (_, Some(FallbackReason::NoVdso(_))) => Cause::NoVdso,
+            (_, Some(_)) => Cause::NoFunction,
+            (Evidence::Libc, _) => Cause::Libc,
+            (Evidence::None, _) => Cause::CannotTell,
+            (Evidence::Proved, _) if reading.entered < reading.reads => Cause::Sometimes,
+            (Evidence::Proved, _) if reading.outside > Some(0) => Cause::Elsewhere,
+            // The vDSO reads other clocks, so it does not have this one.
+            _ if !reading.read.reads_clock_source() => Cause::ClockNotServed,
+            _ if self.is_in_user_space(MONOTONIC) && reading.read != MONOTONIC => Cause::ClockNotServed,
+            _ => self.cause_in_clock_source(),
+        }
+    }
+
+    /// Why the vDSO asks the kernel for the time of the clock source.
+    fn cause_in_clock_source(self) -> Cause {
+        let sources = &self.machine.clock_source;
+        let Some(current) = &sources.current else { return Cause::Unexplained };
+        let offers_tsc = sources.available.iter().any(|source| source == "tsc");
+        match clock_source(current).0 {
+            Reader::VdsoIfStable => Cause::UnstableHypervisorClock,
+            Reader::Vdso if current == "arch_sys_counter" => Cause::TimerErratum,
+            Reader::Vdso => Cause::Unexplained,
+            _ if self.machine.has_steady_tsc && !offers_tsc => Cause::TscDropped,
+            _ => Cause::ClockSource,
+        }
+    }
+
+    fn sentence(self, cause: Cause, reading: &Reading) -> String {
+        let read = reading.read;
+        let source = self.machine.clock_source.current.as_deref().unwrap_or("unknown");
+        let what = clock_source(source).1;
+        let is_likely = reading.evidence == Evidence::Likely;
+        let enters = if is_likely { "likely enters the kernel" } else { "enters the kernel" };
+        let reason = reading.reason.map_or(String::new(), |reason| reason.to_string());
+        let meanwhile = self.meanwhile();
+        let text = match cause {
+            Cause::HiddenByValgrind => {
+                "every read is a system call, because valgrind hides the vDSO: run this without valgrind"
+                    .into()
+            }
+            Cause::Emulated => {
+                "an emulator answers these reads, not the kernel's vDSO: run the doctor on the \
+                                machine itself"
+                    .into()
+            }
+            Cause::NoVdso => {
+                format!("every read is a system call ({reason}): {}", self.where_to_look(reading.reason))
+            }
+            Cause::BlankedNames => format!(
+                "every read is a system call, because the kernel found no timer that user space can read (its \
+                 clock source is {source}) and blanked the names in its vDSO: describe the generic timer in the \
+                 device tree, as arm,armv7-timer without arm,cpu-registers-not-fw-configured"
+            ),
+            Cause::NoFunction => format!(
+                "{read} is a system call ({reason}; Linux {}): a newer kernel may have the function",
+                self.machine.kernel
+            ),
+            Cause::Refused => format!(
+                "{read} fails: the kernel or a sandbox returns {}",
+                reading.error.as_deref().unwrap_or_default()
+            ),
+            Cause::CannotTell => {
+                format!("{read}: no system call was caught; timing is inconclusive: run the doctor again")
+            }
+            Cause::Libc => {
+                format!("libc answers {read}: vdso-time has no table for the vDSO of {ARCH}")
+            }
+            Cause::Sometimes => format!(
+                "{read} sometimes enters the kernel: the clock source changed, or not every CPU can read it: \
+                 run the doctor again"
+            ),
+            Cause::Elsewhere => {
+                format!(
+                    "{read} enters the kernel, but not through the vDSO: other code replaces its function"
+                )
+            }
+            Cause::Slow => format!(
+                "{read} stays in user space but costs as much as a system call, perhaps because a hypervisor \
+                 traps reads of the counter: {meanwhile}"
+            ),
+            Cause::ClockNotServed => {
+                format!("{read} {enters}, because this kernel's vDSO does not have it: {}", substitute(read))
+            }
+            Cause::ClockSource => format!(
+                "{read} {enters}, because the vDSO cannot read the clock source {source} ({what}): {}",
+                self.remedy()
+            ),
+            Cause::TscDropped => format!(
+                "{read} {enters}, because the kernel does not trust this CPU's TSC and reads {source} ({what}): \
+                 `dmesg | grep -i -e tsc -e clocksource` shows why; until that is fixed, {meanwhile}"
+            ),
+            Cause::UnstableHypervisorClock => format!(
+                "{read} {enters}, because the clock source is {source} and the hypervisor does not promise that \
+                 the TSC is the same on all CPUs: {}",
+                self.remedy()
+            ),
+            Cause::TimerErratum => format!(
+                "{read} {enters}, because the timer of {source} has an erratum (`dmesg | grep -i arch_timer` \
+                 names it): {meanwhile}"
+            ),
+            Cause::Unexplained if self.machine.supervisor.is_some() => {
+                let supervisor = self.machine.supervisor.map_or("", Supervisor::name);
+                format!("{read} {enters}, because the vDSO of {supervisor} does: {meanwhile}")
+            }
+            Cause::Unexplained | Cause::Fine | Cause::LikelyFine => {
+                format!("{read} {enters}, and the clock source ({source}) does not explain it: {meanwhile}")
+            }
+        };
+        text + "."
+    }
+
+    /// What to do about the clock source.
+    fn remedy(self) -> String {
+        let is_readable = |source: &&String| clock_source(source).0 == Reader::Vdso;
+        match self.machine.clock_source.available.iter().find(is_readable) {
+            Some(better) => format!(
+                "run `echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource` as root, and boot with \
+                 clocksource={better} to keep it"
+            ),
+            None => self.meanwhile().into(),
+        }
+    }
+
+    /// Which reads are cheap all the same.
+    fn meanwhile(self) -> &'static str {
+        let coarse = self.is_in_user_space(Read::ClockGettime(ClockId::MONOTONIC_COARSE));
+        match (self.is_in_user_space(Read::Time), coarse) {
+            (true, true) => {
+                "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
+            }
+            (true, false) => "if a second is precise enough, use time(), which stays in user space",
+            (false, true) => {
+                "if the timer tick is precise enough, use the coarse clocks, which stay in user space"
+            }
+            (false, false) => "read the clock less often",
+        }
+    }
+
+    /// Where to look for the missing vDSO.
+    fn where_to_look(self, reason: Option<FallbackReason>) -> String {
+        let mut parameters = self.machine.command_line.split_whitespace();
+        match parameters.find(|word| word.starts_with("vdso=") || word.starts_with("vdso32=")) {
+            _ if reason != Some(FallbackReason::NoVdso(LocateError::Absent)) => {
+                "check which program started this process".into()
+            }
+            Some(parameter) => format!("boot without {parameter}"),
+            None => match ARCH {
+                "x86" => "check the sysctls vm.vdso_enabled and abi.vsyscall32",
+                "arm" => "check the kernel's CONFIG_VDSO, or CONFIG_COMPAT_VDSO of a 64-bit kernel",
+                _ => "check how the kernel was built, and what runs this process",
+            }
+            .into(),
+        }
+    }
+}
+
+/// A clock that serves most uses as well.
+fn substitute(read: Read) -> &'static str {
+    match read.clock() {
+        Some(ClockId::REALTIME_ALARM) => "use CLOCK_REALTIME, which has the same time",
+        Some(ClockId::BOOTTIME_ALARM) => "use CLOCK_BOOTTIME, which has the same time",
+        Some(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => "no vDSO has CPU times",
+        _ => "use CLOCK_MONOTONIC, which stays in user space",
+    }
+}

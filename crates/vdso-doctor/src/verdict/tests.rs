@@ -1,0 +1,202 @@
+//! The verdict on machines other than this one.
+
+use vdso_time::vdso::LocateError;
+use vdso_time::{ClockId, FallbackReason};
+
+use super::{Cause, MONOTONIC, verdict};
+use crate::machine::{ClockSource, Machine, Supervisor};
+use crate::proof::{Evidence, Place, Reading};
+use crate::read::Read;
+
+/// What a test says about a read.
+#[derive(Clone, Copy)]
+enum Found {
+    /// So many of 200 reads entered the kernel, so many of them outside the vDSO.
+    Proved(u32, u32),
+    Routed(FallbackReason),
+    Other(Place, Evidence),
+}
+
+const USER_SPACE: Found = Found::Proved(0, 0);
+const KERNEL: Found = Found::Proved(200, 0);
+const NOTHING: Found = Found::Other(Place::Unknown, Evidence::None);
+const ABSENT: FallbackReason = FallbackReason::NoVdso(LocateError::Absent);
+
+fn reading(read: Read, found: Found) -> Reading {
+    let seen = Reading::new(read);
+    match found {
+        Found::Proved(entered, outside) => Reading {
+            place: if entered == 0 { Place::UserSpace } else { Place::Kernel },
+            evidence: Evidence::Proved,
+            reads: Some(200),
+            entered: Some(entered),
+            outside: Some(outside),
+            ..seen
+        },
+        Found::Routed(reason) => {
+            Reading { place: Place::Kernel, evidence: Evidence::Routed, reason: Some(reason), ..seen }
+        }
+        Found::Other(place, evidence) => Reading { place, evidence, error: Some("EINVAL".into()), ..seen },
+    }
+}
+
+/// The readings if the clock source is read in one place and the coarse clocks in another.
+fn readings(precise: Found, coarse: Found) -> Vec<Reading> {
+    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Read::ClockGettime);
+    let cheap = clocks.into_iter().chain([Read::Time]).map(|read| reading(read, coarse));
+    Read::USUAL
+        .into_iter()
+        .chain([Read::Gettimeofday])
+        .map(|read| reading(read, precise))
+        .chain(cheap)
+        .collect()
+}
+
+/// A machine with these clock sources; the first is in use.
+fn machine(available: &[&str]) -> Machine {
+    let available: Vec<String> = available.iter().map(|&name| name.into()).collect();
+    let clock_source = ClockSource { current: available.first().cloned(), available };
+    Machine { clock_source, ..Machine::default() }
+}
+
+/// Asserts the cause, and that the sentence has these words.
+#[track_caller]
+fn judge(machine: &Machine, seen: &[Reading], reads: &[Read], cause: Cause, words: &[&str]) {
+    let (found, sentence) = verdict(machine, seen, reads);
+    assert_eq!(found, cause, "{sentence}");
+    for word in words {
+        assert!(sentence.contains(word), "{word} in: {sentence}");
+    }
+    assert!(sentence.ends_with('.') && !sentence.contains("  ") && !sentence.contains('\n'), "{sentence:?}");
+}
+
+/// The same for the usual reads.
+#[track_caller]
+fn judge_usual(machine: &Machine, precise: Found, coarse: Found, cause: Cause, words: &[&str]) {
+    judge(machine, &readings(precise, coarse), &Read::USUAL, cause, words);
+}
+
+#[test]
+fn evidence_decides_the_cause() {
+    let tsc = machine(&["tsc", "hpet"]);
+    let hpet = machine(&["hpet", "tsc"]);
+    let [likely_user, likely_kernel] =
+        [Place::UserSpace, Place::Kernel].map(|place| Found::Other(place, Evidence::Likely));
+    let libc = Found::Other(Place::Unknown, Evidence::Libc);
+    for (machine, precise, cause, words) in [
+        (&tsc, USER_SPACE, Cause::Fine, &["CLOCK_MONOTONIC", "nothing to do"][..]),
+        (&tsc, likely_user, Cause::LikelyFine, &["likely", "user space"]),
+        (&tsc, NOTHING, Cause::CannotTell, &["no system call was caught; timing is inconclusive"]),
+        (&tsc, libc, Cause::Libc, &["libc answers"]),
+        (&hpet, likely_kernel, Cause::ClockSource, &["likely enters the kernel"]),
+        (&hpet, Found::Proved(3, 0), Cause::Sometimes, &["sometimes"]),
+        (&hpet, Found::Proved(200, 200), Cause::Elsewhere, &["not through the vDSO"]),
+    ] {
+        judge_usual(machine, precise, USER_SPACE, cause, words);
+    }
+    judge(&tsc, &readings(KERNEL, USER_SPACE), &[Read::Time], Cause::Fine, &["time() stays in user space"]);
+    // A known failure comes before an unknown one.
+    let mixed = [reading(Read::USUAL[0], NOTHING), reading(MONOTONIC, KERNEL)];
+    judge(&hpet, &mixed, &Read::USUAL, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
+}
+
+#[test]
+fn a_trapped_counter_is_slow() {
+    let mut seen = readings(USER_SPACE, USER_SPACE);
+    seen[1].ratio = Some(0.94);
+    let words = ["CLOCK_MONOTONIC", "hypervisor", "time()"];
+    judge(&machine(&["tsc"]), &seen, &Read::USUAL, Cause::Slow, &words);
+    seen[1].ratio = None;
+    judge(&machine(&["tsc"]), &seen, &Read::USUAL, Cause::Fine, &[]);
+}
+
+#[test]
+fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
+    let judge =
+        |machine: &Machine, cause, words: &[&str]| judge_usual(machine, KERNEL, USER_SPACE, cause, words);
+    for source in ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"] {
+        let choice = machine(&[source, "tsc"]);
+        let remedy = "`echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource`";
+        judge(&choice, Cause::ClockSource, &[source, remedy, "clocksource=tsc"]);
+        judge(&Machine { has_steady_tsc: true, ..choice }, Cause::ClockSource, &[remedy]);
+        let none = machine(&[source]);
+        judge(&none, Cause::ClockSource, &[source, "the coarse clocks, which stay in user space"]);
+        let dropped = Machine { has_steady_tsc: true, ..none };
+        judge(&dropped, Cause::TscDropped, &["does not trust", source, "dmesg", "time()"]);
+    }
+    judge(&machine(&["dmtimer"]), Cause::ClockSource, &["dmtimer (of another driver)"]);
+    judge_usual(&machine(&["jiffies"]), KERNEL, KERNEL, Cause::ClockSource, &["less often"]);
+}
+
+#[test]
+fn a_clock_source_that_the_vdso_could_read_has_another_cause() {
+    let judge =
+        |machine: &Machine, cause, words: &[&str]| judge_usual(machine, KERNEL, USER_SPACE, cause, words);
+    for source in ["kvm-clock", "xen"] {
+        let cause = Cause::UnstableHypervisorClock;
+        judge(&machine(&[source, "tsc"]), cause, &[source, "hypervisor", "echo tsc"]);
+        let none = machine(&[source, "hpet"]);
+        judge(&none, cause, &[source, "timer tick is precise enough"]);
+        judge(&Machine { has_steady_tsc: true, ..none }, cause, &[source]);
+    }
+    judge(&machine(&["arch_sys_counter"]), Cause::TimerErratum, &["erratum", "arch_timer"]);
+    judge(&machine(&["tsc"]), Cause::Unexplained, &["(tsc)"]);
+    judge(&machine(&[]), Cause::Unexplained, &["(unknown)"]);
+}
+
+#[test]
+fn a_clock_that_no_vdso_has_is_not_the_clock_sources_fault() {
+    for (read, word) in [
+        (Read::ClockGettime(ClockId::THREAD_CPUTIME), "no vDSO has CPU times"),
+        (Read::ClockGettime(ClockId::REALTIME_ALARM), "use CLOCK_REALTIME,"),
+        (Read::ClockGettime(ClockId::BOOTTIME_ALARM), "use CLOCK_BOOTTIME,"),
+        (Read::ClockGettime(ClockId::TAI), "use CLOCK_MONOTONIC, which stays in user space"),
+        (Read::Getcpu, "getcpu()"),
+    ] {
+        let mut seen = readings(USER_SPACE, USER_SPACE);
+        seen.push(reading(read, KERNEL));
+        let reads = [Read::USUAL[0], read];
+        judge(&machine(&["tsc"]), &seen, &reads, Cause::ClockNotServed, &[&read.to_string(), word]);
+    }
+    let read = Read::ClockGettime(ClockId::from_raw(10));
+    let refused = [reading(read, Found::Other(Place::Kernel, Evidence::Refused))];
+    judge(&machine(&["tsc"]), &refused, &[read], Cause::Refused, &["EINVAL"]);
+}
+
+#[test]
+fn a_missing_vdso_or_function_is_explained() {
+    let booted = |line: &str| Machine { command_line: line.into(), ..machine(&["tsc"]) };
+    let unmapped = FallbackReason::NoVdso(LocateError::Unmapped);
+    for (line, reason, words) in [
+        ("quiet vdso=0 ro", ABSENT, &["no vDSO", "boot without vdso=0."][..]),
+        ("vdso32=0", ABSENT, &["boot without vdso32=0."]),
+        ("quiet", ABSENT, &["every read is a system call"]),
+        ("vdso=1", unmapped, &["check which program started this process"]),
+    ] {
+        let gone = Found::Routed(reason);
+        judge_usual(&booted(line), gone, gone, Cause::NoVdso, words);
+    }
+    let [blanked, missing] = [FallbackReason::BlankedNames, FallbackReason::NoSymbol].map(Found::Routed);
+    let words = ["blanked", "dmtimer", "device tree"];
+    judge_usual(&machine(&["dmtimer"]), blanked, missing, Cause::BlankedNames, &words);
+    let old = Machine { kernel: "3.10.0".into(), ..machine(&["tsc"]) };
+    let seen = [reading(Read::Getcpu, missing)];
+    let words = ["getcpu()", "no such function", "3.10.0"];
+    judge(&old, &seen, &[Read::Getcpu], Cause::NoFunction, &words);
+}
+
+#[test]
+fn a_supervisor_is_named() {
+    let under = |supervisor| Machine { supervisor: Some(supervisor), ..machine(&["tsc"]) };
+    let gone = Found::Routed(ABSENT);
+    for (supervisor, found, cause, words) in [
+        (Supervisor::Valgrind, gone, Cause::HiddenByValgrind, &["hides", "without valgrind"][..]),
+        (Supervisor::Qemu, gone, Cause::Emulated, &["an emulator"]),
+        (Supervisor::Emulator, NOTHING, Cause::Emulated, &["the machine itself"]),
+        // These have a vDSO of their own, which can work.
+        (Supervisor::Gvisor, USER_SPACE, Cause::Fine, &[]),
+        (Supervisor::Wsl1, KERNEL, Cause::Unexplained, &["WSL 1"]),
+    ] {
+        judge_usual(&under(supervisor), found, found, cause, words);
+    }
+}
