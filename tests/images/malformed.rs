@@ -114,22 +114,20 @@ fn gnu() -> [Spec<'static>; 2] {
 #[test]
 fn malformed_headers_are_refused() {
     const HEADERS: Expected = Refused(ParseError::ProgramHeaders);
-    check(
-        &all(),
-        &[
-            ("EI_CLASS", Are(&[0, 3, 0xff]), Refused(ParseError::Class)),
-            ("EI_DATA", Are(&[0, 3, 0xff]), Refused(ParseError::ByteOrder)),
-            ("e_phoff", Are(&[4096, 1 << 20, 0x7fff_ffff, 0xffff_ffff, u64::MAX - 31, u64::MAX]), HEADERS),
-            ("e_phoff", Overflow(|built| built.get("e_phnum") * built.get("e_phentsize") + 64), HEADERS),
-            ("e_phnum", Are(&[128, 0x8000, 0xffff]), HEADERS),
-            ("e_phnum", Are(&[0]), Refused(ParseError::NoDynamicSegment)),
-            ("e_phentsize", Are(&[0, 1, 31]), HEADERS),
-            ("e_phentsize", Near(&[-1]), HEADERS),
-            // The headers then lie where the image says, at odd offsets.
-            ("e_phentsize", Near(&[1]), Refused(ParseError::NoDynamicSegment)),
-            ("PT_DYNAMIC.p_type", Are(&[0]), Refused(ParseError::NoDynamicSegment)),
-        ],
-    );
+    let flaws = [
+        ("EI_CLASS", Are(&[0, 3, 0xff]), Refused(ParseError::Class)),
+        ("EI_DATA", Are(&[0, 3, 0xff]), Refused(ParseError::ByteOrder)),
+        ("e_phoff", Are(&[4096, 1 << 20, 0x7fff_ffff, 0xffff_ffff, u64::MAX - 31, u64::MAX]), HEADERS),
+        ("e_phoff", Overflow(|built| built.get("e_phnum") * built.get("e_phentsize") + 64), HEADERS),
+        ("e_phnum", Are(&[128, 0x8000, 0xffff]), HEADERS),
+        ("e_phnum", Are(&[0]), Refused(ParseError::NoDynamicSegment)),
+        ("e_phentsize", Are(&[0, 1, 31]), HEADERS),
+        ("e_phentsize", Near(&[-1]), HEADERS),
+        // The headers then lie where the image says, at odd offsets.
+        ("e_phentsize", Near(&[1]), Refused(ParseError::NoDynamicSegment)),
+        ("PT_DYNAMIC.p_type", Are(&[0]), Refused(ParseError::NoDynamicSegment)),
+    ];
+    check(&all(), &flaws);
     for at in 0..4 {
         spoil(&all(), Refused(ParseError::NotElf), |built| built.bytes[at] ^= 1);
     }
@@ -169,7 +167,10 @@ fn an_image_cut_short_is_refused_at_every_length() {
                 _ if (len as u64) < headers => ParseError::ProgramHeaders,
                 _ => ParseError::Truncated,
             };
-            assert_eq!(Image::parse(&built.bytes[..len]).map(|_| ()), Err(reason), "{len} bytes");
+            let bytes = &built.bytes[..len];
+            assert_eq!(Image::parse(bytes).map(|_| ()), Err(reason), "{len} bytes");
+            let extent = if len as u64 >= headers { Ok(built.bytes.len()) } else { Err(reason) };
+            assert_eq!(Image::extent(bytes), extent, "{len} bytes");
         }
     }
 }
@@ -179,21 +180,19 @@ fn the_loaded_segment_must_hold_the_dynamic_segment() {
     const LOAD: Expected = Refused(ParseError::LoadSegment);
     const FAR: &[u64] = &[1 << 20, 0xffff_ffff, u64::MAX];
     let moved = [arm(), x86_64()].map(|spec| Spec { p_offset: 0x240, p_vaddr: 0x240, ..spec });
-    check(
-        &[&all()[..], &moved].concat(),
-        &[
-            ("PT_LOAD.p_type", Are(&[0]), LOAD),
-            ("PT_LOAD.p_filesz", Are(&[0, 1, 0x10]), LOAD),
-            ("PT_LOAD.p_filesz", Overflow(|built| built.get("PT_LOAD.p_offset")), LOAD),
-            ("PT_LOAD.p_memsz", Near(&[-1]), LOAD),
-            ("PT_LOAD.p_offset", Are(FAR), LOAD),
-            ("PT_LOAD.p_offset", Overflow(|built| built.get("PT_LOAD.p_filesz")), LOAD),
-            ("PT_DYNAMIC.p_offset", Are(FAR), LOAD),
-            ("PT_DYNAMIC.p_offset", Overflow(|built| built.get("PT_DYNAMIC.p_filesz")), LOAD),
-            ("PT_DYNAMIC.p_filesz", Are(FAR), LOAD),
-            ("PT_DYNAMIC.p_filesz", Overflow(|built| built.get("PT_DYNAMIC.p_offset")), LOAD),
-        ],
-    );
+    let flaws = [
+        ("PT_LOAD.p_type", Are(&[0]), LOAD),
+        ("PT_LOAD.p_filesz", Are(&[0, 1, 0x10]), LOAD),
+        ("PT_LOAD.p_filesz", Overflow(|built| built.get("PT_LOAD.p_offset")), LOAD),
+        ("PT_LOAD.p_memsz", Near(&[-1]), LOAD),
+        ("PT_LOAD.p_offset", Are(FAR), LOAD),
+        ("PT_LOAD.p_offset", Overflow(|built| built.get("PT_LOAD.p_filesz")), LOAD),
+        ("PT_DYNAMIC.p_offset", Are(FAR), LOAD),
+        ("PT_DYNAMIC.p_offset", Overflow(|built| built.get("PT_DYNAMIC.p_filesz")), LOAD),
+        ("PT_DYNAMIC.p_filesz", Are(FAR), LOAD),
+        ("PT_DYNAMIC.p_filesz", Overflow(|built| built.get("PT_DYNAMIC.p_offset")), LOAD),
+    ];
+    check(&[&all()[..], &moved].concat(), &flaws);
     // More memory than bytes in the file is .bss.
     check(&[x86_64()], &[("PT_LOAD.p_memsz", Are(&[u64::MAX]), Unharmed)]);
 }
@@ -217,15 +216,13 @@ fn an_image_is_at_most_1_mib_and_as_long_as_its_segment() {
 fn malformed_symbol_and_string_tables_are_refused() {
     const STRINGS: Expected = Refused(ParseError::StringTable);
     const SYMBOLS: Expected = Refused(ParseError::SymbolTable);
-    check(
-        &all(),
-        &[
-            ("DT_STRTAB", Outside, STRINGS),
-            ("DT_STRSZ", Are(&[1 << 20, 0x7fff_ffff, 0xffff_ffff, u64::MAX]), STRINGS),
-            ("DT_SYMTAB", Outside, SYMBOLS),
-            ("DT_SYMENT", Are(&[1, 15, 17, 25, u64::MAX]), SYMBOLS),
-        ],
-    );
+    let flaws = [
+        ("DT_STRTAB", Outside, STRINGS),
+        ("DT_STRSZ", Are(&[1 << 20, 0x7fff_ffff, 0xffff_ffff, u64::MAX]), STRINGS),
+        ("DT_SYMTAB", Outside, SYMBOLS),
+        ("DT_SYMENT", Are(&[1, 15, 17, 25, u64::MAX]), SYMBOLS),
+    ];
+    check(&all(), &flaws);
     check(&[arm(), x86_64()], &[("DT_STRSZ", Overflow(|built| built.get("DT_STRTAB") + 16), STRINGS)]);
     spoil(&all(), STRINGS, |built| {
         let (start, size) = (built.at(Part::Strtab), built.get("DT_STRSZ") as usize);
@@ -235,14 +232,12 @@ fn malformed_symbol_and_string_tables_are_refused() {
 
 #[test]
 fn a_malformed_symbol_is_hidden_alone() {
-    check(
-        &[Spec { p_vaddr: 0x2000, ..x86_64() }],
-        &[
-            ("sym[3].st_name", Are(&[4096, 0x7fff_ffff, 0xffff_ffff]), Lacks(3)),
-            ("sym[3].st_value", Outside, Lacks(3)),
-            ("sym[3].st_size", Are(&[32]), Unharmed),
-        ],
-    );
+    let flaws = [
+        ("sym[3].st_name", Are(&[4096, 0x7fff_ffff, 0xffff_ffff]), Lacks(3)),
+        ("sym[3].st_value", Outside, Lacks(3)),
+        ("sym[3].st_size", Are(&[32]), Unharmed),
+    ];
+    check(&[Spec { p_vaddr: 0x2000, ..x86_64() }], &flaws);
     let symbols = vec![Sym { size: u64::MAX, ..Sym::func("clock", V) }];
     spoil(&[Spec { symbols, ..x86_64() }], Unharmed, |_| {});
 }
@@ -273,20 +268,18 @@ fn a_name_has_at_most_1023_bytes() {
 #[test]
 fn malformed_sysv_hash_tables_are_refused() {
     const HASH: Expected = Refused(ParseError::SysvHash);
-    check(
-        &sysv(),
-        &[
-            ("DT_HASH", Outside, HASH),
-            ("hash.nbucket", Are(&[0]), Unharmed),
-            ("hash.nbucket", Are(HUGE), HASH),
-            ("hash.nbucket", Overflow(|built| built.get("hash.nchain") + 2), HASH),
-            ("hash.nchain", Are(HUGE), HASH),
-            ("hash.nchain", Overflow(|built| built.get("hash.nbucket") + 2), HASH),
-            // The chains are not followed.
-            ("hash.bucket[1]", Are(HUGE), Unharmed),
-            ("hash.chain[1]", Are(&[1]), Unharmed),
-        ],
-    );
+    let flaws = [
+        ("DT_HASH", Outside, HASH),
+        ("hash.nbucket", Are(&[0]), Unharmed),
+        ("hash.nbucket", Are(HUGE), HASH),
+        ("hash.nbucket", Overflow(|built| built.get("hash.nchain") + 2), HASH),
+        ("hash.nchain", Are(HUGE), HASH),
+        ("hash.nchain", Overflow(|built| built.get("hash.nbucket") + 2), HASH),
+        // The chains are not followed.
+        ("hash.bucket[1]", Are(HUGE), Unharmed),
+        ("hash.chain[1]", Are(&[1]), Unharmed),
+    ];
+    check(&sysv(), &flaws);
     let last = sysv().map(|spec| Spec { order: Part::with_last(&[Part::Hash]), ..spec });
     check(&last, &[("PT_LOAD.p_filesz", Near(&[0]), Unharmed), ("PT_LOAD.p_filesz", Near(&[-1]), HASH)]);
 }
@@ -294,21 +287,19 @@ fn malformed_sysv_hash_tables_are_refused() {
 #[test]
 fn malformed_gnu_hash_tables_are_refused() {
     const HASH: Expected = Refused(ParseError::GnuHash);
-    check(
-        &gnu(),
-        &[
-            ("DT_GNU_HASH", Outside, HASH),
-            ("gnu_hash.nbuckets", Are(HUGE), HASH),
-            ("gnu_hash.bloom_size", Are(&[0x1000, 0x1fff_ffff]), HASH),
-            ("gnu_hash.bloom_size", Are(HUGE), HASH),
-            // The size in bytes is the old one in 32 bits.
-            ("gnu_hash.bloom_size", Near(&[1 << 29]), HASH),
-            ("gnu_hash.bloom_size", Near(&[1 << 30]), HASH),
-            ("gnu_hash.bloom_size", Overflow(|built| built.get("gnu_hash.nbuckets")), HASH),
-            ("gnu_hash.bucket[0]", Overflow(|built| built.get("gnu_hash.symoffset") + 64), HASH),
-            ("gnu_hash.bucket[1]", Are(HUGE), HASH),
-        ],
-    );
+    let flaws = [
+        ("DT_GNU_HASH", Outside, HASH),
+        ("gnu_hash.nbuckets", Are(HUGE), HASH),
+        ("gnu_hash.bloom_size", Are(&[0x1000, 0x1fff_ffff]), HASH),
+        ("gnu_hash.bloom_size", Are(HUGE), HASH),
+        // The size in bytes is the old one in 32 bits.
+        ("gnu_hash.bloom_size", Near(&[1 << 29]), HASH),
+        ("gnu_hash.bloom_size", Near(&[1 << 30]), HASH),
+        ("gnu_hash.bloom_size", Overflow(|built| built.get("gnu_hash.nbuckets")), HASH),
+        ("gnu_hash.bucket[0]", Overflow(|built| built.get("gnu_hash.symoffset") + 64), HASH),
+        ("gnu_hash.bucket[1]", Are(HUGE), HASH),
+    ];
+    check(&gnu(), &flaws);
     let last = gnu().map(|spec| Spec { order: Part::with_last(&[Part::GnuHash]), ..spec });
     check(&last, &[("PT_LOAD.p_filesz", Near(&[0]), Unharmed), ("PT_LOAD.p_filesz", Near(&[-1]), HASH)]);
     // No hash in the last chain ends it.
@@ -344,16 +335,14 @@ fn malformed_versions_are_refused() {
     const VERSIONS: Expected = Refused(ParseError::Versions);
     // 0xffff_ffe4 is 28 bytes back, where 32-bit sums wrap.
     let next = Are(&[1, 2, 4, 19, 0xffff_ffe4, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff]);
-    check(
-        &[&sysv()[..], &gnu(), &all()].concat(),
-        &[
-            ("DT_VERSYM", Outside, VERSIONS),
-            ("DT_VERDEF", Outside, VERSIONS),
-            ("verdef[0].vd_next", next, VERSIONS),
-            ("verdef[0].vd_aux", Are(HUGE), VERSIONS),
-            ("verdef[1].vd_aux", Are(HUGE), VERSIONS),
-        ],
-    );
+    let flaws = [
+        ("DT_VERSYM", Outside, VERSIONS),
+        ("DT_VERDEF", Outside, VERSIONS),
+        ("verdef[0].vd_next", next, VERSIONS),
+        ("verdef[0].vd_aux", Are(HUGE), VERSIONS),
+        ("verdef[1].vd_aux", Are(HUGE), VERSIONS),
+    ];
+    check(&[&sysv()[..], &gnu(), &all()].concat(), &flaws);
     // DT_VERSYM is the end of the image, and too short for one more symbol.
     let order = Part::with_last(&[Part::Hash, Part::Versym]);
     spoil(&[Spec { order, ..arm() }], VERSIONS, |built| {
@@ -390,16 +379,14 @@ fn without_a_version_table_the_name_alone_decides() {
 #[test]
 fn a_missing_definition_leaves_the_symbols_without_versions() {
     let images = [&sysv()[..], &gnu()].concat();
-    check(
-        &images,
-        &[
-            ("verdef[0].vd_next", Are(&[0]), Unversioned),
-            ("DT_VERDEFNUM", Are(&[1]), Unversioned),
-            ("verdef[1].vd_ndx", Are(&[99]), Unversioned),
-            ("verdef[1].vd_flags", Are(&[1]), Unversioned),
-            ("verdef[1].vda_name", Are(&[0x1000, u64::MAX]), Unversioned),
-        ],
-    );
+    let flaws = [
+        ("verdef[0].vd_next", Are(&[0]), Unversioned),
+        ("DT_VERDEFNUM", Are(&[1]), Unversioned),
+        ("verdef[1].vd_ndx", Are(&[99]), Unversioned),
+        ("verdef[1].vd_flags", Are(&[1]), Unversioned),
+        ("verdef[1].vda_name", Are(&[0x1000, u64::MAX]), Unversioned),
+    ];
+    check(&images, &flaws);
     // Such a symbol has no version to ask for.
     for spec in images {
         let mut built = spec.build();

@@ -102,13 +102,6 @@ impl Part {
     pub fn with_last(last: &[Self]) -> Vec<Self> {
         Self::ALL.into_iter().filter(|part| !last.contains(part)).chain(last.iter().copied()).collect()
     }
-
-    /// All parts, rotated.
-    pub fn rotated(turns: usize) -> Vec<Self> {
-        let mut order = Self::ALL.to_vec();
-        order.rotate_left(turns);
-        order
-    }
 }
 
 /// The description of an image; by default a little-endian 64-bit one for x86_64 without symbols.

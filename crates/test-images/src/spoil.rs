@@ -1,32 +1,8 @@
-//! Changes that spoil a sound image. The properties and the fuzzer choose among them.
+//! Changes that spoil a sound image. Properties and the fuzz target choose them by bytes.
 
-use crate::Built;
+use std::sync::LazyLock;
 
-/// The new value of a number.
-#[derive(Clone, Copy, Debug)]
-pub enum Extreme {
-    /// This one.
-    Exactly(u64),
-    /// The old value plus this.
-    Beside(i64),
-    /// The image's size plus this, as an offset or as an address.
-    Size(i64, bool),
-    /// The value of another number.
-    Other(usize),
-}
-
-/// A change. Indices of fields and bytes wrap.
-#[derive(Clone, Debug)]
-pub enum Change {
-    Number(usize, Extreme),
-    Flip(usize, u8),
-    /// Copies bytes of another image: from, to, size.
-    Splice(Vec<u8>, usize, usize, usize),
-    /// Sets the size of the loaded segment.
-    Resize(usize),
-    /// Moves the program headers within the first two pages.
-    Move(usize),
-}
+use crate::{Built, kinds};
 
 /// Numbers at which sums, products and casts overflow.
 pub const EXTREMES: [u64; 8] = [0, 1, u64::MAX, u64::MAX - 1, 0x80, 0x8000, 1 << 31, 1 << 63];
@@ -37,57 +13,63 @@ pub const LONG: &str = match std::str::from_utf8(&[b'l'; 1024]) {
     Err(_) => unreachable!(),
 };
 
-impl Change {
-    pub fn apply(&self, built: &mut Built<'_>) {
-        match self {
-            Self::Number(field, extreme) => {
-                let name = named(built, *field);
-                let value = extreme.value(built, &name);
-                built.set(&name, value);
-            }
-            Self::Flip(at, bit) => {
-                let at = at % built.bytes.len();
-                built.bytes[at] ^= 1 << bit;
-            }
-            Self::Splice(donor, from, to, size) => {
-                let from = &donor[from % donor.len()..];
-                let to = to % built.bytes.len();
-                for (to, from) in built.bytes[to..].iter_mut().zip(from).take(*size) {
-                    *to = *from;
-                }
-            }
-            Self::Resize(size) => {
-                let size = (size % (built.bytes.len() * 2)) as u64;
-                built.resize(size);
-            }
-            Self::Move(to) => {
-                let to = to % 0x2000;
-                let from = built.field("e_shstrndx").at + 2;
-                let size = if built.get("EI_CLASS") == 2 { 56 } else { 32 } * built.get("e_phnum") as usize;
-                let headers: Vec<_> = built.bytes.iter().copied().skip(from).take(size).collect();
-                let end = to + headers.len();
-                built.bytes.resize(built.bytes.len().max(end), 0);
-                built.bytes[to..end].copy_from_slice(&headers);
-                built.set("e_phoff", to as u64);
-            }
-        }
+/// The bytes of an image of every kind.
+static KINDS: LazyLock<Vec<Vec<u8>>> =
+    LazyLock::new(|| kinds::kinds().into_iter().map(|(_, spec)| spec.build().bytes).collect());
+
+/// Makes one change for each 8 bytes of the input. Indices wrap.
+pub fn spoil(built: &mut Built<'_>, input: &[u8]) {
+    for change in input.chunks_exact(8) {
+        spoil_once(built, change.try_into().expect("8 bytes"));
     }
 }
 
-impl Extreme {
-    fn value(self, built: &Built<'_>, field: &str) -> u64 {
-        match self {
-            Self::Exactly(value) => value,
-            Self::Beside(step) => built.get(field).wrapping_add_signed(step),
-            Self::Size(step, address) => {
-                let start = if address { built.get("PT_LOAD.p_vaddr") } else { 0 };
-                start.wrapping_add(built.bytes.len() as u64).wrapping_add_signed(step)
-            }
-            Self::Other(field) => built.get(&named(built, field)),
+fn spoil_once(built: &mut Built<'_>, [kind, how, rest @ ..]: [u8; 8]) {
+    let [a, b, c] = [0, 2, 4].map(|at| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]])));
+    let len = built.bytes.len();
+    match kind {
+        0..160 => {
+            let field = field(built, a);
+            built.set(&field, number(built, &field, how, b, c));
         }
+        160..192 => built.bytes[a % len] ^= 1 << (how % 8),
+        192..232 => {
+            let donor = &KINDS[c % KINDS.len()];
+            let donor = &donor[b % donor.len()..];
+            for (to, from) in built.bytes[a % len..].iter_mut().zip(donor).take(how.into()) {
+                *to = *from;
+            }
+        }
+        232..248 => _ = built.resize((a % (len * 2)) as u64),
+        248.. => move_program_headers(built, a % 0x2000),
     }
 }
 
-fn named(built: &Built<'_>, field: usize) -> String {
-    built.fields[field % built.fields.len()].name.clone()
+fn field(built: &Built<'_>, index: usize) -> String {
+    built.fields[index % built.fields.len()].name.clone()
+}
+
+/// A new value for a field: an extreme or any number, or one near the old value, near the end of the
+/// image (as an offset or an address), or equal to another field.
+fn number(built: &Built<'_>, field_name: &str, how: u8, b: usize, c: usize) -> u64 {
+    let near = |value: u64| value.wrapping_add_signed(i64::from(how % 5) - 2);
+    let size = built.bytes.len() as u64;
+    match how {
+        0..64 => EXTREMES[usize::from(how) % EXTREMES.len()],
+        64..96 => (b << 16 | c) as u64,
+        96..160 => near(built.get(field_name)),
+        160..184 => near(size),
+        184..208 => near(built.get("PT_LOAD.p_vaddr").wrapping_add(size)),
+        208.. => built.get(&field(built, b)),
+    }
+}
+
+fn move_program_headers(built: &mut Built<'_>, to: usize) {
+    let from = built.field("e_shstrndx").at + 2;
+    let size = if built.get("EI_CLASS") == 2 { 56 } else { 32 } * built.get("e_phnum") as usize;
+    let headers: Vec<_> = built.bytes.iter().copied().skip(from).take(size).collect();
+    let end = to + headers.len();
+    built.bytes.resize(built.bytes.len().max(end), 0);
+    built.bytes[to..end].copy_from_slice(&headers);
+    built.set("e_phoff", to as u64);
 }
