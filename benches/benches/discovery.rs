@@ -1,195 +1,242 @@
-//! `cargo bench --bench discovery`: what finding the vDSO's functions costs, beside goblin; and the first call of a fresh process.
-//!
-//! Nothing of the crate runs before `main`: all that is ever paid is in the first calls.
+//! `cargo bench --bench discovery`: how long it takes to find the vDSO's functions, with hot and cold
+//! caches, and how long the first call of a process takes.
 
-#![allow(unsafe_code, reason = "the live image as bytes, for goblin, and a call of libc")]
+#![allow(unsafe_code, reason = "the image as bytes, parsers that take a pointer, getrusage(2)")]
 #![allow(clippy::cast_precision_loss, reason = "nanoseconds are far below 2^53")]
 
-use std::fs;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::process::ExitCode;
-use std::slice;
 use std::time::Instant;
+use std::{fs, slice};
 
 use goblin::elf::Elf;
-use vdso_time::arch::{Abi, NATIVE};
-use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
-use vdso_time::{ClockId, Timespec, syscall};
-use vdso_time_benches::harness::arguments::{self, Arguments};
-use vdso_time_benches::harness::report::{Bar, Report, Table};
-use vdso_time_benches::harness::samples::{self, Samples, Statistic};
-use vdso_time_benches::harness::stats::{median, minimum};
-use vdso_time_benches::harness::{Contender, Row, Spacing, process};
+use vdso_time::{ClockId, Route, Timespec, syscall};
+use vdso_time_benches::calls::{self, FUNCTIONS, SYSCALL};
+use vdso_time_benches::harness::bars::{self, Bar, isolated};
+use vdso_time_benches::harness::command::{self, Arguments};
+use vdso_time_benches::harness::document::{Report, Table};
+use vdso_time_benches::harness::plot::Chart;
+use vdso_time_benches::harness::samples::{self, OURS, Samples};
+use vdso_time_benches::harness::stats::median;
+use vdso_time_benches::harness::{Contender, Row, Spacing};
 
-/// The row of first calls, and what asks a child for one.
-const FIRST: &str = "first call of a process";
+const HOT: &str = "find five functions";
+const COLD: &str = "find five functions, cold";
+const FIRST: &str = "first call";
+const ALL_FIVE: &str = "all five";
 
-/// The five names that this architecture's vDSO is asked for first.
-fn names(abi: &'static Abi) -> [&'static str; 5] {
-    abi.functions().map(|(_, function)| function.candidates.first().map_or("", |candidate| candidate.name))
-}
+const LOCATE: &str = "vdso-time, locate()";
+const RAW_VDSO: &str = "linux-raw-vdso";
+/// The finders, in the order of the columns.
+const FINDERS: [&str; 4] = [OURS, LOCATE, RAW_VDSO, "goblin"];
+/// Whose first call is timed.
+const CALLERS: [&str; 4] = [OURS, "libc", "std", SYSCALL];
 
-/// The mapping that begins at an address, to its end: goblin wants the section headers, which no program header covers.
+/// linux-raw-vdso checks nothing and needs section headers, so this crate's parser is slower.
+const BARS: &[Bar] = &[
+    isolated(HOT, RAW_VDSO, 2.00),
+    isolated(HOT, "goblin", 0.30),
+    isolated(COLD, RAW_VDSO, 2.00),
+    isolated(COLD, "goblin", 0.30),
+];
+
+/// The mapping of the image. goblin needs the section headers, which no program header covers.
 fn mapping(base: *const u8) -> Option<&'static [u8]> {
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    let end = maps.lines().find_map(|line| {
-        let (start, rest) = line.split_once('-')?;
-        (address(start)? == base.addr()).then(|| address(rest.split(' ').next()?))?
-    })?;
-    // SAFETY: the mapping reaches that far, and nobody here takes the vDSO away.
-    Some(unsafe { slice::from_raw_parts(base, end - base.addr()) })
+    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    let end = line.split_once('-')?.1.split(' ').next()?;
+    let end = usize::from_str_radix(end, 16).ok()?;
+    // SAFETY: the kernel's line says that the mapping reaches to `end`; this program keeps the vDSO.
+    Some(unsafe { slice::from_raw_parts(base, end.checked_sub(base.addr())?) })
 }
 
-/// The work by which the functions are found; none where there is no vDSO.
-fn discovery() -> Vec<Row> {
-    let (Ok(vdso), Some(abi)) = (Vdso::locate(), NATIVE) else { return Vec::new() };
-    let Some(bytes) = mapping(vdso.base()) else { return Vec::new() };
-    let (names, version) = (names(abi), Some(abi.version));
-    let parse = vec![
-        Contender::new("goblin", move || drop(black_box(Elf::parse(bytes)))),
-        Contender::new("vdso", move || {
-            let _ = black_box(Image::parse(bytes));
-        }),
-    ];
-    let resolve = vec![
-        Contender::new("goblin", move || {
-            let elf = Elf::parse(bytes).expect("goblin reads the image");
-            for name in names {
-                black_box(
-                    elf.dynsyms.iter().find(|symbol| elf.dynstrtab.get_at(symbol.st_name) == Some(name)),
-                );
-            }
-        }),
-        Contender::new("vdso", move || {
-            let image = Image::parse(bytes).expect("an image that was located");
-            for name in names {
-                black_box(image.symbol(name, version));
-            }
-        }),
-    ];
-    let locate = vec![Contender::new("vdso", move || {
-        let vdso = Vdso::locate().expect("it was located before");
-        for name in names {
+/// The finders, from the image's address to those of its functions.
+fn row() -> Option<Row> {
+    let vdso = Vdso::locate().ok()?;
+    let (base, bytes) = (vdso.base(), mapping(vdso.base())?);
+    let symbols: Vec<(&str, Option<&str>)> = vdso_time::routes()
+        .functions()
+        .iter()
+        .filter_map(|(_, route)| match route {
+            Route::Vdso { symbol, version, .. } => Some((*symbol, *version)),
+            _ => None,
+        })
+        .collect();
+    let symbols: &'static [_] = symbols.leak();
+    let find = move |vdso: Vdso<'_>| {
+        for &(name, version) in symbols {
             black_box(vdso.symbol(name, version));
         }
-    })];
-    [("parse", parse), ("parse, five symbols", resolve), ("locate, five symbols", locate)]
-        .map(|(name, contenders)| Row { name: name.into(), contenders })
-        .into()
+    };
+    let mut row = Row::new(HOT, []);
+    // It looks for its own four functions.
+    row.contenders.push(Contender::new(RAW_VDSO, move || {
+        // SAFETY: the kernel's image is at `base`.
+        let _ = black_box(unsafe { linux_raw_vdso::Vdso::from_ptr(base.cast()) });
+    }));
+    row.contenders.push(Contender::new("goblin", move || {
+        let elf = Elf::parse(bytes).expect("the kernel's image is well-formed");
+        for (name, _) in symbols {
+            let symbol = elf.dynsyms.iter().find(|it| elf.dynstrtab.get_at(it.st_name) == Some(name));
+            black_box(symbol.map(|symbol| symbol.st_value));
+        }
+    }));
+    row.contenders.push(Contender::new(LOCATE, move || find(Vdso::locate().expect("it is mapped"))));
+    row.contenders.push(Contender::new(OURS, move || {
+        // SAFETY: the kernel's image is at `base`.
+        find(unsafe { Vdso::from_ptr(base) }.expect("it is mapped"));
+    }));
+    Some(row)
 }
 
-/// Those whose first call is timed.
-const CALLERS: [&str; 4] = ["vdso-time", "libc", "std", "system call"];
-
-/// The nanoseconds of the first call of a process, and the page faults among them, which are most of it.
-///
-/// The time is the kernel's, read by a system call, which touches nothing that the call has yet to touch. What the reading itself
-/// takes is subtracted.
-fn first_call(caller: &str) -> [f64; 2] {
-    let read = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
-    let since = |start| (read() - start) as f64;
-    let nothing: Vec<f64> = (0..15).map(|_| since(read())).collect();
-    let faults = page_faults();
-    let start = read();
-    match caller {
-        "vdso-time" => drop(black_box(vdso_time::clock_gettime(ClockId::MONOTONIC).ok())),
-        "libc" => libc_clock_gettime(),
-        "std" => drop(black_box(Instant::now())),
-        _ => drop(black_box(syscall::clock_gettime(ClockId::MONOTONIC).ok())),
+/// Prints the median time of each finder with cold caches: the image is in memory, and the code in
+/// the third-level cache at best.
+fn print_cold(row: &Row, calls: usize) {
+    let image = Vdso::locate().ok().and_then(|vdso| mapping(vdso.base())).unwrap_or_default();
+    // Larger than a second-level cache.
+    let large = vec![1_u8; 8 << 20];
+    let empty = Contender::new("", || ());
+    let last = row.contenders.last();
+    let contenders: Vec<&Contender> = row.contenders.iter().chain(last).chain([&empty]).collect();
+    let mut nanos = vec![Vec::new(); contenders.len()];
+    for turn in 0..calls * contenders.len() {
+        let at = turn % contenders.len();
+        // The predictors stay warm for all alike.
+        row.contenders.iter().for_each(|contender| contender.run(Spacing::Isolated, 1));
+        cool(image, &large);
+        // The timer and the loop are warm too.
+        empty.run(Spacing::Isolated, 1);
+        let start = Instant::now();
+        contenders[at].run(Spacing::Isolated, 1);
+        nanos[at].push(start.elapsed().as_secs_f64() * 1e9);
     }
-    let taken = since(start);
-    [taken - median(&nothing), (page_faults() - faults) as f64]
+    let mut nanos: Vec<f64> = nanos.iter().map(|nanos| median(nanos)).collect();
+    let nothing = nanos.pop().unwrap_or_default();
+    let names = row.contenders.iter().map(|contender| contender.name).chain(["measured again"]);
+    for (name, nanos) in names.zip(nanos) {
+        println!("{COLD}\tisolated\t{name}\t{}", nanos - nothing);
+        if name == OURS {
+            println!("{COLD}\tisolated\tmeasured\t{}", nanos - nothing);
+        }
+    }
+}
+
+fn cool(image: &[u8], large: &[u8]) {
+    black_box(large.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>());
+    #[cfg(target_arch = "x86_64")]
+    for line in image.chunks(64) {
+        // SAFETY: the line is in the image.
+        unsafe { std::arch::x86_64::_mm_clflush(line.as_ptr()) };
+    }
+    black_box(image);
+}
+
+/// Prints the time of the first call of this process, and its page faults. The kernel measures the
+/// time, by a system call, so that the vDSO's pages are not touched.
+fn print_first(function: &str, caller: &str) {
+    let rows = calls::callers();
+    let rows = rows.iter().filter(|row| FUNCTIONS.contains(&row.name.as_str()));
+    let rows = rows.filter(|row| [row.name.as_str(), ALL_FIVE].contains(&function));
+    let contenders: Vec<&Contender> = rows.filter_map(|row| row.contender(caller)).collect();
+    if contenders.len() < if function == ALL_FIVE { FUNCTIONS.len() } else { 1 } {
+        return; // std has two of the functions
+    }
+    let now = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
+    let nothing: Vec<f64> = (0..15).map(|_| -(now() - now()) as f64).collect();
+    let faults = page_faults();
+    let start = now();
+    for contender in contenders {
+        contender.run(Spacing::BackToBack, 1);
+    }
+    let nanos = (now() - start) as f64 - median(&nothing);
+    println!("{FIRST}: {function}\tisolated\t{caller}\t{nanos}");
+    println!("{FIRST}: {function}\tisolated\t{caller}, faults\t{}", page_faults() - faults);
 }
 
 fn page_faults() -> libc::c_long {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: libc writes the usage there.
+    // SAFETY: `usage` has room for the usage.
     unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-    // SAFETY: numbers, written or zero.
+    // SAFETY: the numbers are written, or zero.
     unsafe { usage.assume_init() }.ru_minflt
 }
 
-fn libc_clock_gettime() {
-    let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: libc writes the time there.
-    black_box(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, time.as_mut_ptr()) });
-}
-
 fn child(asked: &[String]) -> Result<(), String> {
-    match asked {
-        [first, name] if first == FIRST => {
-            let [nanos, faults] = first_call(name);
-            println!("{nanos}\t{faults}");
-            Ok(())
-        }
-        _ => samples::print(&discovery(), asked),
-    }
-}
-
-fn parent(arguments: &Arguments) -> Result<(), String> {
-    let mut report = Report::new("discovery");
-    find(arguments, &mut report)?;
-    if arguments.wants(FIRST) {
-        start(arguments, &mut report)?;
-    }
-    report.finish(arguments, env!("CARGO_TARGET_TMPDIR"))
-}
-
-fn find(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
-    let rows: Vec<Row> = discovery().into_iter().filter(|row| arguments.wants(&row.name)).collect();
-    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    let samples =
-        Samples::collect(arguments.effort.choose(1, 9, 25), arguments.effort.choose(1, 100, 400), &names)?;
-    let head = ["work", "vdso-time, ns", "goblin, ns", "ratio", "control"].map(str::to_string).to_vec();
-    let mut lines = Vec::new();
-    for row in names {
-        let nanos = |name| samples.nanos(row, Spacing::BackToBack, name, Statistic::Median);
-        let ratio = samples.ratio(row, Spacing::BackToBack, ["vdso", "goblin"], Statistic::Median);
-        let control = samples.control(row, Spacing::BackToBack, Statistic::Median);
-        let text = |value: Option<f64>, decimals| {
-            value.map_or_else(String::new, |value| format!("{value:.decimals$}"))
-        };
-        lines.push(vec![
-            row.into(),
-            text(nanos("vdso"), 1),
-            text(nanos("goblin"), 1),
-            text(ratio, 3),
-            text(control, 3),
-        ]);
-        for (name, label) in [("vdso", "vdso-time"), ("goblin", "goblin")] {
-            let bar = |nanos| Bar { plot: "discovery", group: row.into(), name: label, nanos };
-            report.bars.extend(nanos(name).map(bar));
+    if let [first, function, caller] = asked {
+        if first == FIRST {
+            print_first(function, caller);
+            return Ok(());
         }
     }
-    report.tables.push(Table { name: "discovery", head, rows: lines });
-    Ok(())
+    let Some(row) = row() else { return Ok(()) };
+    if asked.iter().any(|name| name == COLD) {
+        let rounds: usize = asked[0].parse().map_err(|error| format!("{}: {error}", asked[0]))?;
+        print_cold(&row, rounds.div_ceil(2));
+    }
+    samples::print(&[row], asked)
 }
 
-fn start(arguments: &Arguments, report: &mut Report) -> Result<(), String> {
-    let mut samples = CALLERS.map(|_| [Vec::new(), Vec::new()]);
-    for _ in 0..arguments.effort.choose(1, 31, 101) {
-        for (caller, samples) in CALLERS.iter().zip(&mut samples) {
-            let text = process::child(&[FIRST, caller])?;
-            for (number, samples) in text.trim().split('\t').zip(samples) {
-                samples.push(number.parse().map_err(|error| format!("{number}: {error}"))?);
-            }
+fn parent(arguments: &Arguments) -> Result<Report, String> {
+    let names: Vec<String> =
+        [HOT, COLD].map(String::from).into_iter().filter(|it| arguments.wants(it)).collect();
+    let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
+    let samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
+    let (table, missed) = bars::table("discovery-bars", BARS, &samples);
+    let first = if arguments.wants(FIRST) { first(arguments)? } else { Samples::default() };
+    let tables = vec![find_table(&samples), first_table(&first), table];
+    let bars = |samples: &Samples, row: &str, names: &[&str]| {
+        let nanos = |name: &&str| Some(((*name).to_string(), samples.nanos(row, Spacing::Isolated, name)?));
+        (row.to_string(), names.iter().filter_map(nanos).collect())
+    };
+    let first_row = format!("{FIRST}: {}", FUNCTIONS[2]);
+    let groups = vec![
+        bars(&samples, HOT, &FINDERS),
+        bars(&samples, COLD, &FINDERS),
+        bars(&first, &first_row, &CALLERS),
+    ];
+    let charts = vec![Chart { file: "discovery.svg", title: "Finding the vDSO's functions", groups }];
+    Ok(Report { tables, charts, missed, notes: Vec::new() })
+}
+
+fn first(arguments: &Arguments) -> Result<Samples, String> {
+    let mut samples = Samples::default();
+    for _ in 0..arguments.effort.choose(1, 15, 101) {
+        for function in FUNCTIONS.into_iter().chain([ALL_FIVE]) {
+            CALLERS.iter().try_for_each(|caller| samples.add_child(&[FIRST, function, caller]))?;
         }
     }
-    let head = ["first clock_gettime of a process", "median, ns", "fastest, ns", "page faults"];
-    let head = head.map(str::to_string).to_vec();
-    let mut rows = Vec::new();
-    for (name, [nanos, faults]) in CALLERS.into_iter().zip(&samples) {
-        let numbers = [median(nanos), minimum(nanos), median(faults)].map(|number| format!("{number:.0}"));
-        rows.push([vec![name.into()], numbers.to_vec()].concat());
-        report.bars.push(Bar { plot: "discovery", group: FIRST.into(), name, nanos: median(nanos) });
+    Ok(samples)
+}
+
+fn find_table(samples: &Samples) -> Table {
+    let mut table = Table::new("discovery", &[&["ns"], FINDERS.as_slice()].concat());
+    for row in [HOT, COLD] {
+        let nanos = FINDERS.map(|finder| samples.nanos(row, Spacing::Isolated, finder));
+        if nanos[0].is_some() {
+            let cells = nanos.map(|nanos| nanos.map_or_else(String::new, |nanos| format!("{nanos:.0}")));
+            table.rows.push([vec![row.into()], cells.to_vec()].concat());
+        }
     }
-    report.tables.push(Table { name: "first", head, rows });
-    Ok(())
+    table
+}
+
+fn first_table(samples: &Samples) -> Table {
+    let mut table = Table::new("first", &[&["ns (page faults)"], CALLERS.as_slice()].concat());
+    for function in FUNCTIONS.into_iter().chain([ALL_FIVE]) {
+        let row = format!("{FIRST}: {function}");
+        let of = |name: &str| samples.nanos(&row, Spacing::Isolated, name);
+        let cell =
+            |caller: &str| Some(format!("{:.0} ({:.0})", of(caller)?, of(&format!("{caller}, faults"))?));
+        if of(OURS).is_some() {
+            let cells = CALLERS.map(|caller| cell(caller).unwrap_or_default());
+            table.rows.push([vec![row], cells.to_vec()].concat());
+        }
+    }
+    table
 }
 
 fn main() -> ExitCode {
-    arguments::main(parent, child)
+    command::main(&[], child, parent)
 }

@@ -1,8 +1,8 @@
-// Go's ways to the time, beside the vDSO's own functions through pointers, timed as benches/src/harness does it.
+// Times Go's clock reads and the vDSO's functions, back to back, as benches/src/harness does.
 //
 //	helper ROUNDS OFFSETS ROW...
 //
-// As c/helper.c.
+// The arguments and the output are those of c/helper.c.
 package main
 
 import (
@@ -18,167 +18,69 @@ import (
 )
 
 func direct(function, first, second uintptr, calls int64)
-func directIsolated(function, first, second uintptr, calls int64)
-func nothingIsolated(calls int64)
-func fence()
 
 //go:linkname nanotime runtime.nanotime
 func nanotime() int64
 
-// Where answers go.
+// The answers.
 var (
-	place    [2]int64
+	out      [2]int64
 	number   int64
 	moment   time.Time
 	duration time.Duration
 )
 
 type contender struct {
-	name  string
-	loops [2]func(calls int64)
-	// The loop of fences that is subtracted where calls are isolated.
-	empty func(calls int64)
+	name string
+	loop func(calls int64)
 }
 
-func nothing(calls int64) {
+var now = contender{"Go time.Now", func(calls int64) {
 	for ; calls > 0; calls-- {
-		fence()
+		moment = time.Now()
 	}
-}
-
-func floor(function, first, second uintptr) contender {
-	return contender{"direct (Go)", [2]func(int64){
-		func(calls int64) { direct(function, first, second, calls) },
-		func(calls int64) { directIsolated(function, first, second, calls) },
-	}, nothingIsolated}
-}
-
-var (
-	timeNow = contender{"Go time.Now", [2]func(int64){
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				moment = time.Now()
-			}
-		},
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				moment = time.Now()
-				fence()
-			}
-		},
-	}, nothing}
-	timeSince = contender{"Go time.Since", [2]func(int64){
-		func(calls int64) {
-			start := time.Now()
-			for ; calls > 0; calls-- {
-				duration = time.Since(start)
-			}
-		},
-		func(calls int64) {
-			start := time.Now()
-			for ; calls > 0; calls-- {
-				duration = time.Since(start)
-				fence()
-			}
-		},
-	}, nothing}
-	runtimeNanotime = contender{"Go nanotime", [2]func(int64){
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				number = nanotime()
-			}
-		},
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				number = nanotime()
-				fence()
-			}
-		},
-	}, nothing}
-	unixSeconds = contender{"Go time.Now", [2]func(int64){
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				number = time.Now().Unix()
-			}
-		},
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				number = time.Now().Unix()
-				fence()
-			}
-		},
-	}, nothing}
-	nowAndSince = contender{"Go time.Now", [2]func(int64){
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				duration = time.Since(time.Now())
-			}
-		},
-		func(calls int64) {
-			for ; calls > 0; calls-- {
-				duration = time.Since(time.Now())
-				fence()
-			}
-		},
-	}, nothing}
-)
+}}
+var since = contender{"Go time.Since", func(calls int64) {
+	start := time.Now()
+	for ; calls > 0; calls-- {
+		duration = time.Since(start)
+	}
+}}
+var nano = contender{"Go nanotime", func(calls int64) {
+	for ; calls > 0; calls-- {
+		number = nanotime()
+	}
+}}
+var unix = contender{"Go time.Now", func(calls int64) {
+	for ; calls > 0; calls-- {
+		number = time.Now().Unix()
+	}
+}}
 
 func nanos(loop func(int64), calls int64) float64 {
 	start := nanotime()
 	loop(calls)
-	return float64(nanotime()-start) / float64(calls)
+	return float64(nanotime() - start)
 }
 
-const batch = 50e3
-
-func callsOfBatch(loop func(int64)) int64 {
-	for calls := int64(1); ; calls *= 2 {
-		long := true
-		for try := 0; try < 3; try++ {
-			long = long && nanos(loop, calls)*float64(calls) >= batch
-		}
-		if long {
-			return calls
+func measure(row string, who []contender, rounds int) {
+	calls, fastest := make([]int64, len(who)), make([]float64, len(who))
+	for at, each := range who {
+		fastest[at] = 1e18
+		for calls[at] = 1; nanos(each.loop, calls[at]) < 50e3; {
+			calls[at] *= 2
 		}
 	}
-}
-
-func measure(row, spacing string, isolated int, who []contender, rounds int) {
-	last := who[len(who)-1]
-	last.name = "direct again (Go)"
-	who = append(who, last)
-	type loop struct {
-		run   func(int64)
-		calls int64
-		least float64
-	}
-	var loops []loop
-	for _, each := range who {
-		loops = append(loops, loop{run: each.loops[isolated]})
-	}
-	for _, each := range who {
-		loops = append(loops, loop{run: each.empty})
-	}
-	for at := range loops {
-		loops[at].calls = callsOfBatch(loops[at].run)
-		loops[at].least = 1e18
-	}
-	for round := 0; round < rounds; round++ {
-		for turn := range loops {
-			each := &loops[(round+turn)%len(loops)]
-			each.least = min(each.least, nanos(each.run, each.calls))
-		}
+	for turn := 0; turn < rounds*len(who); turn++ {
+		at := turn % len(who)
+		fastest[at] = min(fastest[at], nanos(who[at].loop, calls[at])/float64(calls[at]))
 	}
 	for at, each := range who {
-		least := loops[at].least
-		if isolated == 1 {
-			least -= loops[len(who)+at].least
-		}
-		fmt.Printf("%s\t%s\t%s\t%.6f\n", row, spacing, each.name, least)
+		fmt.Printf("%s\tback to back\t%s\t%f\n", row, each.name, fastest[at])
 	}
 }
 
-// The vDSO's address, from the auxiliary vector.
+// The address of the vDSO, from the auxiliary vector.
 func base() uintptr {
 	auxv, _ := os.ReadFile("/proc/self/auxv")
 	for ; len(auxv) >= 16; auxv = auxv[16:] {
@@ -193,30 +95,20 @@ func main() {
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
 	rounds, _ := strconv.Atoi(os.Args[1])
-	var functions []uintptr
-	for _, offset := range strings.Split(os.Args[2], ",") {
-		value, _ := strconv.ParseUint(offset, 0, 64)
-		functions = append(functions, base()+uintptr(value))
+	offsets := strings.Split(os.Args[2], ",")
+	vdso := func(function int, first, second uintptr) contender {
+		offset, _ := strconv.ParseUint(offsets[function], 0, 64)
+		return contender{"direct", func(calls int64) { direct(base()+uintptr(offset), first, second, calls) }}
 	}
-	gettime := func(clock uintptr) contender {
-		return floor(functions[0], clock, uintptr(unsafe.Pointer(&place)))
-	}
+	place := uintptr(unsafe.Pointer(&out))
 	for _, row := range os.Args[3:] {
-		var who []contender
 		switch row {
 		case "time()":
-			who = []contender{unixSeconds, floor(functions[2], 0, 0)}
+			measure(row, []contender{unix, vdso(2, 0, 0)}, rounds)
 		case "clock_gettime(REALTIME)":
-			who = []contender{timeNow, gettime(0)}
+			measure(row, []contender{now, vdso(0, 0, place)}, rounds)
 		case "clock_gettime(MONOTONIC)":
-			who = []contender{timeNow, timeSince, runtimeNanotime, gettime(1)}
-		case "now() and elapsed()":
-			who = []contender{nowAndSince, gettime(1)}
-		default:
-			continue
-		}
-		for isolated, spacing := range []string{"back to back", "isolated"} {
-			measure(row, spacing, isolated, who, rounds)
+			measure(row, []contender{now, since, nano, vdso(0, 1, place)}, rounds)
 		}
 	}
 }

@@ -1,247 +1,209 @@
-//! vdso-time beside every other way to read a clock: one command builds all, measures all, and says which claims hold.
+//! vdso-time compared with other ways to read a clock: one command builds all, measures all, and says
+//! which claims hold.
 
-mod bars;
 mod deviation;
-mod discovery;
-mod figures;
 mod foreign;
-mod instructions;
-mod platform;
 mod programs;
 mod rows;
-mod scaling;
-#[cfg(target_arch = "x86_64")]
-use test_support::stepper;
-mod tables;
-mod walk;
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bars::Verdict;
 use foreign::Foreign;
-use instructions::{Counts, STEP};
-use vdso_time_benches::harness::arguments::{Arguments, CHILD, Effort};
-use vdso_time_benches::harness::report::Report;
-use vdso_time_benches::harness::samples::{self, Samples};
-use vdso_time_benches::harness::{Row, Spacing, machine, process};
+use rows::{CALLS, COARSE, COUNTER, MONOTONIC, TRACEABLE};
+use vdso_time_benches::calls::{self, SYSCALL};
+use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
+use vdso_time_benches::harness::command::{self, Arguments, run};
+use vdso_time_benches::harness::document::{Report, Table};
+use vdso_time_benches::harness::instructions::{self, Counts, STEP};
+use vdso_time_benches::harness::plot::Chart;
+use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
+use vdso_time_benches::harness::{Row, Spacing};
 
-const USAGE: &str = "\
-vdso-time beside every other way to read a clock.
+const BARS: &[Bar] = &[
+    isolated("time()", "glibc static", 0.70),
+    isolated("time()", "musl", 0.10),
+    both(MONOTONIC, "musl", 0.99),
+    both(MONOTONIC, "rustix", 1.01),
+    both(MONOTONIC, "Go time.Now", 0.50),
+    isolated(COARSE, "coarsetime", 0.75),
+    both("clock_getres(MONOTONIC)", "rustix", 0.05),
+    isolated(COUNTER, "quanta Clock::now", 0.95),
+    isolated(COUNTER, "quanta Instant::now", 0.85),
+    isolated(COUNTER, "minstant in ns", 0.75),
+    isolated(programs::FIRST, "rustix", 1.10),
+];
 
-Usage: cargo run --release --manifest-path benches/peers/Cargo.toml -- [--quick] [--check] [--write]
-
-  --quick   within a minute, once all is built, and without the build times
-  --check   status 1 if a bar is missed, and which
-  --write   put what was found into BENCHMARKS.md and docs/benchmarks
-";
-
-/// How much is measured.
-struct Plan {
-    processes: usize,
-    rounds: usize,
-    /// Calls with cold caches, a process.
-    cold: usize,
-    /// Batches of a thread beside another.
-    batches: usize,
-    /// How long the counter clocks are compared.
-    deviation: Duration,
-    /// Starts of each program.
-    starts: usize,
-    /// How often a noisy row is measured again.
-    tries: usize,
-    is_full: bool,
-}
-
-const QUICK: Plan = Plan {
-    processes: 7,
-    rounds: 48,
-    cold: 25,
-    batches: 50,
-    deviation: Duration::from_secs(2),
-    starts: 31,
-    tries: 2,
-    is_full: false,
-};
-
-const FULL: Plan = Plan {
-    processes: 11,
-    rounds: 240,
-    cold: 101,
-    batches: 200,
-    deviation: Duration::from_secs(30),
-    starts: 101,
-    tries: 5,
-    is_full: true,
-};
-
-/// What asks a child for calls with cold caches, and for two threads.
-const COLD: &str = "cold";
-const THREADS: &str = "threads";
-
-fn all_rows() -> Vec<Row> {
-    let mut all = rows::rows();
-    all.extend(discovery::rows());
-    all
-}
+/// The contenders of the calls, in the order of the columns.
+const CALLERS: [&str; 13] = [
+    OURS,
+    TRACEABLE,
+    "libc",
+    "glibc static",
+    "musl",
+    "std",
+    "rustix",
+    "clocksource",
+    "coarsetime",
+    "Go time.Now",
+    "Go time.Since",
+    "Go nanotime",
+    SYSCALL,
+];
 
 fn child(asked: &[String]) -> Result<(), String> {
-    let number = |text: &String| text.parse().map_err(|error| format!("{text}: {error}"));
+    let rows = rows::rows();
+    calls::settle();
     match asked {
         [what, name] if what == STEP => {
-            all_rows().iter().filter(|row| row.name == *name).for_each(instructions::child);
+            rows.iter().filter(|row| row.name == *name).for_each(instructions::child);
+            Ok(())
         }
-        [what, calls] if what == COLD => discovery::print_cold(number(calls)?),
-        [what, batches] if what == THREADS => scaling::print(number(batches)?),
-        _ => {
-            deviation::settle();
-            samples::print(&all_rows(), asked)?;
-        }
+        _ => samples::print(&rows, asked),
     }
-    Ok(())
 }
 
-/// Has some rows measured: a process of each program after the other, so often.
-fn collect(plan: &Plan, names: &[&str], foreign: &[Foreign]) -> Result<Samples, String> {
-    let rounds = plan.rounds.to_string();
-    let (cold, batches, offsets) = (plan.cold.to_string(), plan.batches.to_string(), foreign::offsets());
-    let asked = |kind: &str| names.iter().any(|name| name.contains(kind));
-    let mut samples = Samples::default();
-    for _ in 0..plan.processes {
-        samples.add(&process::child(&[&[rounds.as_str()], names].concat())?)?;
-        for it in foreign {
-            samples.add(&foreign::run(Command::new(&it.program).args([&rounds, &offsets]).args(names))?)?;
-        }
-        if asked(discovery::COLD) {
-            samples.add(&process::child(&[COLD, &cold])?)?;
-        }
-        if asked(bars::SCALING) {
-            samples.add(&process::child(&[THREADS, &batches])?)?;
-        }
-    }
-    Ok(samples)
+/// Creates the folder for the programs.
+fn folder() -> Result<PathBuf, String> {
+    let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
+    let folder = target.join("vdso-time-peers");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
 }
 
-/// Whether a row's noise is too much for its bars, or for its ratio to `direct`.
-fn is_noisy(samples: &Samples, row: &str) -> bool {
-    let ratio = |spacing| matches!(figures::told(samples, row, spacing, rows::OURS), figures::Told::Noisy);
-    let has_direct = samples.of(row, Spacing::Isolated, rows::DIRECT).is_some();
-    bars::is_noisy(samples, row) || has_direct && Spacing::ALL.into_iter().any(ratio)
-}
-
-fn target_folder() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
-}
-
-/// Says on the standard error what is done now, for it takes minutes.
-fn stage(start: Instant, what: &str) {
-    eprintln!("[{:3.0} s] {what}", start.elapsed().as_secs_f64());
-}
-
-fn measure(plan: &Plan) -> Result<(Report, Samples), String> {
-    let start = Instant::now();
-    let (target, clocks, all) = (target_folder(), rows::rows(), all_rows());
-    let folder = foreign::folder(&target)?;
-    stage(start, "building the contenders of other toolchains, and a program for each crate");
-    let (foreign, skipped) = foreign::build(&folder);
-    for why in &skipped {
-        eprintln!("{why}");
-    }
-    let programs = programs::build(&folder, plan.is_full)?;
-
-    stage(start, "counting instructions");
-    let counts = Counts::collect(&clocks, &foreign).unwrap_or_else(|error| {
-        eprintln!("instructions are not counted: {error}");
+fn parent(arguments: &Arguments) -> Result<Report, String> {
+    eprintln!("building the programs");
+    let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build(&folder()?).into_iter().partition(Result::is_ok);
+    let foreign: Vec<Foreign> = foreign.into_iter().flatten().collect();
+    let mut report =
+        Report { notes: notes.into_iter().filter_map(Result::err).collect(), ..Report::default() };
+    let programs = programs::build(&folder()?)?;
+    eprintln!("measuring");
+    let rows: Vec<Row> = rows::rows().into_iter().filter(|row| arguments.wants(&row.name)).collect();
+    let counts = Counts::collect(&rows).unwrap_or_else(|why| {
+        report.notes.push(why);
         Counts::default()
     });
-
-    let cold = discovery::ROWS.map(|row| format!("{row}{}", discovery::COLD));
-    let mut names: Vec<&str> = all.iter().map(|row| row.name.as_str()).collect();
-    names.extend(cold.iter().map(String::as_str).chain([bars::SCALING]));
-    stage(start, "measuring");
-    let mut samples = collect(plan, &names, &foreign)?;
-    for _ in 0..plan.tries {
-        let noisy: Vec<&str> = names.iter().copied().filter(|row| is_noisy(&samples, row)).collect();
-        if noisy.is_empty() {
-            break;
-        }
-        stage(start, &format!("too noisy, measured again: {}", noisy.join("; ")));
-        samples.replace(collect(plan, &noisy, &foreign)?);
-    }
-    stage(start, "starting programs");
-    let (starts, faults) = programs::start(&programs, plan.starts)?;
-    stage(start, "comparing the counter clocks with the kernel's");
-    let deviation = deviation::measure(plan.deviation);
-    stage(start, "done");
-
-    let mut report = Report::new("peers");
+    let offsets = foreign::offsets();
+    let one = |samples: &mut Samples, asked: &[&str]| {
+        samples.add_child(asked)?;
+        foreign.iter().try_for_each(|it| {
+            let (rounds, names) = asked.split_first().ok_or("the number of rounds is missing")?;
+            samples.add_scaled(&run(Command::new(&it.program).args([rounds, &offsets.as_str()]).args(names))?)
+        })
+    };
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
+    let mut samples = Samples::collect(arguments, &names, one, is_noisy)?;
+    let starts = programs::start(&programs, arguments.effort.choose(1, 15, 101))?;
+    let programs = programs::table(&programs, &starts);
+    samples.append(starts);
+    calls::settle();
+    let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
+    let deviation = deviation::measure(seconds);
+    let (bars, missed) = bars::table("peers-bars", BARS, &samples);
+    report.missed = missed;
+    report.notes.push(versions(&foreign));
+    report.charts = charts(&rows, &samples);
     report.tables = vec![
-        tables::calls(&clocks, &samples, Spacing::Isolated, "peers-isolated"),
-        tables::calls(&clocks, &samples, Spacing::BackToBack, "peers-back-to-back"),
-        tables::instructions(&clocks, &counts),
-        tables::clocks(&clocks, &samples, &counts),
+        summary(&samples, &deviation),
+        calls_table(&samples),
+        clocks_table(&rows, &samples, &counts),
+        deviation,
+        programs,
+        bars,
     ];
-    report.tables.extend(deviation);
-    report.tables.extend([
-        tables::scaling(&samples),
-        tables::discovery(&samples),
-        programs::table(&programs, &starts, &faults),
-    ]);
-    report.bars = tables::plots(&clocks, &samples);
-    samples.replace(starts);
-    report.tables.extend([bars::table(&samples), tables::versions(&foreign)]);
-    report.notes = skipped;
-    let machine: Vec<String> = machine::describe().into_iter().map(|(_, value)| value).collect();
-    let effort = if plan.is_full { "in full" } else { "with `--quick`" };
-    report.notes.push(format!("Measured {effort} on {}", machine.join("; ")));
-    Ok((report, samples))
+    Ok(report)
 }
 
-fn parent(arguments: &[String]) -> Result<ExitCode, String> {
-    let (mut plan, mut is_checked, mut is_written) = (FULL, false, false);
-    for argument in arguments {
-        match argument.as_str() {
-            "--quick" => plan = QUICK,
-            "--check" => is_checked = true,
-            "--write" => is_written = true,
-            "--help" => {
-                print!("{USAGE}");
-                return Ok(ExitCode::SUCCESS);
-            }
-            other => return Err(format!("unknown argument `{other}`\n\n{USAGE}")),
-        }
+/// The short table of README.md.
+fn summary(samples: &Samples, deviation: &Table) -> Table {
+    const HEAD: [&str; 6] = ["", OURS, "std", "musl", "rustix", "quanta"];
+    const ROWS: [(&str, &str, f64); 6] = [
+        ("time()", "`time()`, ns", 1.0),
+        (MONOTONIC, "monotonic, ns", 1.0),
+        (COARSE, "monotonic, coarse, ns", 1.0),
+        ("clock_getres(MONOTONIC)", "resolution of a clock, ns", 1.0),
+        (COUNTER, "the CPU's counter, ns", 1.0),
+        (programs::FIRST, "first call of a process, us", 1e3),
+    ];
+    let mut table = Table::new("peers-summary", &HEAD);
+    for (row, name, unit) in ROWS {
+        let nanos = |contender: &&str| {
+            let contender =
+                if (row, *contender) == (COUNTER, "quanta") { "quanta Instant::now" } else { contender };
+            samples.nanos(row, Spacing::Isolated, contender)
+        };
+        let cells =
+            HEAD[1..].iter().map(|it| nanos(it).map_or_else(String::new, |ns| format!("{:.1}", ns / unit)));
+        table.rows.push([name.to_string()].into_iter().chain(cells).collect());
     }
-    let (report, samples) = measure(&plan)?;
-    let complete = Arguments { effort: Effort::Full, filters: Vec::new() };
-    let target = target_folder();
-    report.finish(&complete, &target.join("tmp").to_string_lossy())?;
-    if is_written {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut xtask = Command::new(env!("CARGO"));
-        xtask.current_dir(root).env("CARGO_TARGET_DIR", target);
-        foreign::run(xtask.args(["xtask", "bench-table", "--write", "peers"]))?;
+    let largest = |name: &str| {
+        let row = deviation.rows.iter().find(|row| row[0] == name);
+        row.map_or_else(String::new, |row| row[3].clone())
+    };
+    let cells = HEAD[1..].iter().map(|name| largest(name));
+    table.rows.insert(5, ["the counter's largest error, ns".to_string()].into_iter().chain(cells).collect());
+    table
+}
+
+/// Each call as a multiple of `direct`: isolated, back to back.
+fn calls_table(samples: &Samples) -> Table {
+    let mut table = Table::new("peers-calls", &[&["/ direct"], CALLERS.as_slice()].concat());
+    for row in CALLS.into_iter().filter(|row| samples.of(row, Spacing::Isolated, DIRECT).is_some()) {
+        let cells = CALLERS.map(|caller| samples.cell(row, [caller, DIRECT]));
+        table.rows.push([vec![row.to_string()], cells.to_vec()].concat());
     }
-    for line in bars::with(&samples, &[Verdict::Noisy, Verdict::Absent]) {
-        eprintln!("{line}");
+    table
+}
+
+/// The counter clocks.
+fn clocks_table(rows: &[Row], samples: &Samples, counts: &Counts) -> Table {
+    let mut table = Table::new("peers-clocks", &[COUNTER, "ns", "/ direct", "instructions"]);
+    let row = rows.iter().filter(|row| row.name == COUNTER).flat_map(|row| &row.contenders);
+    for name in row.map(|contender| contender.name).filter(|name| *name != SYSCALL) {
+        let nanos = |spacing| Some(format!("{:.1}", samples.nanos(COUNTER, spacing, name)?));
+        let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
+        let ratio = samples.cell(COUNTER, [name, DIRECT]);
+        table.rows.push(vec![name.into(), nanos.join(", "), ratio, counts.more(COUNTER, name)]);
     }
-    let missed = bars::with(&samples, &[Verdict::Missed]);
-    for line in &missed {
-        eprintln!("{line}");
-    }
-    Ok(if is_checked && !missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    table
+}
+
+/// The releases that were compared.
+fn versions(foreign: &[Foreign]) -> String {
+    let lock = include_str!("../Cargo.lock");
+    let version = |name: &str| {
+        let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \""))?;
+        Some(format!("{name} {}", rest.split_once('"')?.0))
+    };
+    let names = ["clocksource", "coarsetime", "fastant", "libc", "minstant", "quanta", "rustix"];
+    let crates = names.into_iter().filter_map(version);
+    crates.chain(foreign.iter().map(|it| it.version.clone())).collect::<Vec<_>>().join("; ")
+}
+
+fn charts(rows: &[Row], samples: &Samples) -> Vec<Chart> {
+    let group = |row: &str, names: &[&str]| {
+        let nanos = |name: &&str| Some(((*name).to_string(), samples.nanos(row, Spacing::Isolated, name)?));
+        (row.to_string(), names.iter().filter_map(nanos).collect())
+    };
+    let callers = [&[DIRECT], CALLERS.as_slice()].concat();
+    let calls =
+        ["time()", MONOTONIC, COARSE, "clock_getres(MONOTONIC)", "getcpu()"].map(|row| group(row, &callers));
+    let clocks = rows.iter().filter(|row| row.name == COUNTER).map(|row| {
+        let names = row.contenders.iter().map(|contender| contender.name).filter(|name| *name != SYSCALL);
+        group(&row.name, &names.collect::<Vec<_>>())
+    });
+    vec![
+        Chart { file: "peers.svg", title: "An isolated call", groups: calls.into() },
+        Chart { file: "peers_clocks.svg", title: "Counter clocks, isolated", groups: clocks.collect() },
+    ]
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let result = match arguments.split_first() {
-        Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
-        _ => parent(&arguments),
-    };
-    result.unwrap_or_else(|error| {
-        eprintln!("{error}");
-        ExitCode::FAILURE
-    })
+    command::main(&["--bench"], child, parent)
 }

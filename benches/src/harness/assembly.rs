@@ -1,23 +1,22 @@
-//! The instructions around a call: the fence after an isolated one, the space before a loop.
+//! The instructions around a measured call.
 
-#![allow(unsafe_code, reason = "a fence and a space are instructions")]
+#![allow(unsafe_code, reason = "inline assembly")]
 
 use std::arch::asm;
 
-/// Waits until what came before is done, loads included, before what follows begins.
+/// Waits until all earlier instructions, loads included, are done.
 #[inline]
-pub(super) fn wait() {
+pub(super) fn fence() {
     // SAFETY: the instruction touches neither memory nor registers.
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     unsafe {
         asm!("lfence", options(nostack, preserves_flags));
     };
-    // SAFETY: the same. An `isb` alone waits for no load: the barrier before it does.
+    // SAFETY: the instructions touch neither memory nor registers. `isb` alone waits for no load.
     #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
     unsafe {
         asm!("dsb sy", "isb", options(nostack, preserves_flags));
     };
-    // Elsewhere the strongest fence without assembly; what it waits for is the architecture's affair.
     #[cfg(not(any(
         target_arch = "x86",
         target_arch = "x86_64",
@@ -27,12 +26,21 @@ pub(super) fn wait() {
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// Fills a quarter of a cache line so many times: what follows lies that much later.
+/// Moves the code that follows by `TIMES` quarters of a cache line.
 #[inline]
 pub(super) fn skip<const TIMES: usize>() {
     const NOP: usize = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { 1 } else { 4 };
-    // SAFETY: it does nothing.
+    // SAFETY: `nop` does nothing.
     unsafe {
         asm!(".rept {nops}", "nop", ".endr", nops = const TIMES * 16 / NOP, options(nomem, nostack, preserves_flags));
+    }
+}
+
+/// Stops for the tracer of [`instructions`](super::instructions).
+pub(super) fn breakpoint() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the tracer continues after the instruction.
+    unsafe {
+        asm!("int3");
     }
 }

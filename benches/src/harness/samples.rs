@@ -1,31 +1,27 @@
-//! Samples, one a process, of a number of contenders.
+//! What each process measured.
 
 use std::collections::BTreeMap;
 
-use super::stats::{median, minimum};
-use super::{Contender, Row, Spacing, measure, process};
+use super::command::{Arguments, child};
+use super::stats::median;
+use super::{Contender, Row, Spacing, measure};
 
-/// The names under which [`print()`] gives one contender's samples twice, each measured by itself: how far their ratio is from 1
-/// is noise.
-pub const CONTROL: [&str; 2] = ["measured", "measured again"];
+/// The measured crate, in every table.
+pub const OURS: &str = "vdso-time";
+/// The vDSO's function, called through a pointer in a register. No caller of it can be faster.
+pub const DIRECT: &str = "direct";
 
-/// What each process measured, by row, spacing and contender.
+/// The last contender of a row, measured twice. The difference is noise.
+const CONTROL: [&str; 2] = ["measured", "measured again"];
+
+/// How often a noisy row is measured again.
+const TRIES: usize = 5;
+
+/// Nanoseconds by row, spacing and contender, one value for each process.
 #[derive(Default)]
 pub struct Samples(BTreeMap<[String; 3], Vec<f64>>);
 
-/// How the samples of several processes become one figure.
-#[derive(Clone, Copy)]
-pub enum Statistic {
-    /// The middle process.
-    Median,
-    /// The fastest one.
-    Minimum,
-}
-
-/// What a child does: measures every contender of some rows, the last one twice, in both spacings, and prints the nanoseconds.
-///
-/// # Errors
-/// The number of rounds is no number.
+/// Measures the rows that `asked` names, and prints the nanoseconds. A child process does this.
 pub fn print(rows: &[Row], asked: &[String]) -> Result<(), String> {
     let (rounds, names) = asked.split_first().ok_or("the number of rounds is missing")?;
     let rounds = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
@@ -34,93 +30,141 @@ pub fn print(rows: &[Row], asked: &[String]) -> Result<(), String> {
         for spacing in Spacing::ALL {
             let nanos = measure(&contenders, spacing, rounds);
             let print = |name, nanos| println!("{}\t{}\t{name}\t{nanos}", row.name, spacing.name());
-            for (contender, nanos) in row.contenders.iter().zip(&nanos) {
-                print(contender.name, nanos);
-            }
-            for (name, nanos) in CONTROL.into_iter().rev().zip(nanos.iter().rev()) {
-                print(name, nanos);
-            }
+            contenders.iter().zip(&nanos).take(row.contenders.len()).for_each(|(it, ns)| print(it.name, ns));
+            CONTROL.iter().rev().zip(nanos.iter().rev()).for_each(|(name, ns)| print(name, ns));
         }
     }
     Ok(())
 }
 
 impl Samples {
-    /// Has some rows measured by so many processes, one after the other, with [`print()`].
-    ///
-    /// # Errors
-    /// A child failed, or printed something else.
-    pub fn collect(processes: usize, rounds: usize, rows: &[&str]) -> Result<Self, String> {
-        let rounds = rounds.to_string();
-        let mut asked = vec![rounds.as_str()];
-        asked.extend(rows);
-        let mut samples = Self::default();
-        for _ in 0..processes {
-            samples.add(&process::child(&asked)?)?;
+    /// Measures rows in several processes, and measures rows again while they are noisy.
+    pub fn collect(
+        arguments: &Arguments,
+        names: &[String],
+        one: impl Fn(&mut Self, &[&str]) -> Result<(), String>,
+        is_noisy: impl Fn(&Self, &str) -> bool,
+    ) -> Result<Self, String> {
+        let rounds = arguments.effort.choose("1", "60", "240");
+        let mut all = Self::default();
+        let mut left: Vec<&str> = names.iter().map(String::as_str).collect();
+        for attempt in 0..=arguments.effort.choose(0, 1, TRIES) {
+            if attempt > 0 && !left.is_empty() {
+                eprintln!("too noisy, measured again: {}", left.join("; "));
+            }
+            let asked = [&[rounds], left.as_slice()].concat();
+            let mut samples = Self::default();
+            for _ in 0..arguments.effort.choose(1, 5, 15) {
+                if !left.is_empty() {
+                    one(&mut samples, &asked)?;
+                }
+            }
+            all.append(samples);
+            left.retain(|row| is_noisy(&all, row));
         }
-        Ok(samples)
+        Ok(all)
     }
 
-    /// Adds what a process printed: a row, a spacing, a contender and the nanoseconds, each line.
-    ///
-    /// # Errors
-    /// It printed something else.
+    /// Adds the samples of a process of this program.
+    pub fn add_child(&mut self, asked: &[&str]) -> Result<(), String> {
+        self.add(&child(asked)?)
+    }
+
+    /// Adds all samples of the others.
+    pub fn append(&mut self, mut others: Self) {
+        self.0.append(&mut others.0);
+    }
+
+    /// Adds the lines that [`print()`] printed.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         for line in text.lines() {
-            let fields: Vec<&str> = line.split('\t').collect();
-            let &[row, spacing, contender, nanos] = fields.as_slice() else {
-                return Err(format!("a child printed `{line}`"));
-            };
-            let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
-            self.0.entry([row, spacing, contender].map(str::to_string)).or_default().push(nanos);
+            let (key, nanos) = parse(line)?;
+            self.0.entry(key).or_default().push(nanos);
         }
         Ok(())
     }
 
-    /// Replaces the samples of the rows that the others have.
-    pub fn replace(&mut self, others: Self) {
-        self.0.extend(others.0);
+    /// Adds what a program of another toolchain printed. It measured `direct` too, so its
+    /// nanoseconds are scaled to the `direct` of the latest process of this program.
+    pub fn add_scaled(&mut self, text: &str) -> Result<(), String> {
+        let lines = text.lines().map(parse).collect::<Result<Vec<_>, _>>()?;
+        for ([row, spacing, contender], nanos) in &lines {
+            let key = [row, spacing, DIRECT].map(str::to_string);
+            let theirs = lines.iter().find(|(other, _)| *other == key).map(|(_, nanos)| nanos);
+            let ours = self.0.get(&key).and_then(|nanos| nanos.last());
+            if let (Some(theirs), Some(ours), false) = (theirs, ours, contender == DIRECT) {
+                let scaled = nanos / theirs * ours;
+                self.0.entry([row, spacing, contender].map(String::clone)).or_default().push(scaled);
+            }
+        }
+        Ok(())
     }
 
-    /// What each process measured of a contender, in their order.
-    #[must_use]
+    /// Returns the samples of a contender.
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
         self.0.get(&[row, spacing.name(), contender].map(str::to_string)).map(Vec::as_slice)
     }
 
-    /// The nanoseconds of a call.
-    #[must_use]
-    pub fn nanos(&self, row: &str, spacing: Spacing, contender: &str, statistic: Statistic) -> Option<f64> {
-        let samples = self.of(row, spacing, contender)?;
-        Some(match statistic {
-            Statistic::Minimum => minimum(samples),
-            Statistic::Median => median(samples),
-        })
+    /// Returns the nanoseconds of a call.
+    pub fn nanos(&self, row: &str, spacing: Spacing, contender: &str) -> Option<f64> {
+        self.of(row, spacing, contender).map(median)
     }
 
-    /// How a contender compares with another: the median of the ratios within each process, or the ratio of the minima.
-    #[must_use]
-    pub fn ratio(
-        &self,
-        row: &str,
-        spacing: Spacing,
-        [one, other]: [&str; 2],
-        statistic: Statistic,
-    ) -> Option<f64> {
+    /// Returns the median of the ratios within each process. An isolated call can cost less than its
+    /// fence, which gives no ratio.
+    pub fn ratio(&self, row: &str, spacing: Spacing, [one, other]: [&str; 2]) -> Option<f64> {
         let (ones, others) = (self.of(row, spacing, one)?, self.of(row, spacing, other)?);
-        let ratio = match statistic {
-            Statistic::Minimum => minimum(ones) / minimum(others),
-            Statistic::Median => {
-                median(&ones.iter().zip(others).map(|(one, other)| one / other).collect::<Vec<_>>())
-            }
-        };
-        // An isolated call may cost nothing beside its fence, or less: that has no ratio.
-        Some(ratio).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+        let ratios: Vec<f64> = ones.iter().zip(others).map(|(one, other)| one / other).collect();
+        Some(median(&ratios)).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
     }
 
-    /// How the last contender of a row compares with itself.
-    #[must_use]
-    pub fn control(&self, row: &str, spacing: Spacing, statistic: Statistic) -> Option<f64> {
-        self.ratio(row, spacing, CONTROL, statistic)
+    /// Returns how much the ratio of the same call measured twice differs from 1.
+    pub fn noise(&self, row: &str, spacing: Spacing) -> Option<f64> {
+        self.ratio(row, spacing, CONTROL).map(|ratio| (1.0 - ratio).abs())
+    }
+
+    /// Returns the text of a ratio in both spacings. A ratio is `noisy` if the noise exceeds a third
+    /// of its difference from 1, or 1 %.
+    pub fn cell(&self, row: &str, pair: [&str; 2]) -> String {
+        let text = |spacing| {
+            let ratio = self.ratio(row, spacing, pair)?;
+            let is_told = self.noise(row, spacing)? <= (1.0 - ratio).abs().max(0.03) / 3.0;
+            Some(if is_told { format!("{ratio:.3}") } else { "noisy".into() })
+        };
+        let texts = Spacing::ALL.map(text);
+        if texts.iter().all(Option::is_none) {
+            return String::new();
+        }
+        texts.map(|text| text.unwrap_or_else(|| "-".into())).join(", ")
+    }
+}
+
+fn parse(line: &str) -> Result<([String; 3], f64), String> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [row, spacing, contender, nanos] = fields.as_slice() else {
+        return Err(format!("a child process printed `{line}`"));
+    };
+    let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
+    Ok(([row, spacing, contender].map(ToString::to_string), nanos))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_program_is_scaled_by_its_own_floor() {
+        let mut samples = Samples::default();
+        // The second process of the other program ran on a CPU at half the speed.
+        for slow in [1.0, 2.0] {
+            samples.add("row\tisolated\tx\t20\nrow\tisolated\tdirect\t10").unwrap();
+            let text =
+                format!("row\tisolated\tmusl\t{}\nrow\tisolated\tdirect\t{}", 30.0 * slow, 10.0 * slow);
+            samples.add_scaled(&text).unwrap();
+        }
+        assert_eq!(samples.of("row", Spacing::Isolated, "musl"), Some([30.0, 30.0].as_slice()));
+        let ratio = samples.ratio("row", Spacing::Isolated, ["x", "musl"]).unwrap();
+        assert!((ratio - 2.0 / 3.0).abs() < 1e-9);
+        assert_eq!(samples.ratio("row", Spacing::Isolated, ["x", "nobody"]), None);
     }
 }

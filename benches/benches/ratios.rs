@@ -1,0 +1,132 @@
+//! `cargo bench --bench ratios`: what a call costs, compared with the vDSO's own function, libc, std
+//! and the system call. The rows are those of bionic's `time_benchmark.cpp`.
+
+use std::process::ExitCode;
+
+use vdso_time_benches::calls::{self, COUNTERS, FUNCTIONS, SYSCALL, TIME_NOW, bionic_name, i386};
+use vdso_time_benches::harness::bars::{self, Bar, TICKS, both, isolated};
+use vdso_time_benches::harness::command::{self, Arguments};
+use vdso_time_benches::harness::document::{Report, Table};
+use vdso_time_benches::harness::instructions::{self, Counts, STEP};
+use vdso_time_benches::harness::plot::Chart;
+use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
+use vdso_time_benches::harness::{Row, Spacing};
+
+const BARS: &[Bar] = &[
+    isolated("time()", DIRECT, 1.03),
+    isolated("time()", "libc", 1.03),
+    isolated("time()", "std", 0.10),
+    isolated("time()", SYSCALL, 0.03),
+    both(TIME_NOW, SYSCALL, 0.20),
+    both("gettimeofday()", DIRECT, 1.01),
+    both("clock_gettime(REALTIME)", DIRECT, 1.01),
+    both("clock_gettime(MONOTONIC)", DIRECT, 1.01),
+    both("clock_gettime(BOOTTIME)", DIRECT, 1.01),
+    both("clock_gettime(TAI)", DIRECT, 1.01),
+    both("clock_gettime(MONOTONIC_RAW)", DIRECT, 1.01),
+    both("clock_gettime(MONOTONIC)", "libc", 0.99),
+    both("clock_gettime(MONOTONIC)", "std", 0.96),
+    both("clock_gettime(MONOTONIC)", SYSCALL, 0.15),
+    isolated("clock_gettime(REALTIME_COARSE)", DIRECT, 1.08),
+    isolated("clock_gettime(MONOTONIC_COARSE)", DIRECT, 1.08),
+    isolated("clock_gettime(REALTIME_COARSE)", "libc", 0.90),
+    isolated("clock_gettime(MONOTONIC_COARSE)", "libc", 0.90),
+    both("clock_getres(MONOTONIC)", DIRECT, 1.03),
+    both("clock_getres(MONOTONIC)", "libc", 0.92),
+    both("getcpu()", DIRECT, 1.03),
+    // Of its own the clock adds a subtraction and a multiplication.
+    both("counter::monotonic()", TICKS, 1.20),
+    both("counter::monotonic_ordered()", TICKS, 1.25),
+    both("counter::realtime()", SYSCALL, 0.14),
+];
+
+/// The rows of the short table.
+fn summary_rows() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.into_iter().chain(["clock_gettime(MONOTONIC_COARSE)"]).chain(COUNTERS)
+}
+
+const SUMMARY: [&str; 5] = [OURS, DIRECT, "libc", "std", SYSCALL];
+const OTHERS: [&str; 5] = [DIRECT, "libc", "std", SYSCALL, TICKS];
+
+fn child(asked: &[String]) -> Result<(), String> {
+    let rows = calls::rows();
+    calls::settle();
+    match asked {
+        [what, name] if what == STEP => {
+            rows.iter().filter(|row| row.name == *name).for_each(instructions::child);
+            Ok(())
+        }
+        _ => samples::print(&rows, asked),
+    }
+}
+
+fn parent(arguments: &Arguments) -> Result<Report, String> {
+    let rows: Vec<Row> = calls::rows().into_iter().filter(|row| arguments.wants(&row.name)).collect();
+    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+    let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
+    let samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
+    let mut report = Report { notes: calls::notes(), ..Report::default() };
+    let counts = Counts::collect(&rows).unwrap_or_else(|why| {
+        report.notes.push(why);
+        Counts::default()
+    });
+    let (table, missed) = bars::table("bars", BARS, &samples);
+    report.missed = missed;
+    report.tables =
+        vec![summary(&names, &samples), ratios(&rows, &samples, &counts), table, entries(&samples)];
+    let bars = |row: &str| {
+        let nanos = |name: &&str| Some(((*name).to_string(), samples.nanos(row, Spacing::Isolated, name)?));
+        (row.to_string(), SUMMARY.iter().filter_map(nanos).collect())
+    };
+    let groups = summary_rows().filter(|row| names.iter().any(|name| name == row)).map(bars).collect();
+    report.charts = vec![
+        Chart { file: "calls.svg", title: "An isolated call", groups },
+        Chart { file: "time_now.svg", title: "Go's time.Now", groups: vec![bars(TIME_NOW)] },
+    ];
+    Ok(report)
+}
+
+/// The nanoseconds of an isolated call.
+fn summary(names: &[String], samples: &Samples) -> Table {
+    let mut table = Table::new("summary", &["ns a call", OURS, "the vDSO itself", "libc", "std", SYSCALL]);
+    for row in summary_rows().filter(|row| names.iter().any(|name| name == row)) {
+        let nanos = |name| samples.nanos(row, Spacing::Isolated, name);
+        let cells = SUMMARY.map(|name| nanos(name).map_or_else(String::new, |nanos| format!("{nanos:.1}")));
+        table.rows.push([vec![format!("`{row}`")], cells.to_vec()].concat());
+    }
+    table
+}
+
+/// Every row: the nanoseconds of this crate, and its ratios in both spacings.
+fn ratios(rows: &[Row], samples: &Samples, counts: &Counts) -> Table {
+    let others = OTHERS.map(|other| format!("/ {other}"));
+    let head: Vec<&str> = ["row", "ns"].into_iter().chain(others.iter().map(String::as_str)).collect();
+    let mut table = Table::new("ratios", &[head.as_slice(), &["instructions"]].concat());
+    for row in rows.iter().map(|row| row.name.as_str()) {
+        let nanos = |spacing| Some(format!("{:.1}", samples.nanos(row, spacing, OURS)?));
+        let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
+        if !nanos.is_empty() {
+            let cells = OTHERS.map(|other| samples.cell(row, [OURS, other]));
+            let line =
+                [vec![bionic_name(row), nanos.join(", ")], cells.to_vec(), vec![counts.more(row, OURS)]];
+            table.rows.push(line.concat());
+        }
+    }
+    table
+}
+
+/// On i386, what an entry into the kernel costs.
+fn entries(samples: &Samples) -> Table {
+    let [interrupt, vdso] = i386::WAYS;
+    let mut table = Table::new("i386", &["row", interrupt, vdso, "ratio"]);
+    let nanos = |name| samples.nanos(i386::ENTRIES, Spacing::BackToBack, name);
+    if let (Some(slow), Some(fast)) = (nanos(interrupt), nanos(vdso)) {
+        let ratio = samples.cell(i386::ENTRIES, [vdso, interrupt]);
+        table.rows.push(vec![i386::ENTRIES.into(), format!("{slow:.0}"), format!("{fast:.0}"), ratio]);
+    }
+    table
+}
+
+fn main() -> ExitCode {
+    command::main(&[], child, parent)
+}

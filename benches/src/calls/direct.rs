@@ -1,0 +1,99 @@
+//! The vDSO's functions through pointers: the floor of every row.
+
+#![allow(unsafe_code, reason = "calls of functions by address")]
+
+use std::ffi::c_long;
+use std::mem::{self, MaybeUninit};
+use std::ptr::{self, null_mut};
+
+use vdso_time::{ClockId, Route};
+
+use super::keep::Keep;
+use crate::harness::Contender;
+use crate::harness::samples::DIRECT;
+
+/// clock_gettime and clock_getres, with numbers of 64 or 32 bits.
+type ClockFn<N> = unsafe extern "C" fn(i32, *mut [N; 2]) -> i32;
+type GettimeofdayFn = unsafe extern "C" fn(*mut [c_long; 2], *mut ()) -> i32;
+type TimeFn = unsafe extern "C" fn(*mut c_long) -> c_long;
+type GetcpuFn = unsafe extern "C" fn(*mut u32, *mut u32, *mut ()) -> i32;
+
+/// Returns the contender for the symbol of a route, whose name gives the signature.
+pub(super) fn contender(route: Route, clock: ClockId) -> Option<Contender> {
+    let Route::Vdso { symbol, address, .. } = route else { return None };
+    let name = symbol.trim_start_matches("__vdso_").trim_start_matches("__kernel_");
+    match name {
+        "clock_gettime64" | "clock_getres_time64" => Some(clock_call::<i64>(address, clock)),
+        "clock_gettime" | "clock_getres" => Some(clock_call::<c_long>(address, clock)),
+        "gettimeofday" => Some(gettimeofday_call(address)),
+        "time" => Some(time_call(address)),
+        "getcpu" => Some(getcpu_call(address)),
+        _ => None,
+    }
+}
+
+/// Returns the function at an address.
+///
+/// # Safety
+/// A function of the type `F` must be there until the process ends.
+unsafe fn function<F: Copy>(address: usize) -> F {
+    const { assert!(size_of::<F>() == size_of::<*const ()>()) };
+    let address: *const () = ptr::with_exposed_provenance(address);
+    // SAFETY: a function pointer has the size of an address; the caller vouches for the function.
+    unsafe { mem::transmute_copy(&address) }
+}
+
+fn clock_call<N: Keep + 'static>(address: usize, clock: ClockId) -> Contender {
+    let clock = clock.as_raw();
+    // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
+    let call: ClockFn<N> = unsafe { function(address) };
+    let mut out = MaybeUninit::uninit();
+    // SAFETY: the function writes two numbers of the type `N` to `out`, and nothing else.
+    let is_refused = unsafe { call(clock, out.as_mut_ptr()) } != 0;
+    if is_refused {
+        return Contender::new(DIRECT, move || {
+            let mut out = MaybeUninit::uninit();
+            // SAFETY: the function writes at most two numbers of the type `N` to `out`.
+            unsafe { call(clock, out.as_mut_ptr()) }.keep();
+        });
+    }
+    Contender::new(DIRECT, move || {
+        let mut out = MaybeUninit::uninit();
+        // SAFETY: the function writes two numbers of the type `N` to `out`, and nothing else.
+        unsafe { call(clock, out.as_mut_ptr()) };
+        // SAFETY: the same call returned 0 above, so this one does too, and both numbers are written.
+        unsafe { out.assume_init() }.keep();
+    })
+}
+
+fn gettimeofday_call(address: usize) -> Contender {
+    // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
+    let call: GettimeofdayFn = unsafe { function(address) };
+    Contender::new(DIRECT, move || {
+        let mut out = MaybeUninit::uninit();
+        // SAFETY: the function writes two numbers to `out`, and nothing to the null pointer.
+        unsafe { call(out.as_mut_ptr(), null_mut()) };
+        // SAFETY: gettimeofday with a valid pointer cannot fail, so both numbers are written.
+        unsafe { out.assume_init() }.keep();
+    })
+}
+
+fn time_call(address: usize) -> Contender {
+    // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
+    let call: TimeFn = unsafe { function(address) };
+    // SAFETY: a null pointer asks for the result only.
+    Contender::new(DIRECT, move || super::keep(unsafe { call(null_mut()) }))
+}
+
+fn getcpu_call(address: usize) -> Contender {
+    // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
+    let call: GetcpuFn = unsafe { function(address) };
+    Contender::new(DIRECT, move || {
+        let mut out = MaybeUninit::<[u32; 2]>::uninit();
+        let cpu = out.as_mut_ptr().cast::<u32>();
+        // SAFETY: the function writes the CPU and the node, for both of which `out` has room.
+        unsafe { call(cpu, cpu.wrapping_add(1), null_mut()) };
+        // SAFETY: getcpu with valid pointers cannot fail, so both numbers are written.
+        unsafe { out.assume_init() }.keep();
+    })
+}

@@ -1,0 +1,76 @@
+//! libc's functions, called as by a program that handles errors.
+
+#![allow(unsafe_code, reason = "functions of libc")]
+
+use std::ffi::c_long;
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+use vdso_time::ClockId;
+
+use super::keep::Keep;
+
+/// Makes a call that returns 0 if it wrote to `out`, and keeps what it wrote.
+macro_rules! ask {
+    (|$out:ident: *mut $type:ty| $call:expr) => {{
+        let mut answer = MaybeUninit::<$type>::uninit();
+        let $out = answer.as_mut_ptr();
+        // SAFETY: the function writes at most a value of the type to `out`, which has room for it.
+        if unsafe { $call } == 0 {
+            // SAFETY: the function returned 0, so it wrote the value.
+            unsafe { answer.assume_init() }.keep();
+        }
+    }};
+}
+
+/// clock_gettime(3)
+#[inline]
+pub(super) fn clock_gettime(clock: ClockId) {
+    ask!(|out: *mut libc::timespec| libc::clock_gettime(clock.as_raw(), out));
+}
+
+/// clock_getres(3)
+#[inline]
+pub(super) fn clock_getres(clock: ClockId) {
+    ask!(|out: *mut libc::timespec| libc::clock_getres(clock.as_raw(), out));
+}
+
+/// clock_gettime(2) or clock_getres(2) of `CLOCK_MONOTONIC`, by number.
+#[inline]
+pub(super) fn syscall_clock(number: c_long) {
+    ask!(|out: *mut [c_long; 2]| libc::syscall(number, libc::CLOCK_MONOTONIC, out));
+}
+
+/// gettimeofday(3)
+#[inline]
+pub(super) fn gettimeofday() {
+    ask!(|out: *mut libc::timeval| libc::gettimeofday(out, null_mut()));
+}
+
+/// gettimeofday(2), by number.
+#[inline]
+pub(super) fn syscall_gettimeofday() {
+    ask!(|out: *mut [c_long; 2]| libc::syscall(libc::SYS_gettimeofday, out, null_mut::<()>()));
+}
+
+/// time(3)
+#[inline]
+pub(super) fn time() {
+    // SAFETY: a null pointer asks for the result only.
+    super::keep(unsafe { libc::time(null_mut()) });
+}
+
+/// time(2), by number.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[inline]
+pub(super) fn syscall_time() {
+    // SAFETY: a null pointer asks for the result only.
+    super::keep(unsafe { libc::syscall(libc::SYS_time, null_mut::<()>()) });
+}
+
+/// sched_getcpu(3), which has no node.
+#[inline]
+pub(super) fn getcpu() {
+    // SAFETY: the function has no precondition.
+    super::keep(unsafe { libc::sched_getcpu() });
+}

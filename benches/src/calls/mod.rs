@@ -1,0 +1,242 @@
+//! The rows: this crate's calls, and the same by the vDSO itself, libc, std and the system call.
+
+mod direct;
+pub mod i386;
+pub mod keep;
+mod libc_calls;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use vdso_time::{ClockId, Route, counter, syscall};
+
+use crate::harness::bars::TICKS;
+use crate::harness::samples::OURS;
+use crate::harness::{Contender, Row};
+use keep::Keep;
+
+/// The clocks, and their names without `CLOCK_`. No kernel supports the last one.
+pub const CLOCKS: &[(&str, ClockId)] = &[
+    ("MONOTONIC", ClockId::MONOTONIC),
+    ("MONOTONIC_COARSE", ClockId::MONOTONIC_COARSE),
+    ("MONOTONIC_RAW", ClockId::MONOTONIC_RAW),
+    ("REALTIME", ClockId::REALTIME),
+    ("REALTIME_COARSE", ClockId::REALTIME_COARSE),
+    ("BOOTTIME", ClockId::BOOTTIME),
+    ("TAI", ClockId::TAI),
+    ("unsupported", ClockId::from_raw(-1)),
+];
+
+/// The row that each of the five functions has in the short tables.
+pub const FUNCTIONS: [&str; 5] =
+    ["time()", "gettimeofday()", "clock_gettime(MONOTONIC)", "clock_getres(MONOTONIC)", "getcpu()"];
+
+/// The rows of the counter clock. Their floors are the bare counter and `CLOCK_MONOTONIC`.
+pub const COUNTERS: [&str; 3] =
+    ["counter::monotonic()", "counter::monotonic_ordered()", "counter::realtime()"];
+
+/// The row of Go's `time.Now`.
+pub const TIME_NOW: &str = "TimeNow";
+
+/// The contender that makes the system call.
+pub const SYSCALL: &str = "system call";
+
+/// Returns the rows without `direct`. Creating them makes no call.
+///
+/// In a row `..., system call` this crate's contender is its `syscall` function, and libc's is
+/// syscall(2).
+pub fn callers() -> Vec<Row> {
+    let mut rows: Vec<Row> = CLOCKS.iter().map(|&(name, clock)| clock_gettime(name, clock)).collect();
+    rows.extend(CLOCKS.iter().map(|&(name, clock)| clock_getres(name, clock)));
+    rows.extend(others().into_iter().chain(syscalls()).chain(counters()).chain([time_now()]));
+    rows
+}
+
+/// Returns the rows with `direct` as the last contender, where the vDSO has the function.
+pub fn rows() -> Vec<Row> {
+    callers().into_iter().map(with_direct).chain(i386::entries()).collect()
+}
+
+/// Adds the function of the vDSO that answers a row.
+pub fn with_direct(mut row: Row) -> Row {
+    let routes = vdso_time::routes();
+    let clock = CLOCKS.iter().find(|(name, _)| row.name.contains(&format!("({name})")));
+    let clock = clock.map_or(ClockId::MONOTONIC, |(_, clock)| *clock);
+    let function = row.name.split('(').next().unwrap_or_default();
+    let (route, clock) = match function {
+        _ if row.name.ends_with(SYSCALL) || row.name == TIME_NOW => return row,
+        // time() has the vDSO's clock_gettime where it has no time().
+        "time" => (routes.time, ClockId::REALTIME_COARSE),
+        "gettimeofday" => (routes.gettimeofday, ClockId::REALTIME),
+        "clock_getres" => (routes.clock_getres, clock),
+        "getcpu" => (routes.getcpu, clock),
+        _ => (routes.clock_gettime, clock),
+    };
+    row.contenders.extend(direct::contender(route, clock));
+    row
+}
+
+/// Returns bionic's name of a row: that of its `time_benchmark.cpp`, or one like it.
+pub fn bionic_name(row: &str) -> String {
+    let (call, is_syscall) =
+        row.strip_suffix(&format!(", {SYSCALL}")).map_or((row, false), |call| (call, true));
+    let (function, clock) = call.trim_end_matches(')').split_once('(').unwrap_or((call, ""));
+    let clock = if ["", "MONOTONIC"].contains(&clock) { String::new() } else { format!("_{clock}") };
+    if row == TIME_NOW {
+        return row.into();
+    }
+    let prefix = if function.contains("::") { "BM_" } else { "BM_time_" };
+    let suffix = if is_syscall { "_syscall" } else { "" };
+    format!("{prefix}{}{clock}{suffix}", function.replace("::", "_"))
+}
+
+/// Returns a line for each function that the vDSO does not answer, and one about the counter.
+pub fn notes() -> Vec<String> {
+    settle();
+    let functions = vdso_time::routes().functions();
+    let slow = functions.iter().filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
+    let counter = format!("counter: {}", counter::status());
+    slow.map(|(name, route)| format!("{name}: {route}")).chain([counter]).collect()
+}
+
+/// Reads the counter clock until its calibration is over.
+pub fn settle() {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(50) {
+        counter::monotonic().keep();
+    }
+}
+
+/// Creates a row, with a contender for each name.
+macro_rules! row {
+    ($row:expr; $($name:expr => $call:expr),* $(,)?) => {
+        Row::new($row, [$(Contender::new($name, move || $call)),*])
+    };
+}
+
+fn clock_gettime(name: &str, clock: ClockId) -> Row {
+    let mut row = row!(format!("clock_gettime({name})");
+        OURS => vdso_time::clock_gettime(clock).keep(),
+        SYSCALL => syscall::clock_gettime(clock).keep(),
+        "libc" => libc_calls::clock_gettime(clock),
+    );
+    match clock {
+        ClockId::MONOTONIC => row.contenders.push(Contender::new("std", || Instant::now().keep())),
+        ClockId::REALTIME => row.contenders.push(Contender::new("std", || SystemTime::now().keep())),
+        _ => {}
+    }
+    row
+}
+
+fn clock_getres(name: &str, clock: ClockId) -> Row {
+    row!(format!("clock_getres({name})");
+        OURS => vdso_time::clock_getres(clock).keep(),
+        SYSCALL => syscall::clock_getres(clock).keep(),
+        "libc" => libc_calls::clock_getres(clock),
+    )
+}
+
+fn others() -> [Row; 3] {
+    [
+        row!("gettimeofday()";
+            OURS => vdso_time::gettimeofday().keep(),
+            SYSCALL => syscall::gettimeofday().keep(),
+            "libc" => libc_calls::gettimeofday(),
+        ),
+        row!("time()";
+            OURS => vdso_time::time().keep(),
+            SYSCALL => syscall::time().keep(),
+            "libc" => libc_calls::time(),
+            "std" => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).keep(),
+        ),
+        row!("getcpu()";
+            OURS => vdso_time::getcpu().keep(),
+            SYSCALL => syscall::getcpu().keep(),
+            "libc" => libc_calls::getcpu(),
+        ),
+    ]
+}
+
+/// The system calls by this crate, and by libc's `syscall`.
+fn syscalls() -> [Row; 4] {
+    [
+        row!("clock_gettime(MONOTONIC), system call";
+            OURS => syscall::clock_gettime(ClockId::MONOTONIC).keep(),
+            "libc" => libc_calls::syscall_clock(libc::SYS_clock_gettime),
+        ),
+        row!("clock_getres(MONOTONIC), system call";
+            OURS => syscall::clock_getres(ClockId::MONOTONIC).keep(),
+            "libc" => libc_calls::syscall_clock(libc::SYS_clock_getres),
+        ),
+        row!("gettimeofday(), system call";
+            OURS => syscall::gettimeofday().keep(),
+            "libc" => libc_calls::syscall_gettimeofday(),
+        ),
+        // aarch64 and arm have no time(2).
+        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+        row!("time(), system call";
+            OURS => syscall::time().keep(),
+            "libc" => libc_calls::syscall_time(),
+        ),
+        #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
+        row!("time(), system call"; OURS => syscall::time().keep()),
+    ]
+}
+
+fn counters() -> [Row; 3] {
+    let [monotonic, ordered, realtime] = COUNTERS;
+    [
+        row!(monotonic;
+            OURS => counter::monotonic().keep(),
+            TICKS => counter::ticks().keep(),
+            SYSCALL => syscall::clock_gettime(ClockId::MONOTONIC).keep(),
+        ),
+        row!(ordered;
+            OURS => counter::monotonic_ordered().keep(),
+            TICKS => counter::ticks_ordered().keep(),
+        ),
+        row!(realtime;
+            OURS => counter::realtime().keep(),
+            TICKS => counter::ticks().keep(),
+            SYSCALL => syscall::gettimeofday().keep(),
+        ),
+    ]
+}
+
+/// Go's `time.Now`: `CLOCK_REALTIME` and `CLOCK_MONOTONIC`.
+fn time_now() -> Row {
+    const BOTH: [ClockId; 2] = [ClockId::REALTIME, ClockId::MONOTONIC];
+    row!(TIME_NOW;
+        OURS => BOTH.map(|clock| vdso_time::clock_gettime(clock).keep()).keep(),
+        SYSCALL => BOTH.map(|clock| syscall::clock_gettime(clock).keep()).keep(),
+        "libc" => BOTH.map(libc_calls::clock_gettime).keep(),
+        "std" => {
+            SystemTime::now().keep();
+            Instant::now().keep();
+        },
+    )
+}
+
+/// Keeps an answer that comes in registers.
+#[inline]
+pub fn keep<T>(answer: T) {
+    black_box(answer);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_the_names_of_bionic() {
+        for (row, name) in [
+            ("time()", "BM_time_time"),
+            ("clock_gettime(MONOTONIC)", "BM_time_clock_gettime"),
+            ("clock_getres(REALTIME_COARSE)", "BM_time_clock_getres_REALTIME_COARSE"),
+            ("clock_gettime(MONOTONIC), system call", "BM_time_clock_gettime_syscall"),
+            ("counter::monotonic()", "BM_counter_monotonic"),
+        ] {
+            assert_eq!(bionic_name(row), name);
+        }
+    }
+}

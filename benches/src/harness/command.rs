@@ -1,0 +1,117 @@
+//! The command line of a bench, and its child processes.
+
+use std::env;
+use std::process::{Command, ExitCode};
+
+use super::document::Report;
+
+/// How much is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// One trial, to see that the bench works. `cargo test --benches` passes no `--bench`.
+    Trial,
+    /// Less than a minute.
+    Quick,
+    /// Some minutes.
+    Full,
+}
+
+impl Effort {
+    /// Returns the value for this effort.
+    pub fn choose<T>(self, trial: T, quick: T, full: T) -> T {
+        match self {
+            Self::Trial => trial,
+            Self::Quick => quick,
+            Self::Full => full,
+        }
+    }
+}
+
+/// A command line.
+pub struct Arguments {
+    /// How much is measured.
+    pub effort: Effort,
+    /// Whether a missed bar is a failure.
+    pub check: bool,
+    /// Whether the documents are renewed.
+    pub write: bool,
+    filters: Vec<String>,
+}
+
+const USAGE: &str = "\
+Usage: [--quick] [--check] [--write] [ROW...]
+
+  --quick   less than a minute
+  --check   status 1 if a bar is missed
+  --write   renew docs/BENCHMARKS.md, docs/benchmarks and README.md
+  ROW       only the rows whose name contains one of these
+";
+
+impl Arguments {
+    fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut parsed = Self { effort: Effort::Trial, check: false, write: false, filters: Vec::new() };
+        let mut is_quick = false;
+        for argument in arguments {
+            match argument.as_str() {
+                "--bench" => parsed.effort = Effort::Full,
+                "--quick" => is_quick = true,
+                "--check" => parsed.check = true,
+                "--write" => parsed.write = true,
+                flag if flag.starts_with('-') => return Err(format!("unknown argument `{flag}`\n\n{USAGE}")),
+                _ => parsed.filters.push(argument),
+            }
+        }
+        if is_quick {
+            parsed.effort = Effort::Quick;
+        }
+        if parsed.write && !(parsed.filters.is_empty() && parsed.effort != Effort::Trial) {
+            return Err("--write needs all rows, under `cargo bench`".into());
+        }
+        Ok(parsed)
+    }
+
+    /// Returns whether a row of this name is measured.
+    pub fn wants(&self, name: &str) -> bool {
+        self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter))
+    }
+}
+
+/// The first argument of a child process.
+pub const CHILD: &str = "--child";
+
+/// Runs a bench. `extra` comes before the arguments of the command line.
+///
+/// `child` runs in the processes that `parent` starts with [`child()`], and prints what it measured.
+pub fn main(
+    extra: &[&str],
+    child: impl FnOnce(&[String]) -> Result<(), String>,
+    parent: impl FnOnce(&Arguments) -> Result<Report, String>,
+) -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let result = match arguments.split_first() {
+        Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
+        _ => Arguments::parse(extra.iter().map(ToString::to_string).chain(arguments))
+            .and_then(|arguments| parent(&arguments)?.finish(&arguments)),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::FAILURE
+    })
+}
+
+/// Runs this program as a child process, and returns what it printed.
+pub fn child(asked: &[&str]) -> Result<String, String> {
+    let program = env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    run(Command::new(program).arg(CHILD).args(asked))
+}
+
+/// Runs a command, and returns what it printed.
+pub fn run(command: &mut Command) -> Result<String, String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{program}: {}: {}", output.status, error.trim_end()));
+    }
+    String::from_utf8(output.stdout).map_err(|error| error.to_string())
+}

@@ -1,0 +1,131 @@
+//! The tables and charts of a bench: printed, and written into the documents.
+//!
+//! The table NAME stands between `<!-- bench NAME -->` and `<!-- /bench -->`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::command::{Arguments, Effort};
+use super::machine;
+use super::plot::Chart;
+
+const DOCUMENTS: [&str; 2] = ["README.md", "docs/BENCHMARKS.md"];
+const CHARTS: &str = "docs/benchmarks";
+const END: &str = "<!-- /bench -->";
+
+/// What one bench found.
+#[derive(Default)]
+pub struct Report {
+    /// In the order in which they are printed.
+    pub tables: Vec<Table>,
+    /// The charts.
+    pub charts: Vec<Chart>,
+    /// A line for each bar that is missed.
+    pub missed: Vec<String>,
+    /// Other lines.
+    pub notes: Vec<String>,
+}
+
+/// A table.
+pub struct Table {
+    name: &'static str,
+    head: Vec<String>,
+    /// The rows, each as long as the head.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Creates a table without rows. The documents refer to it by its name.
+    pub fn new(name: &'static str, head: &[&str]) -> Self {
+        Self { name, head: head.iter().map(ToString::to_string).collect(), rows: Vec::new() }
+    }
+
+    fn markdown(&self) -> String {
+        let lines = || std::iter::once(&self.head).chain(&self.rows);
+        let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let mut text = String::new();
+        for (number, line) in lines().enumerate() {
+            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+                // A String accepts every write.
+                let _ = if column == 0 {
+                    write!(text, "| {cell:<width$} ")
+                } else {
+                    write!(text, "| {cell:>width$} ")
+                };
+            }
+            text.push_str("|\n");
+            if number == 0 {
+                let rules = widths.iter().skip(1).map(|&width| format!("|{}:", "-".repeat(width + 1)));
+                let _ = writeln!(text, "|{}{}|", "-".repeat(widths[0] + 2), rules.collect::<String>());
+            }
+        }
+        text
+    }
+}
+
+impl Report {
+    /// Prints the report, renews the documents if the arguments ask for it, and returns the status.
+    pub fn finish(&self, arguments: &Arguments) -> Result<ExitCode, String> {
+        println!("{}", machine::describe().map(|(name, value)| format!("{name}: {value}\n")).concat());
+        // A filter can leave a table without rows.
+        for table in self.tables.iter().filter(|table| !table.rows.is_empty()) {
+            println!("{}", table.markdown());
+        }
+        for line in self.notes.iter().chain(&self.missed) {
+            println!("{line}");
+        }
+        if arguments.write {
+            self.write(arguments)?;
+        }
+        Ok(if arguments.check && !self.missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn write(&self, arguments: &Arguments) -> Result<(), String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut machine = machine::describe().map(|(_, value)| value).join("; ");
+        machine.push_str(if arguments.effort == Effort::Quick { "; with `--quick`\n" } else { "\n" });
+        let tables = self.tables.iter().map(|table| (table.name, table.markdown()));
+        let sections: Vec<(&str, String)> = tables.chain([("machine", machine)]).collect();
+        for document in DOCUMENTS {
+            let file = root.join(document);
+            let old = fs::read_to_string(&file).map_err(|error| format!("{document}: {error}"))?;
+            let new = sections.iter().fold(old, |text, (name, body)| fill(&text, name, body));
+            put(&file, &new)?;
+        }
+        self.charts.iter().try_for_each(|chart| put(&root.join(CHARTS).join(chart.file), &chart.svg()?))
+    }
+}
+
+fn put(file: &Path, text: &str) -> Result<(), String> {
+    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Returns the document with another body in the section NAME, if it has such a section.
+fn fill(text: &str, name: &str, body: &str) -> String {
+    let begin = format!("<!-- bench {name} -->\n");
+    let parts = text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    parts.map_or_else(|| text.into(), |(head, tail)| [head, &begin, body, END, tail].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_section_is_replaced() {
+        let text = "a\n<!-- bench x -->\nold\n<!-- /bench -->\n<!-- bench y -->\nb\n<!-- /bench -->c";
+        let new = "a\n<!-- bench x -->\nnew\n<!-- /bench -->\n<!-- bench y -->\nb\n<!-- /bench -->c";
+        assert_eq!(fill(text, "x", "new\n"), new);
+        assert_eq!(fill(text, "z", "new\n"), text);
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new("t", &["a", "b"]);
+        table.rows.push(vec!["µs".into(), "22".into()]);
+        assert_eq!(table.markdown(), "| a  |  b |\n|----|---:|\n| µs | 22 |\n");
+    }
+}
