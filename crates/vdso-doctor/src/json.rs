@@ -18,21 +18,6 @@ macro_rules! serialize_as_name {
 
 serialize_as_name!(Method, Place, Supervisor);
 
-#[allow(clippy::ref_option, reason = "serde passes a reference to the field")]
-fn rounded<S: Serializer>(value: &Option<f64>, unit: f64, to: S) -> Result<S::Ok, S::Error> {
-    value.map(|value| (value * unit).round() / unit).serialize(to)
-}
-
-#[allow(clippy::ref_option, reason = "serde passes a reference to the field")]
-pub(crate) fn hundredths<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
-    rounded(value, 1e2, to)
-}
-
-#[allow(clippy::ref_option, reason = "serde passes a reference to the field")]
-pub(crate) fn ten_thousandths<S: Serializer>(value: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
-    rounded(value, 1e4, to)
-}
-
 /// Text, because addresses have more digits than every reader of JSON keeps.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
 pub(crate) fn address<S: Serializer>(address: &usize, to: S) -> Result<S::Ok, S::Error> {

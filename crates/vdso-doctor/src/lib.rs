@@ -7,7 +7,7 @@
 //! ```
 //! let diagnosis = vdso_doctor::diagnose()?;
 //! println!("{:?}: {}", diagnosis.cause, diagnosis.verdict);
-//! # Ok::<(), vdso_doctor::Error>(())
+//! # Ok::<(), std::io::Error>(())
 //! ```
 //!
 //! [`Diagnosis`] implements `serde::Serialize`, with the fields of `vdso-doctor --json`, and
@@ -41,7 +41,7 @@ mod report;
 mod timing;
 mod verdict;
 
-use std::{error, fmt, io};
+use std::io;
 
 use serde::Serialize;
 use vdso_time::vdso::{LocateError, Vdso};
@@ -95,7 +95,7 @@ impl Diagnosis {
     /// if diagnosis.place(&Read::USUAL) == Place::Kernel {
     ///     eprintln!("{}", diagnosis.verdict);
     /// }
-    /// # Ok::<(), vdso_doctor::Error>(())
+    /// # Ok::<(), std::io::Error>(())
     /// ```
     #[must_use]
     pub fn place(&self, reads: &[Read]) -> Place {
@@ -114,87 +114,39 @@ impl Diagnosis {
     }
 }
 
-/// What to diagnose, and how.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// The method, or `None` for the best that works.
-    pub method: Option<Method>,
-    /// The reads that the verdict is about.
-    pub reads: Vec<Read>,
-}
-
-impl Default for Options {
-    /// The best method, and [`Read::USUAL`].
-    fn default() -> Self {
-        Self { method: None, reads: Read::USUAL.to_vec() }
-    }
-}
-
-/// Why there is no diagnosis.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// Reading the CPU's counter, and so the vDSO's precise clocks, ends this process.
-    CounterDenied,
-    /// The method that was asked for does not work here.
-    Method(Method, io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CounterDenied => f.write_str(
-                "cannot read the clocks: reading the CPU's counter ends this process (PR_SET_TSC); use \
-                 time() and the coarse clocks",
-            ),
-            Self::Method(method, error) => {
-                write!(f, "--method={} does not work here: {error}", method.name())
-            }
-        }
-    }
-}
-
-impl error::Error for Error {}
-
-/// Diagnoses this process with the default [`Options`].
+/// Diagnoses this process by the best method. The verdict is about [`Read::USUAL`].
 ///
 /// # Errors
-/// As [`diagnose_with`].
-pub fn diagnose() -> Result<Diagnosis, Error> {
-    diagnose_with(&Options::default())
+/// If reading the CPU's counter ends this process (`PR_SET_TSC`).
+pub fn diagnose() -> io::Result<Diagnosis> {
+    diagnose_with(None, &Read::USUAL)
 }
 
-/// Diagnoses this process.
+/// Diagnoses this process by this method. The verdict is about these reads.
 ///
 /// # Errors
-/// If reading the CPU's counter is denied, or the method of the options does not work here.
-pub fn diagnose_with(options: &Options) -> Result<Diagnosis, Error> {
+/// As [`diagnose`], and if the method does not work here.
+pub fn diagnose_with(method: Option<Method>, about: &[Read]) -> io::Result<Diagnosis> {
     if machine::is_counter_fatal() {
-        return Err(Error::CounterDenied);
+        return Err(io::Error::other(
+            "cannot read the clocks: reading the CPU's counter ends this process (PR_SET_TSC); use time() and \
+             the coarse clocks",
+        ));
     }
     let vdso = Vdso::locate();
     let routes = routes();
     // Without a vDSO, or if libc answers, there is nothing to prove.
     let is_provable = vdso.is_ok() && routes.time != Route::Libc;
-    let method = match options.method {
-        _ if !is_provable => None,
-        Some(method) => {
-            method.check().map_err(|error| Error::Method(method, error))?;
-            Some(method)
-        }
-        None => Some(Method::best()),
-    };
+    let method = is_provable.then(|| Method::chosen(method)).transpose()?;
     let machine = Machine::look(vdso.as_ref().ok());
     let has_watch = timing::has_watch();
     let is_timed = has_watch && !machine.supervisor.is_some_and(Supervisor::emulates);
     let kernel_entry = if is_timed { timing::kernel_entry() } else { None };
     let prover = Prover { method, routes: &routes, cpus: Cpus::movable(), has_watch, kernel_entry };
     let mut reads = read::all();
-    reads.extend(options.reads.iter().filter(|read| !read::all().contains(read)));
-    reads.dedup();
+    reads.extend(about.iter().filter(|read| !read::all().contains(read)));
     let reads: Vec<_> = reads.into_iter().map(|read| prover.examine(read)).collect();
-    let (cause, verdict) = verdict::verdict(&machine, &reads, &options.reads);
+    let (cause, verdict) = verdict::verdict(&machine, &reads, about);
     let cpus = prover.cpus.as_ref().map_or(Vec::new(), |cpus| cpus.numbers().to_vec());
     let vdso = vdso.as_ref().map(Image::of).map_err(|error| *error);
     Ok(Diagnosis { format: 1, machine, vdso, routes, method, cpus, reads, cause, verdict })

@@ -9,7 +9,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::{env, process::ExitCode};
 
 use arguments::{Arguments, Command, HELP};
-use vdso_doctor::{Options, Place, diagnose_with};
+use vdso_doctor::{Place, Read, diagnose_with};
 
 const ENTERS_KERNEL: u8 = 1;
 const FAILED: u8 = 2;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         }
     };
     let status = if stdout::was_open() {
-        run(arguments)
+        run(&arguments)
     } else {
         Err("cannot write the report: standard output is closed".into())
     };
@@ -41,27 +41,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> Result<u8, Box<dyn Error>> {
-    match arguments.command {
+fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    match &arguments.command {
         Command::Help => print(HELP)?,
-        Command::Accuracy { seconds, plot } => print(&accuracy::report(seconds, plot.as_deref())?)?,
+        Command::Accuracy { seconds, plot } => print(&accuracy::report(*seconds, plot.as_deref())?)?,
         Command::Diagnose => return diagnose(arguments),
     }
     Ok(0)
 }
 
-fn diagnose(arguments: Arguments) -> Result<u8, Box<dyn Error>> {
-    let mut options = Options::default();
-    options.method = arguments.method;
-    options.reads = arguments.required.clone().unwrap_or(options.reads);
-    let diagnosis = diagnose_with(&options)?;
+fn diagnose(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    let reads = arguments.required.as_deref().unwrap_or(&Read::USUAL);
+    let diagnosis = diagnose_with(arguments.method, reads)?;
     let has_colours = io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     print(&match (arguments.json, has_colours) {
         (true, _) => serde_json::to_string_pretty(&diagnosis)? + "\n",
         (false, true) => diagnosis.in_colours(),
         (false, false) => diagnosis.to_string(),
     })?;
-    Ok(match arguments.required.map(|required| diagnosis.place(&required)) {
+    Ok(match arguments.required.as_deref().map(|required| diagnosis.place(required)) {
         None | Some(Place::UserSpace) => 0,
         Some(Place::Kernel) => ENTERS_KERNEL,
         Some(_) => FAILED,

@@ -12,20 +12,12 @@ use vdso_time::{ClockId, Errno, Route, Routes};
 
 /// One way to read a clock, or to ask about one.
 ///
-/// ```
-/// use vdso_doctor::Read;
-///
-/// // A function, or a clock of clock_gettime(2) by name or number.
-/// for name in ["time", "CLOCK_MONOTONIC", "monotonic", "1"] {
-///     let read: Read = name.parse()?;
-///     println!("{read}");
-/// }
-/// # Ok::<(), String>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// It parses from the name of a function, or the name or number of a clock of clock_gettime(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Read {
     /// `time()`.
+    #[default]
     Time,
     /// `gettimeofday()`.
     Gettimeofday,

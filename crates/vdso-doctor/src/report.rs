@@ -6,7 +6,7 @@ use vdso_time::Route;
 
 use crate::machine::{Reader, clock_source};
 use crate::proof::{Evidence, Method, Place, READS, Reading};
-use crate::{Cause, Diagnosis, Read};
+use crate::{Cause, Diagnosis};
 
 const RED: &str = "31";
 const GREEN: &str = "32";
@@ -46,7 +46,6 @@ impl Report<'_> {
         for reading in &self.diagnosis.reads {
             self.reading(out, reading)?;
         }
-        self.seconds(out)?;
         let colour = match self.diagnosis.cause {
             Cause::Fine => GREEN,
             Cause::LikelyFine
@@ -149,25 +148,6 @@ impl Report<'_> {
         let mut line = String::new();
         write!(line, "  {:42} {place} {resolution:>11} {here:>9} {call:>11} {ratio:>6}", reading.read)?;
         writeln!(out, "{}", line.trim_end())
-    }
-
-    /// The three ways to the seconds.
-    fn seconds(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        let reading = |read| self.diagnosis.reads.iter().find(|reading| reading.read == read);
-        let time = reading(Read::Time);
-        let costs = [
-            time.and_then(|time| time.ns),
-            reading(Read::Gettimeofday).and_then(|gettimeofday| gettimeofday.ns),
-            time.and_then(|time| time.syscall_ns),
-        ];
-        let [Some(one), Some(two), Some(three)] = costs else { return Ok(()) };
-        writeln!(
-            out,
-            "\n  time() : gettimeofday() : time by system call = {one:.1} : {two:.1} : {three:.1} ns \
-             = 1 : {:.1} : {:.1}",
-            two / one,
-            three / one
-        )
     }
 }
 

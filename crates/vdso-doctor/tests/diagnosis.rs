@@ -5,18 +5,9 @@ use std::{io, thread};
 
 use nix::sys::signal::{SigSet, Signal};
 use test_support::{filter, not_run, not_run_here, oracle};
-use vdso_doctor::{
-    Diagnosis, Error, Evidence, Method, Options, Place, Read, Reading, diagnose, diagnose_with,
-};
+use vdso_doctor::{Diagnosis, Evidence, Method, Place, Read, Reading, diagnose, diagnose_with};
 use vdso_time::ClockId;
 use vdso_time::arch::NATIVE;
-
-fn by(method: Option<Method>, reads: &[Read]) -> Result<Diagnosis, Error> {
-    let mut options = Options::default();
-    options.method = method;
-    options.reads = reads.to_vec();
-    diagnose_with(&options)
-}
 
 fn is_proof(diagnosis: &Diagnosis) -> bool {
     matches!(diagnosis.method, Some(Method::Dispatch | Method::Seccomp))
@@ -46,7 +37,7 @@ fn each_read_is_where_the_clock_source_is_read() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
     let has_vdso = oracle::sysinfo_ehdr() != 0;
     for method in [Method::Dispatch, Method::Seccomp] {
-        let diagnosis = match by(Some(method), &Read::USUAL) {
+        let diagnosis = match diagnose_with(Some(method), &Read::USUAL) {
             Ok(diagnosis) => diagnosis,
             Err(error) => {
                 not_run_here(method.name(), error);
@@ -75,7 +66,7 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
     // No kernel has clocks 10 and 999.
     let named = |names: &str| names.split(',').map(|name| name.parse().unwrap()).collect::<Vec<Read>>();
-    let diagnosis = by(None, &named("999")).unwrap();
+    let diagnosis = diagnose_with(None, &named("999")).unwrap();
     if !is_proof(&diagnosis) {
         return not_run_here("dispatch", "nothing can be proved");
     }
@@ -95,7 +86,7 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
         assert_eq!(diagnosis.place(&named(names)), expected, "{names}\n{diagnosis}");
     }
     // A cost is no proof.
-    assert_eq!(by(Some(Method::Timing), &[]).unwrap().place(&Read::USUAL), Place::Unknown);
+    assert_eq!(diagnose_with(Some(Method::Timing), &[]).unwrap().place(&Read::USUAL), Place::Unknown);
 }
 
 type Restrict<'a> = &'a (dyn Fn() -> io::Result<()> + Sync);

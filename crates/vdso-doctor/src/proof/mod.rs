@@ -41,23 +41,24 @@ impl Method {
         }
     }
 
-    /// Whether the method detects a known system call here.
-    pub(crate) fn check(self) -> io::Result<()> {
-        match self {
+    /// The method that was asked for, or the best one, if it detects a known system call here.
+    pub(crate) fn chosen(asked: Option<Self>) -> io::Result<Self> {
+        let check = |method: Self| match method {
             Self::Dispatch => dispatch::check(),
             Self::Seccomp => seccomp::check(),
             Self::Timing => Ok(()),
-        }
-    }
-
-    /// The best method that works here.
-    pub(crate) fn best() -> Self {
-        Self::ALL.into_iter().find(|method| method.check().is_ok()).unwrap_or(Self::Timing)
+        };
+        let Some(method) = asked else {
+            return Ok(Self::ALL.into_iter().find(|method| check(*method).is_ok()).unwrap_or(Self::Timing));
+        };
+        let fails =
+            |error| io::Error::other(format!("--method={} does not work here: {error}", method.name()));
+        check(method).map(|()| method).map_err(fails)
     }
 }
 
 /// Where a read is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
     /// In user space.
@@ -65,6 +66,7 @@ pub enum Place {
     /// In the kernel: it makes a system call.
     Kernel,
     /// That is not known.
+    #[default]
     Unknown,
 }
 
@@ -81,7 +83,7 @@ impl Place {
 }
 
 /// How the place is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Evidence {
@@ -96,11 +98,12 @@ pub enum Evidence {
     /// libc answers: vdso-time has no table for this architecture.
     Libc,
     /// Nothing is known.
+    #[default]
     None,
 }
 
 /// One read, and what was found out about it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Reading {
     /// The read.
@@ -129,13 +132,10 @@ pub struct Reading {
     /// The clock's resolution.
     pub resolution_ns: Option<i64>,
     /// The cost of a read through the crate.
-    #[serde(serialize_with = "crate::json::hundredths")]
     pub ns: Option<f64>,
     /// The cost of the system call.
-    #[serde(serialize_with = "crate::json::hundredths")]
     pub syscall_ns: Option<f64>,
     /// `ns / syscall_ns`.
-    #[serde(serialize_with = "crate::json::ten_thousandths")]
     pub ratio: Option<f64>,
     /// Why the crate makes the system call itself.
     #[serde(skip)]
@@ -149,18 +149,7 @@ impl Reading {
             function: read.function(),
             clock: read.clock().map(|clock| format!("{clock:?}")),
             clock_id: read.clock().map(ClockId::as_raw),
-            place: Place::Unknown,
-            evidence: Evidence::None,
-            reads: None,
-            entered: None,
-            outside: None,
-            syscall: None,
-            error: None,
-            resolution_ns: None,
-            ns: None,
-            syscall_ns: None,
-            ratio: None,
-            reason: None,
+            ..Self::default()
         }
     }
 }
@@ -197,10 +186,12 @@ impl Prover<'_> {
         let mut seen = Reading::new(read);
         let route = read.route(self.routes);
         let speed = if self.has_watch { timing::speed(read) } else { None };
-        seen.ns = speed.map(|speed| speed.here);
+        let rounded = |value: f64, unit: f64| (value * unit).round() / unit;
+        seen.ns = speed.map(|speed| rounded(speed.here, 1e2));
         // If libc answers, there is no system call of vdso-time to compare with.
-        seen.syscall_ns = speed.and_then(|speed| speed.system_call).filter(|_| route != Route::Libc);
-        seen.ratio = seen.ns.zip(seen.syscall_ns).map(|(here, call)| here / call);
+        let call = speed.and_then(|speed| speed.system_call).filter(|_| route != Route::Libc);
+        seen.syscall_ns = call.map(|call| rounded(call, 1e2));
+        seen.ratio = speed.zip(call).map(|(speed, call)| rounded(speed.here / call, 1e4));
         let answer = read.make();
         if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
             seen.resolution_ns = clock_getres(clock).ok().map(Timespec::as_nanos);
