@@ -21,19 +21,25 @@ fn command(wrapper: &[&str], arguments: &str) -> Command {
     command
 }
 
-/// The output of a command; none if this kernel cannot start the program.
-fn output(command: &mut Command) -> Option<Output> {
-    command.output().map_err(|error| not_run_here("exec", format!("{PROGRAM}: {error}"))).ok()
-}
-
 /// The exit status, standard output and standard error.
-fn ended(output: Output) -> (Option<i32>, String, String) {
-    let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    (output.status.code(), out, error)
+type Ended = (Option<i32>, String, String);
+
+/// Runs a command; none if the kernel cannot start the program, as under QEMU or in a guest.
+fn ended(command: &mut Command) -> Option<Ended> {
+    let why = match command.output() {
+        Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => status.to_string(),
+        Ok(Output { status, stdout, stderr }) => {
+            let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            return Some((status.code(), out, error));
+        }
+        Err(error) => error.to_string(),
+    };
+    not_run_here("exec", format!("{PROGRAM}: {why}"));
+    None
 }
 
-fn run(arguments: &str) -> Option<(Option<i32>, String, String)> {
-    output(&mut command(&[], arguments)).map(ended)
+fn run(arguments: &str) -> Option<Ended> {
+    ended(&mut command(&[], arguments))
 }
 
 #[test]
@@ -119,7 +125,7 @@ fn colours_are_for_terminals_without_no_color() {
         // script(1) gives it a terminal. The path may have spaces in it.
         let mut script = Command::new("script");
         script.args(["-qec", "\"$DOCTOR\"", "/dev/null"]).env("DOCTOR", PROGRAM).env("NO_COLOR", no_color);
-        let (_, text, _) = ended(script.stdin(Stdio::null()).output().unwrap());
+        let (_, text, _) = ended(script.stdin(Stdio::null())).unwrap();
         assert!(text.contains("verdict"), "{text}");
         assert_eq!(text.contains('\x1b'), has_colours, "{text:?}");
     }
@@ -139,8 +145,7 @@ fn output_that_cannot_be_written_is_status_2() {
             // A reader that left has read enough.
             (broken(), 2, ""),
         ] {
-            let Some(output) = output(command(&[], arguments).stdout(out)) else { return };
-            let (found, _, said) = ended(output);
+            let Some((found, _, said)) = ended(command(&[], arguments).stdout(out)) else { return };
             // Without a vDSO the required read enters the kernel.
             assert!(
                 found == Some(status) || (status == 0 && found == Some(1)),
@@ -158,8 +163,8 @@ fn a_closed_standard_output_is_status_2_and_an_error() {
         return;
     }
     for arguments in ALL {
-        let output = output(&mut command(&["sh", "-c", "exec \"$0\" \"$@\" >&-"], arguments)).unwrap();
-        let (status, _, error) = ended(output);
+        let mut command = command(&["sh", "-c", "exec \"$0\" \"$@\" >&-"], arguments);
+        let (status, _, error) = ended(&mut command).unwrap();
         assert_eq!(status, Some(2), "{arguments}: {error}");
         assert_eq!(error, "vdso-doctor: cannot write the report: standard output is closed\n");
     }
@@ -170,8 +175,8 @@ fn valgrind_is_named_as_the_cause() {
     if run("--help").is_none() || !has_tool(&["valgrind", "-q", "true"]) {
         return;
     }
-    let output = output(&mut command(&["valgrind", "-q"], "--require-user-space")).unwrap();
-    let (status, out, error) = ended(output);
+    let mut command = command(&["valgrind", "-q"], "--require-user-space");
+    let Some((status, out, error)) = ended(&mut command) else { return };
     if out.is_empty() {
         return not_run_here("valgrind", format!("it does not start this program: {error}"));
     }
