@@ -1,8 +1,8 @@
 //! The parser finds the symbols of the description in an image of every kind.
 
 use test_images::kinds::{aarch64, arm, described, i386, kinds, seen, x86_64};
-use test_images::{Built, Part, SONAME, Spec, Sym, Value, WEAK, promises};
-use vdso_time::elf::{Image, ParseError, SymbolKind};
+use test_images::{Built, Part, SONAME, Spec, Sym, promises};
+use vdso_time::elf::{Image, ParseError};
 
 const V: &str = "LINUX_2.6";
 
@@ -73,14 +73,6 @@ fn a_look_up_compares_the_whole_name_and_version() {
 }
 
 #[test]
-fn an_image_without_version_tables_ignores_the_version() {
-    let built = Spec { versions: false, ..x86_64() }.build();
-    let image = Image::parse(&built.bytes).unwrap();
-    let symbol = image.symbol("__vdso_time", Some("LINUX_99")).unwrap();
-    assert_eq!((symbol.version(), symbol.kind()), (None, SymbolKind::Func));
-}
-
-#[test]
 fn a_symbol_without_a_version_matches_no_version() {
     let symbols = vec![Sym { version: None, ..Sym::func("plain", V) }, Sym::func("versioned", V)];
     let built = Spec { symbols, ..Spec::default() }.build();
@@ -97,16 +89,6 @@ fn a_name_in_two_versions_is_found_by_its_version() {
     let of = |version| image.symbol("clock", version).map(|symbol| symbol.value());
     let [old, new] = [0, 1].map(|index| Some(built.symbols[index].st_value()));
     assert_eq!([of(Some("LINUX_2.5")), of(Some(V)), of(None)], [old, new, old]);
-}
-
-#[test]
-fn the_first_of_equal_names_wins() {
-    let weak = Sym { bind: WEAK, size: 1, ..Sym::func("clock", V) };
-    let symbols = vec![weak, Sym { size: 2, value: Value::Alias, ..Sym::func("clock", V) }];
-    let spec = Spec { symbols, ..arm() };
-    let built = spec.build();
-    assert_symbols(&built.bytes, &spec, &built, "both are listed");
-    assert_eq!(Image::parse(&built.bytes).unwrap().symbol("clock", Some(V)).unwrap().size(), 1);
 }
 
 #[test]

@@ -18,13 +18,11 @@ enum As {
     Unversioned,
     /// Thumb code, in arm64's image for 32-bit processes.
     Thumb,
-    /// Relocated Thumb code.
-    ThumbQemu,
     /// arm's kernel found no usable timer, and blanked these names at boot.
     NoTimer(&'static str),
 }
 
-use As::{Linked, NoTimer, Prelinked, Qemu, Thumb, ThumbQemu, Unversioned};
+use As::{Linked, NoTimer, Prelinked, Qemu, Thumb, Unversioned};
 
 /// The kernel, its architecture, the functions that its image has, and who answers time,
 /// gettimeofday, clock_gettime, clock_getres and getcpu: a symbol, or the reason why none does.
@@ -77,7 +75,7 @@ const FLAVOURS: &[Flavour] = &[
     ("Android, time alone", "arm", "time", Linked, "time - - - -"),
     ("arm64 5.3", "arm", ARM_5, Thumb, "clock64 clock64 clock64 res -"),
     ("arm64 7.0", "arm", ARM_7, Thumb, "clock64 clock64 clock64 res64 -"),
-    ("QEMU", "arm", ARM_5, ThumbQemu, "clock64 clock64 clock64 res -"),
+    ("QEMU", "arm", ARM_5, Qemu, "clock64 clock64 clock64 res -"),
     ("4.1", "arm", OLD, NoTimer(OLD), NO_TIMER),
     ("5.5 to 5.7", "arm", ARM_5, NoTimer(OLD), NO_TIMER),
     ("5.8", "arm", ARM_5, NoTimer("clock day clock64"), NO_TIMER),
@@ -119,7 +117,7 @@ fn image(abi: &Abi, names: &[&'static str], how: As) -> Spec<'static> {
     }
     let p_vaddr = match how {
         Prelinked => PRELINKED,
-        Qemu | ThumbQemu => 0x4080_0000,
+        Qemu => 0x4080_0000,
         _ => 0,
     };
     Spec {
@@ -130,8 +128,8 @@ fn image(abi: &Abi, names: &[&'static str], how: As) -> Spec<'static> {
         gnu_hash: abi.name != "arm",
         versions: !matches!(how, Unversioned),
         p_vaddr,
-        relocated: matches!(how, Qemu | ThumbQemu),
-        thumb: matches!(how, Thumb | ThumbQemu),
+        relocated: matches!(how, Qemu),
+        thumb: matches!(how, Thumb),
         ..Spec::default()
     }
 }

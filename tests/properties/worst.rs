@@ -44,7 +44,7 @@ fn hidden_symbols_stay_within_the_bound() {
     assert!(rates.symbols > 30.0, "{rates:?}");
     // A look-up of such a name compares nothing.
     let image = Image::parse(&bytes).unwrap();
-    assert_eq!(steps::counted(|| image.symbol(&endless, None)), (None, 0));
+    assert_eq!(steps::counted(|| image.symbol(&endless[..1024], None)), (None, 0));
     assert_eq!(steps::counted(|| image.symbol("e", Some(&endless))), (None, 0));
 }
 

@@ -1,6 +1,8 @@
 //! One image of every kind that a parser meets, and the symbols that it must find in each.
 
-use vdso_time::elf;
+use std::ffi::CStr;
+
+use vdso_time::elf::{Symbol, SymbolKind};
 
 use crate::{
     ABS, Built, LOCAL, NOTYPE, OBJECT, PT_ARM_EXIDX, PT_DYNAMIC, PT_LOAD, PT_PHDR, Spec, Sym, UNDEF, Value,
@@ -114,34 +116,26 @@ pub fn kinds() -> Vec<(&'static str, Spec<'static>)> {
     ]
 }
 
-/// One line for each symbol that can be called, from the description.
-pub fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<String> {
+/// Name, version, value, size, type, whether weak.
+pub type Row = (String, Option<String>, u64, u64, SymbolKind, bool);
+
+/// The symbols that can be called, from the description.
+pub fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<Row> {
     let inside = |value: u64| value.wrapping_sub(spec.p_vaddr) < (image.bytes.len() - spec.p_offset) as u64;
     let rows = image.callable().filter(|symbol| inside(symbol.st_value())).map(|symbol| {
-        let kind = if symbol.kind == NOTYPE { elf::SymbolKind::NoType } else { elf::SymbolKind::Func };
+        let kind = if symbol.kind == NOTYPE { SymbolKind::NoType } else { SymbolKind::Func };
         let version = symbol.version.filter(|_| spec.versions).map(str::to_owned);
-        row(symbol.st_name(), version.as_deref(), symbol.st_value(), symbol.size, kind, symbol.bind == WEAK)
+        (symbol.st_name().into(), version, symbol.st_value(), symbol.size, kind, symbol.bind == WEAK)
     });
     rows.collect()
 }
 
-/// The same lines, from the parser.
-pub fn seen<'a>(symbols: impl Iterator<Item = elf::Symbol<'a>>) -> Vec<String> {
+/// The same symbols, from the parser.
+pub fn seen<'a>(symbols: impl Iterator<Item = Symbol<'a>>) -> Vec<Row> {
+    let text = |string: &CStr| string.to_str().unwrap().to_owned();
     let rows = symbols.map(|symbol| {
-        let version = symbol.version().map(|version| version.to_str().unwrap());
-        let name = symbol.name().to_str().unwrap();
-        row(name, version, symbol.value(), symbol.size(), symbol.kind(), symbol.is_weak())
+        let (name, version) = (text(symbol.name()), symbol.version().map(text));
+        (name, version, symbol.value(), symbol.size(), symbol.kind(), symbol.is_weak())
     });
     rows.collect()
-}
-
-fn row(
-    name: &str,
-    version: Option<&str>,
-    value: u64,
-    size: u64,
-    kind: elf::SymbolKind,
-    weak: bool,
-) -> String {
-    format!("{name:?} {version:?} {value:#x} {size} {kind:?} {}", if weak { "weak" } else { "global" })
 }
