@@ -1,85 +1,50 @@
-//! The cache folder, and how something is put there whole or not at all.
+//! The cache folder. What is put there is complete or absent.
 
 use std::env;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process;
+
+use anyhow::{Context as _, Result};
+use fs_err as fs;
+use rustix::fs::{FlockOperation, flock};
 
 /// `${XDG_CACHE_HOME:-~/.cache}/vdso-time`.
-pub(crate) fn folder() -> Result<PathBuf, String> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+pub(crate) fn folder() -> Result<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .ok_or("no cache folder: set HOME or XDG_CACHE_HOME to an absolute path")?;
+        .context("no cache folder: set HOME or XDG_CACHE_HOME to an absolute path")?;
     Ok(base.join("vdso-time"))
 }
 
-/// Makes sure that the folder `path` exists, filled by `build` the first time.
-///
-/// The work is done in a draft beside it, and renamed when complete: an interrupted run leaves
-/// nothing that a later one would take for the whole.
-pub(crate) fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
+/// Makes sure that the folder `path` exists. If it does not, `build` fills a draft, which is then
+/// renamed: an interrupted build leaves no incomplete folder. Other processes wait for the build.
+pub(crate) fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    remove_abandoned_drafts(path);
-    let draft = draft_name(path, process::id());
-    create(&draft)?;
-    let result = build(&draft).and_then(|()| match fs::rename(&draft, path) {
-        // Another process was faster; its work is as good as ours.
-        Err(_) if path.is_dir() => Ok(()),
-        renamed => renamed.map_err(|error| at(path, &error)),
-    });
+    let beside = |suffix: &str| PathBuf::from(format!("{}.{suffix}", path.display()));
+    let (lock, draft) = (beside("lock"), beside("draft"));
+    fs::create_dir_all(path.parent().unwrap_or(path))?;
+    let lock = fs::File::create(lock)?;
+    flock(&lock, FlockOperation::LockExclusive).context("cannot lock the cache")?;
+    if path.is_dir() {
+        return Ok(());
+    }
     if draft.is_dir() {
-        let removed = fs::remove_dir_all(&draft).map_err(|error| at(&draft, &error));
-        return result.and(removed);
+        fs::remove_dir_all(&draft)?;
+    }
+    fs::create_dir(&draft)?;
+    let result = build(&draft).and_then(|()| Ok(fs::rename(&draft, path)?));
+    if result.is_err() {
+        fs::remove_dir_all(&draft)?;
     }
     result
 }
 
-pub(crate) fn create(folder: &Path) -> Result<(), String> {
-    fs::create_dir_all(folder).map_err(|error| at(folder, &error))
-}
-
-pub(crate) fn write(file: &Path, text: &str) -> Result<(), String> {
-    fs::write(file, text).map_err(|error| at(file, &error))
-}
-
-pub(crate) fn remove(folder: &Path) -> Result<(), String> {
-    fs::remove_dir_all(folder).map_err(|error| at(folder, &error))
-}
-
-/// The paths in `folder`, sorted.
-pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|error| at(folder, &error))? {
-        paths.push(entry.map_err(|error| at(folder, &error))?.path());
-    }
+/// The paths in a folder, sorted.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut paths = entries.collect::<Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)
-}
-
-/// An error of the file system, with the path it is about.
-pub(crate) fn at(path: &Path, error: &std::io::Error) -> String {
-    format!("{}: {error}", path.display())
-}
-
-fn draft_name(path: &Path, process: impl std::fmt::Display) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".draft-{process}"));
-    path.with_file_name(name)
-}
-
-/// Clears what interrupted runs left: drafts whose process is no more. A draft that cannot be
-/// judged or removed is only wasted space, so errors are none here.
-fn remove_abandoned_drafts(path: &Path) {
-    let prefix = draft_name(path, "");
-    let siblings = path.parent().and_then(|parent| entries(parent).ok());
-    for sibling in siblings.unwrap_or_default() {
-        let name = sibling.to_string_lossy();
-        let process = name.strip_prefix(&*prefix.to_string_lossy());
-        if process.is_some_and(|id| !Path::new("/proc").join(id).exists()) {
-            let _ = fs::remove_dir_all(&sibling);
-        }
-    }
 }

@@ -1,116 +1,108 @@
-//! `cargo xtask check`: type-checks and lints the library for every target in the table. A warning is a failure.
+//! `cargo xtask check`: type-checks and lints the library for every target. A warning is a failure.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
-use crate::core_library;
-use crate::process::output;
-use crate::targets::{FeatureSet, TARGETS, Target};
+use anyhow::{Result, bail, ensure};
+use fs_err as fs;
+use xshell::Shell;
+
+use crate::targets::{ARCHES, CORE_TARGETS};
 use crate::toolchain::Compiler;
-use crate::{Error, workspace};
+use crate::{cache, step, workspace};
 
-/// Making `core` takes half a gigabyte; more at a time would be unkind to small machines.
-const MOST_AT_ONCE: usize = 4;
+/// Arguments for cargo.
+type Features = &'static [&'static str];
 
-/// What came of one target and feature set.
-enum Outcome {
-    Checked,
-    Failed { diagnostics: String },
-    NotRun { why: String },
-}
+const DEFAULT: Features = &[];
+const NONE: Features = &["--no-default-features"];
+const ALL: Features = &["--all-features"];
+/// `std` needs more than `core`.
+const COUNTER: Features = &["--features", "counter"];
 
-pub(crate) fn run(names: &[String]) -> Result<ExitCode, Error> {
-    let targets = choose(names)?;
-    let compiler = Compiler::find()?;
-    let sysroot = compiler.sysroot()?;
-    let missing = without_library(&compiler, &sysroot, &targets);
+/// Every `no_std` crate is linked to this one. A check reads nothing of it.
+const COMPILER_BUILTINS: &str = "\
+#![feature(compiler_builtins)]
+#![compiler_builtins]
+#![allow(internal_features)]
+#![no_std]
+";
 
-    let mut told = HashSet::new();
-    let (mut checked, mut failed, mut not_run) = (0, 0, 0);
-    for target in targets {
-        let why = missing.iter().find(|(triple, _)| *triple == target.triple);
-        for features in target.features {
-            let outcome = match why {
-                Some((_, why)) => Outcome::NotRun { why: why.clone() },
-                None => check(&compiler, target, features)?,
-            };
-            let counter = match &outcome {
-                Outcome::Checked => &mut checked,
-                Outcome::Failed { .. } => &mut failed,
-                Outcome::NotRun { .. } => &mut not_run,
-            };
-            *counter += 1;
-            // The same fault tends to show on every target: once is enough.
-            let diagnostics = report(target.triple, features.1, outcome);
-            if !diagnostics.is_empty() && told.insert(diagnostics.clone()) {
+pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
+    let targets = targets(names)?;
+    let compiler = Compiler::oldest()?;
+    let rustlib = compiler.rustlib()?;
+    let sh = workspace::shell()?;
+    let mut printed = HashSet::new();
+    let (mut failed, mut not_run) = (0, 0);
+    for (triple, feature_sets) in &targets {
+        if let Err(why) = make_core(&compiler, &rustlib, triple) {
+            not_run += 1;
+            println!("not run here  {triple}: {why:#}");
+            continue;
+        }
+        for features in *feature_sets {
+            let shown = if features.is_empty() { "default features".into() } else { features.join(" ") };
+            let cargo = compiler.clippy(&sh, "check").args(["check", "--quiet", "--lib"]);
+            let cargo = cargo.args(["--package", "vdso-time", "--target", triple]).args(*features);
+            let output = cargo.ignore_status().output()?;
+            let diagnostics = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+            if output.status.success() && diagnostics.is_empty() {
+                println!("checked       {triple:<36} {shown}");
+                continue;
+            }
+            failed += 1;
+            println!("failed        {triple:<36} {shown}");
+            // The same fault tends to appear on every target.
+            if printed.insert(diagnostics.clone()) {
                 println!("{diagnostics}");
             }
         }
     }
-    println!("{checked} checked, {failed} failed, {not_run} not run here");
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    println!("{failed} failed, {not_run} targets not run here");
+    Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-fn choose(names: &[String]) -> Result<Vec<&'static Target>, Error> {
-    for name in names {
-        if !TARGETS.iter().any(|target| target.triple.contains(name)) {
-            return Err(Error::Usage(format!("no target's name contains `{name}`")));
-        }
+/// The targets whose names contain one of these, with the feature sets to check.
+fn targets(names: &[String]) -> Result<Vec<(&'static str, &'static [Features])>> {
+    let mut targets: Vec<(&str, &[Features])> =
+        ARCHES.iter().map(|arch| (arch.triple, &[DEFAULT, NONE, ALL][..])).collect();
+    targets.dedup();
+    targets.extend(CORE_TARGETS.iter().map(|(triple, has_table)| {
+        (*triple, if *has_table { &[COUNTER, NONE][..] } else { &[COUNTER][..] })
+    }));
+    if let Some(name) = names.iter().find(|name| !targets.iter().any(|(triple, _)| triple.contains(&***name)))
+    {
+        bail!("no target's name contains `{name}`; `cargo xtask check` prints all of them");
     }
-    let wanted = |target: &&Target| names.is_empty() || names.iter().any(|name| target.triple.contains(name));
-    Ok(TARGETS.iter().filter(wanted).collect())
+    targets.retain(|(triple, _)| names.is_empty() || names.iter().any(|name| triple.contains(&**name)));
+    Ok(targets)
 }
 
-/// Makes the libraries that are not there, several at a time; gives those that cannot be had.
-fn without_library(compiler: &Compiler, sysroot: &Path, targets: &[&Target]) -> Vec<(&'static str, String)> {
-    let queue: Mutex<VecDeque<&str>> = Mutex::new(targets.iter().map(|t| t.triple).collect());
-    let missing = Mutex::new(Vec::new());
-    let work = || {
-        loop {
-            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            let Some(triple) = next else { break };
-            if let Err(why) = core_library::ensure(compiler, sysroot, triple) {
-                let mut missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
-                missing.push((triple, why));
-            }
+/// Compiles the metadata of `core`, which is all that a type-check reads. cargo's `-Zbuild-std` does
+/// so for each target folder again, and builds `compiler_builtins` too.
+fn make_core(compiler: &Compiler, rustlib: &Path, triple: &str) -> Result<()> {
+    let library = rustlib.join(triple);
+    let source = rustlib.join("src/rust/library/core/src/lib.rs");
+    ensure!(
+        library.is_dir() || compiler.is_cached && source.is_file(),
+        "the compiler has no libraries for it"
+    );
+    cache::build_once(&library, |draft| {
+        step(&format!("compiling core for {triple}"));
+        let folder = draft.join("lib");
+        fs::create_dir_all(&folder)?;
+        let builtins = draft.join("compiler_builtins.rs");
+        fs::write(&builtins, COMPILER_BUILTINS)?;
+        let sh = Shell::new()?;
+        for (name, source) in [("core", &source), ("compiler_builtins", &builtins)] {
+            let rustc = compiler.rustc(&sh).env("RUSTC_BOOTSTRAP", "1");
+            let rustc = rustc.args(["--edition", "2021", "--crate-type", "rlib", "--emit", "metadata"]);
+            let rustc = rustc.args(["--cap-lints", "allow", "-Z", "force-unstable-if-unmarked"]);
+            let rustc = rustc.args(["--target", triple, "--crate-name", name]).arg("-L").arg(&folder);
+            rustc.arg("--out-dir").arg(&folder).arg(source).run()?;
         }
-    };
-    let workers = thread::available_parallelism().map_or(1, |n| n.get().min(MOST_AT_ONCE));
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(work);
-        }
-    });
-    missing.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn check(compiler: &Compiler, target: &Target, features: &FeatureSet) -> Result<Outcome, String> {
-    let output = output(
-        compiler
-            .clippy("check")
-            .current_dir(workspace::root())
-            .args(["check", "--quiet", "--lib", "--package", workspace::LIBRARY])
-            .args(["--target", target.triple])
-            .args(features.0),
-    )?;
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok(if output.status.success() && text.is_empty() {
-        Outcome::Checked
-    } else {
-        Outcome::Failed { diagnostics: text }
+        Ok(())
     })
-}
-
-/// Prints the line, and gives what the compiler said if anything.
-fn report(triple: &str, features: &str, outcome: Outcome) -> String {
-    let (word, why, diagnostics) = match outcome {
-        Outcome::Checked => ("checked", String::new(), String::new()),
-        Outcome::Failed { diagnostics } => ("failed", String::new(), diagnostics),
-        Outcome::NotRun { why } => ("not run here", format!(": {why}"), String::new()),
-    };
-    println!("{word:<13} {triple:<36} {features}{why}");
-    diagnostics.trim_end().to_string()
 }

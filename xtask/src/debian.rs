@@ -1,191 +1,189 @@
-//! Debian packages of any suite and architecture, unpacked into a folder: nothing is installed.
+//! Debian packages of any suite and architecture, unpacked into a folder. Nothing is installed.
 //!
-//! apt is given a root of its own (configuration, sources, lists, an empty list of what is
-//! installed), so no rights, no locks and none of the system's foreign architectures are needed.
+//! apt gets a root of its own (configuration, sources, package lists, an empty list of installed
+//! packages), so this needs no privileges, no locks and no foreign architectures of the system.
 
+use std::env;
 use std::io::{self, IsTerminal as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::cache;
-use crate::process::{output, shown, stdout, step};
-use crate::sources::{self, MIRROR_VARIABLE, Mirror};
+use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
+use xshell::{Cmd, Shell, cmd};
+
+use crate::{cache, step};
+
+pub(crate) const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// A source of any of these suites names a mirror, because a mirror has all of them.
+const SUITES: &[&str] =
+    &["bullseye", "bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable"];
+
+/// Settings of the machine that apt keeps: how to reach a mirror, and whether its lists may be old.
+const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
 
 /// A package by its Debian names, e.g. `libstd-rust-web-dev`, `armhf`, `bookworm`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) architecture: String,
     pub(crate) suite: &'static str,
 }
 
-/// A private apt root whose package lists have been fetched.
-pub(crate) struct Archive {
-    folder: PathBuf,
-    mirror: Mirror,
-}
-
-/// What of the machine's own settings is wanted: how to reach the mirrors, and whether their
-/// lists may be old (they are where a snapshot serves as mirror).
-const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
-
-/// The machine's architecture, as Debian names it. Fails where there is no apt.
-pub(crate) fn native_architecture() -> Result<String, String> {
-    let found = output(Command::new("apt-get").arg("--version")).is_ok_and(|o| o.status.success());
-    if !found {
-        return Err("this needs a Debian or Ubuntu machine with apt-get".into());
-    }
-    Ok(stdout(Command::new("dpkg").arg("--print-architecture"))?.trim().to_string())
-}
-
-impl Archive {
-    /// Sets up apt's root in `folder` and reads the lists of what `packages` names.
-    pub(crate) fn open(folder: &Path, native: &str, packages: &[Package]) -> Result<Self, String> {
-        let mut suites: Vec<&str> = packages.iter().map(|package| package.suite).collect();
-        suites.sort_unstable();
-        suites.dedup();
-        let mut architectures = vec![native];
-        architectures.extend(packages.iter().map(|package| package.architecture.as_str()));
-        architectures.sort_unstable();
-        architectures.dedup();
-
-        let archive = Self { folder: folder.to_path_buf(), mirror: sources::mirror()? };
-        for part in ["lists/partial", "cache/archives/partial"] {
-            cache::create(&folder.join(part))?;
-        }
-        cache::write(&folder.join("status"), "")?;
-        cache::write(&folder.join("sources.list"), &source_lines(&archive.mirror, &suites))?;
-        cache::write(&folder.join("apt.conf"), &configuration(folder, native, &architectures)?)?;
-        let (suites, architectures) = (suites.join(", "), architectures.join(", "));
-        step(&format!(
-            "reading the package lists of {suites} for {architectures} from {}",
-            archive.mirror.uri
-        ));
-        stdout(archive.apt_get().arg("update")).map_err(|error| archive.unreachable(&error))?;
-        Ok(archive)
-    }
-
-    /// Downloads the packages and unpacks all of them into the folder `into`.
-    pub(crate) fn unpack(&self, packages: &[Package], into: &Path) -> Result<(), String> {
-        let downloads = self.folder.join("downloads");
-        cache::create(&downloads)?;
-        let words = packages.iter().map(Package::request);
-        self.download(["download".into()].into_iter().chain(words), &downloads)?;
-        for file in cache::entries(&downloads)? {
-            step(&format!("unpacking {}", short_name(&file)));
-            unpack_file(&file, into)?;
-        }
-        cache::remove(&downloads)
-    }
-
-    /// Runs apt-get with these words, in a folder. Says before how much it fetches, and meanwhile how
-    /// far it is.
-    fn download(&self, words: impl Iterator<Item = String>, folder: &Path) -> Result<(), String> {
-        let words: Vec<String> = words.collect();
-        let uris = stdout(self.apt_get().arg("--print-uris").args(&words).current_dir(folder))?;
-        let (count, bytes) = sizes(&uris);
-        let megabytes = bytes.div_ceil(1_000_000);
-        step(&format!("downloading {megabytes} MB (packages: {count}) from {}", self.mirror.name()));
-        let mut command = self.apt_get();
-        if io::stderr().is_terminal() {
-            // A line that shows how far it is, in place of one for each package.
-            command.args(["-o", "quiet=0"]);
-        }
-        shown(command.args(&words).current_dir(folder)).map_err(|error| self.unreachable(&error))
-    }
-
-    fn unreachable(&self, error: &str) -> String {
-        let mirror = self.mirror.name();
-        format!("{error}\nThe mirror is {mirror}; {MIRROR_VARIABLE}=URI names another one.")
-    }
-
-    /// The same with all packages that they need, but for some by name.
-    pub(crate) fn unpack_whole(
-        &self,
-        packages: &[Package],
-        except: &[&str],
-        into: &Path,
-    ) -> Result<(), String> {
-        let options = ["--yes", "--no-install-recommends", "--download-only", "install"];
-        let words = options.map(String::from).into_iter().chain(packages.iter().map(Package::request));
-        self.download(words, &self.folder)?;
-        let mut files = cache::entries(&self.folder.join("cache/archives"))?;
-        files.retain(|file| file.extension().is_some_and(|extension| extension == "deb"));
-        step(&format!("unpacking {} packages", files.len()));
-        for file in files {
-            if !except.iter().any(|name| short_name(&file).starts_with(&format!("{name} "))) {
-                unpack_file(&file, into)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The first package that this one depends on whose name begins so.
-    pub(crate) fn dependency(&self, package: &Package, prefixes: &[&str]) -> Result<Option<Package>, String> {
-        let mut command = Command::new("apt-cache");
-        command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C");
-        let record = stdout(command.args(["show", "--no-all-versions", &package.request()]))?;
-        let names = record.lines().filter_map(|line| line.strip_prefix("Depends: ")).flat_map(|line| {
-            let words = line.split([',', '|']).filter_map(|choice| choice.split_whitespace().next());
-            words.collect::<Vec<_>>()
-        });
-        let name = names.into_iter().find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
-        Ok(name.map(|name| Package { name: name.into(), ..package.clone() }))
-    }
-
-    fn apt_get(&self) -> Command {
-        let mut command = Command::new("apt-get");
-        command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").args([
-            "-q",
-            "-o",
-            "APT::Update::Error-Mode=any",
-        ]);
-        command
-    }
-}
-
 impl Package {
-    /// The newest version in the suite: versions move, so none is named.
+    /// The newest version in the suite, in apt's syntax.
     fn request(&self) -> String {
         format!("{}:{}/{}", self.name, self.architecture, self.suite)
     }
 }
 
-fn unpack_file(file: &Path, into: &Path) -> Result<(), String> {
-    stdout(Command::new("dpkg").arg("-x").arg(file).arg(into)).map(drop)
+/// The machine's architecture, as Debian names it.
+pub(crate) fn native_architecture(sh: &Shell) -> Result<String> {
+    let architecture = cmd!(sh, "dpkg --print-architecture").quiet().read();
+    architecture.context("this command needs Debian or Ubuntu, with dpkg and apt-get")
 }
 
-/// `name (architecture)` of a file called `name_version_architecture.deb`.
-fn short_name(file: &Path) -> String {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    let name = stem.split('_').next().unwrap_or_default();
-    let architecture = stem.rsplit('_').next().unwrap_or_default();
-    format!("{name} ({architecture})")
+/// A private apt root with package lists.
+pub(crate) struct Archive {
+    sh: Shell,
+    folder: PathBuf,
+    mirror: String,
 }
 
-/// How many files apt would fetch, and their bytes: `'URI' NAME SIZE HASH` of each.
+impl Archive {
+    /// Creates apt's root in `folder`, and fetches the lists that have the packages.
+    pub(crate) fn open(folder: &Path, packages: &[Package]) -> Result<Self> {
+        let sh = Shell::new()?;
+        let native = native_architecture(&sh)?;
+        let mut suites: Vec<&str> = packages.iter().map(|package| package.suite).collect();
+        let mut architectures: Vec<&str> = packages.iter().map(|package| &*package.architecture).collect();
+        architectures.push(&native);
+        for names in [&mut suites, &mut architectures] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        let mirror = mirror(&sh)?;
+        for part in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(folder.join(part))?;
+        }
+        fs::write(folder.join("status"), "")?;
+        let signed =
+            if Path::new(KEYRING).is_file() { format!("[signed-by={KEYRING}] ") } else { String::new() };
+        let source = |suite: &&str| format!("deb {signed}{mirror} {suite} main\n");
+        fs::write(folder.join("sources.list"), suites.iter().map(source).collect::<String>())?;
+        fs::write(folder.join("apt.conf"), configuration(&sh, folder, &native, &architectures)?)?;
+
+        let archive = Self { sh, folder: folder.to_path_buf(), mirror };
+        let (suites, architectures) = (suites.join(", "), architectures.join(", "));
+        let mirror = without_password(&archive.mirror);
+        step(&format!("reading the package lists of {suites} for {architectures} from {mirror}"));
+        archive.apt_get().arg("update").read().with_context(|| archive.hint())?;
+        Ok(archive)
+    }
+
+    /// Downloads packages, alone or with all their dependencies, and unpacks them into the folder
+    /// `into`. Prints the size first, and on a terminal the progress.
+    pub(crate) fn unpack(&self, packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
+        let downloads = self.folder.join("cache/archives");
+        self.sh.change_dir(&downloads);
+        let install: &[&str] = &["--yes", "--no-install-recommends", "--download-only", "install"];
+        let action = if with_dependencies { install } else { &["download"] };
+        let requests: Vec<String> = packages.iter().map(Package::request).collect();
+        let apt_get = || self.apt_get().args(action).args(&requests);
+        let (count, bytes) = sizes(&apt_get().arg("--print-uris").read()?);
+        let (megabytes, mirror) = (bytes.div_ceil(1_000_000), without_password(&self.mirror));
+        step(&format!("downloading {megabytes} MB (packages: {count}) from {mirror}"));
+        let progress = io::stderr().is_terminal().then_some(["-o", "quiet=0"]);
+        let mut download = Command::from(apt_get().args(progress.iter().flatten()));
+        // Standard output is for results.
+        let status = download.stdout(io::stderr().as_fd().try_clone_to_owned()?).status()?;
+        ensure!(status.success(), "apt-get cannot download ({status}). {}", self.hint());
+
+        let mut files = cache::entries(&downloads)?;
+        files.retain(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            // The machine's own C library is used, because it belongs to the machine's loader.
+            name.ends_with(".deb") && !name.starts_with("libc6_")
+        });
+        step(&format!("unpacking {} packages", files.len()));
+        let sh = &self.sh;
+        files.iter().try_for_each(|file| Ok(cmd!(sh, "dpkg -x {file} {into}").quiet().run()?))
+    }
+
+    /// The first dependency of the package whose name has one of these prefixes.
+    pub(crate) fn dependency(&self, package: &Package, prefixes: &[&str]) -> Result<Option<Package>> {
+        let (sh, request) = (&self.sh, package.request());
+        let show = cmd!(sh, "apt-cache show --no-all-versions {request}");
+        let record = self.configured(show).read()?;
+        let lines = record.lines().filter_map(|line| line.strip_prefix("Depends: "));
+        let name = lines
+            .flat_map(|line| line.split([',', '|']))
+            .filter_map(|dependency| dependency.split_whitespace().next())
+            .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
+        Ok(name.map(|name| Package { name: name.into(), ..package.clone() }))
+    }
+
+    fn apt_get(&self) -> Cmd<'_> {
+        let sh = &self.sh;
+        self.configured(cmd!(sh, "apt-get -q -o APT::Update::Error-Mode=any"))
+    }
+
+    fn configured<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
+        command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").quiet()
+    }
+
+    fn hint(&self) -> String {
+        let mirror = without_password(&self.mirror);
+        format!("The mirror is {mirror}; set {MIRROR_VARIABLE}=URI for another one")
+    }
+}
+
+/// The number of files that apt would fetch, and their size: `'URI' NAME SIZE HASH` of each.
 fn sizes(uris: &str) -> (usize, u64) {
-    let size = |line: &str| line.split_once("' ")?.1.split(' ').nth(1)?.parse::<u64>().ok();
-    let sizes: Vec<u64> = uris.lines().filter(|line| line.starts_with('\'')).filter_map(size).collect();
-    (sizes.len(), sizes.iter().sum())
+    let size =
+        |line: &str| line.strip_prefix('\'')?.split_once("' ")?.1.split(' ').nth(1)?.parse::<u64>().ok();
+    uris.lines().filter_map(size).fold((0, 0), |(count, sum), size| (count + 1, sum + size))
 }
 
-fn source_lines(mirror: &Mirror, suites: &[&str]) -> String {
-    let keyring = mirror.keyring.as_ref();
-    let options = keyring.map_or_else(String::new, |keyring| format!("[signed-by={}] ", keyring.display()));
-    let line = |suite: &&str| format!("deb {options}{} {suite} main\n", mirror.uri);
-    suites.iter().map(line).collect()
+/// The mirror of Debian: the one that the environment names, or that of apt's sources.
+fn mirror(sh: &Shell) -> Result<String> {
+    if let Some(uri) = env::var(MIRROR_VARIABLE).ok().filter(|uri| !uri.is_empty()) {
+        return Ok(uri);
+    }
+    let uris = cmd!(sh, "apt-get update --print-uris").quiet().read()?;
+    debian_uri(&uris).with_context(|| {
+        format!("apt's sources name no Debian mirror: set {MIRROR_VARIABLE}=URI and install debian-archive-keyring")
+    })
 }
 
-fn configuration(folder: &Path, native: &str, architectures: &[&str]) -> Result<String, String> {
+/// The first Debian mirror among the files that apt would fetch: `'URI/dists/SUITE/main/binary-...`.
+fn debian_uri(uris: &str) -> Option<String> {
+    uris.lines().find_map(|line| {
+        let (uri, rest) = line.strip_prefix('\'')?.split_once("/dists/")?;
+        let (suite, _) = rest.split_once("/main/binary-")?;
+        (SUITES.contains(&suite) && !uri.starts_with("cdrom:")).then(|| uri.to_owned())
+    })
+}
+
+fn without_password(uri: &str) -> String {
+    let (scheme, rest) = uri.split_once("://").unwrap_or(("", uri));
+    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
+fn configuration(sh: &Shell, folder: &Path, native: &str, architectures: &[&str]) -> Result<String> {
     let root = folder.display();
-    let dump = stdout(Command::new("apt-config").arg("dump"))?;
+    let dump = cmd!(sh, "apt-config dump").quiet().read()?;
     let inherited: Vec<&str> =
         dump.lines().filter(|line| INHERITED.iter().any(|prefix| line.starts_with(prefix))).collect();
-    let inherited = inherited.join("\n");
-    let listed = architectures.join("\"; \"");
-    // Passwords for mirrors and trusted keys stay where they are; the machine's hooks, pins and
-    // other sources are left out. Root may read its own folder, which apt's `_apt` user may not.
+    let (inherited, listed) = (inherited.join("\n"), architectures.join("\"; \""));
+    // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and other
+    // sources do not apply. apt's user `_apt` may not read our folder, so apt keeps root's rights.
     Ok(format!(
         r#"Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";
@@ -208,14 +206,23 @@ Acquire::Languages "none";
 
 #[cfg(test)]
 mod tests {
-    use super::sizes;
+    use super::{debian_uri, sizes, without_password};
 
     #[test]
-    fn apt_says_how_much_it_would_fetch() {
-        let said = "Reading package lists...\nNeed to get 9 B of archives.\n\
-                    'http://a.example/pool/a_1_amd64.deb' a_1_amd64.deb 1200000 SHA256:00\n\
-                    'http://a.example/pool/b%2b_2_all.deb' b+_2_all.deb 34 SHA256:11\n";
-        assert_eq!(sizes(said), (2, 1_200_034));
-        assert_eq!(sizes(""), (0, 0));
+    fn sizes_are_those_that_apt_prints() {
+        let printed = "Need to get 9 B of archives.\n\
+                       'http://a.example/pool/a_1_amd64.deb' a_1_amd64.deb 1200000 SHA256:00\n\
+                       'http://a.example/pool/b%2b_2_all.deb' b+_2_all.deb 34 SHA256:11\n";
+        assert_eq!(sizes(printed), (2, 1_200_034));
+    }
+
+    #[test]
+    fn the_mirror_has_a_suite_of_debian_and_the_component_main() {
+        let printed = "'https://c.example/debian/dists/bookworm/stable/binary-amd64/Packages.xz' x 0 \n\
+                       'https://u.example/ubuntu/dists/noble/main/binary-amd64/Packages.xz' x 0 \n\
+                       'https://me:secret@d.example/debian/dists/trixie/main/binary-amd64/Packages.xz' x 0 \n";
+        let uri = debian_uri(printed).unwrap();
+        assert_eq!(uri, "https://me:secret@d.example/debian");
+        assert_eq!(without_password(&uri), "https://d.example/debian");
     }
 }

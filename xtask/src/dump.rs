@@ -1,47 +1,33 @@
-//! `cargo xtask dump`: the vDSO images of real kernels, as their programs see them, in `target/vdso-images`.
+//! `cargo xtask dump`: writes the vDSO images of real kernels to `target/vdso-images`.
 
 use std::process::ExitCode;
 
-use crate::combinations::COMBINATIONS;
-use crate::place::{Place, Runner};
-use crate::process::{stdout, step};
+use anyhow::{Context as _, Result};
+use fs_err as fs;
+
+use crate::machine::{Machine, Runner};
+use crate::matrix_table::machines;
+use crate::runner::{dump, end_groups_at_signals};
 use crate::setup::Setup;
-use crate::{Error, cache, workspace};
+use crate::{step, workspace};
 
-/// The changes that make another image; the others make another page of data beside it.
-const OTHER_IMAGE: &[&str] = &["notimer"];
-
-pub(crate) fn run(names: &[String]) -> Result<ExitCode, Error> {
-    let mut places = Vec::new();
-    for name in names {
-        places.push(Place::parse(name).map_err(Error::Usage)?);
-    }
-    if places.is_empty() {
-        let all = COMBINATIONS.iter().filter_map(|(name, _)| Place::parse(name).ok());
-        places.extend(all.filter(has_own_image));
-    }
+pub(crate) fn run(named: Vec<Machine>) -> Result<ExitCode> {
+    let machines = if named.is_empty() { machines(has_own_image) } else { named };
+    // The tests look there, whatever CARGO_TARGET_DIR is.
     let folder = workspace::root().join("target/vdso-images");
-    cache::create(&folder)?;
-    for place in places {
-        let Runner::Kernel(_) = place.runner else {
-            return Err(Error::Usage(format!("{place} has no kernel of its own")));
-        };
-        let file = folder.join(format!("{place}.so"));
-        stdout(Setup::of(&place)?.runner().arg("--dump").arg(&file))?;
+    fs::create_dir_all(&folder)?;
+    end_groups_at_signals()?;
+    for machine in machines {
+        let file = folder.join(format!("{machine}.so"));
+        fs::write(&file, dump(&Setup::new(&machine)?.plan).with_context(|| machine.to_string())?)?;
         step(&format!("wrote {}", file.display()));
     }
     println!("{}", folder.display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// One of each kind of image; Thumb programs have that of the others.
-fn has_own_image(place: &Place) -> bool {
-    match &place.runner {
-        Runner::Kernel(boot) => {
-            let plain = |name: &&str| OTHER_IMAGE.contains(name);
-            place.arch.name != "thumbv7"
-                && boot.variants.iter().map(|variant| variant.name).all(|name| plain(&name))
-        }
-        _ => false,
-    }
+/// Whether no other machine has the same image. Of the boot options, only `notimer` changes it.
+fn has_own_image(machine: &Machine) -> bool {
+    let Runner::Kernel(boot) = &machine.runner else { return false };
+    machine.arch.name != "thumbv7" && boot.options.iter().all(|option| option.name == "notimer")
 }

@@ -1,76 +1,60 @@
-//! `cargo xtask on`: cargo, with a target's compiler, linker and runner, which are fetched where they
-//! are missing.
+//! `cargo xtask on`: runs cargo with a machine's compiler, linker and runner.
 
 use std::process::ExitCode;
 
-use crate::Error;
-use crate::combinations::NATIVE_ALONE;
-use crate::place::{Place, Runner};
-use crate::process::{become_command, pass_through, step};
-use crate::programs::{each, tests};
+use anyhow::Result;
+use guest_init::Status;
+use xshell::Shell;
+
+use crate::machine::{Machine, Runner};
+use crate::matrix_table::NATIVE_ONLY;
+use crate::programs::tests;
+use crate::runner::{Run, end_groups_at_signals};
 use crate::setup::Setup;
+use crate::{become_command, step};
 
-/// With one of these, cargo runs no test program, or needs to run them itself.
-const CARGOS_OWN: &[&str] = &["--no-run", "--doc", "--help", "-h", "--message-format"];
+/// With one of these options, cargo runs no test program or must run them itself.
+const NEEDS_CARGO: &[&str] = &["--no-run", "--doc", "--help", "-h", "--message-format"];
 
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Error> {
-    let [place, cargo @ ..] = arguments else {
-        return Err(Error::Usage("`on` needs a place, and arguments for cargo".into()));
+pub(crate) fn run(machine: &Machine, cargo: &[String]) -> Result<ExitCode> {
+    let setup = Setup::new(machine)?;
+    let sh = Shell::new()?;
+    let (Some((options, arguments)), true) = (test_arguments(cargo), machine.runner != Runner::Native) else {
+        return become_command(setup.cargo(&sh).args(cargo));
     };
-    let place = Place::parse(place).map_err(Error::Usage)?;
-    if cargo.is_empty() {
-        return Err(Error::Usage(format!("`on {place}` needs arguments for cargo, such as `test`")));
+    let programs = tests(machine, &setup, options, arguments)?;
+    step(&format!("not run, because they need this machine: {}", NATIVE_ONLY.join(", ")));
+    end_groups_at_signals()?;
+    let mut failed = false;
+    for programs in programs.chunk_by(|one, other| one.folder == other.folder) {
+        let plan = setup.plan_for(programs);
+        Run::new(&plan, programs)?.run(|program, Status { code, millis }| {
+            step(&format!("{}: status {code}, {millis} ms", program.name()));
+            failed |= code != 0;
+        })?;
     }
-    let setup = Setup::of(&place)?;
-    match test_arguments(cargo) {
-        Some((options, arguments)) if place.runner != Runner::Native => {
-            run_tests(&place, &setup, options, arguments)
-        }
-        _ => Err(become_command(setup.cargo().args(cargo)).into()),
-    }
+    Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// The arguments of `cargo test`, and those of its test programs, if running these is all it does.
+/// The options of `cargo test` and the arguments of its programs, if running these is all it does.
+/// Then the programs of a package can share one boot.
 fn test_arguments(cargo: &[String]) -> Option<(&[String], &[String])> {
     let (command, rest) = cargo.split_first()?;
-    let end = rest.iter().position(|word| word == "--");
-    let (options, arguments) = rest.split_at(end.unwrap_or(rest.len()));
-    let is_own = |word: &String| CARGOS_OWN.contains(&word.split('=').next().unwrap_or_default());
-    let is_test = ["test", "t"].contains(&command.as_str()) && !options.iter().any(is_own);
+    let end = rest.iter().position(|word| word == "--").unwrap_or(rest.len());
+    let (options, arguments) = rest.split_at(end);
+    let needs_cargo = |word: &String| NEEDS_CARGO.contains(&word.split('=').next().unwrap_or_default());
+    let is_test = ["test", "t"].contains(&command.as_str()) && !options.iter().any(needs_cargo);
     is_test.then_some((options, arguments.get(1..).unwrap_or_default()))
-}
-
-/// Runs all test programs of a package at once: a kernel is booted once and not for each.
-fn run_tests(
-    place: &Place,
-    setup: &Setup,
-    options: &[String],
-    arguments: &[String],
-) -> Result<ExitCode, Error> {
-    let programs = tests(place, setup, options, arguments)?;
-    step(&format!("run natively alone: {}", NATIVE_ALONE.join(", ")));
-    let mut code = ExitCode::SUCCESS;
-    for of_package in programs.chunk_by(|one, other| one.package == other.package) {
-        let ended = pass_through(&mut each(setup, of_package))?;
-        if ended != ExitCode::SUCCESS {
-            code = ended;
-        }
-    }
-    Ok(code)
 }
 
 #[cfg(test)]
 mod tests {
     use super::test_arguments;
 
-    fn words(text: &str) -> Vec<String> {
-        text.split_whitespace().map(String::from).collect()
-    }
-
     #[test]
-    fn only_a_plain_test_is_run_at_once() {
-        let arguments = |text| {
-            let words = words(text);
+    fn only_a_plain_test_shares_a_boot() {
+        let arguments = |text: &str| {
+            let words: Vec<String> = text.split_whitespace().map(String::from).collect();
             test_arguments(&words).map(|(options, rest)| (options.join(" "), rest.join(" ")))
         };
         let found = |options: &str, rest: &str| Some((options.to_owned(), rest.to_owned()));

@@ -1,44 +1,8 @@
-//! What came of one combination, read from what its programs printed.
+//! What the programs of the matrix printed: the doctor's JSON, and the output of test programs.
 
 use serde_json::Value;
 
-/// The functions whose routes are reported, as the doctor names them.
-pub(crate) const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
-
-/// A read whose cost is reported.
-pub(crate) struct Cost {
-    pub(crate) title: &'static str,
-    function: &'static str,
-    clock: Option<&'static str>,
-}
-
-const fn cost(title: &'static str, function: &'static str, clock: Option<&'static str>) -> Cost {
-    Cost { title, function, clock }
-}
-
-pub(crate) const COSTS: [Cost; 6] = [
-    cost("time", "time", None),
-    cost("gettimeofday", "gettimeofday", None),
-    cost("clock_gettime MONOTONIC", "clock_gettime", Some("CLOCK_MONOTONIC")),
-    cost("MONOTONIC_COARSE", "clock_gettime", Some("CLOCK_MONOTONIC_COARSE")),
-    cost("clock_getres", "clock_getres", Some("CLOCK_MONOTONIC")),
-    cost("getcpu", "getcpu", None),
-];
-
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Report {
-    pub(crate) kernel: String,
-    pub(crate) hash_tables: String,
-    pub(crate) routes: [String; 5],
-    pub(crate) clock_source: String,
-    pub(crate) method: String,
-    pub(crate) cause: String,
-    /// As `10 / 200 = 0.050`: through the crate, by system call, in nanoseconds, and the ratio.
-    pub(crate) costs: [String; 6],
-    pub(crate) tests: Tests,
-}
-
-/// What a test program found, or several.
+/// The results of one test program or several.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Tests {
     pub(crate) passed: u32,
@@ -47,31 +11,26 @@ pub(crate) struct Tests {
 }
 
 impl Tests {
-    /// Of the output of a program with `--show-output`; `None` if it is not the whole of it: the
-    /// first line says how many tests there are, and the last counts the results. Between them may
-    /// be what such programs print that a test starts.
+    /// Reads the output of a program that ran with `--show-output`. `None` if it is incomplete: the
+    /// first line gives the number of tests, and the last one counts the results. The output of test
+    /// programs that a test started may be between them.
     pub(crate) fn read(out: &str) -> Option<Self> {
-        let expected = out.lines().find_map(|line| line.strip_prefix("running "))?;
-        let expected: u32 = expected.split(' ').next()?.parse().ok()?;
+        let expected = out.lines().find_map(|line| line.strip_prefix("running "))?.split(' ').next()?;
         let result = out.trim_end().lines().next_back()?.strip_prefix("test result: ")?;
         let count = |word| {
-            let before = result.split([';', '.']).map(str::trim).find_map(|part| part.strip_suffix(word));
-            before?.trim().parse::<u32>().ok()
+            let mut parts = result.split([';', '.']).map(str::trim);
+            parts.find_map(|part| part.strip_suffix(word))?.trim().parse::<u32>().ok()
         };
-        let [passed, failed, ignored, measured] =
-            [count("passed")?, count("failed")?, count("ignored")?, count("measured")?];
+        let [passed, failed] = [count("passed")?, count("failed")?];
+        let all = passed + failed + count("ignored")? + count("measured")?;
         let list = out.rsplit_once("\nfailures:\n").map_or("", |(_, list)| list);
-        let names = list.lines().map_while(|line| line.strip_prefix("    ")).map(String::from).collect();
-        let tests = Self {
-            passed,
-            failed: if failed == 0 { Vec::new() } else { names },
-            not_run: out.lines().filter(|line| line.starts_with("not run here")).count(),
-        };
-        let is_whole = passed + failed + ignored + measured == expected
-            && tests.failed.len() == failed as usize
-            && result.contains("finished in ")
-            && result.ends_with('s');
-        is_whole.then_some(tests)
+        let names = list.lines().map_while(|line| line.strip_prefix("    ")).map(String::from);
+        let failed: Vec<String> = names.take(failed as usize).collect();
+        let is_whole = expected.parse() == Ok(all)
+            && failed.len() == count("failed")? as usize
+            && result.rsplit_once("finished in ").is_some_and(|(_, time)| time.ends_with('s'));
+        let not_run = out.lines().filter(|line| line.starts_with("not run here")).count();
+        is_whole.then_some(Self { passed, failed, not_run })
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -81,71 +40,58 @@ impl Tests {
     }
 }
 
-/// Whether this is all that `vdso-doctor --json` prints.
-pub(crate) fn is_whole_doctor(out: &str) -> bool {
-    serde_json::from_str::<Value>(out).is_ok_and(|json| json["format"] == 1)
+/// The functions whose routes the doctor reports.
+pub(crate) const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
+
+/// Reads the output of `doctor --json`. `None` if it is incomplete.
+pub(crate) fn read_doctor(out: &str) -> Option<Value> {
+    let doctor: Value = serde_json::from_str(out).ok()?;
+    (doctor["format"] == 1 && doctor["cause"].is_string()).then_some(doctor)
 }
 
-impl Report {
-    /// Of the output of `vdso-doctor --json`.
-    pub(crate) fn read(doctor: &str, tests: Tests) -> Self {
-        let json: Value = serde_json::from_str(doctor).unwrap_or_default();
-        let tables = ["sysv_hash", "gnu_hash"].map(|name| json["vdso"][name].as_bool());
-        let hash_tables = match tables {
-            [Some(true), Some(true)] => "both",
-            [Some(true), _] => "SysV",
-            [_, Some(true)] => "GNU",
-            [Some(_), Some(_)] => "none",
-            _ => "-",
-        };
-        Self {
-            kernel: text(&json["kernel"]),
-            hash_tables: hash_tables.into(),
-            routes: FUNCTIONS.map(|function| route(&json["routes"][function])),
-            clock_source: text(&json["clock_source"]["current"]),
-            method: text(&json["method"]),
-            cause: text(&json["cause"]),
-            costs: COSTS.map(|cost| cost.of(&json["reads"])),
-            tests,
-        }
+/// The kernel, the hash tables of the image, the routes, the clock source, the doctor's method and
+/// finding, and the costs of `time()` and `clock_gettime(CLOCK_MONOTONIC)`.
+pub(crate) fn doctor_cells(doctor: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let hash_tables = match (doctor["vdso"]["sysv_hash"].as_bool(), doctor["vdso"]["gnu_hash"].as_bool()) {
+        (Some(true), Some(true)) => "both",
+        (Some(true), _) => "SysV",
+        (_, Some(true)) => "GNU",
+        (Some(_), Some(_)) => "none",
+        _ => "-",
+    };
+    let mut cells = vec![text(&doctor["kernel"]), hash_tables.into()];
+    cells.extend(FUNCTIONS.map(|function| route(&doctor["routes"][function])));
+    cells.push(text(&doctor["clock_source"]["current"]));
+    cells.push(format!("{}: {}", text(&doctor["method"]), text(&doctor["cause"])));
+    for (function, clock) in [("time", Value::Null), ("clock_gettime", "CLOCK_MONOTONIC".into())] {
+        let reads = doctor["reads"].as_array().into_iter().flatten();
+        let read = reads.into_iter().find(|read| read["function"] == function && read["clock"] == clock);
+        let costs = read.and_then(|read| read["ns"].as_f64().zip(read["syscall_ns"].as_f64()));
+        cells.push(costs.map_or("-".into(), |(vdso, syscall)| format!("{vdso:.0} / {syscall:.0}")));
     }
+    cells
 }
 
-impl Cost {
-    fn of(&self, reads: &Value) -> String {
-        let is_it = |read: &&Value| read["function"] == self.function && read["clock"].as_str() == self.clock;
-        let Some(read) = reads.as_array().and_then(|reads| reads.iter().find(is_it)) else {
-            return "-".into();
-        };
-        match ["ns", "syscall_ns", "ratio"].map(|name| read[name].as_f64()) {
-            [Some(here), Some(call), Some(ratio)] => format!("{here:.0} / {call:.0} = {ratio:.3}"),
-            _ => "-".into(),
-        }
-    }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or("-").into()
-}
-
-/// The symbol without the common prefix, or the number of the system call.
+/// The symbol without the prefix of its architecture, or the number of the system call.
 fn route(route: &Value) -> String {
-    match route["via"].as_str() {
-        Some("vdso") => {
-            text(&route["symbol"]).trim_start_matches("__vdso_").trim_start_matches("__kernel_").into()
+    match (route["via"].as_str(), route["symbol"].as_str(), &route["number"]) {
+        (Some("vdso"), Some(symbol), _) => {
+            let short = ["__vdso_", "__kernel_"].iter().find_map(|prefix| symbol.strip_prefix(prefix));
+            short.unwrap_or(symbol).into()
         }
-        Some("syscall") => format!("call {}", route["number"]),
+        (Some("syscall"), _, number) => format!("call {number}"),
         _ => "-".into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Report, Tests, is_whole_doctor};
+    use super::{Tests, doctor_cells, read_doctor};
 
     const RESULT: &str = "test result: FAILED. 11 passed; 1 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.01s\n";
 
-    /// With the output of a test program that a test started.
+    /// Contains the output of a test program that a test started.
     fn output() -> String {
         format!(
             "\nrunning 13 tests\ntest a ... ok\ntest b::c ... FAILED\n\nsuccesses:\n\n---- a stdout ----\n\
@@ -156,14 +102,10 @@ mod tests {
     }
 
     #[test]
-    fn a_test_program_is_counted_once_whatever_its_tests_print() {
-        let failed = vec!["b::c".into()];
-        assert_eq!(Tests::read(&output()), Some(Tests { passed: 11, failed, not_run: 1 }));
-    }
-
-    #[test]
-    fn output_that_lost_its_end_or_a_result_is_not_taken_for_the_whole() {
+    fn only_complete_output_of_a_test_program_counts() {
         let output = output();
+        let failed = vec!["b::c".into()];
+        assert_eq!(Tests::read(&output), Some(Tests { passed: 11, failed, not_run: 1 }));
         for end in 0..output.trim_end().len() {
             assert_eq!(Tests::read(&output[..end]), None, "{:?}", &output[..end]);
         }
@@ -171,44 +113,19 @@ mod tests {
         assert_eq!(Tests::read(&output.replace("11 passed", "10 passed")), None);
     }
 
-    const DOCTOR: &str = r#"{
-  "format": 1, "kernel": "6.1.0", "vdso": {"found": true, "sysv_hash": true, "gnu_hash": false},
-  "routes": {
-    "time": {"via": "vdso", "symbol": "__vdso_clock_gettime64", "version": "LINUX_2.6"},
-    "gettimeofday": {"via": "syscall", "number": 403, "reason": "x"}
-  },
-  "clock_source": {"current": "tsc"}, "method": null,
-  "reads": [
-    {"function": "time", "clock": null, "ns": 10.40, "syscall_ns": 208.00, "ratio": 0.0500},
-    {"function": "getcpu", "clock": null, "ns": 10.40, "syscall_ns": null, "ratio": null}
-  ],
-  "cause": "fine"
-}
-"#;
-
     #[test]
     fn the_doctors_findings() {
-        let routes = ["clock_gettime64", "call 403", "-", "-", "-"].map(String::from);
-        let text = String::from;
-        let expected = Report {
-            kernel: text("6.1.0"),
-            hash_tables: text("SysV"),
-            routes,
-            clock_source: text("tsc"),
-            method: text("-"),
-            cause: text("fine"),
-            costs: ["10 / 208 = 0.050", "-", "-", "-", "-", "-"].map(String::from),
-            tests: Tests::default(),
-        };
-        assert_eq!(Report::read(DOCTOR, Tests::default()), expected);
-        assert_eq!(Report::read("", Tests::default()).hash_tables, "-");
-    }
-
-    #[test]
-    fn a_doctor_that_was_cut_is_not_taken_for_the_whole() {
-        assert!(is_whole_doctor(DOCTOR));
-        for end in 0..DOCTOR.trim_end().len() {
-            assert!(!is_whole_doctor(&DOCTOR[..end]), "{}", &DOCTOR[..end]);
-        }
+        let doctor = r#"{"format": 1, "kernel": "6.1.0", "vdso": {"found": true, "sysv_hash": true, "gnu_hash": false},
+            "routes": {"time": {"via": "vdso", "symbol": "__vdso_clock_gettime64"},
+                "gettimeofday": {"via": "syscall", "number": 403, "reason": "x"}},
+            "clock_source": {"current": "tsc"}, "method": null, "cause": "fine", "reads": [
+                {"function": "time", "clock": null, "ns": 10.40, "syscall_ns": 208.00},
+                {"function": "clock_gettime", "clock": "CLOCK_MONOTONIC", "ns": 10.40, "syscall_ns": null}]}"#;
+        let cells = doctor_cells(&read_doctor(doctor).unwrap());
+        let expected =
+            "6.1.0|SysV|clock_gettime64|call 403|-|-|-|tsc|-: fine|10 / 208|-".split('|').collect::<Vec<_>>();
+        assert_eq!(cells, expected);
+        assert_eq!(doctor_cells(&serde_json::Value::Null).len(), expected.len());
+        assert!((0..doctor.len()).all(|end| read_doctor(&doctor[..end]).is_none()));
     }
 }

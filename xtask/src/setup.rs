@@ -1,86 +1,88 @@
-//! A place made ready: its compiler, linker and emulator, fetched where they are missing.
+//! A machine made ready: its compiler, linker, emulator and kernel, fetched where they are missing.
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Mutex;
+use std::path::PathBuf;
 
-use crate::place::{Place, Runner};
-use crate::process::{stdout_with_messages, step};
+use anyhow::Result;
+use xshell::{Cmd, Shell};
+
+use crate::machine::{Boot, Machine, Runner};
+use crate::programs::Program;
+use crate::runner::{PLAN_VARIABLE, Plan};
+use crate::targets::Change;
 use crate::toolchain::Compiler;
-use crate::{cache, kernels, tools, workspace};
+use crate::{step, tools, workspace};
 
-/// The place runner reads it.
-pub(crate) const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
-
-/// Names the place to the place runner.
-const PLAN_VARIABLE: &str = "VDSO_TIME_PLAN";
-
-const RUNNER: &str = "place-runner";
+/// Memory of a guest in MiB, enough for all test programs.
+const MEMORY: &str = "512";
 
 pub(crate) struct Setup {
     compiler: Compiler,
     target_folder: &'static str,
-    /// What cargo has to be told.
+    /// The environment of cargo.
     variables: Vec<(String, OsString)>,
-    /// The program of this package that runs programs at the place, and what it reads.
-    runner: PathBuf,
-    plan: PathBuf,
-    /// The words of `VDSO_TIME_TEST_REQUIRES`: what no test may miss there, whatever this machine has.
-    requires: String,
+    pub(crate) plan: Plan,
 }
 
 impl Setup {
-    pub(crate) fn of(place: &Place) -> Result<Self, String> {
-        let arch = place.arch;
-        let foreign = arch.name != env::consts::ARCH;
+    pub(crate) fn new(machine: &Machine) -> Result<Self> {
+        let arch = machine.arch;
+        let is_foreign = arch.name != env::consts::ARCH;
         let compiler = Compiler::for_target(arch.triple)?;
-        tell_once(&compiler.version);
-        let mut setup = Self {
-            compiler,
-            // Their programs differ, and cargo would make them anew at each change.
-            target_folder: if place.is_static() { "on-static" } else { "on" },
-            variables: Vec::new(),
-            runner: PathBuf::new(),
-            plan: workspace::target().join("places").join(place.to_string()),
-            requires: required(place),
-        };
+        step(&format!("{machine}: {}", compiler.version));
+        let is_static = machine.is_static();
+        // Flags differ, and cargo would compile everything again at each change.
+        let target_folder = if is_static { "on-static" } else { "on" };
+        let mut setup = Self { compiler, target_folder, variables: Vec::new(), plan: Plan::default() };
         setup.set("CARGO_BUILD_TARGET", arch.triple);
-        setup.set("RUSTFLAGS", rustflags(place));
-        if place.is_static() {
-            // A guest has all its programs in memory: the standard library's is large.
+        setup.set("RUSTFLAGS", rustflags(machine));
+        if is_static {
+            // A guest holds all programs in memory, and the standard library's debug info is large.
             setup.set("CARGO_PROFILE_DEV_STRIP", "debuginfo");
             setup.set("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
         }
-        if (foreign || place.is_static()) && env::var_os("CARGO_PROFILE_DEV_DEBUG").is_none() {
-            // It takes a quarter of the time that the tests take to compile.
+        if (is_foreign || is_static) && env::var_os("CARGO_PROFILE_DEV_DEBUG").is_none() {
+            // Without it the tests compile in three quarters of the time.
             setup.set("CARGO_PROFILE_DEV_DEBUG", "false");
         }
-        if place.runner != Runner::Native {
-            // Emulated, everything is ten times slower. What a debug build checks, this one does.
+        if machine.runner != Runner::Native {
+            // Emulated code is ten times slower. Debug assertions stay.
             setup.set("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         }
-        let gcc = if foreign { Some(tools::gcc(arch)?) } else { None };
+        let gcc = if is_foreign { Some(tools::gcc(arch)?) } else { None };
         if let Some(gcc) = &gcc {
             setup.set(&variable(arch.triple, "LINKER"), &gcc.program);
         }
-        let plan = match &place.runner {
-            Runner::Native => String::new(),
+        // What no test may lack on the machine, whatever this machine has.
+        let mut requires = Vec::new();
+        match &machine.runner {
+            Runner::Native => {}
             Runner::Emulator(emulator) => {
-                let qemu = tools::qemu_user(emulator, arch)?;
-                let libraries = gcc.map(|gcc| format!("qemu -L\nqemu {}\n", gcc.libraries.display()));
-                format!("qemu {}\n{}", qemu.display(), libraries.unwrap_or_default())
+                setup.plan.qemu.push(tools::qemu_user(emulator, arch)?.display().to_string());
+                if let Some(gcc) = gcc {
+                    setup.plan.qemu.extend(["-L".into(), gcc.libraries.display().to_string()]);
+                }
+                // QEMU can hang when threads start at the same time.
+                let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
+                setup.plan.environment.push(("RUST_TEST_THREADS".into(), threads));
             }
-            Runner::Kernel(boot) => kernels::plan(boot, &setup.guest_init(arch.triple)?)?,
-        };
-        if let Some(folder) = setup.plan.parent() {
-            cache::create(folder)?;
+            Runner::Kernel(boot) => {
+                let init = setup.guest_init(arch.triple)?;
+                setup.plan = boot_plan(boot, init)?;
+                requires.push(boot.guest.has);
+                requires.extend(boot.options.iter().map(|option| option.name).filter(|name| *name == "2040"));
+            }
         }
-        cache::write(&setup.plan, &plan)?;
-        setup.runner = place_runner()?;
-        if place.runner != Runner::Native {
-            setup.set_runner(arch.triple)?;
+        setup.plan.environment.push(("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" ")));
+        setup.set(PLAN_VARIABLE, serde_json::to_string(&setup.plan)?);
+        if machine.runner != Runner::Native {
+            // cargo splits a runner at spaces, which a path may contain. So it is found by PATH.
+            let program = env::current_exe()?;
+            let folders = env::var_os("PATH").unwrap_or_default();
+            let folders = program.parent().map(PathBuf::from).into_iter().chain(env::split_paths(&folders));
+            setup.set("PATH", env::join_paths(folders)?);
+            setup.set(&variable(arch.triple, "RUNNER"), "xtask runner");
         }
         Ok(setup)
     }
@@ -89,83 +91,65 @@ impl Setup {
         self.variables.push((name.into(), value.into()));
     }
 
-    /// cargo splits a runner at spaces, which a path may have: so it gets a name alone.
-    fn set_runner(&mut self, triple: &str) -> Result<(), String> {
-        let folders = env::var_os("PATH").unwrap_or_default();
-        let own = self.runner.parent().map(Path::to_path_buf);
-        let path = env::join_paths(own.into_iter().chain(env::split_paths(&folders)));
-        self.set("PATH", path.map_err(|error| format!("{}: {error}", self.runner.display()))?);
-        self.set(&variable(triple, "RUNNER"), RUNNER);
-        self.set(PLAN_VARIABLE, self.plan.clone());
-        self.set("VDSO_TIME_TEST_REQUIRES", self.requires.clone());
-        Ok(())
+    /// cargo, which builds for the machine and runs programs on it.
+    pub(crate) fn cargo<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
+        let cargo = self.compiler.cargo(sh, self.target_folder);
+        cargo.envs(self.variables.iter().map(|(name, value)| (name, value)))
     }
 
-    /// cargo, which builds for the place and runs there.
-    pub(crate) fn cargo(&self) -> Command {
-        let mut command = self.compiler.cargo(self.target_folder);
-        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command
+    /// The plan for programs of one package.
+    pub(crate) fn plan_for(&self, programs: &[Program]) -> Plan {
+        let folder = programs.first().map_or_else(workspace::root, |program| program.folder.clone());
+        let mut plan = self.plan.clone();
+        plan.environment.push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
+        plan
     }
 
-    /// The place runner.
-    pub(crate) fn runner(&self) -> Command {
-        let mut command = Command::new(&self.runner);
-        command.env(PLAN_VARIABLE, &self.plan).env("VDSO_TIME_TEST_REQUIRES", &self.requires);
-        command
-    }
-
-    /// The first process of a guest, built like its programs.
-    fn guest_init(&self, triple: &str) -> Result<PathBuf, String> {
-        build(&mut self.cargo(), "guest-init")?;
+    /// Builds a guest's first process like its programs.
+    fn guest_init(&self, triple: &str) -> Result<PathBuf> {
+        let sh = workspace::shell()?;
+        self.cargo(&sh).args(["build", "--quiet", "--package", "guest-init"]).run()?;
         Ok(workspace::target().join(self.target_folder).join(triple).join("debug/guest-init"))
     }
 }
 
-/// Says it on stderr, unless it has been said.
-fn tell_once(message: &str) {
-    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let Ok(mut told) = TOLD.lock() else { return };
-    if !told.iter().any(|one| one == message) {
-        step(message);
-        told.push(message.into());
+/// QEMU's command line for a boot.
+fn boot_plan(Boot { guest, kernel, options }: &Boot, init: PathBuf) -> Result<Plan> {
+    let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut machine = words(guest.machine);
+    let mut append = format!("console={} quiet panic=-1", guest.console);
+    let mut more = Vec::new();
+    let mut clock = None;
+    for option in options {
+        match option.change {
+            Change::Kernel(argument) => append.extend([" ", argument]),
+            Change::Qemu(arguments) => more.extend(words(arguments)),
+            Change::Board { qemu, tree, from } => {
+                let tree = tools::kernel(guest, from)?.join(tree).display().to_string();
+                machine = [words(qemu), vec!["-dtb".into(), tree]].concat();
+            }
+            Change::Clock(seconds) => clock = Some(seconds),
+        }
     }
+    let image = tools::kernel(guest, kernel)?.join("vmlinuz").display().to_string();
+    let program = tools::qemu_system(guest.qemu)?.display().to_string();
+    let usual = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"];
+    let files = ["-m", MEMORY, "-kernel", &image, "-append", &append];
+    let qemu = [vec![program], words(&usual), machine, more, words(&files)].concat();
+    Ok(Plan { qemu, init: Some(init), clock, environment: Vec::new() })
 }
 
-fn required(place: &Place) -> String {
-    let Runner::Kernel(boot) = &place.runner else { return String::new() };
-    let year = boot.variants.iter().map(|variant| variant.name).filter(|name| *name == "2040");
-    [boot.guest.has].into_iter().chain(year).collect::<Vec<_>>().join(" ")
-}
-
-fn rustflags(place: &Place) -> String {
-    let named = env::var("RUSTFLAGS").unwrap_or_default();
-    let kernel = match &place.runner {
+fn rustflags(machine: &Machine) -> String {
+    let inherited = env::var("RUSTFLAGS").unwrap_or_default();
+    let guest = match &machine.runner {
         Runner::Kernel(boot) => boot.guest.rustflags,
         _ => "",
     };
-    let linkage = if place.is_static() { "-Ctarget-feature=+crt-static" } else { "" };
-    [&named, place.arch.rustflags, kernel, linkage].join(" ")
+    let linkage = if machine.is_static() { "-Ctarget-feature=+crt-static" } else { "" };
+    [&inherited, machine.arch.rustflags, guest, linkage].join(" ")
 }
 
-/// The runner lies beside us: it is a program of the same package.
-fn place_runner() -> Result<PathBuf, String> {
-    build(&mut Command::new(workspace::cargo()), RUNNER)?;
-    let own = env::current_exe().map_err(|error| format!("where this program lies: {error}"))?;
-    Ok(own.with_file_name(RUNNER))
-}
-
-fn build(cargo: &mut Command, program: &str) -> Result<(), String> {
-    let manifest = workspace::root().join("Cargo.toml");
-    stdout_with_messages(
-        cargo
-            .args(["build", "--quiet", "--package", "xtask", "--bin", program, "--manifest-path"])
-            .arg(manifest),
-    )
-    .map(drop)
-}
-
-/// cargo's name of a setting of the target, as a variable.
+/// The environment variable of a target's setting in cargo.
 fn variable(triple: &str, setting: &str) -> String {
     format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))
 }

@@ -1,67 +1,207 @@
-//! The foreign targets, as data: where the library for each comes from, what is checked on it.
+//! Where programs can run and what `check` compiles for, as tables: architectures, emulators,
+//! kernels and boot options.
 
-/// Where a target's `core` is to be had.
-pub(crate) enum Library {
-    /// Debian packages the whole standard library, under this name of the architecture.
-    Debian(&'static str),
-    /// `core` alone, made from Debian's copy of its sources: the library needs no more.
-    Core,
-}
-
-pub(crate) struct Target {
+/// An architecture that programs are built for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Arch {
+    pub(crate) name: &'static str,
     pub(crate) triple: &'static str,
-    pub(crate) library: Library,
-    pub(crate) features: &'static [FeatureSet],
+    /// Debian's name, and QEMU's.
+    pub(crate) debian: &'static str,
+    pub(crate) qemu: &'static str,
+    /// The machines that run its programs without an emulator, as `std::env::consts::ARCH`.
+    pub(crate) hosts: &'static [&'static str],
+    /// The guests whose kernels run its programs, the usual one first.
+    pub(crate) guests: &'static [&'static str],
+    pub(crate) rustflags: &'static str,
 }
 
-/// Arguments for cargo, and what they mean.
-pub(crate) type FeatureSet = (&'static [&'static str], &'static str);
-
-const DEFAULT: FeatureSet = (&[], "default features");
-const COUNTER: FeatureSet = (&["--features", "counter"], "the counter");
-const NONE: FeatureSet = (&["--no-default-features"], "no features");
-const ALL: FeatureSet = (&["--all-features"], "all features");
-
-const fn debian(triple: &'static str, architecture: &'static str) -> Target {
-    Target { triple, library: Library::Debian(architecture), features: &[DEFAULT, NONE, ALL] }
+const fn arch(
+    [name, triple, debian, qemu]: [&'static str; 4],
+    hosts: &'static [&'static str],
+    guests: &'static [&'static str],
+) -> Arch {
+    Arch { name, triple, debian, qemu, hosts, guests, rustflags: "" }
 }
 
-/// The feature `std` is out of reach of these.
-const fn core(triple: &'static str) -> Target {
-    Target { triple, library: Library::Core, features: &[COUNTER, NONE] }
+const ARMV7: Arch =
+    arch(["armv7", "armv7-unknown-linux-gnueabihf", "armhf", "arm"], &["arm"], &["armhf", "arm64"]);
+
+pub(crate) const ARCHES: &[Arch] = &[
+    arch(["x86_64", "x86_64-unknown-linux-gnu", "amd64", "x86_64"], &["x86_64"], &["amd64"]),
+    arch(["i686", "i686-unknown-linux-gnu", "i386", "i386"], &["x86", "x86_64"], &["i386", "amd64"]),
+    arch(["aarch64", "aarch64-unknown-linux-gnu", "arm64", "aarch64"], &["aarch64"], &["arm64"]),
+    ARMV7,
+    // The same libraries, but our code in Thumb mode.
+    Arch { name: "thumbv7", rustflags: "-Ctarget-feature=+thumb-mode", ..ARMV7 },
+];
+
+impl Arch {
+    /// GNU's name: the prefix of its compiler, and the folder of its libraries.
+    pub(crate) fn gnu(&self) -> String {
+        self.triple.replace("-unknown", "").replace("armv7", "arm")
+    }
 }
 
-/// Without a vDSO of its own: the feature `libc` changes nothing.
-const fn absent(triple: &'static str) -> Target {
-    Target { features: &[COUNTER], ..core(triple) }
-}
-
-pub(crate) const TARGETS: &[Target] = &[
-    // The four architectures with a vDSO of their own, on Linux.
-    debian("x86_64-unknown-linux-gnu", "amd64"),
-    debian("aarch64-unknown-linux-gnu", "arm64"),
-    debian("armv7-unknown-linux-gnueabihf", "armhf"),
-    debian("i686-unknown-linux-gnu", "i386"),
-    core("x86_64-unknown-linux-musl"),
-    core("aarch64-unknown-linux-musl"),
-    core("aarch64_be-unknown-linux-gnu"),
-    core("arm-unknown-linux-gnueabihf"),
-    core("thumbv7neon-unknown-linux-gnueabihf"),
+/// Further targets that `check` compiles for, with `core` alone, and whether the feature `libc`
+/// makes a difference there.
+pub(crate) const CORE_TARGETS: &[(&str, bool)] = &[
+    // The architectures with a table, on Linux.
+    ("x86_64-unknown-linux-musl", true),
+    ("aarch64-unknown-linux-musl", true),
+    ("aarch64_be-unknown-linux-gnu", true),
+    ("arm-unknown-linux-gnueabihf", true),
+    ("thumbv7neon-unknown-linux-gnueabihf", true),
     // The same on Android.
-    core("aarch64-linux-android"),
-    core("armv7-linux-androideabi"),
-    core("i686-linux-android"),
-    core("x86_64-linux-android"),
-    // Linux where system calls go through libc.
-    absent("x86_64-unknown-linux-gnux32"),
-    absent("loongarch64-unknown-linux-gnu"),
-    absent("mips64el-unknown-linux-gnuabi64"),
-    absent("powerpc64le-unknown-linux-gnu"),
-    absent("riscv64gc-unknown-linux-gnu"),
-    absent("s390x-unknown-linux-gnu"),
-    // Other systems: only what works on bytes and tables is left.
-    absent("x86_64-apple-darwin"),
-    absent("x86_64-pc-windows-gnu"),
-    absent("x86_64-unknown-freebsd"),
-    absent("wasm32-unknown-unknown"),
+    ("aarch64-linux-android", true),
+    ("armv7-linux-androideabi", true),
+    ("i686-linux-android", true),
+    ("x86_64-linux-android", true),
+    // Linux where every call goes through libc.
+    ("x86_64-unknown-linux-gnux32", false),
+    ("loongarch64-unknown-linux-gnu", false),
+    ("mips64el-unknown-linux-gnuabi64", false),
+    ("powerpc64le-unknown-linux-gnu", false),
+    ("riscv64gc-unknown-linux-gnu", false),
+    ("s390x-unknown-linux-gnu", false),
+    // Other systems.
+    ("x86_64-apple-darwin", false),
+    ("x86_64-pc-windows-gnu", false),
+    ("x86_64-unknown-freebsd", false),
+    ("wasm32-unknown-unknown", false),
+];
+
+/// QEMU in user mode, from a Debian suite.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Emulator {
+    pub(crate) name: &'static str,
+    pub(crate) suite: &'static str,
+    pub(crate) package: &'static str,
+    /// What follows the architecture in the program's name.
+    pub(crate) suffix: &'static str,
+}
+
+pub(crate) const EMULATORS: &[Emulator] = &[
+    // It provides no vDSO.
+    Emulator { name: "qemu-7.2", suite: "bookworm", package: "qemu-user-static", suffix: "-static" },
+    // It provides its own vDSO, whose functions make the system call.
+    Emulator { name: "qemu-10", suite: "bookworm-backports", package: "qemu-user", suffix: "" },
+];
+
+/// A computer that QEMU emulates, and Debian's kernels for it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Guest {
+    /// Debian's name of its architecture.
+    pub(crate) name: &'static str,
+    /// Depends on the suite's kernel. The kernels for clouds are a third of the size.
+    pub(crate) package: &'static str,
+    /// Version and suite.
+    pub(crate) kernels: &'static [(&'static str, &'static str)],
+    pub(crate) qemu: &'static str,
+    pub(crate) machine: &'static [&'static str],
+    pub(crate) console: &'static str,
+    pub(crate) rustflags: &'static str,
+    /// What its kernels have, in the words of the tests' `VDSO_TIME_TEST_REQUIRES`.
+    pub(crate) has: &'static str,
+}
+
+const KERNELS: &[(&str, &str)] =
+    &[("5.10", "bullseye"), ("6.1", "bookworm"), ("6.12", "trixie"), ("7", "sid")];
+
+const AMD64: Guest = Guest {
+    name: "amd64",
+    package: "linux-image-cloud-amd64",
+    kernels: KERNELS,
+    qemu: "qemu-system-x86_64",
+    // cmpxchg16b spoils the flags in QEMU 7.2, and some kernels crash; without it they use another way.
+    machine: &["-cpu", "qemu64,-cx16"],
+    console: "ttyS0",
+    // QEMU's CPUs have no invariant TSC, and the tests need one.
+    rustflags: "--cfg vdso_time_assume_invariant",
+    has: "affinity clocksource-switch seccomp timens",
+};
+
+const ARM64: Guest = Guest {
+    name: "arm64",
+    package: "linux-image-cloud-arm64",
+    kernels: KERNELS,
+    qemu: "qemu-system-aarch64",
+    machine: &["-M", "virt", "-cpu", "cortex-a57"],
+    console: "ttyAMA0",
+    rustflags: "",
+    has: "affinity seccomp",
+};
+
+pub(crate) const GUESTS: &[Guest] = &[
+    AMD64,
+    // Debian's last kernel for i386 is 6.1.
+    Guest { name: "i386", package: "linux-image-686", kernels: KERNELS.split_at(2).0, machine: &[], ..AMD64 },
+    ARM64,
+    Guest {
+        name: "armhf",
+        package: "linux-image-armmp",
+        qemu: "qemu-system-arm",
+        machine: &["-M", "virt", "-cpu", "cortex-a15"],
+        ..ARM64
+    },
+];
+
+/// A difference from the usual boot: `+NAME`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct BootOption {
+    pub(crate) name: &'static str,
+    pub(crate) guests: &'static [&'static str],
+    pub(crate) change: Change,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Change {
+    /// An argument for the kernel.
+    Kernel(&'static str),
+    /// Arguments for QEMU.
+    Qemu(&'static [&'static str]),
+    /// Another machine, described by a device tree of this kernel's package.
+    Board { qemu: &'static [&'static str], tree: &'static str, from: &'static str },
+    /// Init sets the wall clock, in seconds since the Epoch.
+    Clock(i64),
+}
+
+impl BootOption {
+    /// The setting it changes. Two options for one setting contradict each other.
+    pub(crate) fn setting(&self) -> &'static str {
+        match self.change {
+            Change::Kernel(argument) => argument.split_once('=').map_or(argument, |(name, _)| name),
+            _ => self.name,
+        }
+    }
+}
+
+const X86: &[&str] = &["amd64", "i386"];
+const ARM: &[&str] = &["arm64", "armhf"];
+const ALL: &[&str] = &["amd64", "i386", "arm64", "armhf"];
+
+const fn option(name: &'static str, guests: &'static [&'static str], change: Change) -> BootOption {
+    BootOption { name, guests, change }
+}
+
+/// Has no architected timer: the kernel blanks the names of the vDSO functions that would read it.
+const VEXPRESS: Change = Change::Board {
+    // Its sound chip would make QEMU look for audio here.
+    qemu: &["-M", "vexpress-a9", "-audiodev", "none,id=none", "-global", "pl041.audiodev=none"],
+    tree: "vexpress-v2p-ca9.dtb",
+    from: "6.12",
+};
+
+pub(crate) const BOOT_OPTIONS: &[BootOption] = &[
+    option("hpet", X86, Change::Kernel("clocksource=hpet")),
+    option("acpi_pm", X86, Change::Kernel("clocksource=acpi_pm")),
+    option("jiffies", X86, Change::Kernel("clocksource=jiffies")),
+    option("vdso=0", X86, Change::Kernel("vdso=0")),
+    option("vdso32=0", X86, Change::Kernel("vdso32=0")),
+    option("notimer", &["armhf"], VEXPRESS),
+    // After January 2038, when a 32-bit time_t overflows. Kernels for arm refuse such a time from
+    // the clock chip.
+    option("2040", X86, Change::Qemu(&["-rtc", "base=2040-01-01T00:00:00"])),
+    option("2040", ARM, Change::Clock(2_208_988_800)),
+    option("2cpus", ALL, Change::Qemu(&["-smp", "2"])),
 ];

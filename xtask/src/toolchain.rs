@@ -1,242 +1,178 @@
-//! The compiler of the oldest supported version: Debian's, or one that the user names.
+//! The compilers: the installed one, and that of the oldest supported version, which is Debian's or
+//! one that the user names.
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Result, bail};
+use fs_err as fs;
+use xshell::{Cmd, Shell, cmd};
 
 use crate::debian::{Archive, Package, native_architecture};
-use crate::process::{pass_through, stdout, step};
-use crate::targets::{Library, TARGETS, Target};
-use crate::{Error, cache, no_arguments, workspace};
+use crate::targets::ARCHES;
+use crate::{cache, step, workspace};
 
 pub(crate) const RUSTC_VARIABLE: &str = "VDSO_TIME_MSRV_RUSTC";
 
 /// The oldest supported version, e.g. "1.85".
 const MSRV: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// The Debian release whose `rustc-web` is of that version.
+/// The Debian release whose `rustc-web` has that version.
 const SUITE: &str = "bookworm";
 
 pub(crate) struct Compiler {
     rustc: PathBuf,
-    rustdoc: PathBuf,
-    /// The same compiler with the lints, if it is there.
-    clippy: Option<PathBuf>,
-    /// The folder of the compiler's shared libraries, if it does not find them by itself.
+    /// The folder of the compiler's shared libraries, if it does not find them itself.
     libraries: Option<PathBuf>,
     /// The first line of `rustc -vV`, and where the compiler is from.
     pub(crate) version: String,
-    /// Our own tree may be added to, another's not.
-    pub(crate) ours: bool,
-}
-
-/// `cargo xtask toolchain`
-pub(crate) fn print_folder(arguments: &[String]) -> Result<ExitCode, Error> {
-    no_arguments(arguments)?;
-    println!("{}", debian_tree()?.display());
-    Ok(ExitCode::SUCCESS)
-}
-
-/// `cargo xtask msrv`
-pub(crate) fn run_cargo(arguments: &[String]) -> Result<ExitCode, Error> {
-    if arguments.is_empty() {
-        return Err(Error::Usage("`msrv` needs arguments for cargo".into()));
-    }
-    let compiler = Compiler::find()?;
-    step(&compiler.version);
-    Ok(pass_through(compiler.cargo("msrv").args(arguments))?)
+    /// Whether the compiler is in the cache, where libraries can be added to it.
+    pub(crate) is_cached: bool,
 }
 
 impl Compiler {
-    pub(crate) fn find() -> Result<Self, String> {
+    /// The compiler of the oldest supported version.
+    pub(crate) fn oldest() -> Result<Self> {
         let named = env::var_os(RUSTC_VARIABLE).filter(|path| !path.is_empty());
         let compiler = match named {
-            Some(rustc) => Self {
-                rustdoc: Path::new(&rustc).with_file_name("rustdoc"),
-                clippy: Some(Path::new(&rustc).with_file_name("clippy-driver")).filter(|path| path.is_file()),
-                rustc: rustc.into(),
-                libraries: None,
-                version: String::new(),
-                ours: false,
-            },
+            Some(rustc) => {
+                Self { rustc: rustc.into(), libraries: None, version: String::new(), is_cached: false }
+            }
             None => Self::in_tree(&debian_tree()?)?,
         };
         compiler.verified()
     }
 
-    /// The installed compiler, if it has the target's libraries, else the oldest supported one.
-    pub(crate) fn for_target(triple: &str) -> Result<Self, String> {
-        let libraries = stdout(Command::new("rustc").args(["--print", "target-libdir", "--target", triple]));
-        if !libraries.is_ok_and(|folder| Path::new(folder.trim_end()).is_dir()) {
-            let compiler = Self::find()?;
-            let version = format!("{}; the installed rustc has no libraries for {triple}", compiler.version);
-            return Ok(Self { version, ..compiler });
+    /// The installed compiler if it has the target's libraries, else the oldest supported one.
+    pub(crate) fn for_target(triple: &str) -> Result<Self> {
+        let sh = Shell::new()?;
+        let folder = cmd!(sh, "rustc --print target-libdir --target {triple}").quiet().ignore_stderr().read();
+        if !folder.is_ok_and(|folder| Path::new(&folder).is_dir()) {
+            let mut compiler = Self::oldest()?;
+            compiler.version.extend(["; the installed rustc has no libraries for ", triple]);
+            return Ok(compiler);
         }
-        let version = stdout(Command::new("rustc").arg("-V"))?;
-        Ok(Self {
-            rustc: "rustc".into(),
-            rustdoc: "rustdoc".into(),
-            clippy: None,
-            libraries: None,
-            version: format!("{}, as installed", version.trim_end()),
-            ours: false,
-        })
+        let version = format!("{}, as installed", cmd!(sh, "rustc -V").quiet().read()?);
+        Ok(Self { rustc: "rustc".into(), libraries: None, version, is_cached: false })
     }
 
-    fn in_tree(tree: &Path) -> Result<Self, String> {
+    fn in_tree(tree: &Path) -> Result<Self> {
         let usr = tree.join("usr");
-        Ok(Self {
-            rustc: usr.join("bin/rustc"),
-            rustdoc: usr.join("bin/rustdoc"),
-            clippy: Some(usr.join("bin/clippy-driver")),
-            // Debian keeps them in a folder named after the architecture.
-            libraries: cache::entries(&usr.join("lib"))?.into_iter().find(|folder| holds_driver(folder)),
-            version: String::new(),
-            ours: true,
-        })
+        // Debian's folder is named after the architecture.
+        let libraries = cache::entries(&usr.join("lib"))?.into_iter().find(|folder| has_driver(folder));
+        Ok(Self { rustc: usr.join("bin/rustc"), libraries, version: String::new(), is_cached: true })
     }
 
-    /// Asks the compiler itself for its version: names of files and packages prove nothing.
-    fn verified(mut self) -> Result<Self, String> {
-        let text = stdout(self.rustc().arg("-vV"))?;
+    /// Asks the compiler for its version, because names of files and packages prove nothing.
+    fn verified(mut self) -> Result<Self> {
+        let sh = Shell::new()?;
+        let text = self.rustc(&sh).arg("-vV").read()?;
         let release = text.lines().find_map(|line| line.strip_prefix("release: ")).unwrap_or_default();
-        let right =
-            release.strip_prefix(MSRV).is_some_and(|patch| patch.is_empty() || patch.starts_with('.'));
-        if !right {
-            let path = self.rustc.display();
-            return Err(format!("{path} is version {release}, but {MSRV} is needed"));
+        let patch = release.strip_prefix(MSRV);
+        if !patch.is_some_and(|patch| patch.is_empty() || patch.starts_with('.')) {
+            bail!("{} is version {release}, but {MSRV} is needed", self.rustc.display());
         }
-        let origin = if self.ours { "Debian's, in the cache" } else { RUSTC_VARIABLE };
+        let origin = if self.is_cached { "Debian's, in the cache" } else { RUSTC_VARIABLE };
         self.version = format!("{} ({origin})", text.lines().next().unwrap_or_default());
         Ok(self)
     }
 
-    /// The folder in which the compiler looks for libraries and sources.
-    pub(crate) fn sysroot(&self) -> Result<PathBuf, String> {
-        let path = stdout(self.rustc().args(["--print", "sysroot"]))?;
-        Ok(PathBuf::from(path.trim_end()))
+    /// The folder with the compiler's libraries and sources of `core`.
+    pub(crate) fn rustlib(&self) -> Result<PathBuf> {
+        let sh = Shell::new()?;
+        let sysroot = self.rustc(&sh).args(["--print", "sysroot"]).read()?;
+        Ok(Path::new(&sysroot).join("lib/rustlib"))
     }
 
-    pub(crate) fn rustc(&self) -> Command {
-        self.with_libraries(Command::new(&self.rustc))
+    pub(crate) fn rustc<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
+        let rustc = &self.rustc;
+        self.with_libraries(cmd!(sh, "{rustc}"))
     }
 
     /// The installed cargo, with this compiler and a target folder that no other compiler uses.
-    pub(crate) fn cargo(&self, target_folder: &str) -> Command {
-        let mut command = self.with_libraries(Command::new(workspace::cargo()));
-        command
+    pub(crate) fn cargo<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
+        self.with_libraries(workspace::cargo(sh))
             .env("RUSTC", &self.rustc)
-            .env("RUSTDOC", &self.rustdoc)
-            // A wrapper may call another compiler. Empty means none, whatever is configured.
+            .env("RUSTDOC", self.rustc.with_file_name("rustdoc"))
+            // A wrapper could call another compiler. Empty means none, whatever is configured.
             .env("RUSTC_WRAPPER", "")
             .env("RUSTC_WORKSPACE_WRAPPER", "")
             .env_remove("RUSTC_BOOTSTRAP")
-            .env("CARGO_TARGET_DIR", workspace::target().join(target_folder));
-        command
+            .env("CARGO_TARGET_DIR", workspace::target().join(target_folder))
     }
 
-    /// The same cargo, which lints the packages of the workspace as it checks them.
-    pub(crate) fn clippy(&self, target_folder: &str) -> Command {
-        let mut command = self.cargo(target_folder);
-        if let Some(clippy) = &self.clippy {
-            command.env("RUSTC_WORKSPACE_WRAPPER", clippy);
-        }
-        command
+    /// The same cargo, which also lints the packages of the workspace if the compiler has clippy.
+    pub(crate) fn clippy<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
+        let clippy = self.rustc.with_file_name("clippy-driver");
+        let cargo = self.cargo(sh, target_folder);
+        if clippy.is_file() { cargo.env("RUSTC_WORKSPACE_WRAPPER", clippy) } else { cargo }
     }
 
-    fn with_libraries(&self, mut command: Command) -> Command {
-        if let Some(folder) = &self.libraries {
-            let mut path = OsString::from(folder);
-            if let Some(inherited) = env::var_os("LD_LIBRARY_PATH") {
-                path.push(":");
-                path.push(inherited);
-            }
-            command.env("LD_LIBRARY_PATH", path);
+    fn with_libraries<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
+        let Some(folder) = &self.libraries else { return command.quiet() };
+        let mut path = OsString::from(folder);
+        if let Some(inherited) = env::var_os("LD_LIBRARY_PATH") {
+            path.push(":");
+            path.push(inherited);
         }
-        command
+        command.env("LD_LIBRARY_PATH", path).quiet()
     }
 }
 
-fn holds_driver(folder: &Path) -> bool {
+fn has_driver(folder: &Path) -> bool {
     let is_driver = |file: &PathBuf| file.to_string_lossy().contains("/librustc_driver-");
     cache::entries(folder).is_ok_and(|files| files.iter().any(is_driver))
 }
 
-/// The folder of Debian's compiler, fetched the first time.
-fn debian_tree() -> Result<PathBuf, String> {
-    // Named after what is in it: with another table of targets, another tree is needed.
-    let architectures = packaged_architectures().join("-");
-    let name = format!("rust-{MSRV}-clippy-{SUITE}-{architectures}");
-    let tree = cache::folder()?.join(name);
+/// Debian's compiler, fetched the first time.
+pub(crate) fn debian_tree() -> Result<PathBuf> {
+    let mut architectures: Vec<&str> = ARCHES.iter().map(|arch| arch.debian).collect();
+    architectures.sort_unstable();
+    architectures.dedup();
+    let tree = cache::folder()?.join(format!("rust-{MSRV}-clippy-{SUITE}-{}", architectures.join("-")));
     cache::build_once(&tree, |draft| {
-        build_tree(draft).map_err(|error| {
-            format!("{error}\nOr name an installed {MSRV} compiler with {RUSTC_VARIABLE}=...")
-        })
+        build_tree(draft, &architectures)
+            .with_context(|| format!("cannot fetch Rust {MSRV}; {RUSTC_VARIABLE} can name an installed one"))
     })?;
     Ok(tree)
 }
 
-fn packaged_architectures() -> Vec<&'static str> {
-    let architecture = |target: &Target| match target.library {
-        Library::Debian(architecture) => Some(architecture),
-        Library::Core => None,
-    };
-    TARGETS.iter().filter_map(architecture).collect()
-}
-
-fn build_tree(draft: &Path) -> Result<(), String> {
-    let native = native_architecture()?;
-    let packages = packages(&native);
-    let apt = draft.join("apt");
-    Archive::open(&apt, &native, &packages)?.unpack(&packages, draft)?;
-    move_sources(draft)?;
-    cache::remove(&apt)?;
-    cache::remove(&draft.join("usr/share"))?;
-    Compiler::in_tree(draft)?.verified()?;
-    step("the compiler is ready");
-    Ok(())
-}
-
-fn packages(native: &str) -> Vec<Package> {
+fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
+    let native = native_architecture(&Shell::new()?)?;
     let package = |name: &str, architecture: &str| Package {
         name: name.into(),
         architecture: architecture.into(),
         suite: SUITE,
     };
-    let mut packages = vec![
-        package("rustc-web", native),
-        package(&format!("libstd-rust-web-{MSRV}"), native),
-        package("rust-web-clippy", native),
-        package("libllvm19", native),
-        package("rust-web-src", native),
-    ];
-    let mut architectures: Vec<&str> = packaged_architectures();
-    architectures.push(native);
-    for architecture in architectures {
-        let library = package("libstd-rust-web-dev", architecture);
-        if !packages.contains(&library) {
-            packages.push(library);
-        }
-    }
-    packages
+    let library = format!("libstd-rust-web-{MSRV}");
+    let names = ["rustc-web", &library, "rust-web-clippy", "libllvm19", "rust-web-src"];
+    let mut packages = names.map(|name| package(name, &native)).to_vec();
+    let host = Some(&*native).filter(|host| !architectures.contains(host));
+    let architectures = architectures.iter().copied().chain(host);
+    packages.extend(architectures.map(|architecture| package("libstd-rust-web-dev", architecture)));
+    let apt = draft.join("apt");
+    Archive::open(&apt, &packages)?.unpack(&packages, false, draft)?;
+    move_sources(draft)?;
+    fs::remove_dir_all(apt)?;
+    fs::remove_dir_all(draft.join("usr/share"))?;
+    Compiler::in_tree(draft)?.verified()?;
+    step("the compiler is ready");
+    Ok(())
 }
 
-/// Puts the sources of the standard library where a compiler looks for them, and drops the rest
-/// (the compiler's own, nine tenths of the package). Debian has an absolute link in that place.
-fn move_sources(tree: &Path) -> Result<(), String> {
+/// Moves the sources of the standard library to where a compiler looks for them, and deletes the
+/// compiler's own, nine tenths of the package. Debian has an absolute link in that path.
+fn move_sources(tree: &Path) -> Result<()> {
     let sources = tree.join("usr/src");
-    let library = cache::entries(&sources)?
-        .into_iter()
-        .map(|folder| folder.join("library"))
-        .find(|library| library.is_dir())
-        .ok_or("rust-web-src holds no sources of the standard library")?;
-    let place = tree.join("usr/lib/rustlib/src/rust");
-    if place.is_symlink() {
-        fs::remove_file(&place).map_err(|error| cache::at(&place, &error))?;
+    let mut libraries = cache::entries(&sources)?.into_iter().map(|folder| folder.join("library"));
+    let library = libraries.find(|library| library.is_dir());
+    let library = library.context("rust-web-src has no sources of the standard library")?;
+    let to = tree.join("usr/lib/rustlib/src/rust");
+    if to.is_symlink() {
+        fs::remove_file(&to)?;
     }
-    cache::create(&place)?;
-    fs::rename(&library, place.join("library")).map_err(|error| cache::at(&library, &error))?;
-    cache::remove(&sources)
+    fs::create_dir_all(&to)?;
+    fs::rename(library, to.join("library"))?;
+    Ok(fs::remove_dir_all(sources)?)
 }

@@ -1,29 +1,40 @@
-//! Where the workspace lies, and the cargo that runs us.
+//! The folders of the workspace, and the cargo that runs us.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The library, as Cargo names it.
-pub(crate) const LIBRARY: &str = "vdso-time";
+use anyhow::Result;
+use xshell::{Cmd, Shell, cmd};
 
 /// The root of the workspace: the parent of this package.
 pub(crate) fn root() -> PathBuf {
-    // Cargo tells where the package is now; the path seen while compiling may have moved since.
-    let package = env::var_os("CARGO_MANIFEST_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    package.parent().map(Path::to_path_buf).unwrap_or(package)
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
 }
 
-/// cargo's folder for what is built, as cargo's own variable has it.
+/// A shell at the root.
+pub(crate) fn shell() -> Result<Shell> {
+    let sh = Shell::new()?;
+    sh.change_dir(root());
+    Ok(sh)
+}
+
+/// cargo's target folder. `CARGO_TARGET_DIR` is relative to where cargo was started, as we were.
 pub(crate) fn target() -> PathBuf {
     let named = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
-    // A relative one is relative to the folder in which cargo was started, which is ours too.
-    let named = named.and_then(|folder| std::path::absolute(folder).ok());
-    named.unwrap_or_else(|| root().join("target"))
+    named.and_then(|folder| std::path::absolute(folder).ok()).unwrap_or_else(|| root().join("target"))
 }
 
-/// The cargo that runs us, by its own path: no proxy can choose another one.
-pub(crate) fn cargo() -> OsString {
-    env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+/// The cargo that runs us, by its own path, so that no proxy chooses another one.
+pub(crate) fn cargo(sh: &Shell) -> Cmd<'_> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    cmd!(sh, "{cargo}").quiet()
+}
+
+/// The files that git knows and that match a pattern, relative to the root.
+pub(crate) fn files(pattern: &str) -> Result<Vec<String>> {
+    let sh = shell()?;
+    let files = cmd!(sh, "git ls-files -z {pattern}").quiet().read()?;
+    Ok(files.split_terminator('\0').map(String::from).collect())
 }

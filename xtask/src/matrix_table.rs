@@ -1,0 +1,82 @@
+//! The machines of the matrix, and what is not run on them.
+
+use crate::machine::Machine;
+use crate::step;
+
+/// All machines, in the order of the page.
+const MACHINES: &str = "
+    x86_64@native i686@native
+    # No vDSO in QEMU 7.2, and QEMU's own in 10.
+    x86_64@qemu-7.2 x86_64@qemu-10 i686@qemu-7.2 i686@qemu-10 aarch64@qemu-7.2 aarch64@qemu-10
+    armv7@qemu-7.2 armv7@qemu-10 thumbv7@qemu-7.2 thumbv7@qemu-10
+    # Images of arm64 have DT_GNU_HASH only since 6.12.
+    aarch64@5.10 aarch64@6.1 aarch64@6.12 aarch64@7
+    armv7@5.10 armv7@6.1 armv7@6.12 armv7@7 thumbv7@7
+    # The addresses of the functions are odd.
+    armv7@arm64-5.10 armv7@arm64-6.1 armv7@arm64-6.12 armv7@arm64-7
+    # All names are blanked; 5.10 leaves one.
+    armv7@5.10+notimer armv7@6.1+notimer armv7@6.12+notimer armv7@7+notimer
+    x86_64@5.10 x86_64@6.1 x86_64@6.12 x86_64@7
+    i686@5.10 i686@6.1 i686@amd64-5.10 i686@amd64-6.1 i686@amd64-6.12 i686@amd64-7
+    # Clock sources that the vDSO cannot read.
+    x86_64@6.12+hpet x86_64@6.12+acpi_pm x86_64@6.12+jiffies i686@6.1+hpet
+    x86_64@6.12+vdso=0 i686@amd64-6.12+vdso=0 x86_64@6.12+vdso32=0 i686@amd64-6.12+vdso32=0
+    # The seconds exceed 32 bits.
+    x86_64@6.12+2040 i686@5.10+2040 i686@6.1+2040 i686@amd64-6.12+2040 aarch64@6.12+2040
+    armv7@6.12+2040 armv7@6.12+notimer+2040 armv7@arm64-6.12+2040
+    x86_64@6.12+2cpus aarch64@6.12+2cpus
+";
+
+/// Those that CI runs.
+pub(crate) const QUICK: &[&str] = &[
+    "i686@native",
+    "armv7@qemu-10",
+    "aarch64@7",
+    "armv7@7",
+    "armv7@6.12+notimer",
+    "x86_64@7",
+    "i686@6.1",
+    "i686@6.1+2040",
+];
+
+/// The arguments of `cargo test`.
+pub(crate) const TESTS: &str = "--tests --package vdso-time --package vdso-doctor --features counter";
+
+/// Test programs that run natively alone, because they compile programs or run the machine's own.
+pub(crate) const NATIVE_ONLY: &[&str] = &["codegen"];
+
+/// Tests that do not run on machines whose names begin so: QEMU 7.2 starts x86 signal handlers with a
+/// misaligned stack. docs/MATRIX.md lists them.
+pub(crate) const SKIPPED: &[(&[&str], &[&str])] = &[(
+    &["x86_64@qemu-7.2", "i686@qemu-7.2"],
+    &["the_first_call_may_be_made_in_a_signal_handler", "a_call_uses_little_stack", "a_deep_call_is_seen"],
+)];
+
+/// The names of all machines.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    MACHINES.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace)
+}
+
+/// The machines that are wanted. Prints which ones cannot run here.
+pub(crate) fn machines(is_wanted: impl Fn(&Machine) -> bool) -> Vec<Machine> {
+    let machine = |name: &str| name.parse().map_err(|why| step(&format!("{name} not run here: {why}"))).ok();
+    names().filter_map(machine).filter(is_wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QUICK, names};
+    use crate::machine::Machine;
+
+    #[test]
+    fn each_machine_is_listed_once_by_its_name() {
+        let all: Vec<&str> = names().collect();
+        for (at, name) in all.iter().enumerate() {
+            let machine = name.parse::<Machine>().map(|machine| machine.to_string());
+            // This machine may not run all architectures.
+            assert!(name.ends_with("@native") || machine.as_deref() == Ok(name), "{name}: {machine:?}");
+            assert!(!all[..at].contains(name), "{name} is listed twice");
+        }
+        assert!(QUICK.iter().all(|name| all.contains(name)));
+    }
+}
