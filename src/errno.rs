@@ -1,9 +1,11 @@
-//! [`Errno`]: what the kernel answered.
+//! [`Errno`]: an error number of the kernel.
 
 use core::fmt;
 use core::num::NonZeroU16;
 
 /// An error number of the kernel, `1..=4095` (errno(3)).
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::{ClockId, Errno, clock_gettime};
@@ -23,15 +25,19 @@ impl Errno {
     pub const EFAULT: Self = Self::literal(14);
     /// Invalid argument: no such clock.
     pub const EINVAL: Self = Self::literal(22);
-    /// Function not implemented: the kernel has no such system call, or a sandbox says so. This is the
-    /// number of every architecture but mips, sparc, alpha and parisc.
+    /// Function not implemented: the kernel has no such system call, or a sandbox says so.
+    ///
+    /// mips, sparc, alpha and parisc use another number.
     pub const ENOSYS: Self = Self::literal(38);
-    /// The time does not fit: in the type that it is converted to, or after January 2038 where the
-    /// kernel has only 32-bit calls. This is the number of every architecture but mips, sparc, alpha
-    /// and parisc.
+    /// Value too large: the time does not fit in the target type, or it is after January 2038 and
+    /// the kernel has only 32-bit calls.
+    ///
+    /// mips, sparc, alpha and parisc use another number.
     pub const EOVERFLOW: Self = Self::literal(75);
 
-    /// The error of this number; `None` unless it is in `1..=4095`.
+    /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use vdso_time::Errno;
@@ -47,13 +53,9 @@ impl Errno {
         }
     }
 
-    /// The number, as in errno(3) and [`std::io::Error::raw_os_error`].
+    /// Returns the number, as [`std::io::Error::raw_os_error`] does.
     ///
     /// [`std::io::Error::raw_os_error`]: https://doc.rust-lang.org/std/io/struct.Error.html#method.raw_os_error
-    ///
-    /// ```
-    /// assert_eq!(vdso_time::Errno::EPERM.raw_os_error(), 1);
-    /// ```
     #[must_use]
     pub const fn raw_os_error(self) -> i32 {
         self.0.get() as i32
@@ -67,8 +69,10 @@ impl Errno {
     }
 }
 
-/// The errors that a clock call, a sandbox or a clock's driver is known to answer. Up to 34 the numbers are
-/// the same on every architecture; those above are include/uapi/asm-generic/errno.h's.
+/// The errors that a clock call, a sandbox or a clock's driver is known to return.
+///
+/// Every architecture has the same numbers up to 34. Those above are the ones of
+/// include/uapi/asm-generic/errno.h.
 const NAMES: &[(u16, &str)] = &[
     (1, "EPERM"),
     (2, "ENOENT"),
@@ -95,6 +99,7 @@ const NAMES: &[(u16, &str)] = &[
 ];
 
 impl fmt::Display for Errno {
+    /// Writes the name, or `errno 123` for an error without a name here.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAMES.iter().find(|(number, _)| *number == self.0.get()) {
             Some((_, name)) => f.pad(name),
@@ -104,6 +109,7 @@ impl fmt::Display for Errno {
 }
 
 impl fmt::Debug for Errno {
+    /// Writes what `Display` writes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -111,10 +117,10 @@ impl fmt::Debug for Errno {
 
 impl core::error::Error for Errno {}
 
-/// Needs the feature `std`.
+/// Requires the feature `std`.
 #[cfg(feature = "std")]
 impl From<Errno> for std::io::Error {
-    /// Converts the number to the error of it.
+    /// Creates the I/O error with this number.
     ///
     /// # Examples
     ///

@@ -3,7 +3,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     not(any(target_os = "linux", target_os = "android")),
-    allow(dead_code, unreachable_pub, unused_imports, reason = "the live calls are absent")
+    allow(dead_code, unreachable_pub, unused_imports, reason = "the clock calls are for Linux")
 )]
 
 #[cfg(any(feature = "std", test))]
@@ -20,7 +20,7 @@ mod instant;
 mod linux;
 mod types;
 
-/// std's type, so that `use vdso_time::{Duration, Instant}` replaces `use std::time::{Duration, Instant}`.
+/// std's type, so that `use vdso_time::{Duration, Instant}` can replace the line for `std::time`.
 #[doc(no_inline)]
 pub use core::time::Duration;
 pub use errno::Errno;
@@ -42,10 +42,10 @@ pub use linux::routes::{Route, Routes, routes, warm_up};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::vdso::{self, init};
 
-/// The same functions, always by the kernel: what the vDSO saves, and what answers where there is none.
+/// The same functions, answered by the kernel without the vDSO.
 ///
-/// "Always the kernel" does not mean "the system call of that name": `time` and `gettimeofday` are clock_gettime(2) on the
-/// architectures whose own system calls for them are missing, or end in January 2038.
+/// A function need not make the system call of its own name. `time` and `gettimeofday` call
+/// clock_gettime(2) on architectures whose own calls are missing or end in January 2038.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};

@@ -1,5 +1,5 @@
-//! The kernel's plain data: clock ids, times, CPUs. The layouts are
-//! include/uapi/linux/time_types.h's.
+//! The kernel's data types: clock ids, times, CPUs. The layouts are those of
+//! include/uapi/linux/time_types.h.
 
 mod clock_id;
 mod timespec;
@@ -8,13 +8,6 @@ pub use clock_id::ClockId;
 pub use timespec::Timespec;
 
 /// A time in seconds and microseconds, 64 bits each on every architecture.
-///
-/// ```
-/// let now = vdso_time::gettimeofday()?;
-/// println!("{}.{:06} s since the Epoch", now.tv_sec, now.tv_usec);
-/// assert!((0..1_000_000).contains(&now.tv_usec));
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Timeval {
@@ -24,13 +17,7 @@ pub struct Timeval {
     pub tv_usec: i64,
 }
 
-/// Where a thread ran when it asked: getcpu(2). It may have moved since.
-///
-/// ```
-/// let here = vdso_time::getcpu()?;
-/// println!("CPU {} of NUMA node {}", here.cpu, here.node);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
+/// The CPU and the NUMA node on which a thread ran when it called getcpu(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Cpu {
@@ -40,7 +27,7 @@ pub struct Cpu {
     pub node: u32,
 }
 
-/// `struct old_timespec32`: what a 32-bit architecture's first clock calls write; it ends in
+/// `struct old_timespec32`, which the first clock calls of 32-bit architectures write. It ends in
 /// January 2038.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
@@ -49,7 +36,7 @@ pub(crate) struct Timespec32 {
     pub(crate) tv_nsec: i32,
 }
 
-/// `struct old_timeval32`: what a 32-bit architecture's gettimeofday writes; it ends in January
+/// `struct old_timeval32`, which gettimeofday of 32-bit architectures writes. It ends in January
 /// 2038.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
@@ -81,8 +68,7 @@ impl From<Timeval32> for Timespec {
 
 impl From<Timespec> for Timeval {
     fn from(time: Timespec) -> Self {
-        // Nanoseconds of a second fit in 32 bits, which a 32-bit machine divides without the help
-        // of a function.
+        // A 32-bit machine divides 32 bits without calling a function.
         let tv_usec = match u32::try_from(time.tv_nsec) {
             Ok(nanos) if cfg!(target_pointer_width = "32") => i64::from(nanos / 1000),
             _ => time.tv_nsec / 1000,

@@ -1,5 +1,5 @@
-//! An architecture is a file and a line in `src/arch/list.rs`. Everything else derives from the list
-//! or is compared with it here.
+//! An architecture is a file and a line in `src/arch/list.rs`. Everything else derives from the
+//! list or is compared with it here.
 
 use std::fmt::Write as _;
 use std::fs;

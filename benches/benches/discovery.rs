@@ -67,7 +67,7 @@ fn row() -> Option<Row> {
     let symbols: &'static [_] = symbols.leak();
     let find = move |vdso: Vdso<'_>| {
         for &(name, version) in symbols {
-            black_box(vdso.symbol(name, version));
+            black_box(vdso.symbol_address(name, version));
         }
     };
     let mut row = Row::new(HOT, []);

@@ -41,8 +41,8 @@ pub(crate) static ABI: Abi = Abi {
 #[inline(never)]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;
-    // SAFETY: the caller promises that the call is sound. The kernel changes only x0, an output, and
-    // the SVE registers, which the callers of a function do not rely on.
+    // SAFETY: the caller promises that the call is sound. The kernel changes only x0, an output,
+    // and the SVE registers, which the callers of a function do not rely on.
     unsafe {
         core::arch::asm!(
             "svc 0",

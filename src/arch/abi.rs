@@ -4,8 +4,8 @@
 //! - `unsafe fn syscall(number: u32, args: [usize; 5]) -> isize`, which enters the kernel. A result
 //!   in `-4095..=-1` is a negated error number.
 //! - With the feature `counter`, `mod counter`: `const IS_READABLE: bool` (every program may read
-//!   the counter), `fn ticks() -> u64`, `fn ticks_ordered() -> u64`, `fn is_invariant() -> bool` and
-//!   `fn stated_frequency() -> Option<u64>`.
+//!   the counter), `fn ticks() -> u64`, `fn ticks_ordered() -> u64`, `fn is_invariant() -> bool`
+//!   and `fn stated_frequency() -> Option<u64>`.
 
 /// `EI_CLASS` of a 32-bit image.
 pub(crate) const ELFCLASS32: u8 = 1;
@@ -117,9 +117,9 @@ pub enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quirk {
-    /// A function's name is blank. The kernel found no usable timer at boot and blanked the names of
-    /// the functions that read it (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before 5.8
-    /// left out `__vdso_clock_gettime64`, which then returns garbage.
+    /// A function's name is blank. The kernel found no usable timer at boot and blanked the names
+    /// of the functions that read it (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before
+    /// 5.8 left out `__vdso_clock_gettime64`, which then returns garbage.
     BlankedNames,
     /// `PT_LOAD`'s `p_vaddr` is not 0: the loader relocated the image, as QEMU does with its own.
     Relocated,
@@ -129,7 +129,8 @@ pub enum Quirk {
 ///
 /// Android's seccomp filter kills a process for a system call that Android's libc does not use. On
 /// 32-bit Android before 11 these are all the 64-bit ones (bionic, libc/seccomp). There the 64-bit
-/// calls come second, for a time after January 2038. The cfg sets the same order for tests on Linux.
+/// calls come second, for a time after January 2038. The cfg sets the same order for tests on
+/// Linux.
 pub const TIME32_FIRST: bool = cfg!(any(target_os = "android", vdso_time_android_order));
 
 impl Abi {

@@ -1,9 +1,9 @@
 //! `arm`, EABI, in ARM and in Thumb mode.
 //!
-//! - Names and version: arch/arm/vdso/vdso.lds.S, and arch/arm64/kernel/vdso32/vdso.lds.S for 32-bit
-//!   programs on arm64 kernels. `__vdso_clock_gettime64` and `__vdso_clock_getres` exist since 5.5,
-//!   `__vdso_clock_getres_time64` since 7.0. Since 7.3, kernels without `CONFIG_COMPAT_32BIT_TIME`
-//!   lack the 32-bit ones. Mainline has no time and no getcpu.
+//! - Names and version: arch/arm/vdso/vdso.lds.S, and arch/arm64/kernel/vdso32/vdso.lds.S for
+//!   32-bit programs on arm64 kernels. `__vdso_clock_gettime64` and `__vdso_clock_getres` exist
+//!   since 5.5, `__vdso_clock_getres_time64` since 7.0. Since 7.3, kernels without
+//!   `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit ones. Mainline has no time and no getcpu.
 //! - Android kernels with the vdso32 patches export `__vdso_time`. It reads no timer, so it works
 //!   even if the kernel blanked the names of the others.
 //! - Numbers: arch/arm/tools/syscall.tbl. 403 and 406 exist since 5.1. The EABI has no time(2).
@@ -61,9 +61,10 @@ const fn timer(name: &'static str, shape: Shape) -> Candidate {
 #[inline]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let result;
-    // The number goes in r7. That is the frame pointer in Thumb mode, where it cannot be an operand.
-    // SAFETY: the caller promises that the call is sound. The kernel changes only r0, an output, and
-    // the code restores r7.
+    // The number goes in r7. That is the frame pointer in Thumb mode, where it cannot be an
+    // operand.
+    // SAFETY: the caller promises that the call is sound. The kernel changes only r0, an output,
+    // and the code restores r7.
     unsafe {
         core::arch::asm!(
             "mov {saved}, r7",
@@ -85,8 +86,8 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
 /// The kernel lets programs read it only if its vDSO reads it too.
 ///
 /// The instructions are words. The assembler accepts some of the mnemonics only after a directive
-/// that marks the whole object as ARMv7, and then a linker puts ARMv7 instructions into programs for
-/// older CPUs. Coprocessor instructions have the same words in ARM and Thumb mode.
+/// that marks the whole object as ARMv7, and then a linker puts ARMv7 instructions into programs
+/// for older CPUs. Coprocessor instructions have the same words in ARM and Thumb mode.
 #[cfg(all(feature = "counter", target_arch = "arm", not(vdso_time_libc_fallback)))]
 pub(crate) mod counter {
     use core::arch::asm;

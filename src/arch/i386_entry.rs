@@ -1,5 +1,5 @@
-//! How `x86` (i386) enters the kernel: by the vDSO's `__kernel_vsyscall`, or by `int 0x80` until the
-//! vDSO has been found.
+//! How `x86` (i386) enters the kernel: by the vDSO's `__kernel_vsyscall`, or by `int 0x80` until
+//! the vDSO has been found.
 //!
 //! Every x86 kernel has `int 0x80`, but it costs 3 to 30 times as much in a virtual machine. The
 //! vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,

@@ -1,4 +1,5 @@
-// The architectures whose vDSO this crate calls. `src/arch/mod.rs` and `build.rs` include this file.
+// The architectures whose vDSO this crate calls. `src/arch/mod.rs` and `build.rs` include this
+// file.
 //
 // A line has the module, its `target_arch`, its `target_pointer_width`, and a target for the tests.
 

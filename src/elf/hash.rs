@@ -1,76 +1,52 @@
-//! The two hash tables. They only count the symbols here: for a dozen of them, one pass beats hashing.
+//! The two hash tables. They only give the number of symbols: to find a dozen symbols, one pass
+//! over all is faster than hashing.
 
-use super::ParseError;
-use super::dynamic::{Load, Tables};
-use super::layout::{Bytes, Format};
+use super::layout::{ADDR_SIZE, Bytes, Format, at};
 
-/// Which hash tables an image has. Kernels differ: arm has `DT_HASH` only, arm64 since 6.11 usually
-/// `DT_GNU_HASH` only, x86 both.
+/// Which hash tables an image has.
 ///
-/// ```
-/// # use vdso_time::vdso::Vdso;
-/// # if let Ok(vdso) = Vdso::locate() {
-/// let tables = vdso.image().hash_tables();
-/// println!("DT_HASH {}, DT_GNU_HASH {}", tables.sysv, tables.gnu);
-/// # }
-/// ```
+/// Kernels differ: arm has only `DT_HASH`, arm64 since 6.11 usually only `DT_GNU_HASH`, x86 both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HashTables {
-    /// `DT_HASH` is there.
+    /// Whether the image has `DT_HASH`.
     pub sysv: bool,
-    /// `DT_GNU_HASH` is there.
+    /// Whether the image has `DT_GNU_HASH`.
     pub gnu: bool,
 }
 
-/// How many symbols the table at `symtab` has: `DT_HASH` says it, `DT_GNU_HASH` implies it, and without them the symbols
-/// go on to the string table, which every linker script has behind them, or to the image's end. Never more than fit.
-pub(super) fn count<F: Format>(
-    bytes: Bytes<'_, F>,
-    load: Load,
-    tables: &Tables,
-    symtab: usize,
-) -> Result<usize, ParseError> {
-    let offset = load.offset_of(if tables.hash != 0 { tables.hash } else { tables.gnu_hash });
-    let table = offset.and_then(|offset| bytes.tail(offset));
-    let mut end = bytes.raw.len();
-    let count = if tables.hash != 0 {
-        table.and_then(|hash| count_sysv(hash, bytes.machine())).ok_or(ParseError::SysvHash)?
-    } else if tables.gnu_hash != 0 {
-        table.and_then(count_gnu).ok_or(ParseError::GnuHash)?
-    } else {
-        end = load.offset_of(tables.strtab).filter(|&next| next > symtab).unwrap_or(end);
-        usize::MAX
-    };
-    let room = end.saturating_sub(symtab).checked_div(bytes.layout().sym_size).unwrap_or(0);
-    Ok(count.min(room))
-}
-
-/// Counts by `DT_HASH`: its second word is the number of symbols. `None` if the table goes beyond the image.
-fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
-    let wide = hash.format.has_wide_hash(machine);
+/// Returns the number of symbols, the second word of `DT_HASH`. `None` if the table ends outside of
+/// the image.
+pub(super) fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
+    // Alpha and 64-bit S/390 have words of 8 bytes (their psABIs).
+    const EM_S390: u16 = 22;
+    const EM_ALPHA: u16 = 0x9026;
+    let is_wide = hash.is_64_bit() && matches!(machine, EM_S390 | EM_ALPHA);
     hash.head(8)?;
-    let (nbucket, nchain, size) =
-        if wide { (hash.offset(0), hash.offset(8), 8) } else { (hash.word(0), hash.word(4), 4) };
-    let words = nbucket.checked_add(nchain)?.checked_add(2)?;
-    hash.first(words, size)?;
+    let (nbucket, nchain, size) = if is_wide {
+        (hash.offset(at(0)), hash.offset(at(8)), 8)
+    } else {
+        (hash.word(at(0)), hash.word(at(4)), 4)
+    };
+    hash.first(nbucket.checked_add(nchain)?.checked_add(2)?, size)?;
     Some(nchain)
 }
 
-/// Counts by `DT_GNU_HASH`: the symbols in it are the table's last ones, sorted by bucket, so the chain that starts
-/// highest ends at the last symbol. `None` if a part of the table that this takes is not in the image.
-#[inline(never)] // off the way of an image with DT_HASH
-fn count_gnu<F: Format>(hash: Bytes<'_, F>) -> Option<usize> {
-    let start = hash.head(16)?;
-    let (nbuckets, symoffset, bloom_size) = (start.word(0), start.word(4), start.word(8));
-    let behind_bloom = hash.tail(16)?.behind(bloom_size, hash.layout().addr_size)?;
-    let buckets = behind_bloom.first(nbuckets, 4)?;
-    let last = buckets.table(4).map(|bucket| bucket.word(0)).max().unwrap_or(0);
+/// Returns the number of symbols that `DT_GNU_HASH` implies. `None` if it reads outside of the
+/// image.
+///
+/// The table has the last symbols, sorted by bucket. So the chain with the highest start ends at
+/// the last symbol.
+pub(super) fn count_gnu<F: Format>(hash: Bytes<'_, F>) -> Option<usize> {
+    let header = hash.head(16)?;
+    let (nbuckets, symoffset, bloom_size) = (header.word(at(0)), header.word(at(4)), header.word(at(8)));
+    let buckets = hash.tail(16)?.after(bloom_size, hash.of(ADDR_SIZE))?;
+    let starts = buckets.first(nbuckets, 4)?.table(4);
+    let last = starts.map(|bucket| bucket.word(at(0))).max().unwrap_or(0);
     if last < symoffset {
         return Some(symoffset); // every bucket is empty
     }
-    let chains = behind_bloom.behind(nbuckets, 4)?;
-    let chain = chains.behind(last.wrapping_sub(symoffset), 4)?;
-    let more = chain.table(4).position(|hash| hash.word(0) & 1 != 0)?;
+    let chain = buckets.after(nbuckets, 4)?.after(last.wrapping_sub(symoffset), 4)?;
+    let more = chain.table(4).position(|hash| hash.word(at(0)) & 1 != 0)?;
     last.checked_add(more)?.checked_add(1)
 }

@@ -1,18 +1,22 @@
-//! The walker: an ELF image as bytes in, symbols as offsets out. It reads any machine's image on any machine
-//! (both classes, both byte orders), believes nothing, and has no unsafe code.
+//! The parser of ELF images: bytes in, symbols out.
 //!
-//! What it needs of an image is what a loader needs: program headers, and the dynamic section's
-//! `DT_SYMTAB` and `DT_STRTAB`. Section headers are never read, for nothing says that they are in memory.
+//! It reads images of any machine, class and byte order on any machine. It trusts no byte and has
+//! no unsafe code. It reads what a loader reads: the program headers, `DT_SYMTAB`, `DT_STRTAB` and,
+//! if present, the hash and version tables. It does not read section headers, because they need not
+//! be in memory.
 //!
-//! Whatever the bytes say, a walk ends soon. A step is the read of a number or of one byte of a string; between two of them
-//! lies a small, constant amount of work. There are at most
-//! - 3 steps for each byte handed to [`Image::parse`];
+//! The work is bounded for any bytes. A step is the read of a number or of one byte of a string.
+//! There are at most
+//!
+//! - 3 steps for each byte in [`Image::parse`];
 //! - 136 for each byte of the image in one [`Image::symbol`];
-//! - 36 in the first call of any clock function, which looks for the symbols of all five;
+//! - 36 in the first call of any clock function, which looks up the symbols of all five;
 //! - 134 in one step of [`Image::symbols`], and in all its steps together.
 //!
-//! For a symbol has at least 16 bytes, and costs at most 86 numbers (6 of its own, 5 of each of 16 definitions of versions)
-//! and two strings, of which no more than 1024 bytes are read.
+//! A symbol has at least 16 bytes, and costs at most 86 numbers (6 of its own, 5 of each of 16
+//! version definitions) and two strings, of which at most 1024 bytes are read.
+//!
+//! # Examples
 //!
 //! ```no_run
 //! use vdso_time::elf::Image;
@@ -25,51 +29,46 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-// The point of the walker is that these cannot happen.
+// The parser exists to make these impossible.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
 #![deny(clippy::panic)]
 
-mod dynamic;
 mod error;
 mod hash;
+mod headers;
 mod layout;
-mod parsed;
 mod steps;
 mod symbol;
 mod version;
 
-pub(crate) use dynamic::ProgramHeaders;
 pub use error::ParseError;
 pub use hash::HashTables;
+pub(crate) use headers::ProgramHeaders;
+use headers::{Load, dynamic_values};
 pub(crate) use layout::{Any, Format, Native};
-pub(crate) use parsed::ParsedImage;
+use layout::{Bytes, E_MACHINE, SYM_SIZE};
 #[cfg(vdso_time_steps)]
 pub(crate) use steps::TAKEN;
 pub use symbol::{Symbol, SymbolKind, Symbols};
+use version::Versions;
 
-/// An ELF image: a vDSO, or a shared object of one segment.
+/// An ELF image: a vDSO, or a shared object with one segment.
 ///
-/// Only the segment that is loaded is looked at, and every table must lie in it: that is the part that a
-/// process has in memory.
-///
-/// ```
-/// use vdso_time::vdso::Vdso;
-///
-/// if let Ok(vdso) = Vdso::locate() {
-///     let image = vdso.image();
-///     println!("e_machine {}, {} symbols", image.machine(), image.symbols().count());
-/// }
-/// ```
+/// It consists of the loaded segment, the part that a process has in memory. All tables must lie in
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub struct Image<'a> {
     pub(crate) parsed: ParsedImage<'a, Any>,
 }
 
 impl<'a> Image<'a> {
-    /// Reads the headers and finds the tables. The bytes may go on behind the image.
+    /// Parses the headers and finds the tables. More bytes may follow the image.
     ///
     /// # Errors
+    ///
     /// [`ParseError`] names the part that is missing, malformed or outside.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use vdso_time::elf::{Image, ParseError};
@@ -81,63 +80,61 @@ impl<'a> Image<'a> {
         Ok(Self { parsed: ParsedImage::parse(bytes, ProgramHeaders::read(bytes)?)? })
     }
 
-    /// How many bytes from its start the image takes, judged from no more than its first 4 KiB: where the segment that is
-    /// loaded ends, at most 1 MiB. Its program headers lie in it, or [`Image::parse`] needs those too.
+    /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
+    ///
+    /// It is the end of the loaded segment. If the program headers lie after that,
+    /// [`Image::parse`] needs them too.
     ///
     /// # Errors
-    /// [`ParseError`], as [`Image::parse`] would say of the headers.
     ///
-    /// ```
-    /// use vdso_time::elf::{Image, ParseError};
-    ///
-    /// assert_eq!(Image::extent(&[0; 4096]), Err(ParseError::NotElf));
-    /// ```
+    /// [`ParseError`], if the headers are malformed.
     pub fn extent(head: &[u8]) -> Result<usize, ParseError> {
-        ProgramHeaders::<Any>::read(head).map(|headers| headers.extent())
+        Ok(ProgramHeaders::<Any>::read(head)?.extent())
     }
 
-    /// `e_machine`: 3 is i386, 40 arm, 62 `x86_64`, 183 aarch64.
-    ///
-    /// ```
-    /// # use vdso_time::vdso::Vdso;
-    /// if let Ok(vdso) = Vdso::locate() {
-    ///     println!("e_machine {}", vdso.image().machine());
-    /// }
-    /// ```
+    /// Returns `e_machine`: 3 is i386, 40 arm, 62 `x86_64`, 183 aarch64.
     #[must_use]
     pub fn machine(&self) -> u16 {
         self.parsed.machine()
     }
 
-    /// `EI_CLASS`: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
+    /// Returns `EI_CLASS`: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
     #[must_use]
     pub fn class(&self) -> u8 {
         self.parsed.class()
     }
 
-    /// Which hash tables the image has.
+    /// Returns which hash tables the image has.
     #[must_use]
-    pub fn hash_tables(&self) -> HashTables {
-        self.parsed.hash_tables()
+    pub const fn hash_tables(&self) -> HashTables {
+        self.parsed.hash_tables
     }
 
-    /// `p_vaddr` of the loaded segment: 0 in Linux's images; not 0 if the image is prelinked (gVisor), or was
-    /// relocated as it was loaded (QEMU).
+    /// Returns `p_vaddr` of the loaded segment.
+    ///
+    /// It is 0 in Linux's images, but not if the image is prelinked (gVisor) or was relocated when
+    /// it was loaded (QEMU).
     #[must_use]
-    pub fn load_address(&self) -> u64 {
-        self.parsed.load_address()
+    pub const fn load_address(&self) -> u64 {
+        self.parsed.load.vaddr
     }
 
-    /// The symbols that can be called: `STT_FUNC` and `STT_NOTYPE`, `STB_GLOBAL` and `STB_WEAK`, defined in the
-    /// image and not absolute. One whose name is blank (see `FallbackReason::BlankedNames`) is
-    /// among them.
+    /// Returns the symbols that can be called.
+    ///
+    /// These are `STT_FUNC` and `STT_NOTYPE`, `STB_GLOBAL` and `STB_WEAK`, defined in the image and
+    /// not absolute. They include symbols whose name the kernel blanked (see
+    /// `FallbackReason::BlankedNames`).
     #[must_use]
     pub const fn symbols(&self) -> Symbols<'a> {
-        Symbols::new(self.parsed)
+        Symbols { image: self.parsed, next: 0 }
     }
 
-    /// The first of [`symbols()`](Self::symbols) with this name and, if one is given, this version. An image without
-    /// version tables has no versions to compare: there the name alone decides. A blank name is never found.
+    /// Returns the first of [`symbols()`](Self::symbols) with this name and version.
+    ///
+    /// Without a version, and in an image without versions, only the name counts. A blank name is
+    /// never found.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # use vdso_time::vdso::Vdso;
@@ -153,4 +150,110 @@ impl<'a> Image<'a> {
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
         self.parsed.symbol(self.parsed.find(name, version)?)
     }
+}
+
+/// The bytes and the tables of an image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ParsedImage<'a, F> {
+    bytes: Bytes<'a, F>,
+    load: Load,
+    hash_tables: HashTables,
+    symtab: Bytes<'a, F>,
+    strtab: Bytes<'a, F>,
+    versions: Option<Versions<'a, F>>,
+}
+
+impl<'a, F: Format> ParsedImage<'a, F> {
+    /// Finds the tables of an image with these headers.
+    pub(crate) fn parse(bytes: &'a [u8], headers: ProgramHeaders<F>) -> Result<Self, ParseError> {
+        /// `DT_HASH` to `DT_VERDEFNUM`, in the order of the variables below.
+        const TAGS: [u32; 9] = [4, 0x6fff_fef5, 5, 10, 6, 11, 0x6fff_fff0, 0x6fff_fffc, 0x6fff_fffd];
+        let ProgramHeaders { format, load, dynamic } = headers;
+        let bytes = Bytes { raw: bytes, format }.head(load.end).ok_or(ParseError::Truncated)?;
+        let dynamic = bytes.raw.get(dynamic).ok_or(ParseError::NoDynamicSegment)?;
+        let [hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum] =
+            dynamic_values(bytes.with(dynamic), TAGS);
+        // The bytes from a table on. An address of 0 means that the table is missing.
+        let table = |address: u64| bytes.tail(load.offset_of(address).filter(|_| address != 0)?);
+
+        let from_strings = table(strtab).ok_or(ParseError::StringTable)?;
+        let strtab = string_table(from_strings, strsz).ok_or(ParseError::StringTable)?;
+        let symbols = table(symtab).ok_or(ParseError::SymbolTable)?;
+        let size = bytes.of(SYM_SIZE);
+        if syment != 0 && syment != size as u64 {
+            return Err(ParseError::SymbolTable);
+        }
+        let count = if hash != 0 {
+            let count = table(hash).and_then(|hash| hash::count_sysv(hash, bytes.half(E_MACHINE)));
+            count.ok_or(ParseError::SysvHash)?
+        } else if gnu_hash != 0 {
+            table(gnu_hash).and_then(hash::count_gnu).ok_or(ParseError::GnuHash)?
+        } else {
+            // In every linker script, the string table follows the symbols.
+            let between = symbols.raw.len().saturating_sub(from_strings.raw.len());
+            symbols.head(between).filter(|_| between != 0).unwrap_or(symbols).count(size)
+        };
+        let count = count.min(symbols.count(size));
+        let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?;
+        let versions = if versym != 0 && verdef != 0 {
+            let versions = versions(table(versym), table(verdef), verdefnum, count);
+            Some(versions.ok_or(ParseError::Versions)?)
+        } else {
+            None
+        };
+        let hash_tables = HashTables { sysv: hash != 0, gnu: gnu_hash != 0 };
+        Ok(Self { bytes, load, hash_tables, symtab, strtab, versions })
+    }
+
+    pub(crate) fn machine(&self) -> u16 {
+        self.bytes.half(E_MACHINE)
+    }
+
+    pub(crate) fn class(&self) -> u8 {
+        if self.bytes.is_64_bit() { 2 } else { 1 }
+    }
+
+    pub(crate) fn has_versions(&self) -> bool {
+        self.versions.is_some()
+    }
+
+    pub(crate) fn load_address(&self) -> u64 {
+        self.load.vaddr
+    }
+
+    /// Returns the address, in the terms of a symbol's value, of the first byte. It wraps.
+    pub(crate) fn origin(&self) -> u64 {
+        self.load.origin()
+    }
+
+    pub(crate) fn base(&self) -> *const u8 {
+        self.bytes.raw.as_ptr()
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.raw.len()
+    }
+}
+
+/// Cuts the string table after its last NUL, so that every string in it ends.
+fn string_table<F: Format>(table: Bytes<'_, F>, size: u64) -> Option<Bytes<'_, F>> {
+    let size = usize::try_from(size).ok()?;
+    let table = if size == 0 { table } else { table.head(size)? };
+    let last = table.raw.iter().rposition(|&byte| {
+        steps::take(1);
+        byte == 0
+    })?;
+    table.head(last.checked_add(1)?)
+}
+
+/// Checks the version tables for this many symbols.
+fn versions<'a, F: Format>(
+    versym: Option<Bytes<'a, F>>,
+    verdef: Option<Bytes<'a, F>>,
+    verdefnum: u64,
+    symbols: usize,
+) -> Option<Versions<'a, F>> {
+    let versions = Versions { versym: versym?.first(symbols, 2)?, verdef: verdef?, verdefnum };
+    versions.find(0).ok()?;
+    Some(versions)
 }

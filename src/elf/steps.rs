@@ -1,13 +1,13 @@
-//! Where a walk takes a step. Of this the library has nothing: the property tests compile the walker once more, with
-//! `--cfg vdso_time_steps`, and count.
+//! Counts the steps of the parser in the property tests, which compile it with
+//! `--cfg vdso_time_steps`. In the library this does nothing.
 
 #[cfg(vdso_time_steps)]
 std::thread_local! {
-    /// How many steps this thread took.
+    /// The number of steps of this thread.
     pub(crate) static TAKEN: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
 }
 
-/// So many numbers, or bytes of a string, are read here.
+/// Counts the read of a number, or of this many bytes of a string.
 #[inline]
 pub(super) fn take(steps: usize) {
     #[cfg(vdso_time_steps)]

@@ -1,69 +1,75 @@
-//! The entries of the symbol table: which of them can be called, and what they say.
+//! The symbol table: which entries can be called, and how they are found.
 
 use core::ffi::CStr;
 
-use super::layout::Any;
-use super::parsed::ParsedImage;
+use super::layout::{Any, Bytes, Format, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE};
+use super::{ParsedImage, steps};
+
+/// No name is this long. The limit bounds the work for an image in which every symbol has the whole
+/// string table for a name.
+const LONGEST_NAME: usize = 1024;
 
 /// A symbol that can be called.
-///
-/// ```
-/// # use vdso_time::vdso::Vdso;
-/// # if let Ok(vdso) = Vdso::locate() {
-/// for symbol in vdso.symbols() {
-///     println!("{:#6x} {:4} {:?} {:?}", symbol.value(), symbol.size(), symbol.name(), symbol.version());
-/// }
-/// # }
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Symbol<'a> {
-    pub(super) name: &'a CStr,
-    pub(super) version: Option<&'a CStr>,
-    pub(super) value: u64,
-    pub(super) size: u64,
-    pub(super) kind: SymbolKind,
-    pub(super) weak: bool,
-    /// Which entry of the table it is.
-    pub(super) index: usize,
+    name: &'a CStr,
+    version: Option<&'a CStr>,
+    entry: Entry,
+}
+
+/// An entry of the symbol table that can be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    index: usize,
+    /// The offset of the name in the string table.
+    name: usize,
+    /// The offset of the version's name.
+    version: Option<usize>,
+    pub(crate) value: u64,
+    size: u64,
+    kind: SymbolKind,
+    is_weak: bool,
 }
 
 impl<'a> Symbol<'a> {
-    /// The name; it need not be UTF-8, and it is empty where a kernel blanked it.
+    /// Returns the name. It need not be UTF-8, and is empty if the kernel blanked it.
     #[must_use]
     pub const fn name(&self) -> &'a CStr {
         self.name
     }
 
-    /// The version; `None` where the image has no version tables, or the symbol none.
+    /// Returns the version, or `None` if the image has no versions or the symbol has none.
     #[must_use]
     pub const fn version(&self) -> Option<&'a CStr> {
         self.version
     }
 
-    /// `st_value`: its address in the image's own terms (bit 0 set for Thumb code on arm).
-    /// [`Vdso::address`](crate::vdso::Vdso::address) is its address in memory.
+    /// Returns `st_value`, an address relative to [`Image::load_address`](super::Image::load_address).
+    ///
+    /// On arm, bit 0 is set for Thumb code. [`Vdso::address`](crate::vdso::Vdso::address) returns
+    /// the address in memory.
     #[must_use]
     pub const fn value(&self) -> u64 {
-        self.value
+        self.entry.value
     }
 
-    /// `st_size`: how many bytes its code has; 0 if the image does not say.
+    /// Returns `st_size`, the number of bytes of its code, or 0 if the image does not say.
     #[must_use]
     pub const fn size(&self) -> u64 {
-        self.size
+        self.entry.size
     }
 
-    /// Whether the image calls it a function.
+    /// Returns the type of the symbol.
     #[must_use]
     pub const fn kind(&self) -> SymbolKind {
-        self.kind
+        self.entry.kind
     }
 
-    /// Whether it is `STB_WEAK`: on `x86_64`, the unprefixed alias of a function.
+    /// Returns whether it is `STB_WEAK`, as the unprefixed aliases on `x86_64` are.
     #[must_use]
     pub const fn is_weak(&self) -> bool {
-        self.weak
+        self.entry.is_weak
     }
 }
 
@@ -73,39 +79,157 @@ impl<'a> Symbol<'a> {
 pub enum SymbolKind {
     /// `STT_FUNC`.
     Func,
-    /// `STT_NOTYPE`: a function written in assembly, on some architectures.
+    /// `STT_NOTYPE`: on some architectures, a function written in assembly.
     NoType,
 }
 
-/// The symbols of an image, in the order of its table: [`Image::symbols`](super::Image::symbols).
-///
-/// ```
-/// # use vdso_time::vdso::Vdso;
-/// # if let Ok(vdso) = Vdso::locate() {
-/// let names: Vec<_> = vdso.symbols().map(|symbol| symbol.name()).collect();
-/// assert!(!names.is_empty());
-/// # }
-/// ```
+/// An iterator over the symbols of an image, in the order of its table. [`Image::symbols`](super::Image::symbols) returns
+/// it.
 #[derive(Clone, Debug)]
 pub struct Symbols<'a> {
-    parsed: ParsedImage<'a, Any>,
-    next: usize,
-}
-
-impl<'a> Symbols<'a> {
-    pub(super) const fn new(parsed: ParsedImage<'a, Any>) -> Self {
-        Self { parsed, next: 0 }
-    }
+    pub(super) image: ParsedImage<'a, Any>,
+    pub(super) next: usize,
 }
 
 impl<'a> Iterator for Symbols<'a> {
     type Item = Symbol<'a>;
 
     fn next(&mut self) -> Option<Symbol<'a>> {
-        let symbol = self.parsed.entries(self.next).find_map(|entry| self.parsed.symbol(entry));
-        self.next = symbol.map_or(usize::MAX, |symbol| symbol.index.saturating_add(1));
+        let symbol = self.image.entries(self.next).find_map(|entry| self.image.symbol(entry));
+        self.next = symbol.map_or(usize::MAX, |symbol| symbol.entry.index.saturating_add(1));
         symbol
     }
 }
 
 impl core::iter::FusedIterator for Symbols<'_> {}
+
+/// An entry of the symbol table, of which only the name is checked.
+pub(crate) struct RawEntry<'i, 'a, F> {
+    image: &'i ParsedImage<'a, F>,
+    index: usize,
+    symbol: Bytes<'a, F>,
+}
+
+impl<F: Format> RawEntry<'_, '_, F> {
+    /// Returns whether this is its name. A blank name never matches.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.image.has_string(self.symbol.word(ST_NAME), name)
+    }
+
+    /// Returns the entry if it can be called and has this version. In an image without versions,
+    /// every entry has it.
+    pub(crate) fn entry(&self, version: Option<&str>) -> Option<Entry> {
+        let entry = self.image.entry(self.index, self.symbol)?;
+        let wanted = version.filter(|_| self.image.has_versions());
+        let has = |wanted| entry.version.is_some_and(|start| self.image.has_string(start, wanted));
+        wanted.is_none_or(has).then_some(entry)
+    }
+}
+
+impl<'a, F: Format> ParsedImage<'a, F> {
+    pub(crate) fn raw_entries(&self) -> impl Iterator<Item = RawEntry<'_, 'a, F>> {
+        let raw = |(index, symbol)| RawEntry { image: self, index, symbol };
+        self.symtab.table(self.symtab.of(SYM_SIZE)).enumerate().map(raw)
+    }
+
+    /// Returns the first entry with this name and version that can be called. A string of 1024
+    /// bytes or more is not compared.
+    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
+        let is_short = |string: &str| string.len() < LONGEST_NAME;
+        if !is_short(name) || !version.is_none_or(is_short) {
+            return None;
+        }
+        let mut named = self.raw_entries().filter(|raw| raw.is_named(name));
+        named.find_map(|raw| raw.entry(version))
+    }
+
+    /// Returns the entries that can be called, from one of the table's on.
+    pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
+        let size = self.symtab.of(SYM_SIZE);
+        let table = self.symtab.after(first, size).unwrap_or(self.symtab.with(&[])).table(size);
+        table.zip(first..).filter_map(|(symbol, index)| self.entry(index, symbol))
+    }
+
+    /// Returns the entry whose code contains an address, a global one rather than its weak alias.
+    pub(crate) fn at(&self, address: u64) -> Option<Entry> {
+        let address = self.code_address(address);
+        let around = |entry: &Entry| {
+            let inside = address.wrapping_sub(self.code_address(entry.value));
+            inside < entry.size.max(1)
+        };
+        let mut weak = None;
+        for entry in self.entries(0).filter(around) {
+            if !entry.is_weak {
+                return Some(entry);
+            }
+            weak = weak.or(Some(entry));
+        }
+        weak
+    }
+
+    /// Returns where a symbol's code begins. On arm, bit 0 of the value marks Thumb code.
+    fn code_address(&self, value: u64) -> u64 {
+        const EM_ARM: u16 = 40;
+        if self.machine() == EM_ARM { value & !1 } else { value }
+    }
+
+    /// Returns whether a function's name is blank.
+    pub(crate) fn has_blanked_names(&self) -> bool {
+        let is_blank = |name| self.strtab.raw.get(name) == Some(&0);
+        self.entries(0).any(|entry| entry.kind == SymbolKind::Func && is_blank(entry.name))
+    }
+
+    /// Adds the strings, the only part of a symbol that takes more than a few steps to read.
+    pub(crate) fn symbol(&self, entry: Entry) -> Option<Symbol<'a>> {
+        let string = |start| {
+            let string = self.strtab.raw.get(start..)?;
+            let string = string.get(..LONGEST_NAME).unwrap_or(string);
+            let found = CStr::from_bytes_until_nul(string).ok();
+            steps::take(found.map_or(string.len(), CStr::count_bytes));
+            found
+        };
+        let version = entry.version.and_then(string);
+        Some(Symbol { name: string(entry.name)?, version, entry })
+    }
+
+    /// Returns an entry of the table if it can be called, its value lies in the image, and its name
+    /// begins in the string table.
+    #[inline(never)]
+    fn entry(&self, index: usize, symbol: Bytes<'_, F>) -> Option<Entry> {
+        const SHN_UNDEF: u16 = 0;
+        const SHN_ABS: u16 = 0xfff1;
+        let st_info = symbol.byte(ST_INFO);
+        let kind = match st_info & 0xf {
+            0 => SymbolKind::NoType,
+            2 => SymbolKind::Func,
+            _ => return None,
+        };
+        let is_weak = match st_info >> 4 {
+            1 => false, // STB_GLOBAL
+            2 => true,  // STB_WEAK
+            _ => return None,
+        };
+        if matches!(symbol.half(ST_SHNDX), SHN_UNDEF | SHN_ABS) {
+            return None;
+        }
+        let (value, size, name) = (symbol.addr(ST_VALUE), symbol.addr(ST_SIZE), symbol.word(ST_NAME));
+        self.load.offset_of(value)?;
+        if name >= self.strtab.raw.len() {
+            return None;
+        }
+        let version = self.versions.and_then(|versions| versions.name_of(index));
+        Some(Entry { index, name, version, value, size, kind, is_weak })
+    }
+
+    /// Returns whether the string at `start` is `wanted`. A blank string, and one with a NUL in it,
+    /// never matches.
+    fn has_string(&self, start: usize, wanted: &str) -> bool {
+        let Some(string) = self.strtab.raw.get(start..) else { return false };
+        let is_same = |(wanted, byte): (u8, &u8)| {
+            steps::take(1);
+            wanted == *byte && wanted != 0
+        };
+        // The end comes first, because it differs in most names.
+        !wanted.is_empty() && string.get(wanted.len()) == Some(&0) && wanted.bytes().zip(string).all(is_same)
+    }
+}

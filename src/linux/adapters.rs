@@ -1,11 +1,13 @@
-//! Functions for the slots, made from symbols of another signature.
+//! Functions for the slots that call symbols of another signature.
 //!
-//! A 32-bit symbol's time is widened unless it may be after January 2038. A function without a symbol of
-//! its own reads the clock. An error (`ENOSYS` if the symbol is missing) makes the caller ask the kernel;
-//! the adapters of `time`, whose caller does not look for errors, ask it themselves.
+//! A 32-bit symbol's time is widened unless it may be after January 2038. If an adapter returns an
+//! error, the caller asks the kernel; a missing symbol is `ENOSYS`. The adapters of `time` ask the
+//! kernel themselves, because the callers of `time` do not test its result.
 //!
 //! # Safety
-//! The callers promise what those of the kernel's functions do: each pointer is good for a write.
+//!
+//! The callers make the promises that the kernel's functions require: each pointer is valid for
+//! writes.
 
 use core::ptr;
 
@@ -23,90 +25,90 @@ pub(super) static TIME32: Symbol<TimeFn32> = Symbol::none();
 const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
 const EOVERFLOW: i32 = -Errno::EOVERFLOW.raw_os_error();
 
-/// `time` from `CLOCK_REALTIME_COARSE`: no counter is read, and time(2) has the same second.
-pub(super) unsafe extern "C" fn time_from_clock_gettime(out: *mut i64) -> i64 {
+/// `time` from `CLOCK_REALTIME_COARSE`, which has the second of time(2) and reads no counter.
+pub(super) extern "C" fn time_from_clock_gettime(out: *mut i64) -> i64 {
     let mut now = Timespec::default();
     let result = clock_gettime(ClockId::REALTIME_COARSE, &mut now);
-    // SAFETY: the caller's pointer is good for what `slot_time` does.
-    if result == 0 { now.tv_sec } else { unsafe { syscall::slot_time(out) } }
+    if result == 0 { now.tv_sec } else { syscall::slot_time(out) }
 }
 
-/// The same from the 32-bit symbol.
-pub(super) unsafe extern "C" fn time_from_clock_gettime32(out: *mut i64) -> i64 {
+/// `time` from the 32-bit `clock_gettime`.
+pub(super) extern "C" fn time_from_clock_gettime32(out: *mut i64) -> i64 {
     let mut now = Timespec::default();
-    // SAFETY: `now` is good for a write.
+    // SAFETY: `now` is valid for writes.
     let result = unsafe { clock_gettime_from_32(ClockId::REALTIME_COARSE.as_raw(), &raw mut now) };
-    // SAFETY: the caller's pointer is good for what `slot_time` does.
-    if result == 0 { now.tv_sec } else { unsafe { syscall::slot_time(out) } }
+    if result == 0 { now.tv_sec } else { syscall::slot_time(out) }
 }
 
-/// `time` from the 32-bit symbol.
-pub(super) unsafe extern "C" fn time_from_32(out: *mut i64) -> i64 {
+/// `time` from the 32-bit `time`.
+pub(super) extern "C" fn time_from_32(out: *mut i64) -> i64 {
     if let Some(time) = TIME32.get() {
-        // SAFETY: the symbol has this signature, and accepts a null pointer.
+        // SAFETY: the symbol is time(2)'s, which accepts a null pointer.
         let seconds = i64::from(unsafe { time(ptr::null_mut()) });
         if seconds >= earliest(ClockId::REALTIME) {
             return seconds;
         }
     }
-    // SAFETY: the caller's pointer is good for what `slot_time` does.
-    unsafe { syscall::slot_time(out) }
+    syscall::slot_time(out)
 }
 
 /// `gettimeofday` from `CLOCK_REALTIME`.
 pub(super) unsafe extern "C" fn gettimeofday_from_clock_gettime(out: *mut Timeval, _: *mut ()) -> i32 {
     let mut now = Timespec::default();
     let result = clock_gettime(ClockId::REALTIME, &mut now);
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { out.write(now.into()) };
     result
 }
 
-/// `gettimeofday` from the 32-bit symbol.
+/// `gettimeofday` from the 32-bit `gettimeofday`.
 pub(super) unsafe extern "C" fn gettimeofday_from_32(out: *mut Timeval, zone: *mut ()) -> i32 {
     let Some(gettimeofday) = GETTIMEOFDAY32.get() else { return ENOSYS };
     let mut now = Timeval32::default();
-    // SAFETY: the symbol has this signature; `now` is good for a write, and so is the caller's `zone`.
+    // SAFETY: the symbol is gettimeofday(2)'s. `now` is valid for writes, and the caller promises
+    // that `zone` is null or valid for writes.
     let result = unsafe { gettimeofday(&raw mut now, zone) };
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { out.write(Timespec::from(now).into()) };
-    unless_early(result, now.tv_sec, earliest(ClockId::REALTIME))
+    checked(result, now.tv_sec, earliest(ClockId::REALTIME))
 }
 
-/// `clock_gettime` from the 32-bit symbol.
+/// `clock_gettime` from the 32-bit `clock_gettime`.
 pub(super) unsafe extern "C" fn clock_gettime_from_32(clock: i32, out: *mut Timespec) -> i32 {
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { widened(&CLOCK_GETTIME32, clock, out, earliest(ClockId::from_raw(clock))) }
 }
 
-/// `clock_getres` from the 32-bit symbol.
+/// `clock_getres` from the 32-bit `clock_getres`.
 pub(super) unsafe extern "C" fn clock_getres_from_32(clock: i32, out: *mut Timespec) -> i32 {
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { widened(&CLOCK_GETRES32, clock, out, 0) }
 }
 
-/// The 64-bit `clock_gettime` of the vDSO.
+/// Calls the vDSO's 64-bit `clock_gettime`.
 fn clock_gettime(clock: ClockId, out: &mut Timespec) -> i32 {
     let Some(clock_gettime) = CLOCK_GETTIME.get() else { return ENOSYS };
-    // SAFETY: the symbol has this signature, and `out` is good for a write.
+    // SAFETY: the symbol is clock_gettime(2)'s, and `out` is valid for writes.
     unsafe { clock_gettime(clock.as_raw(), out) }
 }
 
-/// Calls a 32-bit symbol of a clock function, and widens its answer.
+/// Calls a 32-bit function of a clock and widens its answer.
 ///
 /// # Safety
-/// `out` must be good for a write.
+///
+/// `out` must be valid for writes.
 unsafe fn widened(symbol: &Symbol<ClockFn32>, clock: i32, out: *mut Timespec, earliest: i64) -> i32 {
     let Some(function) = symbol.get() else { return ENOSYS };
     let mut time = Timespec32::default();
-    // SAFETY: the symbol has this signature, and `time` is good for a write.
+    // SAFETY: the symbol is clock_gettime(2)'s or clock_getres(2)'s, and `time` is valid for
+    // writes.
     let result = unsafe { function(clock, &raw mut time) };
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { out.write(time.into()) };
-    unless_early(result, time.tv_sec, earliest)
+    checked(result, time.tv_sec, earliest)
 }
 
-/// A result, but `EOVERFLOW` for 32-bit seconds that may be of a time after January 2038.
-fn unless_early(result: i32, seconds: i32, earliest: i64) -> i32 {
+/// Returns the result, or `EOVERFLOW` if the 32-bit seconds may be after January 2038.
+fn checked(result: i32, seconds: i32, earliest: i64) -> i32 {
     if result == 0 && i64::from(seconds) < earliest { EOVERFLOW } else { result }
 }

@@ -1,4 +1,4 @@
-//! The calls. Each loads its slot and calls what is there. [`resolve`] decides what a slot holds.
+//! The public functions. Each calls the function in its slot, which [`resolve`] chose.
 
 #![allow(unsafe_code, reason = "an address is called as a function here")]
 
@@ -9,11 +9,13 @@ use super::{resolve, syscall};
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
-/// The seconds since the Epoch: time(2), 64 bits on every architecture. -1 if the vDSO and every system call that
-/// can tell the seconds refused; see [`try_time`].
+/// Returns the seconds since the Epoch: time(2), with 64 bits on every architecture.
 ///
-/// This is the second of `CLOCK_REALTIME_COARSE`, as time(2)'s is: it turns with the timer tick, up to 10 ms after
-/// `CLOCK_REALTIME`'s.
+/// It is the second of `CLOCK_REALTIME_COARSE`, as in time(2). It changes with the timer tick, up
+/// to 10 ms after the second of `CLOCK_REALTIME`. The result is -1 if the vDSO and every system
+/// call fail; [`try_time`] returns the error.
+///
+/// # Examples
 ///
 /// ```
 /// assert!(vdso_time::time() > 1_700_000_000);
@@ -22,41 +24,41 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 #[must_use]
 pub fn time() -> i64 {
     let time = TIME.get();
-    // SAFETY: the slot holds code of this signature, and a null pointer asks for nothing but the result.
+    // SAFETY: the slot holds a function of this signature, which accepts a null pointer.
     unsafe { time(ptr::null_mut()) }
 }
 
-/// The seconds since the Epoch, as [`time`] gives them.
+/// Returns the seconds since the Epoch, as [`time`] does.
 ///
 /// # Errors
-/// What the first system call that is not missing answered, if every one is denied (a sandbox: `EPERM`);
-/// `EOVERFLOW` after January 2038 where only 32-bit ones are to be had.
 ///
-/// ```
-/// assert!(vdso_time::try_time()? > 1_700_000_000);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
+/// - The first error other than `ENOSYS`, if every system call fails. A sandbox mostly answers
+///   `EPERM`.
+/// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 #[inline]
 pub fn try_time() -> Result<i64, Errno> {
     let seconds = time();
     if resolve::is_error(seconds) { time_failed() } else { Ok(seconds) }
 }
 
-/// The time since the Epoch, to the microsecond: gettimeofday(2).
+/// Returns the time since the Epoch in microseconds: gettimeofday(2).
 ///
 /// # Errors
-/// As those of [`try_time`].
+///
+/// Those of [`try_time`].
+///
+/// # Examples
 ///
 /// ```
 /// let now = vdso_time::gettimeofday()?;
-/// println!("{}.{:06}", now.tv_sec, now.tv_usec);
+/// println!("{}.{:06} s since the Epoch", now.tv_sec, now.tv_usec);
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 #[inline]
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     let gettimeofday = GETTIMEOFDAY.get();
     let mut time = Timeval::default();
-    // SAFETY: the slot holds code of this signature, which writes to `time` alone.
+    // SAFETY: the slot holds a function of this signature, which writes only to `time`.
     let result = unsafe { gettimeofday(&raw mut time, ptr::null_mut()) };
     if result != 0 {
         gettimeofday_failed(&mut time)?;
@@ -64,11 +66,15 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
     Ok(time)
 }
 
-/// The time of a clock: clock_gettime(2).
+/// Returns the time of a clock: clock_gettime(2).
 ///
 /// # Errors
-/// `EINVAL`: the kernel has no such clock. A clock's driver may have its own errors; a sandbox that denies the system call
-/// to a clock that the vDSO does not serve answers, mostly, `EPERM`.
+///
+/// - `EINVAL`: the kernel has no such clock.
+/// - Mostly `EPERM`, if a sandbox denies the system call and the vDSO does not read this clock.
+/// - The driver of a clock may return errors of its own.
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::{ClockId, clock_gettime};
@@ -81,7 +87,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     let clock_gettime = CLOCK_GETTIME.get();
     let mut time = Timespec::default();
-    // SAFETY: the slot holds code of this signature, which writes to `time` alone.
+    // SAFETY: the slot holds a function of this signature, which writes only to `time`.
     let result = unsafe { clock_gettime(clock.as_raw(), &raw mut time) };
     if result != 0 {
         clock_gettime_failed(clock, result, &mut time)?;
@@ -89,26 +95,30 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     Ok(time)
 }
 
-/// The resolution of a clock: clock_getres(2).
+/// Returns the resolution of a clock: clock_getres(2).
 ///
-/// The answer is the vDSO's: for an auxiliary clock ([`ClockId::aux`]) Linux since 6.17 says 1 ns there without a look at
-/// whether the clock exists, where [`syscall::clock_getres`](crate::syscall::clock_getres) says `EINVAL`.
+/// For an auxiliary clock ([`ClockId::aux`]) the vDSO answers 1 ns since Linux 6.17, even if the
+/// clock does not exist. [`syscall::clock_getres`](crate::syscall::clock_getres) answers `EINVAL`
+/// then.
 ///
 /// # Errors
-/// As those of [`clock_gettime`].
+///
+/// Those of [`clock_gettime`].
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::{ClockId, clock_getres};
 ///
 /// let tick = clock_getres(ClockId::MONOTONIC_COARSE)?;
-/// println!("the coarse clocks turn every {} ns", tick.tv_nsec);
+/// println!("the coarse clocks advance every {} ns", tick.tv_nsec);
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 #[inline]
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let clock_getres = CLOCK_GETRES.get();
     let mut resolution = Timespec::default();
-    // SAFETY: the slot holds code of this signature, which writes to `resolution` alone.
+    // SAFETY: the slot holds a function of this signature, which writes only to `resolution`.
     let result = unsafe { clock_getres(clock.as_raw(), &raw mut resolution) };
     if result != 0 {
         clock_getres_failed(clock, result, &mut resolution)?;
@@ -116,10 +126,15 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     Ok(resolution)
 }
 
-/// The CPU and the NUMA node that the thread runs on: getcpu(2).
+/// Returns the CPU and the NUMA node on which the thread runs: getcpu(2).
+///
+/// The thread may have moved when the function returns.
 ///
 /// # Errors
-/// Whatever a sandbox answers, where the vDSO has no getcpu (arm, aarch64, i386 before Linux 6.3).
+///
+/// The error of a sandbox, if the vDSO has no getcpu (arm, aarch64, i386 before Linux 6.3).
+///
+/// # Examples
 ///
 /// ```
 /// let here = vdso_time::getcpu()?;
@@ -130,7 +145,7 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 pub fn getcpu() -> Result<Cpu, Errno> {
     let getcpu = GETCPU.get();
     let (mut cpu, mut node) = (0, 0);
-    // SAFETY: the slot holds code of this signature, which writes to `cpu` and `node` alone.
+    // SAFETY: the slot holds a function of this signature, which writes only to `cpu` and `node`.
     let result = unsafe { getcpu(&raw mut cpu, &raw mut node, ptr::null_mut()) };
     if result != 0 {
         getcpu_failed(&mut cpu, &mut node)?;
@@ -138,14 +153,17 @@ pub fn getcpu() -> Result<Cpu, Errno> {
     Ok(Cpu { cpu, node })
 }
 
-// The variables are initialised: a vDSO or a sandbox that answers 0 and writes nothing makes the answer 0.
+// The variables are initialised. If a vDSO or a sandbox answers 0 and writes nothing, the result is
+// 0.
 //
-// After a result other than 0: the kernel's EINVAL for a clock is final. Any other error of the vDSO is not,
-// because kernels have answered ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
+// The kernel's EINVAL for a clock is final. Other errors of the vDSO are not: kernels have answered
+// ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
 //
-// The second answer goes to the same variable as the first. If it were returned, the caller would choose
-// between two copies of the time, and would copy 16 bytes at once that were stored 8 and 8. That stalls,
-// also on the path that did not fail.
+// The second answer goes to the same variable as the first. If these functions returned it, the
+// caller would select one of two copies of the time, and copy 16 bytes at once that were stored as
+// 8 and 8. That store forwarding stall would also slow down the path without an error.
+
+const EINVAL: i32 = -Errno::EINVAL.raw_os_error();
 
 #[cold]
 fn time_failed() -> Result<i64, Errno> {
@@ -164,18 +182,10 @@ fn getcpu_failed(cpu: &mut u32, node: &mut u32) -> Result<(), Errno> {
 
 #[cold]
 fn clock_gettime_failed(clock: ClockId, result: i32, time: &mut Timespec) -> Result<(), Errno> {
-    if result == EINVAL {
-        return Err(Errno::EINVAL);
-    }
-    syscall::read_clock(clock, time)
+    if result == EINVAL { Err(Errno::EINVAL) } else { syscall::read_clock(clock, time) }
 }
 
 #[cold]
 fn clock_getres_failed(clock: ClockId, result: i32, resolution: &mut Timespec) -> Result<(), Errno> {
-    if result == EINVAL {
-        return Err(Errno::EINVAL);
-    }
-    syscall::read_resolution(clock, resolution)
+    if result == EINVAL { Err(Errno::EINVAL) } else { syscall::read_resolution(clock, resolution) }
 }
-
-const EINVAL: i32 = -Errno::EINVAL.raw_os_error();

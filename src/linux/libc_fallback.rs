@@ -1,10 +1,11 @@
-//! What the other files provide, through libc: for Linux on another architecture, x32, ILP32, and Miri.
+//! The architecture's table and system calls, through libc: for Linux on an architecture without a
+//! table, x32, ILP32 and Miri.
 //!
-//! The table names no symbol of the vDSO, for libc finds them itself, and its numbers are this file's own:
-//! [`syscall`] takes them to libc's functions.
+//! The table names no symbol of the vDSO, because libc finds them itself. Its system call numbers
+//! are made up; [`syscall`] maps them to libc's functions.
 
 use super::libc_errno;
-use crate::arch::abi::{Abi, Discovery, Function, Shape, Syscall, call};
+use crate::arch::abi::{Abi, Discovery, Function, Shape, Syscall, call, function};
 
 const CLOCK_GETTIME: u32 = 0;
 const CLOCK_GETRES: u32 = 1;
@@ -14,33 +15,20 @@ const PRCTL: u32 = 4;
 const OPENAT: u32 = 5;
 const READ: u32 = 6;
 const CLOSE: u32 = 7;
-/// Bytes of the kernel's `sigset_t`, the last argument of rt_sigprocmask; the caller's is the usual one.
-#[cfg(not(miri))]
-const SIGSET_SIZE: usize = if cfg!(any(
-    target_arch = "mips",
-    target_arch = "mips32r6",
-    target_arch = "mips64",
-    target_arch = "mips64r6"
-)) {
-    16
-} else {
-    8
-};
 
-/// Whether libc's `time_t` ends in January 2038: glibc and uClibc on 32-bit architectures by default.
+/// Whether libc's `time_t` ends in January 2038, as glibc's and uClibc's do by default on 32-bit
+/// architectures.
 const IS_TIME32: bool = size_of::<libc::time_t>() == 4;
 
-const CLOCK: Function =
-    function(&[call(CLOCK_GETTIME, Shape::Timespec64)], &[call(CLOCK_GETTIME, Shape::Timespec32)]);
-const RESOLUTION: Function =
-    function(&[call(CLOCK_GETRES, Shape::Timespec64)], &[call(CLOCK_GETRES, Shape::Timespec32)]);
-
 /// A function without symbols, whose call has the shape of libc's `time_t`.
-const fn function(wide: &'static [Syscall], narrow: &'static [Syscall]) -> Function {
-    let (syscalls, time32_syscalls): (&'static [Syscall], &'static [Syscall]) =
-        if IS_TIME32 { (&[], narrow) } else { (wide, &[]) };
-    Function { candidates: &[], syscalls, time32_syscalls }
+const fn by_libc(wide: &'static [Syscall], narrow: &'static [Syscall]) -> Function {
+    if IS_TIME32 { function(&[], &[]).or_time32(narrow) } else { function(&[], wide) }
 }
+
+const CLOCK: Function =
+    by_libc(&[call(CLOCK_GETTIME, Shape::Timespec64)], &[call(CLOCK_GETTIME, Shape::Timespec32)]);
+const RESOLUTION: Function =
+    by_libc(&[call(CLOCK_GETRES, Shape::Timespec64)], &[call(CLOCK_GETRES, Shape::Timespec32)]);
 
 /// The table of no architecture.
 pub(crate) static ABI: Abi = Abi {
@@ -52,7 +40,7 @@ pub(crate) static ABI: Abi = Abi {
     gettimeofday: CLOCK,
     clock_gettime: CLOCK,
     clock_getres: RESOLUTION,
-    getcpu: Function { candidates: &[], syscalls: &[call(GETCPU, Shape::Getcpu)], time32_syscalls: &[] },
+    getcpu: function(&[], &[call(GETCPU, Shape::Getcpu)]),
     clock_sources: &[],
     discovery: Discovery {
         prctl: PRCTL,
@@ -63,41 +51,42 @@ pub(crate) static ABI: Abi = Abi {
     },
 };
 
-/// Calls libc.
+/// Calls libc. `errno` does not change.
 ///
 /// # Safety
-/// The number and the arguments must make a call that keeps Rust's rules.
+///
+/// The call must be sound with these arguments.
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    type Clock = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
     let before = libc_errno::get();
     let result = match number {
         CLOCK_GETRES if cfg!(miri) => return -(libc::ENOSYS as isize),
         CLOCK_GETTIME | CLOCK_GETRES => {
+            type Clock = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
             let clock: Clock = if number == CLOCK_GETTIME { libc::clock_gettime } else { libc::clock_getres };
             let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: `time` is this function's own, and the id may be any number.
+            // SAFETY: libc writes only to `time`, and accepts every clock id.
             let result = unsafe { clock(args[0] as libc::clockid_t, &raw mut time) };
             if result == 0 && IS_TIME32 {
-                let words = core::ptr::with_exposed_provenance_mut::<[i32; 2]>(args[1]);
-                // SAFETY: the table says `Timespec32`, so the caller gave room for two `i32`.
-                unsafe { words.write([time.tv_sec as i32, time.tv_nsec as i32]) };
+                let out = core::ptr::with_exposed_provenance_mut::<[i32; 2]>(args[1]);
+                // SAFETY: the table says `Timespec32`, so the caller's variable has two `i32`.
+                unsafe { out.write([time.tv_sec as i32, time.tv_nsec as i32]) };
             } else if result == 0 {
                 #[allow(clippy::unnecessary_cast, reason = "32 bits on some of these targets")]
                 let time = [time.tv_sec as i64, time.tv_nsec as i64];
-                let words = core::ptr::with_exposed_provenance_mut::<[i64; 2]>(args[1]);
-                // SAFETY: the table says `Timespec64`, so the caller gave room for two `i64`.
-                unsafe { words.write(time) };
+                let out = core::ptr::with_exposed_provenance_mut::<[i64; 2]>(args[1]);
+                // SAFETY: the table says `Timespec64`, so the caller's variable has two `i64`.
+                unsafe { out.write(time) };
             }
             result as isize
         }
         #[cfg(not(miri))]
         GETCPU => {
-            // SAFETY: the caller gave two places for a `u32`.
+            // SAFETY: the caller passes the addresses of two `u32`.
             unsafe { libc::syscall(libc::SYS_getcpu, args[0], args[1], args[2]) as isize }
         }
         #[cfg(not(miri))]
         RT_SIGPROCMASK => {
-            // SAFETY: the caller gave an invalid `how`, with which the kernel does no more than read.
+            // SAFETY: with the caller's unknown `how` the kernel reads the set and changes nothing.
             unsafe {
                 libc::syscall(libc::SYS_rt_sigprocmask, args[0], args[1], args[2], SIGSET_SIZE) as isize
             }
@@ -111,6 +100,19 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     libc_errno::set(before);
     -(error as isize)
 }
+
+/// The size of the kernel's `sigset_t`. The callers pass the one that most architectures have.
+#[cfg(not(miri))]
+const SIGSET_SIZE: usize = if cfg!(any(
+    target_arch = "mips",
+    target_arch = "mips32r6",
+    target_arch = "mips64",
+    target_arch = "mips64r6"
+)) {
+    16
+} else {
+    8
+};
 
 /// No counter.
 #[cfg(feature = "counter")]

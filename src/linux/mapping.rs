@@ -6,32 +6,33 @@ use core::slice;
 
 use crate::elf::{Format, ParseError, ParsedImage, ProgramHeaders};
 
-/// The smallest page of any architecture. A larger one holds whole ones of this size, so what is true of each of
-/// these is true of it.
+/// The smallest page size of any architecture. Larger pages consist of pieces of this size.
 const PAGE: usize = 4096;
 
 /// Parses the image at `base`.
 ///
-/// Reads only the first page until the program headers say how far the image goes, and no page before
-/// `check` has passed it. `check` is called with the address of 8 bytes, in one page or in two.
+/// Reads only the first page until the program headers give the extent. Calls `check` for every
+/// page before reading it, with an address in it. The 8 bytes from that address may extend into the
+/// next page, which is then checked too.
 ///
 /// # Safety
-/// Every page that passes the check must be readable, and what the image has there must not change
-/// during `'a`.
+///
+/// Every page that passes the check must be readable, and the image in it must not change during
+/// `'a`.
 pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     base: *const u8,
     check: impl Fn(usize) -> Result<(), E>,
 ) -> Result<ParsedImage<'a, F>, E> {
     let first = base.addr() & !(PAGE - 1);
     let second = first.wrapping_add(PAGE);
-    // Most images have two pages: one check of 8 bytes around their border is enough for both.
+    // Most images have two pages. One check of 8 bytes across their border covers both.
     let mut unchecked = if check(second.wrapping_sub(4)).is_ok() {
         second.wrapping_add(PAGE)
     } else {
         check(first)?;
         second
     };
-    // SAFETY: the first page passed the check, and the slice ends with it.
+    // SAFETY: `check` passed the first page, and the slice ends with that page.
     let page = unsafe { bytes(base, second.wrapping_sub(base.addr())) };
     let headers = ProgramHeaders::read(page)?;
     let end = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
@@ -39,14 +40,15 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
         check(unchecked)?;
         unchecked = unchecked.saturating_add(PAGE);
     }
-    // SAFETY: every page up to `end` passed the check.
+    // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
     let image = unsafe { bytes(base, headers.extent()) };
     Ok(ParsedImage::parse(image, headers)?)
 }
 
-/// The bytes from `base` on.
+/// Returns the `len` bytes at `base`.
 ///
 /// # Safety
+///
 /// They must be readable, and must not change during `'a`.
 unsafe fn bytes<'a>(base: *const u8, len: usize) -> &'a [u8] {
     // SAFETY: the caller promises that the bytes are readable and do not change.

@@ -1,4 +1,4 @@
-//! Everything that touches the running process: the vDSO, the calls, the system calls.
+//! The running process: its vDSO, the clock functions, the system calls.
 
 #![allow(unsafe_code, reason = "mappings, function pointers and system calls")]
 

@@ -3,34 +3,29 @@
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::vdso::{self, LocateError};
+use super::vdso::LocateError;
 use crate::arch::{Abi, Candidate, Function, Quirk, TIME32_FIRST};
 use crate::elf::{Format, ParseError, ParsedImage};
 
-/// Why a function is not answered by the vDSO.
-///
-/// ```
-/// use vdso_time::{FallbackReason, Route, routes};
-///
-/// if let Route::Syscall { reason: FallbackReason::NoVdso(error), .. } = routes().time {
-///     println!("{error}");
-/// }
-/// ```
+/// Why the vDSO does not answer a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FallbackReason {
-    /// There was no vDSO at the first call, or none that can be read.
+    /// The first call found no readable vDSO.
     NoVdso(LocateError),
     /// The image is for another architecture.
     ForeignImage,
-    /// The image has none of the symbols that could answer.
+    /// The image has no symbol that can answer.
     NoSymbol,
-    /// A function of the image has a blank name. The kernel found no usable timer at boot, and took the
-    /// names of the functions that read it (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before
-    /// 5.8 forgot `__vdso_clock_gettime64`, which then returns garbage, so no such image is trusted.
+    /// A function of the image has a blank name.
+    ///
+    /// The kernel found no usable timer at boot and blanked the names of the functions that read it
+    /// (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before 5.8 left out
+    /// `__vdso_clock_gettime64`, which then returns garbage, so no such image is trusted.
     BlankedNames,
-    /// `p_vaddr` of the image is not 0: a loader relocated it, as QEMU's does with its own image, whose
-    /// getcpu is wrong.
+    /// The image has another `p_vaddr` than 0.
+    ///
+    /// A loader relocated it, as QEMU does with its own image, whose getcpu is wrong.
     RelocatedImage,
 }
 
@@ -55,58 +50,24 @@ impl From<LocateError> for FallbackReason {
     }
 }
 
-/// How one function is answered, as two words, which the first call of any function stores for `routes()`.
+/// How one function is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Outcome {
-    /// 1 for the first row of the function's table, then one more for each row, plus [`VERSIONED`] if the
-    /// image has versions. Or [`FALLBACK`] plus the number of a reason.
-    code: usize,
-    /// The address of the symbol.
-    address: usize,
+pub(super) enum Outcome {
+    /// The symbol of this row of the function's table, at this address.
+    Symbol { row: usize, is_versioned: bool, address: usize },
+    /// The system call.
+    Fallback(FallbackReason),
 }
 
-const VERSIONED: usize = 1 << 8;
-const FALLBACK: usize = 1 << 9;
-
-impl Outcome {
-    fn symbol(row: usize, versioned: bool, address: usize) -> Self {
-        Self { code: row + 1 + if versioned { VERSIONED } else { 0 }, address }
-    }
-
-    pub(super) fn fallback(reason: FallbackReason) -> Self {
-        Self { code: FALLBACK + reason.code(), address: 0 }
-    }
-
-    /// The row of the symbol in the function's table, and its address.
-    pub(super) fn row(self) -> Option<(usize, usize)> {
-        let is_symbol = self.code & FALLBACK == 0;
-        is_symbol.then(|| ((self.code & (VERSIONED - 1)).wrapping_sub(1), self.address))
-    }
-
-    /// Whether the image has versions.
-    pub(super) fn is_versioned(self) -> bool {
-        self.code & VERSIONED != 0
-    }
-
-    /// Why the system call answers.
-    pub(super) fn reason(self) -> Option<FallbackReason> {
-        FallbackReason::all().find(|reason| FALLBACK + reason.code() == self.code)
-    }
-
-    /// The same outcome with the symbol's value in the image for its address.
-    pub(super) fn with_value<F: Format>(self, image: &ParsedImage<'_, F>) -> Self {
-        let offset = (self.address as u64).wrapping_sub(image.base().addr() as u64);
-        Self { address: offset.wrapping_add(image.origin()) as usize, ..self }
-    }
-}
-
-/// Decides how an image answers each of [`Abi::functions`], in one pass over its symbols. The first of the
-/// candidates that the image has wins.
+/// Decides how an image answers each of [`Abi::functions`], in one pass over its symbols. The best
+/// candidate that the image has answers. `address` converts the value of a symbol.
 #[inline(never)]
-pub(super) fn outcomes<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, is_blanked: bool) -> [Outcome; 5] {
-    if (image.machine(), image.class()) != (abi.machine, abi.class) {
-        return [Outcome::fallback(FallbackReason::ForeignImage); 5];
-    }
+pub(super) fn outcomes<F: Format>(
+    abi: &Abi,
+    image: &ParsedImage<'_, F>,
+    is_blanked: bool,
+    address: impl Fn(u64) -> usize,
+) -> [Outcome; 5] {
     let is_relocated = image.load_address() != 0;
     let flaw = |candidate: &Candidate| match candidate.unless {
         Some(Quirk::BlankedNames) if is_blanked => Some(FallbackReason::BlankedNames),
@@ -115,50 +76,53 @@ pub(super) fn outcomes<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, is_blan
     };
     let functions: [&Function; 5] =
         [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu];
-    let mut rows = [(usize::MAX, 0); 5];
+    let mut found: [Option<(usize, usize)>; 5] = [None; 5];
     for raw in image.raw_entries() {
-        for (function, (row, address)) in functions.iter().zip(&mut rows) {
-            for (index, candidate) in function.candidates.iter().enumerate() {
-                let is_better = *row == usize::MAX || rank(function, index) < rank(function, *row);
+        for (function, found) in functions.iter().zip(&mut found) {
+            for (row, candidate) in function.candidates.iter().enumerate() {
+                let is_better = found.is_none_or(|(best, _)| rank(function, row) < rank(function, best));
                 if is_better && raw.is_named(candidate.name) && flaw(candidate).is_none() {
                     if let Some(entry) = raw.entry(Some(abi.version)) {
-                        (*row, *address) = (index, vdso::address(image, entry.value));
+                        *found = Some((row, address(entry.value)));
                     }
                 }
             }
         }
     }
-    let mut outcomes = [Outcome { code: 0, address: 0 }; 5];
-    for ((outcome, function), (row, address)) in outcomes.iter_mut().zip(functions).zip(rows) {
-        *outcome = if row == usize::MAX {
-            let flaw = function.candidates.iter().find_map(flaw);
-            Outcome::fallback(flaw.unwrap_or(FallbackReason::NoSymbol))
-        } else {
-            Outcome::symbol(row, image.has_versions(), address)
-        };
+    let mut outcomes = [Outcome::Fallback(FallbackReason::NoSymbol); 5];
+    for ((outcome, function), found) in outcomes.iter_mut().zip(functions).zip(found) {
+        if let Some((row, address)) = found {
+            *outcome = Outcome::Symbol { row, is_versioned: image.has_versions(), address };
+        } else if let Some(flaw) = function.candidates.iter().find_map(flaw) {
+            *outcome = Outcome::Fallback(flaw);
+        }
     }
     outcomes
 }
 
-/// The place of a row in the order in which symbols are preferred.
+/// Returns the position of a row in the order of preference.
 ///
-/// The 64-bit symbols of a 32-bit vDSO make the 64-bit system call for the clocks that they cannot read,
-/// for which Android may kill. So there the 32-bit symbols come first, as bionic has it.
+/// The 64-bit symbols of a 32-bit vDSO make the 64-bit system call for the clocks that they cannot
+/// read, and Android may kill for that call. So the 32-bit symbols come first there, as in bionic.
 fn rank(function: &Function, row: usize) -> usize {
     let is_time32 =
         |row: usize| function.candidates.get(row).is_some_and(|candidate| candidate.shape.is_time32());
     if TIME32_FIRST && !is_time32(row) { row + function.candidates.len() } else { row }
 }
 
-/// The outcome of one function in this process.
+/// The outcome of one function in this process, as two words for `routes()`.
 ///
-/// If two threads find different outcomes (a sandbox around one of them), the two words may be a mixture.
-/// The slots do not depend on them.
+/// If two threads find different outcomes (a sandbox around one of them), the words may come from
+/// both. The slots do not depend on them.
 pub(super) struct Record {
-    /// 0 before the first call.
+    /// 0 before the first call. A symbol has its row plus 1, and [`VERSIONED`] if the image has
+    /// versions. A fallback has [`FALLBACK`] plus the code of its reason.
     code: AtomicUsize,
     address: AtomicUsize,
 }
+
+const VERSIONED: usize = 1 << 8;
+const FALLBACK: usize = 1 << 9;
 
 /// The records, in the order of [`Abi::functions`].
 pub(super) static RECORDS: [Record; 5] = [const { Record::new() }; 5];
@@ -169,22 +133,29 @@ impl Record {
     }
 
     pub(super) fn store(&self, outcome: Outcome) {
-        self.address.store(outcome.address, Ordering::Relaxed);
-        self.code.store(outcome.code, Ordering::Relaxed);
+        let (code, address) = match outcome {
+            Outcome::Symbol { row, is_versioned: true, address } => (row + 1 + VERSIONED, address),
+            Outcome::Symbol { row, is_versioned: false, address } => (row + 1, address),
+            Outcome::Fallback(reason) => (FALLBACK + reason.code(), 0),
+        };
+        self.address.store(address, Ordering::Relaxed);
+        self.code.store(code, Ordering::Relaxed);
     }
 
-    /// The outcome, if there was a first call.
+    /// Returns the outcome, or `None` before the first call.
     pub(super) fn load(&self) -> Option<Outcome> {
-        let outcome = Outcome {
-            code: self.code.load(Ordering::Relaxed),
-            address: self.address.load(Ordering::Relaxed),
-        };
-        (outcome.code != 0).then_some(outcome)
+        let code = self.code.load(Ordering::Relaxed);
+        if code & FALLBACK != 0 {
+            return FallbackReason::all().nth(code & (FALLBACK - 1)).map(Outcome::Fallback);
+        }
+        let row = (code & (VERSIONED - 1)).checked_sub(1)?;
+        let address = self.address.load(Ordering::Relaxed);
+        Some(Outcome::Symbol { row, is_versioned: code & VERSIONED != 0, address })
     }
 }
 
 impl FallbackReason {
-    /// A number for each reason.
+    /// Returns the position of the reason in [`all`](Self::all).
     fn code(self) -> usize {
         match self {
             Self::ForeignImage => 0,
@@ -198,9 +169,9 @@ impl FallbackReason {
         }
     }
 
-    /// Every reason.
+    /// Returns every reason, in the order of its code.
     fn all() -> impl Iterator<Item = Self> {
-        let malformed = ParseError::ALL.into_iter().map(LocateError::Malformed);
+        let malformed = ParseError::ALL.iter().copied().map(LocateError::Malformed);
         let no_vdso = [LocateError::Absent, LocateError::Unmapped, LocateError::Unchecked];
         [Self::ForeignImage, Self::NoSymbol, Self::BlankedNames, Self::RelocatedImage]
             .into_iter()
@@ -213,20 +184,16 @@ mod tests {
     use super::{FallbackReason, Outcome, Record};
 
     #[test]
-    fn every_outcome_is_loaded_as_it_was_stored() {
+    fn a_record_returns_the_outcome_that_was_stored() {
         let record = Record::new();
         assert_eq!(record.load(), None);
-        for (index, reason) in FallbackReason::all().enumerate() {
-            assert_eq!(reason.code(), index);
-            record.store(Outcome::fallback(reason));
-            let loaded = record.load().unwrap();
-            assert_eq!((loaded.reason(), loaded.row()), (Some(reason), None));
-        }
-        for (row, versioned, address) in [(0, true, 0x1000), (2, false, usize::MAX)] {
-            record.store(Outcome::symbol(row, versioned, address));
-            let loaded = record.load().unwrap();
-            let found = (loaded.row(), loaded.is_versioned(), loaded.reason());
-            assert_eq!(found, (Some((row, address)), versioned, None));
+        let symbols = [(0, true, 0x1000), (2, false, usize::MAX)];
+        let symbols = symbols
+            .map(|(row, is_versioned, address)| Outcome::Symbol { row, is_versioned, address })
+            .into_iter();
+        for outcome in FallbackReason::all().map(Outcome::Fallback).chain(symbols) {
+            record.store(outcome);
+            assert_eq!(record.load(), Some(outcome));
         }
     }
 }

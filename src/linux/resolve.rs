@@ -1,193 +1,166 @@
 //! The slots, and the one pass over the image that fills all of them.
 //!
-//! A slot has the 64-bit signature whatever the vDSO has. It ends up with the vDSO's own function, with
-//! an adapter to one of another signature ([`adapters`]), or with the system call. Each function is
-//! decided alone: a symbol that is missing costs no other function its symbol. A slot keeps what it got,
-//! whatever a call answers later.
+//! A slot has the 64-bit signature on every kernel. It gets the vDSO's own function, an adapter to
+//! a function of another signature ([`adapters`]), or the system call. Each function is decided
+//! alone: a missing symbol does not disable another function. A slot keeps its function, whatever a
+//! call answers later.
 
 use core::ptr;
 
 use super::adapters;
 use super::native::ABI;
 use super::outcome::{FallbackReason, Outcome, RECORDS, outcomes};
-use super::slot::{ClockFn, GetcpuFn, GettimeofdayFn, Slot, TimeFn, function_at};
+use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::syscall;
 use super::vdso;
 use crate::arch::{Function, Quirk, Shape, set_entry};
 use crate::elf::Native;
 use crate::types::{Timespec, Timeval};
 
-pub(super) static TIME: Slot<TimeFn> = Slot::new(first_time);
-pub(super) static GETTIMEOFDAY: Slot<GettimeofdayFn> = Slot::new(first_gettimeofday);
-pub(super) static CLOCK_GETTIME: Slot<ClockFn> = Slot::new(first_clock_gettime);
-pub(super) static CLOCK_GETRES: Slot<ClockFn> = Slot::new(first_clock_getres);
-pub(super) static GETCPU: Slot<GetcpuFn> = Slot::new(first_getcpu);
+/// Defines a slot and the resolver that it starts with.
+macro_rules! slots {
+    ($($SLOT:ident: $Function:ty, $resolver:ident($($argument:ident: $T:ty),+) -> $result:ty;)+) => {$(
+        pub(super) static $SLOT: Slot<$Function> = Slot::new($resolver);
 
-// The resolvers, which the slots start with. Their callers promise what those of the real functions do.
-
-#[cold]
-unsafe extern "C" fn first_time(out: *mut i64) -> i64 {
-    resolve_all();
-    let time = TIME.get();
-    // SAFETY: the slot holds code of this signature, and the caller's pointer is good.
-    unsafe { time(out) }
+        #[cold]
+        unsafe extern "C" fn $resolver($($argument: $T),+) -> $result {
+            resolve_all();
+            let function = $SLOT.get();
+            // SAFETY: the slot holds a function of the resolver's own signature, so the caller's
+            // promises about the arguments hold for it.
+            unsafe { function($($argument),+) }
+        }
+    )+};
 }
 
-#[cold]
-unsafe extern "C" fn first_gettimeofday(out: *mut Timeval, zone: *mut ()) -> i32 {
-    resolve_all();
-    let gettimeofday = GETTIMEOFDAY.get();
-    // SAFETY: the slot holds code of this signature, and the caller's pointers are good.
-    unsafe { gettimeofday(out, zone) }
+slots! {
+    TIME: TimeFn, first_time(out: *mut i64) -> i64;
+    GETTIMEOFDAY: GettimeofdayFn, first_gettimeofday(out: *mut Timeval, zone: *mut ()) -> i32;
+    CLOCK_GETTIME: ClockFn, first_clock_gettime(clock: i32, out: *mut Timespec) -> i32;
+    CLOCK_GETRES: ClockFn, first_clock_getres(clock: i32, out: *mut Timespec) -> i32;
+    GETCPU: GetcpuFn, first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()) -> i32;
 }
 
-#[cold]
-unsafe extern "C" fn first_clock_gettime(clock: i32, out: *mut Timespec) -> i32 {
-    resolve_all();
-    let clock_gettime = CLOCK_GETTIME.get();
-    // SAFETY: the slot holds code of this signature, and the caller's pointer is good.
-    unsafe { clock_gettime(clock, out) }
-}
-
-#[cold]
-unsafe extern "C" fn first_clock_getres(clock: i32, out: *mut Timespec) -> i32 {
-    resolve_all();
-    let clock_getres = CLOCK_GETRES.get();
-    // SAFETY: the slot holds code of this signature, and the caller's pointer is good.
-    unsafe { clock_getres(clock, out) }
-}
-
-#[cold]
-unsafe extern "C" fn first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()) -> i32 {
-    resolve_all();
-    let getcpu = GETCPU.get();
-    // SAFETY: the slot holds code of this signature, and the caller's pointers are good.
-    unsafe { getcpu(cpu, node, unused) }
-}
-
-/// Finds the vDSO, and fills every slot.
+/// Finds the vDSO and fills every slot.
 #[inline(never)]
 pub(super) fn resolve_all() {
     let outcomes = match vdso::find::<Native>() {
-        Ok(image) => {
+        Ok(image) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => {
+            let address = |value| vdso::address(&image, value);
             set_entry(|name, version| {
-                let is_native = image.machine() == ABI.machine;
-                let entry = image.find(name, Some(version)).filter(|_| is_native)?;
-                Some(ptr::with_exposed_provenance_mut(vdso::address(&image, entry.value)))
+                let entry = image.find(name, Some(version))?;
+                Some(ptr::with_exposed_provenance_mut(address(entry.value)))
             });
             let is_blanked = const { ABI.has_quirk(Quirk::BlankedNames) } && image.has_blanked_names();
-            outcomes(&ABI, &image, is_blanked)
+            outcomes(&ABI, &image, is_blanked, address)
         }
-        Err(error) => [Outcome::fallback(FallbackReason::from(error)); 5],
+        Ok(_) => [Outcome::Fallback(FallbackReason::ForeignImage); 5],
+        Err(error) => [Outcome::Fallback(FallbackReason::from(error)); 5],
     };
     for (outcome, record) in outcomes.iter().zip(&RECORDS) {
         record.store(*outcome);
     }
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
-    fill_clock_gettime(found(&ABI.clock_gettime, clock_gettime));
-    fill_clock_getres(found(&ABI.clock_getres, clock_getres));
-    fill_gettimeofday(found(&ABI.gettimeofday, gettimeofday));
-    fill_getcpu(found(&ABI.getcpu, getcpu));
-    fill_time(found(&ABI.time, time));
+    CLOCK_GETTIME.set(
+        code(&ABI.clock_gettime, clock_gettime)
+            .and_then(clock_gettime_from)
+            .unwrap_or(syscall::slot_clock_gettime),
+    );
+    CLOCK_GETRES.set(
+        code(&ABI.clock_getres, clock_getres)
+            .and_then(clock_getres_from)
+            .unwrap_or(syscall::slot_clock_getres),
+    );
+    GETTIMEOFDAY.set(
+        code(&ABI.gettimeofday, gettimeofday)
+            .and_then(gettimeofday_from)
+            .unwrap_or(syscall::slot_gettimeofday),
+    );
+    GETCPU.set(code(&ABI.getcpu, getcpu).and_then(Code::function).unwrap_or(syscall::slot_getcpu));
+    TIME.set(code(&ABI.time, time).and_then(time_from).unwrap_or(syscall::slot_time));
 }
 
-fn found(function: &Function, outcome: Outcome) -> Found {
-    let (row, address) = outcome.row()?;
-    Some((function.candidates.get(row)?.shape, ptr::with_exposed_provenance_mut(address)))
+/// Returns the code of the symbol that answers a function.
+fn code(function: &Function, outcome: Outcome) -> Option<Code> {
+    let Outcome::Symbol { row, address, .. } = outcome else { return None };
+    let shape = function.candidates.get(row)?.shape;
+    // SAFETY: `outcomes` found the symbol of this row in the vDSO, and the table says that it has
+    // this shape. The vDSO stays mapped (`Vdso::locate`).
+    Some(unsafe { Code::new(shape, address) })
 }
 
-/// The signature and the code of the symbol that answers a function.
-type Found = Option<(Shape, *mut ())>;
+// Each of these returns the symbol's own function or an adapter to it. They name an adapter only if
+// the table has a row for it, so the compiler leaves the 32-bit ones out of 64-bit programs. The
+// symbol of an adapter is stored before the slot.
 
-// An adapter is named only where the table has a row for it, so that a 64-bit program does not carry the
-// 32-bit ones. Each fills the symbols of its adapter first, then the slot.
-
-fn fill_time(found: Found) {
-    TIME.set(match found {
-        Some((Shape::Time64, code)) if const { ABI.time.has(Shape::Time64) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            let symbol: TimeFn = unsafe { function_at(code) };
-            // The callers of `time` do not look for errors, so a symbol that returns one is not used.
-            // SAFETY: the symbol has this signature, and accepts a null pointer.
-            let is_error = is_error(unsafe { symbol(ptr::null_mut()) });
-            if is_error { adapters::time_from_clock_gettime } else { symbol }
+fn clock_gettime_from(code: Code) -> Option<ClockFn> {
+    if const { ABI.clock_gettime.has(Shape::Timespec32) } {
+        if let Some(function) = code.function() {
+            adapters::CLOCK_GETTIME32.set(function);
+            return Some(adapters::clock_gettime_from_32);
         }
-        Some((Shape::Timespec64, code)) if const { ABI.time.has(Shape::Timespec64) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::CLOCK_GETTIME.set(code) };
-            adapters::time_from_clock_gettime
-        }
-        Some((Shape::Timespec32, code)) if const { ABI.time.has(Shape::Timespec32) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::CLOCK_GETTIME32.set(code) };
-            adapters::time_from_clock_gettime32
-        }
-        Some((Shape::Time32, code)) if const { ABI.time.has(Shape::Time32) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::TIME32.set(code) };
-            adapters::time_from_32
-        }
-        _ => syscall::slot_time,
-    });
+    }
+    let function = code.function()?;
+    adapters::CLOCK_GETTIME.set(function);
+    Some(function)
 }
 
-fn fill_gettimeofday(found: Found) {
-    GETTIMEOFDAY.set(match found {
-        // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-        Some((Shape::Timeval64, code)) => unsafe { function_at(code) },
-        Some((Shape::Timespec64, code)) if const { ABI.gettimeofday.has(Shape::Timespec64) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::CLOCK_GETTIME.set(code) };
-            adapters::gettimeofday_from_clock_gettime
+fn clock_getres_from(code: Code) -> Option<ClockFn> {
+    if const { ABI.clock_getres.has(Shape::Timespec32) } {
+        if let Some(function) = code.function() {
+            adapters::CLOCK_GETRES32.set(function);
+            return Some(adapters::clock_getres_from_32);
         }
-        Some((Shape::Timeval32, code)) if const { ABI.gettimeofday.has(Shape::Timeval32) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::GETTIMEOFDAY32.set(code) };
-            adapters::gettimeofday_from_32
-        }
-        _ => syscall::slot_gettimeofday,
-    });
+    }
+    code.function()
 }
 
-fn fill_clock_gettime(found: Found) {
-    CLOCK_GETTIME.set(match found {
-        Some((Shape::Timespec64, code)) => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::CLOCK_GETTIME.set(code) };
-            // SAFETY: the same.
-            unsafe { function_at(code) }
+fn gettimeofday_from(code: Code) -> Option<GettimeofdayFn> {
+    if const { ABI.gettimeofday.has(Shape::Timespec64) } {
+        if let Some(function) = code.function() {
+            adapters::CLOCK_GETTIME.set(function);
+            return Some(adapters::gettimeofday_from_clock_gettime);
         }
-        Some((Shape::Timespec32, code)) if const { ABI.clock_gettime.has(Shape::Timespec32) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::CLOCK_GETTIME32.set(code) };
-            adapters::clock_gettime_from_32
+    }
+    if const { ABI.gettimeofday.has(Shape::Timeval32) } {
+        if let Some(function) = code.function() {
+            adapters::GETTIMEOFDAY32.set(function);
+            return Some(adapters::gettimeofday_from_32);
         }
-        _ => syscall::slot_clock_gettime,
-    });
+    }
+    code.function()
 }
 
-fn fill_clock_getres(found: Found) {
-    CLOCK_GETRES.set(match found {
-        // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-        Some((Shape::Timespec64, code)) => unsafe { function_at(code) },
-        Some((Shape::Timespec32, code)) if const { ABI.clock_getres.has(Shape::Timespec32) } => {
-            // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-            unsafe { adapters::CLOCK_GETRES32.set(code) };
-            adapters::clock_getres_from_32
+fn time_from(code: Code) -> Option<TimeFn> {
+    if const { ABI.time.has(Shape::Timespec64) } {
+        if let Some(function) = code.function() {
+            adapters::CLOCK_GETTIME.set(function);
+            return Some(adapters::time_from_clock_gettime);
         }
-        _ => syscall::slot_clock_getres,
-    });
+    }
+    if const { ABI.time.has(Shape::Timespec32) } {
+        if let Some(function) = code.function() {
+            adapters::CLOCK_GETTIME32.set(function);
+            return Some(adapters::time_from_clock_gettime32);
+        }
+    }
+    if const { ABI.time.has(Shape::Time32) } {
+        if let Some(function) = code.function() {
+            adapters::TIME32.set(function);
+            return Some(adapters::time_from_32);
+        }
+    }
+    if const { !ABI.time.has(Shape::Time64) } {
+        return None;
+    }
+    let function: TimeFn = code.function()?;
+    // The callers of `time` do not test its result, so a symbol that returns an error is not used.
+    // SAFETY: the function is time(2)'s, which accepts a null pointer.
+    let is_error = is_error(unsafe { function(ptr::null_mut()) });
+    Some(if is_error { adapters::time_from_clock_gettime } else { function })
 }
 
-fn fill_getcpu(found: Found) {
-    GETCPU.set(match found {
-        // SAFETY: the table says that the symbol has this signature, and the vDSO stays.
-        Some((Shape::Getcpu, code)) => unsafe { function_at(code) },
-        _ => syscall::slot_getcpu,
-    });
-}
-
-/// Whether a raw result is an error and not a time.
+/// Returns whether a raw result is an error and not a time.
 #[inline]
 pub(super) const fn is_error(result: i64) -> bool {
     matches!(result, -4095..=-1)

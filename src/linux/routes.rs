@@ -1,4 +1,4 @@
-//! Who answers each function, as the first call recorded it.
+//! What answers each function, as the first call recorded it.
 
 use core::fmt;
 
@@ -7,7 +7,9 @@ use super::resolve::resolve_all;
 use crate::arch::{ALL, Abi, Function, NATIVE, Quirk, TIME32_FIRST};
 use crate::elf::Image;
 
-/// Who answers a function.
+/// What answers a function.
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::Route;
@@ -21,15 +23,17 @@ use crate::elf::Image;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Route {
-    /// A function of the vDSO. That is no proof that it stays in user space: it enters the kernel itself for a clock, or on
-    /// a clock source, that it cannot read.
+    /// A function of the vDSO.
+    ///
+    /// This does not prove that a read stays in user space. The function itself makes the system
+    /// call for a clock or a clock source that it cannot read.
     #[non_exhaustive]
     Vdso {
         /// The symbol's name.
         symbol: &'static str,
         /// The symbol's version; `None` in an image without versions.
         version: Option<&'static str>,
-        /// Where its code is (bit 0 set for Thumb code on arm).
+        /// The address of its code. On arm, bit 0 is set for Thumb code.
         address: usize,
     },
     /// A system call.
@@ -37,36 +41,36 @@ pub enum Route {
     Syscall {
         /// The system call's number.
         number: u32,
-        /// Why it is not the vDSO.
+        /// Why the vDSO does not answer.
         reason: FallbackReason,
     },
-    /// A function of libc: Linux on an architecture that this crate has no table for.
+    /// A function of libc, on a Linux architecture without a table in this crate.
     Libc,
 }
 
-/// Who answers each function.
-///
-/// ```
-/// println!("{}", vdso_time::routes());
-/// ```
+/// What answers each function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Routes {
-    /// Who answers [`time`](crate::time()).
+    /// What answers [`time`](crate::time()).
     pub time: Route,
-    /// Who answers [`gettimeofday`](crate::gettimeofday()).
+    /// What answers [`gettimeofday`](crate::gettimeofday()).
     pub gettimeofday: Route,
-    /// Who answers [`clock_gettime`](crate::clock_gettime()).
+    /// What answers [`clock_gettime`](crate::clock_gettime()).
     pub clock_gettime: Route,
-    /// Who answers [`clock_getres`](crate::clock_getres()).
+    /// What answers [`clock_getres`](crate::clock_getres()).
     pub clock_getres: Route,
-    /// Who answers [`getcpu`](crate::getcpu()).
+    /// What answers [`getcpu`](crate::getcpu()).
     pub getcpu: Route,
 }
 
 impl Routes {
-    /// Returns the routes that a process would take if its kernel mapped this image; `None` if the image
-    /// is for an architecture that this crate has no table for. The addresses are the symbols' values.
+    /// Returns the routes of a process whose kernel maps this image.
+    ///
+    /// It is `None` if this crate has no table for the image's architecture. The addresses are the
+    /// values of the symbols.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use vdso_time::{Routes, elf::Image};
@@ -80,14 +84,15 @@ impl Routes {
     /// ```
     #[must_use]
     pub fn of_image(image: &Image<'_>) -> Option<Self> {
-        let of_image = |abi: &&&Abi| (abi.machine, abi.class) == (image.machine(), image.class());
-        let abi = ALL.iter().find(of_image)?;
+        let is_of_image = |abi: &&&Abi| (abi.machine, abi.class) == (image.machine(), image.class());
+        let abi = ALL.iter().find(is_of_image)?;
         let is_blanked = abi.has_quirk(Quirk::BlankedNames) && image.parsed.has_blanked_names();
-        let outcomes = outcomes(abi, &image.parsed, is_blanked);
-        Self::new(abi, outcomes.map(|outcome| Some(outcome.with_value(&image.parsed))))
+        Self::new(abi, outcomes(abi, &image.parsed, is_blanked, |value| value as usize).map(Some))
     }
 
     /// Returns the routes with the names of their functions.
+    ///
+    /// # Examples
     ///
     /// ```
     /// for (function, route) in vdso_time::routes().functions() {
@@ -117,30 +122,21 @@ impl Routes {
     }
 }
 
-/// Names the symbol or the system call of a function.
+/// Returns the symbol or the system call of an outcome.
 fn route(abi: &Abi, function: &Function, outcome: Outcome) -> Option<Route> {
-    Some(match outcome.row() {
-        Some((row, address)) => Route::Vdso {
+    Some(match outcome {
+        Outcome::Symbol { row, is_versioned, address } => Route::Vdso {
             symbol: function.candidates.get(row)?.name,
-            version: outcome.is_versioned().then_some(abi.version),
+            version: is_versioned.then_some(abi.version),
             address,
         },
-        None => Route::Syscall {
-            number: function.syscalls_in_order(TIME32_FIRST).next()?.number,
-            reason: outcome.reason()?,
-        },
+        Outcome::Fallback(reason) => {
+            Route::Syscall { number: function.syscalls_in_order(TIME32_FIRST).next()?.number, reason }
+        }
     })
 }
 
-/// Returns who answers each function in this process, after finding out as [`warm_up`] does.
-///
-/// ```
-/// use vdso_time::Route;
-///
-/// if let Route::Vdso { symbol, .. } = vdso_time::routes().time {
-///     println!("time() is {symbol}");
-/// }
-/// ```
+/// Returns what answers each function in this process. It calls [`warm_up`] first.
 #[must_use]
 pub fn routes() -> Routes {
     const LIBC: Routes = Routes {
@@ -152,32 +148,28 @@ pub fn routes() -> Routes {
     };
     warm_up();
     match NATIVE {
-        // A table has a system call for every function, and the records are stored: there are routes.
+        // `new` succeeds: the records are stored, and a table has a system call for each function.
         Some(abi) => Routes::new(abi, RECORDS.each_ref().map(Record::load)).unwrap_or(LIBC),
         None => LIBC,
     }
 }
 
-/// Does what the first call of any function does: finds the vDSO and its functions.
+/// Finds the vDSO and its functions, as the first call of any function does.
 ///
-/// Call it before a thread enters a sandbox that kills for the system calls by which the vDSO is found:
+/// Call it before a thread enters a sandbox that kills for the system calls of the first call:
 /// `rt_sigprocmask` and, without the feature `libc`, `prctl`, `openat`, `read` and `close`.
-///
-/// ```
-/// vdso_time::warm_up();
-/// ```
 pub fn warm_up() {
     if RECORDS.iter().any(|record| record.load().is_none()) {
         resolve_all();
     }
 }
 
-/// Whether a symbol of the vDSO answers clock_gettime and getcpu.
+/// Returns whether symbols of the vDSO answer clock_gettime and getcpu.
 #[cfg(feature = "counter")]
 pub(crate) fn are_symbols() -> (bool, bool) {
     warm_up();
     let [_, _, clock_gettime, _, getcpu] = &RECORDS;
-    let is_symbol = |record: &Record| record.load().is_some_and(|outcome| outcome.row().is_some());
+    let is_symbol = |record: &Record| matches!(record.load(), Some(Outcome::Symbol { .. }));
     (is_symbol(clock_gettime), is_symbol(getcpu))
 }
 

@@ -1,7 +1,8 @@
-//! Typed system calls with the signatures of the vDSO path, and the same in the shape of a slot.
+//! System calls with the signatures of the public functions, and the same with those of the slots.
 //!
-//! A function may have several system calls (see [`Function`]). They are tried in order, each time from
-//! the first: which of them a thread may make depends on its sandbox, so nothing is remembered.
+//! A function may have several system calls (see [`Function`]). Each call of a function tries them
+//! in order from the first. No failure is remembered, because it may be due to the thread's
+//! sandbox.
 
 #![allow(unsafe_code, reason = "one block for each system call")]
 
@@ -10,16 +11,14 @@ use crate::arch::{Function, Shape, Syscall, TIME32_FIRST};
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
-/// Returns the seconds since the Epoch from the kernel: those of `CLOCK_REALTIME_COARSE`, as time(2).
+/// Returns the seconds since the Epoch from the kernel.
+///
+/// They are those of `CLOCK_REALTIME_COARSE`, as in time(2).
 ///
 /// # Errors
-/// If every system call that can tell the seconds fails, the first error other than `ENOSYS`.
-/// `EOVERFLOW` after January 2038 if only 32-bit system calls answer.
 ///
-/// ```
-/// assert!(vdso_time::syscall::time()? > 1_700_000_000);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
+/// - The first error other than `ENOSYS`, if every system call fails.
+/// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 pub fn time() -> Result<i64, Errno> {
     let mut now = Timespec::default();
     ask(&ABI.time, &Query::wall(ClockId::REALTIME_COARSE), &mut now)?;
@@ -29,12 +28,8 @@ pub fn time() -> Result<i64, Errno> {
 /// Returns the time since the Epoch in microseconds from the kernel.
 ///
 /// # Errors
-/// Those of [`time`].
 ///
-/// ```
-/// assert!(vdso_time::syscall::gettimeofday()?.tv_sec > 1_700_000_000);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
+/// Those of [`time`].
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     let mut time = Timeval::default();
     read_timeval(&mut time)?;
@@ -44,8 +39,12 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// Returns the time of a clock from the kernel.
 ///
 /// # Errors
-/// `EINVAL`: the kernel has no such clock. Otherwise those of [`time`]. The driver of a clock may have
-/// errors of its own.
+///
+/// - `EINVAL`: the kernel has no such clock.
+/// - The driver of a clock may return errors of its own.
+/// - Otherwise those of [`time`].
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::{ClockId, syscall};
@@ -64,38 +63,28 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 /// Returns the resolution of a clock from the kernel.
 ///
 /// # Errors
+///
 /// Those of [`clock_gettime`].
-///
-/// ```
-/// use vdso_time::{ClockId, syscall};
-///
-/// println!("one tick is {} ns", syscall::clock_getres(ClockId::REALTIME_COARSE)?.tv_nsec);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let mut resolution = Timespec::default();
     read_resolution(clock, &mut resolution)?;
     Ok(resolution)
 }
 
-/// Returns the CPU and the NUMA node that the thread runs on, from the kernel.
+/// Returns the CPU and the NUMA node on which the thread runs, from the kernel.
 ///
 /// # Errors
-/// The error that a sandbox answers.
 ///
-/// ```
-/// println!("{:?}", vdso_time::syscall::getcpu()?);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
+/// The error of a sandbox.
 pub fn getcpu() -> Result<Cpu, Errno> {
     let (mut cpu, mut node) = (0, 0);
     read_cpu(&mut cpu, &mut node)?;
     Ok(Cpu { cpu, node })
 }
 
-// The answer goes to the caller's own variable. A copy of 16 bytes that were stored 8 and 8 would stall.
+// These write to the caller's variable. Copying 16 bytes that were stored as 8 and 8 would stall.
 
-/// Writes what [`gettimeofday`] returns.
+/// Writes the result of [`gettimeofday`].
 pub(crate) fn read_timeval(time: &mut Timeval) -> Result<(), Errno> {
     let mut now = Timespec::default();
     ask(&ABI.gettimeofday, &Query::wall(ClockId::REALTIME), &mut now)?;
@@ -103,31 +92,31 @@ pub(crate) fn read_timeval(time: &mut Timeval) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Writes what [`clock_gettime`] returns.
+/// Writes the result of [`clock_gettime`].
 pub(crate) fn read_clock(clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
     let query = Query { clock, is_callers: true, earliest: earliest(clock) };
     ask(&ABI.clock_gettime, &query, time)
 }
 
-/// Writes what [`clock_getres`] returns.
+/// Writes the result of [`clock_getres`].
 pub(crate) fn read_resolution(clock: ClockId, resolution: &mut Timespec) -> Result<(), Errno> {
     ask(&ABI.clock_getres, &Query { clock, is_callers: true, earliest: 0 }, resolution)
 }
 
-/// Writes what [`getcpu`] returns.
+/// Writes the result of [`getcpu`].
 pub(crate) fn read_cpu(cpu: &mut u32, node: &mut u32) -> Result<(), Errno> {
     const NUMBER: u32 = ABI.getcpu.syscalls[0].number;
     let args = [(&raw mut *cpu).expose_provenance(), (&raw mut *node).expose_provenance(), 0, 0, 0];
-    // SAFETY: getcpu writes two `u32`, and both places are exclusive references.
+    // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
     check(unsafe { native::syscall(NUMBER, args) }).map(drop)
 }
 
-/// What is asked of the system calls of a function.
+/// What the system calls of a function are asked for.
 struct Query {
     clock: ClockId,
-    /// Whether the caller chose the clock. Then `EINVAL` says that there is no such clock, and is final.
+    /// The caller chose the clock. Then `EINVAL` means that it does not exist, and is final.
     is_callers: bool,
-    /// What a 32-bit answer's seconds must be at least.
+    /// The first second that a 32-bit answer may have.
     earliest: i64,
 }
 
@@ -137,11 +126,11 @@ impl Query {
     }
 }
 
-/// Returns the seconds from which on 32 bits of a clock's seconds are believed.
+/// Returns the first second of a clock that is believed if it has 32 bits.
 ///
-/// After February 2106 they count from 1970 again. So the 64-bit system call is asked about a wall
-/// clock's time before 2026, which is older than this code. A negative number is a time after January
-/// 2038.
+/// After February 2106, 32-bit seconds count from 1970 again. So a wall clock's second before 2026,
+/// which is before this code was written, is not believed. A negative number is a time after
+/// January 2038.
 pub(crate) const fn earliest(clock: ClockId) -> i64 {
     const Y2026: i64 = 1_767_225_600;
     match clock {
@@ -150,13 +139,13 @@ pub(crate) const fn earliest(clock: ClockId) -> i64 {
     }
 }
 
-/// Makes each system call of a function until one answers.
+/// Makes the system calls of a function until one answers.
 ///
-/// An error of one of them moves on to the next, except `EINVAL` for a clock of the caller's.
+/// After an error it makes the next one, except after `EINVAL` for a clock of the caller's.
 fn ask(function: &Function, query: &Query, time: &mut Timespec) -> Result<(), Errno> {
     let mut refusal = Errno::ENOSYS;
     for call in function.syscalls_in_order(TIME32_FIRST) {
-        if is_killed_for(call) && !matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW) {
+        if may_be_killed_for(call) && !matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW) {
             break;
         }
         let error = match read(call, query.clock, time) {
@@ -172,22 +161,22 @@ fn ask(function: &Function, query: &Query, time: &mut Timespec) -> Result<(), Er
     Err(refusal)
 }
 
-/// Whether 32-bit Android may kill for a system call. Then it is made only after January 2038 or where
-/// the kernel has no 32-bit call.
-fn is_killed_for(call: &Syscall) -> bool {
+/// Returns whether 32-bit Android may kill for a system call. Such a call is made only after
+/// January 2038, or if the kernel has no 32-bit call.
+fn may_be_killed_for(call: &Syscall) -> bool {
     (const { TIME32_FIRST && cfg!(target_pointer_width = "32") }) && !call.shape.is_time32()
 }
 
-/// Whether 32 bits of seconds are an answer, given what the 64-bit system calls answered before.
+/// Returns whether 32-bit seconds are right, given the error of the 64-bit system calls before.
 ///
-/// Seconds before `earliest` are one only if there are no such calls: a kernel before Linux 5.1 has none,
-/// and cannot be set to a time after 2038.
+/// Seconds before `earliest` are right only if there are no 64-bit calls. A kernel before Linux 5.1
+/// has none, and cannot be set to a time after 2038.
 fn is_believed(seconds: i64, earliest: i64, refusal: Errno) -> bool {
     seconds >= earliest || (seconds >= 0 && refusal == Errno::ENOSYS)
 }
 
-/// Whether the seconds of a system call end in January 2038. The compiler leaves the code for such
-/// calls out of a program whose table has none.
+/// Returns whether the seconds of a system call end in January 2038. The compiler removes the code
+/// for such calls from 64-bit programs.
 fn is_time32(call: &Syscall) -> bool {
     (const { cfg!(target_pointer_width = "32") }) && call.shape.is_time32()
 }
@@ -196,13 +185,13 @@ fn is_time32(call: &Syscall) -> bool {
 fn read(call: &Syscall, clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
     if is_time32(call) {
         let mut numbers = [0_i32; 2];
-        // SAFETY: the shape says that the call writes at most two 32-bit numbers.
+        // SAFETY: a call of a 32-bit shape writes at most two 32-bit numbers.
         unsafe { make(call, clock, (&raw mut numbers).expose_provenance()) }?;
         let [seconds, fraction] = numbers.map(i64::from);
         *time = Timespec { tv_sec: seconds, tv_nsec: fraction };
     } else {
         *time = Timespec::default();
-        // SAFETY: the shape says that the call writes at most two 64-bit numbers.
+        // SAFETY: a call of a 64-bit shape writes at most two 64-bit numbers.
         unsafe { make(call, clock, (&raw mut *time).expose_provenance()) }?;
     }
     if matches!(call.shape, Shape::Timeval64 | Shape::Timeval32) {
@@ -211,20 +200,22 @@ fn read(call: &Syscall, clock: ClockId, time: &mut Timespec) -> Result<(), Errno
     Ok(())
 }
 
-/// Makes a system call that writes its answer at `out`: its second argument if the first is a clock.
+/// Makes a system call that writes its answer to `out`, its second argument if the first is a
+/// clock.
 ///
 /// # Safety
-/// A call of this shape must be allowed to write its answer at `out`.
+///
+/// `out` must be the address of a variable that a call of this shape may write to.
 unsafe fn make(call: &Syscall, clock: ClockId, out: usize) -> Result<usize, Errno> {
     let args = match call.shape {
         Shape::Timespec64 | Shape::Timespec32 => [clock.as_raw() as usize, out, 0, 0, 0],
         _ => [out, 0, 0, 0, 0],
     };
-    // SAFETY: the caller promises that the call may write at `out`.
+    // SAFETY: the caller promises that the call may write to `out`. It writes nothing else.
     check(unsafe { native::syscall(call.number, args) })
 }
 
-/// A result in `-4095..=-1` is an error.
+/// Converts a result. One in `-4095..=-1` is an error.
 pub(super) fn check(result: isize) -> Result<usize, Errno> {
     if (-4095..=-1).contains(&result) {
         return Err(Errno::from_raw_os_error(-result as i32).unwrap_or(Errno::EINVAL));
@@ -232,11 +223,11 @@ pub(super) fn check(result: isize) -> Result<usize, Errno> {
     Ok(result as usize)
 }
 
-// The system calls in the shape of a slot. Their callers promise what those of the kernel's own functions
-// do: each pointer is null or good for a write.
+// The system calls with the signatures of the slots. The callers make the promises that the
+// kernel's functions require: each pointer is null or valid for writes.
 
-/// `time`, without its pointer: -1 if no system call answers.
-pub(crate) unsafe extern "C" fn slot_time(_: *mut i64) -> i64 {
+/// `time`, or -1 if no system call answers.
+pub(crate) extern "C" fn slot_time(_: *mut i64) -> i64 {
     time().unwrap_or(-1)
 }
 
@@ -244,7 +235,7 @@ pub(crate) unsafe extern "C" fn slot_time(_: *mut i64) -> i64 {
 pub(crate) unsafe extern "C" fn slot_gettimeofday(out: *mut Timeval, _: *mut ()) -> i32 {
     let mut time = Timeval::default();
     let result = raw(read_timeval(&mut time));
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { out.write(time) };
     result
 }
@@ -253,7 +244,7 @@ pub(crate) unsafe extern "C" fn slot_gettimeofday(out: *mut Timeval, _: *mut ())
 pub(crate) unsafe extern "C" fn slot_clock_gettime(clock: i32, out: *mut Timespec) -> i32 {
     let mut time = Timespec::default();
     let result = raw(read_clock(ClockId::from_raw(clock), &mut time));
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { out.write(time) };
     result
 }
@@ -262,7 +253,7 @@ pub(crate) unsafe extern "C" fn slot_clock_gettime(clock: i32, out: *mut Timespe
 pub(crate) unsafe extern "C" fn slot_clock_getres(clock: i32, out: *mut Timespec) -> i32 {
     let mut resolution = Timespec::default();
     let result = raw(read_resolution(ClockId::from_raw(clock), &mut resolution));
-    // SAFETY: the caller promises that `out` is good for a write.
+    // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { out.write(resolution) };
     result
 }
@@ -271,15 +262,15 @@ pub(crate) unsafe extern "C" fn slot_clock_getres(clock: i32, out: *mut Timespec
 pub(crate) unsafe extern "C" fn slot_getcpu(cpu_out: *mut u32, node_out: *mut u32, _: *mut ()) -> i32 {
     let (mut cpu, mut node) = (0, 0);
     let result = raw(read_cpu(&mut cpu, &mut node));
-    // SAFETY: the caller promises that `cpu_out` is good for a write.
+    // SAFETY: the caller promises that `cpu_out` is valid for writes.
     unsafe { cpu_out.write(cpu) };
-    // SAFETY: the same of `node_out`.
+    // SAFETY: the caller promises that `node_out` is valid for writes.
     unsafe { node_out.write(node) };
     result
 }
 
-/// A result as the kernel gives it: 0, or a negated error number.
-pub(crate) fn raw(result: Result<(), Errno>) -> i32 {
+/// Converts a result to the kernel's form: 0, or a negated error number.
+fn raw(result: Result<(), Errno>) -> i32 {
     result.map_or_else(|error| -error.raw_os_error(), |()| 0)
 }
 
@@ -295,7 +286,7 @@ mod tests {
         for (seconds, earliest, refusal, expected) in [
             (y2026, wall, Errno::EPERM, true),
             (y1973, wall, Errno::EPERM, false),
-            (y1973, wall, Errno::ENOSYS, true), // a clock that was never set, on a kernel before 5.1
+            (y1973, wall, Errno::ENOSYS, true), // a clock that was never set, before Linux 5.1
             (y2040, wall, Errno::ENOSYS, false),
             (12, earliest(ClockId::MONOTONIC), Errno::EPERM, true),
             (-12, earliest(ClockId::MONOTONIC), Errno::ENOSYS, false),

@@ -1,4 +1,4 @@
-//! The vDSO of this process: where it is, and what is in it.
+//! The vDSO of this process: its address and its symbols.
 
 #![allow(unsafe_code, reason = "the contract of from_ptr, and locate, which keeps it")]
 
@@ -11,6 +11,8 @@ use crate::elf::{Format, Image, ParsedImage, Symbol, Symbols};
 use crate::errno::Errno;
 
 /// An image that is mapped into this process.
+///
+/// # Examples
 ///
 /// ```
 /// use vdso_time::vdso::Vdso;
@@ -28,177 +30,161 @@ pub struct Vdso<'a> {
 }
 
 impl Vdso<'static> {
-    /// Finds the vDSO that the kernel mapped, and walks it once.
+    /// Finds the vDSO that the kernel mapped, and parses it.
     ///
-    /// It never allocates, takes no lock and leaves `errno` alone, so it may be called in a signal handler. Each page is
-    /// seen to be readable, by a system call of 0.1 us, before it is read.
+    /// It allocates nothing, takes no lock and does not change `errno`, so a signal handler may
+    /// call it. Before it reads a page, a system call of 0.1 us checks that the page is readable.
     ///
-    /// It is safe because taking the vDSO away again is not: who unmaps or moves it (`munmap`, `mremap`: unsafe acts) must do
-    /// so before the first use of this crate, not after, and must not put memory in its place that is written to.
+    /// The function is safe because removing the vDSO is not. Code that unmaps or moves it
+    /// (`munmap`, `mremap`) must do so before the first use of this crate, and must not map memory
+    /// that is written to in its place.
     ///
     /// # Errors
-    /// [`LocateError`] says why there is none; the clock functions work all the same.
     ///
-    /// ```
-    /// use vdso_time::vdso::{LocateError, Vdso};
-    ///
-    /// match Vdso::locate() {
-    ///     Ok(vdso) => assert!(vdso.size() > 0),
-    ///     Err(error) => assert_eq!(error, LocateError::Absent),
-    /// }
-    /// ```
+    /// [`LocateError`] says why there is none. The clock functions work nevertheless.
     pub fn locate() -> Result<Self, LocateError> {
         Ok(Self { image: Image { parsed: find()? } })
     }
 }
 
-/// Finds the vDSO and parses it, if it is of this format.
+/// Finds the vDSO, and parses it if it has this format.
 pub(crate) fn find<F: Format>() -> Result<ParsedImage<'static, F>, LocateError> {
-    let vdso = auxv::sysinfo_ehdr().ok_or(LocateError::Absent)?;
+    let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
     let check = |page| match process::probe(page) {
         Ok(()) => Ok(()),
         Err(Errno::EFAULT) => Err(LocateError::Unmapped),
-        Err(_) if vdso.trusted => Ok(()),
+        Err(_) if vdso.is_trusted => Ok(()),
         Err(_) => Err(LocateError::Unchecked),
     };
-    // SAFETY: `check` asks the kernel, or trusts getauxval where a sandbox denies that. Nobody may unmap the
-    // vDSO after the first use (`locate`), and nobody can write to it.
+    // SAFETY: `check` passes a page if the kernel says that it is readable, or if a sandbox denies
+    // the question and the address is getauxval's. The vDSO is read-only, and stays mapped
+    // (`locate`).
     unsafe { mapping::image(ptr::with_exposed_provenance(vdso.address), check) }
 }
 
-/// The address of a symbol of an image where it is mapped, by its value. It wraps.
+/// Returns the address of a value of a mapped image. It wraps.
 pub(crate) fn address<F: Format>(image: &ParsedImage<'_, F>, value: u64) -> usize {
-    value.wrapping_sub(image.origin()).wrapping_add(image.base().expose_provenance() as u64) as usize
+    let base = image.base().expose_provenance();
+    value.wrapping_sub(image.origin()).wrapping_add(base as u64) as usize
 }
 
 impl<'a> Vdso<'a> {
     /// Parses the image at `base`.
     ///
-    /// # Safety
-    /// `base` must be the start of a page. The 4096 bytes from `base` on are always read, so they must be
-    /// readable, whatever they hold. If they begin an image, all of it must be readable: as far as its
-    /// `PT_LOAD` says, at most 1 MiB ([`Image::extent`]). None of these bytes may change during `'a`.
-    ///
     /// # Errors
-    /// [`ParseError`] if the bytes are no image that can be walked.
+    ///
+    /// [`ParseError`] if the bytes are not an image.
+    ///
+    /// # Safety
+    ///
+    /// `base` must be the start of a page, and these bytes must be readable and must not change
+    /// during `'a`:
+    ///
+    /// - the 4096 bytes from `base`, whatever they contain;
+    /// - if they begin an image, all of it: [`Image::extent`] bytes, at most 1 MiB.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use vdso_time::vdso::Vdso;
     ///
     /// if let Ok(vdso) = Vdso::locate() {
-    ///     // SAFETY: the vDSO is mapped there, and stays.
+    ///     // SAFETY: the vDSO is mapped there, and stays mapped.
     ///     let again = unsafe { Vdso::from_ptr(vdso.base()) }?;
     ///     assert_eq!(again.size(), vdso.size());
     /// }
     /// # Ok::<(), vdso_time::vdso::ParseError>(())
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
-        // SAFETY: the caller promises that the bytes which pass the check, all of them, are readable.
+        // SAFETY: every page passes the check, and the caller promises that all of them are
+        // readable and do not change.
         let parsed = unsafe { mapping::image(base, |_| Ok::<(), ParseError>(())) }?;
         Ok(Self { image: Image { parsed } })
     }
 
-    /// Where the image begins.
+    /// Returns the address of the image's first byte.
     #[must_use]
     pub fn base(&self) -> *const u8 {
         self.image.parsed.base()
     }
 
-    /// How many bytes the image has.
+    /// Returns the size of the image in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.image.parsed.size()
     }
 
-    /// The image, to walk it.
-    ///
-    /// ```
-    /// use vdso_time::vdso::Vdso;
-    ///
-    /// if let Ok(vdso) = Vdso::locate() {
-    ///     println!("e_machine {}", vdso.image().machine());
-    /// }
-    /// ```
+    /// Returns the parsed image.
     #[must_use]
     pub const fn image(&self) -> Image<'a> {
         self.image
     }
 
-    /// The symbols that can be called, as [`Image::symbols`] has them.
+    /// Returns the symbols that can be called, as [`Image::symbols`] does.
     #[must_use]
     pub fn symbols(&self) -> Symbols<'a> {
         self.image.symbols()
     }
 
-    /// The address of the symbol that [`Image::symbol`] finds (bit 0 set for Thumb code on arm): a function, to be
-    /// called with the signature that the kernel gives it (vdso(7)).
+    /// Returns the address of the symbol that [`Image::symbol`] finds.
+    ///
+    /// It is the address of a function with the signature that the kernel documents (vdso(7)). On
+    /// arm, bit 0 is set for Thumb code.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use vdso_time::vdso::Vdso;
     ///
     /// if let Ok(vdso) = Vdso::locate() {
-    ///     if let Some(time) = vdso.symbol("__vdso_time", Some("LINUX_2.6")) {
+    ///     if let Some(time) = vdso.symbol_address("__vdso_time", Some("LINUX_2.6")) {
     ///         assert!(vdso.contains(time.addr()));
     ///     }
     /// }
     /// ```
     #[must_use]
-    pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        let parsed = &self.image.parsed;
-        Some(ptr::with_exposed_provenance(address(parsed, parsed.find(name, version)?.value)))
+    pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
+        let image = &self.image.parsed;
+        Some(ptr::with_exposed_provenance(address(image, image.find(name, version)?.value)))
     }
 
-    /// The address of a symbol of this image.
+    /// Returns the address of a symbol of this image.
     #[must_use]
     pub fn address(&self, symbol: &Symbol<'_>) -> *const () {
         ptr::with_exposed_provenance(address(&self.image.parsed, symbol.value()))
     }
 
-    /// The symbol whose code has this program counter: for profilers and unwinders, whose samples land in the vDSO. Of two
-    /// names for the same code, the global one.
+    /// Returns the symbol whose code contains a program counter, for profilers and unwinders.
     ///
-    /// ```
-    /// use vdso_time::vdso::Vdso;
-    ///
-    /// if let Ok(vdso) = Vdso::locate() {
-    ///     if let Some(getcpu) = vdso.symbol("__vdso_getcpu", None) {
-    ///         assert_eq!(vdso.symbol_at(getcpu.addr()).unwrap().name(), c"__vdso_getcpu");
-    ///     }
-    ///     assert!(vdso.symbol_at(0).is_none());
-    /// }
-    /// ```
+    /// If a global symbol and its weak alias have the same code, it returns the global one.
     #[must_use]
     pub fn symbol_at(&self, pc: usize) -> Option<Symbol<'a>> {
         if !self.contains(pc) {
             return None;
         }
-        let parsed = &self.image.parsed;
+        let image = &self.image.parsed;
         let offset = pc.wrapping_sub(self.base().addr()) as u64;
-        parsed.symbol(parsed.at(offset.wrapping_add(parsed.origin()))?)
+        image.symbol(image.at(offset.wrapping_add(image.origin()))?)
     }
 
-    /// Whether an address, a program counter say, lies in the image.
-    ///
-    /// ```
-    /// use vdso_time::vdso::Vdso;
-    ///
-    /// if let Ok(vdso) = Vdso::locate() {
-    ///     assert!(vdso.contains(vdso.base().addr()));
-    ///     assert!(!vdso.contains(std::ptr::from_ref(&vdso).addr()));
-    /// }
-    /// ```
+    /// Returns whether an address, such as a program counter, lies in the image.
     #[must_use]
     pub fn contains(&self, pc: usize) -> bool {
         pc.wrapping_sub(self.base().addr()) < self.size()
     }
 }
 
-/// Says where the vDSO is, before the first call: for a program with its own `_start`, which has the auxiliary vector on
-/// its stack. Null says that the vector has no `AT_SYSINFO_EHDR`. Only the first word counts, and after the first look for
-/// the vDSO, which every first call of a function makes, none does: it is too late, and harmless.
+/// Sets the address of the vDSO, for a program with its own `_start`.
+///
+/// Such a program finds the auxiliary vector on its stack. Null means that the vector has no
+/// `AT_SYSINFO_EHDR`. Only the first call has an effect, and only before the first use of another
+/// function of this crate.
 ///
 /// # Safety
+///
 /// `ehdr` must be null, or the value of this process's `AT_SYSINFO_EHDR`.
+///
+/// # Examples
 ///
 /// ```
 /// # use vdso_time::vdso::Vdso;
@@ -208,30 +194,20 @@ impl<'a> Vdso<'a> {
 /// assert!(vdso_time::time() > 1_700_000_000);
 /// ```
 pub unsafe fn init(ehdr: *const u8) {
-    auxv::give(ehdr.expose_provenance());
+    auxv::set(ehdr.expose_provenance());
 }
 
-/// Why this process has no vDSO that can be walked.
-///
-/// ```
-/// use vdso_time::vdso::{LocateError, Vdso};
-///
-/// match Vdso::locate() {
-///     Ok(vdso) => println!("vDSO at {:p}", vdso.base()),
-///     Err(LocateError::Absent) => println!("the kernel, or valgrind, gave this process no vDSO"),
-///     Err(error) => println!("{error}"),
-/// }
-/// ```
+/// Why this process has no usable vDSO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LocateError {
     /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0.
     Absent,
-    /// `AT_SYSINFO_EHDR` points to memory that cannot be read: the vDSO was unmapped or moved.
+    /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,
-    /// A sandbox denied the check that the memory can be read, and the address did not come from `getauxval`.
+    /// A sandbox denied the check that the memory is readable, and the address is not getauxval's.
     Unchecked,
-    /// What `AT_SYSINFO_EHDR` points to is not an image that can be walked.
+    /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
     Malformed(ParseError),
 }
 
@@ -240,7 +216,9 @@ impl fmt::Display for LocateError {
         match self {
             Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0"),
             Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
-            Self::Unchecked => f.write_str("no vDSO: a sandbox denied the check of its address"),
+            Self::Unchecked => f.write_str(
+                "no vDSO: a sandbox denied the check of its address (call warm_up() before the sandbox)",
+            ),
             Self::Malformed(error) => write!(f, "malformed vDSO: {error}"),
         }
     }

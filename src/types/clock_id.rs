@@ -1,4 +1,4 @@
-//! The number of a clock.
+//! [`ClockId`]: the number of a clock.
 
 use core::fmt;
 #[cfg(all(feature = "std", any(target_os = "linux", target_os = "android")))]
@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 /// The number of a clock: `clockid_t` of clock_gettime(2).
 ///
-/// Any number may be asked for. The kernel answers `EINVAL` to one that it does not know. The
-/// numbers of the constants are those of include/uapi/linux/time.h.
+/// Every number is allowed. The kernel answers `EINVAL` if it does not know the clock. The
+/// constants are those of include/uapi/linux/time.h.
 ///
 /// # Examples
 ///
@@ -24,55 +24,58 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 pub struct ClockId(i32);
 
 impl ClockId {
-    /// Wall-clock time since the Epoch: set by people and by NTP, so it can step either way.
+    /// Wall-clock time since the Epoch. NTP slews it, and it can be set, so it can step.
     #[doc(alias = "CLOCK_REALTIME")]
     pub const REALTIME: Self = Self(0);
-    /// Time since an unspecified point, slewed by NTP, never set; it does not count suspended time.
+    /// Time since an unspecified point. NTP slews it, it is never set, and it does not count
+    /// suspended time.
     #[doc(alias = "CLOCK_MONOTONIC")]
     pub const MONOTONIC: Self = Self(1);
-    /// CPU time used by all threads of this process (a system call).
+    /// CPU time used by all threads of this process. A read is a system call.
     #[doc(alias = "CLOCK_PROCESS_CPUTIME_ID")]
     pub const PROCESS_CPUTIME: Self = Self(2);
-    /// CPU time used by this thread (a system call).
+    /// CPU time used by this thread. A read is a system call.
     #[doc(alias = "CLOCK_THREAD_CPUTIME_ID")]
     pub const THREAD_CPUTIME: Self = Self(3);
-    /// Like `MONOTONIC`, but not slewed by NTP.
+    /// `MONOTONIC`, but not slewed by NTP.
     #[doc(alias = "CLOCK_MONOTONIC_RAW")]
     pub const MONOTONIC_RAW: Self = Self(4);
-    /// `REALTIME` as of the last timer tick, 1 to 10 ms ago: no counter is read.
+    /// `REALTIME` at the last timer tick, 1 to 10 ms ago. A read does not read the counter.
     #[doc(alias = "CLOCK_REALTIME_COARSE")]
     pub const REALTIME_COARSE: Self = Self(5);
-    /// `MONOTONIC` as of the last timer tick, 1 to 10 ms ago: no counter is read.
+    /// `MONOTONIC` at the last timer tick, 1 to 10 ms ago. A read does not read the counter.
     #[doc(alias = "CLOCK_MONOTONIC_COARSE")]
     pub const MONOTONIC_COARSE: Self = Self(6);
-    /// Like `MONOTONIC`, and it counts suspended time.
+    /// `MONOTONIC`, plus the time in which the system was suspended.
     #[doc(alias = "CLOCK_BOOTTIME")]
     pub const BOOTTIME: Self = Self(7);
-    /// `REALTIME`, for timers that wake a suspended system (a system call).
+    /// `REALTIME`, for timers that wake a suspended system. A read is a system call.
     #[doc(alias = "CLOCK_REALTIME_ALARM")]
     pub const REALTIME_ALARM: Self = Self(8);
-    /// `BOOTTIME`, for timers that wake a suspended system (a system call).
+    /// `BOOTTIME`, for timers that wake a suspended system. A read is a system call.
     #[doc(alias = "CLOCK_BOOTTIME_ALARM")]
     pub const BOOTTIME_ALARM: Self = Self(9);
-    /// International Atomic Time: wall-clock time without leap seconds, if NTP has told the kernel
-    /// the offset.
+    /// International Atomic Time: wall-clock time without leap seconds, if NTP has set the kernel's
+    /// offset.
     #[doc(alias = "CLOCK_TAI")]
     pub const TAI: Self = Self(11);
 
-    /// Auxiliary clock `n`, 0 to 7 (since Linux 6.17, where `CONFIG_POSIX_AUX_CLOCKS` is set). A
-    /// larger `n` names no clock, and the kernel says `EINVAL`.
+    /// Returns auxiliary clock `n`, 0 to 7.
     ///
-    /// ```
-    /// assert_eq!(vdso_time::ClockId::aux(0).as_raw(), 16);
-    /// ```
+    /// Linux has them since 6.17, with `CONFIG_POSIX_AUX_CLOCKS`. A larger `n` names no clock, and
+    /// the kernel answers `EINVAL`.
     #[doc(alias = "CLOCK_AUX")]
     #[must_use]
     pub const fn aux(n: u8) -> Self {
         Self(16 + n as i32)
     }
 
-    /// The CPU-time clock of process `pid`, as clock_getcpuclockid(3) gives it; 0 is this process.
-    /// A negative `pid` names some other clock, or none, as in the kernel's own macro.
+    /// Returns the CPU-time clock of process `pid`, as clock_getcpuclockid(3) does; 0 is this
+    /// process.
+    ///
+    /// A negative `pid` names another clock or none, as in the kernel's macro.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use vdso_time::{ClockId, clock_gettime};
@@ -86,15 +89,8 @@ impl ClockId {
         Self((!pid << 3) | CPUCLOCK_SCHED)
     }
 
-    /// The CPU-time clock of thread `tid` of this process, as pthread_getcpuclockid(3) gives it; 0
-    /// is this thread.
-    ///
-    /// ```
-    /// use vdso_time::{ClockId, clock_gettime};
-    ///
-    /// assert!(clock_gettime(ClockId::thread_cpu(0))?.tv_sec >= 0);
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
+    /// Returns the CPU-time clock of thread `tid` of this process, as pthread_getcpuclockid(3)
+    /// does; 0 is this thread.
     #[must_use]
     pub const fn thread_cpu(tid: i32) -> Self {
         Self((!tid << 3) | CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED)
@@ -103,43 +99,29 @@ impl ClockId {
     /// Returns the clock of an open file, such as a PTP hardware clock (`/dev/ptp0`):
     /// `FD_TO_CLOCKID` of clock_getres(2).
     ///
-    /// A negative `fd` names some other clock, or none. With the feature `std`, a
-    /// `std::os::fd::BorrowedFd` converts by `ClockId::from`.
-    ///
-    /// ```
-    /// assert_eq!(vdso_time::ClockId::from_fd(3).as_raw(), -29);
-    /// ```
+    /// A negative `fd` names another clock or none. With the feature `std`, `ClockId::from`
+    /// converts a `std::os::fd::BorrowedFd`.
     #[doc(alias = "FD_TO_CLOCKID")]
     #[must_use]
     pub const fn from_fd(fd: i32) -> Self {
         Self((!fd << 3) | CLOCKFD)
     }
 
-    /// The clock of this number.
-    ///
-    /// ```
-    /// use vdso_time::ClockId;
-    ///
-    /// assert_eq!(ClockId::from_raw(1), ClockId::MONOTONIC);
-    /// ```
+    /// Returns the clock with this number.
     #[must_use]
     pub const fn from_raw(id: i32) -> Self {
         Self(id)
     }
 
-    /// The number of this clock.
-    ///
-    /// ```
-    /// assert_eq!(vdso_time::ClockId::TAI.as_raw(), 11);
-    /// ```
+    /// Returns the number of this clock.
     #[must_use]
     pub const fn as_raw(self) -> i32 {
         self.0
     }
 }
 
-// A negative id: 29 bits of a complemented pid, tid or file descriptor, then what they mean
-// (include/linux/posix-timers_types.h).
+// A negative id has the complement of a pid, a tid or a file descriptor in its upper 29 bits, and
+// these flags in the lower 3 (include/linux/posix-timers_types.h).
 const CPUCLOCK_SCHED: i32 = 2;
 const CLOCKFD: i32 = 3;
 const CPUCLOCK_PERTHREAD: i32 = 4;
@@ -159,15 +141,15 @@ const CLOCK_NAMES: &[(ClockId, &str)] = &[
 ];
 
 impl fmt::Debug for ClockId {
-    /// Writes what [`Display`](fmt::Display) does.
+    /// Writes what `Display` writes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
 impl fmt::Display for ClockId {
-    /// Writes the constant's name, `CLOCK_MONOTONIC`, or how the number is made: `process_cpu(1)`,
-    /// `ClockId(99)`.
+    /// Writes the kernel's name of the clock, or the call that returns it: `CLOCK_MONOTONIC`,
+    /// `process_cpu(1)`, `ClockId(99)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((_, name)) = CLOCK_NAMES.iter().find(|(clock, _)| clock == self) {
             return f.pad(name);
@@ -183,13 +165,13 @@ impl fmt::Display for ClockId {
     }
 }
 
-/// The clock of an open file, as [`ClockId::from_fd`] makes it. Needs the feature `std`.
+/// Requires the feature `std`.
 #[cfg(all(feature = "std", any(target_os = "linux", target_os = "android")))]
 impl From<BorrowedFd<'_>> for ClockId {
-    /// Converts the number of the file.
+    /// Returns the clock of an open file, as [`ClockId::from_fd`] does.
     ///
-    /// The file must stay open as long as the clock is read. The number does not keep it open, and
-    /// may be another file's after it was closed.
+    /// Keep the file open while you read the clock. The number does not keep it open, and may be
+    /// that of another file later.
     ///
     /// # Examples
     ///

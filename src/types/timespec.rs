@@ -1,4 +1,4 @@
-//! A time in seconds and nanoseconds, and what it converts to.
+//! [`Timespec`]: a time in seconds and nanoseconds, and its conversions.
 
 use core::fmt;
 use core::ops::Sub;
@@ -9,8 +9,8 @@ use crate::errno::Errno;
 
 /// A time in seconds and nanoseconds, 64 bits each on every architecture.
 ///
-/// The layout is that of `struct __kernel_timespec` (include/uapi/linux/time_types.h). The clock it
-/// is a time of is not part of it; [`Instant`] and [`SystemTime`] are times that know their clock.
+/// The layout is that of `struct __kernel_timespec` (include/uapi/linux/time_types.h). The type
+/// does not say which clock the time is from. [`Instant`] and [`SystemTime`] do.
 ///
 /// [`Instant`]: crate::Instant
 /// [`SystemTime`]: crate::SystemTime
@@ -30,7 +30,7 @@ use crate::errno::Errno;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
 pub struct Timespec {
-    /// Seconds. They are negative before the clock's zero.
+    /// Seconds, negative before the clock's zero.
     pub tv_sec: i64,
     /// Nanoseconds after `tv_sec`, `0..1_000_000_000`.
     pub tv_nsec: i64,
@@ -55,10 +55,10 @@ impl Timespec {
 
     /// Returns the time in nanoseconds.
     ///
-    /// 64 bits hold 292 years before and after the clock's zero. A time outside of them becomes
-    /// [`i64::MIN`] or [`i64::MAX`]. To get an error instead, convert with `SystemTime::try_from`.
-    /// The kernel's own clocks always fit: it keeps them in 64 bits of nanoseconds itself
-    /// (`ktime_t`, include/linux/ktime.h).
+    /// 64 bits hold 292 years before and after the clock's zero. The result saturates at
+    /// [`i64::MIN`] and [`i64::MAX`]; `SystemTime::try_from` returns an error instead. The kernel's
+    /// own clocks always fit, because the kernel keeps them in 64 bits of nanoseconds (`ktime_t`,
+    /// include/linux/ktime.h).
     ///
     /// # Examples
     ///
@@ -77,20 +77,21 @@ impl Timespec {
         }
     }
 
-    /// The same for a time that the kernel made: it keeps its clocks in 64 bits of nanoseconds
-    /// itself (`ktime_t`), so nothing saturates, and nothing need be tested.
+    /// Returns the nanoseconds of a time that the kernel made. These always fit in 64 bits
+    /// (`ktime_t`), so this is cheaper than [`as_nanos`](Self::as_nanos).
     #[inline]
     pub(crate) const fn ktime(self) -> i64 {
         self.tv_sec.wrapping_mul(NANOS_PER_SEC).wrapping_add(self.tv_nsec)
     }
 
-    /// Returns the time in nanoseconds, if they fit and the time is well-formed.
+    /// Returns the time in nanoseconds, `EINVAL` if the time is malformed, or `EOVERFLOW` if it
+    /// does not fit.
     pub(crate) fn checked_nanos(self) -> Result<i64, Errno> {
         self.subsec_nanos()?;
         i64::try_from(self.total_nanos()).map_err(|_| Errno::EOVERFLOW)
     }
 
-    /// Returns `tv_nsec`. `EINVAL`, as from the kernel (`timespec64_valid`), unless it is part of a
+    /// Returns `tv_nsec`, or the kernel's `EINVAL` (`timespec64_valid`) if it is not less than a
     /// second.
     fn subsec_nanos(self) -> Result<u32, Errno> {
         match u32::try_from(self.tv_nsec) {
@@ -103,7 +104,7 @@ impl Timespec {
         self.tv_sec as i128 * NANOS_PER_SEC as i128 + self.tv_nsec as i128
     }
 
-    /// The seconds, and nanoseconds that are part of a second, whatever `tv_nsec` is.
+    /// Returns the time with `tv_nsec` carried over into the seconds.
     fn carried(self) -> (i128, i64) {
         let carry = self.tv_nsec.div_euclid(NANOS_PER_SEC);
         (i128::from(self.tv_sec) + i128::from(carry), self.tv_nsec.rem_euclid(NANOS_PER_SEC))
@@ -113,10 +114,9 @@ impl Timespec {
 impl Sub for Timespec {
     type Output = Self;
 
-    /// Returns how much later this is than `earlier`; negative if it is not later.
+    /// Returns the time from `earlier` to `self`, negative if `earlier` is later.
     ///
-    /// A difference that 64 bits of seconds cannot hold becomes the first or the last that they
-    /// can.
+    /// The result saturates at the smallest and the largest `Timespec`.
     ///
     /// # Examples
     ///
@@ -142,7 +142,7 @@ impl Sub for Timespec {
 impl TryFrom<Timespec> for Duration {
     type Error = Errno;
 
-    /// Converts a time, or a difference of two, that is not negative.
+    /// Converts a time, or a difference of two times, that is not negative.
     ///
     /// # Errors
     ///
@@ -174,19 +174,7 @@ impl TryFrom<Duration> for Timespec {
     ///
     /// # Errors
     ///
-    /// `EOVERFLOW`: it is longer than [`i64::MAX`] seconds.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use vdso_time::{Errno, Timespec};
-    ///
-    /// let timeout = Timespec::try_from(Duration::from_millis(1500))?;
-    /// assert_eq!(timeout, Timespec { tv_sec: 1, tv_nsec: 500_000_000 });
-    /// assert_eq!(Timespec::try_from(Duration::MAX), Err(Errno::EOVERFLOW));
-    /// # Ok::<(), Errno>(())
-    /// ```
+    /// `EOVERFLOW`: the duration is longer than [`i64::MAX`] seconds.
     #[inline]
     fn try_from(duration: Duration) -> Result<Self, Errno> {
         let tv_sec = i64::try_from(duration.as_secs()).map_err(|_| Errno::EOVERFLOW)?;
@@ -195,7 +183,7 @@ impl TryFrom<Duration> for Timespec {
 }
 
 impl fmt::Display for Timespec {
-    /// Writes the seconds, with every digit of the nanoseconds: `12.000000345`, `-0.000000001`.
+    /// Writes the seconds with nine decimal places: `12.000000345`, `-0.000000001`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.total_nanos();
         let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());

@@ -134,20 +134,20 @@ fn the_symbols_are_those_that_goblin_finds() {
     for (name, version, value, ..) in goblins {
         let name = &*String::from_utf8(name).unwrap();
         let address = Some(value.wrapping_add(bias) as usize).filter(|_| !name.is_empty());
-        let found = |version| vdso.symbol(name, version).map(<*const ()>::addr);
+        let found = |version| vdso.symbol_address(name, version).map(<*const ()>::addr);
         assert_eq!(found(version.as_deref()), address, "{name} {version:?}");
         assert_eq!(found(None), address, "{name}");
         // Neither less nor more than the name will do.
         let cut = &name[..name.len().saturating_sub(1)];
-        assert_eq!(vdso.symbol(cut, None).is_some(), names.contains(cut) && !cut.is_empty(), "{cut}");
-        assert_eq!(vdso.symbol(&format!("{name}\0"), None), None, "{name}");
+        assert_eq!(vdso.symbol_address(cut, None).is_some(), names.contains(cut) && !cut.is_empty(), "{cut}");
+        assert_eq!(vdso.symbol_address(&format!("{name}\0"), None), None, "{name}");
         if version.is_some() {
             assert_eq!(found(Some("LINUX_9.9")), None, "{name}");
             assert_eq!(found(Some("")), None, "{name}");
         }
     }
-    assert_eq!(vdso.symbol("__vdso_no_such_thing", None), None);
-    assert_eq!(vdso.symbol("", None), None);
+    assert_eq!(vdso.symbol_address("__vdso_no_such_thing", None), None);
+    assert_eq!(vdso.symbol_address("", None), None);
 }
 
 #[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]

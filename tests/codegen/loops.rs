@@ -47,7 +47,7 @@ const fn read(name: &'static str, symbol: &'static str, direct: Loop, ours: Loop
 impl Read {
     /// The vDSO's function; `None` if this kernel's vDSO has it not.
     pub(crate) fn function(&self) -> Option<*const ()> {
-        Vdso::locate().ok()?.symbol(self.symbol, None)
+        Vdso::locate().ok()?.symbol_address(self.symbol, None)
     }
 }
 

@@ -16,13 +16,6 @@ const MISSING: &str = "this_program_can_panic";
 /// The methods that panic where a sandbox denies the clock.
 const PANICKING: [&str; 4] = ["Instant::now", "Instant::elapsed", "SystemTime::now", "SystemTime::elapsed"];
 
-const TARGETS: [&str; 4] = [
-    "x86_64-unknown-linux-gnu",
-    "aarch64-unknown-linux-gnu",
-    "armv7-unknown-linux-gnueabihf",
-    "i686-unknown-linux-gnu",
-];
-
 /// The library as a program with `lto` and `panic = "abort"` has it.
 fn library(triple: &str) -> Result<PathBuf, String> {
     let settings = [("CARGO_PROFILE_RELEASE_LTO", "true"), ("CARGO_PROFILE_RELEASE_PANIC", "abort")];
@@ -58,7 +51,7 @@ fn can_panic(archive: &Path) -> bool {
 
 #[test]
 fn no_panic_is_left_for_any_target() {
-    for triple in TARGETS {
+    for [.., triple] in vdso_time::arch::TARGETS {
         let library = match library(triple) {
             Ok(library) => library,
             Err(why) => {
@@ -76,7 +69,7 @@ fn no_panic_is_left_for_any_target() {
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_env = "gnu"))]
 #[test]
 fn the_linker_agrees() {
-    let triple = TARGETS[0];
+    let triple = "x86_64-unknown-linux-gnu";
     let library = match library(triple) {
         Ok(library) => library,
         Err(why) => return not_run_here(triple, why),

@@ -68,7 +68,7 @@ fn i386_enters_the_kernel_in_the_vdso_once_it_is_found() {
         assert!(before != 0 && after != 0);
         match Vdso::locate() {
             Ok(vdso) => {
-                let has_entry = vdso.symbol("__kernel_vsyscall", Some("LINUX_2.5")).is_some();
+                let has_entry = vdso.symbol_address("__kernel_vsyscall", Some("LINUX_2.5")).is_some();
                 assert_eq!(has_entry, abi.name == "x86");
                 assert!(!vdso.contains(before), "{before:#x}");
                 assert_eq!(vdso.contains(after), has_entry, "{after:#x}");

@@ -58,7 +58,7 @@ pub fn offsets() -> String {
     let vdso = Vdso::locate();
     let offset = |name| {
         let vdso = vdso.as_ref().ok()?;
-        let find = |prefix| vdso.symbol(&format!("{prefix}_{name}"), None);
+        let find = |prefix| vdso.symbol_address(&format!("{prefix}_{name}"), None);
         Some(find("__vdso").or_else(|| find("__kernel"))?.addr() - vdso.base().addr())
     };
     let names = ["clock_gettime", "gettimeofday", "time", "clock_getres", "getcpu"];

@@ -21,7 +21,7 @@ pub(super) fn entries() -> Option<Row> {
 
     const GETPPID: usize = 64;
     let vdso = vdso_time::vdso::Vdso::locate().ok()?;
-    let entry = vdso.symbol(WAYS[1], None)?.addr();
+    let entry = vdso.symbol_address(WAYS[1], None)?.addr();
     let by_interrupt = Contender::new(WAYS[0], || {
         let mut eax = GETPPID;
         // SAFETY: getppid(2) has no arguments and no effect; the kernel changes eax alone.

@@ -57,7 +57,7 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
         black_box(unsafe { Vdso::from_ptr(vdso.base()) }.is_ok());
         black_box(vdso.contains(words.addr()));
         black_box(vdso.symbol_at(words.addr()).map(|symbol| symbol.name()));
-        black_box(vdso.symbol(name(&vdso.image()), Some(name(&vdso.image()))));
+        black_box(vdso.symbol_address(name(&vdso.image()), Some(name(&vdso.image()))));
         for symbol in vdso.symbols() {
             black_box((vdso.address(&symbol), symbol.version(), symbol.size(), symbol.kind()));
         }

@@ -1,0 +1,111 @@
+//! The program headers and the dynamic section: the extent of the image, and where its tables are.
+
+use core::ops::Range;
+
+use super::ParseError;
+use super::layout::{
+    Bytes, D_TAG, D_VAL, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, Format, P_FILESZ, P_MEMSZ, P_OFFSET,
+    P_TYPE, P_VADDR, PHDR_SIZE,
+};
+
+/// The program headers must lie in the image's first page, on every page size.
+const HEAD: usize = 4096;
+/// The largest vDSO known has 0.1 MiB.
+const LARGEST: usize = 1 << 20;
+
+/// The loaded segment: its offsets in the image, and the address of its first byte.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    start: usize,
+    pub(super) end: usize,
+    pub(super) vaddr: u64,
+}
+
+impl Load {
+    /// Returns the offset of an address, unless the address lies outside of the segment.
+    ///
+    /// Addresses wrap in 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
+    /// addresses and `p_vaddr` together. In a 32-bit image that crosses 4 GiB, which no process can
+    /// map, the addresses beyond are outside.
+    #[inline]
+    pub(super) fn offset_of(self, address: u64) -> Option<usize> {
+        let offset = address.wrapping_sub(self.origin());
+        (self.start as u64 <= offset && offset < self.end as u64).then_some(offset as usize)
+    }
+
+    /// Returns the address of the image's first byte. It wraps.
+    #[inline]
+    pub(super) fn origin(self) -> u64 {
+        self.vaddr.wrapping_sub(self.start as u64)
+    }
+}
+
+/// What the program headers say.
+#[derive(Clone, Debug)]
+pub(crate) struct ProgramHeaders<F> {
+    pub(super) format: F,
+    pub(super) load: Load,
+    pub(super) dynamic: Range<usize>,
+}
+
+impl<F: Format> ProgramHeaders<F> {
+    /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, in any order. Reads only the first
+    /// page.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ParseError> {
+        const PT_LOAD: usize = 1;
+        const PT_DYNAMIC: usize = 2;
+        let bytes = Bytes::new(bytes)?;
+        let headers = headers(bytes).ok_or(ParseError::ProgramHeaders)?;
+        let mut dynamic = headers.clone().filter(|header| header.word(P_TYPE) == PT_DYNAMIC);
+        let dynamic = dynamic.next().map(file_range).ok_or(ParseError::NoDynamicSegment)?;
+        let mut around = headers.filter(|header| {
+            let segment = file_range(*header);
+            header.word(P_TYPE) == PT_LOAD
+                && header.addr(P_MEMSZ) >= header.addr(P_FILESZ)
+                && segment.start <= dynamic.start
+                && dynamic.end <= segment.end
+        });
+        let header = around.next().ok_or(ParseError::LoadSegment)?;
+        let Range { start, end } = file_range(header);
+        if end > LARGEST {
+            return Err(ParseError::TooLarge);
+        }
+        let load = Load { start, end, vaddr: header.addr(P_VADDR) };
+        Ok(Self { format: bytes.format, load, dynamic })
+    }
+
+    /// Returns the size of the image.
+    pub(crate) fn extent(&self) -> usize {
+        self.load.end
+    }
+}
+
+fn headers<F: Format>(bytes: Bytes<'_, F>) -> Option<impl Iterator<Item = Bytes<'_, F>> + Clone> {
+    let page = bytes.head(HEAD).unwrap_or(bytes);
+    let (size, count) = (page.half(E_PHENTSIZE).into(), page.half(E_PHNUM).into());
+    let headers = page.tail(page.offset(E_PHOFF))?.first(count, size)?;
+    (size >= page.of(PHDR_SIZE)).then(|| headers.table(size))
+}
+
+/// Returns the offsets of a segment in the file. The end saturates, which is outside of any image.
+fn file_range<F: Format>(header: Bytes<'_, F>) -> Range<usize> {
+    let start = header.offset(P_OFFSET);
+    start..start.saturating_add(header.offset(P_FILESZ))
+}
+
+/// Returns the values of these tags in a dynamic section, or 0 for a missing one.
+pub(super) fn dynamic_values<F: Format, const N: usize>(dynamic: Bytes<'_, F>, tags: [u32; N]) -> [u64; N] {
+    const DT_NULL: u64 = 0;
+    let mut values = [0; N];
+    for entry in dynamic.table(dynamic.of(DYN_SIZE)) {
+        let tag = entry.addr(D_TAG);
+        if tag == DT_NULL {
+            break;
+        }
+        if let Some((_, value)) = tags.iter().zip(&mut values).find(|(wanted, _)| u64::from(**wanted) == tag)
+        {
+            *value = entry.addr(D_VAL);
+        }
+    }
+    values
+}
