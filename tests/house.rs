@@ -1,10 +1,11 @@
-//! The house rules of the source: which room may name which, where unsafe code may be, how long a file may be.
+//! The rules of the source that no compiler or lint checks: which module may import which, where
+//! unsafe code may be, where the target is chosen, and how long a file may be.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every module of `src`, and the modules that it may name: those below it. `lib` names them all.
-const ROOMS: &[(&str, &[&str])] = &[
+/// Every module of `src`, and the modules that it may import. `lib` imports them all.
+const MODULES: &[(&str, &[&str])] = &[
     ("errno", &[]),
     ("types", &["errno"]),
     ("arch", &[]),
@@ -14,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("counter", &["errno", "instant", "linux", "types"]),
 ];
 
-/// The same of the modules of `src/linux`.
+/// The same for the modules of `src/linux`.
 const LINUX: &[(&str, &[&str])] = &[
     ("libc_errno", &[]),
     ("libc_fallback", &["libc_errno"]),
@@ -38,43 +39,45 @@ const UNSAFE: &[&str] = &["arch", "linux"];
 /// The longest file.
 const LINES: usize = 500;
 
-/// The faults of one file of `src`, given its room.
-fn faults(room: &str, file: &str, text: &str) -> Vec<String> {
+/// The modules that one may import.
+fn below<'a>(modules: &[(&str, &'a [&'a str])], name: &str) -> Option<&'a [&'a str]> {
+    modules.iter().find(|(module, _)| *module == name).map(|(_, below)| *below)
+}
+
+/// The faults of one file of `src`.
+fn faults(file: &str, text: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    let mut fault = |line: usize, what: String| faults.push(format!("{file}:{}: {what}", line + 1));
-    let is_included = file == "arch/list.rs"; // such a file cannot begin with an inner comment
-    if !text.starts_with("//!") && !text.starts_with("#![doc") && !is_included {
-        fault(0, "does not open with //!".into());
-    }
-    let below = ROOMS.iter().find(|(name, _)| *name == room).map_or(&[][..], |(_, below)| below);
-    for (number, line) in text.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or(line);
-        for named in words_after(code, "crate::") {
-            if room != "lib" && named != room && !below.contains(&named) {
-                fault(number, format!("`{room}` may not name `{named}`"));
+    let module = file.split(['/', '.']).next().unwrap_or_default();
+    let Some(below_module) = below(MODULES, module).or((module == "lib").then_some(&[])) else {
+        return vec![format!("{file} is in no module of the list")];
+    };
+    let in_linux = file.strip_prefix("linux/").and_then(|file| below(LINUX, file.strip_suffix(".rs")?));
+    for (line, code) in text.lines().map(|line| line.split("//").next().unwrap_or(line)).enumerate() {
+        let mut fault = |what: String| faults.push(format!("{file}:{}: {what}", line + 1));
+        for (at, prefix) in code.match_indices("crate::") {
+            let named = words(&code[at + prefix.len()..]).next().unwrap_or_default();
+            if module != "lib" && named != module && !below_module.contains(&named) {
+                fault(format!("`{module}` may not import `{named}`"));
             }
         }
-        let name = file.strip_prefix("linux/").and_then(|file| file.strip_suffix(".rs")).unwrap_or_default();
-        if let (Some((_, below)), true) =
-            (LINUX.iter().find(|(room, _)| *room == name), code.contains("use super::"))
-        {
-            for named in words(code).filter(|word| LINUX.iter().any(|(room, _)| room == word)) {
-                if !below.contains(&named) {
-                    fault(number, format!("`linux::{name}` may not name `{named}`"));
+        if let (Some(below_file), true) = (in_linux, code.contains("use super::")) {
+            for named in words(code).filter(|word| below(LINUX, word).is_some()) {
+                if !below_file.contains(&named) {
+                    fault(format!("it may not import `{named}`"));
                 }
             }
         }
-        if words(code).any(|word| word == "unsafe") && !UNSAFE.contains(&room) {
-            fault(number, format!("unsafe code in `{room}`"));
+        if words(code).any(|word| word == "unsafe") && !UNSAFE.contains(&module) {
+            fault(format!("unsafe code in `{module}`"));
         }
-        if code.contains("target_arch") && room != "arch" && !file.ends_with("libc_fallback.rs") {
-            fault(number, "`arch` alone chooses the architecture".into());
+        if code.contains("target_arch") && module != "arch" && !file.ends_with("libc_fallback.rs") {
+            fault("`arch` alone chooses the architecture".into());
         }
-        // libc spells errno differently on the two, and Android's sandbox kills for calls that its libc does not make.
+        // libc spells errno differently on the two, and Android's filter kills for some calls.
         if code.contains("target_os") && !file.ends_with("errno.rs") && !file.ends_with("abi.rs") {
             let named = |system: &str| code.matches(system).count();
             if named("\"linux\"") != 1 || named("\"android\"") != 1 {
-                fault(number, "linux and android are not named together".into());
+                fault("linux and android are not named together".into());
             }
         }
     }
@@ -86,22 +89,10 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
-/// The identifiers that follow each occurrence of `prefix`.
-fn words_after<'a>(code: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-    code.match_indices(prefix).map(move |(at, _)| {
-        let rest = &code[at + prefix.len()..];
-        rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(rest)
-    })
-}
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The Rust files below a folder.
+/// The Rust files below a folder of this package.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+    for entry in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
         if entry.is_dir() && !entry.ends_with("target") {
             found.extend(files(&entry));
         } else if entry.extension().is_some_and(|extension| extension == "rs") {
@@ -111,28 +102,30 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
 #[test]
-fn rooms_name_only_what_is_below() {
+fn modules_import_only_what_is_below() {
     let source = root().join("src");
     let found = files(&source);
     assert!(found.len() > 20, "{found:?}");
-    let mut all = Vec::new();
-    for file in found {
+    let all = found.iter().flat_map(|file| {
         let inside = file.strip_prefix(&source).unwrap().to_str().unwrap();
-        let room = inside.split(['/', '.']).next().unwrap();
-        assert!(room == "lib" || ROOMS.iter().any(|(name, _)| *name == room), "{inside} is in no room");
-        all.extend(faults(room, inside, &fs::read_to_string(&file).unwrap()));
-    }
+        faults(inside, &fs::read_to_string(file).unwrap())
+    });
+    let all: Vec<String> = all.collect();
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// A room names only rooms that stand before it in the list: so there is no circle.
+/// A module imports only modules that stand before it in the list. So there is no circle.
 #[test]
 fn there_is_no_circle() {
-    for rooms in [ROOMS, LINUX] {
-        for (at, (room, below)) in rooms.iter().enumerate() {
+    for modules in [MODULES, LINUX] {
+        for (at, (module, below)) in modules.iter().enumerate() {
             for named in *below {
-                assert!(rooms[..at].iter().any(|(name, _)| name == named), "{room} -> {named}");
+                assert!(modules[..at].iter().any(|(name, _)| name == named), "{module} -> {named}");
             }
         }
     }
@@ -140,39 +133,31 @@ fn there_is_no_circle() {
 
 #[test]
 fn no_file_is_too_long() {
-    let mut found = vec![root().join("build.rs")];
-    for folder in ["src", "tests", "examples", "benches", "crates", "fuzz", "xtask"] {
-        if root().join(folder).is_dir() {
-            found.extend(files(&root().join(folder)));
-        }
-    }
-    for file in found {
+    let folders = ["src", "tests", "examples", "benches", "crates", "fuzz", "xtask"];
+    let found = folders.iter().flat_map(|folder| files(&root().join(folder)));
+    for file in found.chain([root().join("build.rs")]) {
         let lines = fs::read_to_string(&file).unwrap().lines().count();
         assert!(lines <= LINES, "{} has {lines} lines", file.display());
     }
 }
 
-#[test]
-fn the_build_script_is_short_and_names_both_systems() {
-    let text = fs::read_to_string(root().join("build.rs")).unwrap();
-    assert!(text.lines().count() <= 30);
-    assert!(text.contains("[\"linux\", \"android\"]"));
-}
-
-/// The rules see what they are there to see.
+/// The rules find what they are made for.
 #[test]
 fn the_rules_can_be_broken() {
-    let seen = |room, text: &str| faults(room, "sample.rs", &format!("//! Sample.\n{text}")).len();
-    assert_eq!(seen("linux", "use crate::types::Cpu;"), 0);
-    assert_eq!(seen("elf", "use crate::linux::syscall;"), 1);
-    assert_eq!(seen("linux", "fn f() { crate::counter::monotonic() }"), 1);
-    assert_eq!(seen("linux", "use crate::Errno;"), 1);
-    assert_eq!(seen("linux", "/// See [`crate::syscall`]."), 0);
-    assert_eq!(seen("elf", "unsafe fn f() {}"), 1);
-    assert_eq!(seen("elf", "#![deny(unsafe_code)]"), 0);
-    assert_eq!(seen("linux", "#[cfg(target_arch = \"arm\")]"), 1);
-    assert_eq!(seen("linux", "#[cfg(target_os = \"linux\")]"), 1);
-    assert_eq!(seen("linux", "#[cfg(any(target_os = \"linux\", target_os = \"android\"))]"), 0);
-    assert_eq!(faults("linux", "sample.rs", "use crate::arch;").len(), 1);
-    assert_eq!(faults("linux", "linux/slot.rs", "//! Sample.\nuse super::syscall;").len(), 1);
+    for (file, text, found) in [
+        ("linux/sample.rs", "use crate::types::Cpu;", 0),
+        ("elf/sample.rs", "use crate::linux::syscall;", 1),
+        ("linux/sample.rs", "fn f() { crate::counter::monotonic() }", 1),
+        ("linux/sample.rs", "use crate::Errno;", 1),
+        ("linux/sample.rs", "/// See [`crate::syscall`].", 0),
+        ("elf/sample.rs", "unsafe fn f() {}", 1),
+        ("elf/sample.rs", "#![deny(unsafe_code)]", 0),
+        ("linux/sample.rs", "#[cfg(target_arch = \"arm\")]", 1),
+        ("linux/sample.rs", "#[cfg(target_os = \"linux\")]", 1),
+        ("linux/sample.rs", "#[cfg(any(target_os = \"linux\", target_os = \"android\"))]", 0),
+        ("linux/slot.rs", "use super::syscall;", 1),
+        ("sample.rs", "", 1),
+    ] {
+        assert_eq!(faults(file, text).len(), found, "{file}: {text}");
+    }
 }

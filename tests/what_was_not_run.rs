@@ -1,5 +1,5 @@
-//! The last test program of `cargo test`: it says how many tests the others did not run on this
-//! machine. Each of them has said so itself, but of a test that passes nobody sees the output.
+//! The last test program of `cargo test`: it prints how many tests the others did not run on this
+//! machine. Each of them has said so itself, but the output of a test that passes is not shown.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -12,7 +12,7 @@ use test_support::child::{runs_alone, this_program};
 use test_support::{has_tool, not_run, not_run_here};
 
 const COUNT: &str = "what_was_not_run_is_counted";
-const TOLD: &str = "Tests, or parts of tests, that were not run here: ";
+const COUNTED: &str = "Tests, or parts of tests, that were not run here: ";
 const SAY: &str = "VDSO_TIME_TEST_SAY";
 
 #[test]
@@ -22,18 +22,17 @@ fn what_was_not_run_is_counted() {
         println!("{line}");
     }
     if !lines.is_empty() {
-        // Straight to standard output: the test passes, and what `println!` prints would not be
-        // shown.
+        // Not by `println!`, whose output is captured.
         let _ = writeln!(
             io::stdout(),
-            "{TOLD}{}. `cargo test -- --show-output` says which, and why.",
+            "{COUNTED}{}. `cargo test -- --show-output` says which, and why.",
             lines.len()
         );
     }
 }
 
-/// What a shell prints that runs these tests of this program one after the other, as cargo does
-/// with its test programs. The reason is why what they say is not run.
+/// Runs these tests of this program one after the other in a shell, as cargo runs its test
+/// programs, and returns what they print. `reason` is what they say.
 fn shell(reason: &str, tests: &[&str]) -> Option<String> {
     let commands: String = tests
         .iter()
@@ -62,7 +61,7 @@ fn can_start_itself() -> bool {
 }
 
 fn counts(output: &str) -> Vec<&str> {
-    output.lines().filter_map(|line| line.split_once(TOLD)?.1.split('.').next()).collect()
+    output.lines().filter_map(|line| line.split_once(COUNTED)?.1.split('.').next()).collect()
 }
 
 #[test]

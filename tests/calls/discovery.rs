@@ -1,50 +1,44 @@
-//! The promise: `Vdso::locate` finds the image that the kernel mapped and every function in it, as the auxiliary vector,
-//! /proc/self/maps, goblin and the dynamic loader see it, and `errno` is left alone.
+//! The promise: `Vdso::locate` finds the image that the kernel mapped and every function in it.
+//!
+//! The auxiliary vector, /proc/self/maps and goblin say what is right.
 
 #![allow(unsafe_code, reason = "the mapped image is read, and libc is asked")]
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::ops::Range;
 
 use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHN_ABS;
 use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE, st_bind, st_type};
 use goblin::elf::{Elf, Sym};
-use test_support::{PATHS, has_proc, not_run, oracle};
+use test_support::maps::{self, Mapping};
+use test_support::{FUNCTIONS, PATHS, has_proc, not_run, oracle};
 use vdso_time::elf::SymbolKind;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{ClockId, FallbackReason, Route, arch};
 
-/// The vDSO, which must be there if the auxiliary vector says so; says on standard output that there is none.
+/// The vDSO, which must be there if the auxiliary vector says so.
 fn vdso() -> Option<Vdso<'static>> {
     let found = Vdso::locate();
     if oracle::sysinfo_ehdr() != 0 {
         return Some(found.expect("the auxiliary vector has AT_SYSINFO_EHDR"));
     }
-    // Under valgrind the kernel still tells of the image that is unmapped.
+    // Under valgrind the kernel still has the address of the image that is unmapped.
     assert!(matches!(found, Err(LocateError::Absent | LocateError::Unmapped)), "{found:?}");
     not_run(format!("this process has no vDSO: {found:?}"));
     None
 }
 
-/// The mapping around an address, and its name.
-fn mapping(address: usize) -> (Range<usize>, String) {
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let ranges = maps.lines().map(|line| {
-        let (range, rest) = line.split_once(' ').unwrap();
-        let (start, end) = range.split_once('-').unwrap();
-        let address = |text| usize::from_str_radix(text, 16).unwrap();
-        (address(start)..address(end), rest.split_whitespace().nth(4).unwrap_or_default().to_owned())
-    });
-    ranges.into_iter().find(|(range, _)| range.contains(&address)).expect("no mapping has this address")
+/// The mapping around an address.
+fn mapping(address: usize) -> Mapping {
+    let all = maps::all("self").unwrap().into_iter();
+    all.into_iter().find(|mapping| mapping.range.contains(&address)).expect("no mapping has this address")
 }
 
-/// A symbol as both sides say it: name, version, value, size, a function, weak.
+/// A symbol: name, version, value, size, whether it is a function, whether it is weak.
 type Row = (Vec<u8>, Option<String>, u64, u64, bool, bool);
 
-/// The symbols that can be called, as goblin has them; the versions only where the section headers are in memory, for
-/// goblin looks there.
+/// The symbols that can be called, by goblin. It has versions only where the section headers are
+/// mapped.
 fn expected(elf: &Elf<'_>) -> BTreeSet<Row> {
     let row = |(index, symbol): (usize, Sym)| {
         let (kind, bind) = (st_type(symbol.st_info), st_bind(symbol.st_info));
@@ -71,12 +65,12 @@ fn version(elf: &Elf<'_>, symbol: usize) -> Option<String> {
 /// The bytes of the image's mapping, which go on to the end of its last page.
 fn mapped(vdso: &Vdso<'_>) -> Vec<u8> {
     let base = vdso.base();
-    let len = mapping(base.addr()).0.end - base.addr();
+    let len = mapping(base.addr()).range.end - base.addr();
     // SAFETY: the kernel says that these bytes are mapped, and nobody writes to them.
     unsafe { std::slice::from_raw_parts(base, len) }.to_vec()
 }
 
-/// What a symbol's value takes to become an address: 0 where the loader, QEMU's, has added it already.
+/// The distance of a symbol's value from its address: 0 where the loader, QEMU's, has added it.
 fn bias(elf: &Elf<'_>, vdso: &Vdso<'_>) -> u64 {
     let load = elf.program_headers.iter().find(|header| header.p_type == PT_LOAD).unwrap();
     (vdso.base().addr() as u64).wrapping_add(load.p_offset).wrapping_sub(load.p_vaddr)
@@ -89,7 +83,7 @@ fn the_image_is_where_the_kernel_mapped_it() {
     }
     let Some(vdso) = vdso() else { return };
     assert_eq!(vdso.base().addr(), oracle::sysinfo_ehdr());
-    let (range, name) = mapping(vdso.base().addr());
+    let Mapping { range, name } = mapping(vdso.base().addr());
     assert_eq!(range.start, vdso.base().addr());
     assert!(vdso.base().addr() + vdso.size() <= range.end, "{vdso:?} is larger than {range:x?}");
     assert!(["[vdso]", ""].contains(&&*name), "{vdso:?} is {name}"); // gVisor's has no name
@@ -150,34 +144,6 @@ fn the_symbols_are_those_that_goblin_finds() {
     assert_eq!(vdso.symbol_address("", None), None);
 }
 
-#[cfg(all(target_env = "gnu", not(target_feature = "crt-static")))]
-#[test]
-fn the_symbols_are_those_that_the_dynamic_loader_finds() {
-    use std::ffi::CStr;
-    use std::ptr::NonNull;
-
-    let Some(vdso) = vdso() else { return };
-    let known = |name: &CStr| {
-        // SAFETY: with RTLD_NOLOAD nothing is loaded, and no code runs.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
-        NonNull::new(handle)
-    };
-    let Some(handle) = known(c"linux-vdso.so.1").or_else(|| known(c"linux-gate.so.1")) else {
-        not_run("the dynamic loader does not know the vDSO");
-        return;
-    };
-    for symbol in vdso.symbols() {
-        let name = symbol.name();
-        let found = match symbol.version() {
-            // SAFETY: the handle is open, and these are C strings.
-            Some(version) => unsafe { libc::dlvsym(handle.as_ptr(), name.as_ptr(), version.as_ptr()) },
-            // SAFETY: the same.
-            None => unsafe { libc::dlsym(handle.as_ptr(), name.as_ptr()) },
-        };
-        assert_eq!(found.addr(), vdso.address(&symbol).addr(), "{name:?} {:?}", symbol.version());
-    }
-}
-
 /// Fails if a call sets `errno`.
 fn leaves_errno_alone<T>(what: &str, call: impl FnOnce() -> T) {
     const MARK: i32 = 4242;
@@ -194,20 +160,16 @@ fn leaves_errno_alone<T>(what: &str, call: impl FnOnce() -> T) {
 fn errno_is_left_alone() {
     leaves_errno_alone("locate", Vdso::locate);
     leaves_errno_alone("routes", vdso_time::routes);
-    for path in &PATHS {
-        for clock in
-            [ClockId::MONOTONIC, ClockId::THREAD_CPUTIME, ClockId::from_raw(-1), ClockId::from_raw(99)]
-        {
-            leaves_errno_alone("clock_gettime", || (path.clock_gettime)(clock));
-            leaves_errno_alone("clock_getres", || (path.clock_getres)(clock));
+    let clocks = [ClockId::MONOTONIC, ClockId::THREAD_CPUTIME, ClockId::from_raw(-1), ClockId::from_raw(99)];
+    for (path, clock) in PATHS.iter().flat_map(|path| clocks.map(|clock| (path, clock))) {
+        for function in &FUNCTIONS {
+            leaves_errno_alone(function.name, || (function.read)(path, clock));
         }
-        leaves_errno_alone("gettimeofday", path.gettimeofday);
-        leaves_errno_alone("time", path.time);
-        leaves_errno_alone("getcpu", path.getcpu);
     }
 }
 
-/// Fails unless a route leads to a candidate that goblin has at this address, or to this system call.
+/// Fails unless a route leads to a candidate that goblin has at this address, or to this system
+/// call.
 fn check_route(
     what: &str,
     route: Route,
@@ -252,23 +214,18 @@ fn a_route_names_what_answers() {
         return;
     };
     let sys = |number| u32::try_from(number).unwrap();
-    let clock = oracle::number(&oracle::CLOCK_GETTIME);
-    let (time, timeofday) = match () {
-        #[cfg(target_arch = "x86_64")]
-        () => (clock, sys(libc::SYS_gettimeofday)),
-        #[cfg(all(target_pointer_width = "64", not(target_arch = "x86_64")))]
-        () => (clock, sys(libc::SYS_gettimeofday)),
-        #[cfg(target_pointer_width = "32")]
-        () => (clock, if clock == 403 { clock } else { sys(libc::SYS_gettimeofday) }),
-    };
-    let routes = vdso_time::routes();
-    for (what, route, function, call) in [
-        ("time", routes.time, &abi.time, time),
-        ("gettimeofday", routes.gettimeofday, &abi.gettimeofday, timeofday),
-        ("clock_gettime", routes.clock_gettime, &abi.clock_gettime, clock),
-        ("clock_getres", routes.clock_getres, &abi.clock_getres, oracle::number(&oracle::CLOCK_GETRES)),
-        ("getcpu", routes.getcpu, &abi.getcpu, sys(libc::SYS_getcpu)),
-    ] {
+    let clock = oracle::number(oracle::CLOCK_GETTIME);
+    let is_wide = cfg!(target_pointer_width = "32") && clock == 403;
+    let calls = [
+        ("time", clock),
+        ("gettimeofday", if is_wide { clock } else { sys(libc::SYS_gettimeofday) }),
+        ("clock_gettime", clock),
+        ("clock_getres", oracle::number(oracle::CLOCK_GETRES)),
+        ("getcpu", sys(libc::SYS_getcpu)),
+    ];
+    let functions = vdso_time::routes().functions().into_iter().zip(abi.functions());
+    for (((what, route), (_, function)), (name, call)) in functions.zip(calls) {
+        assert_eq!(what, name);
         check_route(what, route, function.candidates, image.as_ref(), call);
     }
 }

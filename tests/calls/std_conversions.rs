@@ -1,14 +1,17 @@
-//! The promise: times go to `std::time::Instant` and back without a panic, and only one constant
-//! offset is not exact; the clock of a file is made of its number.
+//! The promise: times go to those of `std::time` and back without a panic. Only one constant offset
+//! of `Instant` is not exact. The clock of a file is made of its number.
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::time::{Duration, Instant as Std};
+use std::time::{Duration, Instant as Std, SystemTime as StdSystem, UNIX_EPOCH};
 
-use vdso_time::{ClockId, Errno, Instant, clock_gettime};
+use test_support::{assert_bracketed, oracle};
+use vdso_time::{ClockId, Errno, Instant, RealtimeCoarse, SystemTime, clock_gettime};
 
-/// Far more than the offset, and far less than a wrong clock is off: `CLOCK_BOOTTIME` where the
-/// machine was suspended, or `CLOCK_REALTIME`.
+const NANO: Duration = Duration::from_nanos(1);
+
+/// Far more than the offset, and far less than the error of a wrong clock: `CLOCK_BOOTTIME` where
+/// the machine was suspended, or `CLOCK_REALTIME`.
 const SLACK: Duration = Duration::from_millis(5);
 
 #[test]
@@ -22,6 +25,11 @@ fn a_converted_time_is_now_where_the_other_clock_is_now() {
         let converted = Instant::try_from(Std::now()).unwrap();
         assert!(before <= converted + SLACK && converted <= Instant::now() + SLACK);
     }
+    let kernel = || oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec));
+    assert_bracketed("std::time::SystemTime", true, kernel, || {
+        let now = StdSystem::from(SystemTime::now()).duration_since(UNIX_EPOCH).unwrap();
+        Ok((now.as_secs() as i64, i64::from(now.subsec_nanos())))
+    });
 }
 
 #[test]
@@ -37,18 +45,30 @@ fn differences_and_order_are_exact_and_the_way_back_gives_the_same_time() {
         assert_eq!(Instant::try_from(ours_there + distance), Ok(ours + distance));
         assert_eq!(Std::try_from(std_here - distance).ok(), std.checked_sub(distance));
     }
+    for nanos in [i64::MIN, i64::MIN + 1, -1_000_000_001, -1, 0, 1, 1_999_999_999, i64::MAX] {
+        let time: SystemTime = SystemTime::from_nanos(nanos);
+        let distance = Duration::from_nanos(nanos.unsigned_abs());
+        let there = if nanos < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance };
+        assert_eq!(StdSystem::from(time), there, "{nanos}");
+        assert_eq!(StdSystem::from(SystemTime::<RealtimeCoarse>::from_nanos(nanos)), there, "{nanos}");
+        assert_eq!(SystemTime::try_from(there), Ok(time), "{nanos}");
+    }
 }
 
 #[test]
 fn every_time_fits_in_std_and_std_has_some_that_do_not_fit_here() {
-    let [first, last]: [Instant; 2] = [i64::MIN, i64::MAX].map(Instant::from_nanos);
-    for end in [first, last] {
-        assert_eq!(Instant::try_from(Std::try_from(end).unwrap()), Ok(end));
-    }
-    let [first, last] = [first, last].map(|end| Std::try_from(end).unwrap());
-    for more in [Duration::from_nanos(1), Duration::from_secs(1 << 60)] {
+    let ends: [Instant; 2] = [i64::MIN, i64::MAX].map(Instant::from_nanos);
+    let [first, last] = ends.map(|end| Std::try_from(end).unwrap());
+    assert_eq!([first, last].map(Instant::try_from), ends.map(Ok));
+    for more in [NANO, Duration::from_secs(1 << 60)] {
         assert_eq!(Instant::try_from(last + more), Err(Errno::EOVERFLOW));
         assert_eq!(first.checked_sub(more).map(Instant::try_from), Some(Err(Errno::EOVERFLOW)));
+    }
+    let ends: [SystemTime; 2] = [i64::MIN, i64::MAX].map(SystemTime::from_nanos);
+    let [first, last] = ends.map(StdSystem::from);
+    for more in [NANO, Duration::from_secs(1), Duration::from_secs(1 << 40)] {
+        assert_eq!(SystemTime::try_from(last + more), Err(Errno::EOVERFLOW), "{more:?}");
+        assert_eq!(SystemTime::try_from(first - more), Err(Errno::EOVERFLOW), "{more:?}");
     }
 }
 

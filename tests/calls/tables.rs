@@ -1,161 +1,102 @@
-//! The table of every architecture is complete and consistent, on any host, and the one that this build calls through has
-//! the numbers that libc has.
+//! The table of every architecture is complete and consistent, on any host. The table that this
+//! build calls by has libc's numbers.
 
-use vdso_time::arch::{ALL, Abi, Function, NATIVE, Shape, Syscall};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 use test_images::sysv_hash;
+use vdso_time::arch::{ALL, Abi, Function, Shape};
 
 /// Every function of every table.
 fn rows() -> impl Iterator<Item = (&'static Abi, &'static str, &'static Function)> {
     ALL.iter().flat_map(|abi| abi.functions().map(|(name, function)| (*abi, name, function)))
 }
 
-/// All system calls of a function.
-fn syscalls(function: &'static Function) -> impl Iterator<Item = &'static Syscall> {
-    function.syscalls_in_order(false)
-}
-
 fn is_64_bit(abi: &Abi) -> bool {
     abi.class == 2
 }
 
-/// Whether every shape with 64-bit seconds stands before every one with 32-bit seconds.
-fn wide_first(shapes: impl Iterator<Item = Shape>) -> bool {
-    shapes.map(Shape::is_time32).is_sorted()
-}
-
-#[test]
-fn architectures_have_names_and_images_of_their_own() {
-    for (index, abi) in ALL.iter().enumerate() {
-        assert!(!abi.name.is_empty());
-        for other in &ALL[..index] {
-            assert_ne!(abi.name, other.name);
-            assert_ne!((abi.machine, abi.class), (other.machine, other.class), "{} {}", abi.name, other.name);
-        }
-    }
-    assert_eq!(ALL.len(), 4);
-}
-
 #[test]
 fn each_architecture_has_its_machine_its_class_and_its_version() {
-    // e_machine and EI_CLASS are the ELF specification's; a version, the kernel's in the image's linker script.
-    for (name, machine, class, version) in [
-        ("x86", 3, 1, "LINUX_2.6"),
-        ("x86_64", 62, 2, "LINUX_2.6"),
-        ("aarch64", 183, 2, "LINUX_2.6.39"),
-        ("arm", 40, 1, "LINUX_2.6"),
-    ] {
-        let abi = ALL.iter().find(|abi| abi.name == name).unwrap();
-        assert_eq!((abi.machine, abi.class, abi.version), (machine, class, version), "{name}");
+    // e_machine and EI_CLASS are the ELF specification's. The version, and its hash, are those of
+    // the kernel's image.
+    let expected = [
+        ("x86", 3, 1, "LINUX_2.6", 0x03ae_75f6),
+        ("x86_64", 62, 2, "LINUX_2.6", 0x03ae_75f6),
+        ("aarch64", 183, 2, "LINUX_2.6.39", 0x075f_cb89),
+        ("arm", 40, 1, "LINUX_2.6", 0x03ae_75f6),
+    ];
+    let hash = |abi: &Abi| sysv_hash(abi.version);
+    let found = ALL.iter().map(|abi| (abi.name, abi.machine, abi.class, abi.version, hash(abi)));
+    assert_eq!(found.collect::<BTreeSet<_>>(), BTreeSet::from(expected));
+    assert_eq!(ALL.len(), expected.len());
+}
+
+/// Each key has one value, wherever it stands.
+fn assert_consistent<K: Ord + Debug, V: PartialEq + Debug>(all: impl Iterator<Item = (K, V)>) {
+    let mut known = BTreeMap::new();
+    for (key, value) in all {
+        if let Some(other) = known.get(&key) {
+            assert_eq!(&value, other, "{key:?}");
+        }
+        known.insert(key, value);
     }
 }
 
 #[test]
-fn the_versions_have_the_hashes_that_the_kernel_images_have() {
-    for (version, hash) in [("LINUX_2.6", 0x03ae_75f6), ("LINUX_2.6.39", 0x075f_cb89)] {
-        assert_eq!(sysv_hash(version), hash, "{version}");
-    }
-    for abi in ALL {
-        assert!(
-            [0x03ae_75f6, 0x075f_cb89].contains(&sysv_hash(abi.version)),
-            "{}: {}",
-            abi.name,
-            abi.version
-        );
-    }
-}
-
-#[test]
-fn every_function_has_a_system_call() {
-    for (abi, name, function) in rows() {
-        assert!(!function.syscalls.is_empty(), "{}: {name}", abi.name);
-    }
-}
-
-#[test]
-fn names_are_of_the_image_and_not_repeated() {
+fn a_symbol_and_a_number_have_one_shape_and_are_not_repeated() {
     for (abi, what, function) in rows() {
         let names: Vec<_> = function.candidates.iter().map(|candidate| candidate.name).collect();
-        for (index, name) in names.iter().enumerate() {
-            assert!(name.starts_with("__vdso_") || name.starts_with("__kernel_"), "{}: {name}", abi.name);
-            assert!(!names[..index].contains(name), "{}: {what}: {name}", abi.name);
-        }
-        let numbers: Vec<_> = syscalls(function).map(|call| call.number).collect();
-        for (index, number) in numbers.iter().enumerate() {
-            assert!(!numbers[..index].contains(number), "{}: {what}: {number}", abi.name);
-        }
+        let is_vdsos = |name: &&str| name.starts_with("__vdso_") || name.starts_with("__kernel_");
+        assert!(names.iter().all(is_vdsos), "{}: {what}: {names:?}", abi.name);
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{}: {what}", abi.name);
+        let numbers: Vec<_> = function.syscalls_in_order(false).map(|call| call.number).collect();
+        assert!(!function.syscalls.is_empty(), "{}: {what}", abi.name);
+        assert_eq!(numbers.iter().collect::<BTreeSet<_>>().len(), numbers.len(), "{}: {what}", abi.name);
     }
-}
-
-#[test]
-fn a_name_and_a_number_have_one_shape_wherever_they_stand() {
     for abi in ALL {
         let all = || abi.functions().into_iter().map(|(_, function)| function);
-        let symbols: Vec<_> = all().flat_map(|function| function.candidates).collect();
-        for one in &symbols {
-            for other in symbols.iter().filter(|other| other.name == one.name) {
-                assert_eq!(
-                    (one.shape, one.unless),
-                    (other.shape, other.unless),
-                    "{}: {}",
-                    abi.name,
-                    one.name
-                );
-            }
-        }
-        let calls: Vec<_> = all().flat_map(syscalls).collect();
-        for one in &calls {
-            for other in calls.iter().filter(|other| other.number == one.number) {
-                assert_eq!(one.shape, other.shape, "{}: {}", abi.name, one.number);
-            }
-        }
+        let symbols = all().flat_map(|function| function.candidates);
+        assert_consistent(symbols.map(|symbol| (symbol.name, (symbol.shape, symbol.unless))));
+        let calls = all().flat_map(|function| function.syscalls_in_order(false));
+        assert_consistent(calls.map(|call| (call.number, call.shape)));
     }
 }
 
 #[test]
-fn a_function_is_answered_by_calls_that_can_tell_it() {
+fn a_function_is_answered_by_calls_of_a_fitting_shape() {
     for (abi, name, function) in rows() {
         let shapes = function.candidates.iter().map(|candidate| candidate.shape);
-        let shapes = shapes.chain(syscalls(function).map(|call| call.shape));
-        for shape in shapes {
-            let fit = match name {
+        for shape in shapes.chain(function.syscalls_in_order(false).map(|call| call.shape)) {
+            let fits = match name {
                 "time" => shape != Shape::Getcpu,
                 "gettimeofday" => matches!(shape, Shape::Timeval64 | Shape::Timeval32 | Shape::Timespec64),
                 "getcpu" => shape == Shape::Getcpu,
                 _ => matches!(shape, Shape::Timespec64 | Shape::Timespec32),
             };
-            assert!(fit, "{}: {name}: {shape:?}", abi.name);
+            assert!(fits, "{}: {name}: {shape:?}", abi.name);
+            let width = if is_64_bit(abi) {
+                !shape.is_time32()
+            } else {
+                ![Shape::Timeval64, Shape::Time64].contains(&shape)
+            };
+            assert!(width, "{}: {name}: {shape:?}", abi.name);
         }
     }
 }
 
-#[test]
-fn no_64_bit_architecture_has_32_bit_times() {
-    for (abi, name, function) in rows().filter(|(abi, ..)| is_64_bit(abi)) {
-        assert!(
-            !function.candidates.iter().any(|candidate| candidate.shape.is_time32()),
-            "{}: {name}",
-            abi.name
-        );
-        assert!(!syscalls(function).any(|call| call.shape.is_time32()), "{}: {name}", abi.name);
-    }
-}
-
+/// The first system call is the one that is left after January 2038.
 #[test]
 fn on_32_bit_architectures_64_bit_times_come_first() {
     for (abi, name, function) in rows().filter(|(abi, ..)| !is_64_bit(abi)) {
-        let long_is_64 = [Shape::Timeval64, Shape::Time64];
-        let shapes = || function.candidates.iter().map(|candidate| candidate.shape);
-        assert!(wide_first(shapes()), "{}: {name}", abi.name);
-        assert!(!shapes().any(|shape| long_is_64.contains(&shape)), "{}: {name}", abi.name);
-        // After January 2038 there must be one.
-        let first = function.syscalls[0].shape;
-        assert!(!first.is_time32(), "{}: {name}: {first:?}", abi.name);
+        let shapes = function.candidates.iter().map(|candidate| candidate.shape.is_time32());
+        assert!(shapes.is_sorted(), "{}: {name}", abi.name);
+        assert!(!function.syscalls[0].shape.is_time32(), "{}: {name}", abi.name);
     }
 }
 
 #[test]
-fn time_has_every_symbol_that_reads_a_clock_to_fall_back_on() {
+fn time_can_use_every_symbol_that_reads_a_clock() {
     for abi in ALL {
         for candidate in abi.clock_gettime.candidates {
             let also = abi.time.candidates.iter().any(|other| other.name == candidate.name);
@@ -165,50 +106,41 @@ fn time_has_every_symbol_that_reads_a_clock_to_fall_back_on() {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod native {
-    use super::{Abi, NATIVE, Shape, is_64_bit, syscalls};
-
-    /// libc's number for a function's call of this shape; libc has none for the 64-bit ones of 32-bit kernels.
-    fn number(abi: &Abi, function: &str, shape: Shape) -> u32 {
-        let resolution = function == "clock_getres";
-        let number = match shape {
-            Shape::Timespec64 if !is_64_bit(abi) && resolution => 406,
-            Shape::Timespec64 if !is_64_bit(abi) => 403,
-            Shape::Timespec64 | Shape::Timespec32 if resolution => libc::SYS_clock_getres,
-            Shape::Timespec64 | Shape::Timespec32 => libc::SYS_clock_gettime,
-            Shape::Timeval64 | Shape::Timeval32 => libc::SYS_gettimeofday,
-            #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-            Shape::Time64 | Shape::Time32 => libc::SYS_time,
-            Shape::Getcpu => libc::SYS_getcpu,
-            other => panic!("{function}: {other:?} is no system call here"),
-        };
-        u32::try_from(number).unwrap()
-    }
-
-    #[test]
-    fn the_numbers_are_those_of_libc() {
-        let Some(abi) = NATIVE else { return };
-        for (name, function) in abi.functions() {
-            for call in syscalls(function) {
-                assert_eq!(call.number, number(abi, name, call.shape), "{name}: {:?}", call.shape);
-            }
-        }
-        for (ours, libc) in [
-            (abi.discovery.prctl, libc::SYS_prctl),
-            (abi.discovery.openat, libc::SYS_openat),
-            (abi.discovery.read, libc::SYS_read),
-            (abi.discovery.close, libc::SYS_close),
-            (abi.discovery.rt_sigprocmask, libc::SYS_rt_sigprocmask),
-        ] {
-            assert_eq!(u32::try_from(libc), Ok(ours));
+#[test]
+fn the_native_table_fits_this_build_and_has_libcs_numbers() {
+    let Some(abi) = vdso_time::arch::NATIVE else { return };
+    assert!(ALL.iter().any(|other| std::ptr::eq(*other, abi)));
+    assert_eq!((abi.name, is_64_bit(abi)), (std::env::consts::ARCH, usize::BITS == 64));
+    for (name, function) in abi.functions() {
+        for call in function.syscalls_in_order(false) {
+            let resolution = name == "clock_getres";
+            let expected = match call.shape {
+                // libc does not have the 64-bit calls of 32-bit kernels.
+                Shape::Timespec64 if !is_64_bit(abi) => {
+                    if resolution {
+                        406
+                    } else {
+                        403
+                    }
+                }
+                Shape::Timespec64 | Shape::Timespec32 if resolution => libc::SYS_clock_getres,
+                Shape::Timespec64 | Shape::Timespec32 => libc::SYS_clock_gettime,
+                Shape::Timeval64 | Shape::Timeval32 => libc::SYS_gettimeofday,
+                #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+                Shape::Time64 | Shape::Time32 => libc::SYS_time,
+                Shape::Getcpu => libc::SYS_getcpu,
+                other => panic!("{name}: {other:?} is no system call here"),
+            };
+            assert_eq!(u32::try_from(expected), Ok(call.number), "{name}: {:?}", call.shape);
         }
     }
-
-    #[test]
-    fn the_native_table_is_one_of_all_and_fits_this_build() {
-        let Some(abi) = NATIVE else { return };
-        assert!(super::ALL.iter().any(|other| std::ptr::eq(*other, abi)));
-        assert_eq!(abi.name, std::env::consts::ARCH);
-        assert_eq!(is_64_bit(abi), usize::BITS == 64);
+    for (ours, libc) in [
+        (abi.discovery.prctl, libc::SYS_prctl),
+        (abi.discovery.openat, libc::SYS_openat),
+        (abi.discovery.read, libc::SYS_read),
+        (abi.discovery.close, libc::SYS_close),
+        (abi.discovery.rt_sigprocmask, libc::SYS_rt_sigprocmask),
+    ] {
+        assert_eq!(u32::try_from(libc), Ok(ours));
     }
 }

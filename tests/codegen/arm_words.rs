@@ -1,13 +1,11 @@
 //! The promise: a program for a CPU older than ARMv7 stays one when it is linked with this crate.
 //! The counter's instructions are words, and each is what the assembler makes of its mnemonic.
 
-use test_support::program;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::not_run_here;
+use test_support::{not_run_here, program};
 
 const TRIPLE: &str = "armv7-unknown-linux-gnueabihf";
 

@@ -1,9 +1,10 @@
-//! What a read of a clock costs, counted: the instructions of a turn of a loop over the crate's function, less those of the
-//! same loop over a pointer to the vDSO's.
+//! The promise: the slot costs one instruction, its load. A `Result` costs a test of the returned
+//! value, a branch on it that is not taken, and the stores that initialise the answer. There is no
+//! other branch.
 //!
-//! The slot costs one instruction, its load. A `Result` costs a test of the returned value, a branch on it
-//! that is not taken, and the stores that initialise the answer. There is no other branch.
-//! `cargo test --test instruction_count -- --nocapture` prints the numbers.
+//! The cost is the instructions of a turn of a loop over the crate's function, minus those of the
+//! same loop over a pointer to the vDSO's.
+//! `cargo test --test codegen instruction_count -- --nocapture` prints the numbers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,8 +33,9 @@ const AARCH64: Target =
     Target { triple: "aarch64-unknown-linux-gnu", test: "cbnz\tw0", check: 1, stores: 2, loose: &[] };
 const ARM: Target =
     Target { triple: "armv7-unknown-linux-gnueabihf", test: "cmp\tr0, #0", check: 2, stores: 4, loose: &[] };
-/// Arguments go on the stack, and whether they are pushed or stored is decided for a function as a whole: the call after a
-/// failure, which the direct loop does not have, tips it. And getcpu's loops run out of registers.
+/// Arguments go on the stack. Whether they are pushed or stored is decided for a function as a
+/// whole: the call after a failure, which the direct loop does not have, changes that. And getcpu's
+/// loops run out of registers.
 const X86: Target = Target { triple: "i686-unknown-linux-gnu", loose: &["gettimeofday", "getcpu"], ..X86_64 };
 
 /// The lines of a target, and what is wrong with them.
@@ -55,7 +57,7 @@ impl Table {
         self.wrong.extend(compare(read, target, ours.less(direct)));
     }
 
-    /// All at once, for the tests run side by side.
+    /// All at once, because the tests run side by side.
     fn print(self) -> Vec<String> {
         print!("{}", self.lines);
         self.wrong
@@ -77,7 +79,7 @@ fn compare(read: &Read, target: &Target, more: Cost) -> Option<String> {
     (!is_good).then(|| format!("{}: {name}: {more:?}, not {allowed:?}", target.triple))
 }
 
-/// Makes the program of the loops, or its listing, optimised as the library is; the error says what is missing here.
+/// Makes the program of the loops, or its listing; the error says what is missing here.
 fn build(target: &Target, emit: &str) -> Result<PathBuf, String> {
     let triple = target.triple;
     // The two parts must agree on panics.
@@ -136,7 +138,7 @@ fn the_loops_as_they_are_listed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Run twice, a loop is the difference, without what is done before it and behind it.
+/// A loop is the difference of two runs, without what is done before and after it.
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 #[test]
 fn the_loops_as_they_are_executed() {

@@ -1,9 +1,10 @@
-//! The loops whose instructions are counted: each read of a clock, by a pointer to the vDSO's function and by the crate.
+//! The loops whose instructions are counted: each read of a clock, by a pointer to the vDSO's
+//! function and by the crate.
 //!
-//! The test that counts them takes the table from here, and makes this file a program of its own, optimised, whose
-//! loops it lists or executes.
+//! `instruction_count.rs` uses the table, and compiles this file to an optimised program of its
+//! own, whose loops it lists or executes.
 
-#![allow(dead_code, reason = "the test takes the table, the program walks it")]
+#![allow(dead_code, reason = "the test uses the table, the program runs it")]
 #![allow(unsafe_code, reason = "the vDSO's functions are called here")]
 
 use std::hint::black_box;
@@ -16,48 +17,27 @@ use vdso_time::{ClockId, Cpu, Instant, Timespec, Timeval};
 /// Turns of a loop; it is executed once so often, and once twice as often.
 pub(crate) const TURNS: usize = 4;
 
-/// A loop. Its caller vouches that the function is the vDSO's, with the signature that the loop calls it by.
+/// A loop. Its function must be the vDSO's, with the signature that the loop calls it by.
 type Loop = unsafe fn(turns: usize, function: *const ());
 
-/// A read of a clock.
+/// A read of a clock. Its loops are called `direct_` and `our_` and its name.
 pub(crate) struct Read {
     pub(crate) name: &'static str,
-    /// The function of x86_64's vDSO that `direct` takes, and that must be behind `ours`.
+    /// The function of x86_64's vDSO that `direct` calls, and that `ours` must call.
     symbol: &'static str,
-    /// The loop over a pointer to that function.
     direct: Loop,
-    /// The loop over the crate's function.
     ours: Loop,
 }
 
-/// Each read; its loops are called `direct_` and `our_` and its name.
-pub(crate) const READS: &[Read] = &[
-    read("time", "__vdso_time", direct_time, our_time),
-    read("gettimeofday", "__vdso_gettimeofday", direct_gettimeofday, our_gettimeofday),
-    read("clock_gettime", "__vdso_clock_gettime", direct_clock_gettime, our_clock_gettime),
-    read("clock_getres", "__vdso_clock_getres", direct_clock_getres, our_clock_getres),
-    read("getcpu", "__vdso_getcpu", direct_getcpu, our_getcpu),
-    read("instant_now", "__vdso_clock_gettime", direct_instant_now, our_instant_now),
-];
-
-const fn read(name: &'static str, symbol: &'static str, direct: Loop, ours: Loop) -> Read {
-    Read { name, symbol, direct, ours }
-}
-
 impl Read {
-    /// The vDSO's function; `None` if this kernel's vDSO has it not.
+    /// The vDSO's function; `None` if this kernel's vDSO does not have it.
     pub(crate) fn function(&self) -> Option<*const ()> {
         Vdso::locate().ok()?.symbol_address(self.symbol, None)
     }
 }
 
-type TimeFn = unsafe extern "C" fn(*mut i64) -> i64;
-type GettimeofdayFn = unsafe extern "C" fn(*mut Timeval, *mut ()) -> i32;
-type ClockFn = unsafe extern "C" fn(i32, *mut Timespec) -> i32;
-type GetcpuFn = unsafe extern "C" fn(*mut u32, *mut u32, *mut ()) -> i32;
-
-/// The loop. An answer is one number, made of all that was read: so each field is loaded from where it was stored, and a
-/// copy in between would show. A failure ends the loop.
+/// Reads again and again, until a read fails. An answer is one number made of all that was read. So
+/// each field is loaded from where it was stored, and a copy in between would show.
 fn repeat(turns: usize, read: impl Fn() -> Option<i64>) {
     for _ in 0..turns {
         let Some(answer) = read() else { return };
@@ -65,102 +45,80 @@ fn repeat(turns: usize, read: impl Fn() -> Option<i64>) {
     }
 }
 
-#[inline(never)]
-unsafe fn direct_time(turns: usize, function: *const ()) {
-    // SAFETY: the caller's function has this signature.
-    let time = unsafe { transmute::<*const (), TimeFn>(function) };
-    // SAFETY: a null pointer asks for nothing but the result.
-    repeat(turns, || Some(unsafe { time(null_mut()) }));
+/// What a function of the vDSO writes. The function does not fail, so it writes.
+fn written<T>(call: impl FnOnce(*mut T)) -> T {
+    let mut place = MaybeUninit::uninit();
+    call(place.as_mut_ptr());
+    // SAFETY: every kernel has the clocks that are read here, so the function has written.
+    unsafe { place.assume_init() }
 }
 
-#[inline(never)]
-fn our_time(turns: usize, _: *const ()) {
-    repeat(turns, || Some(vdso_time::time()));
+macro_rules! reads {
+    ($($name:literal, $symbol:literal: $direct:ident($function:ident: $signature:ty) $call:expr;
+       $ours:ident $our_call:expr;)*) => {
+        $(
+            #[inline(never)]
+            unsafe fn $direct(turns: usize, function: *const ()) {
+                // SAFETY: the function has this signature, as the caller says.
+                let $function = unsafe { transmute::<*const (), $signature>(function) };
+                repeat(turns, || Some($call));
+            }
+
+            #[inline(never)]
+            fn $ours(turns: usize, _: *const ()) {
+                repeat(turns, || $our_call);
+            }
+        )*
+
+        pub(crate) const READS: &[Read] =
+            &[$(Read { name: $name, symbol: $symbol, direct: $direct, ours: $ours }),*];
+    };
 }
 
-#[inline(never)]
-unsafe fn direct_gettimeofday(turns: usize, function: *const ()) {
-    // SAFETY: the caller's function has this signature.
-    let gettimeofday = unsafe { transmute::<*const (), GettimeofdayFn>(function) };
-    repeat(turns, || {
-        let mut now = MaybeUninit::uninit();
-        // SAFETY: the function writes to `now` alone.
-        unsafe { gettimeofday(now.as_mut_ptr(), null_mut()) };
-        // SAFETY: it does not fail, so it has written.
-        Some(micros(unsafe { now.assume_init() }))
-    });
-}
+type TimeFn = unsafe extern "C" fn(*mut i64) -> i64;
+type GettimeofdayFn = unsafe extern "C" fn(*mut Timeval, *mut ()) -> i32;
+type ClockFn = unsafe extern "C" fn(i32, *mut Timespec) -> i32;
+type GetcpuFn = unsafe extern "C" fn(*mut u32, *mut u32, *mut ()) -> i32;
 
-#[inline(never)]
-fn our_gettimeofday(turns: usize, _: *const ()) {
-    repeat(turns, || vdso_time::gettimeofday().ok().map(micros));
-}
+// clock_getres has another clock, because the compiler makes one function of two that are equal.
+reads! {
+    "time", "__vdso_time": direct_time(time: TimeFn) {
+        // SAFETY: null is allowed.
+        unsafe { time(null_mut()) }
+    };
+    our_time Some(vdso_time::time());
 
-#[inline(never)]
-unsafe fn direct_clock_gettime(turns: usize, function: *const ()) {
-    // SAFETY: the caller's function has this signature.
-    unsafe { direct_clock(turns, function, ClockId::MONOTONIC, sum) };
-}
+    "gettimeofday", "__vdso_gettimeofday": direct_gettimeofday(gettimeofday: GettimeofdayFn) {
+        // SAFETY: the function writes to the place alone.
+        micros(written(|now| _ = unsafe { gettimeofday(now, null_mut()) }))
+    };
+    our_gettimeofday vdso_time::gettimeofday().ok().map(micros);
 
-#[inline(never)]
-fn our_clock_gettime(turns: usize, _: *const ()) {
-    repeat(turns, || vdso_time::clock_gettime(ClockId::MONOTONIC).ok().map(sum));
-}
+    "clock_gettime", "__vdso_clock_gettime": direct_clock_gettime(read: ClockFn) {
+        // SAFETY: the function writes to the place alone.
+        sum(written(|time| _ = unsafe { read(ClockId::MONOTONIC.as_raw(), time) }))
+    };
+    our_clock_gettime vdso_time::clock_gettime(ClockId::MONOTONIC).ok().map(sum);
 
-/// Of another clock, for the compiler makes one of two functions that are equal.
-#[inline(never)]
-unsafe fn direct_clock_getres(turns: usize, function: *const ()) {
-    // SAFETY: the caller's function has this signature.
-    unsafe { direct_clock(turns, function, ClockId::REALTIME, sum) };
-}
+    "clock_getres", "__vdso_clock_getres": direct_clock_getres(read: ClockFn) {
+        // SAFETY: the function writes to the place alone.
+        sum(written(|time| _ = unsafe { read(ClockId::REALTIME.as_raw(), time) }))
+    };
+    our_clock_getres vdso_time::clock_getres(ClockId::REALTIME).ok().map(sum);
 
-#[inline(never)]
-fn our_clock_getres(turns: usize, _: *const ()) {
-    repeat(turns, || vdso_time::clock_getres(ClockId::REALTIME).ok().map(sum));
-}
+    "getcpu", "__vdso_getcpu": direct_getcpu(getcpu: GetcpuFn) {
+        let mut cpu = 0;
+        // SAFETY: the function writes to the two places alone.
+        let node = written(|node| cpu = written(|cpu| _ = unsafe { getcpu(cpu, node, null_mut()) }));
+        both(cpu, node)
+    };
+    our_getcpu vdso_time::getcpu().ok().map(|Cpu { cpu, node, .. }| both(cpu, node));
 
-#[inline(never)]
-unsafe fn direct_getcpu(turns: usize, function: *const ()) {
-    // SAFETY: the caller's function has this signature.
-    let getcpu = unsafe { transmute::<*const (), GetcpuFn>(function) };
-    repeat(turns, || {
-        let (mut cpu, mut node) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: the function writes to `cpu` and `node` alone.
-        unsafe { getcpu(cpu.as_mut_ptr(), node.as_mut_ptr(), null_mut()) };
-        // SAFETY: it does not fail, so it has written.
-        let cpu = unsafe { cpu.assume_init() };
-        // SAFETY: the same of the node.
-        Some(both(cpu, unsafe { node.assume_init() }))
-    });
-}
-
-#[inline(never)]
-fn our_getcpu(turns: usize, _: *const ()) {
-    repeat(turns, || vdso_time::getcpu().ok().map(|Cpu { cpu, node, .. }| both(cpu, node)));
-}
-
-#[inline(never)]
-unsafe fn direct_instant_now(turns: usize, function: *const ()) {
-    // SAFETY: the caller's function has this signature.
-    unsafe { direct_clock(turns, function, ClockId::MONOTONIC, nanos) };
-}
-
-#[inline(never)]
-fn our_instant_now(turns: usize, _: *const ()) {
-    repeat(turns, || Some(Instant::now().as_nanos()));
-}
-
-/// The loop over a function of a clock.
-unsafe fn direct_clock(turns: usize, function: *const (), clock: ClockId, number: impl Fn(Timespec) -> i64) {
-    // SAFETY: the caller's function has this signature.
-    let read = unsafe { transmute::<*const (), ClockFn>(function) };
-    repeat(turns, || {
-        let mut time = MaybeUninit::uninit();
-        // SAFETY: the function writes to `time` alone.
-        unsafe { read(clock.as_raw(), time.as_mut_ptr()) };
-        // SAFETY: every kernel has these clocks, so the function has written.
-        Some(number(unsafe { time.assume_init() }))
-    });
+    "instant_now", "__vdso_clock_gettime": direct_instant_now(read: ClockFn) {
+        // SAFETY: the function writes to the place alone.
+        nanos(written(|time| _ = unsafe { read(ClockId::MONOTONIC.as_raw(), time) }))
+    };
+    our_instant_now Some(Instant::now().as_nanos());
 }
 
 fn sum(time: Timespec) -> i64 {
@@ -179,10 +137,10 @@ fn both(cpu: u32, node: u32) -> i64 {
     cpu.wrapping_add(node).into()
 }
 
-/// Stops for the tracer. Only x86_64 is executed by one; elsewhere the program is but listed.
+/// Stops for the tracer. Only x86_64 is executed by one; elsewhere the program is only listed.
 fn breakpoint() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the tracer goes on behind it.
+    // SAFETY: the tracer goes on after it.
     unsafe {
         std::arch::asm!("int3");
     }
@@ -192,20 +150,20 @@ fn breakpoint() {
 #[inline(never)]
 unsafe fn between_breakpoints(run: Loop, turns: usize, function: *const ()) {
     breakpoint();
-    // SAFETY: the caller's function is that of the loop.
+    // SAFETY: the function is that of the loop, as the caller says.
     unsafe { run(turns, function) };
     breakpoint();
 }
 
 fn main() {
-    // Every first call is made here: what is executed between the breakpoints finds its function in the slot.
+    // Every first call is made here. Between the breakpoints each function is in its slot.
     black_box(vdso_time::routes());
     for read in READS {
         let Some(function) = read.function() else { continue };
         for (run, turns) in
             [(read.direct, TURNS), (read.direct, 2 * TURNS), (read.ours, TURNS), (read.ours, 2 * TURNS)]
         {
-            // SAFETY: the vDSO's function of this name, to which the kernel gives the signature that the loop has.
+            // SAFETY: the kernel gives the function of this name the signature that the loop has.
             unsafe { between_breakpoints(run, turns, function) };
         }
     }

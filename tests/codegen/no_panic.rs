@@ -1,14 +1,12 @@
 //! The promise: no panic is left in what does not format and is not called `now` or `elapsed`.
 //!
-//! That is proved by a program of all of it, whose panic handler calls a function that there is not
-//! (`tests/codegen/programs/no_panic.rs`): the compiler drops the handler, or the linker fails.
-
-use test_support::program;
+//! `programs/no_panic.rs` calls all of it. Its panic handler calls a missing function: the compiler
+//! drops the handler, or the linker fails.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use test_support::not_run_here;
+use test_support::{not_run_here, program};
 
 /// What the panic handler calls.
 const MISSING: &str = "this_program_can_panic";
@@ -41,7 +39,7 @@ fn calling(method: &str) -> String {
     format!("--cfg=panics=\"{method}\"")
 }
 
-/// Whether what was compiled calls what there is not: else the name is not in it.
+/// Whether the program has the name of the missing function.
 fn can_panic(archive: &Path) -> bool {
     let bytes = fs::read(archive).unwrap();
     let has = |name: &str| bytes.windows(name.len()).any(|bytes| bytes == name.as_bytes());

@@ -1,9 +1,9 @@
-//! Generic code costs nothing: for `Monotonic` it is the machine code of the code that names no clock, and a clock
-//! of the user's own drives it.
+//! The promise: generic code costs nothing. For `Monotonic` it is the machine code of the code that
+//! names no clock, and a clock of the user's own drives it.
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use test_support::not_run_here;
@@ -32,12 +32,6 @@ fn cargo(command: &str, compiler: &[&str]) -> Option<String> {
 
 const TARGET: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/simulated-clock");
 
-/// Where cargo puts the examples: it has a folder for a target that it was told.
-fn examples() -> PathBuf {
-    let target = env::var_os("CARGO_BUILD_TARGET").unwrap_or_default();
-    Path::new(TARGET).join(target).join("release/examples")
-}
-
 /// The instructions of each function of a listing, without the names of its constants and jumps.
 fn bodies(assembly: &str) -> Vec<(&str, Vec<&str>)> {
     let mut bodies: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -59,7 +53,9 @@ fn bodies(assembly: &str) -> Vec<(&str, Vec<&str>)> {
 #[test]
 fn generic_code_for_monotonic_is_the_same_machine_code() {
     let Some(_) = cargo("rustc", &["--emit=asm", "-Ccodegen-units=1", "-Cdebuginfo=0"]) else { return };
-    let listings = fs::read_dir(examples())
+    // cargo has a folder for a target that it was given.
+    let target = env::var_os("CARGO_BUILD_TARGET").unwrap_or_default();
+    let listings = fs::read_dir(Path::new(TARGET).join(target).join("release/examples"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension() == Some("s".as_ref()));

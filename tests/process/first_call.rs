@@ -1,83 +1,47 @@
-//! The promise: the first call is right wherever it is made: in sixteen threads at once, in a signal handler, in a forked
-//! child, and whatever `init` says, before or after.
-//!
-//! No test here reads a clock of the crate in its own process: each starts another one, whose first call it is.
+//! The promise: the first call is right wherever it is made: in threads that race for it, in a
+//! signal handler, in a forked child, and whatever `init` says, before or after.
 
 #![allow(unsafe_code, reason = "signals, and the contract of init")]
 
-use std::ffi::c_int;
-use std::fmt::Debug;
-use std::mem;
+use std::ffi::{c_int, c_void};
+use std::os::unix::thread::JoinHandleExt as _;
 use std::panic::resume_unwind;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use test_support::{PATHS, Path, allowed_cpus, child, lies_between, oracle, pin};
+use test_support::functions::{Function, assert_all_right, wrong};
+use test_support::nix::sys::pthread::pthread_kill;
+use test_support::nix::sys::signal::{SaFlags, Signal, kill, raise};
+use test_support::nix::unistd::Pid;
+use test_support::{Cpus, FUNCTIONS, PATHS, child, oracle, signals};
 use vdso_time::vdso::{LocateError, Vdso};
-use vdso_time::{ClockId, Errno, FallbackReason, Route, Routes};
+use vdso_time::{ClockId, FallbackReason, Routes, routes};
 
-const FUNCTIONS: [&str; 5] = ["clock_gettime", "clock_getres", "gettimeofday", "time", "getcpu"];
+use super::{missed_the_vdso, reasons, without_vdso};
 
-/// Fails unless a function of a path answers what the kernel does; `start` is called between the kernel's first answer
-/// and the function's. There is no second try for a clock that is set meanwhile: a first call cannot be repeated.
-#[track_caller]
-fn check(function: &str, path: &Path, start: impl Fn()) {
-    match function {
-        "clock_gettime" => between(
-            || oracle::clock_gettime(libc::CLOCK_MONOTONIC),
-            || (path.clock_gettime)(ClockId::MONOTONIC),
-            start,
-        ),
-        "clock_getres" => between(
-            || oracle::clock_getres(libc::CLOCK_MONOTONIC),
-            || (path.clock_getres)(ClockId::MONOTONIC),
-            start,
-        ),
-        "gettimeofday" => {
-            between(oracle::micros, || (path.gettimeofday)().map(|now| (now.tv_sec, now.tv_usec)), start);
-        }
-        "time" => between(oracle::seconds, path.time, start),
-        _ => {
-            // Pinned, for a thread that is moved away and back would belie the kernel's two answers.
-            let cpus = allowed_cpus();
-            let here = oracle::getcpu().unwrap().0;
-            let pinned = cpus.as_ref().is_some_and(|cpus| pin(cpus, here as usize));
-            start();
-            let ours = (path.getcpu)().map(|here| (here.cpu, here.node)).map_err(Errno::raw_os_error);
-            assert!(if pinned { ours == oracle::getcpu() } else { ours.is_ok() }, "{ours:?} on CPU {here}");
-        }
-    }
+/// What the threads return. A panic is passed on.
+fn join_all<T>(threads: Vec<thread::ScopedJoinHandle<'_, T>>) -> Vec<T> {
+    threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
 }
 
 #[track_caller]
-fn between<T: PartialOrd + Debug>(
-    kernel: impl Fn() -> Result<T, i32>,
-    read: impl FnOnce() -> Result<T, Errno>,
-    start: impl Fn(),
-) {
-    let before = kernel();
-    start();
-    let (ours, after) = (read().map_err(Errno::raw_os_error), kernel());
-    assert!(before.is_ok() && lies_between(&before, &ours, &after), "{before:?} <= {ours:?} <= {after:?}");
-}
-
-#[track_caller]
-fn check_all(path: &Path) {
-    for function in FUNCTIONS {
-        check(function, path, || ());
-    }
+fn assert_agreed(found: &[Routes]) {
+    assert!(found.iter().all(|routes| *routes == vdso_time::routes()));
+    assert!(!missed_the_vdso(&found[0]), "{}", found[0]);
 }
 
 #[test]
 fn threads_that_race_for_the_first_call_agree() {
-    for function in FUNCTIONS {
-        child::fresh(20, || race(function));
+    for function in &FUNCTIONS {
+        (0..20).for_each(|_| child::forked(|| race(function)));
     }
 }
 
-fn race(function: &str) {
+fn race(function: &Function) {
     const THREADS: usize = 16;
+    const CLOCK: ClockId = ClockId::MONOTONIC;
     let ready = AtomicUsize::new(0);
     // Not std's barrier, which lets its threads go one by one.
     let start = || {
@@ -87,71 +51,91 @@ fn race(function: &str) {
         }
     };
     let runner = || {
-        check(function, &PATHS[0], start);
-        check(function, &PATHS[0], || ());
-        vdso_time::routes()
+        // Pinned, so that the kernel's two answers are of the same CPU.
+        let cpus = Cpus::allowed().filter(|_| function.name == "getcpu");
+        let here = oracle::getcpu().unwrap().0 as usize;
+        let is_comparable = function.name != "getcpu" || cpus.as_ref().is_some_and(|cpus| cpus.pin(here));
+        let first = function.compare_once(&PATHS[0], CLOCK, start);
+        assert!(!is_comparable || first == Ok(true), "{}: {first:?}", function.name);
+        function.assert_right(&PATHS[0], CLOCK);
+        routes()
     };
-    let seen: Vec<Routes> = thread::scope(|scope| {
-        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(runner)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    });
-    assert_eq!(seen, [vdso_time::routes(); THREADS]);
-    assert_found(&seen[0]);
+    let seen = thread::scope(|scope| join_all((0..THREADS).map(|_| scope.spawn(runner)).collect()));
+    assert_agreed(&seen);
 }
 
-/// Fails if a first call missed the vDSO.
-#[track_caller]
-fn assert_found(routes: &Routes) {
-    let missed = reasons(routes).iter().any(|reason| matches!(reason, Some(FallbackReason::NoVdso(_))));
-    assert!(!missed || Vdso::locate().is_err(), "{routes}");
-}
-
-/// Why each function is not answered by the vDSO, if it is not.
-fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
-    routes.functions().map(|(_, route)| match route {
-        Route::Syscall { reason, .. } => Some(reason),
-        _ => None,
-    })
-}
-
-/// How often the handler ran to its end.
+/// How often the handler ran to its end, and how often an answer was wrong.
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
+static WRONG: AtomicUsize = AtomicUsize::new(0);
 
-extern "C" fn on_signal(_: c_int) {
-    check_all(&PATHS[0]);
+fn read_all() {
+    WRONG.fetch_add(wrong(&PATHS[0]).is_some().into(), Ordering::Relaxed);
+}
+
+extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    read_all();
     HANDLED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// `single_step.rs` interrupts at each instruction. This test is for every architecture.
+#[test]
+fn threads_race_for_the_first_call_in_a_storm_of_signals() {
+    const THREADS: usize = 64;
+    /// How often a handler must have run before the race is over.
+    const SIGNALS: usize = 3 * THREADS;
+    static IS_OPEN: AtomicBool = AtomicBool::new(false);
+    static RUNNING: AtomicUsize = AtomicUsize::new(THREADS);
+
+    let race = || {
+        while !IS_OPEN.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        while HANDLED.load(Ordering::Relaxed) < SIGNALS {
+            read_all();
+            thread::sleep(Duration::from_millis(1)); // or the sender waits for all the others
+        }
+        let found = routes();
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+        found
+    };
+    child::forked(|| {
+        // One signal may interrupt the handler of the other.
+        signals::handle(Signal::SIGUSR1, SaFlags::SA_RESTART, on_signal);
+        signals::handle(Signal::SIGALRM, SaFlags::SA_RESTART, on_signal);
+        let threads: Vec<_> = (0..THREADS).map(|_| thread::spawn(race)).collect();
+        IS_OPEN.store(true, Ordering::Relaxed);
+        while RUNNING.load(Ordering::Relaxed) != 0 {
+            // To the process: to any of its threads.
+            kill(Pid::this(), Signal::SIGALRM).unwrap();
+            for thread in &threads {
+                pthread_kill(thread.as_pthread_t(), Signal::SIGUSR1).unwrap();
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let found: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert_eq!(WRONG.load(Ordering::Relaxed), 0);
+        assert_agreed(&found);
+    });
 }
 
 #[test]
 fn the_first_call_may_be_made_in_a_signal_handler() {
     child::forked(|| {
-        // SAFETY: all zero is an action with no flags and an empty mask.
-        let mut action: libc::sigaction = unsafe { mem::zeroed() };
-        action.sa_sigaction = on_signal as extern "C" fn(c_int) as usize;
-        // SAFETY: the handler has the signature that an action without SA_SIGINFO wants.
-        assert_eq!(unsafe { libc::sigaction(libc::SIGUSR1, &raw const action, ptr::null_mut()) }, 0);
-        // SAFETY: raise(3) takes any signal; it returns after the handler has.
-        assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
-        assert_eq!(HANDLED.load(Ordering::Relaxed), 1);
-        check_all(&PATHS[0]);
+        signals::handle(Signal::SIGUSR1, SaFlags::empty(), on_signal);
+        raise(Signal::SIGUSR1).unwrap();
+        assert_eq!((HANDLED.load(Ordering::Relaxed), WRONG.load(Ordering::Relaxed)), (1, 0));
+        assert_all_right(&PATHS[0]);
     });
-}
-
-#[test]
-fn the_first_call_may_be_made_in_a_forked_child() {
-    for path in &PATHS {
-        child::forked(|| check_all(path));
-    }
 }
 
 #[test]
 fn a_child_goes_on_with_what_its_parent_found() {
     child::forked(|| {
-        PATHS.iter().for_each(check_all);
-        let routes = vdso_time::routes();
+        PATHS.iter().for_each(assert_all_right);
+        let found = routes();
         child::forked(|| {
-            PATHS.iter().for_each(check_all);
-            assert_eq!(vdso_time::routes(), routes);
+            PATHS.iter().for_each(assert_all_right);
+            assert_eq!(routes(), found);
         });
     });
 }
@@ -163,45 +147,60 @@ fn say_where() {
     unsafe { vdso_time::init(ehdr) };
 }
 
-fn say_nowhere() {
-    // SAFETY: null is always allowed.
-    unsafe { vdso_time::init(ptr::null()) };
-}
-
 #[test]
 fn init_before_the_first_call_says_where_the_vdso_is() {
-    const TEST: &str = "init_before_the_first_call_says_where_the_vdso_is";
-    child::fresh(1, || {
+    child::forked(|| {
         say_where();
-        check_all(&PATHS[0]);
+        assert_all_right(&PATHS[0]);
         assert_eq!(Vdso::locate().is_ok(), oracle::sysinfo_ehdr() != 0);
-        assert_found(&vdso_time::routes());
+        assert!(!missed_the_vdso(&routes()), "{}", routes());
     });
-    child::fresh(1, || {
-        let nowhere = LocateError::Absent;
-        say_nowhere();
-        check_all(&PATHS[0]);
-        assert_eq!(Vdso::locate().err(), Some(nowhere));
-        assert_eq!(reasons(&vdso_time::routes()), [Some(FallbackReason::NoVdso(nowhere)); 5]);
+    child::forked(|| {
+        without_vdso();
+        assert_all_right(&PATHS[0]);
+        assert_eq!(Vdso::locate().err(), Some(LocateError::Absent));
+        assert_eq!(reasons(&routes()), [Some(FallbackReason::NoVdso(LocateError::Absent)); 5]);
         // Now it is too late for every function that the vDSO could answer.
         say_where();
-        check_all(&PATHS[0]);
-        assert!(!reasons(&vdso_time::routes()).contains(&None), "{}", vdso_time::routes());
+        assert_all_right(&PATHS[0]);
+        assert!(!reasons(&routes()).contains(&None), "{}", routes());
     });
 }
 
 #[test]
 fn init_after_the_first_call_is_harmless() {
-    child::fresh(1, || {
-        check_all(&PATHS[0]);
-        let routes = vdso_time::routes();
-        say_where();
-        assert_eq!(vdso_time::routes(), routes);
-        say_nowhere();
-        check_all(&PATHS[0]);
-        let by_kernel = |routes: &Routes| reasons(routes).map(|reason| reason.is_some());
-        assert_eq!(by_kernel(&vdso_time::routes()), by_kernel(&routes));
-        say_where();
-        assert_eq!(vdso_time::routes(), routes);
+    child::forked(|| {
+        assert_all_right(&PATHS[0]);
+        let found = routes();
+        for init in [say_where, without_vdso, say_where] {
+            init();
+            assert_all_right(&PATHS[0]);
+            let by_kernel = |routes: &Routes| reasons(routes).map(|reason| reason.is_some());
+            assert_eq!(by_kernel(&routes()), by_kernel(&found));
+        }
+        assert_eq!(routes(), found);
     });
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn threads_that_race_for_the_first_conversion_get_one_offset() {
+    use std::time::Instant as Std;
+    use vdso_time::Instant;
+
+    let race = || {
+        let (ours, std) = (Instant::now(), Std::now());
+        let both = || (Std::try_from(ours).unwrap(), Instant::try_from(std).unwrap());
+        let ready = AtomicUsize::new(0);
+        let runner = || {
+            ready.fetch_add(1, Ordering::Relaxed);
+            while ready.load(Ordering::Relaxed) < 2 {
+                thread::yield_now();
+            }
+            both()
+        };
+        let seen = thread::scope(|scope| join_all((0..2).map(|_| scope.spawn(runner)).collect()));
+        assert_eq!(seen, [both(); 2]);
+    };
+    (0..50).for_each(|_| child::forked(race));
 }

@@ -1,21 +1,16 @@
 //! The promise: on i386 the crate makes a system call by the vDSO's entry once it has found the
-//! vDSO, and by an instruction of its own before that. Elsewhere it always uses its own
-//! instruction.
+//! vDSO, and by an instruction of its own before that. Elsewhere it always uses its own.
 //!
-//! A seccomp filter tells where each call comes from.
+//! A seccomp filter shows where each call comes from.
 
-#![allow(unsafe_code, reason = "a signal is handled, and a child ends")]
-
-use test_support::filter;
-use test_support::register;
+#![allow(unsafe_code, reason = "a signal is handled")]
 
 use std::ffi::{c_int, c_void};
-use std::mem;
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use test_support::{child, not_run, not_run_here};
-use vdso_time::arch::{Abi, NATIVE};
+use test_support::nix::sys::signal::{SaFlags, Signal};
+use test_support::{child, filter, not_run, not_run_here, signals};
+use vdso_time::arch::NATIVE;
 use vdso_time::syscall;
 use vdso_time::vdso::Vdso;
 
@@ -29,22 +24,7 @@ extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void
     let address = unsafe { info.si_addr() };
     CALL_ADDRESS.store(address.addr(), Ordering::Relaxed);
     // SAFETY: the context is the kernel's.
-    unsafe { register::answer(context, 0) };
-}
-
-/// Has getcpu(2), which nothing else here calls, trapped in this thread.
-fn trap_getcpu(abi: &Abi) -> bool {
-    // SAFETY: all zero is an action with no flags and an empty mask.
-    let mut action: libc::sigaction = unsafe { mem::zeroed() };
-    action.sa_sigaction = on_trap as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
-    action.sa_flags = libc::SA_SIGINFO;
-    // SAFETY: the handler has the signature that SA_SIGINFO wants.
-    assert_eq!(unsafe { libc::sigaction(libc::SIGSYS, &raw const action, ptr::null_mut()) }, 0);
-    let mut filter = filter::denying(abi, &[abi.getcpu.syscalls[0].number], 1);
-    for statement in filter.iter_mut().filter(|statement| statement.k == libc::SECCOMP_RET_ERRNO | 1) {
-        statement.k = libc::SECCOMP_RET_TRAP;
-    }
-    filter::install(&mut filter).is_ok()
+    unsafe { signals::answer(context, 0) };
 }
 
 /// Where getcpu(2) is called.
@@ -57,10 +37,11 @@ fn call_address() -> usize {
 #[test]
 fn i386_enters_the_kernel_in_the_vdso_once_it_is_found() {
     let Some(abi) = NATIVE else { return not_run("libc makes the system calls") };
-    let status = child::end_of(|| {
-        if !trap_getcpu(abi) {
-            // SAFETY: _exit(2) takes any status.
-            unsafe { libc::_exit(1) };
+    let end = child::end_of(|| {
+        signals::handle(Signal::SIGSYS, SaFlags::empty(), on_trap);
+        // Nothing else here calls getcpu(2).
+        if filter::restrict(&[abi.getcpu.syscalls[0].number], filter::TRAP).is_err() {
+            return false;
         }
         let before = call_address();
         let _ = vdso_time::routes();
@@ -75,9 +56,10 @@ fn i386_enters_the_kernel_in_the_vdso_once_it_is_found() {
             }
             Err(_) => assert_eq!(before, after),
         }
+        true
     });
-    if status == 1 << 8 {
+    if end == child::BADLY {
         return not_run_here("seccomp", "there is no seccomp");
     }
-    assert_eq!(status, 0, "the child's status");
+    assert_eq!(end, child::WELL);
 }

@@ -1,7 +1,7 @@
 //! First calls, in every state that a process can be in when it makes one.
 //!
 //! The rule of this program: no test calls the crate in its own process. Each call is made in a
-//! forked child ([`test_support::child`]), so it is a first call there, and signals, limits and
+//! forked child ([`test_support::child`]). So it is a first call there, and signals, limits and
 //! mappings that a test changes are changed in that child alone.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
@@ -9,14 +9,35 @@
 mod backtrace;
 mod child_limit;
 mod first_call;
-#[cfg(feature = "std")]
-mod first_conversion;
 mod kernel_entry;
-
 mod profiler;
-mod signal_storm;
 mod single_step;
-mod small_stack;
 mod stack;
 mod synthetic_vdso;
 mod vdso_states;
+
+use std::ptr;
+
+use vdso_time::vdso::Vdso;
+use vdso_time::{FallbackReason, Route, Routes};
+
+/// Why each function is not answered by the vDSO, if it is not.
+fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
+    routes.functions().map(|(_, route)| match route {
+        Route::Syscall { reason, .. } => Some(reason),
+        _ => None,
+    })
+}
+
+/// Whether a first call missed a vDSO that is there.
+fn missed_the_vdso(routes: &Routes) -> bool {
+    let missed = |reason: &Option<FallbackReason>| matches!(reason, Some(FallbackReason::NoVdso(_)));
+    Vdso::locate().is_ok() && reasons(routes).iter().any(missed)
+}
+
+/// Says that there is no vDSO.
+#[allow(unsafe_code, reason = "init is called here")]
+fn without_vdso() {
+    // SAFETY: null is always allowed.
+    unsafe { vdso_time::init(ptr::null()) };
+}

@@ -1,13 +1,17 @@
-//! A vDSO whose functions answer what a test wants, given to `init` in a fresh process: what it answers is believed,
-//! refused or asked of the kernel as documented, and each function alone.
+//! A vDSO whose functions return what a test needs, given to `init` in a child. What it answers is
+//! believed, refused or asked of the kernel as documented, and each function alone.
+
 #![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
 
-use std::ptr;
+use std::fmt::Debug;
+use std::num::NonZeroUsize;
 
 use test_images::{Spec, Sym};
-use test_support::{child, not_run};
+use test_support::functions::assert_all_right;
+use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect};
+use test_support::{PATHS, assert_bracketed, child, not_run, oracle};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
-use vdso_time::{ClockId, Errno, Route, Routes, Timespec, Timeval, routes, syscall, time, try_time};
+use vdso_time::{ClockId, Errno, Route, Timespec, Timeval, routes, syscall, time, try_time};
 
 /// Code that does nothing but return a number; `None` where none is written down.
 fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {
@@ -28,123 +32,8 @@ fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {
     })
 }
 
-/// Maps a vDSO of this architecture that has these symbols, all with this code, and says that it is this process's.
-fn give(abi: &Abi, names: &[&'static str], code: &[u8]) {
-    let symbols = names.iter().map(|name| Sym::func(name, abi.version)).collect();
-    give_image(&Spec { wide: abi.class == 2, machine: abi.machine, symbols, ..Spec::default() }, code);
-}
-
-/// The same of any image.
-fn give_image(image: &Spec<'_>, code: &[u8]) {
-    let mut built = image.build();
-    for symbol in built.symbols.clone() {
-        let at = usize::try_from(symbol.st_value()).unwrap();
-        built.bytes[at..at + code.len()].copy_from_slice(code);
-    }
-    let (size, protection) = (built.bytes.len(), libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: the kernel chooses a place where nothing is.
-    let base =
-        unsafe { libc::mmap(ptr::null_mut(), size, protection, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0) };
-    assert_ne!(base, libc::MAP_FAILED);
-    // SAFETY: the pages are new, and have the room.
-    unsafe { ptr::copy_nonoverlapping(built.bytes.as_ptr(), base.cast(), size) };
-    // SAFETY: the pages are this test's own.
-    assert_eq!(unsafe { libc::mprotect(base, size, libc::PROT_READ | libc::PROT_EXEC) }, 0);
-    // SAFETY: as far as the crate can see that is the entry's value: an image, which stays.
-    unsafe { vdso_time::init(base.cast()) };
-}
-
-/// Every candidate that a function has.
-fn symbols(functions: &[&Function]) -> Vec<&'static str> {
-    let mut names = Vec::new();
-    for candidate in functions.iter().flat_map(|function| function.candidates) {
-        if !names.contains(&candidate.name) {
-            names.push(candidate.name);
-        }
-    }
-    names
-}
-
-fn all(abi: &Abi) -> [&Function; 5] {
-    abi.functions().map(|(_, function)| function)
-}
-
-fn each(routes: &Routes) -> [Route; 5] {
-    routes.functions().map(|(_, route)| route)
-}
-
-/// Does `work` in a fresh process whose vDSO returns `number`, whatever is called.
-fn where_all_return(test: &str, number: i32, work: impl Fn(&Abi)) {
-    child::fresh(1, || match NATIVE.map(|abi| (abi, returning(abi, number))) {
-        Some((abi, Some(code))) => {
-            give(abi, &symbols(&all(abi)), &code);
-            work(abi);
-        }
-        _ => not_run("no code for this architecture"),
-    });
-}
-
-/// Whatever a vDSO refuses, the kernel answers; a number that is no errno is a refusal too.
-#[test]
-fn another_refusal_than_einval_is_asked_of_the_kernel() {
-    for number in [-libc::ENOSYS, -libc::EPERM, 1] {
-        where_all_return("another_refusal_than_einval_is_asked_of_the_kernel", number, |_| {
-            for clock in [ClockId::REALTIME, ClockId::MONOTONIC, ClockId::BOOTTIME] {
-                let before = syscall::clock_gettime(clock).unwrap();
-                let ours = vdso_time::clock_gettime(clock).unwrap();
-                assert!(before <= ours && ours <= syscall::clock_gettime(clock).unwrap());
-                assert_eq!(vdso_time::clock_getres(clock), syscall::clock_getres(clock));
-            }
-            let before = syscall::gettimeofday().unwrap();
-            let ours = vdso_time::gettimeofday().unwrap();
-            assert!(before <= ours && ours <= syscall::gettimeofday().unwrap());
-            assert!(vdso_time::getcpu().is_ok());
-            assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
-        });
-    }
-}
-
-/// `time` has no test on its result: a function that is seen to return an error is not taken.
-#[test]
-fn an_error_is_never_a_time() {
-    for number in [-libc::ENOSYS, -libc::EINVAL, -1, -4095] {
-        where_all_return("an_error_is_never_a_time", number, |_| {
-            let before = syscall::time().unwrap();
-            assert!((before..=before + 1).contains(&time()), "{}", time());
-            assert!((before..=before + 1).contains(&try_time().unwrap()));
-        });
-    }
-}
-
-/// Fills the stack below this frame with a pattern, which uninitialised variables of a later call show.
-#[inline(never)]
-fn poison_the_stack() {
-    std::hint::black_box([0xaa_u8; 16 * 1024]);
-}
-
-/// A vDSO that answers 0 and writes nothing: the answer is 0, and nothing of the stack reaches the caller.
-#[test]
-fn an_answer_that_was_not_written_is_zero() {
-    fn read<T: std::fmt::Debug + PartialEq>(function: impl Fn() -> T, zero: &T) {
-        poison_the_stack();
-        assert_eq!(function(), *zero);
-    }
-    where_all_return("an_answer_that_was_not_written_is_zero", 0, |abi| {
-        assert_eq!(time(), 0);
-        for _ in 0..2 {
-            let zero = Ok(Timespec::default());
-            read(|| vdso_time::clock_gettime(ClockId::MONOTONIC), &zero);
-            read(|| vdso_time::clock_getres(ClockId::MONOTONIC), &zero);
-            read(vdso_time::gettimeofday, &Ok(Timeval::default()));
-            if !abi.getcpu.candidates.is_empty() {
-                read(|| vdso_time::getcpu().map(|here| (here.cpu, here.node)), &Ok((0, 0)));
-            }
-        }
-    });
-}
-
-/// Code of a 32-bit clock_gettime that says so many seconds; `None` on 64-bit architectures.
-fn saying_seconds(abi: &Abi, seconds: i32) -> Option<Vec<u8>> {
+/// Code of a 32-bit clock_gettime that writes so many seconds; `None` on 64-bit architectures.
+fn writing_seconds(abi: &Abi, seconds: i32) -> Option<Vec<u8>> {
     let seconds = seconds.to_le_bytes();
     Some(match abi.name {
         // mov eax, [esp + 8]; mov dword [eax], seconds; mov dword [eax + 4], 0; xor eax, eax; ret
@@ -161,50 +50,136 @@ fn saying_seconds(abi: &Abi, seconds: i32) -> Option<Vec<u8>> {
     })
 }
 
-/// After February 2106 the seconds of a 32-bit symbol count from 1970 again, and after January 2038 they are negative. Then
-/// the 64-bit system call is asked.
+/// Maps an image whose symbols all have this code, and says that it is this process's vDSO.
+fn give(machine: u16, class: u8, symbols: Vec<Sym<'_>>, code: &[u8]) {
+    let mut built = Spec { wide: class == 2, machine, symbols, ..Spec::default() }.build();
+    for symbol in built.symbols.clone() {
+        let at = usize::try_from(symbol.st_value()).unwrap();
+        built.bytes[at..at + code.len()].copy_from_slice(code);
+    }
+    let size = NonZeroUsize::new(built.bytes.len()).unwrap();
+    let writable = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: the kernel chooses a place where nothing is.
+    let base = unsafe { mmap_anonymous(None, size, writable, MapFlags::MAP_PRIVATE) }.unwrap();
+    // SAFETY: the pages are new, and as large as the bytes.
+    unsafe { base.cast().copy_from_nonoverlapping((&built.bytes[0]).into(), size.get()) };
+    // SAFETY: nothing else uses the pages.
+    unsafe { mprotect(base, size.get(), ProtFlags::PROT_READ | ProtFlags::PROT_EXEC) }.unwrap();
+    // SAFETY: an image is mapped there, and stays.
+    unsafe { vdso_time::init(base.as_ptr().cast_const().cast()) };
+}
+
+/// Every symbol that the functions have as a candidate.
+fn candidates(abi: &Abi, functions: &[&Function]) -> Vec<Sym<'static>> {
+    let names = functions.iter().flat_map(|function| function.candidates).map(|candidate| candidate.name);
+    let names: std::collections::BTreeSet<_> = names.collect();
+    names.into_iter().map(|name| Sym::func(name, abi.version)).collect()
+}
+
+fn all(abi: &'static Abi) -> [&'static Function; 5] {
+    abi.functions().map(|(_, function)| function)
+}
+
+/// Does `work` in a child whose vDSO returns `number` from every function.
+fn where_all_return(number: i32, work: impl Fn(&'static Abi)) {
+    child::forked(|| match NATIVE.map(|abi| (abi, returning(abi, number))) {
+        Some((abi, Some(code))) => {
+            give(abi.machine, abi.class, candidates(abi, &all(abi)), &code);
+            work(abi);
+        }
+        _ => not_run("no code for this architecture"),
+    });
+}
+
+/// Whatever a vDSO refuses, the kernel answers; a number that is no errno is a refusal too.
+#[test]
+fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
+    for number in [-libc::ENOSYS, -libc::EPERM, 1] {
+        where_all_return(number, |abi| {
+            for function in &test_support::FUNCTIONS {
+                // The code for `time` returns a time.
+                let is_believed = function.name == "time" && number == 1;
+                if !is_believed || abi.time.candidates[0].shape != Shape::Time64 {
+                    function.clocks().iter().for_each(|clock| function.assert_right(&PATHS[0], *clock));
+                }
+            }
+            assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
+        });
+    }
+}
+
+/// `time` has no test on its result: a function that is seen to return an error is not taken.
+#[test]
+fn an_error_is_never_a_time() {
+    for number in [-libc::ENOSYS, -libc::EINVAL, -1, -4095] {
+        where_all_return(number, |_| {
+            assert_bracketed("time", true, oracle::seconds, || Ok(time()));
+            assert_bracketed("try_time", true, oracle::seconds, try_time);
+        });
+    }
+}
+
+/// Fills the stack below this frame with a pattern, which uninitialised variables of a later call
+/// show.
+#[inline(never)]
+fn poison_the_stack() {
+    std::hint::black_box([0xaa_u8; 16 * 1024]);
+}
+
+/// A vDSO that answers 0 and writes nothing: the answer is 0, and nothing of the stack reaches the
+/// caller.
+#[test]
+fn an_answer_that_was_not_written_is_zero() {
+    fn read<T: Debug + PartialEq>(function: impl Fn() -> T, zero: &T) {
+        poison_the_stack();
+        assert_eq!(function(), *zero);
+    }
+    where_all_return(0, |abi| {
+        assert_eq!(time(), 0);
+        for _ in 0..2 {
+            let zero = Ok(Timespec::default());
+            read(|| vdso_time::clock_gettime(ClockId::MONOTONIC), &zero);
+            read(|| vdso_time::clock_getres(ClockId::MONOTONIC), &zero);
+            read(vdso_time::gettimeofday, &Ok(Timeval::default()));
+            if !abi.getcpu.candidates.is_empty() {
+                read(|| vdso_time::getcpu().map(|here| (here.cpu, here.node)), &Ok((0, 0)));
+            }
+        }
+    });
+}
+
+/// After February 2106 the seconds of a 32-bit symbol count from 1970 again, and after January 2038
+/// they are negative. Then the 64-bit system call is asked.
 #[test]
 fn a_wall_clock_time_that_may_have_wrapped_is_asked_of_the_kernel() {
-    const TEST: &str = "a_wall_clock_time_that_may_have_wrapped_is_asked_of_the_kernel";
     // 2110-01-01 and 2040-01-01 in seconds since the Epoch, as 32 bits have them.
     for seconds in [4_418_064_000_i64, 2_208_988_800].map(|seconds| seconds as i32) {
-        child::fresh(1, || {
-            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, saying_seconds(abi, seconds))) else {
+        child::forked(|| {
+            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, writing_seconds(abi, seconds))) else {
                 return not_run("no 32-bit symbols");
             };
-            give(abi, &["__vdso_clock_gettime"], &code);
+            give(abi.machine, abi.class, vec![Sym::func("__vdso_clock_gettime", abi.version)], &code);
             let Route::Vdso { symbol, .. } = routes().clock_gettime else { panic!("{}", routes()) };
             assert_eq!(symbol, "__vdso_clock_gettime");
             for clock in [ClockId::REALTIME, ClockId::REALTIME_COARSE, ClockId::TAI] {
-                let before = syscall::clock_gettime(clock).unwrap();
-                let ours = vdso_time::clock_gettime(clock).unwrap();
-                assert!(
-                    before <= ours && ours <= syscall::clock_gettime(clock).unwrap(),
-                    "{clock:?} {ours:?}"
-                );
+                let kernel = || oracle::clock_gettime(clock.as_raw());
+                assert_bracketed("the wall clock", true, kernel, || vdso_time::clock_gettime(clock));
             }
-            let before = syscall::time().unwrap();
-            assert!((before..=before + 1).contains(&time()), "{}", time());
+            assert_bracketed("time", true, oracle::seconds, || Ok(time()));
+            // A clock that does not count from the Epoch is believed.
             let uptime = vdso_time::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
-            if seconds >= 0 {
-                assert_eq!(
-                    uptime,
-                    i64::from(seconds),
-                    "a clock that does not count from the Epoch is believed"
-                );
-            } else {
-                assert_eq!(uptime, syscall::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec);
-            }
+            let kernel = syscall::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
+            assert_eq!(uptime, if seconds >= 0 { i64::from(seconds) } else { kernel });
         });
     }
 }
 
 #[test]
 fn einval_is_final() {
-    where_all_return("einval_is_final", -libc::EINVAL, |_| {
+    where_all_return(-libc::EINVAL, |_| {
         assert_eq!(vdso_time::clock_gettime(ClockId::MONOTONIC), Err(Errno::EINVAL));
         assert_eq!(vdso_time::clock_getres(ClockId::MONOTONIC), Err(Errno::EINVAL));
-        // Nobody chose the clocks behind these: another call answers.
+        // The caller did not choose the clocks of these: another call answers.
         assert!(vdso_time::gettimeofday().is_ok());
         assert!(time() > 1_700_000_000 && try_time().is_ok());
     });
@@ -213,12 +188,12 @@ fn einval_is_final() {
 /// The slot of a function keeps the vDSO's, whatever that answers, and `time` believes its own.
 #[test]
 fn the_functions_of_the_image_are_the_ones_called() {
-    where_all_return("the_functions_of_the_image_are_the_ones_called", 12345, |abi| {
+    where_all_return(12345, |abi| {
         if abi.time.candidates[0].shape == Shape::Time64 {
             assert_eq!(time(), 12345);
         }
         let _ = vdso_time::clock_gettime(ClockId::MONOTONIC);
-        for (function, route) in all(abi).into_iter().zip(each(&routes())) {
+        for (function, (_, route)) in all(abi).into_iter().zip(routes().functions()) {
             match (function.candidates.first(), route) {
                 (Some(first), Route::Vdso { symbol, .. }) => assert_eq!(symbol, first.name),
                 (None, Route::Syscall { .. }) => {}
@@ -231,23 +206,19 @@ fn the_functions_of_the_image_are_the_ones_called() {
 /// An image that has the symbols of one function only costs no other function its answer.
 #[test]
 fn every_symbol_fails_alone() {
-    let test = "every_symbol_fails_alone";
     for index in 0..5 {
-        child::fresh(1, || {
+        child::forked(|| {
             let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOSYS))) else {
                 return not_run("no code for this architecture");
             };
-            let present = symbols(&[all(abi)[index]]);
-            give(abi, &present, &code);
-            for (function, route) in all(abi).into_iter().zip(each(&routes())) {
-                let has_one = function.candidates.iter().any(|one| present.contains(&one.name));
-                let leads_there = matches!(route, Route::Vdso { .. });
-                assert_eq!(leads_there, has_one, "{route:?}");
+            let present = candidates(abi, &[all(abi)[index]]);
+            let names: Vec<_> = all(abi)[index].candidates.iter().map(|candidate| candidate.name).collect();
+            give(abi.machine, abi.class, present, &code);
+            for (function, (_, route)) in all(abi).into_iter().zip(routes().functions()) {
+                let has_one = function.candidates.iter().any(|one| names.contains(&one.name));
+                assert_eq!(matches!(route, Route::Vdso { .. }), has_one, "{route:?}");
             }
-            assert!(vdso_time::clock_gettime(ClockId::REALTIME).unwrap().tv_sec > 1_700_000_000);
-            assert!(
-                time() > 1_700_000_000 && vdso_time::getcpu().is_ok() && vdso_time::gettimeofday().is_ok()
-            );
+            assert_all_right(&PATHS[0]);
         });
     }
 }
@@ -256,20 +227,18 @@ fn every_symbol_fails_alone() {
 /// that name is not called.
 #[test]
 fn only_the_entry_of_an_i386_image_makes_system_calls() {
-    let test = "only_the_entry_of_an_i386_image_makes_system_calls";
     let i386 = NATIVE.is_some_and(|abi| abi.name == "x86");
     for (state, version, foreign, is_called) in [
         ("as the kernel has it", "LINUX_2.5", false, i386),
         ("of another version", "LINUX_2.6", false, false),
         ("in an image of another architecture", "LINUX_2.5", true, false),
     ] {
-        child::fresh(1, || {
+        child::forked(|| {
             let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOTTY))) else {
                 return not_run("no code for this architecture");
             };
             let machine = if foreign { 0 } else { abi.machine };
-            let symbols = vec![Sym::func("__kernel_vsyscall", version)];
-            give_image(&Spec { wide: abi.class == 2, machine, symbols, ..Spec::default() }, &code);
+            give(machine, abi.class, vec![Sym::func("__kernel_vsyscall", version)], &code);
             // The image has not been looked at yet.
             assert!(syscall::getcpu().is_ok(), "{state}");
             let answers = [vdso_time::getcpu().err(), syscall::getcpu().err()];

@@ -1,87 +1,94 @@
-//! Processes whose vDSO is not where the auxiliary vector says, or of which the vector says nothing true: each is a child, and
-//! every function of it answers rightly.
+//! Processes whose vDSO is not where the auxiliary vector says. Every function is right in each.
 
-#![allow(unsafe_code, reason = "mappings are taken away, and the environment is changed")]
-
-use test_support::vector;
+#![allow(unsafe_code, reason = "mappings are removed, and the environment is changed")]
 
 use std::ffi::c_void;
-use std::fs;
-use std::ptr;
+use std::num::NonZeroUsize;
+use std::ptr::{self, NonNull};
 
-use test_support::{PATHS, answers, child, has_proc, not_run, not_run_here, oracle};
+use test_support::functions::assert_all_right;
+use test_support::nix::sys::mman::{
+    MRemapFlags, MapFlags, ProtFlags, mmap_anonymous, mprotect, mremap, munmap,
+};
+use test_support::nix::unistd::{SysconfVar, sysconf};
+use test_support::{PATHS, child, has_proc, maps, not_run, not_run_here, oracle, vector};
 use vdso_time::elf::Image;
 use vdso_time::vdso::{LocateError, ParseError, Vdso};
 use vdso_time::{FallbackReason, Route, routes};
+
+use super::{missed_the_vdso, reasons};
 
 /// Fails unless the vDSO is not found, for this reason, and the kernel answers everything.
 #[track_caller]
 fn check(state: &str, why: LocateError) {
     assert_eq!(Vdso::locate().err(), Some(why), "{state}");
-    for path in &PATHS {
-        assert_eq!(answers::wrong(path), None, "{state}: {}", path.name);
-    }
-    let found = routes();
-    for route in [found.time, found.gettimeofday, found.clock_gettime, found.clock_getres, found.getcpu] {
-        match route {
-            Route::Syscall { reason, .. } => assert_eq!(reason, FallbackReason::NoVdso(why), "{state}"),
-            other => assert_eq!(other, Route::Libc, "{state}"),
-        }
-    }
+    PATHS.iter().for_each(assert_all_right);
+    let is_libc = routes().time == Route::Libc;
+    assert!(is_libc || reasons(&routes()) == [Some(FallbackReason::NoVdso(why)); 5], "{state}: {}", routes());
 }
 
 fn page_size() -> usize {
-    // SAFETY: it has no precondition.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+    sysconf(SysconfVar::PAGE_SIZE).unwrap().unwrap() as usize
 }
 
 /// Two new pages.
-fn two_pages(protection: i32) -> *mut c_void {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+fn two_pages(protection: ProtFlags) -> NonNull<c_void> {
+    let size = NonZeroUsize::new(2 * page_size()).unwrap();
     // SAFETY: the kernel chooses a place where nothing is.
-    let pages = unsafe { libc::mmap(ptr::null_mut(), 2 * page_size(), protection, flags, -1, 0) };
-    assert_ne!(pages, libc::MAP_FAILED);
-    pages
+    unsafe { mmap_anonymous(None, size, protection, MapFlags::MAP_PRIVATE) }.unwrap()
 }
 
-const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+const READ_WRITE: ProtFlags = ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE);
 
-fn unmap(start: *mut c_void, size: usize) {
+fn unmap(start: NonNull<c_void>, size: usize) {
     // SAFETY: the caller's pages are not used any more.
-    assert_eq!(unsafe { libc::munmap(start, size) }, 0);
+    unsafe { munmap(start, size) }.unwrap();
 }
 
-/// An address, made for the state's child in that.
+fn an_unmapped_page() -> usize {
+    let pages = two_pages(READ_WRITE);
+    unmap(pages, 2 * page_size());
+    pages.addr().get()
+}
+
+/// Changes the auxiliary vector of this process.
+fn change_vector(ehdr: Option<usize>) -> bool {
+    let changed = vector::change(ehdr, cfg!(feature = "libc"));
+    changed.map_err(|error| not_run_here("auxv", format!("the auxiliary vector: {error}"))).is_ok()
+}
+
+/// Makes the address that the vector has in this state.
 type Make = fn() -> Option<usize>;
 
 const STATES: [(&str, Make, LocateError); 8] = [
     ("no entry", || None, LocateError::Absent),
     ("0", || Some(0), LocateError::Absent),
+    ("an unmapped page", || Some(an_unmapped_page()), LocateError::Unmapped),
     (
-        "an unmapped page",
-        || {
-            let pages = two_pages(READ_WRITE);
-            unmap(pages, 2 * page_size());
-            Some(pages.addr())
-        },
+        "a page that cannot be read",
+        || Some(two_pages(ProtFlags::PROT_NONE).addr().get()),
         LocateError::Unmapped,
     ),
-    ("a page that cannot be read", || Some(two_pages(libc::PROT_NONE).addr()), LocateError::Unmapped),
     ("the page of null pointers", || Some(8), LocateError::Unmapped),
     ("the last page of all", || Some(usize::MAX & !0xfff), LocateError::Unmapped),
     ("the last byte of all", || Some(usize::MAX), LocateError::Unmapped),
-    ("zeros", || Some(two_pages(READ_WRITE).expose_provenance()), LocateError::Malformed(ParseError::NotElf)),
+    (
+        "zeros",
+        || Some(two_pages(READ_WRITE).as_ptr().expose_provenance()),
+        LocateError::Malformed(ParseError::NotElf),
+    ),
 ];
 
 #[test]
-fn the_auxiliary_vector_says_what_is_not_true() {
+fn a_wrong_address_in_the_auxiliary_vector_is_noticed() {
     if !has_proc() {
         return;
     }
     for (state, make, why) in STATES {
-        child::forked(|| match vector::say(make(), cfg!(feature = "libc")) {
-            Ok(()) => check(state, why),
-            Err(error) => not_run_here("auxv", format!("the auxiliary vector: {error}")),
+        child::forked(|| {
+            if change_vector(make()) {
+                check(state, why);
+            }
         });
     }
 }
@@ -89,118 +96,104 @@ fn the_auxiliary_vector_says_what_is_not_true() {
 #[cfg(target_arch = "x86")]
 std::arch::global_asm!(".globl vdso_time_test_call", "vdso_time_test_call:", "int 0x80", "ret");
 
-/// On i386 libc's system calls go through the vDSO, by an address that each thread has: from now on, not this one's.
+/// On i386 libc makes system calls by an address in the vDSO that each thread has. Replaces this
+/// thread's.
 #[cfg(target_arch = "x86")]
 fn leave_the_vdso() {
     unsafe extern "C" {
         fn vdso_time_test_call();
     }
     let call = vdso_time_test_call as *const () as usize;
-    // SAFETY: it is where libc has that address (`sysinfo` of its `tcbhead_t`), and this code does what the other did.
+    // SAFETY: libc has the address there (`sysinfo` of its `tcbhead_t`), and this code does the
+    // same.
     unsafe { std::arch::asm!("mov gs:[0x10], {}", in(reg) call) };
 }
 
 #[cfg(not(target_arch = "x86"))]
 fn leave_the_vdso() {}
 
-/// The mapping of the vDSO; `None`, after a line that says so, if there is none.
-fn vdso() -> Option<(*mut c_void, usize)> {
-    let start = oracle::sysinfo_ehdr();
-    let maps = fs::read_to_string("/proc/self/maps").unwrap();
-    let line = maps.lines().find(|line| line.starts_with(&format!("{start:x}-")));
-    let Some((_, end)) = line.and_then(|line| line.split_whitespace().next()?.split_once('-')) else {
-        not_run("this process has no vDSO");
-        return None;
-    };
-    let size = usize::from_str_radix(end, 16).unwrap() - start;
-    Some((ptr::with_exposed_provenance_mut(start), size))
-}
-
-/// An image of two pages, or more, of which but the first is there. QEMU's have one.
-#[test]
-fn the_auxiliary_vector_says_where_an_image_is_cut_short() {
+/// Does this in a child with the mapping of its vDSO, if it has one.
+#[track_caller]
+fn with_vdso(work: fn(NonNull<c_void>, usize)) {
     if !has_proc() {
         return;
     }
     child::forked(|| {
-        let Some((start, _)) = vdso() else { return };
+        let start = oracle::sysinfo_ehdr();
+        let mut all = maps::all("self").unwrap().into_iter();
+        let Some(mapping) = all.find(|mapping| mapping.range.start == start) else {
+            return not_run("this process has no vDSO");
+        };
+        leave_the_vdso();
+        work(NonNull::new(ptr::with_exposed_provenance_mut(start)).unwrap(), mapping.range.len());
+    });
+}
+
+/// Two pages of an image, or more, of which only the first is mapped. QEMU's images have one page.
+#[test]
+fn an_image_that_is_cut_short_is_noticed() {
+    with_vdso(|start, _| {
         let place = two_pages(READ_WRITE);
         // SAFETY: an image has one page at least, and so has the place.
-        unsafe { ptr::copy_nonoverlapping(start.cast::<u8>(), place.cast(), page_size()) };
-        unmap(place.wrapping_byte_add(page_size()), page_size());
+        unsafe { place.copy_from_nonoverlapping(start, page_size()) };
+        unmap(place.map_addr(|start| start.checked_add(page_size()).unwrap()), page_size());
         // SAFETY: that page is not written to again.
-        let page = unsafe { std::slice::from_raw_parts(place.cast::<u8>(), page_size()) };
+        let page = unsafe { std::slice::from_raw_parts(place.as_ptr().cast::<u8>(), page_size()) };
         if Image::extent(page).unwrap() <= page_size() {
             return not_run("the image has one page");
         }
-        match vector::say(Some(place.expose_provenance()), cfg!(feature = "libc")) {
-            Ok(()) => check("an image cut short", LocateError::Unmapped),
-            Err(error) => not_run_here("auxv", format!("the auxiliary vector: {error}")),
+        if change_vector(Some(place.as_ptr().expose_provenance())) {
+            check("an image cut short", LocateError::Unmapped);
         }
     });
 }
 
 #[test]
-fn the_vdso_was_unmapped_before_the_first_call() {
-    if !has_proc() {
-        return;
-    }
-    child::forked(|| {
-        let Some((start, size)) = vdso() else { return };
-        leave_the_vdso();
+fn a_vdso_that_was_unmapped_before_the_first_call_is_noticed() {
+    with_vdso(|start, size| {
         unmap(start, size);
         check("unmapped", LocateError::Unmapped);
     });
 }
 
 #[test]
-fn the_vdso_was_moved_before_the_first_call() {
-    if !has_proc() {
-        return;
-    }
-    child::forked(|| {
-        let Some((start, size)) = vdso() else { return };
-        let pages = two_pages(libc::PROT_NONE);
-        leave_the_vdso();
-        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: what is there is taken away: these pages, and what the kernel put there, nobody's else.
-        let moved = unsafe { libc::mremap(start, size, size, flags, pages) };
-        if moved == libc::MAP_FAILED {
-            return not_run_here("mremap", format!("mremap: {}", std::io::Error::last_os_error()));
+fn a_vdso_that_was_moved_before_the_first_call_is_noticed() {
+    with_vdso(|start, size| {
+        let pages = two_pages(ProtFlags::PROT_NONE);
+        let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
+        // SAFETY: it replaces these pages, and what the kernel put after them.
+        match unsafe { mremap(start, size, size, flags, Some(pages)) } {
+            Ok(_) => check("moved", LocateError::Unmapped),
+            Err(error) => not_run_here("mremap", format!("mremap: {error}")),
         }
-        check("moved", LocateError::Unmapped);
     });
 }
 
-/// Not promised, for nobody can tell what is there: but zeros are no image.
+/// Not promised, because nobody can know what is mapped there. But zeros are no image.
 #[test]
-fn something_else_was_mapped_over_the_vdso_before_the_first_call() {
-    if !has_proc() {
-        return;
-    }
-    child::forked(|| {
-        let Some((start, size)) = vdso() else { return };
-        leave_the_vdso();
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+fn zeros_that_were_mapped_over_the_vdso_before_the_first_call_are_noticed() {
+    with_vdso(|start, size| {
+        let (place, length) = (NonZeroUsize::new(start.addr().get()), NonZeroUsize::new(size).unwrap());
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED;
         // SAFETY: nobody uses the vDSO any more.
-        assert_eq!(unsafe { libc::mmap(start, size, READ_WRITE, flags, -1, 0) }, start);
+        let mapped = unsafe { mmap_anonymous(place, length, READ_WRITE, flags) }.unwrap();
+        // SAFETY: the pages are new.
+        unsafe { mprotect(mapped, size, ProtFlags::PROT_READ) }.unwrap();
         check("zeros", LocateError::Malformed(ParseError::NotElf));
     });
 }
 
-/// Who looks for the auxiliary vector behind the environment finds something else after setenv(3) has moved that.
+/// A search for the auxiliary vector after the environment would miss it, because setenv(3) moves
+/// that.
 #[test]
-fn the_environment_was_moved_before_the_first_call() {
+fn a_vdso_is_found_after_the_environment_was_moved() {
     child::forked(|| {
         for number in 0..1000 {
             // SAFETY: this process has one thread.
             unsafe { std::env::set_var(format!("VDSO_TIME_TEST_{number}"), "x".repeat(100)) };
         }
         assert_eq!(Vdso::locate().is_ok(), oracle::sysinfo_ehdr() != 0);
-        for path in &PATHS {
-            assert_eq!(answers::wrong(path), None, "{}", path.name);
-        }
-        let is_found = |route| !matches!(route, Route::Syscall { reason: FallbackReason::NoVdso(_), .. });
-        assert_eq!(is_found(routes().clock_gettime), Vdso::locate().is_ok(), "{}", routes());
+        PATHS.iter().for_each(assert_all_right);
+        assert!(!missed_the_vdso(&routes()), "{}", routes());
     });
 }

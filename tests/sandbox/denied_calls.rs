@@ -1,145 +1,274 @@
-//! Denied system calls: a typed error or the documented fallback, never a wrong time, and no panic but that of `now()`.
-//!
-//! A program that says it has no vDSO (`init` with null) has nothing but the system calls, which a seccomp filter denies.
+//! The promise: in a sandbox that kills, traps or refuses every clock call, the vDSO still answers.
+//! Without a vDSO each function does what its documentation says. A thread outside of the sandbox
+//! does not notice.
 
-#![allow(unsafe_code, reason = "init is called here")]
+#![allow(unsafe_code, reason = "signals are handled")]
 
-use test_support::filter;
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem;
+use std::panic::{self, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+use std::time::Instant as StdInstant;
 
-use std::panic;
-use std::ptr;
+use test_support::filter::{self, Action, KILL_PROCESS, KILL_THREAD, TRAP, error};
+use test_support::functions::assert_all_right;
+use test_support::nix::sys::signal::{SaFlags, Signal};
+use test_support::nix::unistd::gettid;
+use test_support::{PATHS, child, not_run, not_run_here, oracle, signals};
+use vdso_time::arch::NATIVE;
+use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, syscall};
 
-use test_support::{child, not_run, not_run_here};
-use vdso_time::arch::{Function, NATIVE};
-use vdso_time::vdso::LocateError;
-use vdso_time::{ClockId, Errno, FallbackReason, Instant, Route, SystemTime, routes, syscall};
+use crate::without_vdso;
 
-/// The system calls of some functions.
-fn numbers(functions: &[&Function]) -> Vec<u32> {
-    functions.iter().flat_map(|function| function.syscalls_in_order(false).map(|call| call.number)).collect()
+/// Puts this thread in a sandbox that does this at every clock call.
+fn sandbox(action: Action) -> io::Result<()> {
+    let calls = NATIVE.map(filter::clock_calls).ok_or(io::ErrorKind::Unsupported)?;
+    filter::restrict(&calls, action)
 }
 
-/// Makes the kernel answer these system calls of this thread with an error.
-fn deny(denied: &[u32], error: i32) -> bool {
-    let Some(abi) = NATIVE else { return false };
-    let denied = filter::install(&mut filter::denying(abi, denied, error));
-    denied.map_err(|error| not_run_here("seccomp", format!("seccomp: {error}"))).is_ok()
+/// Tries one in a child. The child says nothing itself: another thread of the parent may have had
+/// the lock of standard output during the fork.
+fn sandboxes_work() -> bool {
+    let works = child::end_of(|| sandbox(error(libc::EPERM)).is_ok()) == child::WELL;
+    if !works {
+        not_run_here("seccomp", "there is no seccomp");
+    }
+    works
 }
 
-/// Says that there is no vDSO, before the first call.
-fn without_vdso() {
-    // SAFETY: null is always allowed.
-    unsafe { vdso_time::init(ptr::null()) };
+/// A free thread is answered on either path.
+#[track_caller]
+fn check_free() {
+    PATHS.iter().for_each(assert_all_right);
+}
+
+/// The clocks that the vDSO reads without the counter, and the others if it can read the counter.
+fn clocks_of_the_vdso() -> Vec<ClockId> {
+    let mut clocks = vec![ClockId::REALTIME_COARSE, ClockId::MONOTONIC_COARSE];
+    if oracle::counter_is_in_user_space() == Some(true) {
+        clocks.extend([ClockId::REALTIME, ClockId::MONOTONIC]);
+    }
+    clocks
 }
 
 #[test]
-fn without_a_vdso_the_kernel_answers() {
-    child::fresh(1, || {
-        without_vdso();
-        let routes = routes();
-        for route in
-            [routes.time, routes.gettimeofday, routes.clock_gettime, routes.clock_getres, routes.getcpu]
-        {
-            match route {
-                Route::Syscall { reason, .. } => {
-                    assert_eq!(reason, FallbackReason::NoVdso(LocateError::Absent));
+fn with_a_vdso_no_sandbox_is_noticed() {
+    let is_vdso = || matches!(vdso_time::routes().clock_gettime, Route::Vdso { .. });
+    if child::end_of(is_vdso) != child::WELL {
+        return not_run("no vDSO answers in this process");
+    }
+    if !sandboxes_work() {
+        return;
+    }
+    for action in [KILL_PROCESS, TRAP, error(libc::EPERM), error(libc::ENOSYS)] {
+        for free_is_first in [false, true] {
+            child::forked(|| {
+                if free_is_first {
+                    check_free();
                 }
-                other => assert_eq!((other, NATIVE.is_none()), (Route::Libc, true)),
-            }
+                let clocks = clocks_of_the_vdso();
+                let kernel = |clock: &ClockId| oracle::clock_gettime(clock.as_raw()).unwrap();
+                let before: Vec<_> = clocks.iter().map(kernel).collect();
+                let asked = clocks.clone();
+                let sandboxed = move || {
+                    let read = |clock: &ClockId| vdso_time::clock_gettime(*clock).unwrap();
+                    sandbox(action).unwrap();
+                    let seconds = [vdso_time::time(), vdso_time::try_time().unwrap()];
+                    if asked.len() > 2 {
+                        assert!(Instant::now() <= Instant::try_now().unwrap());
+                        assert!(SystemTime::now() <= SystemTime::try_now().unwrap());
+                        assert!(vdso_time::gettimeofday().unwrap().tv_sec >= seconds[0]);
+                    }
+                    assert!(vdso_time::clock_getres(ClockId::REALTIME).is_ok());
+                    (seconds, asked.iter().map(read).collect::<Vec<_>>())
+                };
+                let (seconds, times) = thread::spawn(sandboxed).join().unwrap();
+                for ((clock, before), time) in clocks.iter().zip(before).zip(times) {
+                    assert!(before <= time && time <= kernel(clock), "{clock:?}: {before:?}, {time:?}");
+                }
+                let now = oracle::seconds().unwrap();
+                assert!(seconds[0] <= seconds[1] && (seconds[1]..=seconds[1] + 100).contains(&now));
+                check_free();
+            });
         }
-        let before = syscall::clock_gettime(ClockId::MONOTONIC).unwrap();
-        let ours = vdso_time::clock_gettime(ClockId::MONOTONIC).unwrap();
-        assert!(before <= ours && ours <= syscall::clock_gettime(ClockId::MONOTONIC).unwrap());
-        assert!((syscall::time().unwrap()..=syscall::time().unwrap() + 1).contains(&vdso_time::time()));
-        assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
-    });
+    }
+}
+
+/// Fails unless each function refuses as its documentation says. `std` is a time of std's, because
+/// the first conversion reads the clock too.
+fn assert_refused(expected: Errno, std: StdInstant) {
+    assert_eq!((vdso_time::time(), vdso_time::try_time()), (-1, Err(expected)));
+    assert_eq!(Instant::try_now(), Err(expected));
+    assert_eq!(SystemTime::try_now(), Err(expected));
+    let reads: [fn(); 3] = [
+        || _ = Instant::now(),
+        || _ = SystemTime::now(),
+        || _ = Instant::<Monotonic>::from_nanos(0).elapsed(),
+    ];
+    // The panic names the caller's line.
+    panic::set_hook(Box::new(|info| {
+        assert_eq!(info.location().map(panic::Location::file), Some(file!()));
+    }));
+    for now in reads {
+        let panic = catch_unwind(now).unwrap_err();
+        let message = panic.downcast_ref::<String>().unwrap();
+        assert_eq!(*message, format!("the clock cannot be read: {expected}"));
+    }
+    let _ = panic::take_hook();
+    #[cfg(feature = "std")]
+    assert_eq!(StdInstant::try_from(Instant::<Monotonic>::from_nanos(0)), Err(expected));
+    #[cfg(feature = "std")]
+    assert_eq!(Instant::try_from(std), Err(expected));
+    let _ = std; // only used with std
+    for path in &PATHS {
+        assert_eq!((path.gettimeofday)(), Err(expected));
+        assert_eq!((path.getcpu)(), Err(expected));
+        for clock in
+            [ClockId::REALTIME, ClockId::MONOTONIC_COARSE, ClockId::THREAD_CPUTIME, ClockId::from_fd(9)]
+        {
+            assert_eq!((path.clock_gettime)(clock), Err(expected), "{clock:?}");
+            assert_eq!((path.clock_getres)(clock), Err(expected), "{clock:?}");
+        }
+    }
+    assert_eq!(syscall::time(), Err(expected));
+}
+
+extern "C" fn answer_eacces(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the context is the kernel's.
+    unsafe { signals::answer(context, -libc::EACCES) };
 }
 
 #[test]
-fn where_all_is_denied_the_error_is_told() {
-    for error in [Errno::EPERM, Errno::ENOSYS] {
-        child::fresh(1, || {
+fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
+    if !sandboxes_work() {
+        return;
+    }
+    for (action, expected) in [
+        (error(libc::EPERM), Errno::EPERM),
+        (error(libc::ENOSYS), Errno::ENOSYS),
+        (TRAP, Errno::from_raw_os_error(libc::EACCES).unwrap()),
+    ] {
+        for free_is_first in [false, true] {
+            child::forked(|| {
+                without_vdso();
+                signals::handle(Signal::SIGSYS, SaFlags::empty(), answer_eacces);
+                if free_is_first {
+                    check_free();
+                }
+                // Twice: what the first call found must not mislead the second.
+                let std = StdInstant::now();
+                let sandboxed = move || {
+                    sandbox(action).unwrap();
+                    assert_refused(expected, std);
+                    thread::yield_now();
+                    assert_refused(expected, std);
+                };
+                let thread = thread::spawn(sandboxed);
+                check_free();
+                assert!(thread.join().is_ok());
+                check_free();
+            });
+        }
+    }
+}
+
+const READS: [(&str, fn()); 4] = [
+    ("time", || _ = vdso_time::time()),
+    ("try_time", || _ = vdso_time::try_time()),
+    ("now", || _ = Instant::now()),
+    ("try_now", || _ = Instant::try_now()),
+];
+
+#[test]
+fn without_a_vdso_a_sandbox_that_kills_does() {
+    if !sandboxes_work() {
+        return;
+    }
+    for (action, (name, read)) in
+        [KILL_PROCESS, TRAP].into_iter().flat_map(|action| READS.map(|read| (action, read)))
+    {
+        let end = child::end_of(|| {
             without_vdso();
-            let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
-            if !deny(&filter::clock_calls(abi), error.raw_os_error()) {
-                return;
-            }
-            assert_eq!(vdso_time::time(), -1);
-            assert_eq!(vdso_time::try_time(), Err(error));
-            assert_eq!(syscall::time(), Err(error));
-            assert_eq!(vdso_time::gettimeofday(), Err(error));
-            assert_eq!(syscall::gettimeofday(), Err(error));
-            assert_eq!(vdso_time::getcpu(), Err(error));
-            assert_eq!(syscall::getcpu(), Err(error));
-            for clock in
-                [ClockId::REALTIME, ClockId::MONOTONIC_COARSE, ClockId::THREAD_CPUTIME, ClockId::from_fd(9)]
-            {
-                assert_eq!(vdso_time::clock_gettime(clock), Err(error), "{clock:?}");
-                assert_eq!(syscall::clock_gettime(clock), Err(error), "{clock:?}");
-                assert_eq!(vdso_time::clock_getres(clock), Err(error), "{clock:?}");
-                assert_eq!(syscall::clock_getres(clock), Err(error), "{clock:?}");
-            }
-            assert_eq!(Instant::try_now(), Err(error));
-            assert_eq!(SystemTime::try_now(), Err(error));
+            sandbox(action).unwrap();
+            read();
+            true
         });
+        assert_eq!(end, child::End::Signal(Signal::SIGSYS), "{name}");
     }
 }
 
 #[test]
-fn now_alone_panics_and_says_where_and_why() {
-    child::fresh(1, || {
-        without_vdso();
-        let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
-        if !deny(&filter::clock_calls(abi), libc::EPERM) {
-            return;
-        }
-        let told = |now: fn()| {
-            panic::set_hook(Box::new(|info| {
-                assert_eq!(info.location().map(panic::Location::file), Some(file!()));
-            }));
-            let panic = panic::catch_unwind(now).expect_err("it panics");
-            let _ = panic::take_hook();
-            panic.downcast_ref::<String>().expect("a message").clone()
-        };
-        let reads: [fn(); 3] = [
-            || _ = Instant::now(),
-            || _ = SystemTime::now(),
-            || _ = Instant::<vdso_time::Monotonic>::from_nanos(0).elapsed(),
-        ];
-        for now in reads {
-            assert_eq!(told(now), "the clock cannot be read: EPERM");
-        }
-    });
+fn a_thread_that_is_killed_in_its_first_call_leaves_the_others_right() {
+    /// The thread that is killed, and whether it was not.
+    static THREAD: AtomicI32 = AtomicI32::new(0);
+    static CAME_BACK: AtomicBool = AtomicBool::new(false);
+
+    if !sandboxes_work() {
+        return;
+    }
+    for (name, read) in READS {
+        child::forked(|| {
+            without_vdso();
+            let thread = thread::spawn(move || {
+                sandbox(KILL_THREAD).unwrap();
+                THREAD.store(gettid().as_raw(), Ordering::Relaxed);
+                read();
+                CAME_BACK.store(true, Ordering::Relaxed);
+            });
+            let is_there = || match THREAD.load(Ordering::Relaxed) {
+                0 => true,
+                // SAFETY: signal 0 is never sent; the kernel says whether the thread is there.
+                id => (unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), id, 0) }) == 0,
+            };
+            while is_there() {
+                check_free();
+            }
+            mem::forget(thread);
+            assert!(!CAME_BACK.load(Ordering::Relaxed), "{name} came back");
+            check_free();
+        });
+    }
 }
 
 /// A function is answered as long as one of its system calls is allowed.
 #[test]
-fn a_denied_system_call_is_made_up_for_by_another() {
+fn another_system_call_replaces_a_denied_one() {
+    type Read = fn() -> Result<i64, Errno>;
     let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
-    let seconds = || syscall::time().unwrap();
-    for (task, function, read) in [
-        ("time", &abi.time, (|| syscall::time().map(|_| ())) as fn() -> Result<(), Errno>),
-        ("gettimeofday", &abi.gettimeofday, || syscall::gettimeofday().map(|_| ())),
-        ("clock_gettime", &abi.clock_gettime, || syscall::clock_gettime(ClockId::REALTIME).map(|_| ())),
-    ] {
-        let all = numbers(&[function]);
+    let functions: [(_, Read, &[c_int]); 3] = [
+        (&abi.time, syscall::time, &[libc::EPERM, libc::ENOSYS, libc::EINVAL]),
+        (
+            &abi.gettimeofday,
+            || syscall::gettimeofday().map(|now| now.tv_sec),
+            &[libc::EPERM, libc::ENOSYS, libc::EINVAL],
+        ),
         // EINVAL is final for a clock that the caller chose.
-        let errors = [libc::EPERM, libc::ENOSYS, libc::EINVAL];
-        let errors = &errors[..if task == "clock_gettime" { 2 } else { 3 }];
+        (
+            &abi.clock_gettime,
+            || syscall::clock_gettime(ClockId::REALTIME).map(|now| now.tv_sec),
+            &[libc::EPERM, libc::ENOSYS],
+        ),
+    ];
+    for (function, read, errors) in functions {
+        let all: Vec<u32> = function.syscalls_in_order(false).map(|call| call.number).collect();
         for (allowed, error) in
             (0..all.len()).flat_map(|allowed| errors.iter().map(move |error| (allowed, *error)))
         {
             child::forked(|| {
-                let now = seconds();
-                // 32 bits of seconds end in January 2038, and then there is an error instead of a time.
+                let now = oracle::seconds().unwrap();
+                // 32 bits of seconds end in January 2038, and then there is an error and no time.
                 let is_late = now > i64::from(i32::MAX) && allowed >= function.syscalls.len();
                 let denied: Vec<_> = all.iter().copied().filter(|number| *number != all[allowed]).collect();
-                if deny(&denied, error) {
-                    let expected = if is_late { Err(Errno::EOVERFLOW) } else { Ok(()) };
-                    assert_eq!(read(), expected, "{task}, system call {} alone", all[allowed]);
-                    if task == "time" && !is_late {
-                        assert!((now..=now + 1).contains(&seconds()));
+                if !filter::deny(&denied, error) {
+                    return;
+                }
+                match read() {
+                    Ok(seconds) => {
+                        assert!(!is_late && (now..=now + 2).contains(&seconds), "{seconds}, {now}");
                     }
+                    Err(error) => assert_eq!((error, is_late), (Errno::EOVERFLOW, true), "{}", all[allowed]),
                 }
             });
         }

@@ -1,18 +1,20 @@
-//! What still works where reading the CPU's counter is fatal, or nearly every system call: in seccomp's strict mode, and
-//! under PR_SET_TSC. The rest ends the process, as it would without this crate; how is shown here.
+//! What still works in seccomp's strict mode and under `PR_SET_TSC`, where reading the CPU's
+//! counter or nearly every system call is fatal. The other calls end the process, as without this
+//! crate.
 
 #![allow(unsafe_code, reason = "prctl(2) is called here")]
 
 use std::ffi::c_int;
 
-use test_support::{child, not_run, not_run_here, oracle};
+use test_support::child::{self, End, WELL};
+use test_support::nix::sys::signal::{Signal, raise};
+use test_support::{not_run, not_run_here, oracle, signals};
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 
-/// Strict seccomp takes the counter away too, there (seccomp_set_mode_strict of kernel/seccomp.c).
+/// Strict seccomp denies the counter too, there (seccomp_set_mode_strict of kernel/seccomp.c).
 const X86: bool = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
 
-/// How a child ends: well, or by a signal.
-const WELL: c_int = 0;
+const KILLED: End = End::Signal(Signal::SIGKILL);
 
 fn strict() -> bool {
     // SAFETY: it takes numbers.
@@ -30,20 +32,18 @@ type Before = fn();
 const MADE: Before = || _ = routes();
 const NOT_MADE: Before = || ();
 
-/// Does a read in a state, after what comes before it, and gives how the child ended: by SIGILL if the state cannot be had,
-/// with status 1 if the answer is wrong.
-fn end(before: Before, enter: fn() -> bool, read: fn() -> bool) -> c_int {
+/// How a child ends that makes a read in a state: by SIGILL if there is no such state.
+fn end(before: Before, enter: fn() -> bool, read: fn() -> bool) -> End {
     child::end_of(|| {
-        // SAFETY: it takes numbers. std's handler would go on.
-        unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
+        signals::default(Signal::SIGSEGV); // std's handler would go on
         before();
         if !enter() {
-            // SAFETY: it takes any signal.
-            unsafe { libc::raise(libc::SIGILL) };
+            let _ = raise(Signal::SIGILL);
         }
         let status = c_int::from(!read());
         // SAFETY: it takes any status; any other end would be denied.
         unsafe { libc::syscall(libc::SYS_exit, status) };
+        true
     })
 }
 
@@ -69,43 +69,36 @@ fn by_kernel() -> bool {
     syscall::clock_gettime(ClockId::MONOTONIC).is_ok()
 }
 
-/// How a read of the counter ends in a state that makes it fatal or not, and by what if the vDSO asks the kernel.
-fn counter_ends(fatal: bool, if_asked: c_int) -> Option<c_int> {
-    let in_vdso = oracle::counter_is_in_user_space()?;
-    Some(match (in_vdso, fatal) {
-        (true, true) => libc::SIGSEGV,
+/// How a read of the counter ends in a state that makes it fatal or not, and how if the vDSO asks
+/// the kernel.
+fn counter_ends(fatal: bool, if_asked: End) -> Option<End> {
+    Some(match (oracle::counter_is_in_user_space()?, fatal) {
+        (true, true) => End::Signal(Signal::SIGSEGV),
         (true, false) => WELL,
         (false, _) => if_asked,
     })
 }
 
 #[test]
-fn in_strict_seccomp_the_coarse_clocks_are_left() {
+fn in_strict_seccomp_the_coarse_clocks_work() {
     if end(MADE, strict, || true) != WELL {
         return not_run_here("seccomp", "there is no strict seccomp");
     }
-    let is_fatal = |function: fn(&Routes) -> Route| {
-        let by_vdso = child::end_of(|| assert!(matches!(function(&routes()), Route::Vdso { .. }))) == 0;
-        if by_vdso { WELL } else { libc::SIGKILL }
+    let expected = |function: fn(&Routes) -> Route| {
+        let is_vdso = child::end_of(|| matches!(function(&routes()), Route::Vdso { .. })) == WELL;
+        if is_vdso { WELL } else { KILLED }
     };
-    assert_eq!(end(MADE, strict, coarse), is_fatal(|found| found.clock_getres));
-    assert_eq!(end(MADE, strict, cpu), is_fatal(|found| found.getcpu));
-    assert_eq!(end(MADE, strict, by_kernel), libc::SIGKILL);
-    if let Some(expected) = counter_ends(X86, libc::SIGKILL) {
+    assert_eq!(end(MADE, strict, coarse), expected(|found| found.clock_getres));
+    assert_eq!(end(MADE, strict, cpu), expected(|found| found.getcpu));
+    assert_eq!(end(MADE, strict, by_kernel), KILLED);
+    if let Some(expected) = counter_ends(X86, KILLED) {
         assert_eq!(end(MADE, strict, counter), expected);
     }
+    assert_eq!(end(NOT_MADE, strict, coarse), KILLED, "a first call");
 }
 
 #[test]
-fn in_strict_seccomp_a_first_call_is_fatal() {
-    if end(MADE, strict, || true) != WELL {
-        return not_run_here("seccomp", "there is no strict seccomp");
-    }
-    assert_eq!(end(NOT_MADE, strict, coarse), libc::SIGKILL);
-}
-
-#[test]
-fn without_the_counter_the_coarse_clocks_and_the_kernel_are_left() {
+fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
     if !X86 {
         return not_run("only x86 has PR_SET_TSC");
     }
@@ -113,9 +106,9 @@ fn without_the_counter_the_coarse_clocks_and_the_kernel_are_left() {
         return not_run_here("tsc", "PR_SET_TSC");
     }
     for before in [MADE, NOT_MADE] {
-        assert_eq!(end(before, without_counter, coarse), WELL);
-        assert_eq!(end(before, without_counter, cpu), WELL);
-        assert_eq!(end(before, without_counter, by_kernel), WELL);
+        for read in [coarse, cpu, by_kernel] {
+            assert_eq!(end(before, without_counter, read), WELL);
+        }
         if let Some(expected) = counter_ends(true, WELL) {
             assert_eq!(end(before, without_counter, counter), expected);
         }

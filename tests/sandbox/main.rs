@@ -1,7 +1,8 @@
-//! Sandboxes: denied system calls give a typed error or the documented fallback, never a wrong time.
+//! Sandboxes: denied system calls give a typed error or the documented fallback, never a wrong
+//! time.
 //!
 //! The rule of this program: no test calls the crate in its own process. Each call is made in a
-//! forked child ([`test_support::child`]), so it is a first call there, and the sandbox ends with
+//! forked child ([`test_support::child`]). So it is a first call there, and the sandbox ends with
 //! that child.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
@@ -10,5 +11,11 @@ mod android;
 mod denied_calls;
 mod denied_counter;
 mod denied_discovery;
-mod sandboxed_thread;
 mod strace;
+
+/// Says that there is no vDSO.
+#[allow(unsafe_code, reason = "init is called here")]
+fn without_vdso() {
+    // SAFETY: null is always allowed.
+    unsafe { vdso_time::init(std::ptr::null()) };
+}

@@ -1,45 +1,47 @@
-//! Other processes, for what can be done once in a process: forks.
+//! Forked children, for what can be done once in a process.
 
 use std::env;
-use std::ffi::c_int;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Command;
-use std::ptr;
 use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::not_run;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid};
+
+use crate::not_run;
 
 /// No child takes so long, in the slowest emulator.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// Does `work` in forked children, one after the other. In a program whose tests make every call in a
-/// child, a call there is the first one.
-#[track_caller]
-pub fn fresh(rounds: usize, work: impl Fn()) {
-    (0..rounds).for_each(|_| forked(&work));
+/// How a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Status(i32),
+    Signal(Signal),
 }
 
-/// The file of this program: what /proc says, or, where that is not mounted, what cargo called it
-/// by.
+/// It did its work, and the work was good.
+pub const WELL: End = End::Status(0);
+/// It did its work, and the work was not good.
+pub const BADLY: End = End::Status(1);
+
+/// The file of this program: what /proc says, or, without that, the name by which it was started.
 pub fn this_program() -> PathBuf {
     env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
 }
 
-/// This binary, to run a test alone.
-fn this_binary(test: &str) -> Command {
-    let mut command = Command::new(this_program());
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
-    command
-}
-
-/// Whether the kernel can run this binary.
+/// Whether the kernel can run this program again. An emulator's kernel cannot.
 #[track_caller]
 pub fn runs_alone(test: &str) -> bool {
-    let Ok(output) = this_binary(test).arg("--list").output() else { return false };
+    let Ok(output) = Command::new(this_program()).args(["--exact", test, "--list"]).output() else {
+        return false;
+    };
     let listed = String::from_utf8_lossy(&output.stdout).contains(&format!("{test}: test"));
     assert!(listed || !output.status.success(), "there is no test {test}");
     listed
@@ -48,12 +50,16 @@ pub fn runs_alone(test: &str) -> bool {
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]
 pub fn forked(work: impl FnOnce()) {
-    assert_eq!(end_of(work), 0, "the forked child failed");
+    let end = end_of(|| {
+        work();
+        true
+    });
+    assert_eq!(end, WELL, "the forked child failed");
 }
 
-/// How a forked child ends that does `work` and leaves: its wait status.
+/// How a forked child ends that does `work`: status 0 if that is true, and 1 if it is false.
 #[track_caller]
-pub fn end_of(work: impl FnOnce()) -> c_int {
+pub fn end_of(work: impl FnOnce() -> bool) -> End {
     wait(fork(work), LIMIT)
 }
 
@@ -63,64 +69,59 @@ pub fn end_of(work: impl FnOnce()) -> c_int {
 /// the emulator. A child finds that locked for ever if another thread of its parent was starting a
 /// thread during the fork.
 #[track_caller]
-pub fn fork(work: impl FnOnce()) -> libc::pid_t {
-    // The child has another parent, by which it would name another record.
+pub fn fork(work: impl FnOnce() -> bool) -> Pid {
+    // The child has another parent, and would name another record.
     LazyLock::force(&not_run::FILE);
-    // SAFETY: the child does no more than `work` and leaves; the locks of libc are good in it.
-    match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", io::Error::last_os_error()),
-        0 => {
+    // SAFETY: the child does no more than `work` and leaves; libc keeps its locks usable in it.
+    match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
             end_with_parent();
-            let status = catch_unwind(AssertUnwindSafe(work)).map_or_else(|panic| tell(&*panic), |()| 0);
-            // SAFETY: _exit(2) takes any status.
-            unsafe { libc::_exit(status) }
+            let done = catch_unwind(AssertUnwindSafe(work));
+            leave(done.map_or_else(|panic| tell(&*panic), |good| i32::from(!good)))
         }
-        child => child,
     }
 }
 
-/// Kills this process when the thread that made it ends: nobody but that thread knows of it.
-pub fn end_with_parent() {
-    // SAFETY: the two arguments are numbers.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+/// Ends this process at once.
+pub fn leave(status: i32) -> ! {
+    // SAFETY: _exit(2) takes any status.
+    unsafe { libc::_exit(status) }
 }
 
-/// The wait status of a child. One that has not ended after `limit` is killed, and the test fails.
+/// Kills this process when the thread that made it ends, because only that thread waits for it.
+pub fn end_with_parent() {
+    let _ = set_pdeathsig(Signal::SIGKILL);
+}
+
+/// Waits for a child. One that has not ended after `limit` is killed, and the test fails.
 #[track_caller]
-pub fn wait(child: libc::pid_t, limit: Duration) -> c_int {
+pub fn wait(child: Pid, limit: Duration) -> End {
     let start = Instant::now();
     let mut pause = Duration::from_micros(50);
     loop {
-        let mut status = 0;
-        // SAFETY: waitpid(2) writes the status there.
-        let waited = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
-        if waited != 0 {
-            assert_eq!(waited, child, "waitpid: {}", io::Error::last_os_error());
-            return status;
+        match waitpid(child, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(_, status)) => return End::Status(status),
+            Ok(WaitStatus::Signaled(_, signal, _)) => return End::Signal(signal),
+            Ok(WaitStatus::StillAlive) => {}
+            other => panic!("waitpid: {other:?}"),
         }
         if start.elapsed() > limit {
-            kill(child);
-            // SAFETY: waitpid(2) writes no status to null.
-            unsafe { libc::waitpid(child, ptr::null_mut(), 0) };
-            panic!("the child was killed, for it had not ended after {limit:?}");
+            let _ = kill(child, Signal::SIGKILL);
+            let _ = waitpid(child, None);
+            panic!("the child was killed because it had not ended after {limit:?}");
         }
         thread::sleep(pause);
         pause = (2 * pause).min(Duration::from_millis(10));
     }
 }
 
-fn kill(child: libc::pid_t) {
-    // SAFETY: the two arguments are numbers.
-    unsafe { libc::kill(child, libc::SIGKILL) };
-}
-
-/// Says why a child panicked, past the capture of the test's output, which ends with the child.
+/// Says why a child panicked. The capture of the test's output ends with the child.
 fn tell(panic: &(dyn std::any::Any + Send)) -> i32 {
     let message =
         panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
     let line = format!("forked child: {}\n", message.unwrap_or("panic"));
-    // Another thread may have held the lock of std's standard error during the fork.
-    // SAFETY: the kernel reads the bytes of the line.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    // Not by `eprintln`: another thread may have held std's lock during the fork.
+    let _ = nix::unistd::write(io::stderr(), line.as_bytes());
     101
 }

@@ -1,48 +1,44 @@
 //! The CPUs that this thread may run on.
 
-#![allow(unsafe_code, reason = "libc is called here")]
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 
-use std::io;
-use std::mem;
+use crate::not_run_here;
+
+/// This thread.
+const SELF: Pid = Pid::from_raw(0);
 
 /// The set of them, restored when this is dropped.
-pub struct Cpus {
-    allowed: libc::cpu_set_t,
-}
+pub struct Cpus(CpuSet);
 
 impl Cpus {
-    /// Asks the kernel which they are.
-    pub fn allowed() -> io::Result<Self> {
-        // SAFETY: a set of CPUs is bits, and may be all zero.
-        let mut allowed: libc::cpu_set_t = unsafe { mem::zeroed() };
-        // SAFETY: the kernel writes at most this many bytes there; 0 is this thread.
-        let result = unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed) };
-        if result == 0 { Ok(Self { allowed }) } else { Err(io::Error::last_os_error()) }
+    /// Asks the kernel which they are; says so if it does not answer.
+    pub fn allowed() -> Option<Self> {
+        let allowed = sched_getaffinity(SELF);
+        let allowed =
+            allowed.map_err(|error| not_run_here("affinity", format!("sched_getaffinity: {error}")));
+        allowed.ok().map(Self)
     }
 
     /// Their numbers.
     pub fn numbers(&self) -> Vec<usize> {
-        let is_allowed = |cpu: &usize| {
-            // SAFETY: the number lies in the set.
-            unsafe { libc::CPU_ISSET(*cpu, &self.allowed) }
-        };
-        (0..8 * size_of_val(&self.allowed)).filter(is_allowed).collect()
+        (0..CpuSet::count()).filter(|cpu| self.0.is_set(*cpu).unwrap_or(false)).collect()
     }
 
-    /// Moves this thread to one of them, and keeps it there.
-    pub fn pin(&self, cpu: usize) -> io::Result<()> {
-        let mut one = self.allowed;
-        // SAFETY: the set is bits.
-        unsafe { libc::CPU_ZERO(&mut one) };
-        // SAFETY: the number lies in the set.
-        unsafe { libc::CPU_SET(cpu, &mut one) };
-        run_on(&one)
+    /// Moves this thread to one of them, and keeps it there; says so if the kernel refuses.
+    pub fn pin(&self, cpu: usize) -> bool {
+        let mut one = CpuSet::new();
+        let pinned = one.set(cpu).and_then(|()| sched_setaffinity(SELF, &one));
+        let pinned = pinned.map_err(|error| {
+            not_run_here("affinity", format!("CPU {cpu}: sched_setaffinity: {error}"));
+        });
+        pinned.is_ok()
     }
 
     /// Lets this thread run on all of them again.
     pub fn release(&self) {
-        // It was allowed before. If it no longer is, another has been at work, and its word stands.
-        let _ = run_on(&self.allowed);
+        // It was allowed before. If it no longer is, another program has changed that.
+        let _ = sched_setaffinity(SELF, &self.0);
     }
 }
 
@@ -50,10 +46,4 @@ impl Drop for Cpus {
     fn drop(&mut self) {
         self.release();
     }
-}
-
-fn run_on(cpus: &libc::cpu_set_t) -> io::Result<()> {
-    // SAFETY: the kernel reads the set; 0 is this thread.
-    let result = unsafe { libc::sched_setaffinity(0, size_of_val(cpus), &raw const *cpus) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

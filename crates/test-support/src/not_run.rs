@@ -31,21 +31,20 @@ pub static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
     }
     let cargo = parent_id();
     let stat = fs::read_to_string(format!("/proc/{cargo}/stat")).unwrap_or_default();
-    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let started = behind_name.split(' ').nth(19).unwrap_or_default();
+    let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let started = after_name.split(' ').nth(19).unwrap_or_default();
     target_tmpdir().join(format!("{PREFIX}{cargo}-{started}"))
 });
 
-/// Says why a test, or the rest of it, is not run. That is a failure where
-/// `VDSO_TIME_TEST_REQUIRES`, which has words with spaces between them, names what is missing: so
-/// CI knows that it has run what it has the means for.
+/// Says why a test, or the rest of it, is not run. That is a failure if one of the words of
+/// `VDSO_TIME_TEST_REQUIRES` is what is missing: so CI knows that nothing is skipped.
 #[track_caller]
 pub fn not_run_here(missing: &str, why: impl Display) {
     not_run(&why);
     assert!(!is_required(missing), "{missing} is required: {why}");
 }
 
-/// Says why a test, or the rest of it, is not run, where nothing that could be installed or allowed
+/// Says why a test, or the rest of it, is not run, if nothing could be installed or allowed that
 /// would change that.
 pub fn not_run(why: impl Display) {
     println!("not run here: {why}");
@@ -70,7 +69,7 @@ pub fn has_proc() -> bool {
     found.map_err(|error| not_run_here("proc", format!("/proc is not mounted: /proc/self: {error}"))).is_ok()
 }
 
-/// Whether a tool works, by a command that is to succeed; says what is missing if it does not.
+/// Whether a tool works, by a command that must succeed; says what is missing if it does not.
 #[track_caller]
 pub fn has_tool(command: &[&str]) -> bool {
     let (tool, arguments) = command.split_first().expect("a tool");

@@ -1,47 +1,34 @@
-//! The kernel's own answers, through libc's `syscall` and nothing of the crate's but its plain data.
+//! The kernel's own answers, through libc's `syscall`. Of the crate only the plain data is used.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::fs;
 use std::io;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 use vdso_time::Timespec;
 
-use super::not_run_here;
+use crate::not_run_here;
 
 /// An answer, or `errno`.
 pub type Answer<T> = Result<T, i32>;
 
-/// A system call that takes a clock and writes two numbers, and whether they have 64 bits.
-#[derive(Clone, Copy)]
-pub struct Call {
-    number: c_long,
-    wide: bool,
-}
+/// Two system calls that take a clock and write two numbers: the 64-bit one, which 32-bit kernels
+/// have had since 5.1, and the one of every kernel.
+pub type Calls = [c_long; 2];
 
-/// Whether the calls without a number in their name are the 64-bit ones.
+pub const CLOCK_GETTIME: Calls = [403, libc::SYS_clock_gettime];
+pub const CLOCK_GETRES: Calls = [406, libc::SYS_clock_getres];
+
+/// Whether the second one writes 64-bit numbers; there is no first one then.
 const WIDE: bool = cfg!(any(target_pointer_width = "64", target_arch = "x86_64"));
-
-/// clock_gettime64 where there are two, then clock_gettime.
-pub const CLOCK_GETTIME: [Call; 2] =
-    [Call { number: 403, wide: true }, Call { number: libc::SYS_clock_gettime, wide: WIDE }];
-/// clock_getres_time64 where there are two, then clock_getres.
-pub const CLOCK_GETRES: [Call; 2] =
-    [Call { number: 406, wide: true }, Call { number: libc::SYS_clock_getres, wide: WIDE }];
 
 /// The kernel's clock_gettime.
 pub fn clock_gettime(id: i32) -> Answer<Timespec> {
-    ask(&CLOCK_GETTIME, id)
+    ask(CLOCK_GETTIME, id).1
 }
 
 /// The kernel's clock_getres.
 pub fn clock_getres(id: i32) -> Answer<Timespec> {
-    ask(&CLOCK_GETRES, id)
-}
-
-/// The time since the Epoch, to the microsecond: `CLOCK_REALTIME`, cut, which is what gettimeofday(2) is.
-pub fn micros() -> Answer<(i64, i64)> {
-    clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec / 1000))
+    ask(CLOCK_GETRES, id).1
 }
 
 /// The seconds of `CLOCK_REALTIME_COARSE`, which are those of time(2).
@@ -62,38 +49,29 @@ pub fn getcpu() -> Answer<(u32, u32)> {
 }
 
 /// The number of the first of the calls that the kernel has.
-pub fn number(calls: &[Call; 2]) -> u32 {
-    let call =
-        calls[skipped(calls)..].iter().find(|call| one(**call, libc::CLOCK_REALTIME) != Err(libc::ENOSYS));
-    call.map_or(u32::MAX, |call| u32::try_from(call.number).unwrap())
+pub fn number(calls: Calls) -> u32 {
+    u32::try_from(ask(calls, libc::CLOCK_REALTIME).0).unwrap()
 }
 
-/// How many of the calls do not exist by design: on 64-bit architectures there is only the second.
-const fn skipped(calls: &[Call; 2]) -> usize {
-    if WIDE { calls.len() - 1 } else { 0 }
-}
-
-fn ask(calls: &[Call; 2], id: i32) -> Answer<Timespec> {
-    // 32-bit kernels have had the first since 5.1. It is asked for once, lest every reading costs two calls.
-    static MISSING: AtomicI32 = AtomicI32::new(0);
-    let first = skipped(calls).max(usize::from(MISSING.load(Ordering::Relaxed) != 0));
-    match one(calls[first], id) {
-        Err(libc::ENOSYS) if first == 0 => {
-            MISSING.store(1, Ordering::Relaxed);
-            one(calls[1], id)
+/// The call that the kernel has, and its answer.
+fn ask([wide, every]: Calls, id: c_int) -> (c_long, Answer<Timespec>) {
+    if !WIDE {
+        let answer = one(wide, true, id);
+        if answer != Err(libc::ENOSYS) {
+            return (wide, answer);
         }
-        answer => answer,
     }
+    (every, one(every, WIDE, id))
 }
 
-fn one(call: Call, id: c_int) -> Answer<Timespec> {
+fn one(call: c_long, is_wide: bool, id: c_int) -> Answer<Timespec> {
     let (mut wide, mut narrow) = ([i64::MIN; 2], [i32::MIN; 2]);
-    let place = if call.wide { (&raw mut wide).cast::<c_void>() } else { (&raw mut narrow).cast() };
+    let place = if is_wide { (&raw mut wide).cast::<c_void>() } else { (&raw mut narrow).cast() };
     // SAFETY: the call writes two numbers of its width at its second argument.
-    if unsafe { libc::syscall(call.number, id, place) } != 0 {
+    if unsafe { libc::syscall(call, id, place) } != 0 {
         return Err(last_errno());
     }
-    let written = if call.wide { wide } else { narrow.map(i64::from) };
+    let written = if is_wide { wide } else { narrow.map(i64::from) };
     Ok(Timespec { tv_sec: written[0], tv_nsec: written[1] })
 }
 
@@ -139,13 +117,10 @@ fn board() -> String {
 
 /// Whether the kernel is of this version, or a later one, by uname(2).
 pub fn kernel_is(major: u32, minor: u32) -> bool {
-    // SAFETY: a `utsname` is characters, and may be all zero.
-    let mut name: libc::utsname = unsafe { std::mem::zeroed() };
-    // SAFETY: libc writes the names there.
-    assert_eq!(unsafe { libc::uname(&raw mut name) }, 0);
-    let release = name.release.map(|character| char::from(character as u8));
-    let mut numbers = release.split(|c| !c.is_ascii_digit());
-    let mut number = || numbers.next()?.iter().collect::<String>().parse().ok();
+    let name = nix::sys::utsname::uname().expect("uname");
+    let release = name.release().to_str().expect("ASCII");
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse().ok();
     (number().unwrap_or(0), number().unwrap_or(0)) >= (major, minor)
 }
 
@@ -160,10 +135,7 @@ pub fn counter_is_in_user_space() -> Option<bool> {
         "arch_sys_counter" if board().contains("linux,dummy-virt") => Some(true),
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => Some(false),
         other => {
-            not_run_here(
-                "clocksource",
-                format!("where the clock source `{other}` is read, nothing else tells"),
-            );
+            not_run_here("clocksource", format!("it is not known where the clock source `{other}` is read"));
             None
         }
     }

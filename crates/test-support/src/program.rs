@@ -1,4 +1,4 @@
-//! Programs made of the library by the compiler at hand, for any target of which that has the standard library.
+//! Programs that the compiler at hand makes of the library, for any target that it has std for.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use crate::not_run::target_tmpdir;
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The library, optimised and without features, in a target folder of its own; the error says what is missing here.
+/// The library, optimised and without features, in a target folder of its own. The error says what
+/// is missing here.
 pub fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<PathBuf, String> {
     find_standard_library(triple)?;
     let folder = target_tmpdir().join(folder);

@@ -1,68 +1,100 @@
-//! A forked child that is executed one instruction at a time, and is forked once more wherever it stands (x86_64).
+//! A child that is executed one instruction at a time, and copied wherever it stands (x86_64).
 
-#![allow(unsafe_code, reason = "fork(2) and ptrace(2) are called here")]
-
-use std::ffi::{c_long, c_void};
+use std::arch::global_asm;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
 use std::io;
-use std::mem;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
-use std::ptr::null_mut;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
-use libc::{pid_t, user_regs_struct};
+use libc::user_regs_struct;
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill, raise};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
 
-/// How the child of a stopped child goes on.
+use crate::{child, maps};
+
+// A tracee is sent here to be copied. Its registers say that the system call is clone(2).
+global_asm!(".globl vdso_time_test_clone", "vdso_time_test_clone:", "syscall", "int3");
+
+unsafe extern "C" {
+    fn vdso_time_test_clone();
+}
+
+/// How a copy of a stopped child goes on.
+#[derive(Clone, Copy)]
 pub enum Fate {
-    /// In this function, which never returns: as where another thread forked, and not the one that stood there.
+    /// As after a fork by another thread, which then calls this.
     Call(extern "C" fn() -> !),
-    /// Where it was, once its handler of this signal has returned.
-    Signal(i32),
+    /// Where it was, after its handler of this signal has returned.
+    Signal(Signal),
+    /// Where it was, as after a fork there.
+    Fork,
 }
 
 /// A child that is stopped; it ends with this.
 pub struct Tracee {
-    pid: pid_t,
+    pub pid: Pid,
+    pub vdso: Range<usize>,
     memory: File,
-    /// Where it has a `syscall` instruction.
-    syscall: u64,
 }
 
 impl Tracee {
-    /// Forks a child that begins with `work`, and stops it there; the error says what is missing here. `syscall` is the
-    /// address of a `syscall` instruction.
-    pub fn start(work: extern "C" fn() -> !, syscall: usize) -> io::Result<Self> {
-        // SAFETY: the child does no more than `work`.
-        let pid = match unsafe { libc::fork() } {
-            0 => {
-                if ptrace(libc::PTRACE_TRACEME, 0, 0, null_mut()).is_ok() {
-                    // SAFETY: raise(3) takes any signal.
-                    unsafe { libc::raise(libc::SIGSTOP) };
+    /// Forks a child that stops, and then does `work`. The error says what is missing here.
+    pub fn fork(work: impl FnOnce()) -> io::Result<Self> {
+        // SAFETY: the child does no more than `work` and leaves.
+        match unsafe { fork() }? {
+            ForkResult::Child => {
+                if ptrace::traceme().and_then(|()| raise(Signal::SIGSTOP)).is_ok() {
+                    work();
                 }
-                work()
+                child::leave(1)
             }
-            -1 => return Err(io::Error::last_os_error()),
-            pid => pid,
+            ForkResult::Parent { child } => Self::new(child, Signal::SIGSTOP),
+        }
+    }
+
+    /// Starts a program, and stops it before its first instruction. The error says what is missing.
+    pub fn spawn(mut command: Command) -> io::Result<Self> {
+        // SAFETY: the child makes one system call.
+        unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
+        Self::new(Pid::from_raw(command.spawn()?.id() as i32), Signal::SIGTRAP)
+    }
+
+    fn new(pid: Pid, stop: Signal) -> io::Result<Self> {
+        stopped(pid, stop).map_err(|_| io::ErrorKind::Unsupported)?;
+        let tracee = Self {
+            pid,
+            vdso: maps::named(&pid.to_string(), "[vdso]")?,
+            memory: File::open(format!("/proc/{pid}/mem"))?,
         };
-        let file = format!("/proc/{pid}/mem");
-        let memory =
-            File::open(&file).map_err(|error| io::Error::new(error.kind(), format!("{file}: {error}")))?;
-        let tracee = Self { pid, memory, syscall: syscall as u64 };
-        tracee.stopped(libc::SIGSTOP)?;
-        let options = (libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_EXITKILL) as usize;
-        ptrace(libc::PTRACE_SETOPTIONS, pid, 0, options as *mut c_void)?;
+        ptrace::setoptions(pid, ptrace::Options::PTRACE_O_TRACEFORK | ptrace::Options::PTRACE_O_EXITKILL)?;
         Ok(tracee)
     }
 
-    /// Executes one instruction, and says where the next one is.
-    pub fn step(&self) -> io::Result<u64> {
-        ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, null_mut())?;
-        self.stopped(libc::SIGTRAP)?;
-        Ok(registers(self.pid)?.rip)
+    /// Executes one instruction, and returns the address of the next.
+    pub fn step(&self) -> io::Result<usize> {
+        ptrace::step(self.pid, None)?;
+        self.stopped()
+    }
+
+    /// Goes on to the next breakpoint, and returns the address after it.
+    pub fn resume(&self) -> io::Result<usize> {
+        ptrace::cont(self.pid, None)?;
+        self.stopped()
+    }
+
+    fn stopped(&self) -> io::Result<usize> {
+        stopped(self.pid, Signal::SIGTRAP)?;
+        Ok(ptrace::getregs(self.pid)?.rip as usize)
     }
 
     /// The bytes there.
-    pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.memory.read_exact_at(bytes, address)
+    pub fn read(&self, address: usize, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_exact_at(bytes, address as u64)
     }
 
     /// How many files it has open.
@@ -70,84 +102,106 @@ impl Tracee {
         Ok(fs::read_dir(format!("/proc/{}/fd", self.pid))?.count())
     }
 
-    /// Forks it where it stands. The new process is a child of this one, and no longer traced.
-    pub fn fork(&self, fate: &Fate) -> io::Result<pid_t> {
-        let before = registers(self.pid)?;
-        let mut calling = before;
-        calling.rax = libc::SYS_clone as u64;
-        calling.orig_rax = u64::MAX;
-        calling.rdi = (libc::CLONE_PARENT | libc::SIGCHLD) as u64;
-        (calling.rsi, calling.rdx, calling.r10, calling.r8) = (0, 0, 0, 0);
-        calling.rip = self.syscall;
-        set_registers(self.pid, &mut calling)?;
-        ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, null_mut())?;
-        self.stopped(libc::SIGTRAP | libc::PTRACE_EVENT_FORK << 8)?;
-        let mut child: u64 = 0;
-        ptrace(libc::PTRACE_GETEVENTMSG, self.pid, 0, (&raw mut child).cast())?;
-        let child = child as pid_t;
-        self.step()?;
-        let mut after = before;
-        after.orig_rax = u64::MAX; // or a call that was interrupted would be made again
-        set_registers(self.pid, &mut after)?;
-
-        wait(child, libc::SIGSTOP)?;
-        let signal = match *fate {
-            Fate::Call(function) => {
-                // Below what the interrupted function keeps under its stack pointer; as at a function's entry.
-                after.rsp = ((after.rsp - 1024) & !15) - 8;
-                after.rip = function as usize as u64;
-                0
-            }
-            Fate::Signal(signal) => signal,
+    /// Copies it where it stands. The copy is a child of this process, and not traced.
+    pub fn copy(&self, fate: Fate) -> io::Result<Pid> {
+        let before = ptrace::getregs(self.pid)?;
+        let clone = user_regs_struct {
+            rip: vdso_time_test_clone as *const () as u64,
+            rax: libc::SYS_clone as u64,
+            orig_rax: u64::MAX,
+            rdi: (libc::CLONE_PARENT | libc::SIGCHLD) as u64,
+            rsi: 0,
+            rdx: 0,
+            r10: 0,
+            r8: 0,
+            ..before
         };
-        set_registers(child, &mut after)?;
-        ptrace(libc::PTRACE_DETACH, child, 0, signal as usize as *mut c_void)?;
-        Ok(child)
+        ptrace::setregs(self.pid, clone)?;
+        ptrace::cont(self.pid, None)?;
+        match waitpid(self.pid, None)? {
+            WaitStatus::PtraceEvent(_, _, libc::PTRACE_EVENT_FORK) => {}
+            other => return Err(io::Error::other(format!("no fork: {other:?}"))),
+        }
+        let copy = Pid::from_raw(ptrace::getevent(self.pid)? as i32);
+        self.resume()?;
+        // Or a system call that was interrupted would be made again.
+        let mut after = user_regs_struct { orig_rax: u64::MAX, ..before };
+        ptrace::setregs(self.pid, after)?;
+
+        stopped(copy, Signal::SIGSTOP)?;
+        if let Fate::Call(function) = fate {
+            // Below the red zone of the interrupted function, and aligned as at a function's entry.
+            after.rsp = ((after.rsp - 1024) & !15) - 8;
+            after.rip = function as usize as u64;
+        }
+        ptrace::setregs(copy, after)?;
+        ptrace::detach(copy, if let Fate::Signal(signal) = fate { Some(signal) } else { None })?;
+        Ok(copy)
     }
 
-    fn stopped(&self, signal: i32) -> io::Result<()> {
-        wait(self.pid, signal)
+    /// Lets it go on by itself, and returns how it ended.
+    pub fn finish(self) -> io::Result<child::End> {
+        ptrace::detach(self.pid, None)?;
+        Ok(child::wait(self.pid, child::LIMIT))
     }
 }
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // SAFETY: it is a child that was not waited for.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        // SAFETY: no status is wanted.
-        unsafe { libc::waitpid(self.pid, null_mut(), libc::__WALL) };
+        // Neither has anything to do if it has ended.
+        let _ = kill(self.pid, Signal::SIGKILL);
+        let _ = waitpid(self.pid, Some(WaitPidFlag::__WALL));
     }
 }
 
-/// Waits until a process stops by this signal, above which there may be an event.
-fn wait(pid: pid_t, signal: i32) -> io::Result<()> {
-    let mut status = 0;
-    // SAFETY: waitpid(2) writes the status there.
-    if unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) } == -1 {
-        return Err(io::Error::last_os_error());
+fn stopped(pid: Pid, signal: Signal) -> io::Result<()> {
+    match waitpid(pid, Some(WaitPidFlag::__WALL))? {
+        WaitStatus::Stopped(_, by) if by == signal => Ok(()),
+        other => Err(io::Error::other(format!("not stopped by {signal}: {other:?}"))),
     }
-    if libc::WIFSTOPPED(status) && status >> 8 == signal {
-        return Ok(());
+}
+
+/// Copies that run by themselves, a limited number at a time.
+pub struct Copies {
+    running: VecDeque<(Pid, String)>,
+    most: usize,
+    fault: fn(i32) -> Option<&'static str>,
+    /// How many ended with each status.
+    pub ended: BTreeMap<i32, usize>,
+}
+
+impl Copies {
+    /// `fault` says what is wrong with a status.
+    pub fn new(most: usize, fault: fn(i32) -> Option<&'static str>) -> Self {
+        Self { running: VecDeque::new(), most, fault, ended: BTreeMap::new() }
     }
-    Err(io::Error::other(format!("process {pid} did not stop by {signal:#x}: wait status {status:#x}")))
-}
 
-fn registers(pid: pid_t) -> io::Result<user_regs_struct> {
-    // SAFETY: registers are numbers, and may be all zero.
-    let mut registers: user_regs_struct = unsafe { mem::zeroed() };
-    ptrace(libc::PTRACE_GETREGS, pid, 0, (&raw mut registers).cast())?;
-    Ok(registers)
-}
+    /// Adds one, and says what was done to it. Waits for the oldest if there are too many.
+    #[track_caller]
+    pub fn add(&mut self, pid: Pid, what: String) {
+        self.running.push_back((pid, what));
+        if self.running.len() > self.most {
+            self.wait();
+        }
+    }
 
-fn set_registers(pid: pid_t, registers: &mut user_regs_struct) -> io::Result<()> {
-    ptrace(libc::PTRACE_SETREGS, pid, 0, (&raw mut *registers).cast())
-}
+    #[track_caller]
+    fn wait(&mut self) {
+        let Some((pid, what)) = self.running.pop_front() else { return };
+        match child::wait(pid, child::LIMIT) {
+            child::End::Signal(signal) => panic!("{what}: {signal}"),
+            child::End::Status(status) => {
+                assert_eq!((self.fault)(status), None, "{what}: status {status}");
+                *self.ended.entry(status).or_default() += 1;
+            }
+        }
+    }
 
-/// ptrace(2); `data` is a number, or where the request reads or writes.
-fn ptrace(request: impl Into<c_long>, pid: pid_t, address: usize, data: *mut c_void) -> io::Result<()> {
-    // SAFETY: the caller's place is good for what the request reads or writes there.
-    match unsafe { libc::syscall(libc::SYS_ptrace, request.into(), pid, address, data) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(()),
+    /// Waits for all.
+    #[track_caller]
+    pub fn finish(&mut self) {
+        while !self.running.is_empty() {
+            self.wait();
+        }
     }
 }

@@ -1,9 +1,9 @@
-//! The auxiliary vector of this process, changed: as libc has it, on the stack, and as the kernel has it.
-
-#![allow(unsafe_code, reason = "the stack is searched, and written to")]
+//! Changes the auxiliary vector of this process: on the stack, for libc, and in the kernel.
 
 use std::fs;
 use std::io;
+
+use crate::maps;
 
 const AT_NULL: usize = 0;
 const AT_IGNORE: usize = 1;
@@ -12,10 +12,10 @@ const AT_SYSINFO_EHDR: usize = 33;
 /// An entry: a tag and a value.
 type Entry = [usize; 2];
 
-/// Says another address of the vDSO; `None` takes the entry away. The error says what is missing here.
+/// Changes the address of the vDSO; `None` removes the entry. The error says what is missing here.
 ///
-/// The kernel keeps its own copy unless `asks_libc`: libc has read the stack.
-pub fn say(ehdr: Option<usize>, asks_libc: bool) -> io::Result<()> {
+/// With `asks_libc` only the copy on the stack is changed, which libc reads.
+pub fn change(ehdr: Option<usize>, asks_libc: bool) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
     let mut vector: Vec<Entry> = file
         .chunks_exact(size_of::<Entry>())
@@ -33,14 +33,14 @@ pub fn say(ehdr: Option<usize>, asks_libc: bool) -> io::Result<()> {
     vector[index] = ehdr.map_or([AT_IGNORE, 0], |address| [AT_SYSINFO_EHDR, address]);
     // SAFETY: the vector lies there, as `on_the_stack` found, and it can be written to.
     unsafe { place.wrapping_add(index).write(vector[index]) };
-    if asks_libc { Ok(()) } else { say_to_the_kernel(&vector) }
+    if asks_libc { Ok(()) } else { change_the_kernels(&vector) }
 }
 
-/// It tells /proc and PR_GET_AUXV. Without a privilege the whole of what the kernel says of the memory has to be said again.
-fn say_to_the_kernel(vector: &[Entry]) -> io::Result<()> {
+/// This changes /proc and PR_GET_AUXV. Without a privilege every field must be written again.
+fn change_the_kernels(vector: &[Entry]) -> io::Result<()> {
     let stat = fs::read_to_string("/proc/self/stat")?;
-    let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let fields: Vec<u64> = behind_name.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
+    let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let fields: Vec<u64> = after_name.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
     let field = |number: usize| fields[number - 3]; // as proc_pid_stat(5) counts
     // SAFETY: 0 changes nothing.
     let brk = unsafe { libc::sbrk(0) }.addr() as u64;
@@ -76,16 +76,11 @@ struct MemoryMap {
     exe_fd: u32,
 }
 
-/// Where the kernel put it, for libc.
+/// Where it is on the stack.
 fn on_the_stack(vector: &[Entry]) -> io::Result<*mut Entry> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    let line = maps.lines().find(|line| line.ends_with("[stack]"));
-    let (start, end) = line
-        .and_then(|line| line.split_whitespace().next()?.split_once('-'))
-        .ok_or_else(|| io::Error::other("no mapping is the stack"))?;
-    let [start, end] = [start, end].map(|text| usize::from_str_radix(text, 16).unwrap());
-    let last = (end - size_of_val(vector)) & !(size_of::<usize>() - 1);
-    (start..=last)
+    let stack = maps::named("self", "[stack]")?;
+    let last = stack.end.saturating_sub(size_of_val(vector)) & !(size_of::<usize>() - 1);
+    (stack.start..=last)
         .rev()
         .step_by(size_of::<usize>())
         .map(std::ptr::with_exposed_provenance_mut::<Entry>)

@@ -98,10 +98,7 @@ fn a_restricted_thread_gets_a_diagnosis() {
     let Some(abi) = NATIVE.filter(|_| oracle::sysinfo_ehdr() != 0) else {
         return not_run("there is no vDSO, or no table");
     };
-    let deny = || {
-        let mut filter = filter::denying(abi, &filter::clock_calls(abi), libc::EPERM);
-        filter::install(&mut filter)
-    };
+    let deny = || filter::restrict(&filter::clock_calls(abi), filter::error(libc::EPERM));
     let block = || {
         let mut sigsys = SigSet::empty();
         sigsys.add(Signal::SIGSYS);

@@ -1,8 +1,9 @@
-//! A program that calls everything of the crate that a freestanding program may rely on, and formats nothing. Its panic
-//! handler calls a function that there is not: it links only if no panic is left in it.
+//! A program that calls everything of the crate that a freestanding program may rely on, and
+//! formats nothing. Its panic handler calls a function that there is not: it links only if no panic
+//! is left in it.
 //!
-//! `tests/codegen/no_panic.rs` builds it, and once more for each value of the cfg `panics`, which adds a call
-//! that may panic.
+//! `tests/codegen/no_panic.rs` builds it, and once more for each value of the cfg `panics`, which
+//! adds a call that may panic.
 
 #![no_std]
 #![no_main]

@@ -1,34 +1,26 @@
-//! A child behind the filter of an Android release: what it does, and which system call ends it.
+//! A child under the filter of an Android release: what it does, and which system call ends it.
 
 use std::env::consts::ARCH;
 use std::ffi::{c_int, c_long, c_void};
-use std::mem::{self, offset_of};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicIsize, Ordering};
 
+use test_support::filter::{self, ALLOW, Rules, TRAP};
+use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous};
+use test_support::nix::sys::signal::{SaFlags, Signal};
+use test_support::signals::{self, Register};
+use test_support::{child, oracle, vector};
+
 use super::lists;
-use test_support::{child, filter, oracle, register, vector};
 
 /// The filter of libc/seccomp/seccomp_policy.cpp, without its binary search. It allows the calls on
 /// the list of an architecture, except one. It traps all others, and those of other architectures.
 fn filter_of(release: u32, except: Option<u32>) -> Vec<libc::sock_filter> {
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let only = |k: u32, jf: u8| libc::sock_filter { jf, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
-    let load = |offset: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset as u32);
-    let allow = statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW);
-    let trap = statement(libc::BPF_RET, libc::SECCOMP_RET_TRAP);
-
-    let mut program = vec![load(offset_of!(libc::seccomp_data, arch))];
-    for arch in lists::family(ARCH) {
-        let mut section = vec![load(offset_of!(libc::seccomp_data, nr))];
+    let rules = lists::family(ARCH).iter().map(|arch| {
         let calls = lists::allowed(arch.name, release).into_iter().filter(|call| Some(*call) != except);
-        section.extend(calls.flat_map(|call| [only(call, 1), allow]));
-        section.push(trap);
-        program.push(only(arch.audit, section.len() as u8));
-        program.extend(section);
-    }
-    program.push(trap);
-    program
+        Rules { arch: arch.audit, calls: calls.collect(), listed: ALLOW, others: TRAP }
+    });
+    filter::program(&rules.collect::<Vec<_>>(), TRAP)
 }
 
 /// Whether the process has the vDSO that its kernel gave it.
@@ -49,34 +41,32 @@ pub(crate) enum End {
     /// The filter caught this system call.
     Trapped(u32),
     /// This signal killed it.
-    Killed(i32),
+    Killed(Signal),
     /// It did not do its work: what is missing, and why.
     NotTried(&'static str, &'static str),
 }
 
-// What a child tells, if not the number of a system call.
+// What a child reports if not the number of a system call.
 const WELL: i32 = -1;
 const WRONG: i32 = -2;
 const NO_VECTOR: i32 = -3;
 const NO_FILTER: i32 = -4;
 
 thread_local! {
-    /// What the children of this thread tell: a number in memory of both.
-    static TOLD: &'static AtomicI32 = shared();
+    /// What the children of this thread report: a number in memory of both.
+    static REPORT: &'static AtomicI32 = shared();
 }
 
 fn shared() -> &'static AtomicI32 {
-    let (size, access) = (size_of::<AtomicI32>(), libc::PROT_READ | libc::PROT_WRITE);
-    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     // SAFETY: the kernel chooses a place where nothing is.
-    let page = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
-    assert_ne!(page, libc::MAP_FAILED);
-    // SAFETY: the page is there for good, aligned, and zero is a number.
-    unsafe { &*page.cast() }
+    let page = unsafe { mmap_anonymous(None, 4.try_into().unwrap(), access, MapFlags::MAP_SHARED) };
+    // SAFETY: the page stays mapped, is aligned, and zero is a number.
+    unsafe { page.expect("mmap").cast().as_ref() }
 }
 
-fn tell(what: i32) {
-    TOLD.with(|told| told.store(what, Ordering::Relaxed));
+fn report(what: i32) {
+    REPORT.with(|report| report.store(what, Ordering::Relaxed));
 }
 
 /// What SIGSYS does to the process.
@@ -84,59 +74,49 @@ fn tell(what: i32) {
 pub(crate) enum Sigsys {
     /// It kills, as in an app.
     Kills,
-    /// A handler tells which system call it was.
-    Tells,
+    /// A handler reports which system call it was.
+    Reports,
     /// The same, but clock_gettime(2) is trapped too, and the handler answers these seconds.
     Answers(i32),
 }
 
-/// Does `work` in a child behind the filter of a release. `work` says whether the answer was good.
+/// Does `work` in a child under the filter of a release. `work` says whether the answer was good.
 /// It must not allocate: the filter has only the calls of the table.
 pub(crate) fn end(release: u32, vdso: Vdso, sigsys: Sigsys, work: impl FnOnce() -> bool) -> End {
-    tell(0);
+    report(0);
     let answered = matches!(sigsys, Sigsys::Answers(_)).then_some(libc::SYS_clock_gettime as u32);
     let mut program = filter_of(release, answered);
-    let status = child::end_of(|| {
-        if matches!(vdso, Vdso::Removed)
-            && oracle::sysinfo_ehdr() != 0
-            && vector::say(None, cfg!(feature = "libc")).is_err()
-        {
-            return tell(NO_VECTOR);
+    let end = child::end_of(|| {
+        let is_removed = matches!(vdso, Vdso::Removed) && oracle::sysinfo_ehdr() != 0;
+        if is_removed && vector::change(None, cfg!(feature = "libc")).is_err() {
+            report(NO_VECTOR);
+            return false;
         }
         match sigsys {
             Sigsys::Kills => {}
-            Sigsys::Tells => handle_sigsys(on_sigsys),
+            Sigsys::Reports => signals::handle(Signal::SIGSYS, SaFlags::empty(), on_sigsys),
             Sigsys::Answers(seconds) => {
                 ANSWER.store(seconds as isize, Ordering::Relaxed);
-                handle_sigsys(on_sigsys_or_answer);
+                signals::handle(Signal::SIGSYS, SaFlags::empty(), on_sigsys_or_answer);
             }
         }
         if filter::install(&mut program).is_err() {
-            return tell(NO_FILTER);
+            report(NO_FILTER);
+            return false;
         }
-        tell(if work() { WELL } else { WRONG });
+        report(if work() { WELL } else { WRONG });
+        true
     });
-    if libc::WIFSIGNALED(status) {
-        return End::Killed(libc::WTERMSIG(status));
+    if let child::End::Signal(signal) = end {
+        return End::Killed(signal);
     }
-    match TOLD.with(|told| told.load(Ordering::Relaxed)) {
+    match REPORT.with(|report| report.load(Ordering::Relaxed)) {
         WELL => End::Well,
         WRONG => End::Wrong,
         NO_VECTOR => End::NotTried("auxv", "the auxiliary vector cannot be changed"),
         NO_FILTER => End::NotTried("seccomp", "a filter cannot be installed"),
         number => End::Trapped(number.unsigned_abs()),
     }
-}
-
-type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-
-fn handle_sigsys(handler: Handler) {
-    // SAFETY: all zero is an action with no flags and an empty mask.
-    let mut action: libc::sigaction = unsafe { mem::zeroed() };
-    action.sa_sigaction = handler as usize;
-    action.sa_flags = libc::SA_SIGINFO;
-    // SAFETY: the handler has the signature that SA_SIGINFO needs.
-    assert_eq!(unsafe { libc::sigaction(libc::SIGSYS, &raw const action, ptr::null_mut()) }, 0);
 }
 
 /// The head of the kernel's `siginfo_t` of SIGSYS (include/uapi/asm-generic/siginfo.h).
@@ -152,15 +132,14 @@ struct Siginfo {
 /// # Safety
 /// `info` must be what the kernel gave a handler of SIGSYS with SA_SIGINFO.
 unsafe fn caught(info: *mut libc::siginfo_t) -> i32 {
-    // SAFETY: the caller's duty.
+    // SAFETY: the kernel wrote such a `siginfo_t` there, as the caller says.
     unsafe { (*info.cast::<Siginfo>()).syscall }
 }
 
 extern "C" fn on_sigsys(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: `info` is the kernel's.
-    tell(unsafe { caught(info) });
-    // SAFETY: _exit(2) takes any status.
-    unsafe { libc::_exit(0) };
+    report(unsafe { caught(info) });
+    child::leave(0);
 }
 
 /// The seconds that clock_gettime(2) answers.
@@ -172,10 +151,10 @@ extern "C" fn on_sigsys_or_answer(signal: c_int, info: *mut libc::siginfo_t, con
         return on_sigsys(signal, info, context);
     }
     // SAFETY: the context is the kernel's.
-    let place = unsafe { register::second_argument(context) };
+    let place = *unsafe { signals::register(context, Register::SecondArgument) } as usize;
     let time = [ANSWER.load(Ordering::Relaxed), 0];
     // SAFETY: the caller of clock_gettime(2) has a place for two `long` there.
     unsafe { ptr::with_exposed_provenance_mut::<[isize; 2]>(place).write(time) };
     // SAFETY: the context is the kernel's.
-    unsafe { register::answer(context, 0) };
+    unsafe { signals::answer(context, 0) };
 }

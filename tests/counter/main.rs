@@ -1,22 +1,29 @@
-//! What the tests of the counter clock share: what it should come to, and the kernel's clock beside it.
+//! The counter clock on the machine's own counter.
+//!
+//! The rule of this program: no test reads the counter clock in its own process. Each read is made
+//! in a forked child ([`test_support::child`]). So the clock is not calibrated there, and no thread
+//! of another test makes a segment meanwhile.
 
-#![allow(dead_code, reason = "no test file uses all of it")]
+#![cfg(any(target_os = "linux", target_os = "android"))]
+
+mod clock;
+mod namespace;
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+mod renewal;
+mod status;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
+use test_support::{not_run_here, oracle};
 use vdso_time::arch::NATIVE;
 use vdso_time::counter::{self, State, Status};
-use vdso_time::{Route, routes};
+use vdso_time::{Clock, Counter, Route, routes};
 
-use test_support::oracle;
-
-/// Where the kernel says by what it keeps the time.
-pub(crate) const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
-
-/// By what the kernel keeps the time.
-pub(crate) fn clock_source() -> Option<String> {
-    fs::read_to_string(format!("{FOLDER}/current_clocksource")).ok().map(|name| name.trim().to_owned())
+/// What the kernel reads its time from.
+fn clock_source() -> Option<String> {
+    let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    fs::read_to_string(file).ok().map(|name| name.trim().to_owned())
 }
 
 /// Whether the counter's rate never changes: what the kernel says, or, where /proc is not mounted,
@@ -45,8 +52,8 @@ fn is_invariant_by_cpu() -> bool {
     false // it is not asked
 }
 
-/// What the status should come to, by what the kernel says of itself.
-pub(crate) fn expected() -> Status {
+/// The status after calibration, by what the kernel says of itself.
+fn expected() -> Status {
     let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
         Some("x86" | "x86_64") => (&["tsc", "tsc-early"], is_invariant() || cfg!(vdso_time_assume_invariant)),
         Some(_) => (&["arch_sys_counter"], true),
@@ -62,8 +69,8 @@ pub(crate) fn expected() -> Status {
     }
 }
 
-/// Reads until the status is what it should come to, for as long as a calibration may take on a busy machine.
-pub(crate) fn settle() -> State {
+/// Reads until the status is as expected, for as long as a calibration may take on a busy machine.
+fn settle() -> State {
     let start = Instant::now();
     let expected = expected();
     loop {
@@ -75,20 +82,42 @@ pub(crate) fn settle() -> State {
     }
 }
 
-/// Nanoseconds of the kernel's clock.
-pub(crate) fn kernel(id: libc::clockid_t) -> i64 {
-    let now = oracle::clock_gettime(id).unwrap();
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
+/// Whether the counter is used after calibration; says so if not.
+fn is_used() -> bool {
+    let status = settle().status;
+    if status != Status::Used {
+        not_run_here("counter", format!("the counter is not used: {status}"));
+    }
+    status == Status::Used
 }
 
-/// Fails unless a read lies between the kernel's two, give or take the bound.
-#[track_caller]
-pub(crate) fn assert_near(id: libc::clockid_t, read: impl Fn() -> i64) {
-    // Each bound is of its own moment: the line may end in between, or another thread make the next one.
+/// Nanoseconds of the kernel's clock.
+fn kernel(id: i32) -> i64 {
+    oracle::clock_gettime(id).unwrap().as_nanos()
+}
+
+/// Whether a read lies between the kernel's two, within the error bound and some slack. If not,
+/// says what was read.
+fn read_near(id: i32, slack: i64, read: impl Fn() -> i64) -> Result<i64, String> {
+    // Each bound is of its own moment: the segment may end meanwhile, or another one begin.
     let bound = counter::error_bound();
     let (before, now, after) = (kernel(id), read(), kernel(id));
-    let bound = bound.max(counter::error_bound()) as i64 + 30;
     // A clock that waits for the kernel's comes nearer to it by as much time as has passed since.
-    let bound = bound + (kernel(id) - before).max(0);
-    assert!(before - bound <= now && now <= after + bound, "{before} <= {now} <= {after}, {bound}");
+    let bound = bound.max(counter::error_bound()) as i64 + slack + (kernel(id) - before).max(0);
+    let is_near = before - bound <= now && now <= after + bound;
+    if is_near { Ok(now) } else { Err(format!("{before} <= {now} <= {after}, {bound}")) }
+}
+
+/// Fails unless each of the clock's reads is near the kernel's clock.
+#[track_caller]
+fn assert_near() {
+    let monotonic: [fn() -> i64; 3] = [
+        || counter::monotonic() as i64,
+        || counter::monotonic_ordered() as i64,
+        || Counter::now().as_nanos(),
+    ];
+    for read in monotonic {
+        read_near(libc::CLOCK_MONOTONIC, 30, read).unwrap();
+    }
+    read_near(libc::CLOCK_REALTIME, 30, counter::realtime).unwrap();
 }

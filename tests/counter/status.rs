@@ -1,19 +1,17 @@
-//! What the counter clock says of itself, in a process that never read it before.
+//! What the counter clock says of itself.
 
-#![cfg(any(target_os = "linux", target_os = "android"))]
-
-#[path = "support/counter.rs"]
-mod counter_clock;
-
-use counter_clock::{expected, settle};
 use test_support::child;
 use vdso_time::counter::{self, State, Status};
 
+use crate::{expected, settle};
+
 #[test]
-fn the_status_is_the_kernels_verdict() {
-    child::fresh(1, || {
+fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
+    child::forked(|| {
         let State { status, error_bound, frequency, .. } = counter::state();
         assert_eq!((status, error_bound, frequency), (Status::Calibrating, 0, None));
+        assert_eq!(counter::check().err().unwrap_or(Status::Used), expected());
+        assert_eq!(counter::status(), Status::Calibrating);
         let State { status, error_bound, frequency, .. } = settle();
         println!("{status:?}: {status}");
         assert_eq!(status, expected());
@@ -22,18 +20,10 @@ fn the_status_is_the_kernels_verdict() {
     });
 }
 
-#[test]
-fn a_check_before_the_first_read_is_the_kernels_verdict() {
-    child::fresh(1, || {
-        assert_eq!(counter::check().err().unwrap_or(Status::Used), expected());
-        assert_eq!(counter::status(), Status::Calibrating);
-    });
-}
-
-/// A line can end between any two calls. 20 lines end here, each at whatever moment.
+/// A segment can end between any two calls. 20 segments end here, each at an arbitrary moment.
 #[test]
 fn a_state_is_of_one_moment() {
-    child::fresh(1, || {
+    child::forked(|| {
         let mut left = if settle().status == Status::Used { 20 } else { 0 };
         while left > 0 {
             let state = counter::state();

@@ -1,0 +1,200 @@
+//! The five functions, each on two paths, and the comparison with the kernel's answers.
+
+use std::fmt::Debug;
+
+use vdso_time::{ClockId, Cpu, Errno, Timespec, Timeval, syscall};
+
+use crate::oracle::{self, Answer};
+
+/// The five functions, by the vDSO or by system calls alone.
+pub struct Path {
+    pub name: &'static str,
+    pub clock_gettime: fn(ClockId) -> Result<Timespec, Errno>,
+    pub clock_getres: fn(ClockId) -> Result<Timespec, Errno>,
+    pub gettimeofday: fn() -> Result<Timeval, Errno>,
+    pub time: fn() -> Result<i64, Errno>,
+    pub getcpu: fn() -> Result<Cpu, Errno>,
+}
+
+pub static PATHS: [Path; 2] = [
+    Path {
+        name: "vDSO",
+        clock_gettime: vdso_time::clock_gettime,
+        clock_getres: vdso_time::clock_getres,
+        gettimeofday: vdso_time::gettimeofday,
+        time: || Ok(vdso_time::time()),
+        getcpu: vdso_time::getcpu,
+    },
+    Path {
+        name: "kernel",
+        clock_gettime: syscall::clock_gettime,
+        clock_getres: syscall::clock_getres,
+        gettimeofday: syscall::gettimeofday,
+        time: syscall::time,
+        getcpu: syscall::getcpu,
+    },
+];
+
+/// The clocks that every kernel has.
+pub const CLOCKS: [ClockId; 9] = [
+    ClockId::REALTIME,
+    ClockId::BOOTTIME,
+    ClockId::TAI,
+    ClockId::REALTIME_COARSE,
+    ClockId::MONOTONIC,
+    ClockId::MONOTONIC_RAW,
+    ClockId::MONOTONIC_COARSE,
+    ClockId::PROCESS_CPUTIME,
+    ClockId::THREAD_CPUTIME,
+];
+
+/// What any of the functions reads: seconds and their fraction, or a CPU and its node.
+pub type Reading = (i64, i64);
+
+/// One of the five functions, and the kernel's answer to the same question.
+pub struct Function {
+    pub name: &'static str,
+    /// The functions without a clock ignore it.
+    pub read: fn(&Path, ClockId) -> Result<Reading, Errno>,
+    kernel: fn(i32) -> Answer<Reading>,
+    has_clock: bool,
+}
+
+pub static FUNCTIONS: [Function; 5] = [
+    Function {
+        name: "time",
+        read: |path, _| (path.time)().map(|seconds| (seconds, 0)),
+        kernel: |_| oracle::clock_gettime(libc::CLOCK_REALTIME_COARSE).map(|now| (now.tv_sec, 0)),
+        has_clock: false,
+    },
+    Function {
+        name: "gettimeofday",
+        read: |path, _| (path.gettimeofday)().map(|now| (now.tv_sec, now.tv_usec)),
+        kernel: |_| oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec / 1000)),
+        has_clock: false,
+    },
+    Function {
+        name: "clock_gettime",
+        read: |path, clock| (path.clock_gettime)(clock).map(|now| (now.tv_sec, now.tv_nsec)),
+        kernel: |id| oracle::clock_gettime(id).map(|now| (now.tv_sec, now.tv_nsec)),
+        has_clock: true,
+    },
+    Function {
+        name: "clock_getres",
+        read: |path, clock| (path.clock_getres)(clock).map(|tick| (tick.tv_sec, tick.tv_nsec)),
+        kernel: |id| oracle::clock_getres(id).map(|tick| (tick.tv_sec, tick.tv_nsec)),
+        has_clock: true,
+    },
+    Function {
+        name: "getcpu",
+        read: |path, _| (path.getcpu)().map(|here| (here.cpu.into(), here.node.into())),
+        kernel: |_| oracle::getcpu().map(|(cpu, node)| (cpu.into(), node.into())),
+        has_clock: false,
+    },
+];
+
+impl Function {
+    /// The clocks that this function can be compared with the kernel for.
+    pub fn clocks(&self) -> &'static [ClockId] {
+        if self.has_clock { &CLOCKS } else { &CLOCKS[..1] }
+    }
+
+    /// Compares one answer with the kernel's. `start` is called after the kernel's first answer.
+    pub fn compare_once(&self, path: &Path, clock: ClockId, start: impl FnOnce()) -> Compared<Reading> {
+        let kernel = || (self.kernel)(clock.as_raw());
+        compare(kernel, || {
+            start();
+            (self.read)(path, clock)
+        })
+    }
+
+    /// Compares with the kernel, again if the clock may have been set or the thread moved
+    /// meanwhile.
+    pub fn compare(&self, path: &Path, clock: ClockId) -> Compared<Reading> {
+        let tries = match self.name {
+            "getcpu" => 100,
+            "clock_gettime" | "clock_getres" => tries(settable(clock.as_raw())),
+            _ => tries(true),
+        };
+        (1..tries).fold(self.compare_once(path, clock, || ()), |compared, _| {
+            compared.or_else(|_| self.compare_once(path, clock, || ()))
+        })
+    }
+
+    /// Fails unless the answer is the kernel's.
+    #[track_caller]
+    pub fn assert_right(&self, path: &Path, clock: ClockId) {
+        if let Err(wrong) = self.compare(path, clock) {
+            panic!("{} {} {clock:?}: {}", path.name, self.name, explain(&wrong));
+        }
+    }
+}
+
+/// Fails unless every function of a path answers what the kernel does.
+#[track_caller]
+pub fn assert_all_right(path: &Path) {
+    for function in &FUNCTIONS {
+        function.clocks().iter().for_each(|clock| function.assert_right(path, *clock));
+    }
+}
+
+/// The first function of a path that has no answer, or another one than the kernel. For signal
+/// handlers and sandboxes: it does not panic, allocate or take a lock.
+pub fn wrong(path: &Path) -> Option<&'static str> {
+    let is_wrong = |function: &Function| {
+        let mut clocks = function.clocks().iter();
+        clocks.any(|clock| !matches!(function.compare(path, *clock), Ok(true)))
+    };
+    FUNCTIONS.iter().find(|function| is_wrong(function)).map(|function| function.name)
+}
+
+/// Whether there was an answer; or the kernel's answer before, the crate's, and the kernel's after
+/// it.
+pub type Compared<T> = Result<bool, [Answer<T>; 3]>;
+
+/// An answer is right if it is the kernel's error, or lies between two of the kernel's.
+fn compare<T: PartialOrd>(
+    kernel: impl Fn() -> Answer<T>,
+    read: impl FnOnce() -> Result<T, Errno>,
+) -> Compared<T> {
+    let before = kernel();
+    let ours = read().map_err(Errno::raw_os_error);
+    let after = kernel();
+    match (&before, &ours, &after) {
+        (Ok(before), Ok(ours), Ok(after)) if before <= ours && ours <= after => Ok(true),
+        (Err(before), Err(ours), _) if before == ours => Ok(false),
+        _ => Err([before, ours, after]),
+    }
+}
+
+fn explain<T: Debug>([before, ours, after]: &[Answer<T>; 3]) -> String {
+    format!("not true that {before:?} <= {ours:?} <= {after:?}")
+}
+
+/// Fails unless `read` answers what the kernel does.
+#[track_caller]
+pub fn assert_bracketed<T: PartialOrd + Debug>(
+    what: &str,
+    settable: bool,
+    kernel: impl Fn() -> Answer<T>,
+    read: impl Fn() -> Result<T, Errno>,
+) {
+    let mut compared = compare(&kernel, &read);
+    for _ in 1..tries(settable) {
+        compared = compared.or_else(|_| compare(&kernel, &read));
+    }
+    if let Err(wrong) = compared {
+        panic!("{what}: {}", explain(&wrong));
+    }
+}
+
+/// Somebody may set a clock back between two answers, but not three times.
+pub fn tries(settable: bool) -> usize {
+    if settable { 3 } else { 1 }
+}
+
+/// Whether a clock can be set: by people, by NTP, or by a hypervisor.
+pub fn settable(id: i32) -> bool {
+    [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI]
+        .contains(&id)
+}
