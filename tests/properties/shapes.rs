@@ -90,6 +90,7 @@ fn a_sound_image_shows_the_symbols_of_its_description() {
         assert_eq!((tables.sysv, tables.gnu), (spec.sysv_hash, spec.gnu_hash));
         assert_eq!((image.machine(), image.class()), (spec.machine, if spec.wide { 2 } else { 1 }));
         assert_eq!(image.load_address(), spec.p_vaddr);
+        assert!(format!("{image:?}").contains(&format!("{} bytes", built.bytes.len())));
         assert_eq!(Image::extent(&built.bytes), Ok(built.bytes.len()));
         image.symbols().next().is_some()
     });

@@ -1,7 +1,7 @@
 //! Images that take the most steps. The bounds hold for them and are close.
 
 use test_images::elf::Image;
-use test_images::{Part, Spec, Sym, Value, steps};
+use test_images::{Part, Spec, Sym, Value, keeps_promises, steps};
 
 const COUNT: usize = 4000;
 const LARGE: usize = 0x10000;
@@ -33,6 +33,8 @@ fn a_first_call_that_finds_nothing_stays_within_its_bound() {
     let versions: Vec<_> = (0..15).map(|index| format!("V{index}")).collect();
     let rates = steps::bounded(&crowded("__vdso_clock_gettime", &versions).build().bytes);
     assert!(rates.resolve > 15.0, "{rates:?}");
+    // An image with more definitions is refused.
+    assert!(!keeps_promises(&crowded("clock", &long(16)).build().bytes));
 }
 
 #[test]

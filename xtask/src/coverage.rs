@@ -70,7 +70,8 @@ fn run_properties(compiler: &Compiler, folder: &Path, profile: &Path) -> Result<
     let sh = workspace::shell()?;
     let cargo = || {
         let cargo = compiler.cargo(&sh, "coverage").args(["test", "--package", "vdso-time-properties"]);
-        let cargo = cargo.arg("--target-dir").arg(folder.join("properties"));
+        // The other programs of the package test the counter clock.
+        let cargo = cargo.args(["--test", "properties", "--target-dir"]).arg(folder.join("properties"));
         let cargo = cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
         // More cases reach no more code.
         cargo.env("PROPTEST_CASES", "2000").env("LLVM_PROFILE_FILE", profile)

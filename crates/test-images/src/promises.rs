@@ -21,6 +21,7 @@ pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
         Ok(image) => image,
         Err(error) => {
             assert!(extent.is_ok() || extent == Err(error), "{error:?}, {extent:?}");
+            assert!(!error.to_string().is_empty(), "{error:?}");
             return None;
         }
     };
