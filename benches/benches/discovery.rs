@@ -17,7 +17,6 @@ use vdso_time_benches::calls::{self, FUNCTIONS, SYSCALL};
 use vdso_time_benches::harness::bars::{self, Bar, isolated};
 use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
-use vdso_time_benches::harness::plot::Chart;
 use vdso_time_benches::harness::samples::{self, OURS, Samples};
 use vdso_time_benches::harness::stats::median;
 use vdso_time_benches::harness::{Contender, Row, Spacing};
@@ -186,18 +185,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let (table, missed) = bars::table("discovery-bars", BARS, &samples);
     let first = if arguments.wants(FIRST) { first(arguments)? } else { Samples::default() };
     let tables = vec![find_table(&samples), first_table(&first), table];
-    let bars = |samples: &Samples, row: &str, names: &[&str]| {
-        let nanos = |name: &&str| Some(((*name).to_string(), samples.nanos(row, Spacing::Isolated, name)?));
-        (row.to_string(), names.iter().filter_map(nanos).collect())
-    };
-    let first_row = format!("{FIRST}: {}", FUNCTIONS[2]);
-    let groups = vec![
-        bars(&samples, HOT, &FINDERS),
-        bars(&samples, COLD, &FINDERS),
-        bars(&first, &first_row, &CALLERS),
-    ];
-    let charts = vec![Chart { file: "discovery.svg", title: "Finding the vDSO's functions", groups }];
-    Ok(Report { tables, charts, missed, notes: Vec::new() })
+    Ok(Report { tables, missed, ..Report::default() })
 }
 
 fn first(arguments: &Arguments) -> Result<Samples, String> {

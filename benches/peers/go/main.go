@@ -95,10 +95,11 @@ func main() {
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
 	rounds, _ := strconv.Atoi(os.Args[1])
-	offsets := strings.Split(os.Args[2], ",")
+	offsets, image := strings.Split(os.Args[2], ","), base()
 	vdso := func(function int, first, second uintptr) contender {
 		offset, _ := strconv.ParseUint(offsets[function], 0, 64)
-		return contender{"direct", func(calls int64) { direct(base()+uintptr(offset), first, second, calls) }}
+		address := image + uintptr(offset)
+		return contender{"direct", func(calls int64) { direct(address, first, second, calls) }}
 	}
 	place := uintptr(unsafe.Pointer(&out))
 	for _, row := range os.Args[3:] {

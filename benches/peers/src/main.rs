@@ -108,7 +108,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let (bars, missed) = bars::table("peers-bars", BARS, &samples);
     report.missed = missed;
     report.notes.push(versions(&foreign));
-    report.charts = charts(&rows, &samples);
+    report.charts = vec![chart(&samples)];
     report.tables = vec![
         summary(&samples, &deviation),
         calls_table(&samples),
@@ -186,22 +186,14 @@ fn versions(foreign: &[Foreign]) -> String {
     crates.chain(foreign.iter().map(|it| it.version.clone())).collect::<Vec<_>>().join("; ")
 }
 
-fn charts(rows: &[Row], samples: &Samples) -> Vec<Chart> {
-    let group = |row: &str, names: &[&str]| {
+fn chart(samples: &Samples) -> Chart {
+    let group = |row: &str| {
+        let names = [&[DIRECT], CALLERS.as_slice()].concat();
         let nanos = |name: &&str| Some(((*name).to_string(), samples.nanos(row, Spacing::Isolated, name)?));
         (row.to_string(), names.iter().filter_map(nanos).collect())
     };
-    let callers = [&[DIRECT], CALLERS.as_slice()].concat();
-    let calls =
-        ["time()", MONOTONIC, COARSE, "clock_getres(MONOTONIC)", "getcpu()"].map(|row| group(row, &callers));
-    let clocks = rows.iter().filter(|row| row.name == COUNTER).map(|row| {
-        let names = row.contenders.iter().map(|contender| contender.name).filter(|name| *name != SYSCALL);
-        group(&row.name, &names.collect::<Vec<_>>())
-    });
-    vec![
-        Chart { file: "peers.svg", title: "An isolated call", groups: calls.into() },
-        Chart { file: "peers_clocks.svg", title: "Counter clocks, isolated", groups: clocks.collect() },
-    ]
+    let groups = ["time()", MONOTONIC, COARSE, "clock_getres(MONOTONIC)", "getcpu()"].map(group);
+    Chart { file: "peers.svg", title: "An isolated call", groups: groups.into() }
 }
 
 fn main() -> ExitCode {
