@@ -1,69 +1,81 @@
-//! [`CounterTime`]: the CPU's own counter, less what reading it takes.
+//! [`CounterTime`]: the CPU's own counter, less the cost of reading it.
 
+#![allow(unsafe_code, reason = "a fence is an instruction")]
+#![allow(clippy::cast_precision_loss, reason = "ticks are far below 2^53")]
+
+use std::arch::asm;
 use std::time::{Duration, Instant};
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use vdso_time::counter::{self, Status};
 
-use crate::fence;
-
-/// The time by the CPU's counter: what is measured stands between two fences, and what an empty measurement takes is subtracted. That
-/// is taken right behind each, for a CPU's pace changes from one moment to the next.
+/// Measures with the CPU's counter, between two fences, and subtracts an empty measurement.
 ///
-/// Its nanoseconds are those of [`counter::frequency`], to 30 parts in a billion or so.
+/// Each measurement is followed by its empty one, because the speed of a CPU changes from moment to
+/// moment. The rate is [`counter::frequency`], which is right to about 30 parts in a billion.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTime {
     nanos_per_tick: f64,
-    /// The ticks of an empty measurement that was not interrupted, at most.
+    /// The ticks of an empty measurement are at most this, unless it was interrupted.
     most: u64,
 }
 
-/// Ticks of the counter, in some measurements.
+/// The ticks of some measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticks {
     measured: u64,
-    /// In as many empty ones.
+    /// The ticks of as many empty measurements.
     empty: u64,
 }
 
-/// The counter's rate is known after 10 ms of reads.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// Empty measurements by which it is known what one takes.
-const EMPTY: usize = 1001;
-
 impl CounterTime {
-    /// Waits until the counter's rate is known, some 10 ms.
+    /// Creates a measurement once the counter's rate is known, after about 10 ms of reads.
     ///
     /// # Errors
-    /// Why the counter cannot be used here; [`VdsoTime`](crate::VdsoTime) can.
+    /// Why the counter cannot be used. [`VdsoTime`](crate::VdsoTime) always can.
     pub fn new() -> Result<Self, Status> {
-        let since = Instant::now();
+        let start = Instant::now();
         let hertz = loop {
             let _ = counter::monotonic();
-            match (counter::status(), counter::frequency()) {
+            let state = counter::state();
+            match (state.status, state.frequency) {
                 (Status::Used | Status::Stale, Some(hertz)) => break hertz,
-                (Status::Calibrating | Status::Updating | Status::Stale, _) if since.elapsed() < PATIENCE => {
-                }
+                (Status::Calibrating | Status::Updating | Status::Stale, _)
+                    if start.elapsed() < Duration::from_secs(2) => {}
                 (status, _) => return Err(status),
             }
         };
-        let mut empty: Vec<u64> = (0..EMPTY).map(|_| end(start())).collect();
+        let mut empty: Vec<u64> = (0..1001).map(|_| ticks_since(start_ticks())).collect();
         empty.sort_unstable();
-        Ok(Self { nanos_per_tick: 1e9 / hertz as f64, most: empty[EMPTY / 2] * 3 / 2 })
+        Ok(Self { nanos_per_tick: 1e9 / hertz as f64, most: empty[500] * 3 / 2 })
     }
 }
 
 #[inline]
-fn start() -> u64 {
+fn start_ticks() -> u64 {
     let ticks = counter::ticks_ordered();
-    fence::begin();
+    fence();
     ticks
 }
 
 #[inline]
-fn end(start: u64) -> u64 {
+fn ticks_since(start: u64) -> u64 {
     counter::ticks_ordered().saturating_sub(start)
+}
+
+/// Makes the CPU finish everything before it starts anything after.
+#[inline]
+fn fence() {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    // SAFETY: the instruction changes neither memory nor registers.
+    unsafe {
+        asm!("lfence", options(nostack, preserves_flags));
+    };
+    #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+    // SAFETY: the instruction changes neither memory nor registers.
+    unsafe {
+        asm!("isb", options(nostack, preserves_flags));
+    };
 }
 
 impl Measurement for CounterTime {
@@ -72,13 +84,13 @@ impl Measurement for CounterTime {
 
     #[inline]
     fn start(&self) -> u64 {
-        start()
+        start_ticks()
     }
 
     #[inline]
-    fn end(&self, started: u64) -> Ticks {
-        let measured = end(started);
-        Ticks { measured, empty: end(start()).min(self.most) }
+    fn end(&self, start: u64) -> Ticks {
+        let measured = ticks_since(start);
+        Ticks { measured, empty: ticks_since(start_ticks()).min(self.most) }
     }
 
     #[inline]
@@ -90,7 +102,7 @@ impl Measurement for CounterTime {
         Ticks::default()
     }
 
-    /// Nanoseconds; 0 where the measurements took no longer than the empty ones.
+    /// Returns nanoseconds, or 0 if the measurements took no longer than the empty ones.
     fn to_f64(&self, value: &Ticks) -> f64 {
         value.measured.saturating_sub(value.empty) as f64 * self.nanos_per_tick
     }

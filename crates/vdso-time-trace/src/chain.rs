@@ -1,36 +1,38 @@
-//! The protocol between calls and those who attach: a site's [`Anchor`], and the [`Link`]s behind it.
+//! The lock-free protocol between reads and [`attach`](crate::attach()): a site's [`Chain`] of
+//! [`Link`]s.
 //!
-//! An anchor points to the one tracer of its site, or, while there are several, to a walker, which calls every tracer of the
-//! chain. A chain has the links of one site and no others. A link that is put there stays for ever, with a tracer or without
-//! one, so a walk that is under way never steps on a link that is gone: nothing is reclaimed, and nobody waits.
+//! [`Chain::ops`] points to the only tracer of the site. While there are several it points to a
+//! walker, which calls every tracer of the chain. A link never leaves its chain, so a walk never
+//! meets a link that is gone: nothing is reclaimed and nobody waits.
 //!
 //! # Memory ordering
 //!
-//! - What `attach` publishes is the tracer: what was written to it before, such as a threshold. A call may find it in three places, and
-//!   each is stored with `Release` and read with `Acquire`: `Anchor::ops` leads to it itself; `Link::tracer` of a link that is used again;
-//!   and `Anchor::links` for a new link, which is complete before it is in the chain. So what a call finds is whole.
-//! - `Anchor::ops` is read by a `Relaxed` load, and an `Acquire` fence follows where it was not null: that pairs with the store
-//!   as an `Acquire` load does, and an untraced call pays no barrier, on arm neither.
-//! - `Link::next` never changes once the link is in the chain, so the `Acquire` load of the head makes the whole chain readable, and
-//!   `next` is `Relaxed`.
-//! - A call that finds the walker in `ops` sees every link that was there when it was stored. It may see
-//!   later changes too: each tracer is loaded by itself. So a call during a change calls the tracers of before or of after, and
-//!   a tracer that is in the chain throughout, which is in one link throughout, exactly once.
-//! - Those who attach and detach take turns (`attach.rs` has the lock); among themselves they need no order but the lock's.
+//! - `attach` publishes the tracer and all that was written to it before. A read finds a tracer by
+//!   `Chain::ops`, by `Link::tracer` of a reused link, or by `Chain::links` in a new link, which is
+//!   complete before it is stored. Each is stored with `Release` and loaded with `Acquire`.
+//! - A read loads `ops` with `Relaxed`. If it is not null, an `Acquire` fence follows, which
+//!   synchronises as an `Acquire` load does. So an untraced read has no barrier, even on arm.
+//! - `Link::next` does not change once the link is in a chain. The `Acquire` load of the chain's
+//!   head makes all links readable, so `next` is `Relaxed`.
+//! - A read that finds the walker sees every link that was in the chain when the walker was stored.
+//!   It loads each tracer separately, so it may see later changes. A tracer that stays attached
+//!   stays in one link, so it is called exactly once.
+//! - Callers of `attach` and `detach` hold a lock, which orders them among themselves.
 
-#![allow(unsafe_code, reason = "what an `AtomicPtr` holds becomes a reference here")]
+#![allow(unsafe_code, reason = "the content of an `AtomicPtr` becomes a reference here")]
 
 use core::iter;
 use core::ptr::{self, NonNull};
 
 use crate::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
+use crate::tracer::Tracer;
 
-/// Null, or a `&'static T`: nobody but [`Place::store`] writes to it.
-pub(crate) struct Place<T: Sync + 'static>(pub(crate) AtomicPtr<T>);
+/// An atomic `Option<&'static T>`.
+pub(crate) struct AtomicRef<T: Sync + 'static>(pub(crate) AtomicPtr<T>);
 
-impl<T: Sync> Place<T> {
+impl<T: Sync> AtomicRef<T> {
     fn load(&self, ordering: Ordering) -> Option<&'static T> {
-        // SAFETY: `store` took it from a `&'static T`, which any thread may have, for it is `Sync`.
+        // SAFETY: only `store` writes the pointer, and takes it from a `&'static T`. `T` is `Sync`.
         unsafe { self.0.load(ordering).as_ref() }
     }
 
@@ -39,107 +41,107 @@ impl<T: Sync> Place<T> {
     }
 }
 
-/// A site's end of the chain.
-pub(crate) struct Anchor<T: Sync + 'static> {
-    /// Nothing, the one tracer, or the walker.
-    pub(crate) ops: Place<T>,
+/// The tracers of one site.
+pub(crate) struct Chain {
+    /// The tracer, or the walker if there are several.
+    pub(crate) ops: AtomicRef<Tracer>,
     /// The newest link.
-    pub(crate) links: Place<Link<T>>,
+    pub(crate) links: AtomicRef<Link>,
 }
 
-/// Room for one tracer in the chain of one site.
-pub(crate) struct Link<T: Sync + 'static> {
-    /// Whether it is in a chain. Only those who attach ask.
+/// Room for one tracer at one site.
+///
+/// The first [`attach`](crate::attach()) that needs a link gives it to a site for ever. Later
+/// tracers of that site reuse it, whoever supplied it.
+pub struct Link {
+    /// Whether it is in a chain. Written under the lock.
     pub(crate) taken: AtomicBool,
-    /// Nothing while the link is free.
-    pub(crate) tracer: Place<T>,
+    /// `None` while the link is free.
+    pub(crate) tracer: AtomicRef<Tracer>,
     /// The next older link.
-    pub(crate) next: Place<Link<T>>,
+    pub(crate) next: AtomicRef<Link>,
 }
 
-/// The one tracer of a site, or the walker, before it is known to be whole.
-pub(crate) struct Ops<T: Sync + 'static>(NonNull<T>);
+/// A pointer from [`Chain::ops`]. The fence in `get` must come before its target is read.
+#[doc(hidden)]
+pub struct Ops(NonNull<Tracer>);
 
-impl<T: Sync> Ops<T> {
-    /// It, whole.
+impl Ops {
     #[inline]
-    pub(crate) fn get(self) -> &'static T {
+    pub(crate) fn get(self) -> &'static Tracer {
         fence(Ordering::Acquire);
-        // SAFETY: `Anchor::ops` took it from its place, and what is there was stored from a `&'static T`.
+        // SAFETY: `Chain::ops` loaded it, and `AtomicRef::store` took it from a `&'static Tracer`.
         unsafe { self.0.as_ref() }
     }
 }
 
-impl<T: Sync> Link<T> {
-    fn tracer(&self) -> Option<&'static T> {
+impl Link {
+    fn tracer(&self) -> Option<&'static Tracer> {
         self.tracer.load(Ordering::Acquire)
     }
 
-    fn holds(&self, tracer: &T) -> bool {
+    fn holds(&self, tracer: &Tracer) -> bool {
         self.tracer().is_some_and(|held| ptr::eq(held, tracer))
     }
 }
 
-impl<T: Sync> Anchor<T> {
-    /// What the site points to, if there is a tracer: one load and, in the caller, one branch.
+/// `attach` and `detach` need the caller to hold the lock.
+impl Chain {
+    /// One load, and one branch in the caller.
     #[inline]
-    pub(crate) fn ops(&self) -> Option<Ops<T>> {
+    pub(crate) fn ops(&self) -> Option<Ops> {
         NonNull::new(self.ops.0.load(Ordering::Relaxed)).map(Ops)
     }
 
-    fn links(&self) -> impl Iterator<Item = &'static Link<T>> {
+    fn links(&self) -> impl Iterator<Item = &'static Link> {
         iter::successors(self.links.load(Ordering::Acquire), |link| link.next.load(Ordering::Relaxed))
     }
 
-    /// The tracers of the chain: what a walker calls.
-    pub(crate) fn tracers(&self) -> impl Iterator<Item = &'static T> {
+    pub(crate) fn tracers(&self) -> impl Iterator<Item = &'static Tracer> {
         self.links().filter_map(Link::tracer)
     }
 
-    /// Whether a tracer is in the chain.
-    pub(crate) fn holds(&self, tracer: &T) -> bool {
+    pub(crate) fn holds(&self, tracer: &Tracer) -> bool {
         self.links().any(|link| link.holds(tracer))
     }
 
-    /// Whether the next tracer has a link already.
+    /// Whether the chain has a free link.
     pub(crate) fn has_room(&self) -> bool {
         self.links().any(|link| link.tracer().is_none())
     }
 
-    /// Puts a tracer into the chain that is not there: into a free link, or into `fresh`, which no chain has. The caller has the
-    /// lock.
+    /// Adds a tracer that the chain does not hold, in a free link or else in the next of `links`,
+    /// which are in no chain. Returns whether there was a link.
     pub(crate) fn attach(
         &self,
-        tracer: &'static T,
-        fresh: impl FnOnce() -> Option<&'static Link<T>>,
-        walker: impl FnOnce(&Self) -> &'static T,
+        tracer: &'static Tracer,
+        mut links: impl Iterator<Item = &'static Link>,
     ) -> bool {
         if let Some(link) = self.links().find(|link| link.tracer().is_none()) {
             link.tracer.store(Some(tracer), Ordering::Release);
         } else {
-            let Some(link) = fresh() else { return false };
+            let Some(link) = links.next() else { return false };
             link.taken.store(true, Ordering::Relaxed);
             link.tracer.store(Some(tracer), Ordering::Relaxed);
             link.next.store(self.links.load(Ordering::Relaxed), Ordering::Relaxed);
             self.links.store(Some(link), Ordering::Release);
         }
-        self.point(walker);
+        self.update_ops();
         true
     }
 
-    /// Takes a tracer out of the chain; says whether it was there. The caller has the lock.
-    pub(crate) fn detach(&self, tracer: &T, walker: impl FnOnce(&Self) -> &'static T) -> bool {
+    /// Removes a tracer. Returns whether the chain held it.
+    pub(crate) fn detach(&self, tracer: &Tracer) -> bool {
         let Some(link) = self.links().find(|link| link.holds(tracer)) else { return false };
         link.tracer.store(None, Ordering::Relaxed);
-        self.point(walker);
+        self.update_ops();
         true
     }
 
-    /// Points to what the chain now has: nothing, one tracer, or several.
-    fn point(&self, walker: impl FnOnce(&Self) -> &'static T) {
+    fn update_ops(&self) {
         let mut tracers = self.tracers();
         let ops = match (tracers.next(), tracers.next()) {
-            (Some(_), Some(_)) => Some(walker(self)),
+            (Some(_), Some(_)) => Some(Tracer::walker(self)),
             (first, _) => first,
         };
         self.ops.store(ops, Ordering::Release);

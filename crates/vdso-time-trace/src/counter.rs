@@ -1,4 +1,4 @@
-//! [`Counter`]: how often, and from when to when.
+//! [`Counter`]: the number of reads, and the first and last time.
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -6,10 +6,10 @@ use crate::event::Event;
 use crate::per_site::Fresh;
 use crate::tracer::Trace;
 
-/// Counts reads, and keeps the first and the last time that was read: no clock is read for that, the reading is the time.
+/// Counts reads, and keeps the first and the last time that was read.
 ///
-/// It takes one atomic addition and one store. Threads that read at once at one site hand the counter's cache line to and fro, as they do
-/// with any shared counter; in a [`PerSite`](crate::PerSite) different sites do not.
+/// An event takes one atomic addition and one store. The reading is the time, so no clock is read.
+/// Threads that read at one site share the counter's cache line; see [`PerSite`](crate::PerSite).
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Counter {
@@ -18,38 +18,33 @@ pub struct Counter {
     last: AtomicI64,
 }
 
-/// No time: 292 years before 1970, or before the machine was started.
+/// No time. A real one is at least 0.
 const NEVER: i64 = i64::MIN;
 
 impl Counter {
-    /// Of nothing yet.
+    /// Creates a counter at 0.
     #[must_use]
     pub const fn new() -> Self {
         Self { calls: AtomicU64::new(0), first: AtomicI64::new(NEVER), last: AtomicI64::new(NEVER) }
     }
 
-    /// The reads.
+    /// Returns the number of reads.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// The time that the first read gave, in nanoseconds of the site's clock; `None` if it gave none.
+    /// Returns the time of the first read in nanoseconds of the site's clock, if it returned a
+    /// time.
     #[must_use]
     pub fn first(&self) -> Option<i64> {
         Some(self.first.load(Ordering::Relaxed)).filter(|nanos| *nanos != NEVER)
     }
 
-    /// The time that the last read gave. Of reads at the same moment, it is that of any.
+    /// Returns the time of the last read, or of any of several at the same moment.
     #[must_use]
     pub fn last(&self) -> Option<i64> {
         Some(self.last.load(Ordering::Relaxed)).filter(|nanos| *nanos != NEVER)
-    }
-}
-
-impl Default for Counter {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

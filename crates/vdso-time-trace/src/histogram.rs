@@ -1,25 +1,26 @@
-//! [`Histogram`]: how often which duration, to a quarter of a power of two.
+//! [`Histogram`]: counts of numbers, to a quarter of a power of two.
 
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Each power of two has so many buckets, all of one width.
+/// The buckets of a power of two, all of one width.
 const PARTS: usize = 4;
 const PART_BITS: u32 = PARTS.ilog2();
 
-/// The numbers below `PARTS` have a bucket each, and each power of two from there has `PARTS`.
+/// Each number below `PARTS` has a bucket, and each power of two from there has `PARTS`.
 const BUCKETS: usize = (u64::BITS - PART_BITS + 1) as usize * PARTS;
 
-/// Counts numbers in buckets of which each is at most a quarter as wide as what is in it: linear within a power of two, logarithmic over
-/// all of `u64`.
+/// Counts numbers of the whole of `u64` in buckets that are linear within a power of two.
+///
+/// A bucket is at most a quarter as wide as its first number.
 pub struct Histogram {
     buckets: [AtomicU64; BUCKETS],
     sum: AtomicU64,
 }
 
 impl Histogram {
-    /// Of nothing yet.
+    /// Creates an empty histogram.
     #[must_use]
     pub const fn new() -> Self {
         Self { buckets: [const { AtomicU64::new(0) }; BUCKETS], sum: AtomicU64::new(0) }
@@ -32,21 +33,21 @@ impl Histogram {
         self.sum.fetch_add(number, Ordering::Relaxed);
     }
 
-    /// How many numbers were counted.
+    /// Returns how many numbers were counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts().sum()
     }
 
-    /// Their sum, exactly.
+    /// Returns the exact sum of the numbers.
     #[must_use]
     pub fn sum(&self) -> u64 {
         self.sum.load(Ordering::Relaxed)
     }
 
-    /// The bucket of the number below which a share of all lies: `quantile(0.5)` is the median's. `None` if there are no numbers.
+    /// Returns the bucket of a quantile, the median's for `quantile(0.5)`; `None` without numbers.
     #[must_use]
-    #[allow(clippy::cast_precision_loss, reason = "a share of more than 2^53 numbers is no better known")]
+    #[allow(clippy::cast_precision_loss, reason = "2^53 numbers and more need no exact rank")]
     pub fn quantile(&self, share: f64) -> Option<RangeInclusive<u64>> {
         let count = self.count();
         let rank = ((share * count as f64) as u64).min(count.checked_sub(1)?);
@@ -58,7 +59,7 @@ impl Histogram {
         self.counts().position(is_it).map(numbers)
     }
 
-    /// The buckets that have numbers, and how many.
+    /// Returns the buckets that have numbers, and how many each has.
     pub fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         self.counts().enumerate().filter(|(_, count)| *count > 0).map(|(at, count)| (numbers(at), count))
     }
@@ -68,25 +69,19 @@ impl Histogram {
     }
 }
 
-impl Default for Histogram {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.buckets()).finish()
     }
 }
 
-/// The bucket of a number.
+/// Returns the bucket of a number.
 fn bucket(number: u64) -> usize {
     let power = (number | 1).ilog2().saturating_sub(PART_BITS);
     power as usize * PARTS + (number >> power) as usize
 }
 
-/// The numbers of a bucket.
+/// Returns the numbers of a bucket.
 fn numbers(bucket: usize) -> RangeInclusive<u64> {
     let power = (bucket / PARTS).saturating_sub(1);
     let first = ((bucket - power * PARTS) as u64) << power;
@@ -98,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_buckets_are_next_to_each_other_and_cover_all() {
+    fn the_buckets_are_adjacent_and_cover_all_numbers() {
         let mut next = Some(0);
         for at in 0..BUCKETS {
             let numbers = numbers(at);
@@ -111,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_the_bucket_of_that_number() {
+    fn a_quantile_is_the_bucket_of_its_number() {
         let histogram = Histogram::new();
         assert_eq!(histogram.quantile(0.5), None);
         (0..=100).for_each(|number| histogram.record(number));

@@ -1,4 +1,4 @@
-//! [`Interval`]: how long reads take, and how long after one another they are.
+//! [`Interval`]: the cost of reads and the time between them.
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -7,55 +7,47 @@ use crate::histogram::Histogram;
 use crate::per_site::Fresh;
 use crate::tracer::Trace;
 
-/// Histograms, in nanoseconds, of the time from each read to the next and of what the reads cost.
+/// Two histograms in nanoseconds: the time between reads, and the cost of reads.
 ///
-/// The reads are those of all threads together. It is 4 KiB large.
+/// It counts the reads of all threads together. Its size is 4 KiB.
 #[derive(Debug)]
 pub struct Interval {
     between: Histogram,
     cost: Histogram,
     close: AtomicU64,
-    /// The start of the last read.
+    /// The start of the last read; 0 before the first.
     last: AtomicI64,
 }
 
 impl Interval {
-    /// A read that begins less than so many nanoseconds after the one before is close to it.
+    /// A read is close if it begins less than this many nanoseconds after the one before.
     pub const CLOSE: u64 = 1_000;
 
-    /// Of nothing yet.
+    /// Creates an interval without reads.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            between: Histogram::new(),
-            cost: Histogram::new(),
-            close: AtomicU64::new(0),
-            last: AtomicI64::new(0),
-        }
+        let (between, cost) = (Histogram::new(), Histogram::new());
+        Self { between, cost, close: AtomicU64::new(0), last: AtomicI64::new(0) }
     }
 
-    /// From the start of each read to that of the next. Of two at the same moment either may be the next: that is 0.
+    /// Returns the times from the start of a read to the start of the next. The order of reads at
+    /// the same moment is arbitrary, and such a time counts as 0.
     #[must_use]
     pub const fn between(&self) -> &Histogram {
         &self.between
     }
 
-    /// [What the reads cost](Event::cost).
+    /// Returns the [costs](Event::cost) of the reads.
     #[must_use]
     pub const fn cost(&self) -> &Histogram {
         &self.cost
     }
 
-    /// The reads that were closer than [`CLOSE`](Self::CLOSE) to the one before: candidates for caching, if one thread makes them.
+    /// Returns the number of reads that were [`CLOSE`](Self::CLOSE) to the one before. If one
+    /// thread makes both, it can cache the first.
     #[must_use]
     pub fn close(&self) -> u64 {
         self.close.load(Ordering::Relaxed)
-    }
-}
-
-impl Default for Interval {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -71,7 +63,7 @@ impl Trace for Interval {
         self.cost.record(cost);
         let last = self.last.swap(start, Ordering::Relaxed);
         if last == 0 {
-            return; // the first
+            return;
         }
         let between = (start - last).max(0) as u64;
         self.between.record(between);
@@ -84,17 +76,17 @@ impl Trace for Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Reading, Span};
+    use crate::event::Reading;
     use crate::site::Site;
 
     static SITE: Site = Site::new("a site", "time()", "", 0);
 
     #[test]
-    fn a_read_is_close_that_begins_less_than_a_microsecond_after_another() {
+    fn a_read_less_than_a_microsecond_after_another_is_close() {
         let interval = Interval::new();
-        // The last was overtaken.
+        // A third thread overtook the last read.
         for start in [5_000, 5_999, 6_999, 10_000, 9_990] {
-            let span = Span { start, end: start + 20 };
+            let span = Some((start, start + 20));
             interval.event(&Event { site: &SITE, reading: Reading::Nanos(0).into(), span });
         }
         let between = [(0..=0, 1), (896..=1023, 2), (2560..=3071, 1)];

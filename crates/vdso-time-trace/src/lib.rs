@@ -1,9 +1,10 @@
 #![doc = include_str!("../README.md")]
 #![no_std]
 #![cfg(any(target_os = "linux", target_os = "android"))]
+#![allow(clippy::new_without_default, reason = "tracers are statics, which need a constant function")]
 
 #[cfg(not(target_has_atomic = "64"))]
-compile_error!("vdso-time-trace counts with atomics of 64 bits, which this target lacks");
+compile_error!("vdso-time-trace needs 64-bit atomics, which this target lacks");
 
 mod attach;
 mod chain;
@@ -16,20 +17,19 @@ mod per_site;
 mod report;
 mod ring;
 mod select;
+mod seqlock;
 mod site;
-mod slot;
 mod slow;
 mod timing;
 mod tracer;
 
-/// The atomics of [`chain`] and [`slot`], which a test replaces by those of a model checker.
+/// The atomics of [`chain`] and [`seqlock`]. `tests/model` replaces them by loom's.
 mod atomic {
-    pub(crate) use core::sync::atomic::{
-        AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering, fence};
 }
 
-pub use attach::{Full, Link, attach, detach};
+pub use attach::{Full, attach, detach};
+pub use chain::Link;
 pub use counter::Counter;
 pub use event::{Event, Read, Reading};
 pub use histogram::Histogram;
@@ -42,11 +42,10 @@ pub use site::{Site, sites};
 pub use slow::Slow;
 pub use tracer::{Trace, Tracer};
 
-/// What [`traced!`] needs.
+/// For the code of [`traced!`].
 #[cfg(feature = "enabled")]
 #[doc(hidden)]
 pub mod hidden {
-    pub use crate::__vdso_time_trace_site as site;
     pub use crate::site::VDSO_TIME_TRACE_0_1_SITES as SITES;
     pub use linkme;
 }

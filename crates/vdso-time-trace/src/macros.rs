@@ -1,44 +1,19 @@
-//! [`traced!`](crate::traced): the call, and the site that it is made at.
+//! [`traced!`](crate::traced).
 
-/// Makes a call that reads a clock a [`Site`](crate::Site): `traced!(clock_gettime(id))`, or with a name
-/// `traced!("request start", Instant::now())`.
+/// Makes a call that reads a clock a [`Site`](crate::Site), and returns what the call returns.
 ///
-/// It takes the call as it stands in the program, so to trace one is to write the macro around it, and the value is the call's:
-/// a `?` goes behind. What the call returns must be [`Read`](crate::Read). Without a name the site has that of the module.
+/// `traced!(call)` or `traced!("name", call)`. Without a name the site has that of the module. The
+/// call must return a [`Read`](crate::Read). It becomes a closure, so it cannot contain `return`,
+/// `break` or `?`; write `traced!(call)?`.
 ///
-/// Without the feature `enabled` it is the call and nothing else.
+/// Without the feature `enabled` the macro is the bare call.
 #[cfg(feature = "enabled")]
 #[macro_export]
 macro_rules! traced {
-    ($name:literal, $call:expr $(,)?) => {
-        $crate::hidden::site!($name, $call)
-    };
-    ($call:expr $(,)?) => {
-        $crate::hidden::site!(::core::module_path!(), $call)
-    };
-}
-
-/// Makes a call that reads a clock a [`Site`](crate::Site), with the feature `enabled`. Without it, as here, it is the call and nothing
-/// else.
-#[cfg(not(feature = "enabled"))]
-#[macro_export]
-macro_rules! traced {
-    ($name:literal, $call:expr $(,)?) => {
-        $call
-    };
-    ($call:expr $(,)?) => {
-        $call
-    };
-}
-
-#[cfg(feature = "enabled")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __vdso_time_trace_site {
-    ($name:expr, $call:expr) => {{
+    (@site $name:expr, $call:expr) => {{
+        // The call sees this name, because items have no hygiene. So it is one that no caller uses.
         #[$crate::hidden::linkme::distributed_slice($crate::hidden::SITES)]
         #[linkme(crate = $crate::hidden::linkme)]
-        // The call sees this name, for items have no hygiene: it must not be one that the caller uses.
         static __VDSO_TIME_TRACE_SITE: $crate::Site =
             $crate::Site::new($name, ::core::stringify!($call), ::core::file!(), ::core::line!());
         match __VDSO_TIME_TRACE_SITE.ops() {
@@ -49,4 +24,23 @@ macro_rules! __vdso_time_trace_site {
             }
         }
     }};
+    ($name:literal, $call:expr $(,)?) => {
+        $crate::traced!(@site $name, $call)
+    };
+    ($call:expr $(,)?) => {
+        $crate::traced!(@site ::core::module_path!(), $call)
+    };
+}
+
+/// Makes a call that reads a clock a [`Site`](crate::Site), with the feature `enabled`. It is off,
+/// so this is the bare call.
+#[cfg(not(feature = "enabled"))]
+#[macro_export]
+macro_rules! traced {
+    ($name:literal, $call:expr $(,)?) => {
+        $call
+    };
+    ($call:expr $(,)?) => {
+        $call
+    };
 }

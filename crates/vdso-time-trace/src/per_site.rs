@@ -1,49 +1,43 @@
-//! [`PerSite`]: one of something for each site.
+//! [`PerSite`]: a tracer for each site.
 
-use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::event::Event;
 use crate::site::Site;
 use crate::tracer::Trace;
 
-/// A tracer made of `N` others, one for each of the first `N` [`sites`](crate::sites).
+/// `N` tracers, one for each of the first `N` [`sites`](crate::sites).
 ///
-/// Attached to all sites, it keeps them apart: no two sites share a counter, nor, as a rule, a cache line.
+/// Sites do not share a counter. With [`Counter`](crate::Counter) they do not share a cache line.
+#[derive(Debug)]
 pub struct PerSite<T, const N: usize> {
-    each: [T; N],
+    tracers: [T; N],
     missed: AtomicU64,
 }
 
-/// A tracer that has seen nothing: what a [`PerSite`] is filled with.
+/// A tracer with an initial value, for [`PerSite::new`].
 pub trait Fresh {
-    /// It.
+    /// A tracer that has received nothing.
     const FRESH: Self;
 }
 
 impl<T: Fresh, const N: usize> PerSite<T, N> {
-    /// `N` fresh ones.
+    /// Creates `N` tracers that have received nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Self { each: [const { T::FRESH }; N], missed: AtomicU64::new(0) }
-    }
-}
-
-impl<T: Fresh, const N: usize> Default for PerSite<T, N> {
-    fn default() -> Self {
-        Self::new()
+        Self { tracers: [const { T::FRESH }; N], missed: AtomicU64::new(0) }
     }
 }
 
 impl<T, const N: usize> PerSite<T, N> {
-    /// That of a site, if there is room for it.
+    /// Returns the tracer of a site, if the site is one of the first `N`.
     #[must_use]
     #[inline]
     pub fn of(&self, site: &Site) -> Option<&T> {
-        self.each.get(site.index()?)
+        self.tracers.get(site.index()?)
     }
 
-    /// The reads at sites for which there is no room.
+    /// Returns the number of reads at sites that have no tracer here.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
@@ -54,22 +48,15 @@ impl<T: Trace, const N: usize> Trace for PerSite<T, N> {
     const TIMED: bool = T::TIMED;
 
     fn attached(&self) {
-        self.each.iter().for_each(T::attached);
+        self.tracers.iter().for_each(T::attached);
     }
 
     #[inline]
     fn event(&self, event: &Event) {
-        match self.of(event.site()) {
-            Some(tracer) => tracer.event(event),
-            None => {
-                self.missed.fetch_add(1, Ordering::Relaxed);
-            }
+        if let Some(tracer) = self.of(event.site()) {
+            tracer.event(event);
+        } else {
+            self.missed.fetch_add(1, Ordering::Relaxed);
         }
-    }
-}
-
-impl<T, const N: usize> fmt::Debug for PerSite<T, N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PerSite").field("room", &N).field("missed", &self.missed()).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! [`report`]: the sites by calls.
+//! [`report`]: the sites, sorted by calls.
 
 use core::array;
 use core::cmp::Reverse;
@@ -8,67 +8,50 @@ use crate::counter::Counter;
 use crate::per_site::PerSite;
 use crate::site::{Site, sites};
 
-/// What was counted until now, as a table of the first `N` sites, the most calls first.
-///
-/// The counts are copied here, once, onto the stack: it prints what it was sorted by, and nothing is allocated.
+/// Copies the counts of the first `N` sites, most calls first. Nothing is allocated.
 #[must_use]
 pub fn report<const N: usize>(counters: &PerSite<Counter, N>) -> Report<N> {
-    let row = |index| {
+    let mut rows = array::from_fn(|index| {
         let site = sites().get(index)?;
-        Some(Row { site, calls: counters.of(site)?.calls() })
-    };
-    let mut rows = array::from_fn(row);
-    rows.sort_unstable_by_key(|row| row.as_ref().map(|row| Reverse(row.calls)).ok_or(()));
+        Some((site, counters.of(site)?.calls()))
+    });
+    rows.sort_unstable_by_key(|row| row.map(|(_, calls)| Reverse(calls)).ok_or(()));
     Report { rows, missed: counters.missed() }
 }
 
-/// A table; it is printed with `{}`. Where there are no [`sites`] it says why.
+/// A table, printed with `{}`. If there are no [`sites`] it says why.
 #[derive(Debug)]
 pub struct Report<const N: usize> {
-    rows: [Option<Row>; N],
+    rows: [Option<(&'static Site, u64)>; N],
     missed: u64,
 }
 
-/// A site, and its calls.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    site: &'static Site,
-    calls: u64,
-}
-
 impl<const N: usize> Report<N> {
-    /// The sites and their calls, the most calls first.
+    /// Returns the sites and their calls, most calls first.
     pub fn rows(&self) -> impl Iterator<Item = (&'static Site, u64)> {
-        self.rows.iter().flatten().map(|row| (row.site, row.calls))
+        self.rows.iter().flatten().copied()
     }
 }
 
 impl<const N: usize> fmt::Display for Report<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if sites().is_empty() {
-            let why = if cfg!(feature = "enabled") {
-                "this program has no call in `traced!`"
+            return f.write_str(if cfg!(feature = "enabled") {
+                "no site: this program has no call in `traced!`\n"
             } else {
-                "the feature `enabled` of vdso-time-trace is off"
-            };
-            return writeln!(f, "no site: {why}");
+                "no site: the feature `enabled` of vdso-time-trace is off\n"
+            });
         }
         let widest =
             |text: fn(&Site) -> &str| self.rows().map(|(site, _)| text(site).len()).max().unwrap_or(0);
         let (name, function) = (widest(Site::name).max(4), widest(Site::function).max(8));
         writeln!(f, "{:>12}  {:name$}  {:function$}  where", "calls", "site", "function")?;
         for (site, calls) in self.rows() {
-            writeln!(
-                f,
-                "{calls:>12}  {:name$}  {:function$}  {}:{}",
-                site.name(),
-                site.function(),
-                site.file(),
-                site.line()
-            )?;
+            write!(f, "{calls:>12}  {:name$}  {:function$}", site.name(), site.function())?;
+            writeln!(f, "  {}:{}", site.file(), site.line())?;
         }
         if self.missed > 0 {
-            writeln!(f, "{:>12}  at sites for which there is no room", self.missed)?;
+            writeln!(f, "{:>12}  at other sites, for which there is no room", self.missed)?;
         }
         Ok(())
     }

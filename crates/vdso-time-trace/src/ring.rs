@@ -1,88 +1,72 @@
 //! [`Ring`]: the last reads.
-//!
-//! Each read takes a ticket; the slot of a ticket is its remainder by `N`. A writer that finds its slot being written (by one that is a
-//! multiple of `N` tickets away, which a signal handler may have interrupted) loses its event, which is counted.
 
 use core::fmt;
-use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use vdso_time::getcpu;
 
 use crate::event::Event;
 use crate::per_site::Fresh;
+use crate::seqlock::Slot;
 use crate::site::{Site, sites};
-use crate::slot::{Fields, Slot};
 use crate::timing::now;
 use crate::tracer::Trace;
 
 /// The last `N` reads: where, on which CPU, and when.
+///
+/// An event that meets another writer in its slot is lost, and [`lost`](Self::lost) counts it. That
+/// takes a writer that `N` others overtake.
 pub struct Ring<const N: usize> {
+    /// Event `n` goes to slot `n % N`.
     tickets: AtomicU64,
     lost: AtomicU64,
     slots: [Slot; N],
 }
 
-/// A read of the past.
+/// An event of a [`Ring`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Past {
     /// Its number, from 0.
     pub number: u64,
-    /// Where it was.
+    /// Where the clock was read.
     pub site: &'static Site,
-    /// The CPU; `None` if that cannot be told.
+    /// The CPU, or `None` if `getcpu()` failed.
     pub cpu: Option<u32>,
-    /// Nanoseconds of `CLOCK_MONOTONIC`, whatever the site reads.
+    /// Nanoseconds of `CLOCK_MONOTONIC`, whatever clock the site reads.
     pub nanos: i64,
 }
 
-/// No CPU.
-const UNKNOWN: u32 = u32::MAX;
+const UNKNOWN_CPU: u64 = u64::MAX;
 
 impl<const N: usize> Ring<N> {
-    /// Of nothing yet.
+    /// Creates an empty ring.
     #[must_use]
     pub const fn new() -> Self {
         const { assert!(N > 0) };
-        Self { tickets: AtomicU64::new(0), lost: AtomicU64::new(0), slots: [const { fresh() }; N] }
+        let slots =
+            [const { Slot { sequence: AtomicU64::new(0), fields: [const { AtomicU64::new(0) }; 3] } }; N];
+        Self { tickets: AtomicU64::new(0), lost: AtomicU64::new(0), slots }
     }
 
-    /// The last events, oldest first. Those that are written or overwritten meanwhile are left out.
+    /// Returns the last events, oldest first, without those that are being written.
     pub fn events(&self) -> impl Iterator<Item = Past> {
         let end = self.tickets.load(Ordering::Relaxed);
-        (end.saturating_sub(N as u64)..end).filter_map(|ticket| self.event(ticket))
+        (end.saturating_sub(N as u64)..end).filter_map(|number| {
+            let [site, cpu, nanos] = self.slot(number).read(number)?;
+            let cpu = Some(cpu).filter(|cpu| *cpu != UNKNOWN_CPU).map(|cpu| cpu as u32);
+            Some(Past { number, site: sites().get(site as usize)?, cpu, nanos: nanos as i64 })
+        })
     }
 
-    /// The events that were not written because their slot was being written.
+    /// Returns the number of lost events.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    fn event(&self, ticket: u64) -> Option<Past> {
-        let Fields { site, cpu, nanos } = self.slot(ticket).read(ticket)?;
-        let cpu = Some(cpu).filter(|cpu| *cpu != UNKNOWN);
-        Some(Past { number: ticket, site: sites().get(site)?, cpu, nanos })
-    }
-
     fn slot(&self, ticket: u64) -> &Slot {
         &self.slots[(ticket % N as u64) as usize]
-    }
-}
-
-/// A slot with no event.
-const fn fresh() -> Slot {
-    Slot {
-        sequence: AtomicU64::new(0),
-        site: AtomicUsize::new(0),
-        cpu: AtomicU32::new(UNKNOWN),
-        nanos: AtomicI64::new(0),
-    }
-}
-
-impl<const N: usize> Default for Ring<N> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -93,10 +77,10 @@ impl<const N: usize> Fresh for Ring<N> {
 impl<const N: usize> Trace for Ring<N> {
     fn event(&self, event: &Event) {
         let Some(site) = event.site().index() else { return };
-        let cpu = getcpu().map_or(UNKNOWN, |cpu| cpu.cpu);
+        let cpu = getcpu().map_or(UNKNOWN_CPU, |cpu| cpu.cpu.into());
         let nanos = event.span().map_or_else(now, |(_, end)| end);
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
-        if !self.slot(ticket).write(ticket, Fields { site, cpu, nanos }) {
+        if !self.slot(ticket).write(ticket, [site as u64, cpu, nanos as u64]) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -7,66 +7,56 @@ use crate::per_site::Fresh;
 use crate::timing;
 use crate::tracer::Trace;
 
-/// Counts reads that [took](Event::cost) longer than a threshold.
+/// Counts the reads whose [cost](Event::cost) is above a threshold.
 ///
-/// By default that is half of a system call, measured when the tracer is attached: a read that takes longer has, at a guess, entered the
-/// kernel. It is no more than a guess: a thread that was interrupted or preempted while it read takes as long, and a system call may be
-/// faster than it was then. `vdso-doctor` has the proof.
+/// The default threshold is half of a system call, measured by `attach`: a slower read has probably
+/// entered the kernel. This is a guess, because a preempted read is slow too. The package
+/// vdso-doctor has the proof.
 #[derive(Debug)]
 pub struct Slow {
     /// In nanoseconds; 0 until it is measured.
     threshold: AtomicU64,
     reads: AtomicU64,
-    over: AtomicU64,
+    above: AtomicU64,
     longest: AtomicU64,
 }
 
 impl Slow {
-    /// Of reads that take longer than half a system call.
+    /// Creates a tracer with the default threshold.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_threshold(0)
     }
 
-    /// Of reads that take longer than so many nanoseconds; 0 is the default.
+    /// Creates a tracer with a threshold in nanoseconds. 0 is the default threshold.
     #[must_use]
     pub const fn with_threshold(nanos: u64) -> Self {
-        Self {
-            threshold: AtomicU64::new(nanos),
-            reads: AtomicU64::new(0),
-            over: AtomicU64::new(0),
-            longest: AtomicU64::new(0),
-        }
+        let [reads, above, longest] = [const { AtomicU64::new(0) }; 3];
+        Self { threshold: AtomicU64::new(nanos), reads, above, longest }
     }
 
-    /// The threshold in nanoseconds, once it is known.
+    /// Returns the threshold in nanoseconds, once it is known.
     #[must_use]
     pub fn threshold(&self) -> Option<u64> {
         Some(self.threshold.load(Ordering::Relaxed)).filter(|nanos| *nanos != 0)
     }
 
-    /// All reads.
+    /// Returns the number of reads.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// The reads that took longer than the threshold: with the default one, those that were system calls, at a guess.
+    /// Returns the number of reads above the threshold.
     #[must_use]
     pub fn slow(&self) -> u64 {
-        self.over.load(Ordering::Relaxed)
+        self.above.load(Ordering::Relaxed)
     }
 
-    /// What the longest read took, in nanoseconds.
+    /// Returns the nanoseconds of the longest read.
     #[must_use]
     pub fn longest(&self) -> u64 {
         self.longest.load(Ordering::Relaxed)
-    }
-}
-
-impl Default for Slow {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -88,9 +78,9 @@ impl Trace for Slow {
         let Some(cost) = event.cost() else { return };
         self.reads.fetch_add(1, Ordering::Relaxed);
         if cost > self.threshold.load(Ordering::Relaxed) {
-            self.over.fetch_add(1, Ordering::Relaxed);
+            self.above.fetch_add(1, Ordering::Relaxed);
         }
-        // Without the test, each read would write.
+        // Most reads skip the write to the shared cache line.
         if cost > self.longest() {
             self.longest.fetch_max(cost, Ordering::Relaxed);
         }

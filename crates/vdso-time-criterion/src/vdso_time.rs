@@ -1,13 +1,12 @@
-//! [`VdsoTime`]: a clock of the kernel's.
+//! [`VdsoTime`]: a clock of the kernel.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use vdso_time::{Clock, Instant, Monotonic};
 
-/// The time by one of vdso-time's clocks; `CLOCK_MONOTONIC` unless another one is named.
+/// Measures with a clock of vdso-time, by default `CLOCK_MONOTONIC`.
 ///
 /// ```
 /// use vdso_time::MonotonicRaw;
@@ -17,10 +16,11 @@ use vdso_time::{Clock, Instant, Monotonic};
 /// let monotonic = Criterion::default().with_measurement(VdsoTime::new());
 /// let raw = Criterion::default().with_measurement(VdsoTime::<MonotonicRaw>::default());
 /// ```
+#[derive(Debug)]
 pub struct VdsoTime<C = Monotonic>(PhantomData<fn() -> C>);
 
 impl VdsoTime {
-    /// The time by `CLOCK_MONOTONIC`.
+    /// Creates a measurement with `CLOCK_MONOTONIC`.
     #[must_use]
     pub const fn new() -> Self {
         Self(PhantomData)
@@ -40,12 +40,6 @@ impl<C> Clone for VdsoTime<C> {
 }
 
 impl<C> Copy for VdsoTime<C> {}
-
-impl<C> fmt::Debug for VdsoTime<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("VdsoTime")
-    }
-}
 
 impl<C: Clock> Measurement for VdsoTime<C> {
     type Intermediate = Instant<C>;

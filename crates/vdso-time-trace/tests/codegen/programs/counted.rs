@@ -1,4 +1,4 @@
-//! A loop of reads between breakpoints: bare, and at a site with some relevant tracers and some irrelevant ones.
+//! Loops of reads between breakpoints: bare, and at a site with some tracers.
 
 use std::arch::asm;
 use std::hint::black_box;
@@ -11,8 +11,7 @@ impl Trace for Nothing {
     fn event(&self, _: &Event) {}
 }
 
-static NOTHING: Nothing = Nothing;
-static TRACERS: [Tracer; 100] = [const { Tracer::new(&NOTHING) }; 100];
+static TRACERS: [Tracer; 100] = [const { Tracer::new(&Nothing) }; 100];
 static LINKS: [Link; 200] = Link::array();
 
 #[inline(never)]
@@ -35,31 +34,29 @@ fn elsewhere() -> i64 {
 
 #[inline(never)]
 fn between_breakpoints(run: fn(usize), turns: usize) {
-    // SAFETY: whoever counts goes on behind it.
+    // SAFETY: the tracer continues the program after a breakpoint.
     unsafe { asm!("int3") };
     black_box(run)(turns);
-    // SAFETY: the same.
+    // SAFETY: the tracer continues the program after a breakpoint.
     unsafe { asm!("int3") };
 }
 
-fn twice(run: fn(usize)) {
+fn run(run: fn(usize)) {
     between_breakpoints(run, 4);
     between_breakpoints(run, 8);
 }
 
 fn main() {
-    // The first call finds the vDSO.
-    black_box(vdso_time::time());
+    // The first call resolves the vDSO.
     black_box(elsewhere());
-    twice(bare);
+    run(bare);
     for [relevant, irrelevant] in [[0, 0], [0, 100], [1, 0], [1, 100], [2, 0]] {
-        let tracers = [("relevant", relevant), ("irrelevant", irrelevant)];
-        for (name, count) in tracers {
+        for (name, count) in [("relevant", relevant), ("irrelevant", irrelevant)] {
             for tracer in &TRACERS[..count] {
                 attach(tracer, Select::Name(name), &LINKS).unwrap();
             }
         }
-        twice(at_a_site);
+        run(at_a_site);
         for tracer in &TRACERS {
             detach(tracer, Select::All);
         }

@@ -1,18 +1,17 @@
-//! Reads of clocks, by the macro with `--cfg traced`, else bare.
+//! Reads of clocks: by the macro with `--cfg traced`, else bare.
 
 #![crate_type = "lib"]
 
 use vdso_time::{Clock as _, ClockId, Cpu, Errno, Instant, MonotonicCoarse, Timespec, Timeval};
 
+#[cfg(not(traced))]
 macro_rules! read {
-    ($call:expr) => {{
-        #[cfg(traced)]
-        let answer = vdso_time_trace::traced!("a read", $call);
-        #[cfg(not(traced))]
-        let answer = $call;
-        answer
-    }};
+    ($call:expr) => {
+        $call
+    };
 }
+#[cfg(traced)]
+use vdso_time_trace::traced as read;
 
 #[inline(never)]
 pub fn seconds() -> i64 {

@@ -1,1 +1,0 @@
-//! Nothing: the bench is what is checked.
