@@ -66,7 +66,7 @@ impl<S: Source> CounterClock<S> {
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
         let View { snapshot, state, ticks, nanos } = self.view();
         if let Some(nanos) = nanos {
-            if state.segment.at(ticks).is_some() && !state.segment.is_fresh(ticks) {
+            if state.segment.is_ending(ticks) {
                 self.update(&snapshot, &state, nanos);
             }
             return Some(nanos.max(self.high_water.get()));
@@ -100,7 +100,8 @@ impl<S: Source> CounterClock<S> {
         let snapshot = self.latch.snapshot();
         let state = ClockState::from_words(&snapshot.words);
         let ticks = if state.phase == Phase::Running { self.source.ticks_ordered() } else { 0 };
-        View { nanos: time_at(&snapshot, ticks), snapshot, state, ticks }
+        let nanos = time_at(&snapshot, ticks);
+        View { snapshot, state, ticks, nanos }
     }
 
     /// The kernel's time, and the answer when no segment covers the tick. The answer is not earlier

@@ -11,8 +11,8 @@ const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0
 
 /// Returns why the counter cannot be used, if so.
 ///
-/// This thread must be able to read it, its rate must be constant, and the kernel must keep its time
-/// by it. Such a kernel checks that the CPUs agree, and marks the TSC unstable if they do not.
+/// This thread must be able to read it, its rate must be constant, and the kernel must keep its
+/// time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
 pub(super) fn detect() -> Result<(), Status> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
     if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::are_symbols().0 {

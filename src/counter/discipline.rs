@@ -1,7 +1,5 @@
-//! Computes the next state: a step of the calibration, the next segment, or the end of the counter's
-//! use.
-//!
-//! Everything is computed from one consistent state before the writer bit is set.
+//! Computes the next state from one consistent state: a step of the calibration, the next segment,
+//! or the end of the counter's use.
 
 use super::sample::{Burst, Sample, Source};
 use super::segment::{self, Rate, Segment};
@@ -169,8 +167,8 @@ fn continued(state: &ClockState, error: i64) -> Option<(Segment, Rate)> {
     Some((segment.next(base_rate.checked_add_signed(spread)?), base_rate))
 }
 
-/// The segment that begins at the centre of a sample, because the current one has ended, and the new
-/// base rate.
+/// The segment that begins at the centre of a sample, because the current one has ended, and the
+/// new base rate.
 fn resumed(state: &ClockState, sample: Sample, centre: Sample) -> Option<(Segment, Rate)> {
     let old = &state.segment;
     let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);

@@ -24,8 +24,8 @@
 //!
 //! - W4 synchronizes with R1: a reader that sees a sequence number sees the words it selects. It
 //!   also synchronizes with W1, which is `Acquire`: so the stores of all writers are in order.
-//! - W2 synchronizes with R3, if R2 sees a word of W3: then R4 sees W1 or a later value. So a reader
-//!   whose words come from a later update than R1 sees a changed sequence number, and drops them.
+//! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
+//!   whose words come from a later update than R1 sees a changed sequence number and drops them.
 //!
 //! The sequence number repeats after 2^25 updates on a 32-bit machine. Only a reader that stops
 //! between R1 and R4 for exactly so many updates, which take three days, could miss a change.

@@ -14,10 +14,9 @@
 //! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO answers
 //!   the next read, and a new segment begins there.
 //!
-//! Readers take no lock, never wait, and write nothing. Any number of threads can read at once. A
-//! signal handler can read at any time, even if it interrupts a caller that makes a segment. That
-//! caller pays for about four reads of the vDSO. So does each read of a program that reads less
-//! often than every 8 ms.
+//! Readers take no lock, never wait, and write nothing. Threads can read at once, and a signal
+//! handler can read at any time, even if it interrupts a caller that makes a segment. That caller
+//! pays for about four reads of the vDSO, as does each read that follows a pause of over 16 ms.
 //!
 //! # When the counter is used
 //!
@@ -49,10 +48,9 @@
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
 //!
 //! The clock notices the event when the segment ends, after at most 17 ms of the old counter. Until
-//! then the time may be off by any amount. Then the clocks are compared. An error of more than 977
-//! ppm of a segment is not corrected: the counter is measured again, the vDSO answers, and the
-//! bound holds again. An event during the measurement can make the first segment wrong in the same
-//! way.
+//! then the time may be off by any amount. If the error is more than 977 ppm of a segment, the
+//! counter is measured again, and the vDSO answers meanwhile, so the bound holds again. An event
+//! during the measurement can make the first segment wrong in the same way.
 //!
 //! # Order
 //!
@@ -83,11 +81,8 @@
 //! If a process forks while another thread updates the clock, the child cannot update it: the vDSO
 //! answers there after the segment has ended ([`Status::Updating`]).
 //!
-//! # Replaced clocks
-//!
-//! Libraries that replace clock functions of the C library by `LD_PRELOAD`, such as libfaketime,
-//! have no effect on this clock. On x86, x86_64, aarch64 and arm it calls the vDSO and the kernel
-//! directly. On other architectures it has no counter, and the C library answers.
+//! `LD_PRELOAD` libraries that replace the C library's clocks, such as libfaketime, have no effect
+//! on this clock, except on architectures where it has no counter and the C library answers.
 
 mod clock;
 mod detection;

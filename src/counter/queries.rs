@@ -83,9 +83,9 @@ pub fn state() -> State {
 
 /// Checks whether the counter will be used in this process, before it is measured.
 ///
-/// It asks the kernel whether it trusts the counter and whether this thread may read it. After some
-/// reads, [`status`] agrees, or is [`Status::Frequency`] if the measured rate is not the stated one.
-/// A program can call this before its first read, to choose a clock.
+/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it.
+/// After some reads, [`status`] agrees, or is [`Status::Frequency`] if the measured rate is not the
+/// stated one. A program can call this before its first read, to choose a clock.
 ///
 /// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first one also makes
 /// those of the first call of this crate. The clock does not change.

@@ -1,4 +1,4 @@
-//! [`Source`]: where the counter and the kernel's clocks are read. [`Burst`]: both read side by side.
+//! [`Source`]: where the counter and the kernel's clocks are read. [`Burst`]: both, side by side.
 
 use super::segment::{self, Rate};
 use super::status::Status;
@@ -58,8 +58,8 @@ impl Burst {
 
     /// The new offset, given the old one.
     ///
-    /// Keeps the old offset while it is possible. If the interval is narrow, moves it by 1/8 towards
-    /// the middle. An impossible offset is replaced by the middle.
+    /// Keeps the old offset while it is possible. If the interval is narrow, moves it by 1/8
+    /// towards the middle. Replaces an impossible offset by the middle.
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
         let is_narrow = high.abs_diff(low) <= segment::nanos(self.cost, rate).saturating_mul(4);
@@ -73,8 +73,8 @@ impl Burst {
     /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often.
     ///
     /// An interrupt between counter and clock makes a sample late. Nothing makes it early. So the
-    /// best sample is the one whose clock is least ahead of the counter at this rate. If the rate is
-    /// not yet known, it is the sample that took the fewest ticks.
+    /// best sample is the one whose clock is least ahead of the counter at this rate. Without a
+    /// rate, it is the sample that took the fewest ticks.
     pub(super) fn take<S: Source>(source: &S, turns: u32, rate: Option<Rate>) -> Option<Self> {
         let mut before = source.ticks_ordered();
         let mut monotonic = source.monotonic()?;

@@ -28,7 +28,7 @@ pub(super) struct Segment {
 
 impl Segment {
     /// A segment without ticks, which ends at this time.
-    pub(super) const fn empty(nanos: u64) -> Self {
+    pub(super) fn empty(nanos: u64) -> Self {
         Self { start: 0, nanos, rate: 0, span: 0 }
     }
 
@@ -39,7 +39,7 @@ impl Segment {
     }
 
     /// The time at which the segment ends. No time of its ticks is later.
-    pub(super) const fn end_nanos(&self) -> u64 {
+    pub(super) fn end_nanos(&self) -> u64 {
         self.nanos.wrapping_add(nanos(self.span, self.rate))
     }
 
@@ -58,9 +58,9 @@ impl Segment {
         self.span - self.span / 64
     }
 
-    /// Whether the segment covers the tick and the next segment is not yet due.
-    pub(super) fn is_fresh(&self, ticks: u64) -> bool {
-        ticks.wrapping_sub(self.start) < self.fresh_span()
+    /// Whether the segment covers the tick and the next segment is due.
+    pub(super) fn is_ending(&self, ticks: u64) -> bool {
+        (self.fresh_span()..self.span).contains(&ticks.wrapping_sub(self.start))
     }
 
     /// The change of the rate that removes `error` nanoseconds within the segment.

@@ -47,17 +47,9 @@ const OFF: u8 = 16;
 
 impl ClockState {
     /// A state without a segment. No answer will be earlier than the end of `segment`.
-    pub(super) const fn without_segment(phase: Phase, segment: &Segment) -> Self {
-        Self {
-            segment: Segment::empty(segment.end_nanos()),
-            offset: 0,
-            base_rate: 0,
-            sampled: Sample { ticks: 0, nanos: 0 },
-            cost: 0,
-            phase,
-            strikes: 0,
-            cpu: None,
-        }
+    pub(super) fn without_segment(phase: Phase, segment: &Segment) -> Self {
+        let segment = Segment::empty(segment.end_nanos());
+        Self { segment, phase, ..Self::from_words(&[0; WORDS]) }
     }
 
     /// Whether the counter will never be used.

@@ -3,9 +3,7 @@
 
 use core::fmt;
 
-/// The status, the error bound and the frequency of one moment.
-///
-/// [`state`](super::state) returns it.
+/// The status, the error bound and the frequency of one moment, from [`state`](super::state).
 ///
 /// # Examples
 ///

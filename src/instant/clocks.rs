@@ -1,4 +1,4 @@
-//! The clocks, as types: the markers of the kernel's, and the traits by which anybody adds another.
+//! Marker types for the kernel's clocks, and the traits with which a program adds its own.
 
 use core::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::errno::Errno;
 use crate::linux::calls::{clock_getres, clock_gettime};
 use crate::types::ClockId;
 
-/// A clock that never goes back, as a type.
+/// A clock that never goes back.
 ///
 /// The kernel's are [`Monotonic`], [`MonotonicRaw`], [`MonotonicCoarse`], [`Boottime`],
-/// [`ProcessCpuTime`] and [`ThreadCpuTime`]. A program may add its own, for example a simulated one
-/// for its tests. It implements one method.
+/// [`ProcessCpuTime`] and [`ThreadCpuTime`]. A program can add its own, for example a simulated one
+/// for its tests, by implementing `try_now`.
 ///
 /// # Examples
 ///
@@ -34,37 +34,18 @@ use crate::types::ClockId;
 /// println!("{:?}", work::<vdso_time::Monotonic>());
 /// ```
 pub trait Clock: Sized {
-    /// Returns the time now.
+    /// Returns the current time, or the error of the clock.
     ///
     /// # Errors
     ///
-    /// What the kernel, or a sandbox, answered.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{Boottime, Clock};
-    ///
-    /// println!("up for {} s", Boottime::try_now()?.as_nanos() / 1_000_000_000);
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
+    /// For a kernel clock, the error of the kernel or of a sandbox that denies every read.
     fn try_now() -> Result<Instant<Self>, Errno>;
 
-    /// Returns the time now.
+    /// Returns the current time.
     ///
     /// # Panics
     ///
-    /// If the clock cannot be read. A clock of the kernel's cannot be read if a sandbox denies
-    /// every way to read it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{Boottime, Clock};
-    ///
-    /// let start = Boottime::now();
-    /// println!("{:?}", start.elapsed());
-    /// ```
+    /// If `try_now` returns an error.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -76,10 +57,10 @@ pub trait Clock: Sized {
     }
 }
 
-/// A clock that people set, as a type.
+/// A clock that can be set.
 ///
-/// The kernel's are [`Realtime`], [`RealtimeCoarse`] and [`Tai`]. A program may add its own. It
-/// implements one method.
+/// The kernel's are [`Realtime`], [`RealtimeCoarse`] and [`Tai`]. A program can add its own by
+/// implementing `try_now`.
 ///
 /// # Examples
 ///
@@ -90,7 +71,7 @@ pub trait Clock: Sized {
 /// assert!(now > Tai::UNIX_EPOCH);
 /// ```
 pub trait WallClock: Sized {
-    /// 1970-01-01 00:00:00 on the clock's own scale, its zero.
+    /// The clock's zero: 1970-01-01 00:00:00 on its own scale.
     ///
     /// # Examples
     ///
@@ -103,36 +84,18 @@ pub trait WallClock: Sized {
     /// ```
     const UNIX_EPOCH: SystemTime<Self> = SystemTime::from_nanos(0);
 
-    /// Returns the time now.
+    /// Returns the current time, or the error of the clock.
     ///
     /// # Errors
     ///
-    /// What the kernel, or a sandbox, answered.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{RealtimeCoarse, WallClock};
-    ///
-    /// println!("{:?}", RealtimeCoarse::try_now()?);
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
+    /// For a kernel clock, the error of the kernel or of a sandbox that denies every read.
     fn try_now() -> Result<SystemTime<Self>, Errno>;
 
-    /// Returns the time now.
+    /// Returns the current time.
     ///
     /// # Panics
     ///
-    /// If the clock cannot be read. A clock of the kernel's cannot be read if a sandbox denies
-    /// every way to read it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{Tai, WallClock};
-    ///
-    /// println!("{:?}", Tai::now());
-    /// ```
+    /// If `try_now` returns an error.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -151,11 +114,11 @@ fn refused(error: Errno) -> ! {
     panic!("the clock cannot be read: {error}")
 }
 
-/// A clock of the kernel's, as a type: one that has a number.
+/// A kernel clock, which has an id.
 ///
 /// # Examples
 ///
-/// A marker for a clock that has none here:
+/// A marker for another kernel clock:
 ///
 /// ```
 /// use vdso_time::{Clock, ClockId, Errno, Instant, KernelClock, clock_gettime};
@@ -176,21 +139,13 @@ fn refused(error: Errno) -> ! {
 /// println!("{:?}", Aux0::try_now());
 /// ```
 pub trait KernelClock {
-    /// The clock's number.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{ClockId, KernelClock, Tai};
-    ///
-    /// assert_eq!(Tai::ID, ClockId::TAI);
-    /// ```
+    /// The clock's id.
     const ID: ClockId;
 
-    /// Returns the clock's resolution: clock_getres(2).
+    /// Returns the clock's resolution (clock_getres(2)).
     ///
-    /// It is 1 ns, or the length of a timer tick for a coarse clock (1 to 10 ms). It is not what a
-    /// read costs, and says nothing of how true the clock is.
+    /// It is 1 ns, or the length of a timer tick for a coarse clock (1 to 10 ms). It is neither the
+    /// cost of a read nor the accuracy of the clock.
     ///
     /// # Errors
     ///
@@ -201,7 +156,7 @@ pub trait KernelClock {
     /// ```
     /// use vdso_time::{KernelClock, MonotonicCoarse};
     ///
-    /// println!("the coarse clocks turn every {:?}", MonotonicCoarse::resolution()?);
+    /// println!("the coarse clocks advance every {:?}", MonotonicCoarse::resolution()?);
     /// # Ok::<(), vdso_time::Errno>(())
     /// ```
     #[inline]
@@ -236,36 +191,36 @@ macro_rules! clocks {
 }
 
 clocks! {
-    /// `CLOCK_MONOTONIC`: slewed by NTP, never set. It stands still while the system is suspended.
+    /// `CLOCK_MONOTONIC`: slewed by NTP, never set. It stops while the system is suspended.
     Monotonic: Clock -> Instant = MONOTONIC;
-    /// `CLOCK_MONOTONIC_RAW`: the hardware's own rate, not slewed. It stands still while the system
-    /// is suspended.
+    /// `CLOCK_MONOTONIC_RAW`: the hardware's own rate, not slewed. It stops while the system is
+    /// suspended.
     MonotonicRaw: Clock -> Instant = MONOTONIC_RAW;
-    /// `CLOCK_MONOTONIC_COARSE`: `CLOCK_MONOTONIC` at the last timer tick, 1 to 10 ms ago, for the
-    /// price of two loads. Its times convert `into` an [`Instant`]. It stands still while the
-    /// system is suspended.
+    /// `CLOCK_MONOTONIC_COARSE`: `CLOCK_MONOTONIC` at the last timer tick, at most 10 ms ago.
+    ///
+    /// A read does not read the hardware counter. Its times convert `into` an [`Instant`].
     MonotonicCoarse: Clock -> Instant = MONOTONIC_COARSE;
-    /// `CLOCK_BOOTTIME`: `CLOCK_MONOTONIC`, and it goes on while the system is suspended.
+    /// `CLOCK_BOOTTIME`: `CLOCK_MONOTONIC` that also counts while the system is suspended.
     Boottime: Clock -> Instant = BOOTTIME;
-    /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process used
-    /// (clock_gettime(2)).
+    /// `CLOCK_PROCESS_CPUTIME_ID`: the CPU time that all threads of this process used.
     ///
-    /// `elapsed` returns the CPU time used since. A read is a system call. A forked child begins
-    /// at 0, so a time of its parent's lies ahead of it.
+    /// A read is a system call. A forked child begins at 0, so its parent's times are in its
+    /// future.
     ProcessCpuTime: Clock -> Instant = PROCESS_CPUTIME;
-    /// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread used (clock_gettime(2)).
+    /// `CLOCK_THREAD_CPUTIME_ID`: the CPU time that the calling thread used.
     ///
-    /// `elapsed` returns the CPU time used since. A read is a system call. Each thread has a clock
-    /// of its own: a time that another thread took says nothing here.
+    /// A read is a system call. Each thread has its own clock, so times of two threads cannot be
+    /// compared.
     ThreadCpuTime: Clock -> Instant = THREAD_CPUTIME;
-    /// `CLOCK_REALTIME`: the wall clock, UTC without a name for leap seconds. It can step, and it
-    /// goes on while the system is suspended.
+    /// `CLOCK_REALTIME`: the wall clock, UTC without leap seconds. It can step, and it counts while
+    /// the system is suspended.
     Realtime: WallClock -> SystemTime = REALTIME;
-    /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, 1 to 10 ms ago, for the
-    /// price of two loads. Its times convert `into` a [`SystemTime`].
+    /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, at most 10 ms ago.
+    ///
+    /// A read does not read the hardware counter. Its times convert `into` a [`SystemTime`].
     RealtimeCoarse: WallClock -> SystemTime = REALTIME_COARSE;
-    /// `CLOCK_TAI`: International Atomic Time, if NTP has told the kernel its offset; else it is
-    /// `CLOCK_REALTIME`. It has every leap second, goes on while the system is suspended, and can
-    /// step.
+    /// `CLOCK_TAI`: International Atomic Time, which counts leap seconds.
+    ///
+    /// It is the same as `CLOCK_REALTIME` until NTP sets its offset. It can step.
     Tai: WallClock -> SystemTime = TAI;
 }

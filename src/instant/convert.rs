@@ -1,6 +1,6 @@
-//! What times convert to and from: the times of a coarse clock, `Timespec`, and std's `SystemTime`.
+//! Conversions from coarse times and `Timespec`, and from and to std's `SystemTime`.
 //!
-//! A conversion that may not fit is a `TryFrom`, so that nothing becomes a wrong time silently.
+//! A conversion whose result may not fit is a `TryFrom`, so no time becomes wrong silently.
 
 #[cfg(feature = "std")]
 use super::Realtime;
@@ -8,7 +8,6 @@ use super::{Instant, MonotonicCoarse, RealtimeCoarse, SystemTime};
 use crate::errno::Errno;
 use crate::types::Timespec;
 
-/// A coarse time is a time of the same clock, at the last timer tick.
 impl From<Instant<MonotonicCoarse>> for Instant {
     /// Converts a time of `CLOCK_MONOTONIC_COARSE` to the same time of `CLOCK_MONOTONIC`.
     ///
@@ -26,7 +25,6 @@ impl From<Instant<MonotonicCoarse>> for Instant {
     }
 }
 
-/// A coarse time is a time of the same clock, at the last timer tick.
 impl From<SystemTime<RealtimeCoarse>> for SystemTime {
     /// Converts a time of `CLOCK_REALTIME_COARSE` to the same time of `CLOCK_REALTIME`.
     ///
@@ -45,55 +43,17 @@ impl From<SystemTime<RealtimeCoarse>> for SystemTime {
     }
 }
 
-/// A time in nanoseconds is one in seconds and nanoseconds, for the calls of the kernel that take
-/// it.
-impl<C> From<Instant<C>> for Timespec {
-    /// Converts a time to the seconds and nanoseconds of its clock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use vdso_time::{Instant, Timespec};
-    ///
-    /// let deadline = Timespec::from(Instant::now() + Duration::from_secs(5));
-    /// assert!((0..1_000_000_000).contains(&deadline.tv_nsec));
-    /// ```
-    #[inline]
-    fn from(time: Instant<C>) -> Self {
-        Self::from_nanos(time.as_nanos())
-    }
-}
-
-/// A time in nanoseconds is one in seconds and nanoseconds, for the calls of the kernel that take
-/// it.
-impl<C> From<SystemTime<C>> for Timespec {
-    /// Converts a time to the seconds and nanoseconds of its clock, since 1970.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{SystemTime, Timespec};
-    ///
-    /// assert!(Timespec::from(SystemTime::now()).tv_sec > 1_700_000_000);
-    /// ```
-    #[inline]
-    fn from(time: SystemTime<C>) -> Self {
-        Self::from_nanos(time.as_nanos())
-    }
-}
-
-/// What `clock_gettime(ClockId::REALTIME)` returned, or a file's time, as a [`SystemTime`].
 impl TryFrom<Timespec> for SystemTime {
     type Error = Errno;
 
-    /// Converts seconds and nanoseconds since 1970-01-01 00:00:00 UTC.
+    /// Converts seconds and nanoseconds since the Epoch, such as a time of `CLOCK_REALTIME` or of a
+    /// file.
     ///
     /// # Errors
     ///
     /// - `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
-    /// - `EOVERFLOW`: the time is before 1677-09-21 or after 2262-04-11, the ends of 64 bits of
-    ///   nanoseconds. A time that the kernel returned for `CLOCK_REALTIME` is not.
+    /// - `EOVERFLOW`: the time is before 1677-09-21 or after 2262-04-11, the limits of 64 bits of
+    ///   nanoseconds. Times that the kernel returns for `CLOCK_REALTIME` are within them.
     ///
     /// # Examples
     ///
@@ -114,7 +74,7 @@ impl TryFrom<Timespec> for SystemTime {
 /// Needs the feature `std`.
 #[cfg(feature = "std")]
 impl From<SystemTime> for std::time::SystemTime {
-    /// Converts a time. Every one fits.
+    /// Converts a time. Every time fits.
     ///
     /// # Examples
     ///
@@ -124,7 +84,7 @@ impl From<SystemTime> for std::time::SystemTime {
     /// ```
     fn from(time: SystemTime) -> Self {
         let distance = core::time::Duration::from_nanos(time.as_nanos().unsigned_abs());
-        // 292 years fit on either side of std's epoch.
+        // 292 years fit on both sides of std's epoch.
         if time.as_nanos() < 0 { Self::UNIX_EPOCH - distance } else { Self::UNIX_EPOCH + distance }
     }
 }
@@ -132,7 +92,7 @@ impl From<SystemTime> for std::time::SystemTime {
 /// Needs the feature `std`.
 #[cfg(feature = "std")]
 impl From<SystemTime<RealtimeCoarse>> for std::time::SystemTime {
-    /// Converts a time of `CLOCK_REALTIME_COARSE`. Every one fits.
+    /// Converts a time of `CLOCK_REALTIME_COARSE`. Every time fits.
     ///
     /// # Examples
     ///
@@ -152,11 +112,11 @@ impl From<SystemTime<RealtimeCoarse>> for std::time::SystemTime {
 impl TryFrom<std::time::SystemTime> for SystemTime {
     type Error = Errno;
 
-    /// Converts a time, such as a file's.
+    /// Converts a time, such as that of a file.
     ///
     /// # Errors
     ///
-    /// `EOVERFLOW`: the time is before 1677-09-21 or after 2262-04-11, the ends of 64 bits of
+    /// `EOVERFLOW`: the time is before 1677-09-21 or after 2262-04-11, the limits of 64 bits of
     /// nanoseconds.
     ///
     /// # Examples

@@ -1,14 +1,12 @@
-//! Times that know their clock.
+//! Times whose type names their clock.
 //!
-//! An [`Instant<Boottime>`](Boottime) and an [`Instant<Monotonic>`](Monotonic) cannot be compared
-//! or subtracted: it does not compile. Each is one 64-bit count of nanoseconds, as the kernel keeps
-//! it (`ktime_t`), which ends in 2262. Operators saturate beyond that, and methods whose name says
-//! `checked` return `None`.
+//! Comparing or subtracting times of two clocks does not compile. A time is a 64-bit count of
+//! nanoseconds, as in the kernel (`ktime_t`). It ends in 2262. Beyond that, operators saturate and
+//! `checked` methods return `None`.
 //!
-//! What std has, and takes without a clock in its type (`now`, `UNIX_EPOCH`), is there for the
-//! default clock alone: a default parameter is not used where a type is inferred, so
-//! `Instant::now()` and `SystemTime::UNIX_EPOCH.elapsed()` compile because only one clock has them.
-//! Other clocks have them on their marker: `Tai::now()`, `Tai::UNIX_EPOCH`.
+//! `Instant::now` and `SystemTime::UNIX_EPOCH` exist for the default clock only. Rust does not use
+//! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.
+//! Other clocks have these items on their marker: `Tai::now()`, `Tai::UNIX_EPOCH`.
 
 mod clocks;
 mod convert;
@@ -28,11 +26,10 @@ pub use clocks::{
 use point::point_in_time;
 pub use system_time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 
-/// A time of a clock that never goes back; [`Monotonic`] unless another one is named.
+/// A time of a clock that never goes back, by default [`Monotonic`].
 ///
-/// Its methods are those of `std::time::Instant`, with the same receivers. It is 8 bytes, the
-/// operators saturate, and two methods panic: `now` and `elapsed`, if a sandbox denies every way to
-/// read the clock.
+/// It has the methods of `std::time::Instant`, with the same receivers. It takes 8 bytes. Operators
+/// saturate. Only `now` and `elapsed` panic, if a sandbox denies every way to read the clock.
 ///
 /// # Examples
 ///
@@ -43,16 +40,16 @@ pub use system_time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 /// println!("{:?}", start.elapsed());
 /// ```
 ///
-/// Another clock is read from its marker:
+/// Another clock is read by its marker:
 ///
 /// ```
 /// use vdso_time::{Boottime, Clock};
 ///
 /// let start = Boottime::now();
-/// println!("{:?}, and suspended time counts", start.elapsed());
+/// println!("{:?}, suspended time included", start.elapsed());
 /// ```
 ///
-/// Two clocks cannot be mixed up:
+/// Times of different clocks cannot be mixed:
 ///
 /// ```compile_fail,E0308
 /// use vdso_time::{Boottime, Clock, Instant, Monotonic};
@@ -86,11 +83,11 @@ impl Instant {
         Monotonic::now()
     }
 
-    /// Returns the time of `CLOCK_MONOTONIC`.
+    /// Returns the time of `CLOCK_MONOTONIC`, or the error of a sandbox.
     ///
     /// # Errors
     ///
-    /// What the sandbox answered, if it denies every way to read the clock.
+    /// The sandbox's error, if it denies every way to read the clock.
     ///
     /// # Examples
     ///
@@ -105,7 +102,7 @@ impl Instant {
 }
 
 impl<C: Clock> Instant<C> {
-    /// Returns how long ago this was; 0 if it is yet to come.
+    /// Returns the duration since this time, or 0 if it is in the future.
     ///
     /// # Panics
     ///
@@ -127,7 +124,7 @@ impl<C: Clock> Instant<C> {
 }
 
 impl<C> Instant<C> {
-    /// Returns how much later this is than `earlier`; 0 if it is not.
+    /// Returns the duration since `earlier`, or 0 if `earlier` is later.
     ///
     /// # Examples
     ///
@@ -149,7 +146,7 @@ impl<C> Instant<C> {
 impl<C> core::ops::Sub for Instant<C> {
     type Output = Duration;
 
-    /// Returns what [`duration_since`](Instant::duration_since) does.
+    /// Returns the same as [`duration_since`](Instant::duration_since).
     #[inline]
     fn sub(self, earlier: Self) -> Duration {
         self.duration_since(earlier)

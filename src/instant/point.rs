@@ -1,15 +1,9 @@
-//! What [`Instant`](super::Instant) and [`SystemTime`](super::SystemTime) have in common, written
-//! once.
-
-/// A count of nanoseconds moved by a number of them, if the sum is one.
-pub(super) fn moved(nanos: i64, by: i128) -> Option<i64> {
-    i64::try_from(i128::from(nanos) + by).ok()
-}
+//! The common part of [`Instant`](super::Instant) and [`SystemTime`](super::SystemTime).
 
 macro_rules! point_in_time {
     ($Point:ident) => {
         impl<C> $Point<C> {
-            /// Creates the time of this many nanoseconds on the clock: for a clock of one's own.
+            /// Creates a time from nanoseconds since the clock's zero.
             ///
             /// # Examples
             ///
@@ -25,8 +19,7 @@ macro_rules! point_in_time {
 
             /// Returns the nanoseconds since the clock's zero, negative before it.
             ///
-            /// A wall clock's zero is 1970; that of `CLOCK_MONOTONIC` is boot on Linux
-            /// (clock_gettime(2)).
+            /// The zero of a wall clock is 1970, that of `CLOCK_MONOTONIC` is boot.
             ///
             /// # Examples
             ///
@@ -39,7 +32,7 @@ macro_rules! point_in_time {
                 self.nanos
             }
 
-            /// Returns how much later this is than `earlier`; `None` if it is earlier.
+            /// Returns the duration since `earlier`, or `None` if `earlier` is later.
             ///
             /// # Examples
             ///
@@ -56,7 +49,7 @@ macro_rules! point_in_time {
                 (self.nanos >= earlier.nanos).then(|| core::time::Duration::from_nanos(nanos))
             }
 
-            /// Returns how much later this is than `earlier`; 0 if it is earlier.
+            /// Returns the duration since `earlier`, or 0 if `earlier` is later.
             ///
             /// # Examples
             ///
@@ -72,7 +65,7 @@ macro_rules! point_in_time {
                 self.checked_duration_since(earlier).unwrap_or(core::time::Duration::ZERO)
             }
 
-            /// Returns the time this much later; `None` if 64 bits of nanoseconds cannot hold it.
+            /// Returns the time this much later, or `None` if it does not fit.
             ///
             /// # Examples
             ///
@@ -85,10 +78,11 @@ macro_rules! point_in_time {
             #[inline]
             #[must_use]
             pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
-                $crate::instant::point::moved(self.nanos, duration.as_nanos() as i128).map(Self::from_nanos)
+                let nanos = i128::from(self.nanos) + duration.as_nanos() as i128;
+                i64::try_from(nanos).ok().map(Self::from_nanos)
             }
 
-            /// Returns the time this much earlier; `None` if 64 bits of nanoseconds cannot hold it.
+            /// Returns the time this much earlier, or `None` if it does not fit.
             ///
             /// # Examples
             ///
@@ -101,15 +95,15 @@ macro_rules! point_in_time {
             #[inline]
             #[must_use]
             pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
-                $crate::instant::point::moved(self.nanos, -(duration.as_nanos() as i128))
-                    .map(Self::from_nanos)
+                let nanos = i128::from(self.nanos) - duration.as_nanos() as i128;
+                i64::try_from(nanos).ok().map(Self::from_nanos)
             }
         }
 
         impl<C> core::ops::Add<core::time::Duration> for $Point<C> {
             type Output = Self;
 
-            /// Returns the time this much later; the last one that fits, if that does not.
+            /// Returns the time this much later, saturating.
             #[inline]
             fn add(self, duration: core::time::Duration) -> Self {
                 self.checked_add(duration).unwrap_or(Self::from_nanos(i64::MAX))
@@ -119,7 +113,7 @@ macro_rules! point_in_time {
         impl<C> core::ops::Sub<core::time::Duration> for $Point<C> {
             type Output = Self;
 
-            /// Returns the time this much earlier; the first one that fits, if that does not.
+            /// Returns the time this much earlier, saturating.
             #[inline]
             fn sub(self, duration: core::time::Duration) -> Self {
                 self.checked_sub(duration).unwrap_or(Self::from_nanos(i64::MIN))
@@ -127,7 +121,7 @@ macro_rules! point_in_time {
         }
 
         impl<C> core::ops::AddAssign<core::time::Duration> for $Point<C> {
-            /// Moves the time as `+` does.
+            /// Makes the time later, saturating.
             #[inline]
             fn add_assign(&mut self, duration: core::time::Duration) {
                 *self = *self + duration;
@@ -135,14 +129,14 @@ macro_rules! point_in_time {
         }
 
         impl<C> core::ops::SubAssign<core::time::Duration> for $Point<C> {
-            /// Moves the time as `-` does.
+            /// Makes the time earlier, saturating.
             #[inline]
             fn sub_assign(&mut self, duration: core::time::Duration) {
                 *self = *self - duration;
             }
         }
 
-        // By hand, for a derive would ask the same of the clock.
+        // Not derived, because a derive would require each trait of `C` too.
 
         impl<C> Clone for $Point<C> {
             #[inline]
@@ -182,8 +176,23 @@ macro_rules! point_in_time {
             }
         }
 
+        impl<C> From<$Point<C>> for $crate::types::Timespec {
+            /// Converts a time to seconds and nanoseconds since the clock's zero.
+            ///
+            /// # Examples
+            ///
+            #[doc = concat!("```\nuse vdso_time::{", stringify!($Point), ", Timespec};\n")]
+            #[doc = concat!("let time: ", stringify!($Point), " = ", stringify!($Point), "::from_nanos(5_000_000_007);")]
+            /// assert_eq!(Timespec::from(time), Timespec { tv_sec: 5, tv_nsec: 7 });
+            /// ```
+            #[inline]
+            fn from(time: $Point<C>) -> Self {
+                Self::from_nanos(time.as_nanos())
+            }
+        }
+
         impl<C> core::fmt::Debug for $Point<C> {
-            #[doc = concat!("Writes the seconds on the clock: `", stringify!($Point), "(12.000000345)`.")]
+            #[doc = concat!("Formats the seconds since the clock's zero: `", stringify!($Point), "(12.000000345)`.")]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 write!(f, "{}({})", stringify!($Point), $crate::types::Timespec::from(*self))
             }

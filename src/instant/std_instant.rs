@@ -1,11 +1,10 @@
-//! The bridge to `std::time::Instant`, which is `CLOCK_MONOTONIC` too (std's documentation of
-//! `Instant`, "Underlying System calls"), but opaque.
+//! Conversions between [`Instant`] and `std::time::Instant`.
 //!
-//! The first conversion reads both clocks side by side. From then on the two times of that moment
-//! stand for each other, and a conversion adds a difference to one of them. So the order of times
-//! and the differences between them are exact, and every time comes back as it went. What is not
-//! exact is one offset, the same for all conversions of a process: at most half of what it took to
-//! read the two clocks, tens of nanoseconds where both are read in user space.
+//! std's type is `CLOCK_MONOTONIC` too (see "Underlying System calls" in its documentation), but
+//! opaque. The first conversion reads both clocks side by side and keeps the pair. Each conversion
+//! adds a difference to one of the two. So order and differences are exact, and converting back
+//! gives the same time. The only error is a constant offset, at most half of the time between the
+//! two reads: tens of nanoseconds if both are in user space.
 
 use core::time::Duration;
 use std::sync::OnceLock;
@@ -14,19 +13,19 @@ use std::time::Instant as StdInstant;
 use super::Instant;
 use crate::errno::Errno;
 
-/// A moment as both clocks had it.
+/// The times of both clocks at one moment.
 struct Moment {
     ours: Instant,
     std: StdInstant,
-    /// What it took to read std's clock and ours.
+    /// How long it took to read both clocks.
     width: Duration,
 }
 
-/// A forked child keeps its parent's, for both clocks go on alike.
+/// Stays valid in a forked child, because both clocks advance equally.
 static MOMENT: OnceLock<Moment> = OnceLock::new();
 
-/// A signal or another thread may delay a reading: of so many the shortest counts.
-const READINGS: usize = 16;
+/// The number of reads, the shortest of which counts. A signal or another thread can delay a read.
+const READS: usize = 16;
 
 impl Moment {
     fn get() -> Result<&'static Self, Errno> {
@@ -39,7 +38,7 @@ impl Moment {
     #[cold]
     fn shortest() -> Result<Self, Errno> {
         let mut shortest = Self::read()?;
-        for _ in 1..READINGS {
+        for _ in 1..READS {
             let moment = Self::read()?;
             if moment.width < shortest.width {
                 shortest = moment;
@@ -62,21 +61,19 @@ impl TryFrom<Instant> for StdInstant {
 
     /// Converts a time, for an interface that takes `std::time::Instant`.
     ///
-    /// The result is off by a constant, the same for all conversions of the process: at most half
-    /// of what it took to read both clocks at the first conversion, tens of nanoseconds where they
-    /// are read in user space. Differences and order are exact, and the way back gives the same
-    /// time.
+    /// All results of a process are off by the same offset: at most half of the time that the first
+    /// conversion took to read both clocks, tens of nanoseconds in user space. Order and
+    /// differences are exact, and converting back gives the same time.
     ///
-    /// This holds where std's clock is `CLOCK_MONOTONIC`. A library that fakes it (libfaketime)
-    /// makes the result meaningless.
+    /// The result is meaningless if a library replaces std's clock (libfaketime).
     ///
-    /// The first conversion reads the clocks and takes a lock. Neither a signal handler nor the
-    /// forked child of a program with threads may make it.
+    /// The first conversion takes a lock. Do not make it in a signal handler or in the forked child
+    /// of a program with threads.
     ///
     /// # Errors
     ///
-    /// - What a sandbox answered, if it denies every way to read the clock at the first conversion.
-    /// - `EOVERFLOW`: std's type cannot hold the time. On Linux it holds every one.
+    /// - The sandbox's error, if it denies every way to read the clock at the first conversion.
+    /// - `EOVERFLOW`: std's type cannot hold the time. On Linux it holds every time.
     ///
     /// # Examples
     ///
@@ -102,12 +99,13 @@ impl TryFrom<Instant> for StdInstant {
 impl TryFrom<StdInstant> for Instant {
     type Error = Errno;
 
-    /// Converts a time that std's clock told. How exact it is, the other direction says
-    /// (`std::time::Instant::try_from`).
+    /// Converts a time of std's clock.
+    ///
+    /// The accuracy is that of the other direction, `std::time::Instant::try_from`.
     ///
     /// # Errors
     ///
-    /// - What a sandbox answered, if it denies every way to read the clock at the first conversion.
+    /// - The sandbox's error, if it denies every way to read the clock at the first conversion.
     /// - `EOVERFLOW`: the time is more than 292 years before or after boot.
     ///
     /// # Examples

@@ -1,4 +1,4 @@
-//! A time of a wall clock.
+//! [`SystemTime`]: a time of a wall clock.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -8,11 +8,11 @@ use super::point::point_in_time;
 use super::{Realtime, WallClock};
 use crate::errno::Errno;
 
-/// A time of a clock that people set; [`Realtime`] unless another one is named.
+/// A time of a clock that can be set, by default [`Realtime`].
 ///
-/// Its methods are those of `std::time::SystemTime`, with the same receivers. It is 8 bytes, the
-/// operators saturate, and two methods panic: `now` and `elapsed`, if a sandbox denies every way to
-/// read the clock.
+/// It has the methods of `std::time::SystemTime`, with the same receivers. It takes 8 bytes.
+/// Operators saturate. Only `now` and `elapsed` panic, if a sandbox denies every way to read the
+/// clock.
 ///
 /// # Examples
 ///
@@ -24,7 +24,7 @@ use crate::errno::Errno;
 /// # Ok::<(), vdso_time::SystemTimeError>(())
 /// ```
 ///
-/// Two clocks cannot be mixed up:
+/// Times of different clocks cannot be mixed:
 ///
 /// ```compile_fail,E0308
 /// use vdso_time::{SystemTime, Tai, WallClock};
@@ -36,7 +36,9 @@ pub struct SystemTime<C = Realtime> {
     clock: PhantomData<fn() -> C>,
 }
 
-/// 1970-01-01 00:00:00 UTC, the zero of `CLOCK_REALTIME`: [`SystemTime::UNIX_EPOCH`].
+/// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
+///
+/// It is the same as [`SystemTime::UNIX_EPOCH`].
 ///
 /// # Examples
 ///
@@ -51,18 +53,9 @@ pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 point_in_time!(SystemTime);
 
 impl SystemTime {
-    /// 1970-01-01 00:00:00 UTC, the clock's zero.
+    /// The clock's zero: 1970-01-01 00:00:00 UTC.
     ///
-    /// Another wall clock has its own: [`WallClock::UNIX_EPOCH`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::SystemTime;
-    ///
-    /// assert!(SystemTime::UNIX_EPOCH.elapsed()?.as_secs() > 1_700_000_000);
-    /// # Ok::<(), vdso_time::SystemTimeError>(())
-    /// ```
+    /// Other wall clocks have their own: [`WallClock::UNIX_EPOCH`].
     pub const UNIX_EPOCH: Self = <Realtime as WallClock>::UNIX_EPOCH;
 
     /// Returns the time of `CLOCK_REALTIME`.
@@ -83,11 +76,11 @@ impl SystemTime {
         Realtime::now()
     }
 
-    /// Returns the time of `CLOCK_REALTIME`.
+    /// Returns the time of `CLOCK_REALTIME`, or the error of a sandbox.
     ///
     /// # Errors
     ///
-    /// What the sandbox answered, if it denies every way to read the clock.
+    /// The sandbox's error, if it denies every way to read the clock.
     ///
     /// # Examples
     ///
@@ -102,11 +95,12 @@ impl SystemTime {
 }
 
 impl<C: WallClock> SystemTime<C> {
-    /// Returns how long ago this was.
+    /// Returns the duration since this time.
     ///
     /// # Errors
     ///
-    /// If it is yet to come: by how much. The clock may have been set back.
+    /// If this time is in the future, which happens if the clock was set back. The error has the
+    /// distance.
     ///
     /// # Panics
     ///
@@ -130,11 +124,11 @@ impl<C: WallClock> SystemTime<C> {
 }
 
 impl<C> SystemTime<C> {
-    /// Returns how much later this is than `earlier`.
+    /// Returns the duration since `earlier`.
     ///
     /// # Errors
     ///
-    /// If `earlier` is later: by how much.
+    /// If `earlier` is later. The error has the distance.
     ///
     /// # Examples
     ///
@@ -153,7 +147,9 @@ impl<C> SystemTime<C> {
     }
 }
 
-/// The other time is later: what `SystemTime::duration_since` returns then.
+/// The error of [`SystemTime::duration_since`]: the other time is later.
+///
+/// # Examples
 ///
 /// ```
 /// use core::time::Duration;
@@ -167,7 +163,7 @@ impl<C> SystemTime<C> {
 pub struct SystemTimeError(pub(super) Duration);
 
 impl SystemTimeError {
-    /// How much later the other time is.
+    /// Returns how much later the other time is.
     #[must_use]
     pub const fn duration(&self) -> Duration {
         self.0

@@ -1,55 +1,39 @@
-//! Clocks and counters that say anything: a clock made of them has no truth to tell, but it ends each read, and never panics.
+//! Clocks and counters that return anything, or that threads share.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::cases::check;
-use crate::clock::CounterClock;
-use crate::sample::Source;
-use crate::segment;
-use crate::status::Status;
+use crate::source::clock::CounterClock;
+use crate::source::sample::Source;
+use crate::source::status::Status;
 
-/// Says these numbers, one after the other, again and again.
-struct Liar {
-    numbers: Vec<u64>,
-    next: Cell<usize>,
-    /// Each time it goes round, they grow by this.
-    grow: u64,
-    grown: Cell<u64>,
-}
+/// A trusted source made of functions, which return the ticks, the nanoseconds and the CPU.
+struct Functions<T, N, C>(T, N, C);
 
-impl Liar {
-    fn say(&self) -> u64 {
-        let at = self.next.get();
-        if at + 1 == self.numbers.len() {
-            self.grown.set(self.grown.get().wrapping_add(self.grow));
-        }
-        self.next.set((at + 1) % self.numbers.len());
-        self.numbers[at].wrapping_add(self.grown.get())
-    }
-}
-
-impl Source for &Liar {
+impl<T: Fn() -> u64, N: Fn() -> u64, C: Fn() -> Option<u32>> Source for Functions<T, N, C> {
     fn ticks(&self) -> u64 {
-        self.say()
+        (self.0)()
     }
 
     fn ticks_ordered(&self) -> u64 {
-        self.say()
+        (self.0)()
     }
 
     fn monotonic(&self) -> Option<u64> {
-        Some(self.say())
+        Some((self.1)())
     }
 
     fn realtime(&self) -> Option<i64> {
-        Some(self.say() as i64)
+        Some((self.1)() as i64)
     }
 
     fn cpu(&self) -> Option<u32> {
-        Some(self.say() as u32)
+        (self.2)()
     }
 
     fn detect(&self) -> Result<(), Status> {
@@ -61,20 +45,25 @@ impl Source for &Liar {
     }
 }
 
+/// A source that returns these numbers in turn, each time round larger by `growth`.
 #[test]
-fn nothing_that_clocks_say_makes_it_panic() {
+fn no_sequence_of_numbers_makes_the_clock_panic() {
     let number = prop_oneof![
         any::<u64>(),
         0..1_000_000_u64,
         (0..64_u32).prop_map(|bit| 1 << bit),
         (0..64_u32).prop_map(|bit| u64::MAX << bit),
-        (0..1_000_000_u64).prop_map(|less| (1 << 63) - less),
-        1_000_000..100_000_000_u64,
     ];
-    let grow = prop_oneof![Just(0), 0..10_000_000_u64, any::<u64>()];
-    check(20_000, &(vec(number, 1..100), grow, 1..300_usize), |(numbers, grow, reads)| {
-        let liar = Liar { numbers, next: Cell::new(0), grow, grown: Cell::new(0) };
-        let clock = CounterClock::new(&liar);
+    let growth = prop_oneof![Just(0), 0..10_000_000_u64, any::<u64>()];
+    check(20_000, &(vec(number, 1..100), growth, 1..300_usize), |(numbers, growth, reads)| {
+        let turn = Cell::new(0);
+        let next = || {
+            let round = turn.get() / numbers.len();
+            let number = numbers[turn.get() % numbers.len()];
+            turn.set(turn.get() + 1);
+            number.wrapping_add(growth.wrapping_mul(round as u64))
+        };
+        let clock = CounterClock::new(Functions(next, next, || Some(next() as u32)));
         for _ in 0..reads {
             let _ = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic());
             let _ = clock.realtime(Source::ticks_ordered).or_else(|| clock.slow_realtime());
@@ -84,84 +73,65 @@ fn nothing_that_clocks_say_makes_it_panic() {
     });
 }
 
-/// A clock that goes with its counter, but a little faster from read to read, or slower: never by so much that it were noticed.
-struct Creeper {
-    ticks: Cell<u64>,
-    /// In 2^-64 ns.
-    nanos: Cell<u128>,
-    rate: Cell<f64>,
-    factor: f64,
-}
-
-impl Creeper {
-    fn say(&self) -> u64 {
-        (self.nanos.get() >> 64) as u64
-    }
-
-    fn pass(&self, ticks: u32) {
-        self.ticks.set(self.ticks.get().wrapping_add(ticks.into()));
-        self.nanos.set(
-            self.nanos.get().wrapping_add((f64::from(ticks) * self.rate.get() * 2_f64.powi(64)) as u128),
-        );
-    }
-}
-
-impl Source for &Creeper {
-    fn ticks(&self) -> u64 {
-        self.ticks.get()
-    }
-
-    fn ticks_ordered(&self) -> u64 {
-        self.ticks.get()
-    }
-
-    fn monotonic(&self) -> Option<u64> {
-        Some(self.say())
-    }
-
-    fn realtime(&self) -> Option<i64> {
-        Some(self.say() as i64)
-    }
-
-    fn cpu(&self) -> Option<u32> {
-        None
-    }
-
-    fn detect(&self) -> Result<(), Status> {
-        Ok(())
-    }
-
-    fn stated_frequency(&self) -> Option<u64> {
-        None
-    }
-}
-
-/// The time never goes back, though the rate leaves what a counter can have.
+/// The rate changes by 800 ppm per segment, which is below what the clock would notice, until no
+/// counter has such a rate.
 #[test]
-fn a_rate_may_creep_away() {
-    for factor in [1.000_8, 1.0 / 1.000_8] {
-        for (rate, steps) in [(1.0, 600_000), (500.0, 600_000), (0.05, 600_000)] {
-            let creeper = Creeper { ticks: Cell::new(0), nanos: Cell::new(0), rate: Cell::new(rate), factor };
-            let clock = CounterClock::new(&creeper);
-            let mut latest = 0;
-            // 64 steps to a line, and as many when the rate has crept away.
-            let pace = 1 << ((16_000_000.0_f64 / rate).log2() as u32 - 6);
-            for step in 0..steps {
-                creeper.pass(pace);
-                if step % 64 == 0 {
-                    creeper.rate.set(creeper.rate.get() * creeper.factor);
-                }
-                let nanos = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic()).unwrap();
-                assert!(nanos >= latest, "{nanos} after {latest}, at {} ns a tick", creeper.rate.get());
-                latest = nanos;
+fn the_time_never_goes_back_while_the_rate_creeps_away() {
+    let cases = [1.0, 500.0, 0.05].map(|rate| [(rate, 1.000_8), (rate, 1.0 / 1.000_8)]);
+    for (mut rate, factor) in cases.into_iter().flatten() {
+        let (ticks, nanos) = (Cell::new(0_u64), Cell::new(0_u128)); // nanoseconds in units of 2^-64
+        let source = Functions(|| ticks.get(), || (nanos.get() >> 64) as u64, || None);
+        let clock = CounterClock::new(source);
+        let pace = 1_u32 << ((16_000_000.0_f64 / rate).log2() as u32 - 6); // 64 steps to a segment
+        let mut latest = 0;
+        for step in 0..600_000 {
+            ticks.set(ticks.get().wrapping_add(pace.into()));
+            let passed = (f64::from(pace) * rate * 2_f64.powi(64)) as u128;
+            nanos.set(nanos.get().wrapping_add(passed));
+            if step % 64 == 0 {
+                rate *= factor;
             }
+            let time = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic()).unwrap();
+            assert!(time >= latest, "{time} after {latest}, at {rate} ns a tick");
+            latest = time;
         }
     }
 }
 
+/// The kernel's clock: 3 ticks a nanosecond, 240 ppm fast in one period and slow in the next.
+fn kernel(ticks: u64) -> u64 {
+    const PERIOD: u64 = 1 << 26;
+    let rest = ticks % PERIOD;
+    let wave = if ticks / PERIOD % 2 == 0 { rest } else { PERIOD - rest };
+    1_000_000_000 + (ticks * 100_000 + wave * 24) / 300_000
+}
+
 #[test]
-fn a_line_of_any_rate_has_a_tick() {
-    for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
-        assert!(segment::span(rate).is_power_of_two());
+fn no_thread_reads_an_earlier_time_than_another_thread_read_before() {
+    for pace in [40, 700, 20_000] {
+        let (ticks, latest, used) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        // Each read advances the counter; one in 331 by a thousand times as much.
+        let advance = || {
+            let is_slow = ticks.load(Ordering::Relaxed) % 331 == 0;
+            ticks.fetch_add(if is_slow { pace * 1000 } else { pace }, Ordering::SeqCst)
+        };
+        let clock = CounterClock::new(Functions(advance, || kernel(advance()), || None));
+        let read = || {
+            for _ in 0..600_000 {
+                let seen = latest.load(Ordering::SeqCst);
+                let fast = clock.monotonic(Source::ticks_ordered);
+                let nanos = fast.or_else(|| clock.slow_monotonic()).unwrap();
+                assert!(nanos >= seen, "{nanos} after {seen}: back by {}", seen - nanos);
+                latest.fetch_max(nanos, Ordering::SeqCst);
+                used.fetch_add(fast.is_some().into(), Ordering::Relaxed);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(read);
+            }
+        });
+        let (used, segments) = (used.into_inner(), ticks.load(Ordering::Relaxed) >> 25);
+        assert!(segments > 3 && used > 0, "{used} reads by the counter, {segments} segments");
     }
 }

@@ -1,99 +1,107 @@
-//! [`Witness`]: reads the clock under test, and remembers what it said.
+//! [`Witness`]: reads the clock on a simulated machine, and fails if the time is wrong.
 
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::cell::Cell;
+use std::rc::{Rc, Weak};
 
-use crate::clock::CounterClock;
-use crate::sample::Source;
-use crate::status::{State, Status};
-use crate::world::{MICRO, MILLI, Machine, NANO, Reader, World};
+use super::world::{MICRO, MILLI, Machine, NANO, World};
+use crate::source::clock::CounterClock;
+use crate::source::sample::Source;
+use crate::source::status::{State, Status};
 
-/// A clock on a simulated machine.
+/// The time after which a segment has ended, and every reader has seen it.
+pub(crate) const SEGMENT: u128 = 17 * MILLI;
+/// The time until the counter is used.
+pub(crate) const CALIBRATION: u128 = 13 * MILLI;
+
 pub(crate) struct Witness {
     pub(crate) world: Rc<World>,
-    clock: CounterClock<Reader>,
-    /// The latest time of all the reads that ended.
+    pub(crate) clock: CounterClock<Rc<World>>,
+    is_shared: bool,
+    /// The latest time that a read returned.
     latest: Cell<u64>,
-    /// The last bound of a line.
+    /// The last bound that was not 0.
     bound: Cell<u64>,
-    /// Whether a read must be within the bound: nothing happened of late that the bound does not allow for.
-    pub(crate) is_calm: Cell<bool>,
+    /// Whether each time must be within the error bound.
+    pub(crate) is_accurate: Cell<bool>,
     /// Whether times must not go back.
     pub(crate) is_ordered: Cell<bool>,
-    /// By how many nanoseconds reads by a line were off.
-    pub(crate) errors: RefCell<Vec<u64>>,
-    /// How many reads the kernel's clock answered.
-    pub(crate) asked: Cell<u32>,
+    /// The limit of a fast read's error in nanoseconds, besides the bound.
+    pub(crate) limit: Cell<u64>,
 }
 
 impl Witness {
-    /// Every interrupted read is interrupted by other reads.
     pub(crate) fn new(machine: Machine) -> Rc<Self> {
-        let world = Rc::new(World::new(machine));
-        let clock = CounterClock::new(Reader(Rc::clone(&world)));
-        let witness = Rc::new(Self {
-            world,
-            clock,
-            latest: Cell::new(0),
-            bound: Cell::new(0),
-            is_calm: Cell::new(true),
-            is_ordered: Cell::new(true),
-            errors: RefCell::default(),
-            asked: Cell::new(0),
-        });
-        let intruder = Rc::downgrade(&witness);
-        witness.world.intrude(Some(Rc::new(move || {
-            if let Some(witness) = intruder.upgrade() {
-                witness.read();
+        Rc::new_cyclic(|witness: &Weak<Self>| {
+            let intruder = Weak::clone(witness);
+            let intrude = move || {
+                if let Some(witness) = intruder.upgrade() {
+                    witness.read();
+                }
+            };
+            let world = Rc::new(World::new(machine, intrude));
+            Self {
+                clock: CounterClock::new(Rc::clone(&world)),
+                world,
+                is_shared: machine.is_shared,
+                latest: Cell::new(0),
+                bound: Cell::new(0),
+                is_accurate: Cell::new(true),
+                is_ordered: Cell::new(true),
+                limit: Cell::new(u64::MAX),
             }
-        })));
-        witness
+        })
     }
 
-    /// Reads the monotonic clock, and fails if it goes back or is off by more than it may be.
+    /// Reads the monotonic clock. The time must be within the bound of just before. If other
+    /// readers can have made a segment since, that segment's bound counts too.
     #[track_caller]
     pub(crate) fn read(&self) -> Option<u64> {
-        let (latest, before, is_calm) = (self.latest.get(), self.world.kernel(), self.is_calm.get());
-        let bound = self.state().error_bound;
+        let (latest, is_accurate) = (self.latest.get(), self.is_accurate.get());
+        let State { status, error_bound: mut bound, frequency } = self.clock.state();
+        assert_eq!(frequency.is_some(), matches!(status, Status::Used | Status::Stale), "{status}");
+        assert!(status != Status::Used || bound >= 30, "{bound}");
+        let before = self.world.kernel();
         let fast = self.clock.monotonic(Source::ticks_ordered);
         let instant = self.world.read_at.get();
         let Some(nanos) = fast.or_else(|| self.clock.slow_monotonic()) else {
-            assert!(self.world.is_denied.get(), "no time, though there is one");
+            assert!(self.world.is_denied.get(), "no time, though no sandbox denies it");
             return None;
         };
         let after = self.world.kernel();
-        let bound = bound.max(self.state().error_bound);
-        // The line may have been made and have ended between the two.
-        let bound = if bound == 0 { self.bound.get() } else { bound };
-        self.bound.set(bound);
+        if self.is_shared {
+            bound = bound.max(self.last_bound());
+        }
         if self.is_ordered.get() {
             assert!(nanos >= latest, "{nanos} after {latest}: back by {}", latest - nanos);
         }
-        if is_calm && self.is_calm.get() {
+        if is_accurate && self.is_accurate.get() {
             let allowed = before.saturating_sub(bound)..=after + bound;
-            assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}, {bound} being the bound");
+            assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}, the bound is {bound}");
+            let is_instant = fast.is_some() && (before..=after).contains(&instant);
+            let error = if is_instant { nanos.abs_diff(instant) } else { 0 };
+            assert!(error <= self.limit.get(), "off by {error} ns");
         }
         self.latest.set(self.latest.get().max(nanos));
-        if fast.is_none() {
-            self.asked.set(self.asked.get() + 1);
-        } else if is_calm && self.is_calm.get() && before <= instant && instant <= after {
-            self.errors.borrow_mut().push(nanos.abs_diff(instant));
-        }
         Some(nanos)
     }
 
-    /// A time before all that were read is no step back now.
-    pub(crate) fn forget(&self) {
-        self.latest.set(0);
+    /// The bound now, or the last one of a segment, which can have come and gone during a read.
+    fn last_bound(&self) -> u64 {
+        let bound = self.clock.state().error_bound;
+        self.bound.set(if bound == 0 { self.bound.get() } else { bound });
+        self.bound.get()
     }
 
-    /// Reads the wall clock, and says how far it was off.
-    pub(crate) fn wall(&self) -> Option<u64> {
+    /// Reads the wall clock and checks the time, to 200 ns more than the bound.
+    #[track_caller]
+    pub(crate) fn read_wall(&self) -> Option<i64> {
         let before = self.world.wall();
         let fast = self.clock.realtime(Source::ticks_ordered);
         let nanos = fast.or_else(|| self.clock.slow_realtime())?;
         let after = self.world.wall();
-        Some(if nanos < before { before.abs_diff(nanos) } else { (nanos - after).max(0) as u64 })
+        let bound = self.last_bound() as i64 + 200;
+        assert!((before - bound..=after + bound).contains(&nanos), "{nanos} not in {before}..={after}");
+        Some(nanos)
     }
 
     /// Reads every 50 us for so long.
@@ -105,40 +113,33 @@ impl Witness {
         }
     }
 
-    /// How long the line that there is will last.
+    /// Watches a clock that need not be accurate, or not ordered, at first.
+    #[track_caller]
+    pub(crate) fn tolerate(&self, is_ordered: bool, picos: u128) {
+        self.is_accurate.set(false);
+        self.is_ordered.set(is_ordered);
+        self.watch(picos);
+        self.is_accurate.set(true);
+        if !self.is_ordered.replace(true) {
+            self.latest.set(0);
+        }
+    }
+
+    /// How long the current segment will last.
     pub(crate) fn left(&self) -> u128 {
-        let is_used = |picos| self.world.foresee(picos, || self.status() == Status::Used);
         let (mut low, mut high) = (0, 20 * MILLI);
         while high - low > NANO {
             let middle = u128::midpoint(low, high);
-            if is_used(middle) { low = middle } else { high = middle }
+            let is_used = self.world.foresee(middle, || self.clock.status() == Status::Used);
+            if is_used { low = middle } else { high = middle }
         }
         low
     }
 
-    pub(crate) fn status(&self) -> Status {
-        self.clock.status()
-    }
-
-    /// The status, but for a line that ended while a read was interrupted.
+    /// The status after a read. A segment that ends during an interrupt does not count.
     #[track_caller]
     pub(crate) fn settled(&self) -> Status {
-        let mut tries = (0..20).map(|_| {
-            self.read();
-            self.status()
-        });
-        tries.find(|&status| status != Status::Stale).unwrap_or(Status::Stale)
-    }
-
-    pub(crate) fn frequency(&self) -> Option<u64> {
-        self.clock.frequency()
-    }
-
-    pub(crate) fn state(&self) -> State {
-        self.clock.state()
-    }
-
-    pub(crate) fn check(&self) -> Result<(), Status> {
-        self.clock.check()
+        let mut tries = (0..20).map(|_| self.read().map(|_| self.clock.status()));
+        tries.find(|&status| status != Some(Status::Stale)).flatten().unwrap_or(Status::Stale)
     }
 }

@@ -1,79 +1,89 @@
-//! A simulated machine: CPUs with a counter each, a kernel's clock that NTP, suspends and people change, and reads that take
-//! time, are interrupted, and are moved to another CPU.
+//! A simulated machine: two CPUs with a counter each, kernel clocks that NTP, suspends and people
+//! change, and reads that take time, are interrupted, and move to the other CPU.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
-use crate::sample::Source;
-use crate::status::Status;
+use proptest::prelude::*;
 
-/// Picoseconds.
+use crate::source::sample::Source;
+use crate::source::status::Status;
+
+/// Units of simulated time, in picoseconds.
 pub(crate) const NANO: u128 = 1_000;
 pub(crate) const MICRO: u128 = 1_000 * NANO;
 pub(crate) const MILLI: u128 = 1_000 * MICRO;
 pub(crate) const SECOND: u128 = 1_000 * MILLI;
 
-/// What a machine is like.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Machine {
-    /// Ticks a second.
     pub(crate) hertz: u64,
-    /// The counter at the beginning.
+    /// The counter's first value.
     pub(crate) ticks: u64,
-    pub(crate) stated: Option<u64>,
-    /// By how many nanoseconds the second CPU's counter is ahead.
+    pub(crate) stated_hertz: Option<u64>,
+    /// The lead of the second CPU's counter, in nanoseconds.
     pub(crate) skew: i64,
-    /// How many of a million calls are interrupted: for microseconds, and some of them for much longer.
+    /// Interrupts per million calls. They take microseconds, and some of them much longer.
     pub(crate) interrupts: u32,
+    /// Whether other readers run during interrupts.
+    pub(crate) is_shared: bool,
     pub(crate) seed: u64,
 }
 
-/// The machine while it runs.
+/// Machines whose CPUs agree, with counters from 1 MHz to 10 GHz.
+pub(crate) fn machine() -> impl Strategy<Value = Machine> {
+    const USUAL: &[u64] = &[1_000_000, 19_200_000, 24_000_000, 1_000_000_000, 2_100_000_000, 3_000_000_000];
+    let any_hertz = (6.0..10.0_f64).prop_map(|digits| 10_f64.powf(digits) as u64);
+    let hertz = prop_oneof![any_hertz, prop::sample::select(USUAL)];
+    let ticks = prop_oneof![Just(0), any::<u64>(), (0..100_000_000_u64).prop_map(|left| u64::MAX - left)];
+    let interrupts = prop::sample::select(&[0, 300, 3_000, 30_000][..]);
+    (hertz, ticks, any::<[bool; 2]>(), interrupts, any::<u64>()).prop_map(
+        |(hertz, ticks, [is_stated, is_shared], interrupts, seed)| {
+            let stated_hertz = is_stated.then_some(hertz);
+            Machine { hertz, ticks, stated_hertz, skew: 0, interrupts, is_shared, seed }
+        },
+    )
+}
+
+/// A running machine.
+#[derive(Default)]
 pub(crate) struct World {
     now: Cell<u128>,
     machine: Cell<Machine>,
-    /// When the counter was last set, and to what.
+    /// When the counter was last set, and its value then.
     counted: Cell<(u128, u64)>,
-    /// When the kernel's rate was last changed, and what its clock was then, in picoseconds.
+    /// When the kernel's rate last changed, and its clock then, in picoseconds.
     kept: Cell<(u128, u128)>,
-    /// By how many parts in a thousand million the kernel's clock is fast.
+    /// The kernel's lead per second, in nanoseconds.
     ppb: Cell<i64>,
+    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     offset: Cell<i64>,
-    cpu: Cell<u32>,
-    pub(crate) verdict: Cell<Result<(), Status>>,
-    /// What the clocks cost more than the vDSO takes: a system call.
-    pub(crate) dear: Cell<u128>,
+    pub(crate) cpu: Cell<u32>,
+    pub(crate) hides_cpu: Cell<bool>,
+    /// Why the kernel refuses the counter.
+    pub(crate) refusal: Cell<Option<Status>>,
+    pub(crate) detections: Cell<u32>,
+    /// What a system call adds to a clock read.
+    pub(crate) syscall: Cell<u128>,
     pub(crate) is_denied: Cell<bool>,
-    /// Whether it can be told on which CPU a read is.
-    pub(crate) tells_cpu: Cell<bool>,
-    /// How often the kernel's verdict was asked for.
-    pub(crate) verdicts: Cell<u32>,
-    /// The kernel's clock when the counter was last read.
+    /// The kernel's clock at the last read of the counter.
     pub(crate) read_at: Cell<u64>,
     random: Cell<u64>,
-    intruder: RefCell<Option<Rc<dyn Fn()>>>,
+    /// Reads the clock during interrupts.
+    intruder: Option<Box<dyn Fn()>>,
     depth: Cell<u8>,
 }
 
 impl World {
-    pub(crate) fn new(machine: Machine) -> Self {
+    pub(crate) fn new(machine: Machine, intruder: impl Fn() + 'static) -> Self {
         Self {
-            now: Cell::new(0),
+            machine: Cell::new(machine),
             counted: Cell::new((0, machine.ticks)),
             kept: Cell::new((0, 5_000 * SECOND)),
-            ppb: Cell::new(0),
             offset: Cell::new(1_700_000_000_000_000_000),
-            cpu: Cell::new(0),
-            verdict: Cell::new(Ok(())),
-            dear: Cell::new(0),
-            is_denied: Cell::new(false),
-            tells_cpu: Cell::new(true),
-            verdicts: Cell::new(0),
-            read_at: Cell::new(0),
             random: Cell::new(machine.seed),
-            intruder: RefCell::new(None),
-            depth: Cell::new(0),
-            machine: Cell::new(machine),
+            intruder: machine.is_shared.then(|| Box::new(intruder) as _),
+            ..Self::default()
         }
     }
 
@@ -86,16 +96,11 @@ impl World {
         (x ^ (x >> 31)) % below
     }
 
-    /// Who runs when a read is interrupted.
-    pub(crate) fn intrude(&self, intruder: Option<Rc<dyn Fn()>>) {
-        self.intruder.replace(intruder);
-    }
-
     pub(crate) fn pass(&self, picos: u128) {
         self.now.set(self.now.get() + picos);
     }
 
-    /// What will be then, if nothing happens before; nothing that is called here may change anything.
+    /// What `look` will return then. It must not change anything.
     pub(crate) fn foresee<T>(&self, picos: u128, look: impl Fn() -> T) -> T {
         let (now, machine) = (self.now.get(), self.machine.get());
         self.machine.set(Machine { interrupts: 0, ..machine });
@@ -109,25 +114,23 @@ impl World {
     fn counter(&self) -> u64 {
         let Machine { hertz, skew, .. } = self.machine.get();
         let (since, ticks) = self.counted.get();
-        let ahead =
-            if self.cpu.get() == 0 { 0 } else { i128::from(skew) * i128::from(hertz) / 1_000_000_000 };
-        ticks
-            .wrapping_add(((self.now.get() - since) * u128::from(hertz) / SECOND) as u64)
-            .wrapping_add(ahead as u64)
+        let passed = ((self.now.get() - since) * u128::from(hertz) / SECOND) as u64;
+        let lead = i128::from(skew) * i128::from(hertz) / 1_000_000_000 * i128::from(self.cpu.get());
+        ticks.wrapping_add(passed).wrapping_add(lead as u64)
     }
 
     fn kernel_picos(&self) -> u128 {
         let (since, picos) = self.kept.get();
         let passed = self.now.get() - since;
-        let faster = passed as i128 * i128::from(self.ppb.get()) / 1_000_000_000;
-        picos + passed.saturating_add_signed(faster)
+        picos + passed.saturating_add_signed(passed as i128 * i128::from(self.ppb.get()) / 1_000_000_000)
     }
 
-    /// The kernel's clock.
+    /// `CLOCK_MONOTONIC`.
     pub(crate) fn kernel(&self) -> u64 {
         (self.kernel_picos() / NANO) as u64
     }
 
+    /// `CLOCK_REALTIME`.
     pub(crate) fn wall(&self) -> i64 {
         self.kernel() as i64 + self.offset.get()
     }
@@ -138,23 +141,23 @@ impl World {
         self.ppb.set(ppb);
     }
 
-    /// The monotonic clock stands still meanwhile; the counter goes on, or begins anew, but far from the line that there is:
-    /// in it, that would be a counter that goes back, and a clock with it.
-    pub(crate) fn suspend(&self, picos: u128, counter_begins_anew: bool) {
+    /// The monotonic clock stops meanwhile. The counter goes on, or jumps far away: a small jump
+    /// back would be a counter that goes back within a segment.
+    pub(crate) fn suspend(&self, picos: u128, counter_jumps: bool) {
         let kernel = self.kernel_picos();
         self.pass(picos);
         self.kept.set((self.now.get(), kernel));
         self.step((picos / NANO) as i64);
-        if counter_begins_anew {
+        if counter_jumps {
             self.counted.set((self.now.get(), self.counter() ^ 1 << 63));
         }
     }
 
-    /// The virtual machine goes on elsewhere, where the counter has another rate.
+    /// The virtual machine moves to a host whose counter has another rate.
     pub(crate) fn migrate(&self, hertz: u64) {
         self.counted.set((self.now.get(), self.counter()));
         let machine = self.machine.get();
-        self.machine.set(Machine { hertz, stated: machine.stated.map(|_| hertz), ..machine });
+        self.machine.set(Machine { hertz, stated_hertz: machine.stated_hertz.map(|_| hertz), ..machine });
     }
 
     /// Somebody sets the wall clock.
@@ -162,18 +165,14 @@ impl World {
         self.offset.set(self.offset.get() + nanos);
     }
 
-    /// The process is in another time namespace, whose clock is ahead of this one's, or behind.
+    /// The process enters a time namespace whose clock is ahead by `nanos`.
     pub(crate) fn enter_namespace(&self, nanos: i64) {
         let picos = self.kernel_picos().saturating_add_signed(i128::from(nanos) * NANO as i128);
         self.kept.set((self.now.get(), picos));
         self.step(-nanos);
     }
 
-    pub(crate) fn move_to(&self, cpu: u32) {
-        self.cpu.set(cpu);
-    }
-
-    /// A part of a call: it takes its time, and may be interrupted.
+    /// A part of a call, which takes time and may be interrupted.
     fn work(&self, nanos: u64) {
         self.pass(u128::from(nanos + self.random(nanos)) * NANO);
         if self.random(1_000_000) >= u64::from(self.machine.get().interrupts) {
@@ -186,8 +185,7 @@ impl World {
             _ => {}
         }
         self.cpu.set(self.random(2) as u32);
-        let intruder = self.intruder.borrow().clone();
-        if let Some(intruder) = intruder.filter(|_| self.depth.get() < 2) {
+        if let Some(intruder) = self.intruder.as_ref().filter(|_| self.depth.get() < 2) {
             self.depth.set(self.depth.get() + 1);
             for _ in 0..=self.random(4) {
                 self.pass(u128::from(self.random(2000)) * NANO);
@@ -199,50 +197,47 @@ impl World {
 
     fn call<T>(&self, nanos: u64, read: impl Fn() -> T) -> T {
         self.work(nanos);
-        let read = read();
+        let value = read();
         self.work(nanos);
-        read
+        value
     }
 
     fn clock<T>(&self, read: impl Fn() -> T) -> Option<T> {
-        self.pass(self.dear.get());
+        self.pass(self.syscall.get());
         let time = self.call(10, read);
         (!self.is_denied.get()).then_some(time)
     }
 }
 
-/// What a program has of it.
-pub(crate) struct Reader(pub(crate) Rc<World>);
-
-impl Source for Reader {
+impl Source for Rc<World> {
     fn ticks(&self) -> u64 {
         self.ticks_ordered()
     }
 
     fn ticks_ordered(&self) -> u64 {
-        let (at, ticks) = self.0.call(4, || (self.0.kernel(), self.0.counter()));
-        self.0.read_at.set(at);
+        let (at, ticks) = self.call(4, || (self.kernel(), self.counter()));
+        self.read_at.set(at);
         ticks
     }
 
     fn monotonic(&self) -> Option<u64> {
-        self.0.clock(|| self.0.kernel())
+        self.clock(|| self.kernel())
     }
 
     fn realtime(&self) -> Option<i64> {
-        self.0.clock(|| self.0.wall())
+        self.clock(|| self.wall())
     }
 
     fn cpu(&self) -> Option<u32> {
-        self.0.tells_cpu.get().then(|| self.0.cpu.get())
+        (!self.hides_cpu.get()).then(|| self.cpu.get())
     }
 
     fn detect(&self) -> Result<(), Status> {
-        self.0.verdicts.set(self.0.verdicts.get() + 1);
-        self.0.call(2_000, || self.0.verdict.get())
+        self.detections.set(self.detections.get() + 1);
+        self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))
     }
 
     fn stated_frequency(&self) -> Option<u64> {
-        self.0.machine.get().stated
+        self.machine.get().stated_hertz
     }
 }

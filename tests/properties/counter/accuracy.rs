@@ -1,0 +1,137 @@
+//! Whatever happens to a machine, the time never goes back and is within the error bound.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::witness::{CALIBRATION, SEGMENT, Witness};
+use super::world::{MICRO, MILLI, Machine, NANO, SECOND, machine};
+use crate::cases::check;
+use crate::source::status::Status;
+
+/// What happens to a machine.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// So many reads, with up to so many nanoseconds in between.
+    Reads(u16, u64),
+    /// Nobody reads for so many microseconds.
+    Idle(u64),
+    /// The same for seconds, in which the system is suspended for so many parts per billion. That
+    /// looks like a change of the rate, and is taken for one if NTP could have made it.
+    Nap(u128, u128),
+    /// NTP makes the kernel's clock faster or slower, by up to 250 ppm.
+    Discipline(i64),
+    /// For so many milliseconds; and whether the counter jumps.
+    Suspend(u64, bool),
+    /// The virtual machine gets so many hundredths of the first rate.
+    Migrate(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let idle = prop_oneof![1..40_000_u64, 1..10_000_000_u64, 1..100_000_000_000_u64];
+    let suspend = (prop_oneof![1..100_u64, 1..100_000_000_u64], any::<bool>());
+    prop_oneof![
+        8 => (1..400_u16, 1..200_000_u64).prop_map(|(reads, gap)| Event::Reads(reads, gap)),
+        4 => idle.prop_map(Event::Idle),
+        1 => (1..4_000_u128, prop_oneof![0..500_000_u128, 500_000..2_000_000_u128])
+            .prop_map(|(seconds, ppb)| Event::Nap(seconds, ppb)),
+        4 => (-250_000..=250_000_i64).prop_map(Event::Discipline),
+        1 => suspend.prop_map(|(millis, jumps)| Event::Suspend(millis, jumps)),
+        1 => (50..=200_u64).prop_map(Event::Migrate),
+    ]
+}
+
+/// The end of a segment, by a counter that is four times as slow as before.
+const OLD_SEGMENT: u128 = 4 * SEGMENT;
+/// The same, and two calibrations, the first of which may be spoilt.
+const SETTLED: u128 = OLD_SEGMENT + SEGMENT + 2 * CALIBRATION;
+
+fn live(witness: &Witness, machine: Machine, event: Event) {
+    let world = &witness.world;
+    // The clock notices it when the segment ends. It can spoil a calibration, and so one segment.
+    let disrupt = |disruption: &dyn Fn()| {
+        let is_measured = matches!(witness.clock.status(), Status::Used | Status::Stale);
+        disruption();
+        witness.tolerate(true, if is_measured { OLD_SEGMENT } else { SETTLED });
+        witness.watch(SETTLED);
+    };
+    match event {
+        Event::Reads(reads, gap) => {
+            for _ in 0..reads {
+                witness.read();
+                world.pass(u128::from(world.random(gap)) * NANO);
+            }
+        }
+        Event::Idle(micros) => world.pass(u128::from(micros) * MICRO),
+        Event::Nap(seconds, ppb) => {
+            witness.watch(100 * MILLI);
+            world.pass(seconds * SECOND);
+            world.suspend(seconds * SECOND * ppb / 1_000_000_000, false);
+        }
+        Event::Discipline(ppb) => {
+            witness.watch(SEGMENT); // the bound allows for one change in a segment
+            world.discipline(ppb);
+        }
+        Event::Suspend(millis, jumps) => disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps)),
+        Event::Migrate(part) => disrupt(&|| world.migrate((machine.hertz / 100 * part).max(1_000_000))),
+    }
+}
+
+#[test]
+fn the_time_never_goes_back_and_is_within_the_error_bound() {
+    check(3_000, &(machine(), vec(event(), 1..12)), |(machine, events)| {
+        let witness = Witness::new(machine);
+        for event in events {
+            live(&witness, machine, event);
+        }
+        witness.watch(SETTLED + MILLI);
+        assert_eq!(witness.settled(), Status::Used, "in the end");
+        true
+    });
+}
+
+/// The kernel's rate changes by 500 ppm just after a segment was made, or just before it ends.
+#[test]
+fn the_error_bound_holds_up_to_the_end_of_a_segment() {
+    let change = prop_oneof![Just(-250_000), Just(250_000), -250_000..=250_000_i64];
+    let cases = (machine(), vec((change, [0..260_000_u64, 0..4_000, 0..4_000], 1..400_u64), 1..20));
+    check(1_000, &cases, |(machine, rounds)| {
+        let witness = Witness::new(machine);
+        for (ppb, before_end, gap) in rounds {
+            witness.watch(2 * SEGMENT);
+            for (nanos, is_change) in before_end.into_iter().zip([true, false, false]) {
+                witness.world.pass(witness.left().saturating_sub(u128::from(nanos) * NANO));
+                witness.read();
+                if is_change {
+                    witness.world.discipline(ppb);
+                }
+                for _ in 0..100 {
+                    witness.read();
+                    witness.world.pass(u128::from(gap) * NANO);
+                }
+            }
+        }
+        true
+    });
+}
+
+/// Up to 500 ppm from the counter's. 30 ns hold for counters of at least 100 MHz.
+#[test]
+fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
+    check(500, &(machine(), -500_000..=500_000_i64), |(machine, ppb)| {
+        let witness = Witness::new(machine);
+        witness.world.discipline(ppb);
+        assert_eq!(witness.clock.frequency(), None);
+        witness.watch(SECOND / 4);
+        witness.limit.set(if machine.hertz < 100_000_000 { u64::MAX } else { 30 });
+        witness.watch(SECOND / 2);
+        assert_eq!(witness.settled(), Status::Used);
+        let second = 1_000_000_000_u128.saturating_add_signed(ppb.into());
+        let expected = (u128::from(machine.hertz) * 1_000_000_000 / second) as u64;
+        let measured = witness.clock.frequency().unwrap();
+        assert!(measured.abs_diff(expected) <= expected / 100_000 + 200, "{measured} Hz, not {expected}");
+        if machine.interrupts == 0 {
+            assert_eq!(witness.world.detections.get(), 1, "the clocks were suspect");
+        }
+        true
+    });
+}
