@@ -1,5 +1,4 @@
-//! Machines whose counter must not be used, wall clocks that somebody sets, sandboxes, and time
-//! namespaces.
+//! Counters that must not be used, set wall clocks, sandboxes, and time namespaces.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -85,7 +84,7 @@ fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
 #[test]
 fn cpus_that_disagree_are_found() {
     let skew = prop_oneof![40_000..10_000_000_i64, 10_000_000..100_000_000_000_i64];
-    check(500, &(machine(), skew, any::<bool>()), |(machine, skew, is_behind)| {
+    let found = check(500, &(machine(), skew, any::<bool>()), |(machine, skew, is_behind)| {
         let skew = if is_behind { -skew } else { skew };
         let witness = Witness::new(Machine { skew, ..machine });
         let mut passed = 0;
@@ -94,12 +93,13 @@ fn cpus_that_disagree_are_found() {
             let picos = u128::from(witness.world.random(20_000)) * MICRO;
             witness.tolerate(false, picos);
             passed += picos;
-            assert!(passed < 20 * SECOND, "after all that time: {}", witness.clock.status());
+            assert!(passed < 20 * SECOND, "not found: {}", witness.clock.status());
         }
         witness.tolerate(false, SEGMENT);
         assert_off(&witness, witness.clock.status());
-        true
+        witness.clock.status() == Status::CpusDisagree
     });
+    assert!(found > 0.1, "{found} of the machines were given up for their CPUs");
 }
 
 /// Interrupts between the reads of two clocks do not look like a step.
