@@ -1,4 +1,53 @@
-#![doc = include_str!("../README.md")]
+//! Reads the Linux clock for the price of a function call.
+//!
+//! The kernel maps a small ELF image, the vDSO, into every process. Its functions read the clock
+//! without a system call. This crate finds them, keeps a pointer to each, and makes the system call
+//! where the vDSO cannot answer. It allocates nothing, takes no lock, starts nothing before `main`,
+//! and needs no libc.
+//!
+//! ```
+//! # #[cfg(any(target_os = "linux", target_os = "android"))] {
+//! let start = vdso_time::Instant::now();
+//! println!("{} s since the Epoch", vdso_time::time());
+//! println!("{:?}", start.elapsed());
+//! # }
+//! ```
+//!
+//! # Which clock do I want?
+//!
+//! | need | call |
+//! |---|---|
+//! | the second, for a log line or an expiry date | [`time()`] |
+//! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`](Clock::now) |
+//! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
+//! | an interval | [`Instant::now()`] |
+//! | an interval that counts suspended time | [`Boottime::now()`](Boottime) |
+#![cfg_attr(feature = "counter", doc = "| many intervals, on the CPU's counter | [`counter::monotonic()`] |")]
+//! | any clock of clock_gettime(2) | [`clock_gettime()`] |
+//! | the time of a clock of your own, in tests | [`Clock`] |
+//!
+//! [`routes()`] reports whether the vDSO answers, and why not. [`warm_up()`] makes the first call
+//! before a sandbox. [`vdso`] and [`elf`] give access to the image itself.
+//!
+//! # Errors and panics
+//!
+//! A clock call fails only if the vDSO cannot answer and a sandbox denies the system call.
+//! [`Instant::now()`], [`Instant::elapsed()`] and their likes panic then, as std's do;
+//! [`Instant::try_now()`] returns the error. [`time()`] returns -1.
+//!
+//! # Features
+//!
+//! | feature | default | what it does |
+//! |---|---|---|
+//! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate links nothing else |
+//! | `counter` | no | the clock on the CPU's counter |
+//! | `std` | no | conversions to and from std's times and errors |
+//!
+//! # Platforms
+//!
+//! Linux and Android on x86_64, i686, aarch64 and arm read the vDSO. On other architectures of Linux
+//! every call goes through libc. On other systems only [`elf`] and the plain types exist.
+
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
@@ -8,6 +57,10 @@
 
 #[cfg(any(feature = "std", test))]
 extern crate std;
+
+#[cfg(all(doctest, any(target_os = "linux", target_os = "android")))]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub mod arch;
 #[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
