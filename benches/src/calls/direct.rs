@@ -89,11 +89,12 @@ fn getcpu_call(address: usize) -> Contender {
     // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
     let call: GetcpuFn = unsafe { function(address) };
     Contender::new(DIRECT, move || {
-        let mut out = MaybeUninit::<[u32; 2]>::uninit();
-        let cpu = out.as_mut_ptr().cast::<u32>();
-        // SAFETY: the function writes the CPU and the node, for both of which `out` has room.
-        unsafe { call(cpu, cpu.wrapping_add(1), null_mut()) };
-        // SAFETY: getcpu with valid pointers cannot fail, so both numbers are written.
-        unsafe { out.assume_init() }.keep();
+        let (mut cpu, mut node) = (MaybeUninit::<u32>::uninit(), MaybeUninit::<u32>::uninit());
+        // SAFETY: the function writes the CPU and the node to these two places, and nothing else.
+        unsafe { call(cpu.as_mut_ptr(), node.as_mut_ptr(), null_mut()) };
+        // SAFETY: getcpu with valid pointers cannot fail, so the CPU is written.
+        unsafe { cpu.assume_init() }.keep();
+        // SAFETY: as the CPU, the node is written.
+        unsafe { node.assume_init() }.keep();
     })
 }
