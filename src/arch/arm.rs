@@ -113,11 +113,11 @@ pub(crate) mod counter {
     #[inline]
     pub(crate) fn ticks_ordered() -> u64 {
         if is_thumb() {
-            // SAFETY: isb sy, in Thumb mode, changes no register and no memory.
-            unsafe { asm!(".inst 0xf3bf8f6f", options(nostack, preserves_flags)) };
+            // SAFETY: the barrier changes no register and no memory.
+            unsafe { asm!(".inst 0xf3bf8f6f", options(nostack, preserves_flags)) }; // isb sy, in Thumb mode
         } else {
-            // SAFETY: isb sy, in ARM mode, changes no register and no memory.
-            unsafe { asm!(".inst 0xf57ff06f", options(nostack, preserves_flags)) };
+            // SAFETY: the barrier changes no register and no memory.
+            unsafe { asm!(".inst 0xf57ff06f", options(nostack, preserves_flags)) }; // isb sy, in ARM mode
         }
         let (low, high): (u32, u32);
         // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
