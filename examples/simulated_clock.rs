@@ -1,4 +1,5 @@
-//! A limiter that works by any clock: the kernel's in a program, a simulated one in its tests, at no cost for either.
+//! A rate limiter that is generic over its clock. Programs use the kernel's clock, tests a simulated
+//! one, and the machine code for the kernel's clock is that of a limiter without the parameter.
 //!
 //! `cargo run --release --example simulated_clock`
 
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use vdso_time::{Clock, Errno, Instant, Monotonic};
 
-/// Lets something happen once in an interval.
+/// Allows something once in each interval.
 struct Limiter<C: Clock> {
     last: Instant<C>,
     interval: Duration,
@@ -27,19 +28,19 @@ impl<C: Clock> Limiter<C> {
     }
 }
 
-/// Generic over the clock: for `Monotonic` the compiler makes of it what it makes of `elapsed_monotonic`.
+/// For `Monotonic`, the compiler generates the same code as for `elapsed_monotonic`.
 #[inline(never)]
 fn elapsed<C: Clock>(since: Instant<C>) -> Duration {
     C::now().duration_since(since)
 }
 
-/// The same with the clock written out.
+/// The same without the parameter.
 #[inline(never)]
 fn elapsed_monotonic(since: Instant) -> Duration {
     Instant::now().duration_since(since)
 }
 
-/// A clock that goes when it is told to.
+/// A clock that advances only by [`Simulated::advance`].
 enum Simulated {}
 
 static NOW: AtomicI64 = AtomicI64::new(0);
@@ -64,7 +65,7 @@ fn main() {
         allowed += u32::from(limiter.allows());
         Simulated::advance(Duration::from_secs(60));
     }
-    println!("one simulated day, asked every minute, allowed every hour: {allowed} times");
+    println!("a simulated day, one request a minute, one allowed an hour: {allowed} allowed");
 
     let start = Instant::now();
     let mut limiter = Limiter::<Monotonic>::new(Duration::from_millis(1));
@@ -72,5 +73,5 @@ fn main() {
     while elapsed_monotonic(start) < Duration::from_millis(20) {
         allowed += u32::from(limiter.allows());
     }
-    println!("20 ms of real time, asked all the time, allowed every ms: {allowed} times");
+    println!("20 ms, requests without a pause, one allowed a millisecond: {allowed} allowed");
 }

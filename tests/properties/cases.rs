@@ -1,4 +1,4 @@
-//! How the properties are tried.
+//! Runs a property on many cases.
 
 use std::cell::Cell;
 use std::env;
@@ -6,8 +6,9 @@ use std::env;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{RngSeed, TestCaseError, TestError, TestRunner};
 
-/// Fails with the smallest case that is found to break the property. Of `usual` cases, or as many as the environment wants,
-/// the part for which `holds` says true is returned: so a test knows that its cases reach what they are meant to reach.
+/// Runs `holds` on `usual` cases, or on `PROPTEST_CASES`, and fails with the smallest case that
+/// panics. Returns the share of cases for which `holds` returned true, so that a test can assert
+/// that its cases reach what they should.
 #[track_caller]
 pub(crate) fn check<S: Strategy>(usual: u32, cases: &S, holds: impl Fn(S::Value) -> bool) -> f64 {
     let mut config = proptest::test_runner::Config { failure_persistence: None, ..Default::default() };

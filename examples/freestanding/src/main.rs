@@ -1,7 +1,8 @@
-//! vdso-time in a program without libc, std or a start file: the time, the routes and the symbols.
+//! vdso-time in a program without libc, std or a start file. It prints the time, the routes and the
+//! symbols.
 //!
-//! `cargo run --release` in this folder. With an argument, the program does not say where the vDSO is, and the crate
-//! asks the kernel.
+//! `cargo run --release` in this folder. With an argument, the program does not call `init`, so the
+//! crate asks the kernel for the vDSO's address.
 
 #![no_std]
 #![no_main]
@@ -18,7 +19,8 @@ const AT_SYSINFO_EHDR: usize = 33;
 fn main(argc: usize, auxv: *const [usize; 2]) -> i32 {
     if argc < 2 {
         let ehdr = start::auxv_value(auxv, AT_SYSINFO_EHDR);
-        // SAFETY: the value is this process's AT_SYSINFO_EHDR, or null.
+        // SAFETY: the kernel put the value on the stack as this process's AT_SYSINFO_EHDR. If there
+        // is no such entry, it is null.
         unsafe { vdso_time::init(core::ptr::with_exposed_provenance(ehdr)) };
     }
     match print(&mut start::Stdout) {

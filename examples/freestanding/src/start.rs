@@ -1,10 +1,10 @@
-//! What the C library's start file, its memory functions and std's panic handler would be.
+//! The entry point, the memory functions and the panic handler, which libc and std provide elsewhere.
 
 use core::fmt;
 use core::panic::PanicInfo;
 use core::ptr;
 
-// The kernel enters here, with the stack pointer at argc.
+// The kernel enters here. The stack pointer is the address of argc.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".globl _start",
@@ -44,32 +44,35 @@ core::arch::global_asm!(
     start = sym start,
 );
 
-/// The stack that a process begins with: argc, argv, a null, the environment, a null, the auxiliary vector.
+/// Finds the auxiliary vector on the initial stack: argc, argv, null, environment, null, vector.
+///
+/// # Safety
+/// `stack` must be the stack pointer with which the kernel started the process.
 unsafe extern "C" fn start(stack: *const usize) -> ! {
-    // SAFETY: argc is the first word.
+    // SAFETY: the stack begins with argc (System V ABI, "Initial Process Stack").
     let argc = unsafe { stack.read() };
-    // SAFETY: argv and its null follow.
+    // SAFETY: `argc` pointers and a null follow, so this is on the stack.
     let mut word = unsafe { stack.add(argc + 2) };
-    // SAFETY: the environment ends with a null.
+    // SAFETY: `word` is in the environment, which ends with a null.
     while unsafe { word.read() } != 0 {
-        // SAFETY: this was not the null yet.
+        // SAFETY: this word was not the null, so another one follows.
         word = unsafe { word.add(1) };
     }
-    // SAFETY: the auxiliary vector follows that null.
+    // SAFETY: the auxiliary vector follows the null.
     let auxv = unsafe { word.add(1) }.cast::<[usize; 2]>();
     exit(crate::main(argc, auxv))
 }
 
-/// The value of an entry of the auxiliary vector; 0 if there is none.
-#[allow(dead_code, reason = "not every program asks")]
+/// Returns the value of an entry of the auxiliary vector, or 0.
+#[allow(dead_code, reason = "one of the programs uses it")]
 pub fn auxv_value(auxv: *const [usize; 2], tag: usize) -> usize {
     let mut entry = auxv;
     loop {
-        // SAFETY: the vector ends with AT_NULL, which has not been seen yet.
+        // SAFETY: the vector ends with AT_NULL, and no entry before this one was AT_NULL.
         match unsafe { entry.read() } {
             [0, _] => return 0,
             [found, value] if found == tag => return value,
-            // SAFETY: this was not AT_NULL.
+            // SAFETY: this entry was not AT_NULL, so another one follows.
             _ => entry = unsafe { entry.add(1) },
         }
     }
@@ -82,7 +85,7 @@ impl fmt::Write for Stdout {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text.as_bytes();
         while !rest.is_empty() {
-            // SAFETY: write(2) reads these bytes.
+            // SAFETY: write(2) reads only the bytes of `rest`.
             let written = unsafe { system_call(WRITE, [1, rest.as_ptr() as usize, rest.len()]) };
             rest = usize::try_from(written).ok().and_then(|written| rest.get(written..)).ok_or(fmt::Error)?;
         }
@@ -92,7 +95,7 @@ impl fmt::Write for Stdout {
 
 fn exit(status: i32) -> ! {
     loop {
-        // SAFETY: exit_group(2) does not come back.
+        // SAFETY: exit_group(2) takes any status and ends the process.
         unsafe { system_call(EXIT_GROUP, [status as usize, 0, 0]) };
     }
 }
@@ -118,9 +121,12 @@ const EXIT_GROUP: usize = 252;
 #[cfg(target_arch = "arm")]
 const EXIT_GROUP: usize = 248;
 
+/// # Safety
+/// The pointers among the arguments must be valid for what the system call does with them.
 unsafe fn system_call(number: usize, args: [usize; 3]) -> isize {
     let result;
-    // SAFETY: the caller's duty.
+    // SAFETY: the registers are those of the architecture's system call convention, and the caller
+    // vouches for the arguments.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         core::arch::asm!("syscall", inlateout("rax") number => result,
@@ -140,12 +146,13 @@ unsafe fn system_call(number: usize, args: [usize; 3]) -> isize {
     result
 }
 
-// The functions that the compiler calls by name. The accesses are volatile, or it would make calls of these loops.
+// The compiler generates calls of these functions. Volatile accesses keep it from replacing the
+// loops by calls of the functions themselves.
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     for at in 0..len {
-        // SAFETY: the caller has `len` bytes to read and to write.
+        // SAFETY: the caller passes `len` bytes that can be read, and `len` that can be written.
         unsafe { ptr::write_volatile(to.add(at), ptr::read_volatile(from.add(at))) };
     }
     to
@@ -154,11 +161,12 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     if to.addr() <= from.addr() {
-        // SAFETY: forwards, no byte is written before it is read.
+        // SAFETY: the caller's buffers are valid. In this direction each byte is read before it is
+        // written.
         return unsafe { memcpy(to, from, len) };
     }
     for at in (0..len).rev() {
-        // SAFETY: the caller has `len` bytes to read and to write.
+        // SAFETY: the caller passes `len` bytes that can be read, and `len` that can be written.
         unsafe { ptr::write_volatile(to.add(at), ptr::read_volatile(from.add(at))) };
     }
     to
@@ -167,7 +175,7 @@ unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memset(to: *mut u8, byte: i32, len: usize) -> *mut u8 {
     for at in 0..len {
-        // SAFETY: the caller has `len` bytes to write.
+        // SAFETY: the caller passes `len` bytes that can be written.
         unsafe { ptr::write_volatile(to.add(at), byte as u8) };
     }
     to
@@ -176,7 +184,7 @@ unsafe extern "C" fn memset(to: *mut u8, byte: i32, len: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcmp(left: *const u8, right: *const u8, len: usize) -> i32 {
     for at in 0..len {
-        // SAFETY: the caller has `len` bytes to read on either side.
+        // SAFETY: the caller passes two buffers of `len` bytes that can be read.
         let (left, right) = unsafe { (ptr::read_volatile(left.add(at)), ptr::read_volatile(right.add(at))) };
         if left != right {
             return i32::from(left) - i32::from(right);
@@ -187,6 +195,6 @@ unsafe extern "C" fn memcmp(left: *const u8, right: *const u8, len: usize) -> i3
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bcmp(left: *const u8, right: *const u8, len: usize) -> i32 {
-    // SAFETY: the caller's duty is the same.
+    // SAFETY: bcmp and memcmp require the same of their caller.
     unsafe { memcmp(left, right, len) }
 }

@@ -1,4 +1,4 @@
-//! Clocks of vdso-time for [governor](https://docs.rs/governor)'s rate limiters.
+//! vdso-time's clocks for [governor](https://docs.rs/governor)'s rate limiters.
 
 use std::ops::Add;
 
@@ -10,11 +10,11 @@ use vdso_time::{Instant, counter};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VdsoClock;
 
-/// `CLOCK_MONOTONIC` by the CPU's counter.
+/// `CLOCK_MONOTONIC`, read from the CPU's counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CounterClock;
 
-/// A time of either clock, in nanoseconds.
+/// A time of one of the clocks, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(u64);
 

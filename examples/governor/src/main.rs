@@ -1,4 +1,4 @@
-//! `cargo run --release`: what a check of a rate limiter costs, by the clock it is given.
+//! `cargo run --release`: what a check of a rate limiter costs with each clock.
 
 use std::hint::black_box;
 use std::num::NonZeroU32;
@@ -12,7 +12,7 @@ use vdso_time::counter::{self, Status};
 use vdso_time_benches::harness::stats::median;
 use vdso_time_benches::harness::{Contender, Spacing, machine, measure};
 
-/// A contender that asks a limiter, of this quota, whether it may.
+/// Creates a contender that checks a limiter with this quota.
 fn checks<C>(name: &'static str, clock: C, quota: Quota) -> Contender
 where
     C: Clock + 'static,
@@ -48,7 +48,7 @@ fn main() {
     let hardly = Quota::per_hour(NonZeroU32::MIN);
     for (answer, quota) in [("yes", always), ("not yet", hardly)] {
         for spacing in Spacing::ALL {
-            println!("\ncheck() that says {answer}, {}: ns, and beside the default", spacing.name());
+            println!("\ncheck() that answers {answer}, {}: ns, and the ratio to governor's default", spacing.name());
             let all = contenders(quota);
             let all: Vec<&Contender> = all.iter().collect();
             let runs: Vec<Vec<f64>> = (0..7).map(|_| measure(&all, spacing, 200)).collect();

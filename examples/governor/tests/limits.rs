@@ -1,4 +1,4 @@
-//! A limiter on these clocks lets through as much as it should, and never too early; the time by which it is judged is the kernel's.
+//! A limiter on these clocks allows what its quota says, and never too early by the kernel's clock.
 
 use std::num::NonZeroU32;
 use std::thread;
@@ -16,7 +16,7 @@ type Limiter<C> = RateLimiter<NotKeyed, InMemoryState, C, NoOpMiddleware<Moment>
 
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// What a rate of the counter's may be off, in a test's length.
+/// The error of the counter's rate in the duration of a test.
 const SLACK: Duration = Duration::from_micros(100);
 
 fn kernel() -> Duration {
@@ -43,7 +43,7 @@ fn the_next_comes_when_its_time_has<C: Clock<Instant = Moment> + Clone>(clock: &
     let before = kernel();
     let limiter = limiter(clock.clone(), quota);
     let mut passed = 0;
-    // Sleeping as long as the limiter says, until eight more than the burst went through.
+    // Sleeps as long as the limiter says, until it has allowed the burst and eight more.
     while passed < 13 {
         match limiter.check() {
             Ok(()) => passed += 1,
@@ -75,7 +75,7 @@ fn a_moment_is_the_kernels<C: Clock<Instant = Moment>>(clock: &C) {
     assert_eq!(nanos(now), 1);
     assert_eq!((now + Nanos::new(7)).duration_since(now), Nanos::new(7));
     assert_eq!(now.duration_since(now + Nanos::new(7)), Nanos::new(0));
-    // Nothing lies before the first moment.
+    // A subtraction that would go below zero has no effect.
     assert_eq!(now.saturating_sub(Nanos::new(u64::MAX)), now);
     let (before, start) = (kernel(), clock.now());
     thread::sleep(PERIOD);

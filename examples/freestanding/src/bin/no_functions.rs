@@ -1,4 +1,4 @@
-//! Does nothing: what `five_functions` is, less the five functions.
+//! Does nothing. Compared with `five_functions`, it gives the size of the five functions.
 
 #![no_std]
 #![no_main]
