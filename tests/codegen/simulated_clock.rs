@@ -81,7 +81,7 @@ fn generic_code_for_monotonic_is_the_same_machine_code() {
 fn a_clock_of_the_users_own_drives_generic_code() {
     let Some(output) = cargo("run", &[]) else { return };
     assert!(
-        output.starts_with("one simulated day, asked every minute, allowed every hour: 24 times"),
+        output.starts_with("a simulated day, one request a minute, one allowed an hour: 24 allowed"),
         "{output}"
     );
 }

@@ -48,7 +48,10 @@ fn main() {
     let hardly = Quota::per_hour(NonZeroU32::MIN);
     for (answer, quota) in [("yes", always), ("not yet", hardly)] {
         for spacing in Spacing::ALL {
-            println!("\ncheck() that answers {answer}, {}: ns, and the ratio to governor's default", spacing.name());
+            println!(
+                "\ncheck() that answers {answer}, {}: ns, and the ratio to governor's default",
+                spacing.name()
+            );
             let all = contenders(quota);
             let all: Vec<&Contender> = all.iter().collect();
             let runs: Vec<Vec<f64>> = (0..7).map(|_| measure(&all, spacing, 200)).collect();
