@@ -25,15 +25,15 @@ const ROUND_NANOS: f64 = 100_000.0;
 /// Ends the search for the length of a round if the watch does not advance.
 const MOST_READS: u32 = 1 << 20;
 
-/// Whether `CLOCK_MONOTONIC` is fine enough to time a round. It is not if the clock source is the
-/// timer's ticks. A preempted look proves nothing, so there are five.
+/// Whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the clock
+/// source is the timer's ticks. A preempted look proves nothing, so there are five.
 pub(crate) fn has_watch() -> bool {
     let step = || {
-        let start = Instant::now();
-        let next = (0..MOST_READS).map(|_| Instant::now()).find(|now| *now != start);
-        next.map_or(f64::INFINITY, |now| now.duration_since(start).as_secs_f64() * 1e9)
+        let start = Instant::try_now().ok()?;
+        let next = (0..MOST_READS).map_while(|_| Instant::try_now().ok()).find(|now| *now != start)?;
+        Some(next.duration_since(start).as_secs_f64() * 1e9)
     };
-    (0..5).any(|_| step() < ROUND_NANOS / 10.0)
+    (0..5).filter_map(|_| step()).any(|step| step < ROUND_NANOS / 10.0)
 }
 
 /// Times a read. Returns nothing if it fails.
