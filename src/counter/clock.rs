@@ -6,7 +6,7 @@
 //!
 //! # Memory ordering
 //!
-//! The time does not go back between two ordered reads, one of which happens before the other:
+//! If one ordered read happens before another, the second time is not earlier:
 //!
 //! - Both by segments: the ticks of the second are not smaller, and the segments are one function
 //!   that never falls. The second read sees the same update of the latch or a later one.

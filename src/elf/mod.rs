@@ -14,7 +14,7 @@
 //! - 134 in one step of [`Image::symbols`], and in all its steps together.
 //!
 //! A symbol has at least 16 bytes, and costs at most 86 numbers (6 of its own, 5 of each of 16
-//! version definitions) and two strings, of which at most 1024 bytes are read.
+//! version definitions) and two strings. At most 1024 bytes of a string are read.
 //!
 //! # Examples
 //!

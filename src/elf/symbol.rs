@@ -83,8 +83,9 @@ pub enum SymbolKind {
     NoType,
 }
 
-/// An iterator over the symbols of an image, in the order of its table. [`Image::symbols`](super::Image::symbols) returns
-/// it.
+/// An iterator over the symbols of an image, in the order of its table.
+///
+/// [`Image::symbols`](super::Image::symbols) returns it.
 #[derive(Clone, Debug)]
 pub struct Symbols<'a> {
     pub(super) image: ParsedImage<'a, Any>,
@@ -103,7 +104,7 @@ impl<'a> Iterator for Symbols<'a> {
 
 impl core::iter::FusedIterator for Symbols<'_> {}
 
-/// An entry of the symbol table, of which only the name is checked.
+/// An entry of the symbol table that is not checked yet.
 pub(crate) struct RawEntry<'i, 'a, F> {
     image: &'i ParsedImage<'a, F>,
     index: usize,

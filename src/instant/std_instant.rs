@@ -24,7 +24,8 @@ struct Moment {
 /// Stays valid in a forked child, because both clocks advance equally.
 static MOMENT: OnceLock<Moment> = OnceLock::new();
 
-/// The number of reads, the shortest of which counts. A signal or another thread can delay a read.
+/// The number of reads. The shortest one counts, because a signal or another thread can delay a
+/// read.
 const READS: usize = 16;
 
 impl Moment {

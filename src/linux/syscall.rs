@@ -223,8 +223,8 @@ pub(super) fn check(result: isize) -> Result<usize, Errno> {
     Ok(result as usize)
 }
 
-// The system calls with the signatures of the slots. The callers make the promises that the
-// kernel's functions require: each pointer is null or valid for writes.
+// The system calls with the signatures of the slots. The callers promise that the pointers to the
+// answers are valid for writes. `time` and the time zone ignore theirs, which may be null.
 
 /// `time`, or -1 if no system call answers.
 pub(crate) extern "C" fn slot_time(_: *mut i64) -> i64 {

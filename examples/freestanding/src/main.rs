@@ -12,18 +12,19 @@ use core::fmt::{self, Write};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, clock_getres, clock_gettime, getcpu, gettimeofday, routes, time};
 
-mod start;
+freestanding::start!(main);
 
 const AT_SYSINFO_EHDR: usize = 33;
 
 fn main(argc: usize, auxv: *const [usize; 2]) -> i32 {
     if argc < 2 {
-        let ehdr = start::auxv_value(auxv, AT_SYSINFO_EHDR);
+        // SAFETY: `run` passed the vector.
+        let ehdr = unsafe { freestanding::auxv_value(auxv, AT_SYSINFO_EHDR) };
         // SAFETY: the kernel put the value on the stack as this process's AT_SYSINFO_EHDR. If there
         // is no such entry, it is null.
         unsafe { vdso_time::init(core::ptr::with_exposed_provenance(ehdr)) };
     }
-    match print(&mut start::Stdout) {
+    match print(&mut freestanding::Stdout) {
         Ok(()) => 0,
         Err(_) => 1,
     }

@@ -5,8 +5,7 @@
 
 use vdso_time::{ClockId, Errno, clock_getres, clock_gettime, getcpu, gettimeofday, time};
 
-#[path = "../start.rs"]
-mod start;
+freestanding::start!(main);
 
 fn main(_: usize, _: *const [usize; 2]) -> i32 {
     i32::from(five().is_err())

@@ -3,8 +3,7 @@
 #![no_std]
 #![no_main]
 
-#[path = "../start.rs"]
-mod start;
+freestanding::start!(main);
 
 fn main(_: usize, _: *const [usize; 2]) -> i32 {
     0

@@ -1,54 +1,70 @@
 //! The entry point, the memory functions and the panic handler, which libc and std provide elsewhere.
 
+#![no_std]
+
 use core::fmt;
 use core::panic::PanicInfo;
 use core::ptr;
 
-// The kernel enters here. The stack pointer is the address of argc.
-#[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(
-    ".globl _start",
-    "_start: xor ebp, ebp",
-    "mov rdi, rsp",
-    "and rsp, -16",
-    "call {start}",
-    start = sym start,
-);
-#[cfg(target_arch = "x86")]
-core::arch::global_asm!(
-    ".globl _start",
-    "_start: xor ebp, ebp",
-    "mov eax, esp",
-    "and esp, -16",
-    "sub esp, 12",
-    "push eax",
-    "call {start}",
-    start = sym start,
-);
-#[cfg(target_arch = "aarch64")]
-core::arch::global_asm!(
-    ".globl _start",
-    "_start: mov x29, xzr",
-    "mov x30, xzr",
-    "mov x0, sp",
-    "b {start}",
-    start = sym start,
-);
-#[cfg(target_arch = "arm")]
-core::arch::global_asm!(
-    ".globl _start",
-    ".type _start, %function",
-    "_start: mov r0, sp",
-    "bic sp, sp, #7",
-    "bl {start}",
-    start = sym start,
-);
+/// Defines `_start`, which calls a function with argc and the auxiliary vector, and exits with its
+/// result.
+#[macro_export]
+macro_rules! start {
+    ($main:path) => {
+        // The kernel enters here. The stack pointer is the address of argc.
+        #[cfg(target_arch = "x86_64")]
+        core::arch::global_asm!(
+            ".globl _start",
+            "_start: xor ebp, ebp",
+            "mov rdi, rsp",
+            "and rsp, -16",
+            "call {start}",
+            start = sym start,
+        );
+        #[cfg(target_arch = "x86")]
+        core::arch::global_asm!(
+            ".globl _start",
+            "_start: xor ebp, ebp",
+            "mov eax, esp",
+            "and esp, -16",
+            "sub esp, 12",
+            "push eax",
+            "call {start}",
+            start = sym start,
+        );
+        #[cfg(target_arch = "aarch64")]
+        core::arch::global_asm!(
+            ".globl _start",
+            "_start: mov x29, xzr",
+            "mov x30, xzr",
+            "mov x0, sp",
+            "b {start}",
+            start = sym start,
+        );
+        #[cfg(target_arch = "arm")]
+        core::arch::global_asm!(
+            ".globl _start",
+            ".type _start, %function",
+            "_start: mov r0, sp",
+            "bic sp, sp, #7",
+            "bl {start}",
+            start = sym start,
+        );
 
-/// Finds the auxiliary vector on the initial stack: argc, argv, null, environment, null, vector.
+        unsafe extern "C" fn start(stack: *const usize) -> ! {
+            // SAFETY: `_start` passes the stack pointer with which the kernel started the process.
+            unsafe { $crate::run(stack, $main) }
+        }
+    };
+}
+
+/// Calls `main` with argc and the auxiliary vector, and exits with its result.
+///
+/// The initial stack has argc, argv, null, the environment, null and the vector.
 ///
 /// # Safety
 /// `stack` must be the stack pointer with which the kernel started the process.
-unsafe extern "C" fn start(stack: *const usize) -> ! {
+pub unsafe fn run(stack: *const usize, main: fn(usize, *const [usize; 2]) -> i32) -> ! {
     // SAFETY: the stack begins with argc (System V ABI, "Initial Process Stack").
     let argc = unsafe { stack.read() };
     // SAFETY: `argc` pointers and a null follow, so this is on the stack.
@@ -60,12 +76,14 @@ unsafe extern "C" fn start(stack: *const usize) -> ! {
     }
     // SAFETY: the auxiliary vector follows the null.
     let auxv = unsafe { word.add(1) }.cast::<[usize; 2]>();
-    exit(crate::main(argc, auxv))
+    exit(main(argc, auxv))
 }
 
 /// Returns the value of an entry of the auxiliary vector, or 0.
-#[allow(dead_code, reason = "one of the programs uses it")]
-pub fn auxv_value(auxv: *const [usize; 2], tag: usize) -> usize {
+///
+/// # Safety
+/// `auxv` must be the vector that [`run`] passes.
+pub unsafe fn auxv_value(auxv: *const [usize; 2], tag: usize) -> usize {
     let mut entry = auxv;
     loop {
         // SAFETY: the vector ends with AT_NULL, and no entry before this one was AT_NULL.
