@@ -39,7 +39,8 @@ pub(crate) fn run() -> Result<ExitCode> {
 /// The licences that cargo-deny's file allows.
 fn allowed(text: &str) -> Result<Vec<String>> {
     let file: toml::Table = toml::from_str(text).context("deny.toml")?;
-    let licences = file["licenses"]["allow"].as_array().context("deny.toml allows no licences")?;
+    let licences = file.get("licenses").and_then(|licenses| licenses.get("allow"));
+    let licences = licences.and_then(toml::Value::as_array).context("deny.toml allows no licences")?;
     Ok(licences.iter().filter_map(|licence| licence.as_str().map(String::from)).collect())
 }
 
@@ -81,6 +82,13 @@ mod tests {
         ] {
             let package = json!({"name": "x", "source": source, "license": licence});
             assert_eq!(fault(&package, &allowed).is_none(), is_allowed, "{package}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_allows_nothing_is_an_error() {
+        for text in ["", "licenses = 1", "[licenses]\nallow = 1"] {
+            assert!(allowed(text).is_err(), "{text}");
         }
     }
 }

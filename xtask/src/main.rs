@@ -26,7 +26,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, value_parser};
 use xshell::{Cmd, Shell};
 
 use machine::Machine;
@@ -83,7 +83,8 @@ enum Task {
     Licences,
     /// Run the fuzz target
     Fuzz {
-        #[arg(long, default_value_t = 20)]
+        // libFuzzer takes 0 for no limit.
+        #[arg(long, default_value_t = 20, value_parser = value_parser!(u32).range(1..))]
         seconds: u32,
     },
     /// Print how much of src/elf the fuzz target and the properties reach, at least 95 %

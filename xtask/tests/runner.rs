@@ -1,5 +1,6 @@
 //! `cargo xtask runner`, as cargo starts it: what passes through it, and what it ends.
 
+use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{self, Command, Output};
@@ -172,8 +173,33 @@ fn errors_say_what_to_do() {
     assert!(text(&output.stderr).starts_with(expected), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(125));
 
-    let output = runner.command(env!("CARGO_BIN_EXE_xtask")).args(["on", "vax", "test"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let first = text(&output.stderr).lines().next().unwrap();
-    assert!(first.contains("no architecture `vax`; there are x86_64, i686, aarch64"), "{first}");
+    for limit in ["x", "-1", "18446744073709551615"] {
+        let output = runner.run(&["/bin/true"], limit);
+        let expected = format!("xtask runner: VDSO_TIME_GUEST_TIMEOUT={limit} is not a number");
+        assert!(text(&output.stderr).starts_with(&expected), "{}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(125));
+    }
+
+    for (arguments, expected) in [
+        (["on", "vax", "test"], "no architecture `vax`; there are x86_64, i686, aarch64"),
+        (["fuzz", "--seconds", "0"], "invalid value '0' for '--seconds <SECONDS>'"),
+    ] {
+        let output = runner.command(env!("CARGO_BIN_EXE_xtask")).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let lines: Vec<&str> = text(&output.stderr).lines().collect();
+        let [error, "", hint] = lines[..] else { panic!("{lines:?}") };
+        assert!(error.contains(expected) && hint.contains("--help"), "{lines:?}");
+    }
+}
+
+#[test]
+fn cargo_gets_a_target_folder_of_its_own_in_that_of_the_environment() {
+    let runner = Runner::new("target", NATIVE);
+    let machine = format!("{}@native", env::consts::ARCH);
+    // printenv(1) stands for cargo, and prints one variable.
+    let mut on = runner.command(env!("CARGO_BIN_EXE_xtask"));
+    on.args(["on", &machine, "CARGO_TARGET_DIR"]).env("CARGO", "printenv");
+    let output = on.env("CARGO_TARGET_DIR", "a folder").output().unwrap();
+    let expected = runner.folder.join("a folder/on");
+    assert_eq!(text(&output.stdout).trim_end(), expected.to_str().unwrap(), "{}", text(&output.stderr));
 }

@@ -38,6 +38,8 @@ mod machine;
 mod proof;
 mod read;
 mod report;
+#[cfg(test)]
+mod tests;
 mod timing;
 mod verdict;
 
@@ -144,7 +146,11 @@ pub fn diagnose_with(method: Option<Method>, about: &[Read]) -> io::Result<Diagn
     let kernel_entry = if is_timed { timing::kernel_entry() } else { None };
     let prover = Prover { method, routes: &routes, cpus: Cpus::movable(), has_watch, kernel_entry };
     let mut reads = read::all();
-    reads.extend(about.iter().filter(|read| !read::all().contains(read)));
+    for read in about {
+        if !reads.contains(read) {
+            reads.push(*read);
+        }
+    }
     let reads: Vec<_> = reads.into_iter().map(|read| prover.examine(read)).collect();
     let (cause, verdict) = verdict::verdict(&machine, &reads, about);
     let cpus = prover.cpus.as_ref().map_or(Vec::new(), |cpus| cpus.numbers().to_vec());

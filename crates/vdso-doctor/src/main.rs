@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     match status {
         Ok(status) => status.into(),
         Err(error) => {
-            // If the reader of a pipe left, nothing is to be said.
+            // If the reader of a pipe is gone, there is nothing to report.
             if error.downcast_ref().map(io::Error::kind) != Some(io::ErrorKind::BrokenPipe) {
                 complain(&error.to_string());
             }

@@ -151,7 +151,7 @@ impl Report<'_> {
     }
 }
 
-/// In the largest unit of which it is a whole number.
+/// In the largest unit that divides it.
 fn duration(nanos: i64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
     let unit = units.into_iter().find(|(size, _)| nanos > 0 && nanos % size == 0).unwrap_or((1, "ns"));

@@ -1,4 +1,4 @@
-//! [`attach()`] and [`detach`]: which tracer receives the reads of which sites.
+//! [`attach()`] and [`detach`] connect tracers to sites.
 
 use core::error::Error;
 use core::fmt;

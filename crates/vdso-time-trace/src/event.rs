@@ -107,9 +107,12 @@ impl Event {
     /// which [`attach`](crate::attach()) measures.
     #[must_use]
     pub fn cost(&self) -> Option<u64> {
-        let (start, end) = self.span()?;
-        Some(((end - start).max(0) as u64).saturating_sub(timing::empty_span()))
+        self.span().map(|span| cost(span, timing::empty_span()))
     }
+}
+
+fn cost((start, end): Span, empty: u64) -> u64 {
+    ((end - start).max(0) as u64).saturating_sub(empty)
 }
 
 /// The answer of a read: what a call inside [`traced!`](crate::traced) must return.
@@ -166,5 +169,17 @@ impl<C: WallClock> Read for SystemTime<C> {
     #[inline]
     fn reading(&self) -> Reading {
         Reading::Nanos(self.as_nanos())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_span_is_subtracted() {
+        for (span, nanos) in [((100, 130), 10), ((100, 110), 0), ((110, 100), 0)] {
+            assert_eq!(cost(span, 20), nanos, "{span:?}");
+        }
     }
 }

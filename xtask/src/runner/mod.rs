@@ -61,9 +61,10 @@ impl<'a> Run<'a> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let seconds = env::var(TIMEOUT_VARIABLE).unwrap_or_else(|_| TIMEOUT.into());
-        let seconds =
+        // A deadline of more seconds can overflow.
+        let seconds: u32 =
             seconds.parse().with_context(|| format!("{TIMEOUT_VARIABLE}={seconds} is not a number"))?;
-        Ok(Self { plan, programs, out, err, limit: Duration::from_secs(seconds) })
+        Ok(Self { plan, programs, out, err, limit: Duration::from_secs(seconds.into()) })
     }
 
     /// Calls `ended` after each program.

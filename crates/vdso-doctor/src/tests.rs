@@ -1,0 +1,43 @@
+//! Diagnoses of processes that may not read the clock. Each is forked before this one makes a read.
+
+use test_support::{child, filter, has_proc, not_run, not_run_here, vector};
+use vdso_time::arch::NATIVE;
+
+use crate::{Cause, Place, Read, diagnose};
+
+/// Without a vDSO, every read needs the kernel.
+#[test]
+fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
+    let Some(abi) = NATIVE else { return not_run("libc answers here") };
+    if !has_proc() {
+        return;
+    }
+    child::forked(|| {
+        if let Err(error) = vector::change(None, cfg!(feature = "libc")) {
+            return not_run_here("auxv", format!("the auxiliary vector: {error}"));
+        }
+        if !filter::deny(&filter::clock_calls(abi), libc::EPERM) {
+            return;
+        }
+        let diagnosis = diagnose().unwrap();
+        assert!(diagnosis.vdso.is_err(), "{diagnosis}");
+        assert_eq!(diagnosis.cause, Cause::Refused, "{diagnosis}");
+        assert_eq!(diagnosis.place(&Read::USUAL), Place::Unknown, "{diagnosis}");
+        assert!(diagnosis.verdict.contains("EPERM"), "{diagnosis}");
+        assert!(diagnosis.reads.iter().all(|reading| reading.ns.is_none()), "{diagnosis}");
+    });
+}
+
+#[test]
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+#[allow(unsafe_code, reason = "prctl(2) is called here")]
+fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
+    child::forked(|| {
+        // SAFETY: it takes a mode. This child does not read the counter afterwards.
+        if unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) } != 0 {
+            return not_run_here("tsc", "PR_SET_TSC");
+        }
+        let error = diagnose().unwrap_err().to_string();
+        assert!(error.contains("PR_SET_TSC"), "{error}");
+    });
+}
