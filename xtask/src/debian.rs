@@ -4,18 +4,17 @@
 //! packages), so this needs no privileges, no locks and no foreign architectures of the system.
 
 use std::env;
-use std::io::{self, IsTerminal as _};
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use fs_err as fs;
 use xshell::{Cmd, Shell, cmd};
 
 use crate::{cache, step};
 
 pub(crate) const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
+
+const HINT: &str = "cannot fetch Debian's packages; VDSO_TIME_DEBIAN_MIRROR=URI names another mirror";
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
@@ -51,7 +50,6 @@ pub(crate) fn native_architecture(sh: &Shell) -> Result<String> {
 pub(crate) struct Archive {
     sh: Shell,
     folder: PathBuf,
-    mirror: String,
 }
 
 impl Archive {
@@ -77,31 +75,22 @@ impl Archive {
         fs::write(folder.join("sources.list"), suites.iter().map(source).collect::<String>())?;
         fs::write(folder.join("apt.conf"), configuration(&sh, folder, &native, &architectures)?)?;
 
-        let archive = Self { sh, folder: folder.to_path_buf(), mirror };
-        let (suites, architectures) = (suites.join(", "), architectures.join(", "));
-        let mirror = without_password(&archive.mirror);
-        step(&format!("reading the package lists of {suites} for {architectures} from {mirror}"));
-        archive.apt_get().arg("update").read().with_context(|| archive.hint())?;
+        let archive = Self { sh, folder: folder.to_path_buf() };
+        step(&format!("reading the package lists of {} for {}", suites.join(", "), architectures.join(", ")));
+        archive.apt_get().arg("update").read().context(HINT)?;
         Ok(archive)
     }
 
     /// Downloads packages, alone or with all their dependencies, and unpacks them into the folder
-    /// `into`. Prints the size first, and on a terminal the progress.
+    /// `into`.
     pub(crate) fn unpack(&self, packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
         let downloads = self.folder.join("cache/archives");
         self.sh.change_dir(&downloads);
         let install: &[&str] = &["--yes", "--no-install-recommends", "--download-only", "install"];
         let action = if with_dependencies { install } else { &["download"] };
-        let requests: Vec<String> = packages.iter().map(Package::request).collect();
-        let apt_get = || self.apt_get().args(action).args(&requests);
-        let (count, bytes) = sizes(&apt_get().arg("--print-uris").read()?);
-        let (megabytes, mirror) = (bytes.div_ceil(1_000_000), without_password(&self.mirror));
-        step(&format!("downloading {megabytes} MB (packages: {count}) from {mirror}"));
-        let progress = io::stderr().is_terminal().then_some(["-o", "quiet=0"]);
-        let mut download = Command::from(apt_get().args(progress.iter().flatten()));
+        let requests = packages.iter().map(Package::request);
         // Standard output is for results.
-        let status = download.stdout(io::stderr().as_fd().try_clone_to_owned()?).status()?;
-        ensure!(status.success(), "apt-get cannot download ({status}). {}", self.hint());
+        self.apt_get().args(action).args(requests).ignore_stdout().run().context(HINT)?;
 
         let mut files = cache::entries(&downloads)?;
         files.retain(|file| {
@@ -135,18 +124,6 @@ impl Archive {
     fn configured<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
         command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").quiet()
     }
-
-    fn hint(&self) -> String {
-        let mirror = without_password(&self.mirror);
-        format!("The mirror is {mirror}; set {MIRROR_VARIABLE}=URI for another one")
-    }
-}
-
-/// The number of files that apt would fetch, and their size: `'URI' NAME SIZE HASH` of each.
-fn sizes(uris: &str) -> (usize, u64) {
-    let size =
-        |line: &str| line.strip_prefix('\'')?.split_once("' ")?.1.split(' ').nth(1)?.parse::<u64>().ok();
-    uris.lines().filter_map(size).fold((0, 0), |(count, sum), size| (count + 1, sum + size))
 }
 
 /// The mirror of Debian: the one that the environment names, or that of apt's sources.
@@ -155,9 +132,10 @@ fn mirror(sh: &Shell) -> Result<String> {
         return Ok(uri);
     }
     let uris = cmd!(sh, "apt-get update --print-uris").quiet().read()?;
-    debian_uri(&uris).with_context(|| {
-        format!("apt's sources name no Debian mirror: set {MIRROR_VARIABLE}=URI and install debian-archive-keyring")
-    })
+    debian_uri(&uris).context(
+        "apt's sources name no Debian mirror: set VDSO_TIME_DEBIAN_MIRROR=URI and install \
+         debian-archive-keyring",
+    )
 }
 
 /// The first Debian mirror among the files that apt would fetch: `'URI/dists/SUITE/main/binary-...`.
@@ -167,13 +145,6 @@ fn debian_uri(uris: &str) -> Option<String> {
         let (suite, _) = rest.split_once("/main/binary-")?;
         (SUITES.contains(&suite) && !uri.starts_with("cdrom:")).then(|| uri.to_owned())
     })
-}
-
-fn without_password(uri: &str) -> String {
-    let (scheme, rest) = uri.split_once("://").unwrap_or(("", uri));
-    let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    format!("{scheme}://{host}{path}")
 }
 
 fn configuration(sh: &Shell, folder: &Path, native: &str, architectures: &[&str]) -> Result<String> {
@@ -206,23 +177,13 @@ Acquire::Languages "none";
 
 #[cfg(test)]
 mod tests {
-    use super::{debian_uri, sizes, without_password};
-
-    #[test]
-    fn sizes_are_those_that_apt_prints() {
-        let printed = "Need to get 9 B of archives.\n\
-                       'http://a.example/pool/a_1_amd64.deb' a_1_amd64.deb 1200000 SHA256:00\n\
-                       'http://a.example/pool/b%2b_2_all.deb' b+_2_all.deb 34 SHA256:11\n";
-        assert_eq!(sizes(printed), (2, 1_200_034));
-    }
+    use super::debian_uri;
 
     #[test]
     fn the_mirror_has_a_suite_of_debian_and_the_component_main() {
         let printed = "'https://c.example/debian/dists/bookworm/stable/binary-amd64/Packages.xz' x 0 \n\
                        'https://u.example/ubuntu/dists/noble/main/binary-amd64/Packages.xz' x 0 \n\
                        'https://me:secret@d.example/debian/dists/trixie/main/binary-amd64/Packages.xz' x 0 \n";
-        let uri = debian_uri(printed).unwrap();
-        assert_eq!(uri, "https://me:secret@d.example/debian");
-        assert_eq!(without_password(&uri), "https://d.example/debian");
+        assert_eq!(debian_uri(printed).as_deref(), Some("https://me:secret@d.example/debian"));
     }
 }

@@ -40,9 +40,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Fetch the compiler of the oldest supported version into the cache, and print its folder
-    Toolchain,
-    /// Run cargo with that compiler: `cargo xtask msrv test`
+    /// Run cargo with Debian's compiler of the oldest supported version: `cargo xtask msrv test`
     Msrv {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         cargo_arguments: Vec<String>,
@@ -97,17 +95,12 @@ enum Task {
     },
 }
 
-const VARIABLES: &[(&str, &str)] = &[
-    (toolchain::RUSTC_VARIABLE, "an installed rustc of the oldest supported version, instead of Debian's"),
-    (runner::TIMEOUT_VARIABLE, "the seconds that a program may run in QEMU, instead of 120"),
-    (debian::MIRROR_VARIABLE, "the URI of a Debian mirror, instead of that in apt's sources"),
-    ("CARGO_TARGET_DIR", "the target folder of cargo, instead of target"),
-    ("XDG_CACHE_HOME", "the folder of the cache `vdso-time`, instead of ~/.cache"),
-];
-
 fn help() -> String {
-    let variables = VARIABLES.iter().map(|(name, about)| format!("\n  {name:<24} {about}"));
-    [machine::syntax(), "\n\nEnvironment:".into()].into_iter().chain(variables).collect()
+    machine::syntax()
+        + "\n\nEnvironment:
+  VDSO_TIME_GUEST_TIMEOUT  the seconds that a program may run in QEMU, instead of 120
+  VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of that in apt's sources
+  XDG_CACHE_HOME           the folder of the cache `vdso-time`, instead of ~/.cache"
 }
 
 /// Prints what is being done.
@@ -123,13 +116,8 @@ fn become_command(command: Cmd<'_>) -> Result<ExitCode> {
 
 fn run(task: Task) -> Result<ExitCode> {
     match task {
-        Task::Toolchain => {
-            println!("{}", toolchain::debian_tree()?.display());
-            Ok(ExitCode::SUCCESS)
-        }
         Task::Msrv { cargo_arguments } => {
             let compiler = toolchain::Compiler::oldest()?;
-            step(&compiler.version);
             become_command(compiler.cargo(&Shell::new()?, "msrv").args(cargo_arguments))
         }
         Task::On { machine, cargo_arguments } => on::run(&machine, &cargo_arguments),

@@ -12,7 +12,7 @@ use crate::programs::Program;
 use crate::runner::{PLAN_VARIABLE, Plan};
 use crate::targets::Change;
 use crate::toolchain::Compiler;
-use crate::{step, tools, workspace};
+use crate::{tools, workspace};
 
 /// Memory of a guest in MiB, enough for all test programs.
 const MEMORY: &str = "512";
@@ -30,7 +30,6 @@ impl Setup {
         let arch = machine.arch;
         let is_foreign = arch.name != env::consts::ARCH;
         let compiler = Compiler::for_target(arch.triple)?;
-        step(&format!("{machine}: {}", compiler.version));
         let is_static = machine.is_static();
         // Flags differ, and cargo would compile everything again at each change.
         let target_folder = if is_static { "on-static" } else { "on" };

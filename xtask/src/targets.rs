@@ -166,16 +166,6 @@ pub(crate) enum Change {
     Clock(i64),
 }
 
-impl BootOption {
-    /// The setting it changes. Two options for one setting contradict each other.
-    pub(crate) fn setting(&self) -> &'static str {
-        match self.change {
-            Change::Kernel(argument) => argument.split_once('=').map_or(argument, |(name, _)| name),
-            _ => self.name,
-        }
-    }
-}
-
 const X86: &[&str] = &["amd64", "i386"];
 const ARM: &[&str] = &["arm64", "armhf"];
 const ALL: &[&str] = &["amd64", "i386", "arm64", "armhf"];
