@@ -4,7 +4,7 @@ use std::process::{self, Command};
 use std::{env, fs};
 
 use test_support::child::this_program;
-use test_support::not_run;
+use test_support::not_run_here;
 
 #[test]
 fn an_error_names_the_file_and_the_reason() {
@@ -17,7 +17,7 @@ fn an_error_names_the_file_and_the_reason() {
         (output.status.code() != Some(127)).then(|| String::from_utf8(output.stderr).unwrap())
     };
     let Some(missing) = error() else {
-        return not_run(format!("{} cannot be run", example.display()));
+        return not_run_here("exec", format!("{} cannot be run", example.display()));
     };
     let path = file.display();
     assert!(missing.starts_with(&format!("symbols: cannot read {path}: ")), "{missing}");

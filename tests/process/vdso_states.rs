@@ -10,8 +10,7 @@ use test_support::functions::assert_all_right;
 use test_support::nix::sys::mman::{
     MRemapFlags, MapFlags, ProtFlags, mmap_anonymous, mprotect, mremap, munmap,
 };
-use test_support::nix::unistd::{SysconfVar, sysconf};
-use test_support::{PATHS, child, has_proc, maps, not_run, not_run_here, oracle, vector};
+use test_support::{PATHS, child, has_proc, maps, not_run, not_run_here, oracle, page_size, vector};
 use vdso_time::elf::Image;
 use vdso_time::vdso::{LocateError, ParseError, Vdso};
 use vdso_time::{FallbackReason, Route, routes};
@@ -25,10 +24,6 @@ fn check(state: &str, why: LocateError) {
     PATHS.iter().for_each(assert_all_right);
     let is_libc = routes().time == Route::Libc;
     assert!(is_libc || reasons(&routes()) == [Some(FallbackReason::NoVdso(why)); 5], "{state}: {}", routes());
-}
-
-fn page_size() -> usize {
-    sysconf(SysconfVar::PAGE_SIZE).unwrap().unwrap() as usize
 }
 
 /// Two new pages.

@@ -1,7 +1,6 @@
 //! What holds for every image, sound or spoilt. Each run has the same cases unless
 //! `PROPTEST_RNG_SEED` is set; `PROPTEST_CASES` sets their number.
 
-mod bytes;
 mod cases;
 mod changes;
 mod shapes;

@@ -40,8 +40,7 @@ fn spoil_once(built: &mut Built<'_>, [kind, how, rest @ ..]: [u8; 8]) {
                 *to = *from;
             }
         }
-        232..248 => _ = built.resize((a % (len * 2)) as u64),
-        248.. => move_program_headers(built, a % 0x2000),
+        232.. => _ = built.resize((a % (len * 2)) as u64),
     }
 }
 
@@ -62,14 +61,4 @@ fn number(built: &Built<'_>, field_name: &str, how: u8, b: usize, c: usize) -> u
         184..208 => near(built.get("PT_LOAD.p_vaddr").wrapping_add(size)),
         208.. => built.get(&field(built, b)),
     }
-}
-
-fn move_program_headers(built: &mut Built<'_>, to: usize) {
-    let from = built.field("e_shstrndx").at + 2;
-    let size = if built.get("EI_CLASS") == 2 { 56 } else { 32 } * built.get("e_phnum") as usize;
-    let headers: Vec<_> = built.bytes.iter().copied().skip(from).take(size).collect();
-    let end = to + headers.len();
-    built.bytes.resize(built.bytes.len().max(end), 0);
-    built.bytes[to..end].copy_from_slice(&headers);
-    built.set("e_phoff", to as u64);
 }

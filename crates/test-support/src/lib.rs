@@ -23,5 +23,6 @@ pub mod vector;
 
 pub use cpus::Cpus;
 pub use functions::{CLOCKS, FUNCTIONS, PATHS, Path, assert_bracketed, settable};
+pub use maps::page_size;
 pub use nix;
 pub use not_run::{has_proc, has_tool, is_required, not_run, not_run_here};

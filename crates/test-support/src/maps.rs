@@ -4,6 +4,12 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 
+use nix::unistd::{SysconfVar, sysconf};
+
+pub fn page_size() -> usize {
+    sysconf(SysconfVar::PAGE_SIZE).unwrap().unwrap() as usize
+}
+
 pub struct Mapping {
     pub range: Range<usize>,
     /// Empty if there is none.
