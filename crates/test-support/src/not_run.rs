@@ -78,7 +78,6 @@ pub fn has_tool(command: &[&str]) -> bool {
     }
     let package = match *tool {
         "readelf" => "binutils",
-        "script" => "bsdutils",
         same => same,
     };
     let why = match Command::new(tool).args(arguments).output() {

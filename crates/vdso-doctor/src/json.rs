@@ -1,22 +1,10 @@
 //! How the diagnosis is serialised where its fields are not plain values.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde::ser::{Serialize, Serializer};
 use vdso_time::vdso::LocateError;
 use vdso_time::{Route, Routes};
 
-use crate::{Image, Method, Place, Supervisor};
-
-macro_rules! serialize_as_name {
-    ($($type:ty),*) => {
-        $(impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
-            }
-        })*
-    };
-}
-
-serialize_as_name!(Method, Place, Supervisor);
+use crate::Image;
 
 /// Text, because addresses have more digits than every reader of JSON keeps.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
@@ -27,12 +15,7 @@ pub(crate) fn address<S: Serializer>(address: &usize, to: S) -> Result<S::Ok, S:
 pub(crate) fn image<S: Serializer>(image: &Result<Image, LocateError>, to: S) -> Result<S::Ok, S::Error> {
     match image {
         Ok(image) => image.serialize(to),
-        Err(error) => {
-            let mut map = to.serialize_map(Some(2))?;
-            map.serialize_entry("found", &false)?;
-            map.serialize_entry("error", &error.to_string())?;
-            map.end()
-        }
+        Err(error) => to.collect_map([("error", error.to_string())]),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Proves whether this process reads its clocks in user space, through the vDSO, or in the kernel.
 //!
 //! A vDSO that cannot read the kernel's clock source makes a system call itself, so its address
-//! proves nothing. [`diagnose`] calls each function, catches the system calls, measures the costs,
+//! proves nothing. [`diagnose`] calls each function, detects the system calls, measures the costs,
 //! and says why a read enters the kernel and what to do.
 //!
 //! ```
@@ -15,12 +15,10 @@
 //!
 //! # In a server
 //!
-//! A diagnosis takes about a second of one thread. Until it is done:
+//! A diagnosis takes about a second. Until it is done:
 //!
 //! - the calling thread runs on each of its CPUs in turn, if a sandbox allows this;
-//! - the process has another SIGSYS handler, which ignores signals of seccomp filters
-//!   ([`Method::Dispatch`]); or
-//! - a short-lived thread has a seccomp filter ([`Method::Seccomp`]).
+//! - short-lived threads have a seccomp filter, if a sandbox allows this.
 //!
 //! A sandbox that kills for `prctl`, `sched_setaffinity` or a clock call kills the process.
 
@@ -50,7 +48,7 @@ use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{Route, Routes, routes};
 
 use cpus::Cpus;
-pub use image::{Image, Symbol};
+pub use image::Image;
 pub use machine::{ClockSource, Machine, Supervisor};
 use proof::Prover;
 pub use proof::{Evidence, Method, Place, Reading};
@@ -101,7 +99,7 @@ impl Diagnosis {
     /// ```
     #[must_use]
     pub fn place(&self, reads: &[Read]) -> Place {
-        let is_emulated = matches!(self.machine.supervisor, Some(Supervisor::Qemu | Supervisor::Emulator));
+        let is_emulated = self.machine.supervisor == Some(Supervisor::Emulator);
         let of = |read: &Read| {
             let reading = self.reads.iter().find(|reading| reading.read == *read);
             match reading.map(|reading| (reading.place, reading.evidence)) {
@@ -116,19 +114,19 @@ impl Diagnosis {
     }
 }
 
-/// Diagnoses this process by the best method. The verdict is about [`Read::USUAL`].
+/// Diagnoses this process. The verdict is about [`Read::USUAL`].
 ///
 /// # Errors
 /// If reading the CPU's counter ends this process (`PR_SET_TSC`).
 pub fn diagnose() -> io::Result<Diagnosis> {
-    diagnose_with(None, &Read::USUAL)
+    diagnose_reads(&Read::USUAL)
 }
 
-/// Diagnoses this process by this method. The verdict is about these reads.
+/// Diagnoses this process. The verdict is about these reads.
 ///
 /// # Errors
-/// As [`diagnose`], and if the method does not work here.
-pub fn diagnose_with(method: Option<Method>, about: &[Read]) -> io::Result<Diagnosis> {
+/// As [`diagnose`].
+pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
     if machine::is_counter_fatal() {
         return Err(io::Error::other(
             "cannot read the clocks: reading the CPU's counter ends this process (PR_SET_TSC); use time() and \
@@ -139,7 +137,7 @@ pub fn diagnose_with(method: Option<Method>, about: &[Read]) -> io::Result<Diagn
     let routes = routes();
     // Without a vDSO, or if libc answers, there is nothing to prove.
     let is_provable = vdso.is_ok() && routes.time != Route::Libc;
-    let method = is_provable.then(|| Method::chosen(method)).transpose()?;
+    let method = is_provable.then(Method::best);
     let machine = Machine::look(vdso.as_ref().ok());
     let has_watch = timing::has_watch();
     let is_timed = has_watch && !machine.supervisor.is_some_and(Supervisor::emulates);

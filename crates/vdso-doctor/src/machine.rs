@@ -4,44 +4,36 @@
 
 use std::env::consts::ARCH;
 use std::fs;
-use std::path::Path;
 
 use nix::sys::utsname::uname;
 use serde::Serialize;
 use vdso_time::vdso::Vdso;
 
 /// What runs this process, if it is not the kernel alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Supervisor {
     /// Valgrind hides the vDSO.
     Valgrind,
-    /// QEMU's user-mode emulation, since 8.2: its own vDSO makes system calls.
-    Qemu,
-    /// Another emulator of the processor, or an older QEMU.
+    /// An emulator of the processor, as QEMU, whose own vDSO makes system calls.
     Emulator,
-    /// A kernel in user space, with its own vDSO.
-    Gvisor,
-    /// The first Windows Subsystem for Linux, with its own vDSO.
-    Wsl1,
+    /// A kernel that runs on another one, with its own vDSO: gVisor, or WSL 1.
+    GuestKernel,
 }
 
 impl Supervisor {
-    /// Its name, as the report has it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Valgrind => "valgrind",
-            Self::Qemu => "QEMU's user-mode emulation",
             Self::Emulator => "an emulator",
-            Self::Gvisor => "gVisor",
-            Self::Wsl1 => "WSL 1",
+            Self::GuestKernel => "gVisor or WSL 1",
         }
     }
 
     /// Whether the processor is emulated, so that timing is meaningless.
     pub(crate) fn emulates(self) -> bool {
-        matches!(self, Self::Valgrind | Self::Qemu | Self::Emulator)
+        self != Self::GuestKernel
     }
 }
 
@@ -60,8 +52,16 @@ const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
     ("arch_sys_counter", Reader::Vdso, "the CPU's generic timer"),
     ("hyperv_clocksource_tsc_page", Reader::Vdso, "the CPU's time-stamp counter, scaled by Hyper-V"),
-    ("kvm-clock", Reader::VdsoIfStable, "the CPU's time-stamp counter, scaled by KVM"),
-    ("xen", Reader::VdsoIfStable, "the CPU's time-stamp counter, scaled by Xen"),
+    (
+        "kvm-clock",
+        Reader::VdsoIfStable,
+        "the CPU's time-stamp counter, if KVM says that it is the same on all CPUs",
+    ),
+    (
+        "xen",
+        Reader::VdsoIfStable,
+        "the CPU's time-stamp counter, if Xen says that it is the same on all CPUs",
+    ),
     ("hyperv_clocksource_msr", Reader::Kernel, "a register of Hyper-V"),
     ("hpet", Reader::Kernel, "the chip set's event timer"),
     ("acpi_pm", Reader::Kernel, "the chip set's power-management timer"),
@@ -119,7 +119,7 @@ impl Machine {
                 available: available.split_whitespace().map(String::from).collect(),
             },
             architecture: ARCH,
-            supervisor: supervisor(vdso, &kernel),
+            supervisor: supervisor(vdso),
             command_line: read("/proc/cmdline").unwrap_or_default(),
             has_steady_tsc: has_steady_tsc(&read("/proc/cpuinfo").unwrap_or_default()),
             kernel,
@@ -137,29 +137,21 @@ fn has_steady_tsc(cpuinfo: &str) -> bool {
     has("constant_tsc") && has("nonstop_tsc")
 }
 
-fn supervisor(vdso: Option<&Vdso<'_>>, release: &str) -> Option<Supervisor> {
+fn supervisor(vdso: Option<&Vdso<'_>>) -> Option<Supervisor> {
     // gVisor and WSL 1 link their image for this address, wherever they map it. QEMU relocates its
     // own.
     const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
     let linked_for = vdso.map_or(0, |vdso| vdso.image().load_address());
     let mapped_at = vdso.map_or(0, |vdso| vdso.base().addr() as u64);
-    if read("/proc/self/maps").is_some_and(|maps| maps.lines().any(is_valgrinds)) {
+    let maps = read("/proc/self/maps").unwrap_or_default();
+    if ["/valgrind/", "/vgpreload_"].iter().any(|part| maps.contains(part)) {
         Some(Supervisor::Valgrind)
     } else if linked_for == PRELINKED {
-        Some(if release.contains("Microsoft") { Supervisor::Wsl1 } else { Supervisor::Gvisor })
-    } else if linked_for != 0 && linked_for == mapped_at {
-        Some(Supervisor::Qemu)
+        Some(Supervisor::GuestKernel)
     } else {
-        is_emulated().then_some(Supervisor::Emulator)
+        let is_relocated = linked_for != 0 && linked_for == mapped_at;
+        (is_relocated || is_emulated()).then_some(Supervisor::Emulator)
     }
-}
-
-/// Whether a line of /proc/self/maps names a preloaded library or a tool of valgrind.
-fn is_valgrinds(line: &str) -> bool {
-    let path = Path::new(line.split_once('/').map_or("", |(_, path)| path));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let in_its_folder = path.parent().is_some_and(|folder| folder.ends_with("valgrind"));
-    name.starts_with("vgpreload_") || (in_its_folder && name.ends_with("-linux"))
 }
 
 /// Whether the kernel is of another architecture than this program, or denies knowing seccomp
@@ -171,7 +163,7 @@ fn is_emulated() -> bool {
         || ARCH == "arm" && kernel.contains("86");
     // SAFETY: it takes no argument.
     let knows_seccomp = unsafe { libc::prctl(libc::PR_GET_SECCOMP) } == 0;
-    let status = read("/proc/self/status").unwrap_or_default();
+    let status = read("/proc/thread-self/status").unwrap_or_default();
     let is_free =
         status.lines().filter_map(|line| line.strip_prefix("Seccomp:")).any(|mode| mode.trim() == "0");
     is_foreign || (is_free && !knows_seccomp)

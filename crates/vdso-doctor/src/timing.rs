@@ -1,6 +1,5 @@
 //! What a read costs, through the crate and by system call.
 
-use std::array;
 use std::hint::black_box;
 
 use vdso_time::{ClockId, Cpu, Errno, Instant, Timespec, Timeval, syscall};
@@ -69,33 +68,33 @@ pub(crate) fn kernel_entry() -> Option<f64> {
 fn compare(here: impl Fn() -> Answer, in_kernel: impl Fn() -> Answer) -> Option<Speed> {
     here().ok()?;
     let is_allowed = in_kernel().is_ok();
-    let (many, few) = (reads_in_a_round(&here), reads_in_a_round(&in_kernel));
-    let rounds: [_; ROUNDS] =
-        array::from_fn(|_| (total(many, &here) / f64::from(many), total(few, &in_kernel) / f64::from(few)));
-    Some(Speed {
-        here: median(rounds.map(|(here, _)| here)),
-        system_call: is_allowed.then(|| median(rounds.map(|(_, in_kernel)| in_kernel))),
-    })
+    let (many, few) = (reads_in_a_round(&here)?, reads_in_a_round(&in_kernel)?);
+    let mut rounds = [[0.0; 2]; ROUNDS];
+    for [of_here, of_kernel] in &mut rounds {
+        *of_here = total(many, &here)? / f64::from(many);
+        *of_kernel = total(few, &in_kernel)? / f64::from(few);
+    }
+    let median = |way: usize| {
+        let mut costs = rounds.map(|round| round[way]);
+        costs.sort_by(f64::total_cmp);
+        costs[ROUNDS / 2]
+    };
+    Some(Speed { here: median(0), system_call: is_allowed.then(|| median(1)) })
 }
 
-fn reads_in_a_round(read: impl Fn() -> Answer) -> u32 {
+fn reads_in_a_round(read: impl Fn() -> Answer) -> Option<u32> {
     let mut reads = 16;
-    while reads < MOST_READS && total(reads, &read) < ROUND_NANOS {
+    while reads < MOST_READS && total(reads, &read)? < ROUND_NANOS {
         reads *= 2;
     }
-    reads
+    Some(reads)
 }
 
-/// Nanoseconds for so many reads.
-fn total(reads: u32, read: impl Fn() -> Answer) -> f64 {
-    let start = Instant::now();
+/// Nanoseconds for so many reads. Another thread may deny the watch to all threads meanwhile.
+fn total(reads: u32, read: impl Fn() -> Answer) -> Option<f64> {
+    let start = Instant::try_now().ok()?;
     for _ in 0..reads {
         black_box(read().unwrap_or_default());
     }
-    start.elapsed().as_secs_f64() * 1e9
-}
-
-fn median(mut values: [f64; ROUNDS]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[ROUNDS / 2]
+    Some(Instant::try_now().ok()?.duration_since(start).as_secs_f64() * 1e9)
 }

@@ -13,7 +13,7 @@ use crate::read::Read;
 #[cfg(test)]
 mod tests;
 
-/// Why the reads are answered where they are.
+/// Why the reads are answered where they are. What to do differs from cause to cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -24,11 +24,9 @@ pub enum Cause {
     LikelyFine,
     /// They stay in user space but cost as much as a system call.
     Slow,
-    /// Nothing is known.
+    /// Nothing is known: timing is inconclusive, or libc answers on this architecture.
     CannotTell,
-    /// Valgrind hides the vDSO.
-    HiddenByValgrind,
-    /// An emulator answers.
+    /// An emulator answers, or valgrind, which hides the vDSO.
     Emulated,
     /// The process has no vDSO.
     NoVdso,
@@ -42,20 +40,12 @@ pub enum Cause {
     ClockNotServed,
     /// Only the kernel can read the clock source.
     ClockSource,
-    /// The same, because the kernel dropped the time-stamp counter.
-    TscDropped,
-    /// The hypervisor does not promise that the counter is the same on all CPUs.
-    UnstableHypervisorClock,
-    /// The generic timer has an erratum, for which the vDSO has no workaround.
-    TimerErratum,
+    /// The kernel does not trust the CPU's counter.
+    CounterDistrusted,
     /// User space can read the clock source, but the vDSO does not.
     Unexplained,
     /// Some reads of a clock entered the kernel, and some did not.
     Sometimes,
-    /// Code outside the vDSO entered the kernel.
-    Elsewhere,
-    /// libc answers on this architecture.
-    Libc,
 }
 
 const MONOTONIC: Read = Read::ClockGettime(ClockId::MONOTONIC);
@@ -85,7 +75,7 @@ pub(crate) fn verdict(machine: &Machine, readings: &[Reading], reads: &[Read]) -
             format!("{subject} likely {stays} in user space: timing indicates it but is no proof.");
         return (Cause::LikelyFine, sentence);
     }
-    match all.iter().find(|reading| reading.ratio.is_some_and(|ratio| ratio > SLOW)) {
+    match all.iter().find(|reading| reading.ratio().is_some_and(|ratio| ratio > SLOW)) {
         Some(slow) => (Cause::Slow, facts.sentence(Cause::Slow, slow)),
         None => (Cause::Fine, format!("{subject} {stays} in user space: nothing to do.")),
     }
@@ -111,15 +101,12 @@ impl<'a> Facts<'a> {
         let supervisor = self.machine.supervisor;
         match (reading.evidence, reading.reason) {
             (Evidence::Refused, _) => Cause::Refused,
-            _ if supervisor == Some(Supervisor::Valgrind) => Cause::HiddenByValgrind,
             _ if supervisor.is_some_and(Supervisor::emulates) => Cause::Emulated,
             (_, Some(FallbackReason::BlankedNames)) => Cause::BlankedNames,
             (_, Some(FallbackReason::NoVdso(_))) => Cause::NoVdso,
             (_, Some(_)) => Cause::NoFunction,
-            (Evidence::Libc, _) => Cause::Libc,
-            (Evidence::None, _) => Cause::CannotTell,
+            (Evidence::Libc | Evidence::None, _) => Cause::CannotTell,
             (Evidence::Proved, _) if reading.entered < reading.reads => Cause::Sometimes,
-            (Evidence::Proved, _) if reading.outside > Some(0) => Cause::Elsewhere,
             // The vDSO reads other clocks, so it does not have this one.
             _ if !reading.read.reads_clock_source() => Cause::ClockNotServed,
             _ if self.is_in_user_space(MONOTONIC) && reading.read != MONOTONIC => Cause::ClockNotServed,
@@ -133,10 +120,11 @@ impl<'a> Facts<'a> {
         let Some(current) = &sources.current else { return Cause::Unexplained };
         let offers_tsc = sources.available.iter().any(|source| source == "tsc");
         match clock_source(current).0 {
-            Reader::VdsoIfStable => Cause::UnstableHypervisorClock,
-            Reader::Vdso if current == "arch_sys_counter" => Cause::TimerErratum,
+            Reader::VdsoIfStable => Cause::ClockSource,
+            // The vDSO has no workaround for an erratum of the timer.
+            Reader::Vdso if current == "arch_sys_counter" => Cause::CounterDistrusted,
             Reader::Vdso => Cause::Unexplained,
-            _ if self.machine.has_steady_tsc && !offers_tsc => Cause::TscDropped,
+            _ if self.machine.has_steady_tsc && !offers_tsc => Cause::CounterDistrusted,
             _ => Cause::ClockSource,
         }
     }
@@ -148,17 +136,12 @@ impl<'a> Facts<'a> {
         let is_likely = reading.evidence == Evidence::Likely;
         let enters = if is_likely { "likely enters the kernel" } else { "enters the kernel" };
         let reason = reading.reason.map_or(String::new(), |reason| reason.to_string());
+        let supervisor = self.machine.supervisor.map_or("", Supervisor::name);
         let meanwhile = self.meanwhile();
         let text = match cause {
-            Cause::HiddenByValgrind => {
-                "every read is a system call, because valgrind hides the vDSO: run this without valgrind"
-                    .into()
-            }
-            Cause::Emulated => {
-                "an emulator answers these reads, not the kernel's vDSO: run the doctor on the \
-                                machine itself"
-                    .into()
-            }
+            Cause::Emulated => format!(
+                "{supervisor} answers these reads, not the kernel's vDSO: run the doctor without {supervisor}"
+            ),
             Cause::NoVdso => {
                 format!("every read is a system call ({reason}): {}", self.where_to_look(reading.reason))
             }
@@ -175,21 +158,16 @@ impl<'a> Facts<'a> {
                 "{read} fails: the kernel or a sandbox returns {}",
                 reading.error.as_deref().unwrap_or_default()
             ),
+            Cause::CannotTell if reading.evidence == Evidence::Libc => {
+                format!("libc answers {read}: vdso-time has no table for the vDSO of {ARCH}")
+            }
             Cause::CannotTell => {
                 format!("{read}: no system call was caught; timing is inconclusive: run the doctor again")
-            }
-            Cause::Libc => {
-                format!("libc answers {read}: vdso-time has no table for the vDSO of {ARCH}")
             }
             Cause::Sometimes => format!(
                 "{read} sometimes enters the kernel: the clock source changed, or not every CPU can read it: \
                  run the doctor again"
             ),
-            Cause::Elsewhere => {
-                format!(
-                    "{read} enters the kernel, but not through the vDSO: other code replaces its function"
-                )
-            }
             Cause::Slow => format!(
                 "{read} stays in user space but costs as much as a system call, perhaps because a hypervisor \
                  traps reads of the counter: {meanwhile}"
@@ -201,21 +179,12 @@ impl<'a> Facts<'a> {
                 "{read} {enters}, because the vDSO cannot read the clock source {source} ({what}): {}",
                 self.remedy()
             ),
-            Cause::TscDropped => format!(
-                "{read} {enters}, because the kernel does not trust this CPU's TSC and reads {source} ({what}): \
-                 `dmesg | grep -i -e tsc -e clocksource` shows why; until that is fixed, {meanwhile}"
-            ),
-            Cause::UnstableHypervisorClock => format!(
-                "{read} {enters}, because the clock source is {source} and the hypervisor does not promise that \
-                 the TSC is the same on all CPUs: {}",
-                self.remedy()
-            ),
-            Cause::TimerErratum => format!(
-                "{read} {enters}, because the timer of {source} has an erratum (`dmesg | grep -i arch_timer` \
-                 names it): {meanwhile}"
+            Cause::CounterDistrusted => format!(
+                "{read} {enters}, because the kernel does not trust this CPU's counter and reads {source} \
+                 ({what}): `dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why; until that is fixed, \
+                 {meanwhile}"
             ),
             Cause::Unexplained if self.machine.supervisor.is_some() => {
-                let supervisor = self.machine.supervisor.map_or("", Supervisor::name);
                 format!("{read} {enters}, because the vDSO of {supervisor} does: {meanwhile}")
             }
             Cause::Unexplained | Cause::Fine | Cause::LikelyFine => {
@@ -239,16 +208,11 @@ impl<'a> Facts<'a> {
 
     /// Which reads are cheap all the same.
     fn meanwhile(self) -> &'static str {
-        let coarse = self.is_in_user_space(Read::ClockGettime(ClockId::MONOTONIC_COARSE));
-        match (self.is_in_user_space(Read::Time), coarse) {
-            (true, true) => {
-                "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
-            }
-            (true, false) => "if a second is precise enough, use time(), which stays in user space",
-            (false, true) => {
-                "if the timer tick is precise enough, use the coarse clocks, which stay in user space"
-            }
-            (false, false) => "read the clock less often",
+        let coarse = [Read::Time, Read::ClockGettime(ClockId::MONOTONIC_COARSE)];
+        if coarse.into_iter().all(|read| self.is_in_user_space(read)) {
+            "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
+        } else {
+            "read the clock less often"
         }
     }
 
@@ -273,8 +237,9 @@ impl<'a> Facts<'a> {
 /// A clock that serves most uses as well.
 fn substitute(read: Read) -> &'static str {
     match read.clock() {
-        Some(ClockId::REALTIME_ALARM) => "use CLOCK_REALTIME, which has the same time",
-        Some(ClockId::BOOTTIME_ALARM) => "use CLOCK_BOOTTIME, which has the same time",
+        Some(ClockId::REALTIME_ALARM | ClockId::BOOTTIME_ALARM) => {
+            "use the clock without _ALARM, which has the same time"
+        }
         Some(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => "no vDSO has CPU times",
         _ => "use CLOCK_MONOTONIC, which stays in user space",
     }

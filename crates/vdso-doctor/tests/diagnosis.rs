@@ -1,16 +1,15 @@
 //! The diagnosis is what follows from the clock source and the kernel's version.
 
 use std::env::consts::ARCH;
-use std::{io, thread};
+use std::thread;
 
-use nix::sys::signal::{SigSet, Signal};
 use test_support::{filter, not_run, not_run_here, oracle};
-use vdso_doctor::{Diagnosis, Evidence, Method, Place, Read, Reading, diagnose, diagnose_with};
+use vdso_doctor::{Diagnosis, Evidence, Method, Place, Read, Reading, diagnose, diagnose_reads};
 use vdso_time::ClockId;
 use vdso_time::arch::NATIVE;
 
 fn is_proof(diagnosis: &Diagnosis) -> bool {
-    matches!(diagnosis.method, Some(Method::Dispatch | Method::Seccomp))
+    diagnosis.method == Some(Method::Seccomp)
 }
 
 /// Where lib/vdso/gettimeofday.c of Linux reads a clock since 5.3 (arm since 5.5). Nothing for
@@ -36,29 +35,24 @@ fn expected(read: Read, counter: bool) -> Option<Place> {
 fn each_read_is_where_the_clock_source_is_read() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
     let has_vdso = oracle::sysinfo_ehdr() != 0;
-    for method in [Method::Dispatch, Method::Seccomp] {
-        let diagnosis = match diagnose_with(Some(method), &Read::USUAL) {
-            Ok(diagnosis) => diagnosis,
-            Err(error) => {
-                not_run_here(method.name(), error);
-                continue;
-            }
-        };
-        assert_eq!(diagnosis.vdso.is_ok(), has_vdso);
-        let mut seen = 0;
-        for reading in &diagnosis.reads {
-            let Some(expected) = expected(reading.read, counter) else { continue };
-            seen += 1;
-            assert_eq!(reading.place, expected, "{reading:?}");
-            if has_vdso {
-                let Reading { evidence, reads, entered, outside, .. } = reading;
-                assert_eq!(*evidence, Evidence::Proved, "{reading:?}");
-                assert_eq!(*entered, if expected == Place::Kernel { *reads } else { Some(0) }, "{reading:?}");
-                assert!(*reads >= Some(1000) && *outside == Some(0), "{reading:?}");
-            }
-        }
-        assert!(seen >= 8, "{diagnosis}");
+    let diagnosis = diagnose().unwrap();
+    assert_eq!(diagnosis.vdso.is_ok(), has_vdso);
+    if has_vdso && !is_proof(&diagnosis) {
+        return not_run_here("seccomp", "nothing can be proved");
     }
+    let mut seen = 0;
+    for reading in &diagnosis.reads {
+        let Some(expected) = expected(reading.read, counter) else { continue };
+        seen += 1;
+        assert_eq!(reading.place, expected, "{reading:?}");
+        if has_vdso {
+            let Reading { evidence, reads, entered, .. } = reading;
+            assert_eq!(*evidence, Evidence::Proved, "{reading:?}");
+            assert_eq!(*entered, if expected == Place::Kernel { *reads } else { Some(0) }, "{reading:?}");
+            assert!(*reads >= Some(1000), "{reading:?}");
+        }
+    }
+    assert!(seen >= 8, "{diagnosis}");
 }
 
 #[test]
@@ -66,9 +60,9 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
     // No kernel has clocks 10 and 999.
     let named = |names: &str| names.split(',').map(|name| name.parse().unwrap()).collect::<Vec<Read>>();
-    let diagnosis = diagnose_with(None, &named("999")).unwrap();
+    let diagnosis = diagnose_reads(&named("999")).unwrap();
     if !is_proof(&diagnosis) {
-        return not_run_here("dispatch", "nothing can be proved");
+        return not_run_here("seccomp", "nothing can be proved");
     }
     let usual = if counter { Place::UserSpace } else { Place::Kernel };
     for (names, expected) in [
@@ -85,55 +79,25 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
     ] {
         assert_eq!(diagnosis.place(&named(names)), expected, "{names}\n{diagnosis}");
     }
-    // A cost is no proof.
-    assert_eq!(diagnose_with(Some(Method::Timing), &[]).unwrap().place(&Read::USUAL), Place::Unknown);
 }
 
-type Restrict<'a> = &'a (dyn Fn() -> io::Result<()> + Sync);
-
-/// A thread that a sandbox denies the clock calls, or whose parent blocked SIGSYS.
+/// A thread that a sandbox denies the clock calls, or a filter of its own.
 #[test]
-fn a_restricted_thread_gets_a_diagnosis() {
+fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
     let Some(abi) = NATIVE.filter(|_| oracle::sysinfo_ehdr() != 0) else {
         return not_run("there is no vDSO, or no table");
     };
-    let deny = || filter::restrict(&filter::clock_calls(abi), filter::error(libc::EPERM));
-    let block = || {
-        let mut sigsys = SigSet::empty();
-        sigsys.add(Signal::SIGSYS);
-        Ok(sigsys.thread_block()?)
-    };
     // If the vDSO asks the kernel for the time, the filter leaves no answer.
-    let (denied, blocked) =
-        if counter { (Place::UserSpace, Place::UserSpace) } else { (Place::Unknown, Place::Kernel) };
-    for (missing, restrict, expected) in
-        [("seccomp", &deny as Restrict<'_>, denied), ("dispatch", &block as Restrict<'_>, blocked)]
+    let place = if counter { Place::UserSpace } else { Place::Unknown };
+    let prctl = libc::SYS_prctl as u32;
+    for (denied, is_proved, expected) in
+        [(filter::clock_calls(abi), true, place), (vec![prctl], false, Place::Unknown)]
     {
-        let diagnosis =
-            thread::scope(|scope| scope.spawn(|| restrict().map(|()| diagnose().unwrap())).join().unwrap());
-        match diagnosis {
-            Err(error) => not_run_here(missing, error),
-            Ok(diagnosis) if !is_proof(&diagnosis) => not_run_here("dispatch", "nothing can be proved"),
-            Ok(diagnosis) => assert_eq!(diagnosis.place(&Read::USUAL), expected, "{missing}\n{diagnosis}"),
-        }
-    }
-}
-
-/// The statics and the signal handler of the dispatch are for one thread at a time.
-#[test]
-fn threads_can_diagnose_at_once() {
-    let all: Vec<_> = thread::scope(|scope| {
-        let threads = [(); 4].map(|()| scope.spawn(|| diagnose().unwrap()));
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
-    for diagnosis in &all[1..] {
-        assert_eq!(diagnosis.method, all[0].method);
-        if is_proof(diagnosis) {
-            let places = |diagnosis: &Diagnosis| {
-                diagnosis.reads.iter().map(|reading| (reading.read, reading.place)).collect::<Vec<_>>()
-            };
-            assert_eq!(places(diagnosis), places(&all[0]));
-        }
+        let diagnose = || filter::deny(&denied, libc::EPERM).then(|| diagnose().unwrap());
+        let Some(diagnosis) = thread::scope(|scope| scope.spawn(diagnose).join().unwrap()) else { return };
+        assert_eq!((is_proof(&diagnosis), diagnosis.machine.supervisor), (is_proved, None), "{diagnosis}");
+        // A cost is no proof.
+        assert_eq!(diagnosis.place(&Read::USUAL), expected, "{denied:?}\n{diagnosis}");
     }
 }

@@ -1,9 +1,8 @@
 //! The program: what it prints, where, and its exit status.
 
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -46,18 +45,18 @@ fn run(arguments: &str) -> Option<Ended> {
 fn the_help_is_printed() {
     let Some((status, out, error)) = run("--help") else { return };
     assert_eq!((status, &*error), (Some(0), ""));
-    assert!(out.contains("Usage: vdso-doctor"), "{out}");
+    assert!(out.contains("Usage: vdso-doctor") && out.contains("Exit status:"), "{out}");
 }
 
 #[test]
-fn wrong_arguments_are_status_64_and_print_the_usage() {
-    let unknown = ["--jsn", "-v", "extra", "--json=yes", "--help=1", "--method", "--method=guess"];
-    let reads = ["--require-user-space=", "--require-user-space=REALTIM"];
+fn wrong_arguments_are_status_64_and_name_the_help() {
+    let unknown = ["--jsn", "-v", "extra", "--json=yes"];
+    let reads = ["--require-user-space=", "--require-user-space=REALTIM", "--require-user-space TAI"];
     let accuracy = ["--seconds=1", "--json accuracy", "accuracy --seconds=0", "accuracy --json"];
     for arguments in unknown.into_iter().chain(reads).chain(accuracy) {
         let Some((status, out, error)) = run(arguments) else { return };
-        assert_eq!((status, &*out), (Some(64), ""), "{arguments}");
-        assert!(error.contains("Usage: vdso-doctor"), "{arguments}: {error}");
+        assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
+        assert!(error.contains("--help"), "{arguments}: {error}");
     }
 }
 
@@ -79,18 +78,12 @@ fn the_json_has_the_fields_of_format_1() {
     has(&json["clock_source"], "current available");
     has(&json["routes"], "time gettimeofday clock_gettime clock_getres getcpu");
     assert_eq!(json["format"], 1);
-    match json["vdso"]["found"].as_bool() {
-        Some(true) => {
-            has(&json["vdso"], "source base size class sysv_hash gnu_hash versions symbols");
-            has(&json["vdso"]["symbols"][0], "name version address size weak");
-        }
-        _ => has(&json["vdso"], "found error"),
-    }
+    let has_vdso = json["vdso"]["error"].is_null();
+    has(&json["vdso"], if has_vdso { "base size sysv_hash gnu_hash symbols" } else { "error" });
     let reads = json["reads"].as_array().unwrap();
     assert!(reads.len() >= 3 + 12 + 12, "{out}");
     for read in reads {
-        has(read, "function clock clock_id place evidence reads entered outside syscall error");
-        has(read, "resolution_ns ns syscall_ns ratio");
+        has(read, "function clock clock_id place evidence reads entered error resolution_ns ns syscall_ns");
     }
 }
 
@@ -98,36 +91,17 @@ fn the_json_has_the_fields_of_format_1() {
 fn the_status_is_the_place_of_the_required_reads() {
     let Some((_, out, _)) = run("--json") else { return };
     let json: Value = serde_json::from_str(&out).unwrap();
-    if !["dispatch", "seccomp"].contains(&json["method"].as_str().unwrap_or_default()) {
-        return not_run_here("dispatch", "nothing can be proved");
+    if json["method"] != "seccomp" {
+        return not_run_here("seccomp", "nothing can be proved");
     }
     for (arguments, expected) in [
         ("--require-user-space=5,time", 0),
-        ("--require-user-space CLOCK_MONOTONIC_COARSE --json", 0),
+        ("--require-user-space=CLOCK_MONOTONIC_COARSE --json", 0),
         ("--require-user-space=THREAD_CPUTIME_ID,10", 1),
         ("--require-user-space=10", 2),
-        ("--require-user-space --method=timing", 2),
     ] {
         let (status, out, error) = run(arguments).unwrap();
         assert_eq!(status, Some(expected), "{arguments}\n{out}{error}");
-    }
-}
-
-#[test]
-fn colours_are_for_terminals_without_no_color() {
-    let Some((status, out, _)) = run("") else { return };
-    assert_eq!(status, Some(0));
-    assert!(out.contains("verdict") && !out.contains('\x1b'), "{out:?}");
-    if !has_tool(&["script", "-qec", "true", "/dev/null"]) {
-        return;
-    }
-    for (no_color, has_colours) in [("", true), ("1", false)] {
-        // script(1) gives it a terminal. The path may have spaces in it.
-        let mut script = Command::new("script");
-        script.args(["-qec", "\"$DOCTOR\"", "/dev/null"]).env("DOCTOR", PROGRAM).env("NO_COLOR", no_color);
-        let (_, text, _) = ended(script.stdin(Stdio::null())).unwrap();
-        assert!(text.contains("verdict"), "{text}");
-        assert_eq!(text.contains('\x1b'), has_colours, "{text:?}");
     }
 }
 
@@ -156,20 +130,6 @@ fn output_that_cannot_be_written_is_status_2() {
     }
 }
 
-/// std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
-#[test]
-fn a_closed_standard_output_is_status_2_and_an_error() {
-    if run("--help").is_none() || !has_tool(&["sh", "-c", "true"]) {
-        return;
-    }
-    for arguments in ALL {
-        let mut command = command(&["sh", "-c", "exec \"$0\" \"$@\" >&-"], arguments);
-        let (status, _, error) = ended(&mut command).unwrap();
-        assert_eq!(status, Some(2), "{arguments}: {error}");
-        assert_eq!(error, "vdso-doctor: cannot write the report: standard output is closed\n");
-    }
-}
-
 #[test]
 fn valgrind_is_named_as_the_cause() {
     if run("--help").is_none() || !has_tool(&["valgrind", "-q", "true"]) {
@@ -180,23 +140,18 @@ fn valgrind_is_named_as_the_cause() {
     if out.is_empty() {
         return not_run_here("valgrind", format!("it does not start this program: {error}"));
     }
-    assert!(out.contains("valgrind hides the vDSO"), "{out}");
+    assert!(out.contains("run the doctor without valgrind"), "{out}");
     assert_eq!(status, Some(1), "{out}");
 }
 
+/// Standard error is not needed.
 #[test]
-fn the_accuracy_report_says_which_reads_count_and_where_it_failed() {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("accuracy.svg");
-    let line = |file: &Path| format!("accuracy --seconds 0.1 --plot {}", file.display());
-    let Some((status, out, error)) = run(&line(&file)) else { return };
-    if error.contains("the counter is not used") {
-        assert_eq!(status, Some(2));
-        return not_run_here("counter", error);
+fn the_accuracy_report_says_which_reads_count() {
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let Some((status, out, _)) = ended(command(&[], "accuracy --seconds=1").stderr(full)) else { return };
+    if status == Some(2) && out.is_empty() {
+        return not_run_here("counter", "the counter is not used");
     }
-    assert_eq!(status, Some(0), "{out}{error}");
+    assert_eq!(status, Some(0), "{out}");
     assert!(out.contains("reads that were interrupted") && out.contains("max"), "{out}");
-    assert!(fs::read_to_string(&file).unwrap().starts_with("<svg"));
-    let (status, _, error) = run(&line(&file.join("missing"))).unwrap();
-    assert_eq!(status, Some(2));
-    assert!(error.contains(&format!("cannot write {}", file.display())), "{error}");
 }

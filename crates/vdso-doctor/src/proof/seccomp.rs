@@ -5,7 +5,6 @@
 
 #![allow(unsafe_code, reason = "prctl(2) is called here")]
 
-use std::env::consts::ARCH;
 use std::ffi::{c_int, c_long};
 use std::io;
 use std::mem::offset_of;
@@ -14,7 +13,7 @@ use std::thread;
 use nix::sys::prctl;
 use vdso_time::{ClockId, Errno, syscall};
 
-use super::{Count, Cpus, Entry, count_reads};
+use super::{Cpus, Entry, READS};
 
 /// "Exchange full".
 const MARK: c_int = libc::EXFULL;
@@ -34,42 +33,17 @@ const CLOCK_CALLS: &[c_long] = &[
     406,
 ];
 
-/// `AUDIT_ARCH_*` of include/uapi/linux/audit.h.
-fn audit_arch() -> Option<u32> {
-    Some(match ARCH {
-        "x86_64" => 0xc000_003e,
-        "x86" => 0x4000_0003,
-        "aarch64" => 0xc000_00b7,
-        "arm" => 0x4000_0028,
-        _ => return None,
-    })
-}
-
-/// A filter that denies the clock calls, and every call of another architecture, because its
-/// numbers have another meaning.
-fn filter() -> io::Result<Vec<libc::sock_filter>> {
-    let audit_arch = audit_arch().ok_or(io::ErrorKind::Unsupported)?;
+/// Installs a filter that denies the clock calls of this thread. The thread makes no call of another
+/// architecture, whose numbers mean something else.
+fn install() -> io::Result<()> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let jump =
-        |k: u32, jt: u8, jf: u8| libc::sock_filter { jt, jf, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
-    let load = |offset: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset as u32);
-    let deny = statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | MARK as u32);
-    let mut filter = vec![
-        load(offset_of!(libc::seccomp_data, arch)),
-        jump(audit_arch, 1, 0),
-        deny,
-        load(offset_of!(libc::seccomp_data, nr)),
-    ];
+    let number = offset_of!(libc::seccomp_data, nr) as u32;
+    let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number)];
     for call in CLOCK_CALLS {
-        filter.extend([jump(*call as u32, 0, 1), deny]);
+        let is_other = libc::sock_filter { jf: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ, *call as u32) };
+        filter.extend([is_other, statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | MARK as u32)]);
     }
     filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW));
-    Ok(filter)
-}
-
-/// Installs the filter for this thread.
-fn install() -> io::Result<()> {
-    let mut filter = filter()?;
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     prctl::set_no_new_privs()?;
     // SAFETY: the kernel reads the program, which lives until the call returns.
@@ -92,7 +66,27 @@ pub(super) fn check() -> io::Result<()> {
     if is_marked { Ok(()) } else { Err(io::ErrorKind::Unsupported.into()) }
 }
 
-/// Counts the reads that make a system call.
+/// Reads, and those among them that made a system call.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Count {
+    pub(super) reads: u32,
+    pub(super) entered: u32,
+}
+
+/// Makes the reads on each CPU, or wherever the thread is if it cannot be moved.
 pub(super) fn count(entry: Entry, cpus: Option<&Cpus>) -> io::Result<Count> {
-    denied(|| count_reads(cpus, || entry.call() == -(MARK as isize)))
+    denied(|| {
+        let mut count = Count::default();
+        let mut here = || {
+            for _ in 0..READS {
+                count.reads += 1;
+                count.entered += u32::from(entry.call() == -(MARK as isize));
+            }
+        };
+        match cpus {
+            None => here(),
+            Some(cpus) => cpus.on_each(here),
+        }
+        if count.reads == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(count) }
+    })
 }

@@ -1,20 +1,48 @@
-//! The counter clock between two reads of the kernel's clock: how far it is from their middle.
+//! `vdso-doctor accuracy`: how far the counter clock is from the kernel's clocks.
+
+#![allow(clippy::cast_precision_loss, reason = "what is printed has at most 11 digits")]
 
 use std::fmt;
-use std::time::Duration;
 
-use vdso_time::{ClockId, counter};
+use vdso_time::counter::{self, State, Status};
+use vdso_time::{ClockId, clock_gettime};
 
-use super::nanos;
+/// Measures for so many seconds, and returns the report.
+pub(crate) fn report(seconds: u32) -> Result<String, String> {
+    let state = settle()?;
+    crate::say(&format!("comparing the clocks for {seconds} s"));
+    let seen = Deviation::measure(i64::from(seconds) * 1_000_000_000)?;
+    match counter::state().status {
+        Status::Used | Status::Stale => {
+            Ok(format!("status       {}\nerror bound  {} ns\n\n{seen}\n", state.status, state.error_bound))
+        }
+        status => Err(format!("the counter is no longer used: {status}")),
+    }
+}
+
+/// Reads until the counter is used, and returns its state of that moment.
+fn settle() -> Result<State, String> {
+    let start = nanos(ClockId::MONOTONIC)?;
+    loop {
+        let _ = counter::monotonic();
+        let state = counter::state();
+        if state.status == Status::Used {
+            return Ok(state);
+        }
+        if nanos(ClockId::MONOTONIC)? - start > 2_000_000_000 {
+            return Err(format!("the counter is not used: {}", state.status));
+        }
+    }
+}
+
+/// Nanoseconds of a clock through the vDSO.
+fn nanos(clock: ClockId) -> Result<i64, String> {
+    let now = clock_gettime(clock).map_err(|error| format!("cannot read {clock:?}: {error}"))?;
+    Ok(now.as_nanos())
+}
 
 /// Deviations up to this, in nanoseconds, have a count of their own.
 const FINE: usize = 10_000;
-
-/// Columns of the plot.
-const COLUMNS: usize = 600;
-
-/// The least and the greatest deviation in a part of the time.
-pub(crate) type Column = Option<(i64, i64)>;
 
 /// How many reads were how far off.
 struct Histogram {
@@ -53,13 +81,13 @@ impl fmt::Display for Histogram {
     }
 }
 
-/// What was seen. Reads that were interrupted are counted and left out.
-pub(crate) struct Deviation {
+/// The counter clock between two reads of the kernel's clock: how far it is from their middle.
+/// Reads that were interrupted are counted and left out.
+struct Deviation {
     monotonic: Histogram,
     realtime: Histogram,
     backward: u64,
     interrupted: u64,
-    pub(crate) columns: Vec<Column>,
     first: Option<(i64, i64)>,
     last: Option<(i64, i64)>,
 }
@@ -75,13 +103,12 @@ impl fmt::Display for Deviation {
 }
 
 impl Deviation {
-    pub(crate) fn measure(length: Duration) -> Result<Self, String> {
+    fn measure(length: i64) -> Result<Self, String> {
         let mut seen = Self {
             monotonic: Histogram::new(),
             realtime: Histogram::new(),
             backward: 0,
             interrupted: 0,
-            columns: vec![None; COLUMNS],
             first: None,
             last: None,
         };
@@ -92,7 +119,7 @@ impl Deviation {
         }
         let tick = 1_000_000_000 / counter::frequency().unwrap_or(1_000_000_000).max(1);
         let limit = width * 3 / 2 + 3 * tick as i64;
-        let (start, length) = (nanos(ClockId::MONOTONIC)?, length.as_nanos() as i64);
+        let start = nanos(ClockId::MONOTONIC)?;
         let mut latest = 0;
         loop {
             let here = probe(ClockId::MONOTONIC, counter::monotonic_ordered)?;
@@ -106,15 +133,9 @@ impl Deviation {
                 seen.interrupted += 1;
                 continue;
             }
-            let off = here.deviation;
-            seen.monotonic.add(off);
-            seen.last = Some((passed, off));
+            seen.monotonic.add(here.deviation);
+            seen.last = Some((passed, here.deviation));
             seen.first = seen.first.or(seen.last);
-            let column = (passed.max(0) as u128 * COLUMNS as u128 / length as u128) as usize;
-            let column = &mut seen.columns[column.min(COLUMNS - 1)];
-            let (least, greatest) = column.unwrap_or((off, off));
-            *column = Some((least.min(off), greatest.max(off)));
-
             let wall = probe(ClockId::REALTIME, || counter::realtime() as u64)?;
             if wall.width <= limit {
                 seen.realtime.add(wall.deviation);
@@ -147,19 +168,14 @@ fn probe(clock: ClockId, read: impl Fn() -> u64) -> Result<Probe, String> {
     Ok(Probe { read, deviation: read - (before + (after - before) / 2), width: after - before })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::Histogram;
-
-    #[test]
-    fn a_quantile_is_the_size_that_the_share_does_not_exceed() {
-        let mut sizes = Histogram::new();
-        (1..=998).for_each(|size| sizes.add(if size % 2 == 0 { size } else { -size }));
-        sizes.add(20_000);
-        sizes.add(-30_000);
-        assert_eq!(
-            [500, 990, 998, 999, 1000].map(|share| sizes.permille(share)),
-            [500, 990, 998, 30_000, 30_000]
-        );
-    }
+#[test]
+fn a_quantile_is_the_size_that_the_share_does_not_exceed() {
+    let mut sizes = Histogram::new();
+    (1..=998).for_each(|size| sizes.add(if size % 2 == 0 { size } else { -size }));
+    sizes.add(20_000);
+    sizes.add(-30_000);
+    assert_eq!(
+        [500, 990, 998, 999, 1000].map(|share| sizes.permille(share)),
+        [500, 990, 998, 30_000, 30_000]
+    );
 }

@@ -1,12 +1,9 @@
 //! Whether a read stays in user space, and how that is known.
 //!
 //! A route through the vDSO proves nothing: its functions make a system call themselves if they
-//! cannot read the clock. So each function is called, and its system calls are caught.
+//! cannot read the clock. So each function is called, and its system calls are detected.
 
-mod dispatch;
 mod seccomp;
-
-use std::io;
 
 use serde::Serialize;
 use vdso_time::{ClockId, FallbackReason, Route, Routes, Timespec, clock_getres};
@@ -16,11 +13,10 @@ use crate::read::{Entry, Read};
 use crate::timing;
 
 /// How a system call is detected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Method {
-    /// Syscall User Dispatch, since Linux 5.11 on x86: a signal instead of the call.
-    Dispatch,
     /// A seccomp filter for a thread, in which every clock call fails with an error number of its own.
     Seccomp,
     /// The cost of a read compared with a system call. No proof.
@@ -28,40 +24,19 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, the best first.
-    pub const ALL: [Self; 3] = [Self::Dispatch, Self::Seccomp, Self::Timing];
-
-    /// Returns its name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Dispatch => "dispatch",
-            Self::Seccomp => "seccomp",
-            Self::Timing => "timing",
-        }
-    }
-
-    /// The method that was asked for, or the best one, if it detects a known system call here.
-    pub(crate) fn chosen(asked: Option<Self>) -> io::Result<Self> {
-        let check = |method: Self| match method {
-            Self::Dispatch => dispatch::check(),
-            Self::Seccomp => seccomp::check(),
-            Self::Timing => Ok(()),
-        };
-        let Some(method) = asked else {
-            return Ok(Self::ALL.into_iter().find(|method| check(*method).is_ok()).unwrap_or(Self::Timing));
-        };
-        let fails =
-            |error| io::Error::other(format!("--method={} does not work here: {error}", method.name()));
-        check(method).map(|()| method).map_err(fails)
+    /// The best one that detects a known system call here.
+    pub(crate) fn best() -> Self {
+        if seccomp::check().is_ok() { Self::Seccomp } else { Self::Timing }
     }
 }
 
 /// Where a read is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Place {
     /// In user space.
+    #[serde(rename = "user space")]
     UserSpace,
     /// In the kernel: it makes a system call.
     Kernel,
@@ -71,9 +46,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Returns its name in the report.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::UserSpace => "user space",
             Self::Kernel => "kernel",
@@ -123,10 +96,6 @@ pub struct Reading {
     pub reads: Option<u32>,
     /// How many of them entered the kernel.
     pub entered: Option<u32>,
-    /// How many of those made the system call outside the vDSO, as far as the method can detect it.
-    pub outside: Option<u32>,
-    /// The number of the last system call, if the method can detect it.
-    pub syscall: Option<i32>,
     /// Why the read was refused.
     pub error: Option<String>,
     /// The clock's resolution.
@@ -135,8 +104,6 @@ pub struct Reading {
     pub ns: Option<f64>,
     /// The cost of the system call.
     pub syscall_ns: Option<f64>,
-    /// `ns / syscall_ns`.
-    pub ratio: Option<f64>,
     /// Why the crate makes the system call itself.
     #[serde(skip)]
     pub(crate) reason: Option<FallbackReason>,
@@ -152,15 +119,11 @@ impl Reading {
             ..Self::default()
         }
     }
-}
 
-/// Reads, and the system calls that they made.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    reads: u32,
-    entered: u32,
-    outside: u32,
-    syscall: Option<i32>,
+    /// The cost of a read as a share of the system call's.
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        self.ns.zip(self.syscall_ns).map(|(ns, syscall_ns)| ns / syscall_ns)
+    }
 }
 
 /// Reads on each CPU.
@@ -186,12 +149,11 @@ impl Prover<'_> {
         let mut seen = Reading::new(read);
         let route = read.route(self.routes);
         let speed = if self.has_watch { timing::speed(read) } else { None };
-        let rounded = |value: f64, unit: f64| (value * unit).round() / unit;
-        seen.ns = speed.map(|speed| rounded(speed.here, 1e2));
+        let rounded = |value: f64| (value * 1e2).round() / 1e2;
+        seen.ns = speed.map(|speed| rounded(speed.here));
         // If libc answers, there is no system call of vdso-time to compare with.
         let call = speed.and_then(|speed| speed.system_call).filter(|_| route != Route::Libc);
-        seen.syscall_ns = call.map(|call| rounded(call, 1e2));
-        seen.ratio = speed.zip(call).map(|(speed, call)| rounded(speed.here / call, 1e4));
+        seen.syscall_ns = call.map(rounded);
         let answer = read.make();
         if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
             seen.resolution_ns = clock_getres(clock).ok().map(Timespec::as_nanos);
@@ -211,18 +173,12 @@ impl Prover<'_> {
         seen
     }
 
-    /// Counts system calls. If no method works, judges by the cost.
+    /// Counts system calls. If that is not possible, judges by the cost.
     fn prove(&self, seen: &mut Reading) -> (Place, Evidence) {
-        let count = Entry::of(seen.read, self.routes).and_then(|entry| match self.method {
-            Some(Method::Dispatch) => dispatch::count(entry, self.cpus.as_ref()).ok(),
-            Some(Method::Seccomp) => seccomp::count(entry, self.cpus.as_ref()).ok(),
-            Some(Method::Timing) | None => None,
-        });
-        if let Some(count) = count {
+        let entry = Entry::of(seen.read, self.routes).filter(|_| self.method == Some(Method::Seccomp));
+        if let Some(Ok(count)) = entry.map(|entry| seccomp::count(entry, self.cpus.as_ref())) {
             seen.reads = Some(count.reads);
             seen.entered = Some(count.entered);
-            seen.outside = Some(count.outside);
-            seen.syscall = count.syscall;
             let place = if count.entered == 0 { Place::UserSpace } else { Place::Kernel };
             return (place, Evidence::Proved);
         }
@@ -233,21 +189,4 @@ impl Prover<'_> {
             _ => (Place::Unknown, Evidence::None),
         }
     }
-}
-
-/// Makes the reads on each CPU, or wherever the thread is if it cannot be moved. `entered` makes
-/// one and returns whether it entered the kernel.
-fn count_reads(cpus: Option<&Cpus>, mut entered: impl FnMut() -> bool) -> io::Result<Count> {
-    let mut count = Count::default();
-    let mut here = || {
-        for _ in 0..READS {
-            count.reads += 1;
-            count.entered += u32::from(entered());
-        }
-    };
-    match cpus {
-        None => here(),
-        Some(cpus) => cpus.on_each(here),
-    }
-    if count.reads == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(count) }
 }
