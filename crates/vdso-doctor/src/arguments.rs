@@ -14,18 +14,19 @@ A sandbox that kills for prctl(2), sched_setaffinity(2) or a clock call kills vd
 
 /// Proves whether clock reads stay in user space on this machine, and says what to do if they do not
 #[derive(Parser)]
-#[command(version, after_help = NOTES, args_conflicts_with_subcommands = true)]
+#[command(version, after_help = NOTES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Exit with status 1 if one of the READS enters the kernel, and with status 2 if that is
-    /// unknown. READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions (time,
-    /// gettimeofday, getcpu), separated by commas. The default is REALTIME,MONOTONIC
+    /// Exit with status 1 if one of the READS enters the kernel, and with
+    /// status 2 if that is unknown. READS is a list of clocks (REALTIME,
+    /// CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu), separated
+    /// by commas. The default is REALTIME,MONOTONIC
     #[arg(long, value_name = "READS", value_delimiter = ',', num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "REALTIME,MONOTONIC")]
+    #[arg(default_missing_value = "REALTIME,MONOTONIC", verbatim_doc_comment)]
     pub(crate) require_user_space: Option<Vec<Read>>,
 }
 
