@@ -89,7 +89,7 @@ pub use instant::{
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::FallbackReason;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub use linux::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
+pub use linux::calls::{clock_getres, clock_gettime, cpu, getcpu, gettimeofday, time, try_time};
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub use linux::routes::{Route, Routes, routes, warm_up};
 #[cfg(any(target_os = "linux", target_os = "android"))]

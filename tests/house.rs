@@ -27,10 +27,11 @@ const LINUX: &[(&str, &[&str])] = &[
     ("mapping", &[]),
     ("vdso", &["auxv", "mapping", "process"]),
     ("outcome", &["vdso"]),
-    ("adapters", &["slot", "syscall"]),
-    ("resolve", &["adapters", "native", "outcome", "slot", "syscall", "vdso"]),
-    ("calls", &["resolve", "syscall"]),
-    ("routes", &["outcome", "resolve"]),
+    ("rseq", &["auxv", "native"]),
+    ("adapters", &["rseq", "slot", "syscall"]),
+    ("resolve", &["adapters", "native", "outcome", "rseq", "slot", "syscall", "vdso"]),
+    ("calls", &["resolve", "rseq", "syscall"]),
+    ("routes", &["outcome", "resolve", "rseq"]),
 ];
 
 /// Where unsafe code may be.

@@ -97,3 +97,51 @@ pub(crate) mod counter {
         (hertz != 0).then_some(hertz)
     }
 }
+
+/// glibc's rseq area, relative to the thread pointer in `TPIDR_EL0`.
+#[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
+pub(crate) mod rseq {
+    use core::arch::asm;
+
+    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
+
+    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
+    pub(crate) fn symbols() -> (*const isize, *const u32) {
+        let (offset, size);
+        // SAFETY: it loads two addresses from the global offset table. A weak symbol that is not
+        // defined has address 0.
+        unsafe {
+            asm!(
+                ".weak __rseq_offset",
+                ".weak __rseq_size",
+                "adrp {0}, :got:__rseq_offset",
+                "ldr {0}, [{0}, :got_lo12:__rseq_offset]",
+                "adrp {1}, :got:__rseq_size",
+                "ldr {1}, [{1}, :got_lo12:__rseq_size]",
+                out(reg) offset, out(reg) size,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        (offset, size)
+    }
+
+    /// Reads 4 bytes.
+    ///
+    /// # Safety
+    ///
+    /// They must be readable in every thread.
+    #[inline]
+    pub(crate) unsafe fn read(offset: isize) -> u32 {
+        let value;
+        // SAFETY: the caller promises that the bytes are readable.
+        unsafe {
+            asm!(
+                "mrs {pointer}, tpidr_el0",
+                "ldr {value:w}, [{pointer}, {offset}]",
+                pointer = out(reg) _, value = out(reg) value, offset = in(reg) offset,
+                options(readonly, nostack, preserves_flags),
+            );
+        }
+        value
+    }
+}

@@ -168,3 +168,60 @@ pub(crate) mod counter {
         (hertz != 0).then_some(hertz.into())
     }
 }
+
+/// glibc's rseq area, relative to the thread pointer in `TPIDRURO`.
+#[cfg(all(target_arch = "arm", not(vdso_time_libc_fallback)))]
+pub(crate) mod rseq {
+    use core::arch::asm;
+
+    /// `HWCAP_TLS`: the CPU has the register (arch/arm/include/uapi/asm/hwcap.h).
+    pub(crate) const NEEDED_HWCAP: Option<usize> = Some(1 << 15);
+
+    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
+    pub(crate) fn symbols() -> (*const isize, *const u32) {
+        let (offset, size);
+        // SAFETY: it loads two addresses from the global offset table, which it finds by two words
+        // among the instructions. A weak symbol that is not defined has address 0.
+        unsafe {
+            asm!(
+                ".weak __rseq_offset",
+                ".weak __rseq_size",
+                "b 4f",
+                ".p2align 2",
+                "2: .long __rseq_offset(GOT_PREL)",
+                "3: .long __rseq_size(GOT_PREL)",
+                ".p2align 2",
+                "4: adr {address}, 2b",
+                "ldr {offset}, [{address}]",
+                "ldr {offset}, [{offset}, {address}]",
+                "ldr {size}, [{address}, #4]",
+                "add {address}, {address}, #4",
+                "ldr {size}, [{size}, {address}]",
+                address = out(reg) _, offset = out(reg) offset, size = out(reg) size,
+                options(pure, nomem, nostack),
+            );
+        }
+        (offset, size)
+    }
+
+    /// Reads 4 bytes.
+    ///
+    /// # Safety
+    ///
+    /// They must be readable in every thread, and the CPU must have `NEEDED_HWCAP`.
+    #[inline]
+    pub(crate) unsafe fn read(offset: isize) -> u32 {
+        let pointer: usize;
+        // SAFETY: mrc only writes its output. The caller checked `NEEDED_HWCAP`.
+        unsafe {
+            asm!(
+                ".inst 0xee1d0f70", // mrc p15, 0, r0, c13, c0, 3
+                out("r0") pointer,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        let address = core::ptr::with_exposed_provenance::<u32>(pointer.wrapping_add_signed(offset));
+        // SAFETY: the caller promises that the bytes are readable.
+        unsafe { address.read_volatile() }
+    }
+}

@@ -54,3 +54,48 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     }
     result
 }
+
+/// glibc's rseq area, relative to the thread pointer in `fs`.
+#[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
+pub(crate) mod rseq {
+    use core::arch::asm;
+
+    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
+
+    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
+    pub(crate) fn symbols() -> (*const isize, *const u32) {
+        let (offset, size);
+        // SAFETY: it loads two addresses from the global offset table. A weak symbol that is not
+        // defined has address 0.
+        unsafe {
+            asm!(
+                ".weak __rseq_offset",
+                ".weak __rseq_size",
+                "mov {}, qword ptr [rip + __rseq_offset@GOTPCREL]",
+                "mov {}, qword ptr [rip + __rseq_size@GOTPCREL]",
+                out(reg) offset, out(reg) size,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        (offset, size)
+    }
+
+    /// Reads 4 bytes.
+    ///
+    /// # Safety
+    ///
+    /// They must be readable in every thread.
+    #[inline]
+    pub(crate) unsafe fn read(offset: isize) -> u32 {
+        let value;
+        // SAFETY: the caller promises that the bytes are readable.
+        unsafe {
+            asm!(
+                "mov {:e}, dword ptr fs:[{}]",
+                out(reg) value, in(reg) offset,
+                options(readonly, nostack, preserves_flags),
+            );
+        }
+        value
+    }
+}

@@ -15,7 +15,7 @@ const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0
 /// time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
 pub(super) fn detect() -> Result<(), Status> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
-    if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::are_symbols().0 {
+    if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::are_in_user_space().0 {
         return Err(Status::NoCounter);
     }
     if process::is_counter_denied() {

@@ -3,7 +3,7 @@
 use super::detection;
 use super::sample::Source;
 use super::status::Status;
-use crate::linux::calls::{clock_gettime, getcpu};
+use crate::linux::calls::{clock_gettime, cpu};
 use crate::linux::{native, routes};
 use crate::types::ClockId;
 
@@ -30,8 +30,7 @@ impl Source for Native {
     }
 
     fn cpu(&self) -> Option<u32> {
-        // Without the vDSO's getcpu this would be a system call.
-        if routes::are_symbols().1 { Some(getcpu().ok()?.cpu) } else { None }
+        if routes::are_in_user_space().1 { cpu().ok() } else { None }
     }
 
     fn detect(&self) -> Result<(), Status> {

@@ -11,7 +11,8 @@
 
 use core::ptr;
 
-use super::slot::{ClockFn, ClockFn32, GettimeofdayFn32, Symbol, TimeFn32};
+use super::rseq;
+use super::slot::{ClockFn, ClockFn32, GetcpuFn, GettimeofdayFn32, Symbol, TimeFn32};
 use super::syscall::{self, earliest};
 use crate::errno::Errno;
 use crate::types::{ClockId, Timespec, Timespec32, Timeval, Timeval32};
@@ -20,6 +21,7 @@ pub(super) static CLOCK_GETTIME: Symbol<ClockFn> = Symbol::none();
 pub(super) static CLOCK_GETTIME32: Symbol<ClockFn32> = Symbol::none();
 pub(super) static CLOCK_GETRES32: Symbol<ClockFn32> = Symbol::none();
 pub(super) static GETTIMEOFDAY32: Symbol<GettimeofdayFn32> = Symbol::none();
+pub(super) static GETCPU: Symbol<GetcpuFn> = Symbol::none();
 pub(super) static TIME32: Symbol<TimeFn32> = Symbol::none();
 
 const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
@@ -83,6 +85,24 @@ pub(super) unsafe extern "C" fn clock_gettime_from_32(clock: i32, out: *mut Time
 pub(super) unsafe extern "C" fn clock_getres_from_32(clock: i32, out: *mut Timespec) -> i32 {
     // SAFETY: the caller promises that `out` is valid for writes.
     unsafe { widened(&CLOCK_GETRES32, clock, out, 0) }
+}
+
+/// `getcpu` from the thread's rseq area. A thread without one asks the vDSO or the kernel.
+pub(super) unsafe extern "C" fn getcpu_from_rseq(
+    cpu_out: *mut u32,
+    node_out: *mut u32,
+    unused: *mut (),
+) -> i32 {
+    let Some((cpu, node)) = rseq::cpu_and_node() else {
+        let getcpu = GETCPU.get().unwrap_or(syscall::slot_getcpu);
+        // SAFETY: the function is getcpu(2)'s, and the caller's promises are the same.
+        return unsafe { getcpu(cpu_out, node_out, unused) };
+    };
+    // SAFETY: the caller promises that `cpu_out` is valid for writes.
+    unsafe { cpu_out.write(cpu) };
+    // SAFETY: the caller promises that `node_out` is valid for writes.
+    unsafe { node_out.write(node) };
+    0
 }
 
 /// Calls the vDSO's 64-bit `clock_gettime`.

@@ -38,28 +38,31 @@ pub(crate) fn set(address: usize) {
 pub(crate) fn vdso_address() -> Option<VdsoAddress> {
     set(CLOSED);
     let found = match ADDRESS.load(Ordering::Relaxed) {
-        CLOSED => look_up(),
+        CLOSED => VdsoAddress {
+            address: value(AT_SYSINFO_EHDR),
+            is_trusted: cfg!(any(feature = "libc", vdso_time_libc_fallback)),
+        },
         address => VdsoAddress { address, is_trusted: false },
     };
     (found.address != 0).then_some(found)
 }
 
+/// Returns a value of the auxiliary vector, or 0 if the entry is missing.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
-fn look_up() -> VdsoAddress {
-    VdsoAddress { address: process::getauxval(AT_SYSINFO_EHDR), is_trusted: true }
+pub(super) fn value(tag: usize) -> usize {
+    process::getauxval(tag)
 }
 
 /// Asks the kernel: prctl(2) since Linux 6.4, else /proc, which a process that is not dumpable
 /// cannot read.
 #[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
 #[inline(never)] // keeps the buffer out of the caller's stack frame
-fn look_up() -> VdsoAddress {
-    // The kernel's vector has about 30 entries (AT_VECTOR_SIZE), and this one is among the first.
-    // Entries that are not filled in are AT_NULL.
+pub(super) fn value(tag: usize) -> usize {
+    // The kernel's vector has about 30 entries (AT_VECTOR_SIZE). Entries that are not filled in are
+    // AT_NULL.
     let mut vector = [[0; 2]; 64];
     if process::get_auxv(&mut vector).is_err() {
         let _ = process::read_file(c"/proc/self/auxv", &mut vector);
     }
-    let entry = vector.iter().find(|[tag, _]| *tag == AT_SYSINFO_EHDR);
-    VdsoAddress { address: entry.map_or(0, |[_, address]| *address), is_trusted: false }
+    vector.iter().find(|[entry, _]| *entry == tag).map_or(0, |[_, value]| *value)
 }

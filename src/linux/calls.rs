@@ -5,7 +5,7 @@
 use core::ptr;
 
 use super::resolve::{CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME};
-use super::{resolve, syscall};
+use super::{resolve, rseq, syscall};
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
@@ -128,11 +128,15 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 
 /// Returns the CPU and the NUMA node on which the thread runs: getcpu(2).
 ///
+/// The kernel writes both to the thread's rseq area, if the C library registered one (Linux 6.3 and
+/// glibc 2.35). Otherwise the vDSO or the kernel answers. [`cpu`] says more.
+///
 /// The thread may have moved when the function returns.
 ///
 /// # Errors
 ///
-/// The error of a sandbox, if the vDSO has no getcpu (arm, aarch64, i386 before Linux 6.3).
+/// The error of a sandbox, if there is no such area and the vDSO has no getcpu (arm, aarch64, i386
+/// before Linux 6.3).
 ///
 /// # Examples
 ///
@@ -151,6 +155,32 @@ pub fn getcpu() -> Result<Cpu, Errno> {
         getcpu_failed(&mut cpu, &mut node)?;
     }
     Ok(Cpu { cpu, node })
+}
+
+/// Returns the CPU on which the thread runs: sched_getcpu(3).
+///
+/// If the C library registered the thread's rseq area (glibc 2.35 and later), this reads one word
+/// of it. Otherwise it is the CPU of [`getcpu`].
+///
+/// The thread may have moved when the function returns. A child that shares the memory of its
+/// parent, as after vfork(2), gets the parent's CPU: its area is the parent's.
+///
+/// # Errors
+///
+/// Those of [`getcpu`].
+///
+/// # Examples
+///
+/// ```
+/// println!("CPU {}", vdso_time::cpu()?);
+/// # Ok::<(), vdso_time::Errno>(())
+/// ```
+#[inline]
+pub fn cpu() -> Result<u32, Errno> {
+    match rseq::cpu() {
+        Some(cpu) => Ok(cpu),
+        None => cpu_without_rseq(),
+    }
 }
 
 // The variables are initialised. If a vDSO or a sandbox answers 0 and writes nothing, the result is
@@ -178,6 +208,11 @@ fn gettimeofday_failed(time: &mut Timeval) -> Result<(), Errno> {
 #[cold]
 fn getcpu_failed(cpu: &mut u32, node: &mut u32) -> Result<(), Errno> {
     syscall::read_cpu(cpu, node)
+}
+
+#[cold]
+fn cpu_without_rseq() -> Result<u32, Errno> {
+    getcpu().map(|here| here.cpu)
 }
 
 #[cold]

@@ -14,6 +14,7 @@ mod outcome;
 pub(crate) mod process;
 mod resolve;
 pub(crate) mod routes;
+mod rseq;
 mod slot;
 pub(crate) mod syscall;
 pub mod vdso;

@@ -110,7 +110,8 @@ fn rank(function: &Function, row: usize) -> usize {
     if TIME32_FIRST && !is_time32(row) { row + function.candidates.len() } else { row }
 }
 
-/// The outcome of one function in this process, as two words for `routes()`.
+/// The outcome of one function in this process, as two words for `routes()`. A thread that sees the code
+/// also sees what was stored before it.
 ///
 /// If two threads find different outcomes (a sandbox around one of them), the words may come from
 /// both. The slots do not depend on them.
@@ -139,12 +140,12 @@ impl Record {
             Outcome::Fallback(reason) => (FALLBACK + reason.code(), 0),
         };
         self.address.store(address, Ordering::Relaxed);
-        self.code.store(code, Ordering::Relaxed);
+        self.code.store(code, Ordering::Release);
     }
 
     /// Returns the outcome, or `None` before the first call.
     pub(super) fn load(&self) -> Option<Outcome> {
-        let code = self.code.load(Ordering::Relaxed);
+        let code = self.code.load(Ordering::Acquire);
         if code & FALLBACK != 0 {
             return FallbackReason::all().nth(code & (FALLBACK - 1)).map(Outcome::Fallback);
         }

@@ -10,6 +10,7 @@ use core::ptr;
 use super::adapters;
 use super::native::ABI;
 use super::outcome::{FallbackReason, Outcome, RECORDS, outcomes};
+use super::rseq;
 use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::syscall;
 use super::vdso;
@@ -57,6 +58,7 @@ pub(super) fn resolve_all() {
         Ok(_) => [Outcome::Fallback(FallbackReason::ForeignImage); 5],
         Err(error) => [Outcome::Fallback(FallbackReason::from(error)); 5],
     };
+    rseq::find();
     for (outcome, record) in outcomes.iter().zip(&RECORDS) {
         record.store(*outcome);
     }
@@ -76,7 +78,7 @@ pub(super) fn resolve_all() {
             .and_then(gettimeofday_from)
             .unwrap_or(syscall::slot_gettimeofday),
     );
-    GETCPU.set(code(&ABI.getcpu, getcpu).and_then(Code::function).unwrap_or(syscall::slot_getcpu));
+    GETCPU.set(getcpu_from(code(&ABI.getcpu, getcpu)));
     TIME.set(code(&ABI.time, time).and_then(time_from).unwrap_or(syscall::slot_time));
 }
 
@@ -129,6 +131,17 @@ fn gettimeofday_from(code: Code) -> Option<GettimeofdayFn> {
         }
     }
     code.function()
+}
+
+fn getcpu_from(code: Option<Code>) -> GetcpuFn {
+    let function = code.and_then(Code::function);
+    if !rseq::has_node() {
+        return function.unwrap_or(syscall::slot_getcpu);
+    }
+    if let Some(function) = function {
+        adapters::GETCPU.set(function);
+    }
+    adapters::getcpu_from_rseq
 }
 
 fn time_from(code: Code) -> Option<TimeFn> {

@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::outcome::{FallbackReason, Outcome, RECORDS, Record, outcomes};
 use super::resolve::resolve_all;
+use super::rseq;
 use crate::arch::{ALL, Abi, Function, NATIVE, Quirk, TIME32_FIRST};
 use crate::elf::Image;
 
@@ -44,6 +45,9 @@ pub enum Route {
         /// Why the vDSO does not answer.
         reason: FallbackReason,
     },
+    /// The thread's rseq area, which the C library registered (rseq(2)). A thread without one asks
+    /// the vDSO or the kernel.
+    Rseq,
     /// A function of libc, on a Linux architecture without a table in this crate.
     Libc,
 }
@@ -62,6 +66,8 @@ pub struct Routes {
     pub clock_getres: Route,
     /// What answers [`getcpu`](crate::getcpu()).
     pub getcpu: Route,
+    /// What answers [`cpu`](crate::cpu()).
+    pub cpu: Route,
 }
 
 impl Routes {
@@ -100,24 +106,27 @@ impl Routes {
     /// }
     /// ```
     #[must_use]
-    pub const fn functions(&self) -> [(&'static str, Route); 5] {
+    pub const fn functions(&self) -> [(&'static str, Route); 6] {
         [
             ("time", self.time),
             ("gettimeofday", self.gettimeofday),
             ("clock_gettime", self.clock_gettime),
             ("clock_getres", self.clock_getres),
             ("getcpu", self.getcpu),
+            ("cpu", self.cpu),
         ]
     }
 
     fn new(abi: &Abi, outcomes: [Option<Outcome>; 5]) -> Option<Self> {
         let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
+        let getcpu = route(abi, &abi.getcpu, getcpu?)?;
         Some(Self {
             time: route(abi, &abi.time, time?)?,
             gettimeofday: route(abi, &abi.gettimeofday, gettimeofday?)?,
             clock_gettime: route(abi, &abi.clock_gettime, clock_gettime?)?,
             clock_getres: route(abi, &abi.clock_getres, clock_getres?)?,
-            getcpu: route(abi, &abi.getcpu, getcpu?)?,
+            getcpu,
+            cpu: getcpu,
         })
     }
 }
@@ -145,13 +154,17 @@ pub fn routes() -> Routes {
         clock_gettime: Route::Libc,
         clock_getres: Route::Libc,
         getcpu: Route::Libc,
+        cpu: Route::Libc,
     };
     warm_up();
-    match NATIVE {
-        // `new` succeeds: the records are stored, and a table has a system call for each function.
-        Some(abi) => Routes::new(abi, RECORDS.each_ref().map(Record::load)).unwrap_or(LIBC),
-        None => LIBC,
+    let Some(abi) = NATIVE else { return LIBC };
+    // `new` succeeds: the records are stored, and a table has a system call for each function.
+    let mut routes = Routes::new(abi, RECORDS.each_ref().map(Record::load)).unwrap_or(LIBC);
+    if rseq::has_node() {
+        routes.getcpu = Route::Rseq;
     }
+    routes.cpu = if rseq::has_cpu() { Route::Rseq } else { routes.getcpu };
+    routes
 }
 
 /// Finds the vDSO and its functions, as the first call of any function does.
@@ -164,13 +177,13 @@ pub fn warm_up() {
     }
 }
 
-/// Returns whether symbols of the vDSO answer clock_gettime and getcpu.
+/// Returns whether clock_gettime, and whether cpu, is answered without a system call.
 #[cfg(feature = "counter")]
-pub(crate) fn are_symbols() -> (bool, bool) {
+pub(crate) fn are_in_user_space() -> (bool, bool) {
     warm_up();
     let [_, _, clock_gettime, _, getcpu] = &RECORDS;
     let is_symbol = |record: &Record| matches!(record.load(), Some(Outcome::Symbol { .. }));
-    (is_symbol(clock_gettime), is_symbol(getcpu))
+    (is_symbol(clock_gettime), rseq::has_cpu() || is_symbol(getcpu))
 }
 
 impl fmt::Display for Route {
@@ -181,6 +194,7 @@ impl fmt::Display for Route {
             }
             Self::Vdso { symbol, version: None, address } => write!(f, "vDSO {symbol} at {address:#x}"),
             Self::Syscall { number, reason } => write!(f, "system call {number} ({reason})"),
+            Self::Rseq => f.write_str("rseq area of the thread"),
             Self::Libc => f.write_str("libc"),
         }
     }

@@ -11,7 +11,7 @@ use goblin::elf::section_header::SHN_ABS;
 use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE, st_bind, st_type};
 use goblin::elf::{Elf, Sym};
 use test_support::maps::{self, Mapping};
-use test_support::{FUNCTIONS, PATHS, has_proc, not_run, oracle};
+use test_support::{FUNCTIONS, PATHS, has_proc, not_run, oracle, rseq};
 use vdso_time::elf::SymbolKind;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{ClockId, FallbackReason, Route, arch};
@@ -195,6 +195,7 @@ fn check_route(
             let there = rows.is_some_and(|rows| rows.iter().any(named));
             assert!(reason != FallbackReason::NoSymbol || !there, "{what}: {route}");
         }
+        Route::Rseq => assert!(what == "getcpu" && rseq::is_registered(), "{what}: {route}"),
         _ => assert!(arch::NATIVE.is_none(), "{what}: {route}"),
     }
 }

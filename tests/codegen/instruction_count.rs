@@ -149,7 +149,10 @@ fn the_loops_as_they_are_executed() {
         return;
     }
     let start = |program: PathBuf| {
-        Stepper::start(std::process::Command::new(program)).map_err(|error| format!("ptrace: {error}"))
+        let mut command = std::process::Command::new(program);
+        // So that getcpu is the vDSO's.
+        command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+        Stepper::start(command).map_err(|error| format!("ptrace: {error}"))
     };
     let stepper = match build(&X86_64, "link").and_then(start) {
         Ok(stepper) => stepper,

@@ -11,6 +11,7 @@ mod child_limit;
 mod first_call;
 mod kernel_entry;
 mod profiler;
+mod rseq;
 mod single_step;
 mod stack;
 mod synthetic_vdso;
@@ -23,7 +24,8 @@ use vdso_time::{FallbackReason, Route, Routes};
 
 /// Why each function is not answered by the vDSO, if it is not.
 fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
-    routes.functions().map(|(_, route)| match route {
+    let [functions @ .., _] = routes.functions();
+    functions.map(|(_, route)| match route {
         Route::Syscall { reason, .. } => Some(reason),
         _ => None,
     })
@@ -38,6 +40,7 @@ fn missed_the_vdso(routes: &Routes) -> bool {
 /// Says that there is no vDSO.
 #[allow(unsafe_code, reason = "init is called here")]
 fn without_vdso() {
+    test_support::rseq::unregister();
     // SAFETY: null is always allowed.
     unsafe { vdso_time::init(ptr::null()) };
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use test_support::functions::wrong;
 use test_support::nix::sched::{CloneFlags, clone};
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
-use test_support::{PATHS, child, oracle, signals};
+use test_support::{PATHS, child, oracle, rseq, signals};
 use vdso_time::{ClockId, Instant, syscall};
 
 const SIZE: usize = 256 * 1024;
@@ -116,6 +116,8 @@ fn a_deep_call_is_seen() {
 fn a_coroutine_with_8_kib_can_make_the_first_call() {
     child::forked(|| {
         signals::default(Signal::SIGSEGV);
+        // The other process has the same area, in which the kernel writes this one's CPU.
+        rseq::unregister();
         let mut stack = vec![PAINT; SIZE];
         // A return would be exit(2): see `child::fork`.
         let coroutine = || child::leave(wrong(&PATHS[0]).is_some().into());

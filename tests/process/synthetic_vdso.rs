@@ -57,6 +57,7 @@ fn give(machine: u16, class: u8, symbols: Vec<Sym<'_>>, code: &[u8]) {
         let at = usize::try_from(symbol.st_value()).unwrap();
         built.bytes[at..at + code.len()].copy_from_slice(code);
     }
+    test_support::rseq::unregister();
     let size = NonZeroUsize::new(built.bytes.len()).unwrap();
     let writable = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     // SAFETY: the kernel chooses a place where nothing is.

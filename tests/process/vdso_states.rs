@@ -20,6 +20,7 @@ use super::{missed_the_vdso, reasons};
 /// Fails unless the vDSO is not found, for this reason, and the kernel answers everything.
 #[track_caller]
 fn check(state: &str, why: LocateError) {
+    test_support::rseq::unregister();
     assert_eq!(Vdso::locate().err(), Some(why), "{state}");
     PATHS.iter().for_each(assert_all_right);
     let is_libc = routes().time == Route::Libc;

@@ -18,7 +18,7 @@ use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::nix::unistd::gettid;
 use test_support::{PATHS, child, not_run, not_run_here, oracle, signals};
 use vdso_time::arch::NATIVE;
-use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, syscall};
+use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, routes, syscall};
 
 use crate::without_vdso;
 
@@ -55,7 +55,7 @@ fn clocks_of_the_vdso() -> Vec<ClockId> {
 
 #[test]
 fn with_a_vdso_no_sandbox_is_noticed() {
-    let is_vdso = || matches!(vdso_time::routes().clock_gettime, Route::Vdso { .. });
+    let is_vdso = || matches!(routes().clock_gettime, Route::Vdso { .. });
     if child::end_of(is_vdso) != child::WELL {
         return not_run("no vDSO answers in this process");
     }
@@ -124,7 +124,6 @@ fn assert_refused(expected: Errno, std: StdInstant) {
     let _ = std; // only used with std
     for path in &PATHS {
         assert_eq!((path.gettimeofday)(), Err(expected));
-        assert_eq!((path.getcpu)(), Err(expected));
         for clock in
             [ClockId::REALTIME, ClockId::MONOTONIC_COARSE, ClockId::THREAD_CPUTIME, ClockId::from_fd(9)]
         {
@@ -133,6 +132,10 @@ fn assert_refused(expected: Errno, std: StdInstant) {
         }
     }
     assert_eq!(syscall::time(), Err(expected));
+    assert_eq!(syscall::getcpu(), Err(expected));
+    if matches!(routes().getcpu, Route::Syscall { .. }) {
+        assert_eq!(vdso_time::getcpu(), Err(expected));
+    }
 }
 
 extern "C" fn answer_eacces(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {

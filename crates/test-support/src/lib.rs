@@ -14,6 +14,7 @@ pub mod maps;
 pub mod not_run;
 pub mod oracle;
 pub mod program;
+pub mod rseq;
 pub mod signals;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 pub mod stepper;

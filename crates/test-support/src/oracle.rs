@@ -106,8 +106,13 @@ pub fn errno() -> *mut c_int {
 
 /// The address of the vDSO in the auxiliary vector, as libc has it; 0 if there is none.
 pub fn sysinfo_ehdr() -> usize {
+    auxval(libc::AT_SYSINFO_EHDR)
+}
+
+/// A value of the auxiliary vector, as libc has it; 0 if there is none.
+pub fn auxval(tag: libc::c_ulong) -> usize {
     // SAFETY: getauxval(3) takes any number.
-    unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
+    unsafe { libc::getauxval(tag) as usize }
 }
 
 /// What the device tree calls the machine.
