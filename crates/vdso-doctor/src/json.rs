@@ -32,6 +32,7 @@ enum Via {
         number: u32,
         reason: String,
     },
+    Rseq,
     Libc,
 }
 
@@ -40,6 +41,7 @@ pub(crate) fn routes<S: Serializer>(routes: &Routes, to: S) -> Result<S::Ok, S::
         let via = match route {
             Route::Vdso { symbol, version, address, .. } => Via::Vdso { symbol, version, address },
             Route::Syscall { number, reason, .. } => Via::Syscall { number, reason: reason.to_string() },
+            Route::Rseq => Via::Rseq,
             _ => Via::Libc,
         };
         (function, via)

@@ -62,7 +62,7 @@ impl Place {
 pub enum Evidence {
     /// Reads were made and their system calls were counted.
     Proved,
-    /// The crate calls no function of the vDSO: it makes the system call itself.
+    /// The route says it: the crate makes the system call itself, or reads the thread's rseq area.
     Routed,
     /// The kernel or a sandbox refuses the read.
     Refused,
@@ -160,6 +160,7 @@ impl Prover<'_> {
         }
         (seen.place, seen.evidence) = match (route, answer) {
             (Route::Libc, _) => (Place::Unknown, Evidence::Libc),
+            (Route::Rseq, Ok(())) => (Place::UserSpace, Evidence::Routed),
             (_, Err(error)) => {
                 seen.error = Some(error.to_string());
                 (Place::Kernel, Evidence::Refused)
