@@ -141,24 +141,3 @@ fn no_file_is_too_long() {
         assert!(lines <= LINES, "{} has {lines} lines", file.display());
     }
 }
-
-/// The rules find what they are made for.
-#[test]
-fn the_rules_can_be_broken() {
-    for (file, text, found) in [
-        ("linux/sample.rs", "use crate::types::Cpu;", 0),
-        ("elf/sample.rs", "use crate::linux::syscall;", 1),
-        ("linux/sample.rs", "fn f() { crate::counter::monotonic() }", 1),
-        ("linux/sample.rs", "use crate::Errno;", 1),
-        ("linux/sample.rs", "/// See [`crate::syscall`].", 0),
-        ("elf/sample.rs", "unsafe fn f() {}", 1),
-        ("elf/sample.rs", "#![deny(unsafe_code)]", 0),
-        ("linux/sample.rs", "#[cfg(target_arch = \"arm\")]", 1),
-        ("linux/sample.rs", "#[cfg(target_os = \"linux\")]", 1),
-        ("linux/sample.rs", "#[cfg(any(target_os = \"linux\", target_os = \"android\"))]", 0),
-        ("linux/slot.rs", "use super::syscall;", 1),
-        ("sample.rs", "", 1),
-    ] {
-        assert_eq!(faults(file, text).len(), found, "{file}: {text}");
-    }
-}

@@ -22,7 +22,7 @@ fn past_2038_every_function_says_2040() {
     if !is_past_2038() {
         return;
     }
-    // 2040 began 2208988800 s after the Epoch: 70 years, of which 18 are leap years.
+    // 2040 began 2208988800 s after the Epoch: 70 years with 18 leap days.
     let year = 2_208_988_800..2_208_988_800 + 366 * 86_400;
     for path in &PATHS {
         assert!(year.contains(&(path.time)().unwrap()), "{}", path.name);

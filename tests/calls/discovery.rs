@@ -1,20 +1,20 @@
 //! The promise: `Vdso::locate` finds the image that the kernel mapped and every function in it.
 //!
-//! The auxiliary vector, /proc/self/maps and goblin say what is right.
+//! The auxiliary vector, /proc/self/maps and goblin give the expected values. `tests/images` compares
+//! versions: goblin reads them only by section headers, which need not be mapped.
 
 #![allow(unsafe_code, reason = "the mapped image is read, and libc is asked")]
 
 use std::collections::BTreeSet;
 
+use goblin::elf::Elf;
 use goblin::elf::program_header::PT_LOAD;
 use goblin::elf::section_header::SHN_ABS;
-use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE, st_bind, st_type};
-use goblin::elf::{Elf, Sym};
+use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE};
 use test_support::maps::{self, Mapping};
-use test_support::{FUNCTIONS, PATHS, has_proc, not_run, oracle, rseq};
-use vdso_time::elf::SymbolKind;
+use test_support::{FUNCTIONS, PATHS, has_proc, not_run, oracle};
+use vdso_time::ClockId;
 use vdso_time::vdso::{LocateError, Vdso};
-use vdso_time::{ClockId, FallbackReason, Route, arch};
 
 /// The vDSO, which must be there if the auxiliary vector says so.
 fn vdso() -> Option<Vdso<'static>> {
@@ -34,46 +34,29 @@ fn mapping(address: usize) -> Mapping {
     all.into_iter().find(|mapping| mapping.range.contains(&address)).expect("no mapping has this address")
 }
 
-/// A symbol: name, version, value, size, whether it is a function, whether it is weak.
-type Row = (Vec<u8>, Option<String>, u64, u64, bool, bool);
+/// A symbol that can be called: its name, size and address.
+type Row = (Vec<u8>, u64, usize);
 
-/// The symbols that can be called, by goblin. It has versions only where the section headers are
-/// mapped.
-fn expected(elf: &Elf<'_>) -> BTreeSet<Row> {
-    let row = |(index, symbol): (usize, Sym)| {
-        let (kind, bind) = (st_type(symbol.st_info), st_bind(symbol.st_info));
-        let callable = [STT_FUNC, STT_NOTYPE].contains(&kind)
-            && [STB_GLOBAL, STB_WEAK].contains(&bind)
-            && ![0, SHN_ABS as usize].contains(&symbol.st_shndx);
-        let name = elf.dynstrtab.get_at(symbol.st_name).unwrap().as_bytes().to_vec();
-        let row =
-            (name, version(elf, index), symbol.st_value, symbol.st_size, kind == STT_FUNC, bind == STB_WEAK);
-        callable.then_some(row)
-    };
-    elf.dynsyms.iter().enumerate().filter_map(row).collect()
-}
-
-fn version(elf: &Elf<'_>, symbol: usize) -> Option<String> {
-    let index = elf.versym.as_ref()?.get_at(symbol)?.version();
-    let definitions = elf.verdef.as_ref()?;
-    let definition =
-        definitions.iter().find(|definition| definition.vd_ndx == index && definition.vd_flags & 1 == 0)?;
-    let name = definition.iter().next()?.vda_name;
-    elf.dynstrtab.get_at(name).map(str::to_owned)
-}
-
-/// The bytes of the image's mapping, which go on to the end of its last page.
-fn mapped(vdso: &Vdso<'_>) -> Vec<u8> {
+/// Such symbols of the image, by goblin.
+fn expected(vdso: &Vdso<'_>) -> BTreeSet<Row> {
     let base = vdso.base();
     let len = mapping(base.addr()).range.end - base.addr();
     // SAFETY: the kernel says that these bytes are mapped, and nobody writes to them.
-    unsafe { std::slice::from_raw_parts(base, len) }.to_vec()
-}
-
-/// The distance of a symbol's value from its address: 0 where the loader, QEMU's, has added it.
-fn bias(elf: &Elf<'_>, vdso: &Vdso<'_>) -> u64 {
+    let bytes = unsafe { std::slice::from_raw_parts(base, len) };
+    let elf = Elf::parse(bytes).unwrap();
     let load = elf.program_headers.iter().find(|header| header.p_type == PT_LOAD).unwrap();
-    (vdso.base().addr() as u64).wrapping_add(load.p_offset).wrapping_sub(load.p_vaddr)
+    // 0 where the loader, QEMU's, has added it.
+    let bias = (base.addr() as u64).wrapping_add(load.p_offset).wrapping_sub(load.p_vaddr);
+    let callable = elf.dynsyms.iter().filter(|symbol| {
+        [STT_FUNC, STT_NOTYPE].contains(&symbol.st_type())
+            && [STB_GLOBAL, STB_WEAK].contains(&symbol.st_bind())
+            && ![0, SHN_ABS as usize].contains(&symbol.st_shndx)
+    });
+    let row = |symbol: goblin::elf::Sym| {
+        let name = elf.dynstrtab.get_at(symbol.st_name).unwrap().as_bytes().to_vec();
+        (name, symbol.st_size, symbol.st_value.wrapping_add(bias) as usize)
+    };
+    callable.map(row).collect()
 }
 
 #[test]
@@ -100,48 +83,28 @@ fn the_symbols_are_those_that_goblin_finds() {
         return;
     }
     let Some(vdso) = vdso() else { return };
-    let bytes = mapped(&vdso);
-    let elf = Elf::parse(&bytes).unwrap();
-    if elf.versym.is_none() {
-        not_run("the versions: the section headers, where goblin looks for them, are not mapped");
-    }
-    let ours = vdso.symbols().map(|symbol| {
-        let version = symbol.version().filter(|_| elf.versym.is_some());
-        let version = version.map(|version| version.to_str().unwrap().to_owned());
-        let function = symbol.kind() == SymbolKind::Func;
-        (
-            symbol.name().to_bytes().to_vec(),
-            version,
-            symbol.value(),
-            symbol.size(),
-            function,
-            symbol.is_weak(),
-        )
-    });
-    let (ours, goblins): (BTreeSet<Row>, _) = (ours.collect(), expected(&elf));
+    let goblins = expected(&vdso);
+    let row = |symbol: vdso_time::elf::Symbol<'_>| {
+        (symbol.name().to_bytes().to_vec(), symbol.size(), vdso.address(&symbol).addr())
+    };
+    assert_eq!(vdso.symbols().map(row).collect::<BTreeSet<_>>(), goblins);
     assert!(!goblins.is_empty());
-    assert_eq!(ours, goblins);
-
-    let bias = bias(&elf, &vdso);
-    let names: BTreeSet<String> =
-        goblins.iter().map(|row| String::from_utf8(row.0.clone()).unwrap()).collect();
-    for (name, version, value, ..) in goblins {
-        let name = &*String::from_utf8(name).unwrap();
-        let address = Some(value.wrapping_add(bias) as usize).filter(|_| !name.is_empty());
-        let found = |version| vdso.symbol_address(name, version).map(<*const ()>::addr);
-        assert_eq!(found(version.as_deref()), address, "{name} {version:?}");
-        assert_eq!(found(None), address, "{name}");
-        // Neither less nor more than the name will do.
-        let cut = &name[..name.len().saturating_sub(1)];
-        assert_eq!(vdso.symbol_address(cut, None).is_some(), names.contains(cut) && !cut.is_empty(), "{cut}");
-        assert_eq!(vdso.symbol_address(&format!("{name}\0"), None), None, "{name}");
-        if version.is_some() {
-            assert_eq!(found(Some("LINUX_9.9")), None, "{name}");
-            assert_eq!(found(Some("")), None, "{name}");
+    for symbol in vdso.symbols() {
+        let address = vdso.address(&symbol).addr();
+        // Of two names for the same code it is either.
+        let found = vdso.symbol_at(address).map(|found| vdso.address(&found).addr());
+        assert_eq!(found, Some(address), "{symbol:?}");
+        let [name, version] =
+            [Some(symbol.name()), symbol.version()].map(|text| text.map(|text| text.to_str().unwrap()));
+        let name = name.unwrap();
+        let address = Some(address).filter(|_| !name.is_empty());
+        for version in [version, None] {
+            assert_eq!(vdso.symbol_address(name, version).map(<*const ()>::addr), address, "{symbol:?}");
         }
+        assert_eq!(vdso.symbol_address(&format!("{name}\0"), None), None, "{symbol:?}");
+        assert!(version.is_none() || vdso.symbol_address(name, Some("LINUX_9.9")).is_none(), "{symbol:?}");
     }
     assert_eq!(vdso.symbol_address("__vdso_no_such_thing", None), None);
-    assert_eq!(vdso.symbol_address("", None), None);
 }
 
 /// Fails if a call sets `errno`.
@@ -165,68 +128,5 @@ fn errno_is_left_alone() {
         for function in &FUNCTIONS {
             leaves_errno_alone(function.name, || (function.read)(path, clock));
         }
-    }
-}
-
-/// Fails unless a route leads to a candidate that goblin has at this address, or to this system
-/// call.
-fn check_route(
-    what: &str,
-    route: Route,
-    candidates: &[arch::Candidate],
-    image: Option<&(BTreeSet<Row>, u64)>,
-    call: u32,
-) {
-    let rows = image.map(|(rows, _)| rows);
-    match route {
-        Route::Vdso { symbol, version, address, .. } => {
-            assert!(candidates.iter().any(|candidate| candidate.name == symbol), "{what}: {route}");
-            let (rows, bias) = image.expect("there is no vDSO");
-            let same = |row: &Row| {
-                let versioned = row.1.is_none() || row.1.as_deref() == version;
-                row.0 == symbol.as_bytes() && versioned && row.2.wrapping_add(*bias) as usize == address
-            };
-            assert!(rows.iter().any(same), "{what}: {route}");
-        }
-        Route::Syscall { number, reason, .. } => {
-            assert_eq!(number, call, "{what}: {route}");
-            assert_eq!(matches!(reason, FallbackReason::NoVdso(_)), rows.is_none(), "{what}: {route}");
-            let named = |row: &Row| row.0.ends_with(format!("_{what}").as_bytes());
-            let there = rows.is_some_and(|rows| rows.iter().any(named));
-            assert!(reason != FallbackReason::NoSymbol || !there, "{what}: {route}");
-        }
-        Route::Rseq => assert!(what == "getcpu" && rseq::is_registered(), "{what}: {route}"),
-        _ => assert!(arch::NATIVE.is_none(), "{what}: {route}"),
-    }
-}
-
-#[test]
-fn a_route_names_what_answers() {
-    if !has_proc() {
-        return;
-    }
-    let image = vdso().map(|vdso| {
-        let bytes = mapped(&vdso);
-        let elf = Elf::parse(&bytes).unwrap();
-        (expected(&elf), bias(&elf, &vdso))
-    });
-    let Some(abi) = arch::NATIVE else {
-        assert_eq!(vdso_time::routes().time, Route::Libc);
-        return;
-    };
-    let sys = |number| u32::try_from(number).unwrap();
-    let clock = oracle::number(oracle::CLOCK_GETTIME);
-    let is_wide = cfg!(target_pointer_width = "32") && clock == 403;
-    let calls = [
-        ("time", clock),
-        ("gettimeofday", if is_wide { clock } else { sys(libc::SYS_gettimeofday) }),
-        ("clock_gettime", clock),
-        ("clock_getres", oracle::number(oracle::CLOCK_GETRES)),
-        ("getcpu", sys(libc::SYS_getcpu)),
-    ];
-    let functions = vdso_time::routes().functions().into_iter().zip(abi.functions());
-    for (((what, route), (_, function)), (name, call)) in functions.zip(calls) {
-        assert_eq!(what, name);
-        check_route(what, route, function.candidates, image.as_ref(), call);
     }
 }

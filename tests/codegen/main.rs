@@ -7,6 +7,4 @@
 mod arm_words;
 mod freestanding;
 mod instruction_count;
-mod loops;
 mod no_panic;
-mod simulated_clock;

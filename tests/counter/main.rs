@@ -7,10 +7,6 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
 mod clock;
-mod namespace;
-#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
-mod renewal;
-mod status;
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -26,17 +22,10 @@ fn clock_source() -> Option<String> {
     fs::read_to_string(file).ok().map(|name| name.trim().to_owned())
 }
 
-/// Whether the counter's rate never changes: what the kernel says, or, where /proc is not mounted,
-/// the CPU itself.
-fn is_invariant() -> bool {
-    let Ok(flags) = fs::read_to_string("/proc/cpuinfo") else { return is_invariant_by_cpu() };
-    let has = |flag| flags.split_ascii_whitespace().any(|word| word == flag);
-    has("constant_tsc") && has("nonstop_tsc")
-}
-
-/// "Invariant TSC" of the vendors' manuals: leaf 0x80000007, EDX bit 8.
+/// Whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
+/// 0x80000007, EDX bit 8.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn is_invariant_by_cpu() -> bool {
+fn is_invariant() -> bool {
     #[cfg(target_arch = "x86")]
     use std::arch::x86::__cpuid;
     #[cfg(target_arch = "x86_64")]
@@ -48,7 +37,7 @@ fn is_invariant_by_cpu() -> bool {
 }
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-fn is_invariant_by_cpu() -> bool {
+fn is_invariant() -> bool {
     false // it is not asked
 }
 
@@ -96,28 +85,21 @@ fn kernel(id: i32) -> i64 {
     oracle::clock_gettime(id).unwrap().as_nanos()
 }
 
-/// Whether a read lies between the kernel's two, within the error bound and some slack. If not,
-/// says what was read.
-fn read_near(id: i32, slack: i64, read: impl Fn() -> i64) -> Result<i64, String> {
-    // Each bound is of its own moment: the segment may end meanwhile, or another one begin.
-    let bound = counter::error_bound();
-    let (before, now, after) = (kernel(id), read(), kernel(id));
-    // A clock that waits for the kernel's comes nearer to it by as much time as has passed since.
-    let bound = bound.max(counter::error_bound()) as i64 + slack + (kernel(id) - before).max(0);
-    let is_near = before - bound <= now && now <= after + bound;
-    if is_near { Ok(now) } else { Err(format!("{before} <= {now} <= {after}, {bound}")) }
-}
-
-/// Fails unless each of the clock's reads is near the kernel's clock.
+/// Fails unless each of the clock's reads lies between the kernel's two, within the error bound.
 #[track_caller]
 fn assert_near() {
-    let monotonic: [fn() -> i64; 3] = [
-        || counter::monotonic() as i64,
-        || counter::monotonic_ordered() as i64,
-        || Counter::now().as_nanos(),
+    let reads: [(i32, fn() -> i64); 4] = [
+        (libc::CLOCK_MONOTONIC, || counter::monotonic() as i64),
+        (libc::CLOCK_MONOTONIC, || counter::monotonic_ordered() as i64),
+        (libc::CLOCK_MONOTONIC, || Counter::now().as_nanos()),
+        (libc::CLOCK_REALTIME, counter::realtime),
     ];
-    for read in monotonic {
-        read_near(libc::CLOCK_MONOTONIC, 30, read).unwrap();
+    for (id, read) in reads {
+        // Each bound is of its own moment: the segment may end meanwhile, or another one begin.
+        let bound = counter::error_bound();
+        let (before, now, after) = (kernel(id), read(), kernel(id));
+        // A clock that waits for the kernel's comes nearer to it by as much time as has passed since.
+        let bound = bound.max(counter::error_bound()) as i64 + 30 + (kernel(id) - before).max(0);
+        assert!(before - bound <= now && now <= after + bound, "{before} <= {now} <= {after}, {bound}");
     }
-    read_near(libc::CLOCK_REALTIME, 30, counter::realtime).unwrap();
 }

@@ -1,7 +1,7 @@
 //! The parser finds the symbols of the description in an image of every kind.
 
-use test_images::kinds::{arm, described, i386, kinds, seen, x86_64};
-use test_images::{Built, Part, SONAME, Spec, Sym, promises};
+use test_images::kinds::{arm, assert_described, described, i386, kinds, seen, x86_64};
+use test_images::{Built, Part, SONAME, Spec, Sym};
 use vdso_time::elf::{Image, ParseError};
 
 const V: &str = "LINUX_2.6";
@@ -17,13 +17,7 @@ fn assert_symbols(bytes: &[u8], spec: &Spec<'_>, built: &Built<'_>, what: &str) 
 fn every_kind_has_its_symbols_and_properties_at_any_address_before_any_bytes() {
     for (kind, spec) in kinds() {
         let built = spec.build();
-        let image = promises::keep(&built.bytes).unwrap();
-        let tables = image.hash_tables();
-        assert_eq!((tables.sysv, tables.gnu), (spec.sysv_hash, spec.gnu_hash), "{kind}");
-        assert_eq!((image.machine(), image.class()), (spec.machine, if spec.wide { 2 } else { 1 }), "{kind}");
-        assert_eq!(image.load_address(), spec.p_vaddr, "{kind}");
-        assert!(image.symbols().count() >= 3, "{kind}");
-        assert!(format!("{image:?}").contains(&format!("{} bytes", built.bytes.len())), "{kind}");
+        assert!(assert_described(kind, &spec) >= 3, "{kind}");
         for (shift, filler) in (0..8).zip([0, 0x12, 0xff].into_iter().cycle()) {
             let bytes = [&vec![filler; shift][..], &built.bytes, &vec![filler; 5000]].concat();
             assert_symbols(&bytes[shift..], &spec, &built, kind);

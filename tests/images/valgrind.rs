@@ -11,7 +11,7 @@ use vdso_time::elf::{Image, Symbol};
 
 const UNDER_VALGRIND: &str = "VDSO_TIME_TEST_UNDER_VALGRIND";
 
-/// Reads images in memory of exactly their size, cut or with each of their numbers spoilt.
+/// Reads images in memory of exactly their size, with each of their numbers spoilt.
 fn read_everything() {
     for spec in [arm(), Spec { big_endian: true, ..aarch64() }] {
         let sound = spec.build();
@@ -24,10 +24,6 @@ fn read_everything() {
                     std::hint::black_box(image.symbols().filter_map(name).count());
                 }
             }
-        }
-        for size in 0..256 {
-            let bytes = sound.bytes[..size].to_vec().into_boxed_slice();
-            std::hint::black_box(Image::parse(&bytes).is_ok());
         }
     }
 }

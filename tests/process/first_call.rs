@@ -5,63 +5,25 @@
 
 use std::ffi::{c_int, c_void};
 use std::os::unix::thread::JoinHandleExt as _;
-use std::panic::resume_unwind;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use test_support::functions::{Function, assert_all_right, wrong};
+use test_support::functions::{assert_all_right, wrong};
 use test_support::nix::sys::pthread::pthread_kill;
 use test_support::nix::sys::signal::{SaFlags, Signal, kill, raise};
 use test_support::nix::unistd::Pid;
-use test_support::{Cpus, FUNCTIONS, PATHS, child, oracle, signals};
+use test_support::{PATHS, child, oracle, signals};
 use vdso_time::vdso::{LocateError, Vdso};
-use vdso_time::{ClockId, FallbackReason, Routes, routes};
+use vdso_time::{FallbackReason, Routes, routes};
 
 use super::{missed_the_vdso, reasons, without_vdso};
-
-/// What the threads return. A panic is passed on.
-fn join_all<T>(threads: Vec<thread::ScopedJoinHandle<'_, T>>) -> Vec<T> {
-    threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-}
 
 #[track_caller]
 fn assert_agreed(found: &[Routes]) {
     assert!(found.iter().all(|routes| *routes == vdso_time::routes()));
     assert!(!missed_the_vdso(&found[0]), "{}", found[0]);
-}
-
-#[test]
-fn threads_that_race_for_the_first_call_agree() {
-    for function in &FUNCTIONS {
-        (0..20).for_each(|_| child::forked(|| race(function)));
-    }
-}
-
-fn race(function: &Function) {
-    const THREADS: usize = 16;
-    const CLOCK: ClockId = ClockId::MONOTONIC;
-    let ready = AtomicUsize::new(0);
-    // Not std's barrier, which lets its threads go one by one.
-    let start = || {
-        ready.fetch_add(1, Ordering::Relaxed);
-        while ready.load(Ordering::Relaxed) < THREADS {
-            thread::yield_now();
-        }
-    };
-    let runner = || {
-        // Pinned, so that the kernel's two answers are of the same CPU.
-        let cpus = Cpus::allowed().filter(|_| function.name == "getcpu");
-        let here = oracle::getcpu().unwrap().0 as usize;
-        let is_comparable = function.name != "getcpu" || cpus.as_ref().is_some_and(|cpus| cpus.pin(here));
-        let first = function.compare_once(&PATHS[0], CLOCK, start);
-        assert!(!is_comparable || first == Ok(true), "{}: {first:?}", function.name);
-        function.assert_right(&PATHS[0], CLOCK);
-        routes()
-    };
-    let seen = thread::scope(|scope| join_all((0..THREADS).map(|_| scope.spawn(runner)).collect()));
-    assert_agreed(&seen);
 }
 
 /// How often the handler ran to its end, and how often an answer was wrong.
@@ -128,18 +90,6 @@ fn the_first_call_may_be_made_in_a_signal_handler() {
     });
 }
 
-#[test]
-fn a_child_goes_on_with_what_its_parent_found() {
-    child::forked(|| {
-        PATHS.iter().for_each(assert_all_right);
-        let found = routes();
-        child::forked(|| {
-            PATHS.iter().for_each(assert_all_right);
-            assert_eq!(routes(), found);
-        });
-    });
-}
-
 /// Calls `init` with the auxiliary vector's value, or null if that has none.
 fn say_where() {
     let ehdr = ptr::with_exposed_provenance(oracle::sysinfo_ehdr());
@@ -185,22 +135,21 @@ fn init_after_the_first_call_is_harmless() {
 #[cfg(feature = "std")]
 #[test]
 fn threads_that_race_for_the_first_conversion_get_one_offset() {
+    use std::sync::Barrier;
     use std::time::Instant as Std;
     use vdso_time::Instant;
 
-    let race = || {
-        let (ours, std) = (Instant::now(), Std::now());
-        let both = || (Std::try_from(ours).unwrap(), Instant::try_from(std).unwrap());
-        let ready = AtomicUsize::new(0);
-        let runner = || {
-            ready.fetch_add(1, Ordering::Relaxed);
-            while ready.load(Ordering::Relaxed) < 2 {
-                thread::yield_now();
-            }
-            both()
-        };
-        let seen = thread::scope(|scope| join_all((0..2).map(|_| scope.spawn(runner)).collect()));
-        assert_eq!(seen, [both(); 2]);
-    };
-    (0..50).for_each(|_| child::forked(race));
+    for _ in 0..50 {
+        child::forked(|| {
+            let (ours, std, barrier) = (Instant::now(), Std::now(), Barrier::new(2));
+            let both = || (Std::try_from(ours).unwrap(), Instant::try_from(std).unwrap());
+            let race = || {
+                barrier.wait();
+                both()
+            };
+            let seen =
+                thread::scope(|scope| [scope.spawn(race), scope.spawn(race)].map(|one| one.join().unwrap()));
+            assert_eq!(seen, [both(); 2]);
+        });
+    }
 }

@@ -1,21 +1,43 @@
-//! The promise: on i386 the crate makes a system call by the vDSO's entry once it has found the
-//! vDSO, and by an instruction of its own before that. Elsewhere it always uses its own.
+//! The promises: a signal handler can unwind the stack from the instruction that enters the kernel,
+//! where the kernel delivers most signals. On i386 that instruction is the vDSO's once the crate has
+//! found the vDSO. Before that, and elsewhere, it is the crate's own.
 //!
-//! A seccomp filter shows where each call comes from.
+//! A seccomp filter sends a signal at each system call.
 
 #![allow(unsafe_code, reason = "a signal is handled")]
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::hint::black_box;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::{child, filter, not_run, not_run_here, signals};
+use test_support::nix::unistd::getppid;
+use test_support::{FUNCTIONS, PATHS, Path, child, filter, not_run, not_run_here, signals};
+use vdso_time::ClockId;
 use vdso_time::arch::NATIVE;
-use vdso_time::syscall;
 use vdso_time::vdso::Vdso;
 
-/// Where the last system call that was trapped comes from.
+use crate::without_vdso;
+
+// The linker makes these of the section's name.
+unsafe extern "C" {
+    #[link_name = "__start_vdso_time_read"]
+    static READ_START: u8;
+    #[link_name = "__stop_vdso_time_read"]
+    static READ_END: u8;
+}
+
+/// Makes a call. Its section of its own makes its addresses known.
+#[inline(never)]
+#[unsafe(link_section = "vdso_time_read")]
+fn read(read: &dyn Fn() -> bool) -> bool {
+    black_box(read())
+}
+
+/// Where the last system call that was trapped comes from, and whether [`read`] is in its backtrace.
 static CALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
+static IS_UNWOUND: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO a valid siginfo_t.
@@ -23,43 +45,76 @@ extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void
     // SAFETY: SIGSYS has the address of the call in this place.
     let address = unsafe { info.si_addr() };
     CALL_ADDRESS.store(address.addr(), Ordering::Relaxed);
+    let code = (&raw const READ_START).addr()..(&raw const READ_END).addr();
+    IS_UNWOUND.store(backtrace().iter().any(|frame| code.contains(&frame.addr())), Ordering::Relaxed);
     // SAFETY: the context is the kernel's.
     unsafe { signals::answer(context, 0) };
 }
 
-/// Where getcpu(2) is called.
-fn call_address() -> usize {
-    CALL_ADDRESS.store(0, Ordering::Relaxed);
-    assert!(syscall::getcpu().is_ok());
-    CALL_ADDRESS.load(Ordering::Relaxed)
+/// The return addresses on the stack, by the C library's unwinder.
+fn backtrace() -> [*mut c_void; 64] {
+    let mut frames = [ptr::null_mut(); 64];
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the array has room for so many addresses.
+    unsafe {
+        libc::backtrace(frames.as_mut_ptr(), 64);
+    }
+    frames
+}
+
+/// Where each function of a path enters the kernel, and fails unless a handler unwinds from there.
+fn entries(path: &Path, has_backtrace: bool) -> [usize; 5] {
+    [0, 1, 2, 3, 4].map(|index| {
+        let function = &FUNCTIONS[index];
+        CALL_ADDRESS.store(0, Ordering::Relaxed);
+        assert!(read(&|| (function.read)(path, ClockId::MONOTONIC).is_ok()), "{}", function.name);
+        let is_unwound = IS_UNWOUND.swap(false, Ordering::Relaxed);
+        assert!(is_unwound || !has_backtrace, "{} {}: no backtrace", path.name, function.name);
+        CALL_ADDRESS.load(Ordering::Relaxed)
+    })
 }
 
 #[test]
-fn i386_enters_the_kernel_in_the_vdso_once_it_is_found() {
+fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
     let Some(abi) = NATIVE else { return not_run("libc makes the system calls") };
-    let end = child::end_of(|| {
-        signals::handle(Signal::SIGSYS, SaFlags::empty(), on_trap);
-        // Nothing else here calls getcpu(2).
-        if filter::restrict(&[abi.getcpu.syscalls[0].number], filter::TRAP).is_err() {
-            return false;
-        }
-        let before = call_address();
-        let _ = vdso_time::routes();
-        let after = call_address();
-        assert!(before != 0 && after != 0);
-        match Vdso::locate() {
-            Ok(vdso) => {
-                let has_entry = vdso.symbol_address("__kernel_vsyscall", Some("LINUX_2.5")).is_some();
-                assert_eq!(has_entry, abi.name == "x86");
-                assert!(!vdso.contains(before), "{before:#x}");
-                assert_eq!(vdso.contains(after), has_entry, "{after:#x}");
+    for has_vdso in [true, false] {
+        let end = child::end_of(|| {
+            // The first call loads and allocates what the later ones use, which a handler must not do.
+            backtrace();
+            if !has_vdso {
+                without_vdso();
             }
-            Err(_) => assert_eq!(before, after),
+            signals::handle(Signal::SIGSYS, SaFlags::empty(), on_trap);
+            let calls = [&[libc::SYS_getppid as u32], &filter::clock_calls(abi)[..]].concat();
+            if filter::restrict(&calls, filter::TRAP).is_err() {
+                return false;
+            }
+            assert!(read(&|| getppid().as_raw() == 0));
+            let has_backtrace = IS_UNWOUND.swap(false, Ordering::Relaxed);
+            if !has_backtrace {
+                not_run_here("backtrace", "libc's own system calls cannot be unwound");
+            }
+            let before = entries(&PATHS[1], has_backtrace);
+            let _ = vdso_time::routes();
+            let after = entries(&PATHS[1], has_backtrace);
+            assert!(!before.contains(&0) && !after.contains(&0));
+            match Vdso::locate() {
+                Ok(vdso) if has_vdso => {
+                    let has_entry = vdso.symbol_address("__kernel_vsyscall", Some("LINUX_2.5")).is_some();
+                    assert_eq!(has_entry, abi.name == "x86");
+                    assert!(!before.iter().any(|call| vdso.contains(*call)), "{before:x?}");
+                    assert!(after.iter().all(|call| vdso.contains(*call) == has_entry), "{after:x?}");
+                }
+                _ => {
+                    assert_eq!(before, after);
+                    assert!(!entries(&PATHS[0], has_backtrace).contains(&0));
+                }
+            }
+            true
+        });
+        if end == child::BADLY {
+            return not_run_here("seccomp", "there is no seccomp");
         }
-        true
-    });
-    if end == child::BADLY {
-        return not_run_here("seccomp", "there is no seccomp");
+        assert_eq!(end, child::WELL);
     }
-    assert_eq!(end, child::WELL);
 }

@@ -6,11 +6,8 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-mod backtrace;
-mod child_limit;
 mod first_call;
 mod kernel_entry;
-mod profiler;
 mod rseq;
 mod single_step;
 mod stack;

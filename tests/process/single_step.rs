@@ -22,7 +22,7 @@ mod native {
     use test_support::functions::{Compared, Function, Reading, wrong};
     use test_support::nix::sys::resource::{Resource, setrlimit};
     use test_support::nix::sys::signal::{SaFlags, Signal};
-    use test_support::tracee::{Copies, Fate, Tracee};
+    use test_support::tracee::{Copies, Tracee};
     use test_support::{Cpus, FUNCTIONS, PATHS, child, has_proc, not_run_here, oracle, signals};
     use vdso_time::{ClockId, routes};
 
@@ -97,8 +97,8 @@ mod native {
             let in_vdso = tracee.vdso.contains(&at);
             if in_vdso && tried_in_vdso.insert(at) || !in_vdso && instructions % NTH == 0 {
                 tried += 1;
-                for (fate, name) in [(Fate::Fork, "fork"), (Fate::Signal(Signal::SIGUSR1), "signal")] {
-                    copies.add(tracee.copy(fate)?, format!("{}: {name} at {at:#x}", function.name));
+                for (signal, name) in [(None, "fork"), (Some(Signal::SIGUSR1), "signal")] {
+                    copies.add(tracee.copy(signal)?, format!("{}: {name} at {at:#x}", function.name));
                 }
             }
             instructions += 1;

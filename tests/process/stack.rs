@@ -22,13 +22,9 @@ use vdso_time::{ClockId, Instant, syscall};
 const SIZE: usize = 256 * 1024;
 const PAINT: u8 = 0xa5;
 
-/// What the first call and a later one may use. Debug builds keep every value in memory.
+/// The bytes that the first call and a later one may use. Debug builds keep every value in memory.
+const FIRST: usize = if cfg!(debug_assertions) { 8192 } else { 2048 };
 const LATER: usize = if cfg!(debug_assertions) { 2048 } else { 256 };
-const FIRST: usize = match (cfg!(debug_assertions), cfg!(all(target_arch = "x86_64", feature = "libc"))) {
-    (true, _) => 8192,
-    (false, true) => 1280,
-    (false, false) => 2048,
-};
 
 /// A signal stack on which a later call fits, with the kernel's frame and the handler's.
 const SMALLEST: usize = if libc::MINSIGSTKSZ > 4096 { libc::MINSIGSTKSZ } else { 4096 };

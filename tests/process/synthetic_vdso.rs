@@ -7,7 +7,6 @@ use std::fmt::Debug;
 use std::num::NonZeroUsize;
 
 use test_images::{Spec, Sym};
-use test_support::functions::assert_all_right;
 use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect};
 use test_support::{PATHS, assert_bracketed, child, not_run, oracle};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
@@ -92,10 +91,11 @@ fn where_all_return(number: i32, work: impl Fn(&'static Abi)) {
     });
 }
 
-/// Whatever a vDSO refuses, the kernel answers; a number that is no errno is a refusal too.
+/// A number that is no errno is a refusal too. `time` has no test on its result: a function that
+/// returned an error is not used.
 #[test]
 fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
-    for number in [-libc::ENOSYS, -libc::EPERM, 1] {
+    for number in [-libc::ENOSYS, -libc::EPERM, -1, -4095, 1] {
         where_all_return(number, |abi| {
             for function in &test_support::FUNCTIONS {
                 // The code for `time` returns a time.
@@ -105,17 +105,6 @@ fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
                 }
             }
             assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
-        });
-    }
-}
-
-/// `time` has no test on its result: a function that is seen to return an error is not taken.
-#[test]
-fn an_error_is_never_a_time() {
-    for number in [-libc::ENOSYS, -libc::EINVAL, -1, -4095] {
-        where_all_return(number, |_| {
-            assert_bracketed("time", true, oracle::seconds, || Ok(time()));
-            assert_bracketed("try_time", true, oracle::seconds, try_time);
         });
     }
 }
@@ -202,26 +191,6 @@ fn the_functions_of_the_image_are_the_ones_called() {
             }
         }
     });
-}
-
-/// An image that has the symbols of one function only costs no other function its answer.
-#[test]
-fn every_symbol_fails_alone() {
-    for index in 0..5 {
-        child::forked(|| {
-            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOSYS))) else {
-                return not_run("no code for this architecture");
-            };
-            let present = candidates(abi, &[all(abi)[index]]);
-            let names: Vec<_> = all(abi)[index].candidates.iter().map(|candidate| candidate.name).collect();
-            give(abi.machine, abi.class, present, &code);
-            for (function, (_, route)) in all(abi).into_iter().zip(routes().functions()) {
-                let has_one = function.candidates.iter().any(|one| names.contains(&one.name));
-                assert_eq!(matches!(route, Route::Vdso { .. }), has_one, "{route:?}");
-            }
-            assert_all_right(&PATHS[0]);
-        });
-    }
 }
 
 /// i386's vDSO has a function that enters the kernel. Elsewhere, and in other images, a symbol of

@@ -9,8 +9,9 @@ extern crate self as core;
 #[path = "../../src/counter/latch.rs"]
 mod latch;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ type Modelled = Rc<loom::sync::atomic::AtomicUsize>;
 thread_local! {
     /// The atomics of this run of a model, by address.
     static ATOMICS: RefCell<HashMap<usize, Modelled>> = RefCell::default();
+    /// The stores after which a writer ends, as one does in the child of a fork by another thread.
+    static STORES: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
 /// An atomic of the real size that a constant can create, as loom's cannot. It holds the first
@@ -53,6 +56,9 @@ impl AtomicUsize {
     }
 
     fn store(&self, value: usize, order: Ordering) {
+        let left = STORES.get();
+        assert!(left > 0, "the writer ends here");
+        STORES.set(left - 1);
         self.modelled().store(value, order);
     }
 
@@ -126,4 +132,20 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
         assert!(this != that, "{this}, {that}");
         assert_eq!(read(&latch), Some(1));
     });
+}
+
+/// Two words on a 32-bit machine are four stores, and the sequence number is one.
+#[test]
+fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
+    for stores in 0..if cfg!(target_pointer_width = "64") { 3 } else { 5 } {
+        model(0, move |latch| {
+            assert!(update(&latch));
+            STORES.set(stores);
+            let ended = catch_unwind(AssertUnwindSafe(|| update(&latch)));
+            STORES.set(usize::MAX);
+            assert!(ended.is_err() && latch.snapshot().has_writer());
+            assert_eq!(read(&latch), Some(1));
+            assert!(!update(&latch));
+        });
+    }
 }

@@ -11,7 +11,6 @@ mod android;
 mod denied_calls;
 mod denied_counter;
 mod denied_discovery;
-mod strace;
 
 /// Says that there is no vDSO.
 #[allow(unsafe_code, reason = "init is called here")]

@@ -2,11 +2,11 @@
 
 use std::ffi::CStr;
 
-use vdso_time::elf::{Symbol, SymbolKind};
+use vdso_time::elf::{Image, Symbol, SymbolKind};
 
 use crate::{
     ABS, Built, LOCAL, NOTYPE, OBJECT, PT_ARM_EXIDX, PT_DYNAMIC, PT_LOAD, PT_PHDR, Spec, Sym, UNDEF, Value,
-    WEAK,
+    WEAK, promises,
 };
 
 /// The load address of the images of x86_64 kernels before 3.14, gVisor and WSL1.
@@ -138,4 +138,19 @@ pub fn seen<'a>(symbols: impl Iterator<Item = Symbol<'a>>) -> Vec<Row> {
         (name, version, symbol.value(), symbol.size(), symbol.kind(), symbol.is_weak())
     });
     rows.collect()
+}
+
+/// Fails unless the parser finds what the description says. Returns how many symbols it has.
+#[track_caller]
+pub fn assert_described(kind: &str, spec: &Spec<'_>) -> usize {
+    let built = spec.build();
+    let image = promises::keep(&built.bytes).unwrap_or_else(|| panic!("{:?}", Image::parse(&built.bytes)));
+    assert_eq!(seen(image.symbols()), described(spec, &built), "{kind}");
+    let tables = image.hash_tables();
+    assert_eq!((tables.sysv, tables.gnu), (spec.sysv_hash, spec.gnu_hash), "{kind}");
+    assert_eq!((image.machine(), image.class()), (spec.machine, if spec.wide { 2 } else { 1 }), "{kind}");
+    assert_eq!(image.load_address(), spec.p_vaddr, "{kind}");
+    assert!(format!("{image:?}").contains(&format!("{} bytes", built.bytes.len())), "{kind}");
+    assert_eq!(Image::extent(&built.bytes), Ok(built.bytes.len()), "{kind}");
+    image.symbols().count()
 }

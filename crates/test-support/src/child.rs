@@ -76,7 +76,8 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
     match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            end_with_parent();
+            // Only the thread that made this process waits for it, so it ends with that.
+            let _ = set_pdeathsig(Signal::SIGKILL);
             let done = catch_unwind(AssertUnwindSafe(work));
             leave(done.map_or_else(|panic| tell(&*panic), |good| i32::from(!good)))
         }
@@ -87,11 +88,6 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
 pub fn leave(status: i32) -> ! {
     // SAFETY: _exit(2) takes any status.
     unsafe { libc::_exit(status) }
-}
-
-/// Kills this process when the thread that made it ends, because only that thread waits for it.
-pub fn end_with_parent() {
-    let _ = set_pdeathsig(Signal::SIGKILL);
 }
 
 /// Waits for a child. One that has not ended after `limit` is killed, and the test fails.

@@ -21,12 +21,11 @@ pub const fn error(number: c_int) -> Action {
     libc::SECCOMP_RET_ERRNO | number as u32
 }
 
-/// The calls of one architecture: what is done at those of the list, and at the others.
+/// The calls of one architecture with an action for each; the first one counts.
 pub struct Rules {
     /// `AUDIT_ARCH_*` of include/uapi/linux/audit.h.
     pub arch: u32,
-    pub calls: Vec<u32>,
-    pub listed: Action,
+    pub calls: Vec<(u32, Action)>,
     pub others: Action,
 }
 
@@ -38,9 +37,9 @@ pub fn program(rules: &[Rules], foreign: Action) -> Vec<libc::sock_filter> {
     let answer = |action: Action| statement(libc::BPF_RET, action);
 
     let mut program = vec![load(offset_of!(libc::seccomp_data, arch))];
-    for Rules { arch, calls, listed, others } in rules {
+    for Rules { arch, calls, others } in rules {
         let mut section = vec![load(offset_of!(libc::seccomp_data, nr))];
-        section.extend(calls.iter().flat_map(|call| [only(*call, 1), answer(*listed)]));
+        section.extend(calls.iter().flat_map(|(call, action)| [only(*call, 1), answer(*action)]));
         section.push(answer(*others));
         program.push(only(*arch, section.len() as u8));
         program.extend(section);
@@ -64,7 +63,8 @@ pub fn restrict(calls: &[u32], action: Action) -> io::Result<()> {
     const BITS_64: u32 = 0x8000_0000;
     let abi = NATIVE.ok_or(io::ErrorKind::Unsupported)?;
     let arch = u32::from(abi.machine) | LITTLE_ENDIAN | if abi.class == 2 { BITS_64 } else { 0 };
-    install(&mut program(&[Rules { arch, calls: calls.into(), listed: action, others: ALLOW }], action))
+    let calls = calls.iter().map(|call| (*call, action)).collect();
+    install(&mut program(&[Rules { arch, calls, others: ALLOW }], action))
 }
 
 /// Makes the kernel answer these calls of this thread with an error; says so if it cannot.

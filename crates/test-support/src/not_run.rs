@@ -10,31 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::thread;
-use std::time::Duration;
 
 use crate::child::this_program;
 
-/// Names the record for a test program that another one starts.
-pub const RECORD: &str = "VDSO_TIME_TEST_RECORD";
-
-/// The name of every record begins with this.
-const PREFIX: &str = "not-run-";
-
 /// The file to which the test programs that one `cargo test` starts append what they do not run.
-///
-/// cargo runs each of them as its child, so its process identifies the invocation. Process numbers
-/// are used again, so the time at which cargo was started, which proc_pid_stat(5) has as its 22nd
-/// field, is part of the name.
-pub static FILE: LazyLock<PathBuf> = LazyLock::new(|| {
-    if let Some(file) = env::var_os(RECORD) {
-        return file.into();
-    }
-    let cargo = parent_id();
-    let stat = fs::read_to_string(format!("/proc/{cargo}/stat")).unwrap_or_default();
-    let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let started = after_name.split(' ').nth(19).unwrap_or_default();
-    target_tmpdir().join(format!("{PREFIX}{cargo}-{started}"))
-});
+/// cargo is the parent of each of them.
+pub static FILE: LazyLock<PathBuf> =
+    LazyLock::new(|| target_tmpdir().join(format!("not-run-{}", parent_id())));
 
 /// Says why a test, or the rest of it, is not run. That is a failure if one of the words of
 /// `VDSO_TIME_TEST_REQUIRES` is what is missing: so CI knows that nothing is skipped.
@@ -98,20 +80,7 @@ pub fn has_tool(command: &[&str]) -> bool {
 pub fn take() -> BTreeSet<String> {
     let lines = fs::read_to_string(&*FILE).unwrap_or_default();
     let _ = fs::remove_file(&*FILE);
-    remove_old();
     lines.lines().map(str::to_owned).collect()
-}
-
-/// Removes the records of invocations that ended before the last test program, more than a day ago.
-fn remove_old() {
-    let files = fs::read_dir(target_tmpdir()).into_iter().flatten().flatten();
-    for file in files.filter(|file| file.file_name().to_string_lossy().starts_with(PREFIX)) {
-        let written = file.metadata().and_then(|data| data.modified());
-        let age = written.ok().and_then(|written| written.elapsed().ok());
-        if age.is_some_and(|age| age > Duration::from_secs(24 * 60 * 60)) {
-            let _ = fs::remove_file(file.path());
-        }
-    }
 }
 
 /// The folder `tmp` of cargo's target folder, by the place of this test program in it.

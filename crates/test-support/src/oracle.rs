@@ -11,24 +11,17 @@ use crate::not_run_here;
 /// An answer, or `errno`.
 pub type Answer<T> = Result<T, i32>;
 
-/// Two system calls that take a clock and write two numbers: the 64-bit one, which 32-bit kernels
-/// have had since 5.1, and the one of every kernel.
-pub type Calls = [c_long; 2];
-
-pub const CLOCK_GETTIME: Calls = [403, libc::SYS_clock_gettime];
-pub const CLOCK_GETRES: Calls = [406, libc::SYS_clock_getres];
-
-/// Whether the second one writes 64-bit numbers; there is no first one then.
+/// Whether the call of every kernel writes 64-bit numbers.
 const WIDE: bool = cfg!(any(target_pointer_width = "64", target_arch = "x86_64"));
 
 /// The kernel's clock_gettime.
 pub fn clock_gettime(id: i32) -> Answer<Timespec> {
-    ask(CLOCK_GETTIME, id).1
+    ask([403, libc::SYS_clock_gettime], id)
 }
 
 /// The kernel's clock_getres.
 pub fn clock_getres(id: i32) -> Answer<Timespec> {
-    ask(CLOCK_GETRES, id).1
+    ask([406, libc::SYS_clock_getres], id)
 }
 
 /// The seconds of `CLOCK_REALTIME_COARSE`, which are those of time(2).
@@ -48,20 +41,11 @@ pub fn getcpu() -> Answer<(u32, u32)> {
     }
 }
 
-/// The number of the first of the calls that the kernel has.
-pub fn number(calls: Calls) -> u32 {
-    u32::try_from(ask(calls, libc::CLOCK_REALTIME).0).unwrap()
-}
-
-/// The call that the kernel has, and its answer.
-fn ask([wide, every]: Calls, id: c_int) -> (c_long, Answer<Timespec>) {
-    if !WIDE {
-        let answer = one(wide, true, id);
-        if answer != Err(libc::ENOSYS) {
-            return (wide, answer);
-        }
-    }
-    (every, one(every, WIDE, id))
+/// The answer of the 64-bit call, which 32-bit kernels have had since 5.1, or of the one of every
+/// kernel. Both take a clock and write two numbers.
+fn ask([wide, every]: [c_long; 2], id: c_int) -> Answer<Timespec> {
+    let answer = if WIDE { Err(libc::ENOSYS) } else { one(wide, true, id) };
+    if answer == Err(libc::ENOSYS) { one(every, WIDE, id) } else { answer }
 }
 
 fn one(call: c_long, is_wide: bool, id: c_int) -> Answer<Timespec> {
@@ -77,21 +61,6 @@ fn one(call: c_long, is_wide: bool, id: c_int) -> Answer<Timespec> {
 
 fn last_errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap()
-}
-
-/// libc's clock_gettime; none where its `time_t` has 32 bits and the time does not fit.
-pub fn libc_clock_gettime(id: c_int) -> Option<Timespec> {
-    // SAFETY: a `timespec` is numbers, and may be all zero.
-    let mut now: libc::timespec = unsafe { std::mem::zeroed() };
-    // SAFETY: libc writes the time there.
-    let result = unsafe { libc::clock_gettime(id, &raw mut now) };
-    let time = Timespec { tv_sec: wide(now.tv_sec), tv_nsec: wide(now.tv_nsec) };
-    (result == 0 && time.tv_sec >= 0).then_some(time)
-}
-
-/// A number of libc's, whose width differs between the architectures.
-fn wide(number: impl Into<i64>) -> i64 {
-    number.into()
 }
 
 /// Where this thread's `errno` is.

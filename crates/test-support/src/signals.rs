@@ -1,4 +1,4 @@
-//! Signal handlers, and the registers that a signal interrupted.
+//! Signal handlers.
 
 use std::ffi::{c_int, c_void};
 
@@ -20,75 +20,29 @@ pub fn default(signal: Signal) {
     unsafe { sigaction(signal, &action) }.expect("sigaction");
 }
 
-/// A register, by its use.
-#[derive(Clone, Copy)]
-pub enum Register {
-    ProgramCounter,
-    /// What a system call returns.
-    Answer,
-    /// A system call's second argument.
-    SecondArgument,
-}
-
-#[cfg(target_arch = "x86_64")]
-pub type Word = i64;
-#[cfg(target_arch = "x86")]
-pub type Word = i32;
-#[cfg(target_arch = "aarch64")]
-pub type Word = u64;
-#[cfg(target_arch = "arm")]
-pub type Word = u32;
-
-/// A register of the context that the kernel gives a handler.
+/// Makes a trapped system call answer this.
 ///
 /// # Safety
 /// `context` must be the handler's third argument, and the handler must not have returned.
-pub unsafe fn register<'a>(context: *mut c_void, register: Register) -> &'a mut Word {
-    use Register::{Answer, ProgramCounter, SecondArgument};
+pub unsafe fn answer(context: *mut c_void, answer: c_int) {
     // SAFETY: the kernel made the context for the handler, which has not returned, as the caller
     // says.
     let registers = unsafe { &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext };
     #[cfg(target_arch = "x86_64")]
-    let place = &mut registers.gregs[match register {
-        ProgramCounter => libc::REG_RIP,
-        Answer => libc::REG_RAX,
-        SecondArgument => libc::REG_RSI,
-    } as usize];
+    let result = &mut registers.gregs[libc::REG_RAX as usize];
     #[cfg(target_arch = "x86")]
-    let place = &mut registers.gregs[match register {
-        ProgramCounter => libc::REG_EIP,
-        Answer => libc::REG_EAX,
-        SecondArgument => libc::REG_ECX,
-    } as usize];
+    let result = &mut registers.gregs[libc::REG_EAX as usize];
     #[cfg(target_arch = "aarch64")]
-    let place = match register {
-        ProgramCounter => &mut registers.pc,
-        Answer => &mut registers.regs[0],
-        SecondArgument => &mut registers.regs[1],
-    };
+    let result = &mut registers.regs[0];
     #[cfg(target_arch = "arm")]
-    let place = match register {
-        ProgramCounter => &mut registers.arm_pc,
-        Answer => &mut registers.arm_r0,
-        SecondArgument => &mut registers.arm_r1,
-    };
-    place
-}
-
-/// Where the signal interrupted the program.
-///
-/// # Safety
-/// As for [`register`].
-pub unsafe fn program_counter(context: *mut c_void) -> usize {
-    // SAFETY: the context is the handler's, as the caller says.
-    *unsafe { register(context, Register::ProgramCounter) } as usize
-}
-
-/// Makes a trapped system call answer this.
-///
-/// # Safety
-/// As for [`register`].
-pub unsafe fn answer(context: *mut c_void, answer: c_int) {
-    // SAFETY: the context is the handler's, as the caller says.
-    *unsafe { register(context, Register::Answer) } = answer as isize as Word;
+    let result = &mut registers.arm_r0;
+    #[cfg(target_arch = "riscv64")]
+    let result = &mut registers.__gregs[libc::REG_A0];
+    #[cfg(target_arch = "loongarch64")]
+    let result = &mut registers.__gregs[4];
+    #[cfg(target_arch = "s390x")]
+    let result = &mut registers.gregs[2];
+    #[cfg(target_arch = "powerpc64")]
+    let result = &mut registers.gp_regs[3];
+    *result = answer as isize as _;
 }

@@ -1,8 +1,8 @@
 //! A child that is executed one instruction at a time, and copied wherever it stands (x86_64).
 
 use std::arch::global_asm;
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File};
+use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
@@ -22,17 +22,6 @@ global_asm!(".globl vdso_time_test_clone", "vdso_time_test_clone:", "syscall", "
 
 unsafe extern "C" {
     fn vdso_time_test_clone();
-}
-
-/// How a copy of a stopped child goes on.
-#[derive(Clone, Copy)]
-pub enum Fate {
-    /// As after a fork by another thread, which then calls this.
-    Call(extern "C" fn() -> !),
-    /// Where it was, after its handler of this signal has returned.
-    Signal(Signal),
-    /// Where it was, as after a fork there.
-    Fork,
 }
 
 /// A child that is stopped; it ends with this.
@@ -97,13 +86,9 @@ impl Tracee {
         self.memory.read_exact_at(bytes, address as u64)
     }
 
-    /// How many files it has open.
-    pub fn files(&self) -> io::Result<usize> {
-        Ok(fs::read_dir(format!("/proc/{}/fd", self.pid))?.count())
-    }
-
-    /// Copies it where it stands. The copy is a child of this process, and not traced.
-    pub fn copy(&self, fate: Fate) -> io::Result<Pid> {
+    /// Copies it where it stands. The copy is a child of this process, and not traced. It goes on as
+    /// after a fork there, or after its handler of a signal has returned.
+    pub fn copy(&self, signal: Option<Signal>) -> io::Result<Pid> {
         let before = ptrace::getregs(self.pid)?;
         let clone = user_regs_struct {
             rip: vdso_time_test_clone as *const () as u64,
@@ -125,17 +110,12 @@ impl Tracee {
         let copy = Pid::from_raw(ptrace::getevent(self.pid)? as i32);
         self.resume()?;
         // Or a system call that was interrupted would be made again.
-        let mut after = user_regs_struct { orig_rax: u64::MAX, ..before };
+        let after = user_regs_struct { orig_rax: u64::MAX, ..before };
         ptrace::setregs(self.pid, after)?;
 
         stopped(copy, Signal::SIGSTOP)?;
-        if let Fate::Call(function) = fate {
-            // Below the red zone of the interrupted function, and aligned as at a function's entry.
-            after.rsp = ((after.rsp - 1024) & !15) - 8;
-            after.rip = function as usize as u64;
-        }
         ptrace::setregs(copy, after)?;
-        ptrace::detach(copy, if let Fate::Signal(signal) = fate { Some(signal) } else { None })?;
+        ptrace::detach(copy, signal)?;
         Ok(copy)
     }
 
@@ -166,14 +146,12 @@ pub struct Copies {
     running: VecDeque<(Pid, String)>,
     most: usize,
     fault: fn(i32) -> Option<&'static str>,
-    /// How many ended with each status.
-    pub ended: BTreeMap<i32, usize>,
 }
 
 impl Copies {
     /// `fault` says what is wrong with a status.
     pub fn new(most: usize, fault: fn(i32) -> Option<&'static str>) -> Self {
-        Self { running: VecDeque::new(), most, fault, ended: BTreeMap::new() }
+        Self { running: VecDeque::new(), most, fault }
     }
 
     /// Adds one, and says what was done to it. Waits for the oldest if there are too many.
@@ -190,10 +168,7 @@ impl Copies {
         let Some((pid, what)) = self.running.pop_front() else { return };
         match child::wait(pid, child::LIMIT) {
             child::End::Signal(signal) => panic!("{what}: {signal}"),
-            child::End::Status(status) => {
-                assert_eq!((self.fault)(status), None, "{what}: status {status}");
-                *self.ended.entry(status).or_default() += 1;
-            }
+            child::End::Status(status) => assert_eq!((self.fault)(status), None, "{what}: status {status}"),
         }
     }
 

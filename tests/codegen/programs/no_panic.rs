@@ -1,6 +1,5 @@
 //! A program that calls everything of the crate that a freestanding program may rely on, and
-//! formats nothing. Its panic handler calls a function that there is not: it links only if no panic
-//! is left in it.
+//! formats nothing. Its panic handler calls a missing function, so it links only if it cannot panic.
 //!
 //! `tests/codegen/no_panic.rs` builds it, and once more for each value of the cfg `panics`, which
 //! adds a call that may panic.
@@ -28,11 +27,11 @@ unsafe extern "C" {
 
 #[panic_handler]
 fn panic(_: &PanicInfo<'_>) -> ! {
-    // SAFETY: there is no such function, and so no call.
+    // SAFETY: no function has this name, so the program does not link if it can call it.
     unsafe { this_program_can_panic() }
 }
 
-/// The arguments are not known to the compiler, nor is what becomes of an answer.
+/// The compiler knows neither the arguments nor the use of an answer.
 #[unsafe(no_mangle)]
 extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     let clock = ClockId::from_raw(number);
@@ -98,7 +97,7 @@ fn timespecs(number: c_int) {
     }
 }
 
-/// A name of which the compiler knows nothing.
+/// A name that the compiler does not know.
 fn name<'a>(image: &Image<'a>) -> &'a str {
     image.symbols().next().and_then(|symbol| symbol.name().to_str().ok()).unwrap_or_default()
 }

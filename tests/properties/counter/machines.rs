@@ -152,24 +152,6 @@ fn a_denied_clock_returns_no_time_and_recovers() {
     assert!(reached > 0.5, "{reached} of the machines denied a read");
 }
 
-#[test]
-fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
-    check(50, &machine(), |machine| {
-        let witness = Witness::new(Machine { interrupts: 0, ..machine });
-        witness.world.hides_cpu.set(true);
-        witness.is_accurate.set(false);
-        for _ in 0..5 {
-            witness.watch(8 * CALIBRATION);
-            assert_eq!(witness.settled(), Status::Used);
-            witness.world.suspend(SECOND, false);
-            witness.watch(5 * MILLI);
-            assert_eq!(witness.clock.status(), Status::Calibrating);
-            witness.world.suspend(SECOND, false);
-        }
-        true
-    });
-}
-
 /// From the end of the segment on. A spoilt calibration can make one more wrong segment.
 #[test]
 fn the_clock_of_another_time_namespace_is_followed_within_the_error_bound() {

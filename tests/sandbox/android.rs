@@ -1,0 +1,262 @@
+//! The promise: Android's filter for apps catches no system call of this crate.
+//!
+//! The filter kills for a system call that Android's libc does not make. On 32-bit Linux the crate
+//! makes the 64-bit calls first, which the lists before Android 11 do not have. With the cfg
+//! `vdso_time_android_order` it has Android's order, and no call may be caught:
+//!
+//! `RUSTFLAGS="--cfg vdso_time_android_order" cargo xtask on i686 test --test sandbox -- android`
+
+#![allow(unsafe_code, reason = "libc is called here")]
+
+use std::env::consts::ARCH;
+use std::ffi::{c_int, c_void};
+
+use test_support::child::{self, End, WELL};
+use test_support::filter::{self, ALLOW, Action, Rules, TRAP};
+use test_support::functions::Function;
+use test_support::nix::sys::signal::{SaFlags, Signal};
+use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run, not_run_here, oracle, signals, vector};
+use vdso_time::arch::{ALL, Shape, TIME32_FIRST};
+use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::{Boottime, Clock, ClockId, Errno, Instant, SystemTime, syscall};
+
+/// Whether these calls are those of a 32-bit program on Linux, where the 64-bit ones come first.
+const IS_LINUX_ORDER: bool = cfg!(target_pointer_width = "32") && !TIME32_FIRST;
+
+/// The releases whose lists differ in the calls below: the first with a filter, and one more.
+const RELEASES: [u32; 2] = [8, 11];
+
+/// The columns of [`CALLS`]: an architecture, and its AUDIT_ARCH_* of include/uapi/linux/audit.h.
+const ARCHES: [(&str, u32); 4] =
+    [("x86", 0x4000_0003), ("x86_64", 0xc000_003e), ("aarch64", 0xc000_00b7), ("arm", 0x4000_0028)];
+
+/// No such call.
+const NONE: u32 = u32::MAX;
+/// No release allows it.
+const NEVER: u32 = u32::MAX;
+
+/// The numbers of a system call, and the first release that allows it to an app.
+///
+/// Read in github.com/aosp-mirror/platform_bionic at the tags of Android 8.0 to 15. The list of an
+/// app is libc/SYSCALLS.TXT, without SECCOMP_BLOCKLIST_{COMMON,APP}.TXT, with
+/// SECCOMP_ALLOWLIST_{COMMON,APP}.TXT. It has some 200 calls more.
+const CALLS: &[([u32; 4], u32)] = &[
+    ([265, 228, 113, 263], 8),      // clock_gettime
+    ([266, 229, 114, 264], 8),      // clock_getres
+    ([78, 96, 169, 78], 8),         // gettimeofday
+    ([318, 309, 168, 345], 8),      // getcpu
+    ([403, NONE, NONE, 403], 11),   // clock_gettime64
+    ([406, NONE, NONE, 406], 11),   // clock_getres_time64
+    ([13, 201, NONE, NONE], NEVER), // time
+    ([1000; 4], NEVER),             // no system call
+    ([175, 14, 135, 175], 8),       // rt_sigprocmask
+    ([172, 157, 167, 172], 8),      // prctl
+    ([295, 257, 56, 322], 8),       // openat
+    ([3, 0, 63, 3], 8),             // read
+    ([6, 3, 57, 6], 8),             // close
+    ([252, 231, 94, 248], 8),       // exit_group, of the tests
+    ([173, 15, 139, 173], 8),       // rt_sigreturn, of the tests
+];
+
+/// The numbers of the calls that an app of this release may make, or may not make.
+fn calls(arch: &str, release: u32, may: bool) -> Vec<u32> {
+    let column = ARCHES.iter().position(|(name, _)| *name == arch).expect("an architecture of the table");
+    let rows = CALLS.iter().filter(|(_, since)| (*since <= release) == may);
+    rows.map(|(numbers, _)| numbers[column]).filter(|number| *number != NONE).collect()
+}
+
+/// The filter of libc/seccomp/seccomp_policy.cpp, without its binary search. It serves an
+/// architecture and its 32-bit or 64-bit counterpart, and traps the calls of all others.
+fn filter_of(release: u32, clock_gettime: Action) -> Vec<libc::sock_filter> {
+    let family = if ARCH.starts_with("x86") { &ARCHES[..2] } else { &ARCHES[2..] };
+    let rules = family.iter().map(|(name, audit)| {
+        let allowed = calls(name, release, true).into_iter().map(|call| (call, ALLOW));
+        let clock = (libc::SYS_clock_gettime as u32, clock_gettime);
+        Rules { arch: *audit, calls: [clock].into_iter().chain(allowed).collect(), others: TRAP }
+    });
+    filter::program(&rules.collect::<Vec<_>>(), TRAP)
+}
+
+/// What a child under a filter is like, besides its release.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// Whether the auxiliary vector names the vDSO.
+    has_vdso: bool,
+    /// What the filter does at clock_gettime(2).
+    clock_gettime: Action,
+    /// Whether the child reports the call that was caught. Otherwise SIGSYS kills, as in an app.
+    reports: bool,
+}
+
+const VDSO: State = State { has_vdso: true, clock_gettime: ALLOW, reports: true };
+const NO_VDSO: State = State { has_vdso: false, ..VDSO };
+
+/// How a child ends in which the filter caught a system call: a status that is not 0 or 1.
+fn caught(number: u32) -> End {
+    End::Status(i32::from(number as u8 | 2))
+}
+
+/// Statuses of a child that cannot be put in its state.
+const NO_VECTOR: c_int = 253;
+const NO_FILTER: c_int = 254;
+
+/// The head of the kernel's `siginfo_t` of SIGSYS (include/uapi/asm-generic/siginfo.h).
+#[repr(C)]
+struct Siginfo {
+    numbers: [c_int; 3],
+    address: *mut c_void,
+    syscall: c_int,
+}
+
+extern "C" fn on_sigsys(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
+    // SAFETY: the kernel gives a handler of SIGSYS such a `siginfo_t`.
+    let number = unsafe { (*info.cast::<Siginfo>()).syscall };
+    if let End::Status(status) = caught(number as u32) {
+        child::leave(status);
+    }
+}
+
+/// How a child in this state ends that does `work`, which says whether the answer was good. It must
+/// not allocate: the filter has only the calls of the table. `None` if there is no such state here.
+fn end(release: u32, state: State, work: impl FnOnce() -> bool) -> Option<End> {
+    let mut program = filter_of(release, state.clock_gettime);
+    let end = child::end_of(|| {
+        let is_removed = !state.has_vdso && oracle::sysinfo_ehdr() != 0;
+        if is_removed && vector::change(None, cfg!(feature = "libc")).is_err() {
+            child::leave(NO_VECTOR);
+        }
+        if state.reports {
+            signals::handle(Signal::SIGSYS, SaFlags::empty(), on_sigsys);
+        }
+        if filter::install(&mut program).is_err() {
+            child::leave(NO_FILTER);
+        }
+        work()
+    });
+    match end {
+        End::Status(NO_VECTOR) => not_run_here("auxv", "the auxiliary vector cannot be changed"),
+        End::Status(NO_FILTER) => not_run_here("seccomp", "a filter cannot be installed"),
+        end => return Some(end),
+    }
+    None
+}
+
+/// A name, and a function that returns whether the answer is good.
+type Read = (&'static str, fn() -> bool);
+
+/// Every way to read a clock. The other clocks as types call `clock_gettime`.
+const READS: &[Read] = &[
+    ("the five functions", || {
+        let is_read = |function: &Function| {
+            let read = |clock| PATHS.iter().all(|path| (function.read)(path, clock).is_ok());
+            CLOCKS.into_iter().all(read)
+        };
+        FUNCTIONS.iter().all(is_read) && vdso_time::time() > 0 && vdso_time::try_time().is_ok()
+    }),
+    ("no such clock", || vdso_time::clock_gettime(ClockId::from_raw(99)) == Err(Errno::EINVAL)),
+    ("the types", || {
+        Instant::now() <= Instant::now()
+            && SystemTime::now() > SystemTime::UNIX_EPOCH
+            && Boottime::try_now().is_ok()
+    }),
+    ("routes", || {
+        vdso_time::warm_up();
+        vdso_time::routes() == vdso_time::routes()
+    }),
+    #[cfg(feature = "counter")]
+    ("counter", || {
+        // Until it is calibrated, or is known not to be used, and for some renewals.
+        let start = Instant::now();
+        while start.elapsed().as_millis() < 60 {
+            let _ = (vdso_time::counter::monotonic(), vdso_time::counter::realtime());
+        }
+        let _ = vdso_time::counter::status();
+        vdso_time::counter::monotonic() > 0
+    }),
+];
+
+/// Checks each read in a child of its own. `locates` says whether the vDSO is as it should be.
+fn check(state: State, locates: fn() -> bool) {
+    let reads = [&[("locate", locates as fn() -> bool)], READS].concat();
+    for (release, (name, read)) in
+        RELEASES.into_iter().flat_map(|release| reads.iter().map(move |read| (release, *read)))
+    {
+        let Some(end) = end(release, state, read) else { return };
+        let is_old_list = release < 11 && [caught(403), caught(406)].contains(&end);
+        assert!(
+            end == WELL || IS_LINUX_ORDER && is_old_list,
+            "{name}, Android {release}, {state:?}: {end:?}"
+        );
+    }
+}
+
+#[test]
+fn with_a_vdso_no_function_is_caught() {
+    if oracle::sysinfo_ehdr() == 0 {
+        return not_run("this process has no vDSO");
+    }
+    check(VDSO, || Vdso::locate().is_ok());
+}
+
+#[test]
+fn without_a_vdso_no_function_is_caught() {
+    check(NO_VDSO, || Vdso::locate().err() == Some(LocateError::Absent));
+}
+
+/// Such a clock says 1970. The filter makes the kernel report success and write nothing.
+#[test]
+fn a_wall_clock_that_was_never_set_needs_no_64_bit_call() {
+    if IS_LINUX_ORDER {
+        return not_run("on 32-bit Linux the 64-bit system calls come first");
+    }
+    let is_1970 = || {
+        let now = [vdso_time::clock_gettime(ClockId::REALTIME), syscall::clock_gettime(ClockId::REALTIME)];
+        now.iter().all(|now| now.is_ok_and(|now| now.tv_sec == 0))
+            && [vdso_time::time(), syscall::time().unwrap_or(-1)] == [0; 2]
+    };
+    let state = State { clock_gettime: filter::error(0), ..NO_VDSO };
+    for end in RELEASES.map(|release| end(release, state, is_1970)) {
+        assert_eq!(end.unwrap_or(WELL), WELL);
+    }
+}
+
+/// Without this, the tests above could pass under a filter that allows everything.
+#[test]
+fn a_call_that_is_not_on_the_list_kills() {
+    for (release, reports) in RELEASES.into_iter().flat_map(|release| [(release, true), (release, false)]) {
+        for number in calls(ARCH, release, false) {
+            let call = move || {
+                // SAFETY: the calls of the table accept two zeros, or refuse them.
+                unsafe { libc::syscall(libc::c_long::from(number as i32), 0, 0) };
+                true
+            };
+            let Some(end) = end(release, State { reports, ..VDSO }, call) else { return };
+            let expected = if reports { caught(number) } else { End::Signal(Signal::SIGSYS) };
+            assert_eq!(end, expected, "system call {number} on Android {release}");
+        }
+    }
+}
+
+/// On Android no system call outside of the oldest list is made before 2038. The tables say so, for
+/// every architecture that Android has. `tests/calls/tables.rs` compares them with libc.
+#[test]
+fn before_2038_only_calls_of_the_oldest_list_are_made() {
+    for abi in ALL.iter().filter(|abi| ARCHES.iter().any(|(name, _)| *name == abi.name)) {
+        let allowed = calls(abi.name, RELEASES[0], true);
+        for (name, function) in abi.functions() {
+            let is_64_bit_call = |shape| abi.class == 1 && shape == Shape::Timespec64;
+            let calls = function.syscalls_in_order(true).take_while(|call| !is_64_bit_call(call.shape));
+            let numbers: Vec<u32> = calls.map(|call| call.number).collect();
+            assert!(!numbers.is_empty(), "{name} of {}", abi.name);
+            assert!(
+                numbers.iter().all(|number| allowed.contains(number)),
+                "{name} of {}: {numbers:?}",
+                abi.name
+            );
+        }
+        let found = &abi.discovery;
+        for number in [found.prctl, found.openat, found.read, found.close, found.rt_sigprocmask] {
+            assert!(allowed.contains(&number), "discovery on {}: {number}", abi.name);
+        }
+    }
+}
