@@ -1,6 +1,5 @@
 //! `cargo xtask check`: type-checks and lints the library for every target. A warning is a failure.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -34,30 +33,16 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
     let compiler = Compiler::oldest()?;
     let rustlib = compiler.rustlib()?;
     let sh = workspace::shell()?;
-    let mut printed = HashSet::new();
-    let mut failed = 0;
     for (triple, feature_sets) in &targets {
         make_core(&compiler, &rustlib, triple).with_context(|| format!("core for {triple}"))?;
         for features in *feature_sets {
-            let shown = if features.is_empty() { "default features".into() } else { features.join(" ") };
-            let cargo = compiler.clippy(&sh, "check").args(["check", "--quiet", "--lib"]);
-            let cargo = cargo.args(["--package", "vdso-time", "--target", triple]).args(*features);
-            let output = cargo.ignore_status().output()?;
-            let diagnostics = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
-            if output.status.success() && diagnostics.is_empty() {
-                println!("checked       {triple:<36} {shown}");
-                continue;
-            }
-            failed += 1;
-            println!("failed        {triple:<36} {shown}");
-            // The same fault tends to appear on every target.
-            if printed.insert(diagnostics.clone()) {
-                println!("{diagnostics}");
-            }
+            println!("{triple} {}", features.join(" "));
+            let cargo = compiler.clippy(&sh, "check").env("RUSTFLAGS", "-Dwarnings");
+            let cargo = cargo.args(["check", "--quiet", "--lib", "--package", "vdso-time"]);
+            cargo.args(["--target", triple]).args(*features).run()?;
         }
     }
-    println!("{failed} failed");
-    Ok(ExitCode::from(u8::from(failed > 0)))
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The targets whose names contain one of these, with the feature sets to check.

@@ -1,13 +1,16 @@
 //! `cargo xtask dump`: writes the vDSO images of real kernels to `target/vdso-images`.
 
+use std::fs::File;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
+use guest_init::IMAGE;
 
 use crate::machine::{Machine, Runner};
 use crate::matrix_table::machines;
-use crate::runner::{dump, end_groups_at_signals};
+use crate::programs::Program;
+use crate::runner::Run;
 use crate::setup::Setup;
 use crate::{step, workspace};
 
@@ -16,10 +19,15 @@ pub(crate) fn run(named: Vec<Machine>) -> Result<ExitCode> {
     // The tests look there, whatever CARGO_TARGET_DIR is.
     let folder = workspace::root().join("target/vdso-images");
     fs::create_dir_all(&folder)?;
-    end_groups_at_signals()?;
     for machine in machines {
         let file = folder.join(format!("{machine}.so"));
-        fs::write(&file, dump(&Setup::new(&machine)?.plan).with_context(|| machine.to_string())?)?;
+        let plan = Setup::new(&machine)?.plan;
+        let init = plan.init.as_ref().context("this machine has no kernel of its own")?;
+        let (name, path) = (machine.to_string(), init.display().to_string());
+        let program = [Program { name, path, arguments: vec![IMAGE.into()] }];
+        let mut code = 0;
+        Run { out: File::create(&file)?, ..Run::new(&plan, &program)? }.run(|_, ended| code = ended)?;
+        ensure!(code == 0, "{machine}: init printed no image");
         step(&format!("wrote {}", file.display()));
     }
     println!("{}", folder.display());

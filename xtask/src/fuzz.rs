@@ -1,14 +1,20 @@
-//! `cargo xtask fuzz`: runs the fuzz target, guided by coverage, with the installed compiler.
+//! `cargo xtask fuzz` runs the fuzz target, guided by coverage, with the installed compiler.
 //! cargo-fuzz needs a nightly compiler and adds AddressSanitizer.
+//!
+//! `cargo xtask coverage` reports which regions of `src/elf` it reaches. The compiler is the oldest
+//! supported one, because Debian has LLVM's tools of its version. cargo-llvm-cov does not run
+//! libFuzzer's programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
+use serde_json::Value;
 use xshell::{Cmd, Shell, cmd};
 
-use crate::workspace;
+use crate::toolchain::Compiler;
+use crate::{tools, workspace};
 
 /// Lets libFuzzer see which code a run reached and what it compared. Overflows panic.
 const GUIDED: &[&str] = &[
@@ -20,6 +26,13 @@ const GUIDED: &[&str] = &[
     "-Ccodegen-units=1",
     "-Cdebug-assertions",
 ];
+
+/// What is measured, and how many percent of it must be reached.
+const SOURCES: &str = "src/elf";
+const LEAST: f64 = 95.0;
+
+/// The runs of the fuzz target, in addition to its corpus. They are not guided, and the seed is fixed.
+const RUNS: &[&str] = &["-runs=300000", "-seed=1"];
 
 pub(crate) fn run(seconds: u32) -> Result<ExitCode> {
     let root = workspace::root();
@@ -38,8 +51,35 @@ pub(crate) fn run(seconds: u32) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints the regions of each file. Fails if too few are reached.
+pub(crate) fn coverage() -> Result<ExitCode> {
+    let (root, folder) = (workspace::root(), workspace::target().join("coverage"));
+    let [raw, merged, new] = ["fuzz.profraw", "fuzz.profdata", "corpus"].map(|name| folder.join(name));
+    let sh = workspace::shell()?;
+    // libFuzzer writes new inputs to the first folder.
+    fs::create_dir_all(&new)?;
+    let cargo = Compiler::oldest()?.cargo(&sh, "coverage").env("LLVM_PROFILE_FILE", &raw);
+    let program = build(cargo, &["-Cinstrument-coverage"], &folder.join("fuzz"))?;
+    let mut fuzzer = fuzzer(&program);
+    fuzzer.args(RUNS).arg(new).env("LLVM_PROFILE_FILE", &raw);
+    let corpus = root.join("fuzz/corpus/image");
+    let output = fuzzer.args(corpus.is_dir().then_some(corpus)).output()?;
+    ensure!(output.status.success(), "the target failed: {}", String::from_utf8_lossy(&output.stderr));
+
+    let [profdata, cov] = tools::llvm_coverage()?;
+    cmd!(sh, "{profdata} merge --sparse -o {merged} {raw}").quiet().run()?;
+    let of = ["--instr-profile".as_ref(), merged.as_os_str(), program.as_os_str(), SOURCES.as_ref()];
+    cmd!(sh, "{cov} report --show-branch-summary=false").args(of).quiet().run()?;
+    let export = cmd!(sh, "{cov} export --summary-only").args(of).quiet().read()?;
+    let export: Value = serde_json::from_str(&export)?;
+    let percent = export["data"][0]["totals"]["regions"]["percent"].as_f64();
+    let percent = percent.context("llvm-cov counts no regions")?;
+    ensure!(percent >= LEAST, "{percent:.1} % of the regions are reached, less than {LEAST} %");
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The command of the fuzz target, without options that limit the run.
-pub(crate) fn fuzzer(program: &Path) -> Command {
+fn fuzzer(program: &Path) -> Command {
     let mut command = Command::new(program);
     // Larger inputs find no more: 8 bytes describe a change of the image.
     command.args(["-max_len=65", "-verbosity=0"]);
@@ -47,7 +87,7 @@ pub(crate) fn fuzzer(program: &Path) -> Command {
 }
 
 /// Builds the fuzz target with this cargo and these flags of rustc, and returns its program.
-pub(crate) fn build(cargo: Cmd<'_>, flags: &[&str], target_folder: &Path) -> Result<PathBuf> {
+fn build(cargo: Cmd<'_>, flags: &[&str], target_folder: &Path) -> Result<PathBuf> {
     let sh = Shell::new()?;
     let version = cmd!(sh, "rustc -vV").quiet().read()?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc names no host")?;

@@ -37,9 +37,7 @@ pub(crate) fn syntax() -> String {
            RUNNER  native, {}, or a Debian kernel: {}\n          \
            a kernel of another architecture: amd64-6.1, arm64-6.12\n          \
            a kernel with boot options: 6.12+hpet; there are +{}\n  \
-           Without RUNNER: native where this machine can run ARCH, else qemu-10.\n\n\
-         `on MACHINE test` runs all test programs of a package at once, in one boot of a kernel, and\n\
-         no doctests, unless MACHINE is native.",
+           Without RUNNER: native where this machine can run ARCH, else qemu-10.",
         names(ARCHES, |arch| arch.name),
         names(EMULATORS, |emulator| emulator.name),
         names(GUESTS[0].kernels, |(version, _)| version),

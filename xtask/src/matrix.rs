@@ -3,21 +3,19 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use fs_err as fs;
 use serde_json::Value;
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Runner};
 use crate::matrix_page::{page, table};
-use crate::matrix_table::{QUICK, TESTS, machines};
-use crate::programs::{Program, executables, tests};
-use crate::report::{Tests, read_doctor};
-use crate::runner::{Run, end_groups_at_signals};
+use crate::matrix_table::{NATIVE_ONLY, QUICK, TESTS, machines};
+use crate::programs::{Program, executables};
+use crate::runner::Run;
 use crate::setup::Setup;
 use crate::{step, workspace};
 
@@ -40,53 +38,60 @@ static BUILDING: Mutex<()> = Mutex::new(());
 pub(crate) struct Row {
     pub(crate) machine: String,
     pub(crate) doctor: Value,
-    pub(crate) tests: Tests,
+    pub(crate) passed: usize,
+    pub(crate) failed_tests: usize,
+    pub(crate) not_run: usize,
     /// Programs that failed or did not run to their end.
     pub(crate) errors: Vec<String>,
-    pub(crate) seconds: u64,
 }
 
 impl Row {
+    fn of(machine: &Machine) -> Self {
+        let mut row = Self { machine: machine.to_string(), ..Self::default() };
+        if let Err(error) = row.fill(machine) {
+            row.errors.push(format!("{error:#}"));
+        }
+        let counts = format!("{} passed, {} failed, {} not run", row.passed, row.failed(), row.not_run);
+        let cause = row.doctor["cause"].as_str().unwrap_or("no doctor");
+        step(&format!("{:<26} {counts}; {cause}", row.machine));
+        row
+    }
+
     /// A program that fails without naming a test counts as one.
     pub(crate) fn failed(&self) -> usize {
-        self.tests.failed.len().max(self.errors.len())
+        self.failed_tests.max(self.errors.len())
     }
 
     /// Runs the programs on the machine.
     fn fill(&mut self, machine: &Machine) -> Result<()> {
-        let turn = BUILDING.lock();
-        let (setup, programs) = programs(machine)?;
+        let turn = lock(&BUILDING);
+        let setup = Setup::new(machine)?;
+        let programs = programs(machine, &setup)?;
         drop(turn);
-        let start = Instant::now();
         let folder = workspace::target().join("matrix");
         fs::create_dir_all(&folder)?;
         let [out, err] = ["out", "err"].map(|name| folder.join(format!("{machine}.{name}")));
-        let mut plan = setup.plan_for(&programs);
-        // Emulated, a backtrace takes long.
-        plan.environment.push(("RUST_BACKTRACE".into(), "0".into()));
-        let files = (File::create(&out)?, File::create(err)?);
-        let run = Run { limit: LIMIT, out: files.0, err: files.1, ..Run::new(&plan, &programs)? };
-        let mut output = File::open(out)?;
-        let mut rest = programs.iter();
-        let result = run.run(|_, status| {
+        let mut output = File::options().read(true).append(true).create(true).open(&out)?;
+        output.set_len(0)?;
+        let mut plan = setup.plan;
+        let folder = workspace::root();
+        plan.environment.push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
+        let (out, err) = (output.try_clone()?, File::create(err)?);
+        Run { limit: LIMIT, folder, out, err, ..Run::new(&plan, &programs)? }.run(|program, code| {
             let mut text = Vec::new();
             let read = output.read_to_end(&mut text);
             self.errors.extend(read.err().map(|error| error.to_string()));
-            let name = rest.next().map_or("", Program::name);
-            self.add(name, status.code, &String::from_utf8_lossy(&text));
-        });
-        self.seconds = start.elapsed().as_secs();
-        self.errors.extend(rest.map(|program| format!("{}: did not run to its end", program.name())));
-        result
+            self.add(&program.name, code, &String::from_utf8_lossy(&text));
+        })
     }
 
     /// Adds what came of a program.
     fn add(&mut self, name: &str, code: u8, out: &str) {
         let is_whole = if name == DOCTOR {
-            self.doctor = read_doctor(out).unwrap_or_default();
-            !self.doctor.is_null()
+            self.doctor = serde_json::from_str(out).unwrap_or_default();
+            self.doctor["cause"].is_string()
         } else {
-            Tests::read(out).map(|tests| self.tests.add(tests)).is_some()
+            self.add_tests(out).is_some()
         };
         if code != 0 {
             self.errors.push(format!("{name}: status {code}"));
@@ -94,20 +99,34 @@ impl Row {
             self.errors.push(format!("{name}: its output is incomplete"));
         }
     }
+
+    /// Adds the counts in the last line of a test program. `None` if there is no such line.
+    fn add_tests(&mut self, out: &str) -> Option<()> {
+        let result = out.trim_end().lines().next_back()?.strip_prefix("test result: ")?;
+        let count = |word| {
+            let mut parts = result.split([';', '.']).map(str::trim);
+            parts.find_map(|part| part.strip_suffix(word))?.trim().parse::<usize>().ok()
+        };
+        self.passed += count("passed")?;
+        self.failed_tests += count("failed")?;
+        self.not_run += out.lines().filter(|line| line.starts_with("not run here")).count();
+        Some(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn run(quick: bool, write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     let is_wanted = |machine: &Machine| !quick || QUICK.contains(&&*machine.to_string());
     let machines = if named.is_empty() { machines(is_wanted) } else { named };
-    end_groups_at_signals()?;
     let rows = run_all(&machines);
     println!("{}", table(&rows, ""));
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
-    for row in &failed {
-        println!("\nfailed on {}:", row.machine);
-        for what in row.tests.failed.iter().chain(&row.errors) {
-            println!("- {what}");
-        }
+    for Row { machine, errors, .. } in &failed {
+        println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");
+        errors.iter().for_each(|error| println!("- {error}"));
     }
     if write {
         let file = workspace::root().join(PAGE);
@@ -119,70 +138,58 @@ pub(crate) fn run(quick: bool, write: bool, named: Vec<Machine>) -> Result<ExitC
 
 /// Runs as many machines at a time as there are processors: each keeps one busy.
 fn run_all(machines: &[Machine]) -> Vec<Row> {
-    let next = AtomicUsize::new(0);
+    let queue = Mutex::new(machines.iter());
     let rows = Mutex::new(Vec::new());
+    let next = || lock(&queue).next();
     let work = || {
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(machine) = machines.get(index) else { break };
-            let mut row = Row { machine: machine.to_string(), ..Row::default() };
-            if let Err(error) = row.fill(machine) {
-                row.errors.push(format!("{error:#}"));
-            }
-            let Tests { passed, not_run, .. } = row.tests;
-            let (failed, cause) = (row.failed(), row.doctor["cause"].as_str().unwrap_or("no doctor"));
-            let counts = format!("{passed} passed, {failed} failed, {not_run} not run");
-            step(&format!("{:<26} {counts}; {cause}; {} s", row.machine, row.seconds));
-            if let Ok(mut rows) = rows.lock() {
-                rows.push((index, row));
-            }
+        while let Some(machine) = next() {
+            let row = Row::of(machine);
+            lock(&rows).push(row);
         }
     };
     let workers = thread::available_parallelism().map_or(1, |count| count.get().min(MOST_AT_ONCE));
     thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let mut rows = rows.into_inner().unwrap_or_default();
-    rows.sort_by_key(|(index, _)| *index);
-    rows.into_iter().map(|(_, row)| row).collect()
+    rows.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The programs for the machine: the doctor first, because a test may change the clock source.
-fn programs(machine: &Machine) -> Result<(Setup, Vec<Program>)> {
+fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
     let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
-    let setup = Setup::new(machine)?;
     let sh = workspace::shell()?;
     let build = words("build --quiet --release --package vdso-doctor");
     let mut doctor =
         executables(setup.cargo(&sh).args(build), false)?.pop().context("cargo built no doctor")?;
     doctor.arguments.push("--json".into());
-    // All programs run in one folder, which is that of the tests.
-    doctor.folder = workspace::root();
-    let tests = tests(machine, &setup, &words(&format!("--quiet {TESTS}")), &words("--show-output"))?;
-    Ok((setup, [vec![doctor], tests].concat()))
+    let mut tests = executables(setup.cargo(&sh).args(words(TESTS)), true)?;
+    tests.retain(|test| machine.runner == Runner::Native || !NATIVE_ONLY.contains(&&*test.name));
+    tests.iter_mut().for_each(|test| test.arguments.push("--show-output".into()));
+    Ok([vec![doctor], tests].concat())
 }
 
 #[cfg(test)]
 mod tests {
     use super::Row;
 
-    const DOCTOR: &str = r#"{"format": 1, "kernel": "6.1", "cause": "fine"}"#;
-    const GOOD: &str = "\nrunning 3 tests\n\ntest result: ok. 3 passed; 0 failed; 0 ignored; \
-                        0 measured; 0 filtered out; finished in 0.01s\n\n";
-    const BAD: &str = "\nrunning 3 tests\n\nfailures:\n    broken\n\ntest result: FAILED. 2 passed; \
+    const DOCTOR: &str = r#"{"kernel": "6.1", "cause": "fine"}"#;
+    const GOOD: &str = "running 3 tests\nnot run here: no valgrind\n\ntest result: ok. 3 passed; 0 failed; \
+                        0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\n";
+    const BAD: &str = "running 3 tests\n\nfailures:\n    broken\n\ntest result: FAILED. 2 passed; \
                        1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\n";
 
     #[test]
     fn a_program_that_fails_or_prints_incomplete_output_is_an_error() {
-        for (name, code, out, passed, errors) in [
-            ("vdso-doctor", 0, DOCTOR, 0, ""),
-            ("vdso-doctor", 0, "{", 0, "vdso-doctor: its output is incomplete"),
-            ("live", 0, GOOD, 3, ""),
-            ("live", 101, BAD, 2, "live: status 101"),
-            ("live", 139, "\nrunning 3 tests\n", 0, "live: status 139"),
-            ("live", 0, "\nrunning 3 tests\n", 0, "live: its output is incomplete"),
+        for (name, code, out, counts, errors) in [
+            ("vdso-doctor", 0, DOCTOR, [0, 0, 0], ""),
+            ("vdso-doctor", 0, "{", [0, 1, 0], "vdso-doctor: its output is incomplete"),
+            ("live", 0, GOOD, [3, 0, 1], ""),
+            ("live", 101, BAD, [2, 1, 0], "live: status 101"),
+            ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139"),
+            ("live", 0, "running 3 tests\n", [0, 1, 0], "live: its output is incomplete"),
         ] {
             let mut row = Row::default();
             row.add(name, code, out);
-            assert_eq!((row.tests.passed, row.errors.join("; ")), (passed, errors.into()));
+            assert_eq!([row.passed, row.failed(), row.not_run], counts);
+            assert_eq!(row.errors.join("; "), errors);
         }
     }
 }

@@ -2,16 +2,18 @@
 
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
+use serde_json::Value;
 
 use crate::matrix::Row;
 use crate::matrix_table::names;
-use crate::report::{FUNCTIONS, doctor_cells};
+
+/// The functions whose routes the doctor reports.
+const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
 
 /// The table with these rows. Rows of other machines are taken from the old page.
 pub(crate) fn table(rows: &[Row], old: &str) -> String {
-    let head = ["machine", "kernel", "hash"].into_iter().chain(FUNCTIONS);
-    let head: Vec<&str> =
-        head.chain(["clock", "doctor", "ns time", "ns clock_gettime", "tests", "s"]).collect();
+    let head = ["machine", "kernel"].into_iter().chain(FUNCTIONS);
+    let head: Vec<&str> = head.chain(["clock", "doctor", "tests"]).collect();
     let mut lines: Vec<Vec<String>> = rows.iter().map(cells).collect();
     for line in old.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
         let cells: Vec<String> = line.split(" | ").map(|cell| cell.trim().to_owned()).collect();
@@ -26,12 +28,29 @@ pub(crate) fn table(rows: &[Row], old: &str) -> String {
     table.to_string()
 }
 
+/// The machine, its kernel, the routes, the clock source, the doctor's method and finding, and the
+/// counts of tests.
 fn cells(row: &Row) -> Vec<String> {
-    let mut cells = vec![row.machine.clone()];
-    cells.extend(doctor_cells(&row.doctor));
-    cells.push(format!("{} / {} / {}", row.tests.passed, row.failed(), row.tests.not_run));
-    cells.push(row.seconds.to_string());
+    let doctor = &row.doctor;
+    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+    let mut cells = vec![row.machine.clone(), text(&doctor["kernel"])];
+    cells.extend(FUNCTIONS.map(|function| route(&doctor["routes"][function])));
+    cells.push(text(&doctor["clock_source"]["current"]));
+    cells.push(format!("{}: {}", text(&doctor["method"]), text(&doctor["cause"])));
+    cells.push(format!("{} / {} / {}", row.passed, row.failed(), row.not_run));
     cells
+}
+
+/// The symbol without the prefix of its architecture, or the number of the system call.
+fn route(route: &Value) -> String {
+    match (route["via"].as_str(), route["symbol"].as_str(), &route["number"]) {
+        (Some("vdso"), Some(symbol), _) => {
+            let short = ["__vdso_", "__kernel_"].iter().find_map(|prefix| symbol.strip_prefix(prefix));
+            short.unwrap_or(symbol).into()
+        }
+        (Some("syscall"), _, number) => format!("call {number}"),
+        _ => "-".into(),
+    }
 }
 
 /// The page with another table. The text around it stays.
@@ -43,21 +62,39 @@ pub(crate) fn page(old: &str, table: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, page, table};
+    use super::{Row, cells, page, table};
+
+    #[test]
+    fn the_doctors_findings() {
+        let doctor = r#"{"kernel": "6.1.0", 
+            "routes": {"time": {"via": "vdso", "symbol": "__vdso_clock_gettime64"},
+                "gettimeofday": {"via": "syscall", "number": 403, "reason": "x"}},
+            "clock_source": {"current": "tsc"}, "method": null, "cause": "fine"}"#;
+        let machine = "armv7@7".to_owned();
+        let row = Row { machine, doctor: serde_json::from_str(doctor).unwrap(), passed: 9, ..Row::default() };
+        let expected = "armv7@7|6.1.0|clock_gettime64|call 403|-|-|-|tsc|-: fine|9 / 0 / 0";
+        assert_eq!(cells(&row).join("|"), expected);
+    }
 
     #[test]
     fn rows_of_other_machines_stay() {
-        let row = |machine: &str, seconds| Row { machine: machine.into(), seconds, ..Row::default() };
+        let row = |machine: &str, passed| Row { machine: machine.into(), passed, ..Row::default() };
         let old = table(&[row("i686@native", 1), row("armv7@7", 2)], "");
         let old = page("# Page\n\n| x |\n| y |\n\nThe end.\n", &old);
-        assert!(old.starts_with("# Page\n\n| machine ") && old.ends_with(" 2 |\n\nThe end.\n"), "{old}");
+        assert!(
+            old.starts_with("# Page\n\n| machine ") && old.ends_with(" 2 / 0 / 0 |\n\nThe end.\n"),
+            "{old}"
+        );
         let new = table(&[row("aarch64@7", 3), row("armv7@7", 4)], &old);
         let ends: Vec<(&str, &str)> = new
             .lines()
             .skip(2)
             .filter_map(|line| line.trim_matches(['|', ' ']).split_once(' ').zip(line.rsplit('|').nth(1)))
-            .map(|((machine, _), seconds)| (machine, seconds.trim()))
+            .map(|((machine, _), tests)| (machine, tests.trim()))
             .collect();
-        assert_eq!(ends, [("i686@native", "1"), ("aarch64@7", "3"), ("armv7@7", "4")]);
+        assert_eq!(
+            ends,
+            [("i686@native", "1 / 0 / 0"), ("aarch64@7", "3 / 0 / 0"), ("armv7@7", "4 / 0 / 0")]
+        );
     }
 }

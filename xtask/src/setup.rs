@@ -8,7 +8,6 @@ use anyhow::Result;
 use xshell::{Cmd, Shell};
 
 use crate::machine::{Boot, Machine, Runner};
-use crate::programs::Program;
 use crate::runner::{PLAN_VARIABLE, Plan};
 use crate::targets::Change;
 use crate::toolchain::Compiler;
@@ -94,14 +93,6 @@ impl Setup {
     pub(crate) fn cargo<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
         let cargo = self.compiler.cargo(sh, self.target_folder);
         cargo.envs(self.variables.iter().map(|(name, value)| (name, value)))
-    }
-
-    /// The plan for programs of one package.
-    pub(crate) fn plan_for(&self, programs: &[Program]) -> Plan {
-        let folder = programs.first().map_or_else(workspace::root, |program| program.folder.clone());
-        let mut plan = self.plan.clone();
-        plan.environment.push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
-        plan
     }
 
     /// Builds a guest's first process like its programs.

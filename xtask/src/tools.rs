@@ -11,7 +11,7 @@ use xshell::Shell;
 
 use crate::debian::{Archive, Package, native_architecture};
 use crate::targets::{ARCHES, Arch, Emulator, Guest};
-use crate::{cache, step};
+use crate::{cache, step, workspace};
 
 /// The release whose compilers and QEMU are used.
 const SUITE: &str = "bookworm";
@@ -72,6 +72,18 @@ pub(crate) fn llvm_coverage() -> Result<[PathBuf; 2]> {
         })
     })?;
     Ok(names.map(|name| tree.join(name)))
+}
+
+/// A program of a package of crates.io, which has its name.
+pub(crate) fn from_crates_io(name: &str, version: &str) -> Result<PathBuf> {
+    let folder = cache::folder()?.join(format!("{name}-{version}"));
+    cache::build_once(&folder, |draft| {
+        step(&format!("installing {name} {version} (some minutes)"));
+        let sh = Shell::new()?;
+        let cargo = workspace::cargo(&sh).args(["install", "--quiet", "--locked", name, "--version"]);
+        Ok(cargo.arg(format!("={version}")).arg("--root").arg(draft).run()?)
+    })?;
+    Ok(folder.join("bin").join(name))
 }
 
 /// The folder with `vmlinuz` and the device trees of the suite's newest kernel at the first fetch.

@@ -31,10 +31,3 @@ pub(crate) fn cargo(sh: &Shell) -> Cmd<'_> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     cmd!(sh, "{cargo}").quiet()
 }
-
-/// The files that git knows and that match a pattern, relative to the root.
-pub(crate) fn files(pattern: &str) -> Result<Vec<String>> {
-    let sh = shell()?;
-    let files = cmd!(sh, "git ls-files -z {pattern}").quiet().read()?;
-    Ok(files.split_terminator('\0').map(String::from).collect())
-}

@@ -1,17 +1,16 @@
 //! `/init` of an emulated machine: does the job that the runner put into the initramfs, and powers
 //! the machine off. It is linked statically, because the machine has no libraries.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
-use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use guest_init::{Frame, JOB, Kind, LONGEST, Status, acknowledgement, decode_fields};
+use guest_init::{Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code, to_text};
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
@@ -23,21 +22,26 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The interval between two looks at a program's output.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Exit code 127, as wait(2) encodes it. A shell uses it for a program that cannot be started.
-const NOT_STARTED: i32 = 127 << 8;
+/// A shell uses this exit code too.
+const NOT_STARTED: u8 = 127;
 
-fn main() {
+fn main() -> io::Result<()> {
+    // As a program of the guest, it prints the vDSO image.
+    if env::args().nth(1).as_deref() == Some(IMAGE) {
+        return io::stdout().write_all(&vdso_image()?);
+    }
     let mut link = Link::new();
     if let Err(error) = do_job(&mut link) {
-        link.send(Kind::Err, format!("guest-init: {error}\n").as_bytes());
+        link.send(Message::Err(format!("guest-init: {error}\n")));
     }
-    link.send(Kind::End, &[]);
+    link.send(Message::End);
     // If this fails, init exits and the kernel panics, which ends QEMU too.
     let _ = reboot(RebootCommand::PowerOff);
+    Ok(())
 }
 
 fn do_job(link: &mut Link) -> io::Result<()> {
-    link.send(Kind::Hello, &[]);
+    link.send(Message::Hello);
     for (kind, folder) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         fs::create_dir_all(folder)?;
         match mount(kind, folder, kind, MountFlags::empty(), None) {
@@ -49,52 +53,40 @@ fn do_job(link: &mut Link) -> io::Result<()> {
     // From here on only a panic may write between frames.
     fs::write("/proc/sys/kernel/printk", "1")?;
 
-    let job = Path::new(JOB);
-    if let Ok(seconds) = fs::read_to_string(job.join("clock")) {
-        let tv_sec = seconds.parse().map_err(io::Error::other)?;
+    let job: Job = serde_json::from_str(&fs::read_to_string(JOB)?)?;
+    if let Some(tv_sec) = job.clock {
         clock_settime(ClockId::Realtime, Timespec { tv_sec, tv_nsec: 0 })?;
     }
-    if job.join("dump").exists() {
-        link.send(Kind::Image, &vdso_image()?);
-    }
-    let folder = fs::read_to_string(job.join("folder"))?;
-    let environment = decode_fields(&fs::read_to_string(job.join("environment"))?);
-    for number in 0.. {
-        let Ok(words) = fs::read_to_string(job.join(number.to_string())) else { break };
-        let words = decode_fields(&words);
+    for words in &job.programs {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidData)?;
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(&folder);
-        command.envs(environment.iter().filter_map(|variable| variable.split_once('=')));
-        let status = run(link, &mut command);
-        link.send(Kind::Status, status.encode().as_bytes());
+        command.args(arguments).current_dir(&job.folder).envs(&job.environment);
+        let code = run(link, &mut command).map_or_else(
+            |error| {
+                link.send(Message::Err(format!("guest-init: {program}: {error}\n")));
+                NOT_STARTED
+            },
+            exit_code,
+        );
+        link.send(Message::Ended(code));
     }
     Ok(())
 }
 
 /// Runs the program and sends its output.
-fn run(link: &mut Link, command: &mut Command) -> Status {
-    let start = Instant::now();
-    let status = run_to_end(link, command).unwrap_or_else(|error| {
-        let program = command.get_program().to_string_lossy();
-        link.send(Kind::Err, format!("guest-init: {program}: {error}\n").as_bytes());
-        ExitStatus::from_raw(NOT_STARTED)
-    });
-    Status::new(status, start.elapsed())
-}
-
+///
 /// The program writes to files and not to pipes: a process that it leaves running would keep a pipe
 /// open, and the end of the output would never come.
-fn run_to_end(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
+fn run(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
     let (out_writer, mut out) = unnamed_file("/stdout")?;
     let (err_writer, mut err) = unnamed_file("/stderr")?;
     let mut child = command.stdin(Stdio::null()).stdout(out_writer).stderr(err_writer).spawn()?;
     loop {
         let status = child.try_wait()?;
-        for (kind, file) in [(Kind::Out, &mut out), (Kind::Err, &mut err)] {
+        for (kind, file) in [(Message::Out as fn(String) -> _, &mut out), (Message::Err, &mut err)] {
             let mut new = Vec::new();
             file.read_to_end(&mut new)?;
-            link.send(kind, &new);
+            link.send_bytes(kind, &new);
         }
         match status {
             Some(status) => return Ok(status),
@@ -147,21 +139,19 @@ impl Link {
         Self { lines, number: 0 }
     }
 
-    /// Returns when the runner has received everything. Only `Hello` and `End` may be empty.
-    fn send(&mut self, kind: Kind, payload: &[u8]) {
-        if matches!(kind, Kind::Hello | Kind::End) {
-            self.send_frame(kind, &[]);
-        }
-        payload.chunks(LONGEST).for_each(|part| self.send_frame(kind, part));
+    /// Sends bytes in as many messages as needed.
+    fn send_bytes(&mut self, kind: fn(String) -> Message, bytes: &[u8]) {
+        bytes.chunks(LONGEST).for_each(|part| self.send(kind(to_text(part))));
     }
 
-    fn send_frame(&mut self, kind: Kind, payload: &[u8]) {
-        let bytes = Frame { number: self.number, kind, payload: payload.into() }.encode();
+    /// Returns when the runner has received the message.
+    fn send(&mut self, message: Message) {
+        let frame = Frame(self.number, message).encode();
         let expected = acknowledgement(self.number);
         loop {
             let mut console = io::stdout();
             // If the console is gone, QEMU is gone.
-            let _ = console.write_all(&bytes).and_then(|()| console.flush());
+            let _ = console.write_all(frame.as_bytes()).and_then(|()| console.flush());
             while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
                 if line == expected {
                     self.number += 1;

@@ -4,17 +4,16 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
-use std::process::{self, Command, Stdio};
+use std::process::{self, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow};
 use fs_err as fs;
-use guest_init::{Console, Kind, Status, acknowledgement};
+use guest_init::{Console, Frame, Message, acknowledgement, to_bytes};
 
-use super::process_group::ProcessGroup;
-use super::{Plan, Run, initramfs, timed_out};
+use super::{Process, Run, ends_with_this_process, initramfs, timed_out};
 use crate::programs::Program;
 
 /// How many of the kernel's last lines an error shows.
@@ -27,25 +26,17 @@ struct Failure {
     may_retry: bool,
 }
 
-/// The vDSO image of the plan's kernel.
-pub(crate) fn dump(plan: &Plan) -> Result<Vec<u8>> {
-    let init = plan.init.as_ref().context("this machine has no kernel of its own")?;
-    let image = boot(&Run::new(plan, &[])?, init, |_, _| {})?;
-    ensure!(!image.is_empty(), "this kernel provides no vDSO");
-    Ok(image)
-}
-
-/// Boots the kernel and runs the programs, or without programs returns the vDSO image.
-pub(super) fn boot(run: &Run<'_>, init: &Path, mut ended: impl FnMut(&Program, Status)) -> Result<Vec<u8>> {
+/// Boots the kernel and runs the programs.
+pub(super) fn boot(run: &Run<'_>, init: &Path, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
     let archive = unnamed_file(&initramfs::archive(run, init)?)?;
     let mut once = || -> Result<_> {
         let (program, arguments) = run.plan.qemu.split_first().context("the plan names no QEMU")?;
-        let mut qemu = Command::new(program);
+        let mut qemu = ends_with_this_process(program);
         qemu.args(arguments).arg("-initrd");
         qemu.arg(format!("/proc/{}/fd/{}", process::id(), archive.as_raw_fd()));
-        let mut guest = ProcessGroup::start(qemu.stdin(Stdio::piped()).stdout(Stdio::piped()))?;
-        let output = guest.leader.stdout.take().context("QEMU has no output")?;
-        let input = guest.leader.stdin.take().context("QEMU has no input")?;
+        let mut guest = Process(qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
+        let output = guest.0.stdout.take().context("QEMU has no output")?;
+        let input = guest.0.stdin.take().context("QEMU has no input")?;
         Ok(listen(run, input, &read_in_thread(output), &mut ended))
     };
     let mut outcome = once()?;
@@ -84,42 +75,37 @@ fn listen(
     run: &Run<'_>,
     mut input: impl Write,
     bytes: &Receiver<Vec<u8>>,
-    mut ended: impl FnMut(&Program, Status),
-) -> Result<Vec<u8>, Failure> {
+    mut ended: impl FnMut(&Program, u8),
+) -> Result<(), Failure> {
     let mut deadline = Instant::now() + run.limit;
     let mut console = Console::default();
-    let mut image = Vec::new();
     let mut programs = run.programs.iter();
     // The number of the next frame. All earlier ones arrived, in order.
     let mut next = 0;
     loop {
-        while let Some(frame) = console.next_frame() {
-            if frame.number > next {
+        while let Some(Frame(number, message)) = console.next_frame() {
+            if number > next {
                 continue;
             }
             // If QEMU has ended, the next read reports it.
-            let _ = writeln!(input, "{}", acknowledgement(frame.number));
-            if frame.number < next {
+            let _ = writeln!(input, "{}", acknowledgement(number));
+            if number < next {
                 continue;
             }
             next += 1;
-            match frame.kind {
-                Kind::Hello => deadline = Instant::now() + run.limit,
+            match message {
+                Message::Hello => deadline = Instant::now() + run.limit,
                 // A closed output is no failure: its reader has seen enough.
-                Kind::Out => drop((&run.out).write_all(&frame.payload)),
-                Kind::Err => drop((&run.err).write_all(&frame.payload)),
-                Kind::Image => image.extend(&frame.payload),
-                Kind::Status => {
-                    let status = Status::decode(&frame.payload);
-                    let (Some(program), Some(status)) = (programs.next(), status) else {
-                        let text = "init reported an unknown program".into();
-                        return Err(Failure { text, may_retry: false });
-                    };
-                    ended(program, status);
+                Message::Out(text) => drop((&run.out).write_all(&to_bytes(&text))),
+                Message::Err(text) => drop((&run.err).write_all(&to_bytes(&text))),
+                Message::Ended(code) => {
+                    if let Some(program) = programs.next() {
+                        ended(program, code);
+                    }
                     deadline = Instant::now() + run.limit;
                 }
-                Kind::End => {
-                    let Some(program) = programs.next() else { return Ok(image) };
+                Message::End => {
+                    let Some(program) = programs.next() else { return Ok(()) };
                     let text = format!("{}: did not run", program.path);
                     return Err(Failure { text, may_retry: false });
                 }
@@ -134,40 +120,29 @@ fn listen(
             Err(RecvTimeoutError::Timeout) => (timed_out(program, run.limit), false),
             Err(RecvTimeoutError::Disconnected) => (format!("{program}: QEMU ended"), true),
         };
-        let text = describe(&what, next > 0, &console.messages());
+        let state = if next > 0 { "" } else { "; init did not start" };
+        let text = format!("{what}{state}. The kernel's last lines:{}", last_lines(&console.messages()));
         return Err(Failure { text, may_retry: has_ended && next == 0 });
     }
 }
 
-/// What happened, how far the boot came, and the kernel's last lines.
-fn describe(what: &str, init_ran: bool, messages: &str) -> String {
-    let state = match (messages.contains("Kernel panic"), init_ran) {
-        (true, true) => "the kernel panicked",
-        (true, false) => "the kernel panicked before it started init",
-        (false, true) => "the kernel was running",
-        (false, false) => "the kernel did not start init",
-    };
+/// The kernel's last lines, indented.
+fn last_lines(messages: &str) -> String {
     let lines: Vec<&str> = messages.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() {
-        return format!("{what}; {state} and printed nothing");
-    }
-    let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
-    format!("{what}; {state}. Its last lines:\n  {last}")
+    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    last.iter().map(|line| format!("\n  {line}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use guest_init::Frame;
-
+    use super::super::Plan;
     use super::*;
 
-    const STATUS: Status = Status { code: 3, millis: 9 };
-
     struct Outcome {
-        result: Result<Vec<u8>, Failure>,
-        statuses: Vec<Status>,
+        result: Result<(), Failure>,
+        codes: Vec<u8>,
         acknowledged: String,
     }
 
@@ -177,33 +152,32 @@ mod tests {
         let (sender, receiver) = channel();
         sender.send(bytes).unwrap();
         let sender = Some(sender).filter(|_| !ends);
-        let programs = [Program { path: "/p".into(), folder: "/".into(), arguments: Vec::new() }];
+        let programs = [Program { name: String::new(), path: "/p".into(), arguments: Vec::new() }];
         let plan = Plan::default();
         let limit = if ends { Duration::from_secs(60) } else { Duration::ZERO };
         let run = Run { limit, ..Run::new(&plan, &programs).unwrap() };
-        let (mut statuses, mut input) = (Vec::new(), Vec::new());
-        let result = listen(&run, &mut input, &receiver, |_, status| statuses.push(status));
+        let (mut codes, mut input) = (Vec::new(), Vec::new());
+        let result = listen(&run, &mut input, &receiver, |_, code| codes.push(code));
         drop(sender);
         let acknowledged = String::from_utf8(input).unwrap().replace("ack ", "").replace('\n', "");
-        Outcome { result, statuses, acknowledged }
+        Outcome { result, codes, acknowledged }
     }
 
-    fn frames() -> [Vec<u8>; 4] {
-        let status = STATUS.encode().into_bytes();
+    fn frames() -> [Vec<u8>; 3] {
         let mut number = 0..;
-        [(Kind::Hello, vec![]), (Kind::Image, vec![7]), (Kind::Status, status), (Kind::End, vec![])]
-            .map(|(kind, payload)| Frame { number: number.next().unwrap(), kind, payload }.encode())
+        [Message::Hello, Message::Ended(3), Message::End]
+            .map(|message| Frame(number.next().unwrap(), message).encode().into())
     }
 
     #[test]
     fn a_repeated_frame_counts_once_and_is_acknowledged_again() {
-        let [hello, image, status, end] = frames();
+        let [hello, ended, end] = frames();
         for (sent, acknowledged) in [
-            (frames().concat(), "0123"),
-            ([hello, image.clone(), image.clone(), status.clone(), image, status, end].concat(), "0112123"),
+            (frames().concat(), "012"),
+            ([hello.clone(), ended.clone(), ended.clone(), hello, ended, end].concat(), "011012"),
         ] {
             let outcome = outcome(sent, true);
-            assert_eq!((outcome.result.unwrap(), outcome.statuses), (vec![7], vec![STATUS]));
+            assert_eq!((outcome.result, outcome.codes), (Ok(()), vec![3]));
             assert_eq!(outcome.acknowledged, acknowledged);
         }
     }
@@ -215,28 +189,21 @@ mod tests {
             sent.remove(lost);
             let outcome = outcome(sent.concat(), true);
             assert!(outcome.result.is_err(), "frame {lost}");
-            assert_eq!(outcome.acknowledged, "0123"[..lost]);
+            assert_eq!(outcome.acknowledged, "012"[..lost]);
         }
     }
 
     #[test]
     fn an_error_names_the_program_and_how_far_the_boot_came() {
         let [hello, ..] = frames();
-        let end = Frame { number: 1, kind: Kind::End, payload: Vec::new() }.encode();
+        let end = Frame(1, Message::End).encode().into();
         let panic = "Kernel panic - not syncing: no init";
-        let quiet = "the kernel was running and printed nothing";
+        let lines = "The kernel's last lines:";
         for (sent, ends, may_retry, text) in [
             ([hello.clone(), end].concat(), true, false, "/p: did not run".into()),
-            (hello.clone(), true, false, format!("/p: QEMU ended; {quiet}")),
-            (hello, false, false, format!("{}; {quiet}", timed_out("/p", Duration::ZERO))),
-            (
-                panic.into(),
-                true,
-                true,
-                format!(
-                    "/p: QEMU ended; the kernel panicked before it started init. Its last lines:\n  {panic}"
-                ),
-            ),
+            (hello.clone(), true, false, format!("/p: QEMU ended. {lines}")),
+            (hello, false, false, format!("{}. {lines}", timed_out("/p", Duration::ZERO))),
+            (panic.into(), true, true, format!("/p: QEMU ended; init did not start. {lines}\n  {panic}")),
         ] {
             assert_eq!(outcome(sent, ends).result, Err(Failure { text, may_retry }));
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use cpio::newc::{self, ModeFileType};
 use fs_err as fs;
-use guest_init::{JOB, encode_fields};
+use guest_init::{JOB, Job};
 
 use super::{Plan, Run};
 
@@ -19,32 +19,22 @@ const PASSED: &[&str] = &["CARGO_", "CRITERION_", "NO_COLOR", "PROPTEST_", "RUST
 /// Larger files of a package are not sources.
 const LARGEST_SOURCE: u64 = 1 << 20;
 
-/// The archive in the format `newc`, without compression. Without programs, the job is to dump.
+/// The archive in the format `newc`, without compression.
 pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
     let mut files = BTreeMap::from([(PathBuf::from("/init"), fs::read(init)?)]);
-    let environment = environment(run.plan);
-    if let Some(package) = environment.get("CARGO_MANIFEST_DIR") {
-        add_sources(&mut files, Path::new(package))?;
-    }
+    add_sources(&mut files, &run.folder)?;
+    let mut programs = Vec::new();
     for program in run.programs {
         files.insert((&program.path).into(), fs::read(&program.path)?);
+        programs.push([std::slice::from_ref(&program.path), &program.arguments].concat());
     }
-    let mut put = |name: &str, content: String| files.insert(Path::new(JOB).join(name), content.into());
-    put("folder", environment.get("CARGO_MANIFEST_DIR").map_or("/", |folder| folder).into());
-    put("environment", encode_fields(environment.iter().map(|(name, value)| format!("{name}={value}"))));
-    if let Some(seconds) = run.plan.clock {
-        put("clock", seconds.to_string());
-    }
-    if run.programs.is_empty() {
-        put("dump", String::new());
-    }
-    for (number, program) in run.programs.iter().enumerate() {
-        put(&number.to_string(), encode_fields([&program.path].into_iter().chain(&program.arguments)));
-    }
+    let environment = environment(run.plan);
+    let job = Job { programs, folder: run.folder.clone(), environment, clock: run.plan.clock };
+    files.insert(JOB.into(), serde_json::to_vec(&job)?);
     write(&files)
 }
 
-/// Writes the files, each folder before what is in it.
+/// Writes the files, each folder before what is in it: the kernel creates no missing folders.
 fn write(files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<Vec<u8>> {
     let mut entries: BTreeMap<&Path, Option<&[u8]>> = BTreeMap::new();
     for (path, content) in files {
@@ -91,25 +81,4 @@ fn environment(plan: &Plan) -> BTreeMap<String, String> {
         PASSED.iter().any(|prefix| name.starts_with(prefix)).then_some((name, value))
     });
     inherited.chain(plan.environment.iter().cloned()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The kernel creates no missing folders, so their entries must come first.
-    #[test]
-    fn a_folder_comes_before_its_files_and_once() {
-        let files = ["/a/b/c", "/a/d"].map(|path| (path.into(), b"hello".to_vec()));
-        let archive = write(&files.into()).unwrap();
-        let (mut rest, mut found) = (&archive[..], Vec::new());
-        while !newc::Reader::new(rest).unwrap().entry().is_trailer() {
-            let reader = newc::Reader::new(rest).unwrap();
-            let entry = reader.entry();
-            found.push(format!("{} {:o} {}", entry.name(), entry.mode(), entry.file_size()));
-            rest = reader.finish().unwrap();
-        }
-        assert_eq!(found, ["a 40755 0", "a/b 40755 0", "a/b/c 100755 5", "a/d 100755 5"]);
-        assert!(write(&[("a".into(), Vec::new())].into()).is_err());
-    }
 }

@@ -3,23 +3,22 @@
 
 mod boot;
 mod initramfs;
-mod process_group;
 
 use std::env;
 use std::fs::File;
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use guest_init::Status;
+use guest_init::exit_code;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::programs::Program;
-pub(crate) use boot::dump;
-pub(crate) use process_group::end_groups_at_signals;
 
 /// A [`Plan`] in JSON, for `cargo xtask runner`.
 pub(crate) const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
@@ -49,6 +48,8 @@ pub(crate) struct Plan {
 pub(crate) struct Run<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) programs: &'a [Program],
+    /// The working folder. A guest gets a copy.
+    pub(crate) folder: PathBuf,
     pub(crate) out: File,
     pub(crate) err: File,
     /// How long each program may run.
@@ -56,7 +57,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The output goes to this process's own.
+    /// The output and the working folder are this process's.
     pub(crate) fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
@@ -64,29 +65,56 @@ impl<'a> Run<'a> {
         // A deadline of more seconds can overflow.
         let seconds: u32 =
             seconds.parse().with_context(|| format!("{TIMEOUT_VARIABLE}={seconds} is not a number"))?;
-        Ok(Self { plan, programs, out, err, limit: Duration::from_secs(seconds.into()) })
+        let limit = Duration::from_secs(seconds.into());
+        Ok(Self { plan, programs, folder: env::current_dir()?, out, err, limit })
     }
 
     /// Calls `ended` after each program.
-    pub(crate) fn run(&self, mut ended: impl FnMut(&Program, Status)) -> Result<()> {
+    pub(crate) fn run(&self, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
         if let Some(init) = &self.plan.init {
-            return boot::boot(self, init, ended).map(drop);
+            return boot::boot(self, init, ended);
         }
         for program in self.programs {
             let mut words = self.plan.qemu.iter().chain([&program.path]).chain(&program.arguments);
-            let mut command = Command::new(words.next().context("no program is given")?);
-            command.args(words).current_dir(&program.folder).envs(self.plan.environment.iter().cloned());
+            let mut command = ends_with_this_process(words.next().context("no program is given")?);
+            command.args(words).current_dir(&self.folder).envs(self.plan.environment.iter().cloned());
             command.stdout(self.out.try_clone()?).stderr(self.err.try_clone()?);
-            if io::stdin().is_terminal() {
-                // A background process group that reads from the terminal is stopped.
-                command.stdin(Stdio::null());
-            }
-            let start = Instant::now();
-            let status = process_group::ProcessGroup::start(&mut command)?.wait(self.limit)?;
+            let status = Process(command.spawn()?).wait(self.limit)?;
             let status = status.ok_or_else(|| anyhow!(timed_out(&program.path, self.limit)))?;
-            ended(program, Status::new(status, start.elapsed()));
+            ended(program, exit_code(status));
         }
         Ok(())
+    }
+}
+
+/// The command of a program that is killed when this process ends, however that happens.
+fn ends_with_this_process(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
+/// A program that is killed when this is dropped.
+struct Process(Child);
+
+impl Process {
+    /// Waits for the program; `None` if it still runs after that time.
+    fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let status = self.0.try_wait()?;
+            if status.is_some() || Instant::now() >= deadline {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
@@ -106,15 +134,14 @@ pub(crate) fn run_for_cargo(words: &[String]) -> ExitCode {
 }
 
 fn try_run_for_cargo(words: &[String]) -> Result<u8> {
-    process_group::end_with_parent()?;
-    end_groups_at_signals()?;
+    set_parent_process_death_signal(Some(Signal::TERM))?;
     let plan = env::var(PLAN_VARIABLE)
         .with_context(|| format!("{PLAN_VARIABLE} is not set; `cargo xtask on MACHINE` sets it"))?;
     let plan = serde_json::from_str(&plan).with_context(|| format!("{PLAN_VARIABLE}={plan}"))?;
     let (path, arguments) = words.split_first().context("no program is given")?;
     let path = std::path::absolute(path)?.to_str().context("the program's path is not UTF-8")?.to_owned();
-    let program = Program { path, folder: env::current_dir()?, arguments: arguments.into() };
+    let program = Program { name: String::new(), path, arguments: arguments.into() };
     let mut code = RUNNER_FAILED;
-    Run::new(&plan, &[program])?.run(|_, status| code = status.code)?;
+    Run::new(&plan, &[program])?.run(|_, ended| code = ended)?;
     Ok(code)
 }

@@ -1,3 +1,0 @@
-module helper
-
-go 1.21
