@@ -1,13 +1,12 @@
 //! `cargo bench --bench ratios`: what a call costs, compared with the vDSO's own function, libc, std
-//! and the system call. The rows are those of bionic's `time_benchmark.cpp`.
+//! and the system call.
 
 use std::process::ExitCode;
 
-use vdso_time_benches::calls::{self, COUNTERS, FUNCTIONS, SYSCALL, TIME_NOW, bionic_name, i386};
+use vdso_time_benches::calls::{self, COUNTERS, FUNCTIONS, SYSCALL, TIME_NOW};
 use vdso_time_benches::harness::bars::{self, Bar, TICKS, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
-use vdso_time_benches::harness::instructions::{self, Counts, STEP};
 use vdso_time_benches::harness::plot::Chart;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{Row, Spacing};
@@ -34,9 +33,8 @@ const BARS: &[Bar] = &[
     both("clock_getres(MONOTONIC)", DIRECT, 1.03),
     both("clock_getres(MONOTONIC)", "libc", 0.92),
     both("getcpu()", DIRECT, 1.03),
-    // Of its own the clock adds a subtraction and a multiplication.
-    both("counter::monotonic()", TICKS, 1.20),
-    both("counter::monotonic_ordered()", TICKS, 1.25),
+    both("counter::monotonic()", TICKS, 1.03),
+    both("counter::monotonic_ordered()", TICKS, 1.03),
     both("counter::realtime()", SYSCALL, 0.14),
 ];
 
@@ -51,13 +49,7 @@ const OTHERS: [&str; 5] = [DIRECT, "libc", "std", SYSCALL, TICKS];
 fn child(asked: &[String]) -> Result<(), String> {
     let rows = calls::rows();
     calls::settle();
-    match asked {
-        [what, name] if what == STEP => {
-            rows.iter().filter(|row| row.name == *name).for_each(instructions::child);
-            Ok(())
-        }
-        _ => samples::print(&rows, asked),
-    }
+    samples::print(&rows, asked)
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
@@ -65,25 +57,18 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
     let samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
-    let mut report = Report { notes: calls::notes(), ..Report::default() };
-    let counts = Counts::collect(&rows).unwrap_or_else(|why| {
-        report.notes.push(why);
-        Counts::default()
-    });
-    let (table, missed) = bars::table("bars", BARS, &samples);
-    report.missed = missed;
-    report.tables =
-        vec![summary(&names, &samples), ratios(&rows, &samples, &counts), table, entries(&samples)];
-    let bars = |row: &str| {
+    let (bars, missed) = bars::table("bars", BARS, &samples);
+    let group = |row: &str| {
         let nanos = |name: &&str| Some(((*name).to_string(), samples.nanos(row, Spacing::Isolated, name)?));
         (row.to_string(), SUMMARY.iter().filter_map(nanos).collect())
     };
-    let groups = summary_rows().filter(|row| names.iter().any(|name| name == row)).map(bars).collect();
-    report.charts = vec![
-        Chart { file: "calls.svg", title: "An isolated call", groups },
-        Chart { file: "time_now.svg", title: "Go's time.Now", groups: vec![bars(TIME_NOW)] },
-    ];
-    Ok(report)
+    let groups = summary_rows().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
+    Ok(Report {
+        tables: vec![summary(&names, &samples), ratios(&rows, &samples), bars],
+        charts: vec![Chart { file: "calls.svg", title: "An isolated call", groups }],
+        missed,
+        notes: calls::notes(),
+    })
 }
 
 /// The nanoseconds of an isolated call.
@@ -98,31 +83,17 @@ fn summary(names: &[String], samples: &Samples) -> Table {
 }
 
 /// Every row: the nanoseconds of this crate, and its ratios in both spacings.
-fn ratios(rows: &[Row], samples: &Samples, counts: &Counts) -> Table {
+fn ratios(rows: &[Row], samples: &Samples) -> Table {
     let others = OTHERS.map(|other| format!("/ {other}"));
     let head: Vec<&str> = ["row", "ns"].into_iter().chain(others.iter().map(String::as_str)).collect();
-    let mut table = Table::new("ratios", &[head.as_slice(), &["instructions"]].concat());
+    let mut table = Table::new("ratios", &head);
     for row in rows.iter().map(|row| row.name.as_str()) {
         let nanos = |spacing| Some(format!("{:.1}", samples.nanos(row, spacing, OURS)?));
         let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
         if !nanos.is_empty() {
             let cells = OTHERS.map(|other| samples.cell(row, [OURS, other]));
-            let line =
-                [vec![bionic_name(row), nanos.join(", ")], cells.to_vec(), vec![counts.more(row, OURS)]];
-            table.rows.push(line.concat());
+            table.rows.push([vec![row.into(), nanos.join(", ")], cells.to_vec()].concat());
         }
-    }
-    table
-}
-
-/// On i386, what an entry into the kernel costs.
-fn entries(samples: &Samples) -> Table {
-    let [interrupt, vdso] = i386::WAYS;
-    let mut table = Table::new("i386", &["row", interrupt, vdso, "ratio"]);
-    let nanos = |name| samples.nanos(i386::ENTRIES, Spacing::BackToBack, name);
-    if let (Some(slow), Some(fast)) = (nanos(interrupt), nanos(vdso)) {
-        let ratio = samples.cell(i386::ENTRIES, [vdso, interrupt]);
-        table.rows.push(vec![i386::ENTRIES.into(), format!("{slow:.0}"), format!("{fast:.0}"), ratio]);
     }
     table
 }

@@ -2,24 +2,19 @@
 //
 // helper ROUNDS OFFSETS ROW...   prints lines of: row, spacing, contender, nanoseconds of a call
 //
-// OFFSETS are those of clock_gettime, gettimeofday, time, clock_getres and getcpu in the vDSO,
-// separated by commas; 0 if it has none. LIBRARY is the name of the C library.
+// OFFSETS are those of clock_gettime, time and clock_getres in the vDSO, separated by commas; 0 if it
+// has none. LIBRARY is the name of the C library.
 
-#define _GNU_SOURCE
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/time.h>
 #include <time.h>
 
 static int (*direct_gettime)(clockid_t, struct timespec *);
 static int (*direct_getres)(clockid_t, struct timespec *);
-static int (*direct_day)(struct timeval *, void *);
 static time_t (*direct_time)(time_t *);
-static int (*direct_cpu)(unsigned *, unsigned *, void *);
 
 static clockid_t clock_of_row;
 
@@ -49,26 +44,20 @@ typedef void (*loop)(unsigned long calls);
     }                                                                                              \
     static const loop name[] = {name##_isolated, name##_back_to_back};
 
-#define ASK(type, first, second, call)                                                             \
-    type out;                                                                                      \
+#define ASK(call)                                                                                  \
+    struct timespec out;                                                                           \
     if (call == 0) {                                                                               \
-        KEEP(out.first);                                                                           \
-        KEEP(out.second);                                                                          \
+        KEEP(out.tv_sec);                                                                          \
+        KEEP(out.tv_nsec);                                                                         \
     }
 
-typedef struct { unsigned cpu, node; } place;
-
 CONTENDER(nothing, __asm__ volatile(""))
-CONTENDER(libc_gettime, ASK(struct timespec, tv_sec, tv_nsec, clock_gettime(clock, &out)))
-CONTENDER(vdso_gettime, ASK(struct timespec, tv_sec, tv_nsec, direct_gettime(clock, &out)))
-CONTENDER(libc_getres, ASK(struct timespec, tv_sec, tv_nsec, clock_getres(clock, &out)))
-CONTENDER(vdso_getres, ASK(struct timespec, tv_sec, tv_nsec, direct_getres(clock, &out)))
-CONTENDER(libc_day, ASK(struct timeval, tv_sec, tv_usec, gettimeofday(&out, NULL)))
-CONTENDER(vdso_day, ASK(struct timeval, tv_sec, tv_usec, direct_day(&out, NULL)))
+CONTENDER(libc_gettime, ASK(clock_gettime(clock, &out)))
+CONTENDER(vdso_gettime, ASK(direct_gettime(clock, &out)))
+CONTENDER(libc_getres, ASK(clock_getres(clock, &out)))
+CONTENDER(vdso_getres, ASK(direct_getres(clock, &out)))
 CONTENDER(libc_time, KEEP(time(NULL)))
 CONTENDER(vdso_time, KEEP(direct_time(NULL)))
-CONTENDER(libc_cpu, KEEP(sched_getcpu()))
-CONTENDER(vdso_cpu, ASK(place, cpu, node, direct_cpu(&out.cpu, &out.node, NULL)))
 
 static const struct row {
     const char *name;
@@ -77,13 +66,9 @@ static const struct row {
     const void *function;
 } rows[] = {
     {"time()", 0, libc_time, vdso_time, &direct_time},
-    {"gettimeofday()", 0, libc_day, vdso_day, &direct_day},
-    {"clock_gettime(REALTIME)", CLOCK_REALTIME, libc_gettime, vdso_gettime, &direct_gettime},
     {"clock_gettime(MONOTONIC)", CLOCK_MONOTONIC, libc_gettime, vdso_gettime, &direct_gettime},
-    {"clock_gettime(BOOTTIME)", CLOCK_BOOTTIME, libc_gettime, vdso_gettime, &direct_gettime},
     {"clock_gettime(MONOTONIC_COARSE)", CLOCK_MONOTONIC_COARSE, libc_gettime, vdso_gettime, &direct_gettime},
     {"clock_getres(MONOTONIC)", CLOCK_MONOTONIC, libc_getres, vdso_getres, &direct_getres},
-    {"getcpu()", 0, libc_cpu, vdso_cpu, &direct_cpu},
 };
 
 static double nanos(loop run, unsigned long calls) {
@@ -111,10 +96,10 @@ static void measure(const struct row *row, int spacing, long rounds) {
 
 int main(int argc, char **argv) {
     if (argc < 3) return 2;
-    void *targets[] = {&direct_gettime, &direct_day, &direct_time, &direct_getres, &direct_cpu};
+    void *targets[] = {&direct_gettime, &direct_time, &direct_getres};
     uintptr_t base = getauxval(AT_SYSINFO_EHDR);
     char *offset = argv[2];
-    for (int at = 0; at < 5; at++, offset += *offset == ',') {
+    for (int at = 0; at < 3; at++, offset += *offset == ',') {
         uintptr_t value = strtoul(offset, &offset, 0);
         value = base && value ? base + value : 0;
         memcpy(targets[at], &value, sizeof value);

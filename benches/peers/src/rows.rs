@@ -1,14 +1,10 @@
 //! The rows of the benches, with the contenders of other crates.
 
 use rustix::time::ClockId as Id;
-use vdso_time::ClockId;
 use vdso_time_benches::calls::keep::Keep as _;
 use vdso_time_benches::calls::{self, COUNTERS, keep};
 use vdso_time_benches::harness::{Contender, Row};
-use vdso_time_trace::traced;
 
-/// This crate at a site of vdso-time-trace that nobody traces.
-pub const TRACEABLE: &str = "vdso-time, traceable";
 pub const MONOTONIC: &str = "clock_gettime(MONOTONIC)";
 pub const COARSE: &str = "clock_gettime(MONOTONIC_COARSE)";
 pub const COUNTER: &str = COUNTERS[0];
@@ -43,29 +39,17 @@ pub fn leak<T>(clock: T) -> &'static T {
 
 fn peers(row: &str) -> Vec<Contender> {
     match row {
-        "time()" => vec![
-            Contender::new(TRACEABLE, || traced!(vdso_time::time()).keep()),
-            Contender::new("coarsetime", || coarsetime::Clock::now_since_epoch().as_secs().keep()),
-            Contender::new("clocksource", || keep(clocksource::coarse::UnixInstant::now())),
+        "time()" => {
+            vec![Contender::new("coarsetime", || coarsetime::Clock::now_since_epoch().as_secs().keep())]
+        }
+        "gettimeofday()" => Vec::new(),
+        "clock_gettime(REALTIME)" => vec![gettime(Id::Realtime)],
+        MONOTONIC => vec![gettime(Id::Monotonic)],
+        "clock_gettime(BOOTTIME)" => vec![gettime(Id::Boottime)],
+        COARSE => vec![
+            gettime(Id::MonotonicCoarse),
+            Contender::new("coarsetime", || keep(coarsetime::Instant::now())),
         ],
-        "gettimeofday()" => vec![Contender::new(TRACEABLE, || traced!(vdso_time::gettimeofday()).keep())],
-        "clock_gettime(REALTIME)" => {
-            let mut peers = gettime(ClockId::REALTIME, Id::Realtime);
-            peers.push(Contender::new("clocksource", || keep(clocksource::precise::UnixInstant::now())));
-            peers
-        }
-        MONOTONIC => {
-            let mut peers = gettime(ClockId::MONOTONIC, Id::Monotonic);
-            peers.push(Contender::new("clocksource", || keep(clocksource::precise::Instant::now())));
-            peers
-        }
-        "clock_gettime(BOOTTIME)" => gettime(ClockId::BOOTTIME, Id::Boottime),
-        COARSE => {
-            let mut peers = gettime(ClockId::MONOTONIC_COARSE, Id::MonotonicCoarse);
-            peers.push(Contender::new("coarsetime", || keep(coarsetime::Instant::now())));
-            peers.push(Contender::new("clocksource", || keep(clocksource::coarse::Instant::now())));
-            peers
-        }
         "clock_getres(MONOTONIC)" => vec![Contender::new("rustix", || {
             let resolution = rustix::time::clock_getres(Id::Monotonic);
             [resolution.tv_sec, resolution.tv_nsec].keep();
@@ -73,26 +57,21 @@ fn peers(row: &str) -> Vec<Contender> {
         "getcpu()" => vec![Contender::new("rustix", || keep(rustix::thread::sched_getcpu()))],
         _ => {
             let clock = leak(quanta::Clock::new());
-            let (minstant, fastant) = (leak(minstant::Anchor::new()), leak(fastant::Anchor::new()));
+            let anchor = leak(minstant::Anchor::new());
             vec![
                 Contender::new("quanta Clock::now", move || keep(clock.now())),
                 Contender::new("quanta Instant::now", || keep(quanta::Instant::now())),
                 Contender::new("minstant in ns", move || {
-                    minstant::Instant::now().as_unix_nanos(minstant).keep();
-                }),
-                Contender::new("fastant in ns", move || {
-                    fastant::Instant::now().as_unix_nanos(fastant).keep();
+                    minstant::Instant::now().as_unix_nanos(anchor).keep();
                 }),
             ]
         }
     }
 }
 
-fn gettime(clock: ClockId, id: Id) -> Vec<Contender> {
-    let traceable = Contender::new(TRACEABLE, move || traced!(vdso_time::clock_gettime(clock)).keep());
-    let rustix = Contender::new("rustix", move || {
+fn gettime(id: Id) -> Contender {
+    Contender::new("rustix", move || {
         let now = rustix::time::clock_gettime(id);
         [now.tv_sec, now.tv_nsec].keep();
-    });
-    vec![traceable, rustix]
+    })
 }

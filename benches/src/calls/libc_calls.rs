@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code, reason = "functions of libc")]
 
-use std::ffi::c_long;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
@@ -35,22 +34,10 @@ pub(super) fn clock_getres(clock: ClockId) {
     ask!(|out: *mut libc::timespec| libc::clock_getres(clock.as_raw(), out));
 }
 
-/// clock_gettime(2) or clock_getres(2) of `CLOCK_MONOTONIC`, by number.
-#[inline]
-pub(super) fn syscall_clock(number: c_long) {
-    ask!(|out: *mut [c_long; 2]| libc::syscall(number, libc::CLOCK_MONOTONIC, out));
-}
-
 /// gettimeofday(3)
 #[inline]
 pub(super) fn gettimeofday() {
     ask!(|out: *mut libc::timeval| libc::gettimeofday(out, null_mut()));
-}
-
-/// gettimeofday(2), by number.
-#[inline]
-pub(super) fn syscall_gettimeofday() {
-    ask!(|out: *mut [c_long; 2]| libc::syscall(libc::SYS_gettimeofday, out, null_mut::<()>()));
 }
 
 /// time(3)
@@ -58,14 +45,6 @@ pub(super) fn syscall_gettimeofday() {
 pub(super) fn time() {
     // SAFETY: a null pointer asks for the result only.
     super::keep(unsafe { libc::time(null_mut()) });
-}
-
-/// time(2), by number.
-#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-#[inline]
-pub(super) fn syscall_time() {
-    // SAFETY: a null pointer asks for the result only.
-    super::keep(unsafe { libc::syscall(libc::SYS_time, null_mut::<()>()) });
 }
 
 /// sched_getcpu(3), which has no node.

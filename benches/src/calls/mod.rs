@@ -1,7 +1,6 @@
 //! The rows: this crate's calls, and the same by the vDSO itself, libc, std and the system call.
 
 mod direct;
-pub mod i386;
 pub mod keep;
 mod libc_calls;
 
@@ -15,7 +14,7 @@ use crate::harness::samples::OURS;
 use crate::harness::{Contender, Row};
 use keep::Keep;
 
-/// The clocks, and their names without `CLOCK_`. No kernel supports the last one.
+/// The clocks, and their names without `CLOCK_`.
 pub const CLOCKS: &[(&str, ClockId)] = &[
     ("MONOTONIC", ClockId::MONOTONIC),
     ("MONOTONIC_COARSE", ClockId::MONOTONIC_COARSE),
@@ -24,11 +23,10 @@ pub const CLOCKS: &[(&str, ClockId)] = &[
     ("REALTIME_COARSE", ClockId::REALTIME_COARSE),
     ("BOOTTIME", ClockId::BOOTTIME),
     ("TAI", ClockId::TAI),
-    ("unsupported", ClockId::from_raw(-1)),
 ];
 
 /// The clocks whose resolution is read; the others have one of these resolutions.
-const RESOLUTIONS: [&str; 4] = ["MONOTONIC", "MONOTONIC_COARSE", "REALTIME", "unsupported"];
+const RESOLUTIONS: [&str; 2] = ["MONOTONIC", "MONOTONIC_COARSE"];
 
 /// The row that each of the five functions has in the short tables.
 pub const FUNCTIONS: [&str; 5] =
@@ -45,20 +43,17 @@ pub const TIME_NOW: &str = "TimeNow";
 pub const SYSCALL: &str = "system call";
 
 /// Returns the rows without `direct`. Creating them makes no call.
-///
-/// In a row `..., system call` this crate's contender is its `syscall` function, and libc's is
-/// syscall(2).
 pub fn callers() -> Vec<Row> {
     let mut rows: Vec<Row> = CLOCKS.iter().map(|&(name, clock)| clock_gettime(name, clock)).collect();
     let resolutions = CLOCKS.iter().filter(|(name, _)| RESOLUTIONS.contains(name));
     rows.extend(resolutions.map(|&(name, clock)| clock_getres(name, clock)));
-    rows.extend(others().into_iter().chain(syscalls()).chain(counters()).chain([time_now()]));
+    rows.extend(others().into_iter().chain(counters()).chain([time_now()]));
     rows
 }
 
 /// Returns the rows with `direct` as the last contender, where the vDSO has the function.
 pub fn rows() -> Vec<Row> {
-    callers().into_iter().map(with_direct).chain(i386::entries()).collect()
+    callers().into_iter().map(with_direct).collect()
 }
 
 /// Adds the function of the vDSO that answers a row.
@@ -68,7 +63,7 @@ pub fn with_direct(mut row: Row) -> Row {
     let clock = clock.map_or(ClockId::MONOTONIC, |(_, clock)| *clock);
     let function = row.name.split('(').next().unwrap_or_default();
     let (route, clock) = match function {
-        _ if row.name.ends_with(SYSCALL) || row.name == TIME_NOW => return row,
+        TIME_NOW => return row,
         // time() has the vDSO's clock_gettime where it has no time().
         "time" => (routes.time, ClockId::REALTIME_COARSE),
         "gettimeofday" => (routes.gettimeofday, ClockId::REALTIME),
@@ -78,20 +73,6 @@ pub fn with_direct(mut row: Row) -> Row {
     };
     row.contenders.extend(direct::contender(route, clock));
     row
-}
-
-/// Returns bionic's name of a row: that of its `time_benchmark.cpp`, or one like it.
-pub fn bionic_name(row: &str) -> String {
-    let (call, is_syscall) =
-        row.strip_suffix(&format!(", {SYSCALL}")).map_or((row, false), |call| (call, true));
-    let (function, clock) = call.trim_end_matches(')').split_once('(').unwrap_or((call, ""));
-    let clock = if ["", "MONOTONIC"].contains(&clock) { String::new() } else { format!("_{clock}") };
-    if row == TIME_NOW {
-        return row.into();
-    }
-    let prefix = if function.contains("::") { "BM_" } else { "BM_time_" };
-    let suffix = if is_syscall { "_syscall" } else { "" };
-    format!("{prefix}{}{clock}{suffix}", function.replace("::", "_"))
 }
 
 /// Returns a line for each function that the vDSO does not answer, and one about the counter.
@@ -161,32 +142,6 @@ fn others() -> [Row; 3] {
     ]
 }
 
-/// The system calls by this crate, and by libc's `syscall`.
-fn syscalls() -> [Row; 4] {
-    [
-        row!("clock_gettime(MONOTONIC), system call";
-            OURS => syscall::clock_gettime(ClockId::MONOTONIC).keep(),
-            "libc" => libc_calls::syscall_clock(libc::SYS_clock_gettime),
-        ),
-        row!("clock_getres(MONOTONIC), system call";
-            OURS => syscall::clock_getres(ClockId::MONOTONIC).keep(),
-            "libc" => libc_calls::syscall_clock(libc::SYS_clock_getres),
-        ),
-        row!("gettimeofday(), system call";
-            OURS => syscall::gettimeofday().keep(),
-            "libc" => libc_calls::syscall_gettimeofday(),
-        ),
-        // aarch64 and arm have no time(2).
-        #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-        row!("time(), system call";
-            OURS => syscall::time().keep(),
-            "libc" => libc_calls::syscall_time(),
-        ),
-        #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
-        row!("time(), system call"; OURS => syscall::time().keep()),
-    ]
-}
-
 fn counters() -> [Row; 3] {
     let [monotonic, ordered, realtime] = COUNTERS;
     [
@@ -225,22 +180,4 @@ fn time_now() -> Row {
 #[inline]
 pub fn keep<T>(answer: T) {
     black_box(answer);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_have_the_names_of_bionic() {
-        for (row, name) in [
-            ("time()", "BM_time_time"),
-            ("clock_gettime(MONOTONIC)", "BM_time_clock_gettime"),
-            ("clock_getres(REALTIME_COARSE)", "BM_time_clock_getres_REALTIME_COARSE"),
-            ("clock_gettime(MONOTONIC), system call", "BM_time_clock_gettime_syscall"),
-            ("counter::monotonic()", "BM_counter_monotonic"),
-        ] {
-            assert_eq!(bionic_name(row), name);
-        }
-    }
 }

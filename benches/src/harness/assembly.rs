@@ -35,12 +35,3 @@ pub(super) fn skip<const TIMES: usize>() {
         asm!(".rept {nops}", "nop", ".endr", nops = const TIMES * 16 / NOP, options(nomem, nostack, preserves_flags));
     }
 }
-
-/// Stops for the tracer of [`instructions`](super::instructions).
-pub(super) fn breakpoint() {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the tracer continues after the instruction.
-    unsafe {
-        asm!("int3");
-    }
-}

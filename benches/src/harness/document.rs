@@ -69,7 +69,7 @@ impl Table {
 impl Report {
     /// Prints the report, renews the documents if the arguments ask for it, and returns the status.
     pub fn finish(&self, arguments: &Arguments) -> Result<ExitCode, String> {
-        println!("{}", machine::describe().map(|(name, value)| format!("{name}: {value}\n")).concat());
+        println!("{}", machine::describe());
         // A filter can leave a table without rows.
         for table in self.tables.iter().filter(|table| !table.rows.is_empty()) {
             println!("{}", table.markdown());
@@ -85,8 +85,8 @@ impl Report {
 
     fn write(&self, arguments: &Arguments) -> Result<(), String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let mut machine = machine::describe().map(|(_, value)| value).join("; ");
-        machine.push_str(if arguments.effort == Effort::Quick { "; with `--quick`\n" } else { "\n" });
+        let effort = if arguments.effort == Effort::Quick { "- options: `--quick`\n" } else { "" };
+        let machine = machine::describe() + effort;
         // The documents have only the bars that are not met.
         let is_told = |row: &&Vec<String>| row.last().is_none_or(|cell| cell != "met");
         let tables = self.tables.iter().map(|Table { name, head, rows }| {

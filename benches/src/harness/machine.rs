@@ -5,8 +5,8 @@ use std::process::Command;
 
 use super::command::run;
 
-/// Returns names and values for the head of each report.
-pub fn describe() -> [(&'static str, String); 5] {
+/// Returns a list for the head of each report.
+pub fn describe() -> String {
     let unknown = || String::from("unknown");
     let read = |path| fs::read_to_string(path).map_or_else(|_| unknown(), |text| text.trim().to_string());
     let cpuinfo = read("/proc/cpuinfo");
@@ -20,11 +20,12 @@ pub fn describe() -> [(&'static str, String); 5] {
     let place = if is_guest { ", in a virtual machine" } else { "" };
     // A guest kernel has neither command.
     let said = |program, argument| run(Command::new(program).arg(argument)).unwrap_or_else(|_| unknown());
-    [
+    let facts = [
         ("CPU", format!("{model} ({}){place}", std::env::consts::ARCH)),
         ("kernel", format!("Linux {}", read("/proc/sys/kernel/osrelease"))),
         ("clock source", read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         ("libc", said("getconf", "GNU_LIBC_VERSION").trim().to_string()),
         ("compiler", said("rustc", "--version").trim().to_string()),
-    ]
+    ];
+    facts.map(|(name, value)| format!("- {name}: {value}\n")).concat()
 }

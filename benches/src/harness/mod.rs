@@ -4,7 +4,6 @@ mod assembly;
 pub mod bars;
 pub mod command;
 pub mod document;
-pub mod instructions;
 pub mod machine;
 pub mod plot;
 pub mod samples;
