@@ -13,7 +13,7 @@ use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, OURS, Samples};
 use vdso_time_benches::harness::{Contender, Row, Spacing};
 
-const FIND: &str = "find five functions";
+const FIND: &str = "find the functions";
 
 const LOCATE: &str = "vdso-time, locate()";
 const RAW_VDSO: &str = "linux-raw-vdso";

@@ -1,9 +1,9 @@
 //! `cargo xtask fuzz` runs the fuzz target, guided by coverage, with the installed compiler.
 //! cargo-fuzz needs a nightly compiler and adds AddressSanitizer.
 //!
-//! `cargo xtask coverage` reports which regions of `src/elf` it reaches. The compiler is the oldest
-//! supported one, because Debian has LLVM's tools of its version. cargo-llvm-cov does not run
-//! libFuzzer's programs.
+//! `cargo xtask coverage` reports which regions of `src/elf` it and the properties reach. The
+//! compiler is the oldest supported one, because Debian has LLVM's tools of its version.
+//! cargo-llvm-cov does not run libFuzzer's programs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,8 +13,9 @@ use fs_err as fs;
 use serde_json::Value;
 use xshell::{Cmd, Shell, cmd};
 
+use crate::programs::executables;
 use crate::toolchain::Compiler;
-use crate::{tools, workspace};
+use crate::{cache, tools, workspace};
 
 /// Lets libFuzzer see which code a run reached and what it compared. Overflows panic.
 const GUIDED: &[&str] = &[
@@ -54,28 +55,55 @@ pub(crate) fn run(seconds: u32) -> Result<ExitCode> {
 /// Prints the regions of each file. Fails if too few are reached.
 pub(crate) fn coverage() -> Result<ExitCode> {
     let (root, folder) = (workspace::root(), workspace::target().join("coverage"));
-    let [raw, merged, new] = ["fuzz.profraw", "fuzz.profdata", "corpus"].map(|name| folder.join(name));
-    let sh = workspace::shell()?;
+    let [raw, merged, new] = ["%p.profraw", "all.profdata", "corpus"].map(|name| folder.join(name));
+    let flags = ["-Cinstrument-coverage"];
+    let (sh, compiler) = (workspace::shell()?, Compiler::oldest()?);
+    if folder.is_dir() {
+        for profile in cache::entries(&folder)?.iter().filter(|path| is_profile(path)) {
+            fs::remove_file(profile)?;
+        }
+    }
     // libFuzzer writes new inputs to the first folder.
     fs::create_dir_all(&new)?;
-    let cargo = Compiler::oldest()?.cargo(&sh, "coverage").env("LLVM_PROFILE_FILE", &raw);
-    let program = build(cargo, &["-Cinstrument-coverage"], &folder.join("fuzz"))?;
+    let cargo = || compiler.cargo(&sh, "coverage").env("LLVM_PROFILE_FILE", &raw);
+    let program = build(cargo(), &flags, &folder.join("fuzz"))?;
     let mut fuzzer = fuzzer(&program);
     fuzzer.args(RUNS).arg(new).env("LLVM_PROFILE_FILE", &raw);
     let corpus = root.join("fuzz/corpus/image");
     let output = fuzzer.args(corpus.is_dir().then_some(corpus)).output()?;
     ensure!(output.status.success(), "the target failed: {}", String::from_utf8_lossy(&output.stderr));
 
+    let cargo = || {
+        let cargo = cargo().args(["test", "--package", "vdso-time-properties", "--test", "properties"]);
+        // More cases reach no more code.
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", flags[0]).env("PROPTEST_CASES", "2000")
+    };
+    let tests = executables(cargo().arg("--no-run"), true)?;
+    cargo().arg("--quiet").ignore_stdout().run()?;
+
     let [profdata, cov] = tools::llvm_coverage()?;
-    cmd!(sh, "{profdata} merge --sparse -o {merged} {raw}").quiet().run()?;
-    let of = ["--instr-profile".as_ref(), merged.as_os_str(), program.as_os_str(), SOURCES.as_ref()];
-    cmd!(sh, "{cov} report --show-branch-summary=false").args(of).quiet().run()?;
-    let export = cmd!(sh, "{cov} export --summary-only").args(of).quiet().read()?;
-    let export: Value = serde_json::from_str(&export)?;
-    let percent = export["data"][0]["totals"]["regions"]["percent"].as_f64();
-    let percent = percent.context("llvm-cov counts no regions")?;
-    ensure!(percent >= LEAST, "{percent:.1} % of the regions are reached, less than {LEAST} %");
+    let profiles = cache::entries(&folder)?.into_iter().filter(|path| is_profile(path));
+    cmd!(sh, "{profdata} merge --sparse -o {merged}").args(profiles).quiet().run()?;
+    let test = &tests.first().context("cargo built no properties")?.path;
+    let export = cmd!(sh, "{cov} export --summary-only --instr-profile {merged} {program} --object {test}");
+    let export: Value = serde_json::from_str(&export.arg(SOURCES).quiet().read()?)?;
+    let data = &export["data"][0];
+    let files = data["files"].as_array().context("llvm-cov lists no files")?;
+    for file in files {
+        println!("{:>5.1} % {}", percent(&file["summary"])?, file["filename"]);
+    }
+    let total = percent(&data["totals"])?;
+    println!("{total:>5.1} % in all");
+    ensure!(total >= LEAST, "less than {LEAST} % of the regions are reached");
     Ok(ExitCode::SUCCESS)
+}
+
+fn is_profile(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "profraw")
+}
+
+fn percent(summary: &Value) -> Result<f64> {
+    summary["regions"]["percent"].as_f64().context("llvm-cov counts no regions")
 }
 
 /// The command of the fuzz target, without options that limit the run.

@@ -81,7 +81,7 @@ enum Task {
         #[arg(long, default_value_t = 20)]
         seconds: u32,
     },
-    /// Print how much of src/elf the fuzz target reaches, at least 95 %
+    /// Print how much of src/elf the fuzz target and the properties reach, at least 95 %
     Coverage,
     /// Run a program on a machine; cargo starts this
     #[command(hide = true)]

@@ -126,7 +126,7 @@ pub(crate) fn run(quick: bool, write: bool, named: Vec<Machine>) -> Result<ExitC
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
     for Row { machine, errors, .. } in &failed {
         println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");
-        errors.iter().for_each(|error| println!("- {error}"));
+        println!("- {}", errors.join("\n- "));
     }
     if write {
         let file = workspace::root().join(PAGE);
@@ -162,7 +162,9 @@ fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
     doctor.arguments.push("--json".into());
     let mut tests = executables(setup.cargo(&sh).args(words(TESTS)), true)?;
     tests.retain(|test| machine.runner == Runner::Native || !NATIVE_ONLY.contains(&&*test.name));
-    tests.iter_mut().for_each(|test| test.arguments.push("--show-output".into()));
+    for test in &mut tests {
+        test.arguments.push("--show-output".into());
+    }
     Ok([vec![doctor], tests].concat())
 }
 

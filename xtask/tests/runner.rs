@@ -107,7 +107,7 @@ fn the_emulator_of_the_plan_runs_the_program() {
 fn a_program_and_qemu_end_at_the_limit_and_with_the_runner() {
     // The shell ignores the arguments of a kernel's QEMU.
     let boot = r#"{"qemu": ["/bin/sh", "-c", "echo $$ >sleeper; exec sleep 1000"], "init": "/bin/true"}"#;
-    let console = "; init did not start. The kernel's last lines:";
+    let console = "; init did not start. The kernel's last lines:\n  ";
     for (name, plan, words, end) in
         [("program", NATIVE, &["/bin/sh", "-c", SLEEPER][..], ""), ("qemu", boot, &["/bin/sh"], console)]
     {
@@ -121,7 +121,8 @@ fn a_program_and_qemu_end_at_the_limit_and_with_the_runner() {
         // The shell stands for cargo. It does not replace itself, because a command follows.
         let mut cargo = runner.command("/bin/sh");
         cargo.args(["-c", "\"$@\"; :", "sh", env!("CARGO_BIN_EXE_xtask"), "runner"]).args(words);
-        for mut started in [runner.runner(words), cargo].map(|mut command| command.spawn().unwrap()) {
+        for mut command in [runner.runner(words), cargo] {
+            let mut started = command.spawn().unwrap();
             let sleeper = runner.sleeper();
             started.kill().unwrap();
             started.wait().unwrap();

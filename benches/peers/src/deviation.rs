@@ -33,12 +33,10 @@ fn clocks() -> Vec<Clock> {
     };
     let quanta = leak(quanta::Clock::new());
     let zero = quanta.now();
-    let minstant = minstant::Instant::now();
     let nanos = |time: Duration| time.as_nanos() as i64;
     vec![
         clock("vdso-time", Box::new(|| counter::monotonic_ordered() as i64)),
         clock("quanta", Box::new(move || nanos(quanta.now().duration_since(zero)))),
-        clock("minstant", Box::new(move || nanos(minstant::Instant::now().duration_since(minstant)))),
     ]
 }
 

@@ -11,14 +11,13 @@ use vdso_time_benches::harness::samples::{OURS, Samples};
 pub const FIRST: &str = "first call";
 
 /// How each contender reads a monotonic clock.
-const CONTENDERS: [(&str, fn()); 7] = [
+const CONTENDERS: [(&str, fn()); 6] = [
     (OURS, || keep(clock_gettime(ClockId::MONOTONIC))),
     ("vdso-time, counter", || keep(counter::monotonic())),
     ("std", || keep(Instant::now())),
     ("rustix", || keep(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic))),
     ("coarsetime", || keep(coarsetime::Instant::now())),
     ("quanta", || keep(quanta::Instant::now())),
-    ("minstant", || keep(minstant::Instant::now())),
 ];
 
 /// Prints the nanoseconds of the contender's first call in this process. The kernel measures them, by

@@ -29,24 +29,22 @@ const BARS: &[Bar] = &[
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
     isolated(COUNTER, "quanta Clock::now", 0.95),
     isolated(COUNTER, "quanta Instant::now", 0.85),
-    isolated(COUNTER, "minstant in ns", 0.75),
     isolated(first::FIRST, "rustix", 1.10),
 ];
 
 /// The contenders of the calls, in the order of the columns.
-const CALLERS: [&str; 10] =
-    [OURS, TRACEABLE, "libc", "glibc static", "musl", "std", "rustix", "clocksource", "coarsetime", SYSCALL];
+const CALLERS: [&str; 8] = [OURS, "libc", "glibc static", "musl", "std", "rustix", "coarsetime", SYSCALL];
 
 fn child(asked: &[String]) -> Result<(), String> {
-    if let [what, name] = asked {
-        if what == first::FIRST {
-            first::print(name);
-            return Ok(());
+    match asked {
+        [what, name] if what == first::FIRST => first::print(name),
+        _ => {
+            let rows = rows::rows();
+            calls::settle();
+            samples::print(&rows, asked)?;
         }
     }
-    let rows = rows::rows();
-    calls::settle();
-    samples::print(&rows, asked)
+    Ok(())
 }
 
 /// Creates the folder for the programs.

@@ -57,13 +57,9 @@ fn peers(row: &str) -> Vec<Contender> {
         "getcpu()" => vec![Contender::new("rustix", || keep(rustix::thread::sched_getcpu()))],
         _ => {
             let clock = leak(quanta::Clock::new());
-            let anchor = leak(minstant::Anchor::new());
             vec![
                 Contender::new("quanta Clock::now", move || keep(clock.now())),
                 Contender::new("quanta Instant::now", || keep(quanta::Instant::now())),
-                Contender::new("minstant in ns", move || {
-                    minstant::Instant::now().as_unix_nanos(anchor).keep();
-                }),
             ]
         }
     }

@@ -6,6 +6,7 @@ use std::ffi::c_long;
 use std::mem::{self, MaybeUninit};
 use std::ptr::{self, null_mut};
 
+use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route};
 
 use super::keep::Keep;
@@ -27,7 +28,6 @@ pub(super) fn contender(route: Route, clock: ClockId) -> Option<Contender> {
         "clock_gettime" | "clock_getres" => Some(clock_call::<c_long>(address, clock)),
         "gettimeofday" => Some(gettimeofday_call(address)),
         "time" => Some(time_call(address)),
-        "getcpu" => Some(getcpu_call(address)),
         _ => None,
     }
 }
@@ -79,10 +79,12 @@ fn time_call(address: usize) -> Contender {
     Contender::new(DIRECT, move || super::keep(unsafe { call(null_mut()) }))
 }
 
-fn getcpu_call(address: usize) -> Contender {
-    // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
-    let call: GetcpuFn = unsafe { function(address) };
-    Contender::new(DIRECT, move || {
+/// Returns the contender for the vDSO's getcpu.
+pub(super) fn getcpu() -> Option<Contender> {
+    let address = Vdso::locate().ok()?.symbol_address("__vdso_getcpu", None)?;
+    // SAFETY: the vDSO has a function of this signature at the address of the symbol.
+    let call: GetcpuFn = unsafe { function(address.addr()) };
+    Some(Contender::new(DIRECT, move || {
         let (mut cpu, mut node) = (MaybeUninit::<u32>::uninit(), MaybeUninit::<u32>::uninit());
         // SAFETY: the function writes the CPU and the node to these two places, and nothing else.
         unsafe { call(cpu.as_mut_ptr(), node.as_mut_ptr(), null_mut()) };
@@ -90,5 +92,5 @@ fn getcpu_call(address: usize) -> Contender {
         unsafe { cpu.assume_init() }.keep();
         // SAFETY: as the CPU, the node is written.
         unsafe { node.assume_init() }.keep();
-    })
+    }))
 }

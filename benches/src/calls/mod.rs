@@ -68,7 +68,11 @@ pub fn with_direct(mut row: Row) -> Row {
         "time" => (routes.time, ClockId::REALTIME_COARSE),
         "gettimeofday" => (routes.gettimeofday, ClockId::REALTIME),
         "clock_getres" => (routes.clock_getres, clock),
-        "getcpu" => (routes.getcpu, clock),
+        // The route can be the rseq area of the thread.
+        "getcpu" => {
+            row.contenders.extend(direct::getcpu());
+            return row;
+        }
         _ => (routes.clock_gettime, clock),
     };
     row.contenders.extend(direct::contender(route, clock));

@@ -148,7 +148,7 @@ mod tests {
     fn frames() -> [Frame; 2] {
         let all: Vec<u8> = (0..=255).collect();
         assert_eq!(to_bytes(&to_text(&all)), all);
-        [Frame(0, Message::Out(to_text(&all))), Frame(1, Message::Ended(Status { code: 101, millis: 7 }))]
+        [Frame(0, Message::Out(to_text(&all))), Frame(1, Message::Ended(101))]
     }
 
     /// The frames found when the bytes come in parts of this size, and the kernel's messages.

@@ -121,16 +121,15 @@ fn listen(
             Err(RecvTimeoutError::Disconnected) => (format!("{program}: QEMU ended"), true),
         };
         let state = if next > 0 { "" } else { "; init did not start" };
-        let text = format!("{what}{state}. The kernel's last lines:{}", last_lines(&console.messages()));
+        let text = format!("{what}{state}. The kernel's last lines:\n  {}", last_lines(&console.messages()));
         return Err(Failure { text, may_retry: has_ended && next == 0 });
     }
 }
 
-/// The kernel's last lines, indented.
+/// The kernel's last lines, indented but for the first.
 fn last_lines(messages: &str) -> String {
     let lines: Vec<&str> = messages.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    last.iter().map(|line| format!("\n  {line}")).collect()
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ")
 }
 
 #[cfg(test)]
@@ -198,12 +197,12 @@ mod tests {
         let [hello, ..] = frames();
         let end = Frame(1, Message::End).encode().into();
         let panic = "Kernel panic - not syncing: no init";
-        let lines = "The kernel's last lines:";
+        let lines = "The kernel's last lines:\n  ";
         for (sent, ends, may_retry, text) in [
             ([hello.clone(), end].concat(), true, false, "/p: did not run".into()),
             (hello.clone(), true, false, format!("/p: QEMU ended. {lines}")),
             (hello, false, false, format!("{}. {lines}", timed_out("/p", Duration::ZERO))),
-            (panic.into(), true, true, format!("/p: QEMU ended; init did not start. {lines}\n  {panic}")),
+            (panic.into(), true, true, format!("/p: QEMU ended; init did not start. {lines}{panic}")),
         ] {
             assert_eq!(outcome(sent, ends).result, Err(Failure { text, may_retry }));
         }
