@@ -88,20 +88,3 @@ impl Chart {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_chart_has_a_background_a_title_labels_and_a_stated_start() {
-        let bars = vec![(OURS.into(), 2.0), ("libc".into(), 250.0)];
-        let chart = Chart { file: "x.svg", title: "a title", groups: vec![("a<b".into(), bars)] };
-        let text = chart.svg().unwrap();
-        for part in
-            ["#FFFFFF", ">a title<", "a&lt;b", OURS, "libc", ", logarithmic, from 1<", ">100<", "> 250<"]
-        {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-    }
-}
