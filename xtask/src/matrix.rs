@@ -27,8 +27,8 @@ const MOST_AT_ONCE: usize = 8;
 /// How long a program may run, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The doctor's program.
-const DOCTOR: &str = "vdso-doctor";
+/// The doctor's program. Its unit tests have the name of the target.
+const DOCTOR: &str = "doctor";
 
 /// cargo builds for one machine at a time.
 static BUILDING: Mutex<()> = Mutex::new(());
@@ -71,12 +71,12 @@ impl Row {
         let folder = workspace::target().join("matrix");
         fs::create_dir_all(&folder)?;
         let [out, err] = ["out", "err"].map(|name| folder.join(format!("{machine}.{name}")));
-        let mut output = File::options().read(true).append(true).create(true).open(&out)?;
-        output.set_len(0)?;
         let mut plan = setup.plan;
         let folder = workspace::root();
         plan.environment.push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
-        let (out, err) = (output.try_clone()?, File::create(err)?);
+        let path = out;
+        let (out, err) = (File::create(&path)?, File::create(err)?);
+        let mut output = File::open(path)?;
         Run { limit: LIMIT, folder, out, err, ..Run::new(&plan, &programs)? }.run(|program, code| {
             let mut text = Vec::new();
             let read = output.read_to_end(&mut text);
@@ -159,6 +159,7 @@ fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
     let build = words("build --quiet --release --package vdso-doctor");
     let mut doctor =
         executables(setup.cargo(&sh).args(build), false)?.pop().context("cargo built no doctor")?;
+    doctor.name = DOCTOR.into();
     doctor.arguments.push("--json".into());
     let mut tests = executables(setup.cargo(&sh).args(words(TESTS)), true)?;
     tests.retain(|test| machine.runner == Runner::Native || !NATIVE_ONLY.contains(&&*test.name));
@@ -181,8 +182,8 @@ mod tests {
     #[test]
     fn a_program_that_fails_or_prints_incomplete_output_is_an_error() {
         for (name, code, out, counts, errors) in [
-            ("vdso-doctor", 0, DOCTOR, [0, 0, 0], ""),
-            ("vdso-doctor", 0, "{", [0, 1, 0], "vdso-doctor: its output is incomplete"),
+            ("doctor", 0, DOCTOR, [0, 0, 0], ""),
+            ("doctor", 0, "{", [0, 1, 0], "doctor: its output is incomplete"),
             ("live", 0, GOOD, [3, 0, 1], ""),
             ("live", 101, BAD, [2, 1, 0], "live: status 101"),
             ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139"),

@@ -40,10 +40,7 @@ fn main() {
     while counter::status() != Status::Used && start.elapsed() < Duration::from_secs(1) {
         let _ = counter::monotonic();
     }
-    for (name, value) in machine::describe() {
-        println!("{name}: {value}");
-    }
-    println!("counter: {}", counter::status());
+    println!("{}- counter: {}", machine::describe(), counter::status());
     let always = Quota::per_second(NonZeroU32::MAX).allow_burst(NonZeroU32::MAX);
     let hardly = Quota::per_hour(NonZeroU32::MIN);
     for (answer, quota) in [("yes", always), ("not yet", hardly)] {
