@@ -14,7 +14,7 @@ use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, OURS, Samples};
 use vdso_time_benches::harness::{Contender, Row, Spacing};
-use vdso_time_trace::{Event, Link, Read, Select, Site, Trace, Tracer, attach, traced};
+use vdso_time_trace::{Link, Read, Select, Site, Trace, Tracer, attach, traced};
 
 /// Relevant and irrelevant tracers, and the published overheads in nanoseconds: call ops, list.
 const ROWS: [([usize; 2], Option<[f64; 2]>); 10] = [
@@ -38,7 +38,7 @@ const LIST: &str = "list";
 struct Nothing;
 
 impl Trace for Nothing {
-    fn event(&self, _: &Event) {}
+    fn event(&self, _: &'static Site, _: Option<i64>) {}
 }
 
 static NOTHING: Nothing = Nothing;
@@ -63,9 +63,8 @@ fn listed<R: Read>(read: impl Fn() -> R) -> R {
 #[inline(never)]
 fn walk<R: Read>(tracers: &[(&Tracer, [bool; 2])], read: impl Fn() -> R) -> R {
     let answer = read();
-    let event = Event::new(&SITE, answer.reading());
     for (tracer, _) in tracers.iter().filter(|(_, sites)| sites[black_box(0)]) {
-        tracer.call(&event);
+        tracer.call(&SITE, answer.nanos());
     }
     answer
 }

@@ -9,51 +9,28 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::chain::{AtomicRef, Link};
 use crate::select::Select;
 use crate::site::{Site, sites};
-use crate::timing;
 use crate::tracer::Tracer;
 
 impl Link {
-    /// Creates a link of no site.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            taken: AtomicBool::new(false),
-            tracer: AtomicRef(AtomicPtr::new(null_mut())),
-            next: AtomicRef(AtomicPtr::new(null_mut())),
-        }
-    }
-
-    /// Creates `N` links.
+    /// Creates `N` links, of no site.
     #[must_use]
     pub const fn array<const N: usize>() -> [Self; N] {
-        [const { Self::new() }; N]
-    }
-
-    /// Whether it belongs to a site.
-    #[must_use]
-    pub fn is_taken(&self) -> bool {
-        self.taken.load(Ordering::Relaxed)
-    }
-}
-
-impl fmt::Debug for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Link").field("taken", &self.is_taken()).finish_non_exhaustive()
+        [const {
+            Self {
+                taken: AtomicBool::new(false),
+                tracer: AtomicRef(AtomicPtr::new(null_mut())),
+                next: AtomicRef(AtomicPtr::new(null_mut())),
+            }
+        }; N]
     }
 }
 
 /// The error of [`attach`](attach()) with too few links. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Full {
-    missing: usize,
-}
-
-impl Full {
-    /// Returns how many more links are needed.
-    #[must_use]
-    pub const fn missing(self) -> usize {
-        self.missing
-    }
+    /// How many more links are needed.
+    pub missing: usize,
 }
 
 impl fmt::Display for Full {
@@ -78,13 +55,9 @@ impl Error for Full {}
 /// # Errors
 /// `links` has fewer new links than are needed.
 pub fn attach(tracer: &'static Tracer, select: Select<'_>, links: &'static [Link]) -> Result<usize, Full> {
-    if tracer.is_timed() {
-        timing::measure_empty_span();
-    }
-    tracer.attached();
     locked(|| {
         let selected = |site: &&Site| select.selects(site) && !site.chain.holds(tracer);
-        let mut unused = links.iter().filter(|link| !link.is_taken());
+        let mut unused = links.iter().filter(|link| !link.taken.load(Ordering::Relaxed));
         let needed = sites().iter().filter(selected).filter(|site| !site.chain.has_room()).count();
         match needed.saturating_sub(unused.clone().count()) {
             0 => Ok(sites()

@@ -10,8 +10,8 @@
 //! - `attach` publishes the tracer and all that was written to it before. A read finds a tracer by
 //!   `Chain::ops`, by `Link::tracer` of a reused link, or by `Chain::links` in a new link, which is
 //!   complete before it is stored. Each is stored with `Release` and loaded with `Acquire`.
-//! - A read loads `ops` with `Relaxed`. If it is not null, an `Acquire` fence follows, which
-//!   synchronises as an `Acquire` load does. So an untraced read has no barrier, even on arm.
+//! - A read loads `ops` with `Relaxed`, so an untraced read has no barrier, even on arm. If it is
+//!   not null the read loads it again, with `Acquire`.
 //! - `Link::next` does not change once the link is in a chain. The `Acquire` load of the chain's
 //!   head makes all links readable, so `next` is `Relaxed`.
 //! - A read that finds the walker sees every link that was in the chain when the walker was stored.
@@ -22,9 +22,9 @@
 #![allow(unsafe_code, reason = "the content of an `AtomicPtr` becomes a reference here")]
 
 use core::iter;
-use core::ptr::{self, NonNull};
+use core::ptr;
 
-use crate::atomic::{AtomicBool, AtomicPtr, Ordering, fence};
+use crate::atomic::{AtomicBool, AtomicPtr, Ordering};
 use crate::tracer::Tracer;
 
 /// An atomic `Option<&'static T>`.
@@ -62,19 +62,6 @@ pub struct Link {
     pub(crate) next: AtomicRef<Link>,
 }
 
-/// A pointer from [`Chain::ops`]. The fence in `get` must come before its target is read.
-#[doc(hidden)]
-pub struct Ops(NonNull<Tracer>);
-
-impl Ops {
-    #[inline]
-    pub(crate) fn get(self) -> &'static Tracer {
-        fence(Ordering::Acquire);
-        // SAFETY: `Chain::ops` loaded it, and `AtomicRef::store` took it from a `&'static Tracer`.
-        unsafe { self.0.as_ref() }
-    }
-}
-
 impl Link {
     fn tracer(&self) -> Option<&'static Tracer> {
         self.tracer.load(Ordering::Acquire)
@@ -89,8 +76,12 @@ impl Link {
 impl Chain {
     /// One load, and one branch in the caller.
     #[inline]
-    pub(crate) fn ops(&self) -> Option<Ops> {
-        NonNull::new(self.ops.0.load(Ordering::Relaxed)).map(Ops)
+    pub(crate) fn is_traced(&self) -> bool {
+        !self.ops.0.load(Ordering::Relaxed).is_null()
+    }
+
+    pub(crate) fn ops(&self) -> Option<&'static Tracer> {
+        self.ops.load(Ordering::Acquire)
     }
 
     fn links(&self) -> impl Iterator<Item = &'static Link> {
@@ -141,7 +132,7 @@ impl Chain {
     fn update_ops(&self) {
         let mut tracers = self.tracers();
         let ops = match (tracers.next(), tracers.next()) {
-            (Some(_), Some(_)) => Some(Tracer::walker(self)),
+            (Some(_), Some(_)) => Some(Tracer::walker()),
             (first, _) => first,
         };
         self.ops.store(ops, Ordering::Release);

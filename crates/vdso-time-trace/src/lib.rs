@@ -9,18 +9,13 @@ compile_error!("vdso-time-trace needs 64-bit atomics, which this target lacks");
 mod attach;
 mod chain;
 mod counter;
-mod event;
-mod histogram;
-mod interval;
 mod macros;
-mod per_site;
+mod read;
 mod report;
 mod ring;
 mod select;
 mod seqlock;
 mod site;
-mod slow;
-mod timing;
 mod tracer;
 
 /// The atomics of [`chain`] and [`seqlock`]. `tests/model` replaces them by loom's.
@@ -31,15 +26,11 @@ mod atomic {
 pub use attach::{Full, attach, detach};
 pub use chain::Link;
 pub use counter::Counter;
-pub use event::{Event, Read, Reading};
-pub use histogram::Histogram;
-pub use interval::Interval;
-pub use per_site::{Fresh, PerSite};
+pub use read::Read;
 pub use report::{Report, report};
 pub use ring::{Past, Ring};
 pub use select::Select;
 pub use site::{Site, sites};
-pub use slow::Slow;
 pub use tracer::{Trace, Tracer};
 
 /// For the code of [`traced!`].

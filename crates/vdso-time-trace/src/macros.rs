@@ -3,8 +3,7 @@
 /// Makes a call that reads a clock a [`Site`](crate::Site), and returns what the call returns.
 ///
 /// `traced!(call)` or `traced!("name", call)`. Without a name the site has that of the module. The
-/// call must return a [`Read`](crate::Read). It becomes a closure, so it cannot contain `return`,
-/// `break` or `?`; write `traced!(call)?`.
+/// call must return a [`Read`](crate::Read).
 ///
 /// Without the feature `enabled` the macro is the bare call.
 #[cfg(feature = "enabled")]
@@ -16,13 +15,11 @@ macro_rules! traced {
         #[linkme(crate = $crate::hidden::linkme)]
         static __VDSO_TIME_TRACE_SITE: $crate::Site =
             $crate::Site::new($name, ::core::stringify!($call), ::core::file!(), ::core::line!());
-        match __VDSO_TIME_TRACE_SITE.ops() {
-            ::core::option::Option::None => $call,
-            ::core::option::Option::Some(ops) => {
-                let (answer,) = __VDSO_TIME_TRACE_SITE.trace(ops, || $call);
-                answer
-            }
+        let answer = $call;
+        if __VDSO_TIME_TRACE_SITE.is_traced() {
+            __VDSO_TIME_TRACE_SITE.trace($crate::Read::nanos(&answer));
         }
+        answer
     }};
     ($name:literal, $call:expr $(,)?) => {
         $crate::traced!(@site $name, $call)

@@ -5,31 +5,24 @@ use core::cmp::Reverse;
 use core::fmt;
 
 use crate::counter::Counter;
-use crate::per_site::PerSite;
 use crate::site::{Site, sites};
 
 /// Copies the counts of the first `N` sites, most calls first. Nothing is allocated.
 #[must_use]
-pub fn report<const N: usize>(counters: &PerSite<Counter, N>) -> Report<N> {
-    let mut rows = array::from_fn(|index| {
-        let site = sites().get(index)?;
-        Some((site, counters.of(site)?.calls()))
-    });
+pub fn report<const N: usize>(counters: &[Counter; N]) -> Report<N> {
+    let mut rows = array::from_fn(|index| Some((sites().get(index)?, counters[index].calls())));
     rows.sort_unstable_by_key(|row| row.map(|(_, calls)| Reverse(calls)).ok_or(()));
-    Report { rows, missed: counters.missed() }
+    Report(rows)
 }
 
 /// A table, printed with `{}`. If there are no [`sites`] it says why.
 #[derive(Debug)]
-pub struct Report<const N: usize> {
-    rows: [Option<(&'static Site, u64)>; N],
-    missed: u64,
-}
+pub struct Report<const N: usize>([Option<(&'static Site, u64)>; N]);
 
 impl<const N: usize> Report<N> {
     /// Returns the sites and their calls, most calls first.
     pub fn rows(&self) -> impl Iterator<Item = (&'static Site, u64)> {
-        self.rows.iter().flatten().copied()
+        self.0.iter().flatten().copied()
     }
 }
 
@@ -50,9 +43,9 @@ impl<const N: usize> fmt::Display for Report<N> {
             write!(f, "{calls:>12}  {:name$}  {:function$}", site.name(), site.function())?;
             writeln!(f, "  {}:{}", site.file(), site.line())?;
         }
-        if self.missed > 0 {
-            writeln!(f, "{:>12}  at other sites, for which there is no room", self.missed)?;
+        match sites().len().saturating_sub(N) {
+            0 => Ok(()),
+            more => writeln!(f, "{more} more sites have no counter"),
         }
-        Ok(())
     }
 }

@@ -3,13 +3,10 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use vdso_time::getcpu;
+use vdso_time::{Clock as _, Instant, Monotonic, cpu};
 
-use crate::event::Event;
-use crate::per_site::Fresh;
 use crate::seqlock::Slot;
 use crate::site::{Site, sites};
-use crate::timing::now;
 use crate::tracer::Trace;
 
 /// The last `N` reads: where, on which CPU, and when.
@@ -31,9 +28,9 @@ pub struct Past {
     pub number: u64,
     /// Where the clock was read.
     pub site: &'static Site,
-    /// The CPU, or `None` if `getcpu()` failed.
+    /// The CPU, or `None` if `cpu()` failed.
     pub cpu: Option<u32>,
-    /// Nanoseconds of `CLOCK_MONOTONIC`, whatever clock the site reads.
+    /// Nanoseconds of `CLOCK_MONOTONIC`, whatever clock the site reads; 0 where a sandbox denies it.
     pub nanos: i64,
 }
 
@@ -70,15 +67,11 @@ impl<const N: usize> Ring<N> {
     }
 }
 
-impl<const N: usize> Fresh for Ring<N> {
-    const FRESH: Self = Self::new();
-}
-
 impl<const N: usize> Trace for Ring<N> {
-    fn event(&self, event: &Event) {
-        let Some(site) = event.site().index() else { return };
-        let cpu = getcpu().map_or(UNKNOWN_CPU, |cpu| cpu.cpu.into());
-        let nanos = event.span().map_or_else(now, |(_, end)| end);
+    fn event(&self, site: &'static Site, _: Option<i64>) {
+        let Some(site) = site.index() else { return };
+        let cpu = cpu().map_or(UNKNOWN_CPU, u64::from);
+        let nanos = Monotonic::try_now().map_or(0, Instant::as_nanos);
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         if !self.slot(ticket).write(ticket, [site as u64, cpu, nanos as u64]) {
             self.lost.fetch_add(1, Ordering::Relaxed);

@@ -14,9 +14,6 @@ pub enum Select<'a> {
     Site(&'a Site),
     /// The sites whose name matches a pattern, in which `*` matches any characters.
     Name(&'a str),
-    /// The sites that call a function, by the last parts of its path: `Instant::now` selects
-    /// `vdso_time::Instant::now`, not `MyInstant::now`.
-    Function(&'a str),
 }
 
 impl Select<'_> {
@@ -27,14 +24,8 @@ impl Select<'_> {
             Self::All => true,
             Self::Site(selected) => ptr::eq(*selected, site),
             Self::Name(pattern) => matches(pattern, site.name()),
-            Self::Function(path) => ends_with(site.function(), path),
         }
     }
-}
-
-/// Whether the last parts of a path are `end`.
-fn ends_with(path: &str, end: &str) -> bool {
-    path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
 }
 
 /// Whether a pattern matches a text.
@@ -66,13 +57,5 @@ mod tests {
             assert!(yes.iter().all(|pattern| matches(pattern, text)), "{text}: {yes:?}");
             assert!(!no.iter().any(|pattern| matches(pattern, text)), "{text}: {no:?}");
         }
-    }
-
-    #[test]
-    fn a_function_is_selected_by_the_end_of_its_path() {
-        assert!(ends_with("clock_gettime", "clock_gettime"));
-        assert!(ends_with("vdso_time::Instant::now", "Instant::now"));
-        assert!(!ends_with("my_clock_gettime", "clock_gettime"));
-        assert!(!ends_with("clock_gettime::inner", "clock_gettime"));
     }
 }

@@ -5,10 +5,7 @@ use core::ptr::{self, null_mut};
 use core::str;
 use core::sync::atomic::AtomicPtr;
 
-use crate::chain::{AtomicRef, Chain, Ops};
-use crate::event::Read;
-use crate::timing::now;
-use crate::tracer::Tracer;
+use crate::chain::{AtomicRef, Chain};
 
 /// A use of [`traced!`](crate::traced).
 pub struct Site {
@@ -84,42 +81,17 @@ impl Site {
     #[must_use]
     #[inline]
     pub fn is_traced(&self) -> bool {
-        self.ops().is_some()
+        self.chain.is_traced()
     }
 
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn ops(&self) -> Option<Ops> {
-        self.chain.ops()
-    }
-
-    /// Reads at a site that has a tracer.
-    ///
-    /// The answer is in a tuple, so that the macro copies it. Without that, the untraced call's
-    /// answer would be loaded as 16 bytes right after it was stored as two times 8, and the CPU
-    /// would wait.
+    /// Sends an event to the tracers of the site.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]
-    pub fn trace<R: Read>(&'static self, ops: Ops, read: impl FnOnce() -> R) -> (R,) {
-        let tracer = ops.get();
-        if tracer.is_timed() {
-            return (self.trace_timed(tracer, read),);
+    pub fn trace(&'static self, nanos: Option<i64>) {
+        if let Some(tracer) = self.chain.ops() {
+            tracer.call(self, nanos);
         }
-        let answer = read();
-        tracer.call_with(self, answer.reading().into(), None);
-        (answer,)
-    }
-
-    /// Not inlined, because untimed reads would save registers for it.
-    #[inline(never)]
-    fn trace_timed<R: Read>(&'static self, tracer: &Tracer, read: impl FnOnce() -> R) -> R {
-        let start = now();
-        let answer = read();
-        let span = (start, now());
-        tracer.call_with(self, answer.reading().into(), Some(&span));
-        answer
     }
 }
 

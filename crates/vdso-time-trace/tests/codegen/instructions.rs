@@ -36,6 +36,5 @@ fn instructions_of_a_site_do_not_depend_on_irrelevant_tracers() {
     let [_, none, none_of_100, one, one_of_101, two] = more;
     assert_eq!([none, none_of_100], [[3, 1]; 2], "a load, a test and a branch");
     assert_eq!(one_of_101, one);
-    assert_eq!(one[1], 2, "whether there is a tracer, and whether it is timed");
     assert!(one[0] < 30 && one[0] < two[0], "{more:?}");
 }

@@ -5,9 +5,8 @@
 mod attach;
 mod sites;
 mod storm;
-mod tracers;
 
-use vdso_time_trace::{Link, Select, Site, Trace, Tracer, sites as all_sites};
+use vdso_time_trace::{Link, Site, sites as all_sites};
 
 fn leak<T>(value: T) -> &'static T {
     Box::leak(Box::new(value))
@@ -22,11 +21,4 @@ fn site(name: &str) -> &'static Site {
     let found: Vec<_> = all_sites().iter().filter(|site| site.name() == name).collect();
     let [site] = found[..] else { panic!("{name}: {found:?}") };
     site
-}
-
-/// Attaches a tracer to the sites of a name.
-fn attach_to<T: Trace>(target: &'static T, name: &str) -> &'static Tracer {
-    let tracer = leak(Tracer::new(target));
-    vdso_time_trace::attach(tracer, Select::Name(name), links::<8>()).unwrap();
-    tracer
 }

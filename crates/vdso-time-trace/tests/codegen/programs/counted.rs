@@ -3,12 +3,12 @@
 use std::arch::asm;
 use std::hint::black_box;
 
-use vdso_time_trace::{Event, Link, Select, Trace, Tracer, attach, detach, traced};
+use vdso_time_trace::{Link, Select, Site, Trace, Tracer, attach, detach, traced};
 
 struct Nothing;
 
 impl Trace for Nothing {
-    fn event(&self, _: &Event) {}
+    fn event(&self, _: &'static Site, _: Option<i64>) {}
 }
 
 static TRACERS: [Tracer; 100] = [const { Tracer::new(&Nothing) }; 100];
@@ -50,8 +50,8 @@ fn main() {
     // The first call resolves the vDSO.
     black_box(elsewhere());
     run(bare);
-    for [relevant, irrelevant] in [[0, 0], [0, 100], [1, 0], [1, 100], [2, 0]] {
-        for (name, count) in [("relevant", relevant), ("irrelevant", irrelevant)] {
+    for counts in [[0, 0], [0, 100], [1, 0], [1, 100], [2, 0]] {
+        for (name, count) in ["relevant", "irrelevant"].into_iter().zip(counts) {
             for tracer in &TRACERS[..count] {
                 attach(tracer, Select::Name(name), &LINKS).unwrap();
             }

@@ -2,7 +2,7 @@
 
 #![crate_type = "lib"]
 
-use vdso_time::{Clock as _, ClockId, Cpu, Errno, Instant, MonotonicCoarse, Timespec, Timeval};
+use vdso_time::{Clock as _, ClockId, Errno, Instant, MonotonicCoarse, Timespec};
 
 #[cfg(not(traced))]
 macro_rules! read {
@@ -21,16 +21,6 @@ pub fn seconds() -> i64 {
 #[inline(never)]
 pub fn nanoseconds(clock: ClockId) -> Result<Timespec, Errno> {
     read!(vdso_time::clock_gettime(clock))
-}
-
-#[inline(never)]
-pub fn microseconds() -> Result<Timeval, Errno> {
-    read!(vdso_time::gettimeofday())
-}
-
-#[inline(never)]
-pub fn cpu() -> Result<Cpu, Errno> {
-    read!(vdso_time::getcpu())
 }
 
 #[inline(never)]

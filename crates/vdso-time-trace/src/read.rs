@@ -1,0 +1,69 @@
+//! [`Read`]: the answers that can be traced.
+
+use vdso_time::{Clock, Cpu, Errno, Instant, SystemTime, Timespec, Timeval, WallClock};
+
+/// The answer of a read: what a call inside [`traced!`](crate::traced) must return.
+pub trait Read {
+    /// Returns the time that was read, in nanoseconds of the clock, saturated to 64 bits. An error
+    /// and a CPU are no time.
+    fn nanos(&self) -> Option<i64>;
+}
+
+impl<T: Read> Read for Result<T, Errno> {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        self.as_ref().ok()?.nanos()
+    }
+}
+
+/// The seconds of `time()`. A function that returns other numbers needs a type of its own.
+impl Read for i64 {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        Some(self.saturating_mul(1_000_000_000))
+    }
+}
+
+impl Read for Timespec {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        Some(self.tv_sec.saturating_mul(1_000_000_000).saturating_add(self.tv_nsec))
+    }
+}
+
+impl Read for Timeval {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        let micros = self.tv_sec.saturating_mul(1_000_000).saturating_add(self.tv_usec);
+        Some(micros.saturating_mul(1_000))
+    }
+}
+
+impl Read for Cpu {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        None
+    }
+}
+
+/// The CPU of `cpu()`.
+impl Read for u32 {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        None
+    }
+}
+
+impl<C: Clock> Read for Instant<C> {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        Some(self.as_nanos())
+    }
+}
+
+impl<C: WallClock> Read for SystemTime<C> {
+    #[inline]
+    fn nanos(&self) -> Option<i64> {
+        Some(self.as_nanos())
+    }
+}
