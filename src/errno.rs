@@ -36,15 +36,6 @@ impl Errno {
     pub const EOVERFLOW: Self = Self::literal(75);
 
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::Errno;
-    ///
-    /// assert_eq!(Errno::from_raw_os_error(22), Some(Errno::EINVAL));
-    /// assert_eq!(Errno::from_raw_os_error(0), None);
-    /// ```
     #[must_use]
     pub const fn from_raw_os_error(number: i32) -> Option<Self> {
         match number {
@@ -121,14 +112,6 @@ impl core::error::Error for Errno {}
 #[cfg(feature = "std")]
 impl From<Errno> for std::io::Error {
     /// Creates the I/O error with this number.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::Errno;
-    ///
-    /// assert_eq!(std::io::Error::from(Errno::EPERM).kind(), std::io::ErrorKind::PermissionDenied);
-    /// ```
     fn from(error: Errno) -> Self {
         Self::from_raw_os_error(error.raw_os_error())
     }

@@ -31,7 +31,7 @@ const LINUX: &[(&str, &[&str])] = &[
     ("adapters", &["rseq", "slot", "syscall"]),
     ("resolve", &["adapters", "native", "outcome", "rseq", "slot", "syscall", "vdso"]),
     ("calls", &["resolve", "rseq", "syscall"]),
-    ("routes", &["outcome", "resolve", "rseq"]),
+    ("routes", &["native", "outcome", "resolve", "rseq"]),
 ];
 
 /// Where unsafe code may be.

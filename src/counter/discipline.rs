@@ -23,8 +23,8 @@ const SHORT: u32 = 1;
 /// A smaller error, in nanoseconds, may be noise and is smoothed. A larger one is a change of the
 /// kernel's rate.
 const NOISE: u64 = 64;
-/// The counter is given up after so many events in a row: a divergence on another CPU than before,
-/// or a rate that is impossible. A suspend during the calibration can cause one such rate.
+/// The counter is given up after so many spoilt calibrations in a row, because a suspend can spoil
+/// one, or after so many divergences in a row, each on another CPU than before.
 const STRIKES: u8 = 3;
 
 /// Returns the next state, if one is due. `now` is the kernel's time.
@@ -50,15 +50,18 @@ fn off(state: &ClockState, status: Status) -> ClockState {
     ClockState::without_segment(Phase::Off(status), &state.segment)
 }
 
-/// Calibrates again.
-fn restart(state: &ClockState) -> ClockState {
-    ClockState { strikes: state.strikes, ..ClockState::without_segment(Phase::Idle, &state.segment) }
+/// Calibrates again, or gives the counter up.
+fn restart(state: &ClockState, spoilt: u8, strikes: u8) -> ClockState {
+    match (spoilt, strikes) {
+        (STRIKES.., _) => off(state, Status::Frequency),
+        (_, STRIKES..) => off(state, Status::CpusDisagree),
+        _ => ClockState { spoilt, strikes, ..ClockState::without_segment(Phase::Idle, &state.segment) },
+    }
 }
 
-/// Counts an event that speaks against the counter, and calibrates again or gives the counter up.
-fn strike(state: &ClockState, status: Status) -> ClockState {
-    let strikes = state.strikes + 1;
-    if strikes >= STRIKES { off(state, status) } else { ClockState { strikes, ..restart(state) } }
+/// Calibrates again after a rate that is impossible or not the stated one.
+fn spoilt(state: &ClockState) -> ClockState {
+    restart(state, state.spoilt + 1, state.strikes)
 }
 
 fn begin<S: Source>(source: &S, state: &ClockState) -> Option<ClockState> {
@@ -74,7 +77,7 @@ fn rate_to(state: &ClockState, sample: Sample) -> Option<Rate> {
 
 fn baseline<S: Source>(source: &S, state: &ClockState) -> Option<ClockState> {
     let Some(base_rate) = rate_to(state, Burst::take(source, SHORT, None)?.sample) else {
-        return Some(strike(state, Status::Frequency));
+        return Some(spoilt(state));
     };
     let Burst { sample: sampled, cost, .. } = Burst::take(source, LONG, Some(base_rate))?;
     Some(ClockState { phase: Phase::Baseline, base_rate, sampled, cost, ..*state })
@@ -88,10 +91,10 @@ fn first_segment<S: Source>(source: &S, state: &ClockState) -> Option<ClockState
         is_steady && stated.is_none_or(|stated| agrees(rate, stated))
     };
     let Some(rate) = rate_to(state, burst.sample).filter(is_right) else {
-        return Some(strike(state, Status::Frequency));
+        return Some(spoilt(state));
     };
     if burst.cost > suspect_cost(state.cost) {
-        return Some(restart(state)); // something disturbed every sample of a burst
+        return Some(restart(state, 0, state.strikes)); // something disturbed every sample of a burst
     }
     let cost = burst.cost.min(state.cost);
     let Sample { ticks: start, nanos } = burst.sample.centred(cost);
@@ -102,6 +105,7 @@ fn first_segment<S: Source>(source: &S, state: &ClockState) -> Option<ClockState
         sampled: burst.sample,
         cost,
         phase: Phase::Running,
+        spoilt: 0,
         strikes: state.strikes,
         cpu: source.cpu(),
     })
@@ -140,15 +144,13 @@ fn next_segment<S: Source>(source: &S, state: &ClockState) -> Option<ClockState>
         // A suspend, a migrated virtual machine, or a CPU whose counter differs.
         return Some(match source.detect() {
             Err(status) => off(state, status),
-            Ok(()) if is_same_cpu => restart(state),
-            Ok(()) => strike(state, Status::CpusDisagree),
+            Ok(()) => restart(state, 0, state.strikes + u8::from(!is_same_cpu)),
         });
     };
     let offset = burst.offset_after(state.offset, state.base_rate);
     // The clocks agree on another CPU, or on an unknown one: so the CPUs caused no strike.
     let strikes = if cpu.is_some() && is_same_cpu { state.strikes } else { 0 };
-    let phase = Phase::Running;
-    Some(ClockState { segment, offset, base_rate, sampled: burst.sample, cost, phase, strikes, cpu })
+    Some(ClockState { segment, offset, base_rate, sampled: burst.sample, cost, strikes, cpu, ..*state })
 }
 
 /// The segment that continues the current one and removes its error, and the new base rate.

@@ -121,44 +121,23 @@ impl<const N: usize> Latch<N> {
 }
 
 /// 64 bits. The latch detects torn words, so a 32-bit machine can use two plain loads.
-pub(super) struct Word {
-    #[cfg(target_pointer_width = "64")]
-    whole: AtomicUsize,
-    #[cfg(not(target_pointer_width = "64"))]
-    halves: [AtomicUsize; 2],
-}
+pub(super) struct Word([AtomicUsize; (u64::BITS / usize::BITS) as usize]);
 
-#[cfg(target_pointer_width = "64")]
 impl Word {
     const fn new() -> Self {
-        Self { whole: AtomicUsize::new(0) }
+        Self([const { AtomicUsize::new(0) }; (u64::BITS / usize::BITS) as usize])
     }
 
     #[inline]
     pub(super) fn load(&self) -> u64 {
-        self.whole.load(Ordering::Relaxed) as u64
+        self.0.iter().rev().fold(0, |word: u64, part| {
+            word.checked_shl(usize::BITS).unwrap_or(0) | part.load(Ordering::Relaxed) as u64
+        })
     }
 
     fn store(&self, word: u64) {
-        self.whole.store(word as usize, Ordering::Relaxed);
-    }
-}
-
-#[cfg(not(target_pointer_width = "64"))]
-impl Word {
-    const fn new() -> Self {
-        Self { halves: [const { AtomicUsize::new(0) }; 2] }
-    }
-
-    #[inline]
-    pub(super) fn load(&self) -> u64 {
-        let [low, high] = self.halves.each_ref().map(|half| half.load(Ordering::Relaxed) as u64);
-        (high << 32) | low
-    }
-
-    fn store(&self, word: u64) {
-        let [low, high] = &self.halves;
-        low.store(word as u32 as usize, Ordering::Relaxed);
-        high.store((word >> 32) as usize, Ordering::Relaxed);
+        for (part, place) in self.0.iter().zip(0..) {
+            part.store((word >> (place * usize::BITS)) as usize, Ordering::Relaxed);
+        }
     }
 }

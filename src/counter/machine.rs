@@ -1,11 +1,15 @@
 //! [`Native`]: this machine as a [`Source`].
 
-use super::detection;
 use super::sample::Source;
 use super::status::Status;
 use crate::linux::calls::{clock_gettime, cpu};
-use crate::linux::{native, routes};
+use crate::linux::native::{self, ABI};
+use crate::linux::{process, routes};
 use crate::types::ClockId;
+
+/// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
+/// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
+const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// This machine's counter and kernel.
 pub(super) struct Native;
@@ -30,11 +34,32 @@ impl Source for Native {
     }
 
     fn cpu(&self) -> Option<u32> {
-        if routes::are_in_user_space().1 { cpu().ok() } else { None }
+        if routes::are_in_user_space()[1] { cpu().ok() } else { None }
     }
 
+    /// This thread must be able to read the counter, its rate must be constant, and the kernel must
+    /// keep its time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
     fn detect(&self) -> Result<(), Status> {
-        detection::detect()
+        // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
+        if cfg!(not(target_has_atomic = "64"))
+            || ABI.clock_sources.is_empty()
+            || !routes::are_in_user_space()[0]
+        {
+            return Err(Status::NoCounter);
+        }
+        if process::is_counter_denied() {
+            return Err(Status::Denied);
+        }
+        let mut name = [[0; 2]; 4];
+        process::read_file(CURRENT, &mut name).map_err(|_| Status::Unknown)?;
+        let name =
+            name.as_flattened().iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
+        if !ABI.clock_sources.iter().any(|source| source.bytes().eq(name.clone())) {
+            return Err(Status::ClockSource);
+        }
+        // QEMU emulates no invariant TSC. The tests assume one by this cfg.
+        let is_invariant = native::counter::is_invariant() || cfg!(vdso_time_assume_invariant);
+        if is_invariant { Ok(()) } else { Err(Status::NotInvariant) }
     }
 
     fn stated_frequency(&self) -> Option<u64> {

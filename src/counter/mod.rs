@@ -7,28 +7,27 @@
 //!
 //! - The first reads measure the counter's rate. Nothing runs before `main`, and nothing spins. The
 //!   vDSO answers meanwhile.
-//! - Then a *segment* gives the time of each tick as a linear function. It covers 8 to 16 ms.
+//! - Then a *segment* gives the time of each tick as a linear function, for 8 to 16 ms.
 //! - Shortly before a segment ends, one caller reads both clocks side by side and computes the next
-//!   segment. It begins where the old one ends and is bent towards the kernel's clock. So the time
+//!   one. It begins where the old one ends and is bent towards the kernel's clock. So the time
 //!   neither steps nor goes back.
 //! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO answers
 //!   the next read, and a new segment begins there.
 //!
-//! Readers take no lock, never wait, and write nothing. Threads can read at once, and a signal
-//! handler can read at any time, even if it interrupts a caller that makes a segment. That caller
-//! pays for about four reads of the vDSO, as does each read that follows a pause of over 16 ms.
+//! Readers take no lock, never wait, and write nothing. A signal handler can read at any time, even
+//! if it interrupts a caller that makes a segment. That caller pays for about four reads of the
+//! vDSO, as does each read that follows a pause of over 16 ms.
 //!
 //! # When the counter is used
 //!
 //! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc` or
-//! `arch_sys_counter`. Such a kernel checks that the counters of the CPUs agree, and marks the TSC
-//! unstable if they do not. Otherwise the vDSO answers. The kernel is asked again if the counter
-//! and the clock diverge, or if reading the clock takes three times as long as before. [`check`]
-//! asks the kernel at once; [`status`] returns the current state.
+//! `arch_sys_counter`. Such a kernel checks that the counters of the CPUs agree. Otherwise the vDSO
+//! answers. The kernel is asked again if the counter and the clock diverge, or if reading the clock
+//! takes three times as long as before. [`check`] asks the kernel at once; [`status`] returns the
+//! current state.
 //!
-//! On x86 each segment records the CPU of its writer. If the clocks diverge three times, each time
-//! on another CPU than before, the counter is given up. On arm and aarch64 all CPUs share one
-//! system counter (Arm Architecture Reference Manual, D12.1).
+//! Each segment records the CPU of its writer. If the clocks diverge three times, each time on
+//! another CPU than before, the counter is given up.
 //!
 //! # Accuracy
 //!
@@ -47,10 +46,9 @@
 //! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
 //!
-//! The clock notices the event when the segment ends, after at most 17 ms of the old counter. Until
-//! then the time may be off by any amount. If the error is more than 977 ppm of a segment, the
-//! counter is measured again, and the vDSO answers meanwhile, so the bound holds again. An event
-//! during the measurement can make the first segment wrong in the same way.
+//! The clock notices the event when the segment ends, after at most 17 ms of the old counter. If the
+//! error is more than 977 ppm of a segment, the counter is measured again, and the vDSO answers
+//! meanwhile. An event during the measurement can make the first segment wrong in the same way.
 //!
 //! # Order
 //!
@@ -61,36 +59,28 @@
 //!
 //! The time can go back in two cases:
 //!
-//! - **The process enters another time namespace** whose `CLOCK_MONOTONIC` is behind, by setns(2)
-//!   or as the child of a process that called unshare(2). This clock follows when the segment ends.
-//!   If its last answer is ahead by more than 64 ms, it follows at once. Otherwise the time stands
-//!   still until the kernel's clock has caught up, and [`error_bound`] includes the difference.
+//! - **The process enters another time namespace** whose `CLOCK_MONOTONIC` is behind by more than
+//!   64 ms. If it is behind by less, the time stands still until the kernel's clock has caught up,
+//!   and [`error_bound`] includes the difference.
 //! - **The counter is set back** by less than a segment. Kernels do that only when they restore a
 //!   virtual machine.
 //!
 //! # Where the clock must not be used
 //!
-//! A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
-//! in a vDSO that reads the counter.
-//!
-//! Some reads call `prctl`, `openat`, `read` and `close`: the first read, and each one that makes a
-//! segment and finds the clocks suspect. Two interrupts are enough for that. Do not use this clock
-//! in a sandbox that kills for one of these calls. If a sandbox returns an error, or there is no
-//! /sys, the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
-//!
-//! If a process forks while another thread updates the clock, the child cannot update it: the vDSO
-//! answers there after the segment has ended ([`Status::Updating`]).
-//!
-//! `LD_PRELOAD` libraries that replace the C library's clocks, such as libfaketime, have no effect
-//! on this clock, except on architectures where it has no counter and the C library answers.
+//! - A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
+//!   in a vDSO that reads the counter.
+//! - Some reads call `prctl`, `openat`, `read` and `close`: the first one, and each one that makes a
+//!   segment and finds the clocks suspect, for which two interrupts are enough. Do not use this clock
+//!   in a sandbox that kills for one of these calls. If a sandbox returns an error, or there is no
+//!   /sys, the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
+//! - If a process forks while another thread updates the clock, the child cannot update it: the vDSO
+//!   answers there after the segment has ended ([`Status::Updating`]).
 
 mod clock;
-mod detection;
 mod discipline;
 mod high_water;
 mod latch;
 mod machine;
-mod queries;
 mod sample;
 mod segment;
 mod state;
@@ -103,7 +93,6 @@ use crate::linux::native;
 use crate::types::{ClockId, Timespec};
 use clock::CounterClock;
 use machine::Native;
-pub use queries::{check, error_bound, frequency, state, status};
 use sample::Source;
 pub use status::{State, Status};
 
@@ -210,19 +199,79 @@ pub fn ticks() -> u64 {
 /// Returns the counter's value, read after everything before it is done.
 ///
 /// Otherwise it is the same as [`ticks`].
+#[inline]
+#[must_use]
+#[track_caller]
+pub fn ticks_ordered() -> u64 {
+    if native::counter::IS_READABLE { native::counter::ticks_ordered() } else { monotonic_ordered() }
+}
+
+/// Returns whether the counter is used and how accurate it is, as of one moment.
 ///
 /// # Examples
 ///
 /// ```
 /// use vdso_time::counter;
 ///
-/// assert!(counter::ticks_ordered() <= counter::ticks_ordered());
+/// let now = counter::monotonic();
+/// let state = counter::state();
+/// println!("{now} ns, give or take {} ns: {}", state.error_bound, state.status);
 /// ```
-#[inline]
 #[must_use]
-#[track_caller]
-pub fn ticks_ordered() -> u64 {
-    if native::counter::IS_READABLE { native::counter::ticks_ordered() } else { monotonic_ordered() }
+pub fn state() -> State {
+    let state = CLOCK.state();
+    State { frequency: tick_frequency(state.frequency), ..state }
+}
+
+/// Returns whether the counter is used, or why not: [`State::status`].
+#[must_use]
+pub fn status() -> Status {
+    CLOCK.status()
+}
+
+/// Returns how far the next [`monotonic`] may be from `CLOCK_MONOTONIC`, in
+/// nanoseconds: [`State::error_bound`].
+#[must_use]
+pub fn error_bound() -> u64 {
+    state().error_bound
+}
+
+/// Returns the number of [`ticks`] per second: [`State::frequency`].
+#[must_use]
+pub fn frequency() -> Option<u64> {
+    tick_frequency(CLOCK.frequency())
+}
+
+/// The frequency of [`ticks`], given the counter's.
+fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
+    if native::counter::IS_READABLE { frequency } else { frequency.and(Some(1_000_000_000)) }
+}
+
+/// Checks whether the counter will be used in this process, before it is measured.
+///
+/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it.
+/// After some reads, [`status`] agrees, or is [`Status::Frequency`] if the measured rate is not the
+/// stated one. A program can call this before its first read, to choose a clock.
+///
+/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first one also makes
+/// those of the first call of this crate. The clock does not change.
+///
+/// # Errors
+///
+/// The reason why the counter will not be used, or was given up.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::counter;
+///
+/// match counter::check() {
+///     Ok(()) => println!("reads will use the counter"),
+///     Err(why) => println!("the vDSO will answer: {why}"),
+/// }
+/// ```
+pub fn check() -> Result<(), Status> {
+    CLOCK.check()
 }
 
 /// The clock of [`monotonic_ordered`], as a type.

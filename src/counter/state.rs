@@ -21,7 +21,9 @@ pub(super) struct ClockState {
     /// The least number of ticks that a read of both clocks took.
     pub(super) cost: u64,
     pub(super) phase: Phase,
-    /// Counts events that speak against the counter: see `discipline::STRIKES`.
+    /// How many calibrations in a row were spoilt.
+    pub(super) spoilt: u8,
+    /// How many divergences in a row came on another CPU than before.
     pub(super) strikes: u8,
     /// The CPU of the last sample, if known.
     pub(super) cpu: Option<u32>,
@@ -82,7 +84,7 @@ impl ClockState {
             self.sampled.ticks,
             self.sampled.nanos,
             self.cost,
-            u64::from(phase) | (u64::from(self.strikes) << 8) | (cpu << 16),
+            u64::from(phase) | (u64::from(self.spoilt) << 8) | (u64::from(self.strikes) << 16) | (cpu << 24),
         ]
     }
 
@@ -102,8 +104,9 @@ impl ClockState {
             sampled: Sample { ticks, nanos: sampled },
             cost,
             phase,
-            strikes: (rest >> 8) as u8,
-            cpu: (rest >> 16).checked_sub(1).map(|cpu| cpu as u32),
+            spoilt: (rest >> 8) as u8,
+            strikes: (rest >> 16) as u8,
+            cpu: (rest >> 24).checked_sub(1).map(|cpu| cpu as u32),
         }
     }
 }

@@ -72,16 +72,6 @@ pub trait Clock: Sized {
 /// ```
 pub trait WallClock: Sized {
     /// The clock's zero: 1970-01-01 00:00:00 on its own scale.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{RealtimeCoarse, WallClock};
-    ///
-    /// let since_epoch = RealtimeCoarse::now().duration_since(RealtimeCoarse::UNIX_EPOCH)?;
-    /// assert!(since_epoch.as_secs() > 1_700_000_000);
-    /// # Ok::<(), vdso_time::SystemTimeError>(())
-    /// ```
     const UNIX_EPOCH: SystemTime<Self> = SystemTime::from_nanos(0);
 
     /// Returns the current time, or the error of the clock.

@@ -27,16 +27,6 @@ impl From<Instant<MonotonicCoarse>> for Instant {
 
 impl From<SystemTime<RealtimeCoarse>> for SystemTime {
     /// Converts a time of `CLOCK_REALTIME_COARSE` to the same time of `CLOCK_REALTIME`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{RealtimeCoarse, SystemTime, UNIX_EPOCH, WallClock};
-    ///
-    /// let stamp: SystemTime = RealtimeCoarse::now().into();
-    /// println!("{} s since the Epoch", stamp.duration_since(UNIX_EPOCH)?.as_secs());
-    /// # Ok::<(), vdso_time::SystemTimeError>(())
-    /// ```
     #[inline]
     fn from(time: SystemTime<RealtimeCoarse>) -> Self {
         Self::from_nanos(time.as_nanos())
@@ -75,13 +65,6 @@ impl TryFrom<Timespec> for SystemTime {
 #[cfg(feature = "std")]
 impl From<SystemTime> for std::time::SystemTime {
     /// Converts a time. Every time fits.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let now = std::time::SystemTime::from(vdso_time::SystemTime::now());
-    /// println!("{now:?}");
-    /// ```
     fn from(time: SystemTime) -> Self {
         let distance = core::time::Duration::from_nanos(time.as_nanos().unsigned_abs());
         // 292 years fit on both sides of std's epoch.
@@ -93,15 +76,6 @@ impl From<SystemTime> for std::time::SystemTime {
 #[cfg(feature = "std")]
 impl From<SystemTime<RealtimeCoarse>> for std::time::SystemTime {
     /// Converts a time of `CLOCK_REALTIME_COARSE`. Every time fits.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{RealtimeCoarse, WallClock};
-    ///
-    /// let now = std::time::SystemTime::from(RealtimeCoarse::now());
-    /// println!("{now:?}");
-    /// ```
     fn from(time: SystemTime<RealtimeCoarse>) -> Self {
         SystemTime::<Realtime>::from(time).into()
     }

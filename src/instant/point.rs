@@ -1,7 +1,31 @@
 //! The common part of [`Instant`](super::Instant) and [`SystemTime`](super::SystemTime).
 
 macro_rules! point_in_time {
-    ($Point:ident) => {
+    ($Point:ident, $Default:ident, $clock:literal) => {
+        impl $Point {
+            #[doc = concat!("Returns the time of `", $clock, "`.")]
+            ///
+            /// # Panics
+            ///
+            /// If a sandbox denies every way to read the clock.
+            #[inline]
+            #[must_use]
+            #[track_caller]
+            pub fn now() -> Self {
+                $Default::now()
+            }
+
+            #[doc = concat!("Returns the time of `", $clock, "`, or the error of a sandbox.")]
+            ///
+            /// # Errors
+            ///
+            /// The sandbox's error, if it denies every way to read the clock.
+            #[inline]
+            pub fn try_now() -> Result<Self, crate::errno::Errno> {
+                $Default::try_now()
+            }
+        }
+
         impl<C> $Point<C> {
             /// Creates a time from nanoseconds since the clock's zero.
             ///
@@ -20,12 +44,6 @@ macro_rules! point_in_time {
             /// Returns the nanoseconds since the clock's zero, negative before it.
             ///
             /// The zero of a wall clock is 1970, that of `CLOCK_MONOTONIC` is boot.
-            ///
-            /// # Examples
-            ///
-            #[doc = concat!("```\nlet now = vdso_time::", stringify!($Point), "::now();")]
-            /// assert!(now.as_nanos() > 0);
-            /// ```
             #[inline]
             #[must_use]
             pub const fn as_nanos(self) -> i64 {
@@ -33,15 +51,6 @@ macro_rules! point_in_time {
             }
 
             /// Returns the duration since `earlier`, or `None` if `earlier` is later.
-            ///
-            /// # Examples
-            ///
-            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
-            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
-            /// let later = now + Duration::from_secs(1);
-            /// assert_eq!(later.checked_duration_since(now), Some(Duration::from_secs(1)));
-            /// assert_eq!(now.checked_duration_since(later), None);
-            /// ```
             #[inline]
             #[must_use]
             pub fn checked_duration_since(&self, earlier: Self) -> Option<core::time::Duration> {
@@ -50,15 +59,6 @@ macro_rules! point_in_time {
             }
 
             /// Returns the duration since `earlier`, or 0 if `earlier` is later.
-            ///
-            /// # Examples
-            ///
-            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
-            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
-            /// let later = now + Duration::from_secs(1);
-            /// assert_eq!(later.saturating_duration_since(now), Duration::from_secs(1));
-            /// assert_eq!(now.saturating_duration_since(later), Duration::ZERO);
-            /// ```
             #[inline]
             #[must_use]
             pub fn saturating_duration_since(&self, earlier: Self) -> core::time::Duration {
@@ -66,15 +66,6 @@ macro_rules! point_in_time {
             }
 
             /// Returns the time this much later, or `None` if it does not fit.
-            ///
-            /// # Examples
-            ///
-            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
-            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
-            /// let second = Duration::from_secs(1);
-            /// assert_eq!(now.checked_add(second), Some(now + second));
-            /// assert_eq!(now.checked_add(Duration::MAX), None);
-            /// ```
             #[inline]
             #[must_use]
             pub fn checked_add(&self, duration: core::time::Duration) -> Option<Self> {
@@ -83,15 +74,6 @@ macro_rules! point_in_time {
             }
 
             /// Returns the time this much earlier, or `None` if it does not fit.
-            ///
-            /// # Examples
-            ///
-            #[doc = concat!("```\nuse std::time::Duration;\nuse vdso_time::", stringify!($Point), ";\n")]
-            #[doc = concat!("let now = ", stringify!($Point), "::now();")]
-            /// let second = Duration::from_secs(1);
-            /// assert_eq!(now.checked_sub(second), Some(now - second));
-            /// assert_eq!(now.checked_sub(Duration::MAX), None);
-            /// ```
             #[inline]
             #[must_use]
             pub fn checked_sub(&self, duration: core::time::Duration) -> Option<Self> {
@@ -178,13 +160,6 @@ macro_rules! point_in_time {
 
         impl<C> From<$Point<C>> for $crate::types::Timespec {
             /// Converts a time to seconds and nanoseconds since the clock's zero.
-            ///
-            /// # Examples
-            ///
-            #[doc = concat!("```\nuse vdso_time::{", stringify!($Point), ", Timespec};\n")]
-            #[doc = concat!("let time: ", stringify!($Point), " = ", stringify!($Point), "::from_nanos(5_000_000_007);")]
-            /// assert_eq!(Timespec::from(time), Timespec { tv_sec: 5, tv_nsec: 7 });
-            /// ```
             #[inline]
             fn from(time: $Point<C>) -> Self {
                 Self::from_nanos(time.as_nanos())

@@ -2,9 +2,7 @@
 //!
 //! std's type is `CLOCK_MONOTONIC` too (see "Underlying System calls" in its documentation), but
 //! opaque. The first conversion reads both clocks side by side and keeps the pair. Each conversion
-//! adds a difference to one of the two. So order and differences are exact, and converting back
-//! gives the same time. The only error is a constant offset, at most half of the time between the
-//! two reads: tens of nanoseconds if both are in user space.
+//! adds a difference to one of the two.
 
 use core::time::Duration;
 use std::sync::OnceLock;
@@ -38,14 +36,9 @@ impl Moment {
 
     #[cold]
     fn shortest() -> Result<Self, Errno> {
-        let mut shortest = Self::read()?;
-        for _ in 1..READS {
-            let moment = Self::read()?;
-            if moment.width < shortest.width {
-                shortest = moment;
-            }
-        }
-        Ok(shortest)
+        let width =
+            |moment: &Result<Self, Errno>| moment.as_ref().map_or(Duration::MAX, |moment| moment.width);
+        (0..READS).map(|_| Self::read()).min_by_key(width).unwrap_or_else(Self::read)
     }
 
     fn read() -> Result<Self, Errno> {
@@ -64,9 +57,8 @@ impl TryFrom<Instant> for StdInstant {
     ///
     /// All results of a process are off by the same offset: at most half of the time that the first
     /// conversion took to read both clocks, tens of nanoseconds in user space. Order and
-    /// differences are exact, and converting back gives the same time.
-    ///
-    /// The result is meaningless if a library replaces std's clock (libfaketime).
+    /// differences are exact, and converting back gives the same time. The result is meaningless if a
+    /// library replaces std's clock (libfaketime).
     ///
     /// The first conversion takes a lock. Do not make it in a signal handler or in the forked child
     /// of a program with threads.
@@ -108,16 +100,6 @@ impl TryFrom<StdInstant> for Instant {
     ///
     /// - The sandbox's error, if it denies every way to read the clock at the first conversion.
     /// - `EOVERFLOW`: the time is more than 292 years before or after boot.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::Instant;
-    ///
-    /// let start = Instant::try_from(std::time::Instant::now())?;
-    /// println!("{:?}", start.elapsed());
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
     fn try_from(time: StdInstant) -> Result<Self, Errno> {
         let moment = Moment::get()?;
         let ours = match time.checked_duration_since(moment.std) {

@@ -6,7 +6,6 @@ use core::time::Duration;
 
 use super::point::point_in_time;
 use super::{Realtime, WallClock};
-use crate::errno::Errno;
 
 /// A time of a clock that can be set, by default [`Realtime`].
 ///
@@ -36,62 +35,16 @@ pub struct SystemTime<C = Realtime> {
     clock: PhantomData<fn() -> C>,
 }
 
-/// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
-///
-/// It is the same as [`SystemTime::UNIX_EPOCH`].
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time::{SystemTime, UNIX_EPOCH};
-///
-/// println!("{} s since the Epoch", SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs());
-/// # Ok::<(), vdso_time::SystemTimeError>(())
-/// ```
+/// The zero of `CLOCK_REALTIME`, as [`SystemTime::UNIX_EPOCH`]: 1970-01-01 00:00:00 UTC.
 pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 
-point_in_time!(SystemTime);
+point_in_time!(SystemTime, Realtime, "CLOCK_REALTIME");
 
 impl SystemTime {
     /// The clock's zero: 1970-01-01 00:00:00 UTC.
     ///
     /// Other wall clocks have their own: [`WallClock::UNIX_EPOCH`].
     pub const UNIX_EPOCH: Self = <Realtime as WallClock>::UNIX_EPOCH;
-
-    /// Returns the time of `CLOCK_REALTIME`.
-    ///
-    /// # Panics
-    ///
-    /// If a sandbox denies every way to read the clock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// println!("{:?}", vdso_time::SystemTime::now());
-    /// ```
-    #[inline]
-    #[must_use]
-    #[track_caller]
-    pub fn now() -> Self {
-        Realtime::now()
-    }
-
-    /// Returns the time of `CLOCK_REALTIME`, or the error of a sandbox.
-    ///
-    /// # Errors
-    ///
-    /// The sandbox's error, if it denies every way to read the clock.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// println!("{:?}", vdso_time::SystemTime::try_now()?);
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
-    #[inline]
-    pub fn try_now() -> Result<Self, Errno> {
-        Realtime::try_now()
-    }
 }
 
 impl<C: WallClock> SystemTime<C> {
@@ -129,17 +82,6 @@ impl<C> SystemTime<C> {
     /// # Errors
     ///
     /// If `earlier` is later. The error has the distance.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use vdso_time::SystemTime;
-    ///
-    /// let now = SystemTime::now();
-    /// assert_eq!((now + Duration::from_secs(1)).duration_since(now), Ok(Duration::from_secs(1)));
-    /// assert!(now.duration_since(now + Duration::from_secs(1)).is_err());
-    /// ```
     #[inline]
     pub fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
         let later = || SystemTimeError(earlier.saturating_duration_since(*self));

@@ -1,9 +1,5 @@
 //! The public functions. Each calls the function in its slot, which [`resolve`] chose.
 
-#![allow(unsafe_code, reason = "an address is called as a function here")]
-
-use core::ptr;
-
 use super::resolve::{CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME};
 use super::{resolve, rseq, syscall};
 use crate::errno::Errno;
@@ -23,9 +19,7 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 #[inline]
 #[must_use]
 pub fn time() -> i64 {
-    let time = TIME.get();
-    // SAFETY: the slot holds a function of this signature, which accepts a null pointer.
-    unsafe { time(ptr::null_mut()) }
+    TIME.get()(None)
 }
 
 /// Returns the seconds since the Epoch, as [`time`] does.
@@ -38,7 +32,7 @@ pub fn time() -> i64 {
 #[inline]
 pub fn try_time() -> Result<i64, Errno> {
     let seconds = time();
-    if resolve::is_error(seconds) { time_failed() } else { Ok(seconds) }
+    if resolve::is_error(seconds) { ask_kernel(syscall::time) } else { Ok(seconds) }
 }
 
 /// Returns the time since the Epoch in microseconds: gettimeofday(2).
@@ -56,12 +50,9 @@ pub fn try_time() -> Result<i64, Errno> {
 /// ```
 #[inline]
 pub fn gettimeofday() -> Result<Timeval, Errno> {
-    let gettimeofday = GETTIMEOFDAY.get();
     let mut time = Timeval::default();
-    // SAFETY: the slot holds a function of this signature, which writes only to `time`.
-    let result = unsafe { gettimeofday(&raw mut time, ptr::null_mut()) };
-    if result != 0 {
-        gettimeofday_failed(&mut time)?;
+    if GETTIMEOFDAY.get()(&mut time, None) != 0 {
+        ask_kernel(|| syscall::gettimeofday().map(|now| time = now))?;
     }
     Ok(time)
 }
@@ -85,12 +76,10 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// ```
 #[inline]
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
-    let clock_gettime = CLOCK_GETTIME.get();
     let mut time = Timespec::default();
-    // SAFETY: the slot holds a function of this signature, which writes only to `time`.
-    let result = unsafe { clock_gettime(clock.as_raw(), &raw mut time) };
+    let result = CLOCK_GETTIME.get()(clock, &mut time);
     if result != 0 {
-        clock_gettime_failed(clock, result, &mut time)?;
+        retry_clock(result, clock, &mut time, syscall::clock_gettime)?;
     }
     Ok(time)
 }
@@ -116,12 +105,10 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 /// ```
 #[inline]
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
-    let clock_getres = CLOCK_GETRES.get();
     let mut resolution = Timespec::default();
-    // SAFETY: the slot holds a function of this signature, which writes only to `resolution`.
-    let result = unsafe { clock_getres(clock.as_raw(), &raw mut resolution) };
+    let result = CLOCK_GETRES.get()(clock, &mut resolution);
     if result != 0 {
-        clock_getres_failed(clock, result, &mut resolution)?;
+        retry_clock(result, clock, &mut resolution, syscall::clock_getres)?;
     }
     Ok(resolution)
 }
@@ -147,12 +134,9 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 /// ```
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
-    let getcpu = GETCPU.get();
     let (mut cpu, mut node) = (0, 0);
-    // SAFETY: the slot holds a function of this signature, which writes only to `cpu` and `node`.
-    let result = unsafe { getcpu(&raw mut cpu, &raw mut node, ptr::null_mut()) };
-    if result != 0 {
-        getcpu_failed(&mut cpu, &mut node)?;
+    if GETCPU.get()(&mut cpu, &mut node, None) != 0 {
+        ask_kernel(|| syscall::getcpu().map(|here| (cpu, node) = (here.cpu, here.node)))?;
     }
     Ok(Cpu { cpu, node })
 }
@@ -179,48 +163,34 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 pub fn cpu() -> Result<u32, Errno> {
     match rseq::cpu() {
         Some(cpu) => Ok(cpu),
-        None => cpu_without_rseq(),
+        None => ask_kernel(|| getcpu().map(|here| here.cpu)),
     }
 }
 
 // The variables are initialised. If a vDSO or a sandbox answers 0 and writes nothing, the result is
 // 0.
 //
-// The kernel's EINVAL for a clock is final. Other errors of the vDSO are not: kernels have answered
-// ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
-//
-// The second answer goes to the same variable as the first. If these functions returned it, the
-// caller would select one of two copies of the time, and copy 16 bytes at once that were stored as
-// 8 and 8. That store forwarding stall would also slow down the path without an error.
-
-const EINVAL: i32 = -Errno::EINVAL.raw_os_error();
+// A second answer goes to the same variables as the first. If `ask_kernel` returned it, the caller
+// would select one of two copies, and copy 16 bytes at once that were stored as 8 and 8. That store
+// forwarding stall would also slow down the path without an error.
 
 #[cold]
-fn time_failed() -> Result<i64, Errno> {
-    syscall::time()
+#[inline(never)]
+fn ask_kernel<T>(ask: impl FnOnce() -> T) -> T {
+    ask()
 }
 
+/// The kernel's EINVAL for a clock is final. Other errors of the vDSO are not: kernels have answered
+/// ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
 #[cold]
-fn gettimeofday_failed(time: &mut Timeval) -> Result<(), Errno> {
-    syscall::read_timeval(time)
-}
-
-#[cold]
-fn getcpu_failed(cpu: &mut u32, node: &mut u32) -> Result<(), Errno> {
-    syscall::read_cpu(cpu, node)
-}
-
-#[cold]
-fn cpu_without_rseq() -> Result<u32, Errno> {
-    getcpu().map(|here| here.cpu)
-}
-
-#[cold]
-fn clock_gettime_failed(clock: ClockId, result: i32, time: &mut Timespec) -> Result<(), Errno> {
-    if result == EINVAL { Err(Errno::EINVAL) } else { syscall::read_clock(clock, time) }
-}
-
-#[cold]
-fn clock_getres_failed(clock: ClockId, result: i32, resolution: &mut Timespec) -> Result<(), Errno> {
-    if result == EINVAL { Err(Errno::EINVAL) } else { syscall::read_resolution(clock, resolution) }
+#[inline(never)]
+fn retry_clock(
+    result: i32,
+    clock: ClockId,
+    out: &mut Timespec,
+    ask: impl FnOnce(ClockId) -> Result<Timespec, Errno>,
+) -> Result<(), Errno> {
+    const EINVAL: i32 = -Errno::EINVAL.raw_os_error();
+    *out = if result == EINVAL { Err(Errno::EINVAL) } else { ask(clock) }?;
+    Ok(())
 }

@@ -5,20 +5,13 @@ use libc::__errno as location;
 #[cfg(target_os = "linux")]
 use libc::__errno_location as location;
 
-/// Returns this thread's `errno`.
-pub(crate) fn get() -> i32 {
+/// Returns the result of `call`, and what it left in this thread's `errno`, which does not change.
+pub(crate) fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
     // SAFETY: libc's function has no precondition.
     let errno = unsafe { location() };
-    // SAFETY: libc returned the address of this thread's `errno`, which lives as long as the
-    // thread.
-    unsafe { errno.read() }
-}
-
-/// Sets this thread's `errno`.
-pub(crate) fn set(value: i32) {
-    // SAFETY: libc's function has no precondition.
-    let errno = unsafe { location() };
-    // SAFETY: libc returned the address of this thread's `errno`, which lives as long as the
-    // thread.
-    unsafe { errno.write(value) }
+    // SAFETY: this thread's `errno` lives as long as the thread.
+    let before = unsafe { errno.read() };
+    let result = call();
+    // SAFETY: this thread's `errno` lives as long as the thread.
+    (result, unsafe { errno.replace(before) })
 }

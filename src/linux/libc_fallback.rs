@@ -4,6 +4,8 @@
 //! The table names no symbol of the vDSO, because libc finds them itself. Its system call numbers
 //! are made up; [`syscall`] maps them to libc's functions.
 
+use core::ptr::with_exposed_provenance_mut;
+
 use super::libc_errno;
 use crate::arch::abi::{Abi, Discovery, Function, Shape, Syscall, call, function};
 
@@ -11,10 +13,7 @@ const CLOCK_GETTIME: u32 = 0;
 const CLOCK_GETRES: u32 = 1;
 const GETCPU: u32 = 2;
 const RT_SIGPROCMASK: u32 = 3;
-const PRCTL: u32 = 4;
-const OPENAT: u32 = 5;
-const READ: u32 = 6;
-const CLOSE: u32 = 7;
+const UNKNOWN: u32 = 4;
 
 /// Whether libc's `time_t` ends in January 2038, as glibc's and uClibc's do by default on 32-bit
 /// architectures.
@@ -43,10 +42,10 @@ pub(crate) static ABI: Abi = Abi {
     getcpu: function(&[], &[call(GETCPU, Shape::Getcpu)]),
     clock_sources: &[],
     discovery: Discovery {
-        prctl: PRCTL,
-        openat: OPENAT,
-        read: READ,
-        close: CLOSE,
+        prctl: UNKNOWN,
+        openat: UNKNOWN,
+        read: UNKNOWN,
+        close: UNKNOWN,
         rt_sigprocmask: RT_SIGPROCMASK,
     },
 };
@@ -57,48 +56,56 @@ pub(crate) static ABI: Abi = Abi {
 ///
 /// The call must be sound with these arguments.
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let before = libc_errno::get();
-    let result = match number {
-        CLOCK_GETRES if cfg!(miri) => return -(libc::ENOSYS as isize),
-        CLOCK_GETTIME | CLOCK_GETRES => {
-            type Clock = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
-            let clock: Clock = if number == CLOCK_GETTIME { libc::clock_gettime } else { libc::clock_getres };
-            let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: libc writes only to `time`, and accepts every clock id.
-            let result = unsafe { clock(args[0] as libc::clockid_t, &raw mut time) };
-            if result == 0 && IS_TIME32 {
-                let out = core::ptr::with_exposed_provenance_mut::<[i32; 2]>(args[1]);
-                // SAFETY: the table says `Timespec32`, so the caller's variable has two `i32`.
-                unsafe { out.write([time.tv_sec as i32, time.tv_nsec as i32]) };
-            } else if result == 0 {
-                #[allow(clippy::unnecessary_cast, reason = "32 bits on some of these targets")]
-                let time = [time.tv_sec as i64, time.tv_nsec as i64];
-                let out = core::ptr::with_exposed_provenance_mut::<[i64; 2]>(args[1]);
-                // SAFETY: the table says `Timespec64`, so the caller's variable has two `i64`.
-                unsafe { out.write(time) };
-            }
-            result as isize
-        }
+    let (result, error) = libc_errno::preserved(|| match number {
+        // SAFETY: the caller passes the address of a variable of the shape in the table.
+        CLOCK_GETTIME => Some(unsafe { read_clock(libc::clock_gettime, args[0], args[1]) }),
+        // SAFETY: the caller passes the address of a variable of the shape in the table.
+        CLOCK_GETRES if !cfg!(miri) => Some(unsafe { read_clock(libc::clock_getres, args[0], args[1]) }),
         #[cfg(not(miri))]
         GETCPU => {
             // SAFETY: the caller passes the addresses of two `u32`.
-            unsafe { libc::syscall(libc::SYS_getcpu, args[0], args[1], args[2]) as isize }
+            Some(unsafe { libc::syscall(libc::SYS_getcpu, args[0], args[1], args[2]) as isize })
         }
         #[cfg(not(miri))]
         RT_SIGPROCMASK => {
+            let [how, set, old, ..] = args;
             // SAFETY: with the caller's unknown `how` the kernel reads the set and changes nothing.
-            unsafe {
-                libc::syscall(libc::SYS_rt_sigprocmask, args[0], args[1], args[2], SIGSET_SIZE) as isize
-            }
+            Some(unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, old, SIGSET_SIZE) as isize })
         }
-        _ => return -(libc::ENOSYS as isize),
-    };
-    if result != -1 {
-        return result;
+        _ => None,
+    });
+    match result {
+        None => -(libc::ENOSYS as isize),
+        Some(-1) => -(error as isize),
+        Some(result) => result,
     }
-    let error = libc_errno::get();
-    libc_errno::set(before);
-    -(error as isize)
+}
+
+/// Calls a function of libc and writes the time to `out`, with the width that the table says.
+///
+/// # Safety
+///
+/// At `out` must be a variable of two `i32` if `IS_TIME32`, else of two `i64`.
+unsafe fn read_clock(
+    call: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int,
+    clock: usize,
+    out: usize,
+) -> isize {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: libc writes only to `time`, and accepts every clock id.
+    let result = unsafe { call(clock as libc::clockid_t, &raw mut time) };
+    if result == 0 && IS_TIME32 {
+        let out = with_exposed_provenance_mut::<[i32; 2]>(out);
+        // SAFETY: the caller promises a variable of two `i32`.
+        unsafe { out.write([time.tv_sec as i32, time.tv_nsec as i32]) };
+    } else if result == 0 {
+        #[allow(clippy::unnecessary_cast, reason = "32 bits on some of these targets")]
+        let time = [time.tv_sec as i64, time.tv_nsec as i64];
+        let out = with_exposed_provenance_mut::<[i64; 2]>(out);
+        // SAFETY: the caller promises a variable of two `i64`.
+        unsafe { out.write(time) };
+    }
+    result as isize
 }
 
 /// The size of the kernel's `sigset_t`. The callers pass the one that most architectures have.

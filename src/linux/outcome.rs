@@ -74,8 +74,7 @@ pub(super) fn outcomes<F: Format>(
         Some(Quirk::Relocated) if is_relocated => Some(FallbackReason::RelocatedImage),
         _ => None,
     };
-    let functions: [&Function; 5] =
-        [&abi.time, &abi.gettimeofday, &abi.clock_gettime, &abi.clock_getres, &abi.getcpu];
+    let functions = abi.functions().map(|(_, function)| function);
     let mut found: [Option<(usize, usize)>; 5] = [None; 5];
     for raw in image.raw_entries() {
         for (function, found) in functions.iter().zip(&mut found) {
@@ -156,7 +155,7 @@ impl Record {
 }
 
 impl FallbackReason {
-    /// Returns the position of the reason in [`all`](Self::all).
+    /// Returns the position of the reason in [`all`](Self::all). A search would be larger code.
     fn code(self) -> usize {
         match self {
             Self::ForeignImage => 0,
@@ -170,7 +169,7 @@ impl FallbackReason {
         }
     }
 
-    /// Returns every reason, in the order of its code.
+    /// Returns every reason.
     fn all() -> impl Iterator<Item = Self> {
         let malformed = ParseError::ALL.iter().copied().map(LocateError::Malformed);
         let no_vdso = [LocateError::Absent, LocateError::Unmapped, LocateError::Unchecked];

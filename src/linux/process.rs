@@ -28,10 +28,8 @@ pub(crate) fn getauxval(tag: usize) -> usize {
     if cfg!(miri) {
         return 0; // Miri has no auxiliary vector
     }
-    let errno = libc_errno::get();
     // SAFETY: getauxval(3) accepts any tag.
-    let value = unsafe { libc::getauxval(tag as libc::c_ulong) };
-    libc_errno::set(errno);
+    let (value, _) = libc_errno::preserved(|| unsafe { libc::getauxval(tag as libc::c_ulong) });
     value as usize
 }
 

@@ -16,7 +16,7 @@ use super::syscall;
 use super::vdso;
 use crate::arch::{Function, Quirk, Shape, set_entry};
 use crate::elf::Native;
-use crate::types::{Timespec, Timeval};
+use crate::types::{ClockId, Timespec, Timeval};
 
 /// Defines a slot and the resolver that it starts with.
 macro_rules! slots {
@@ -24,22 +24,19 @@ macro_rules! slots {
         pub(super) static $SLOT: Slot<$Function> = Slot::new($resolver);
 
         #[cold]
-        unsafe extern "C" fn $resolver($($argument: $T),+) -> $result {
+        extern "C" fn $resolver($($argument: $T),+) -> $result {
             resolve_all();
-            let function = $SLOT.get();
-            // SAFETY: the slot holds a function of the resolver's own signature, so the caller's
-            // promises about the arguments hold for it.
-            unsafe { function($($argument),+) }
+            $SLOT.get()($($argument),+)
         }
     )+};
 }
 
 slots! {
-    TIME: TimeFn, first_time(out: *mut i64) -> i64;
-    GETTIMEOFDAY: GettimeofdayFn, first_gettimeofday(out: *mut Timeval, zone: *mut ()) -> i32;
-    CLOCK_GETTIME: ClockFn, first_clock_gettime(clock: i32, out: *mut Timespec) -> i32;
-    CLOCK_GETRES: ClockFn, first_clock_getres(clock: i32, out: *mut Timespec) -> i32;
-    GETCPU: GetcpuFn, first_getcpu(cpu: *mut u32, node: *mut u32, unused: *mut ()) -> i32;
+    TIME: TimeFn, first_time(out: Option<&mut i64>) -> i64;
+    GETTIMEOFDAY: GettimeofdayFn, first_gettimeofday(out: &mut Timeval, zone: Option<&mut ()>) -> i32;
+    CLOCK_GETTIME: ClockFn, first_clock_gettime(clock: ClockId, out: &mut Timespec) -> i32;
+    CLOCK_GETRES: ClockFn, first_clock_getres(clock: ClockId, out: &mut Timespec) -> i32;
+    GETCPU: GetcpuFn, first_getcpu(cpu: &mut u32, node: &mut u32, unused: Option<&mut ()>) -> i32;
 }
 
 /// Finds the vDSO and fills every slot.
@@ -63,23 +60,17 @@ pub(super) fn resolve_all() {
         record.store(*outcome);
     }
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
-    CLOCK_GETTIME.set(
-        code(&ABI.clock_gettime, clock_gettime)
-            .and_then(clock_gettime_from)
-            .unwrap_or(syscall::slot_clock_gettime),
-    );
-    CLOCK_GETRES.set(
-        code(&ABI.clock_getres, clock_getres)
-            .and_then(clock_getres_from)
-            .unwrap_or(syscall::slot_clock_getres),
-    );
-    GETTIMEOFDAY.set(
-        code(&ABI.gettimeofday, gettimeofday)
-            .and_then(gettimeofday_from)
-            .unwrap_or(syscall::slot_gettimeofday),
-    );
-    GETCPU.set(getcpu_from(code(&ABI.getcpu, getcpu)));
-    TIME.set(code(&ABI.time, time).and_then(time_from).unwrap_or(syscall::slot_time));
+    let clock_gettime = code(&ABI.clock_gettime, clock_gettime).and_then(clock_gettime_from);
+    CLOCK_GETTIME.set(clock_gettime.unwrap_or(syscall::slot_clock_gettime));
+    let clock_getres = code(&ABI.clock_getres, clock_getres).and_then(clock_getres_from);
+    CLOCK_GETRES.set(clock_getres.unwrap_or(syscall::slot_clock_getres));
+    let gettimeofday = code(&ABI.gettimeofday, gettimeofday).and_then(gettimeofday_from);
+    GETTIMEOFDAY.set(gettimeofday.unwrap_or(syscall::slot_gettimeofday));
+    let getcpu: GetcpuFn = code(&ABI.getcpu, getcpu).and_then(Code::function).unwrap_or(syscall::slot_getcpu);
+    adapters::GETCPU.set(getcpu);
+    GETCPU.set(if rseq::has_node() { adapters::getcpu_from_rseq } else { getcpu });
+    let time = code(&ABI.time, time).and_then(time_from);
+    TIME.set(time.unwrap_or(syscall::slot_time));
 }
 
 /// Returns the code of the symbol that answers a function.
@@ -87,90 +78,51 @@ fn code(function: &Function, outcome: Outcome) -> Option<Code> {
     let Outcome::Symbol { row, address, .. } = outcome else { return None };
     let shape = function.candidates.get(row)?.shape;
     // SAFETY: `outcomes` found the symbol of this row in the vDSO, and the table says that it has
-    // this shape. The vDSO stays mapped (`Vdso::locate`).
+    // this shape, which vdso(7) documents. The vDSO stays mapped (`Vdso::locate`).
     Some(unsafe { Code::new(shape, address) })
 }
 
-// Each of these returns the symbol's own function or an adapter to it. They name an adapter only if
-// the table has a row for it, so the compiler leaves the 32-bit ones out of 64-bit programs. The
-// symbol of an adapter is stored before the slot.
+/// Returns an adapter from the enclosing function if the symbol has this shape, and stores the
+/// symbol for the adapter. The test of the table leaves 32-bit adapters out of 64-bit programs.
+macro_rules! adapt {
+    ($code:ident, $function:ident: $Shape:ident to $SYMBOL:ident for $adapter:ident) => {
+        if const { ABI.$function.has(Shape::$Shape) } {
+            if let Some(function) = $code.function() {
+                adapters::$SYMBOL.set(function);
+                return Some(adapters::$adapter);
+            }
+        }
+    };
+}
 
 fn clock_gettime_from(code: Code) -> Option<ClockFn> {
-    if const { ABI.clock_gettime.has(Shape::Timespec32) } {
-        if let Some(function) = code.function() {
-            adapters::CLOCK_GETTIME32.set(function);
-            return Some(adapters::clock_gettime_from_32);
-        }
-    }
+    adapt!(code, clock_gettime: Timespec32 to CLOCK_GETTIME32 for clock_gettime_from_32);
     let function = code.function()?;
     adapters::CLOCK_GETTIME.set(function);
     Some(function)
 }
 
 fn clock_getres_from(code: Code) -> Option<ClockFn> {
-    if const { ABI.clock_getres.has(Shape::Timespec32) } {
-        if let Some(function) = code.function() {
-            adapters::CLOCK_GETRES32.set(function);
-            return Some(adapters::clock_getres_from_32);
-        }
-    }
+    adapt!(code, clock_getres: Timespec32 to CLOCK_GETRES32 for clock_getres_from_32);
     code.function()
 }
 
 fn gettimeofday_from(code: Code) -> Option<GettimeofdayFn> {
-    if const { ABI.gettimeofday.has(Shape::Timespec64) } {
-        if let Some(function) = code.function() {
-            adapters::CLOCK_GETTIME.set(function);
-            return Some(adapters::gettimeofday_from_clock_gettime);
-        }
-    }
-    if const { ABI.gettimeofday.has(Shape::Timeval32) } {
-        if let Some(function) = code.function() {
-            adapters::GETTIMEOFDAY32.set(function);
-            return Some(adapters::gettimeofday_from_32);
-        }
-    }
+    adapt!(code, gettimeofday: Timespec64 to CLOCK_GETTIME for gettimeofday_from_clock_gettime);
+    adapt!(code, gettimeofday: Timeval32 to GETTIMEOFDAY32 for gettimeofday_from_32);
     code.function()
 }
 
-fn getcpu_from(code: Option<Code>) -> GetcpuFn {
-    let function = code.and_then(Code::function);
-    if !rseq::has_node() {
-        return function.unwrap_or(syscall::slot_getcpu);
-    }
-    if let Some(function) = function {
-        adapters::GETCPU.set(function);
-    }
-    adapters::getcpu_from_rseq
-}
-
 fn time_from(code: Code) -> Option<TimeFn> {
-    if const { ABI.time.has(Shape::Timespec64) } {
-        if let Some(function) = code.function() {
-            adapters::CLOCK_GETTIME.set(function);
-            return Some(adapters::time_from_clock_gettime);
-        }
-    }
-    if const { ABI.time.has(Shape::Timespec32) } {
-        if let Some(function) = code.function() {
-            adapters::CLOCK_GETTIME32.set(function);
-            return Some(adapters::time_from_clock_gettime32);
-        }
-    }
-    if const { ABI.time.has(Shape::Time32) } {
-        if let Some(function) = code.function() {
-            adapters::TIME32.set(function);
-            return Some(adapters::time_from_32);
-        }
-    }
+    adapt!(code, time: Timespec64 to CLOCK_GETTIME for time_from_clock_gettime);
+    adapt!(code, time: Timespec32 to CLOCK_GETTIME32 for time_from_clock_gettime32);
+    adapt!(code, time: Time32 to TIME32 for time_from_32);
     if const { !ABI.time.has(Shape::Time64) } {
         return None;
     }
-    let function: TimeFn = code.function()?;
+    let time: TimeFn = code.function()?;
     // The callers of `time` do not test its result, so a symbol that returns an error is not used.
-    // SAFETY: the function is time(2)'s, which accepts a null pointer.
-    let is_error = is_error(unsafe { function(ptr::null_mut()) });
-    Some(if is_error { adapters::time_from_clock_gettime } else { function })
+    Some(if is_error(time(None)) { adapters::time_from_clock_gettime } else { time })
 }
 
 /// Returns whether a raw result is an error and not a time.

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::outcome::{FallbackReason, Outcome, RECORDS, Record, outcomes};
+use super::native::ABI;
+use super::outcome::{FallbackReason, Outcome, RECORDS, outcomes};
 use super::resolve::resolve_all;
 use super::rseq;
 use crate::arch::{ALL, Abi, Function, NATIVE, Quirk, TIME32_FIRST};
@@ -93,18 +94,11 @@ impl Routes {
         let is_of_image = |abi: &&&Abi| (abi.machine, abi.class) == (image.machine(), image.class());
         let abi = ALL.iter().find(is_of_image)?;
         let is_blanked = abi.has_quirk(Quirk::BlankedNames) && image.parsed.has_blanked_names();
-        Self::new(abi, outcomes(abi, &image.parsed, is_blanked, |value| value as usize).map(Some))
+        let outcomes = outcomes(abi, &image.parsed, is_blanked, |value| value as usize);
+        Some(Self::new(abi, outcomes.map(Some)))
     }
 
     /// Returns the routes with the names of their functions.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// for (function, route) in vdso_time::routes().functions() {
-    ///     println!("{function}: {route}");
-    /// }
-    /// ```
     #[must_use]
     pub const fn functions(&self) -> [(&'static str, Route); 6] {
         [
@@ -117,49 +111,45 @@ impl Routes {
         ]
     }
 
-    fn new(abi: &Abi, outcomes: [Option<Outcome>; 5]) -> Option<Self> {
+    fn new(abi: &Abi, outcomes: [Option<Outcome>; 5]) -> Self {
         let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
-        let getcpu = route(abi, &abi.getcpu, getcpu?)?;
-        Some(Self {
-            time: route(abi, &abi.time, time?)?,
-            gettimeofday: route(abi, &abi.gettimeofday, gettimeofday?)?,
-            clock_gettime: route(abi, &abi.clock_gettime, clock_gettime?)?,
-            clock_getres: route(abi, &abi.clock_getres, clock_getres?)?,
+        let getcpu = Route::new(abi, &abi.getcpu, getcpu);
+        Self {
+            time: Route::new(abi, &abi.time, time),
+            gettimeofday: Route::new(abi, &abi.gettimeofday, gettimeofday),
+            clock_gettime: Route::new(abi, &abi.clock_gettime, clock_gettime),
+            clock_getres: Route::new(abi, &abi.clock_getres, clock_getres),
             getcpu,
             cpu: getcpu,
-        })
+        }
     }
 }
 
-/// Returns the symbol or the system call of an outcome.
-fn route(abi: &Abi, function: &Function, outcome: Outcome) -> Option<Route> {
-    Some(match outcome {
-        Outcome::Symbol { row, is_versioned, address } => Route::Vdso {
-            symbol: function.candidates.get(row)?.name,
-            version: is_versioned.then_some(abi.version),
-            address,
-        },
-        Outcome::Fallback(reason) => {
-            Route::Syscall { number: function.syscalls_in_order(TIME32_FIRST).next()?.number, reason }
+impl Route {
+    /// Without a table there is no outcome.
+    fn new(abi: &Abi, function: &Function, outcome: Option<Outcome>) -> Self {
+        let syscall = function.syscalls_in_order(TIME32_FIRST).next();
+        match outcome {
+            Some(Outcome::Symbol { row, is_versioned, address }) => {
+                let version = is_versioned.then_some(abi.version);
+                let candidate = function.candidates.get(row);
+                candidate.map_or(Self::Libc, |row| Self::Vdso { symbol: row.name, version, address })
+            }
+            Some(Outcome::Fallback(reason)) => {
+                syscall.map_or(Self::Libc, |call| Self::Syscall { number: call.number, reason })
+            }
+            None => Self::Libc,
         }
-    })
+    }
 }
 
 /// Returns what answers each function in this process. It calls [`warm_up`] first.
 #[must_use]
 pub fn routes() -> Routes {
-    const LIBC: Routes = Routes {
-        time: Route::Libc,
-        gettimeofday: Route::Libc,
-        clock_gettime: Route::Libc,
-        clock_getres: Route::Libc,
-        getcpu: Route::Libc,
-        cpu: Route::Libc,
-    };
     warm_up();
-    let Some(abi) = NATIVE else { return LIBC };
-    // `new` succeeds: the records are stored, and a table has a system call for each function.
-    let mut routes = Routes::new(abi, RECORDS.each_ref().map(Record::load)).unwrap_or(LIBC);
+    let is_recorded = NATIVE.is_some();
+    let outcomes = RECORDS.each_ref().map(|record| record.load().filter(|_| is_recorded));
+    let mut routes = Routes::new(&ABI, outcomes);
     if rseq::has_node() {
         routes.getcpu = Route::Rseq;
     }
@@ -179,11 +169,11 @@ pub fn warm_up() {
 
 /// Returns whether clock_gettime, and whether cpu, is answered without a system call.
 #[cfg(feature = "counter")]
-pub(crate) fn are_in_user_space() -> (bool, bool) {
+pub(crate) fn are_in_user_space() -> [bool; 2] {
     warm_up();
-    let [_, _, clock_gettime, _, getcpu] = &RECORDS;
-    let is_symbol = |record: &Record| matches!(record.load(), Some(Outcome::Symbol { .. }));
-    (is_symbol(clock_gettime), rseq::has_cpu() || is_symbol(getcpu))
+    let is_symbol = RECORDS.each_ref().map(|record| matches!(record.load(), Some(Outcome::Symbol { .. })));
+    let [_, _, clock_gettime, _, getcpu] = is_symbol;
+    [clock_gettime, rseq::has_cpu() || getcpu]
 }
 
 impl fmt::Display for Route {

@@ -1,16 +1,17 @@
-//! [`Slot`]: a function pointer that starts as its resolver. [`Symbol`]: one that starts as null.
+//! [`Slot`]: a function pointer that can change.
 //!
-//! A slot starts as a function of the same signature, the resolver. It finds the real function,
-//! stores it and calls it. So the hot path has no test: it loads an address and calls it.
+//! The slot of a public function starts as its resolver, which finds the real function, stores it
+//! and calls it. So the hot path has no test: it loads an address and calls it. The slot of an
+//! adapter starts as a function that answers `ENOSYS`.
 //!
 //! # Memory ordering
 //!
 //! Every access is `Relaxed`, because no other data is published with an address. A slot holds its
-//! resolver, which is right at any time, or the address of code that never changes: the vDSO, which
-//! the kernel mapped before the first instruction of the process, or a part of the program. A
+//! first function, which is right at any time, or the address of code that never changes: the vDSO,
+//! which the kernel mapped before the first instruction of the process, or a part of the program. A
 //! thread that still sees the resolver resolves again. If two threads find different answers (a
-//! sandbox around one of them), each stores a right one. An adapter that sees a null [`Symbol`]
-//! asks the kernel. So no order between two pointers matters.
+//! sandbox around one of them), each stores a right one. An adapter that sees `ENOSYS` asks the
+//! kernel. So no order between two slots matters.
 
 #![allow(unsafe_code, reason = "an address becomes a function pointer here")]
 
@@ -20,7 +21,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::arch::Shape;
-use crate::types::{Timespec, Timespec32, Timeval, Timeval32};
+use crate::types::{ClockId, Timespec, Timespec32, Timeval, Timeval32};
 
 /// A function pointer, and the shape that the tables have for its signature.
 ///
@@ -33,7 +34,7 @@ pub(crate) unsafe trait FnPtr: Copy {
 
 macro_rules! functions {
     ($($Function:ident: $Shape:ident = fn($($argument:ty),+) -> $result:ty;)+) => {$(
-        pub(crate) type $Function = unsafe extern "C" fn($($argument),+) -> $result;
+        pub(crate) type $Function = extern "C" fn($($argument),+) -> $result;
 
         // SAFETY: the type is a function pointer, with the signature that `Shape` documents.
         unsafe impl FnPtr for $Function {
@@ -42,29 +43,30 @@ macro_rules! functions {
     )+};
 }
 
+// A reference is a pointer that is valid for writes. `None` is null.
 functions! {
-    ClockFn: Timespec64 = fn(i32, *mut Timespec) -> i32;
-    ClockFn32: Timespec32 = fn(i32, *mut Timespec32) -> i32;
-    GettimeofdayFn: Timeval64 = fn(*mut Timeval, *mut ()) -> i32;
-    GettimeofdayFn32: Timeval32 = fn(*mut Timeval32, *mut ()) -> i32;
-    TimeFn: Time64 = fn(*mut i64) -> i64;
-    TimeFn32: Time32 = fn(*mut i32) -> i32;
-    GetcpuFn: Getcpu = fn(*mut u32, *mut u32, *mut ()) -> i32;
+    ClockFn: Timespec64 = fn(ClockId, &mut Timespec) -> i32;
+    ClockFn32: Timespec32 = fn(ClockId, &mut Timespec32) -> i32;
+    GettimeofdayFn: Timeval64 = fn(&mut Timeval, Option<&mut ()>) -> i32;
+    GettimeofdayFn32: Timeval32 = fn(&mut Timeval32, Option<&mut ()>) -> i32;
+    TimeFn: Time64 = fn(Option<&mut i64>) -> i64;
+    TimeFn32: Time32 = fn(Option<&mut i32>) -> i32;
+    GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
-/// The function that a call goes through. It is never null.
+/// The function that a call goes through.
 pub(crate) struct Slot<F> {
     address: AtomicPtr<()>,
     function: PhantomData<F>,
 }
 
 impl<F: FnPtr> Slot<F> {
-    /// Creates a slot that holds its resolver.
-    pub(crate) const fn new(resolver: F) -> Self {
-        Self { address: AtomicPtr::new(address_of(resolver)), function: PhantomData }
+    /// Creates a slot with its first function.
+    pub(crate) const fn new(first: F) -> Self {
+        Self { address: AtomicPtr::new(address_of(first)), function: PhantomData }
     }
 
-    /// Returns the resolver, or the function that it stored.
+    /// Returns the function.
     #[inline]
     pub(crate) fn get(&self) -> F {
         let address = self.address.load(Ordering::Relaxed);
@@ -72,36 +74,7 @@ impl<F: FnPtr> Slot<F> {
         unsafe { function_at(address) }
     }
 
-    /// Stores the function.
-    pub(crate) fn set(&self, function: F) {
-        self.address.store(address_of(function), Ordering::Relaxed);
-    }
-}
-
-/// The vDSO's function that an adapter calls, or null if the vDSO has none of this signature.
-pub(crate) struct Symbol<F> {
-    address: AtomicPtr<()>,
-    function: PhantomData<F>,
-}
-
-impl<F: FnPtr> Symbol<F> {
-    /// Creates a null pointer.
-    pub(crate) const fn none() -> Self {
-        Self { address: AtomicPtr::new(ptr::null_mut()), function: PhantomData }
-    }
-
-    /// Returns the function, if there is one.
-    #[inline]
-    pub(crate) fn get(&self) -> Option<F> {
-        let address = self.address.load(Ordering::Relaxed);
-        if address.is_null() {
-            return None;
-        }
-        // SAFETY: `none` and `set` store only null or the address of an `F`.
-        Some(unsafe { function_at(address) })
-    }
-
-    /// Stores the function.
+    /// Stores another function.
     pub(crate) fn set(&self, function: F) {
         self.address.store(address_of(function), Ordering::Relaxed);
     }
@@ -118,6 +91,8 @@ impl Code {
     /// # Safety
     ///
     /// At the address must be code with the C signature of the shape, for the life of the process.
+    /// It must write only to the variables that its arguments point to, and accept null where
+    /// [`FnPtr`] types have an `Option`.
     pub(crate) unsafe fn new(shape: Shape, address: usize) -> Self {
         Self { shape, address: ptr::with_exposed_provenance_mut(address) }
     }

@@ -9,7 +9,7 @@
 use super::native::{self, ABI};
 use crate::arch::{Function, Shape, Syscall, TIME32_FIRST};
 use crate::errno::Errno;
-use crate::types::{ClockId, Cpu, Timespec, Timeval};
+use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
 
 /// Returns the seconds since the Epoch from the kernel.
 ///
@@ -20,9 +20,7 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 /// - The first error other than `ENOSYS`, if every system call fails.
 /// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 pub fn time() -> Result<i64, Errno> {
-    let mut now = Timespec::default();
-    ask(&ABI.time, &Query::wall(ClockId::REALTIME_COARSE), &mut now)?;
-    Ok(now.tv_sec)
+    Ok(ask(&ABI.time, &Query::wall(ClockId::REALTIME_COARSE))?.tv_sec)
 }
 
 /// Returns the time since the Epoch in microseconds from the kernel.
@@ -31,9 +29,7 @@ pub fn time() -> Result<i64, Errno> {
 ///
 /// Those of [`time`].
 pub fn gettimeofday() -> Result<Timeval, Errno> {
-    let mut time = Timeval::default();
-    read_timeval(&mut time)?;
-    Ok(time)
+    Ok(ask(&ABI.gettimeofday, &Query::wall(ClockId::REALTIME))?.into())
 }
 
 /// Returns the time of a clock from the kernel.
@@ -55,9 +51,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
-    let mut time = Timespec::default();
-    read_clock(clock, &mut time)?;
-    Ok(time)
+    ask(&ABI.clock_gettime, &Query { clock, is_callers: true, earliest: earliest(clock) })
 }
 
 /// Returns the resolution of a clock from the kernel.
@@ -66,9 +60,7 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// Those of [`clock_gettime`].
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
-    let mut resolution = Timespec::default();
-    read_resolution(clock, &mut resolution)?;
-    Ok(resolution)
+    ask(&ABI.clock_getres, &Query { clock, is_callers: true, earliest: 0 })
 }
 
 /// Returns the CPU and the NUMA node on which the thread runs, from the kernel.
@@ -77,38 +69,12 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// The error of a sandbox.
 pub fn getcpu() -> Result<Cpu, Errno> {
-    let (mut cpu, mut node) = (0, 0);
-    read_cpu(&mut cpu, &mut node)?;
-    Ok(Cpu { cpu, node })
-}
-
-// These write to the caller's variable. Copying 16 bytes that were stored as 8 and 8 would stall.
-
-/// Writes the result of [`gettimeofday`].
-pub(crate) fn read_timeval(time: &mut Timeval) -> Result<(), Errno> {
-    let mut now = Timespec::default();
-    ask(&ABI.gettimeofday, &Query::wall(ClockId::REALTIME), &mut now)?;
-    *time = now.into();
-    Ok(())
-}
-
-/// Writes the result of [`clock_gettime`].
-pub(crate) fn read_clock(clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
-    let query = Query { clock, is_callers: true, earliest: earliest(clock) };
-    ask(&ABI.clock_gettime, &query, time)
-}
-
-/// Writes the result of [`clock_getres`].
-pub(crate) fn read_resolution(clock: ClockId, resolution: &mut Timespec) -> Result<(), Errno> {
-    ask(&ABI.clock_getres, &Query { clock, is_callers: true, earliest: 0 }, resolution)
-}
-
-/// Writes the result of [`getcpu`].
-pub(crate) fn read_cpu(cpu: &mut u32, node: &mut u32) -> Result<(), Errno> {
     const NUMBER: u32 = ABI.getcpu.syscalls[0].number;
-    let args = [(&raw mut *cpu).expose_provenance(), (&raw mut *node).expose_provenance(), 0, 0, 0];
+    let (mut cpu, mut node) = (0_u32, 0_u32);
+    let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
     // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
-    check(unsafe { native::syscall(NUMBER, args) }).map(drop)
+    check(unsafe { native::syscall(NUMBER, args) })?;
+    Ok(Cpu { cpu, node })
 }
 
 /// What the system calls of a function are asked for.
@@ -142,15 +108,17 @@ pub(crate) const fn earliest(clock: ClockId) -> i64 {
 /// Makes the system calls of a function until one answers.
 ///
 /// After an error it makes the next one, except after `EINVAL` for a clock of the caller's.
-fn ask(function: &Function, query: &Query, time: &mut Timespec) -> Result<(), Errno> {
+fn ask(function: &Function, query: &Query) -> Result<Timespec, Errno> {
     let mut refusal = Errno::ENOSYS;
     for call in function.syscalls_in_order(TIME32_FIRST) {
         if may_be_killed_for(call) && !matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW) {
             break;
         }
-        let error = match read(call, query.clock, time) {
-            Ok(()) if !is_time32(call) || is_believed(time.tv_sec, query.earliest, refusal) => return Ok(()),
-            Ok(()) => Errno::EOVERFLOW,
+        let error = match read(call, query.clock) {
+            Ok(time) if !is_time32(call) || is_believed(time.tv_sec, query.earliest, refusal) => {
+                return Ok(time);
+            }
+            Ok(_) => Errno::EOVERFLOW,
             Err(Errno::EINVAL) if query.is_callers => return Err(Errno::EINVAL),
             Err(error) => error,
         };
@@ -182,37 +150,24 @@ fn is_time32(call: &Syscall) -> bool {
 }
 
 /// Makes one system call of any shape. All write the seconds and a fraction of a second.
-fn read(call: &Syscall, clock: ClockId, time: &mut Timespec) -> Result<(), Errno> {
-    if is_time32(call) {
-        let mut numbers = [0_i32; 2];
-        // SAFETY: a call of a 32-bit shape writes at most two 32-bit numbers.
-        unsafe { make(call, clock, (&raw mut numbers).expose_provenance()) }?;
-        let [seconds, fraction] = numbers.map(i64::from);
-        *time = Timespec { tv_sec: seconds, tv_nsec: fraction };
-    } else {
-        *time = Timespec::default();
-        // SAFETY: a call of a 64-bit shape writes at most two 64-bit numbers.
-        unsafe { make(call, clock, (&raw mut *time).expose_provenance()) }?;
-    }
-    if matches!(call.shape, Shape::Timeval64 | Shape::Timeval32) {
-        time.tv_nsec = time.tv_nsec.wrapping_mul(1000);
-    }
-    Ok(())
-}
-
-/// Makes a system call that writes its answer to `out`, its second argument if the first is a
-/// clock.
-///
-/// # Safety
-///
-/// `out` must be the address of a variable that a call of this shape may write to.
-unsafe fn make(call: &Syscall, clock: ClockId, out: usize) -> Result<usize, Errno> {
+fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
+    let mut time = Timespec::default();
+    let out = (&raw mut time).expose_provenance();
     let args = match call.shape {
         Shape::Timespec64 | Shape::Timespec32 => [clock.as_raw() as usize, out, 0, 0, 0],
         _ => [out, 0, 0, 0, 0],
     };
-    // SAFETY: the caller promises that the call may write to `out`. It writes nothing else.
-    check(unsafe { native::syscall(call.number, args) })
+    // SAFETY: a call of any shape writes at most two numbers of 64 bits, to `time`.
+    check(unsafe { native::syscall(call.number, args) })?;
+    if is_time32(call) {
+        let numbers = (&raw const time).cast::<Timespec32>();
+        // SAFETY: `time` is larger, and every bit pattern of its bytes is a pair of numbers.
+        time = unsafe { numbers.read() }.into();
+    }
+    if matches!(call.shape, Shape::Timeval64 | Shape::Timeval32) {
+        time.tv_nsec = time.tv_nsec.wrapping_mul(1000);
+    }
+    Ok(time)
 }
 
 /// Converts a result. One in `-4095..=-1` is an error.
@@ -223,53 +178,28 @@ pub(super) fn check(result: isize) -> Result<usize, Errno> {
     Ok(result as usize)
 }
 
-// The system calls with the signatures of the slots. The callers promise that the pointers to the
-// answers are valid for writes. `time` and the time zone ignore theirs, which may be null.
+// The same with the signatures of the slots: 0 or a negated error number, and -1 from `time`.
 
-/// `time`, or -1 if no system call answers.
-pub(crate) extern "C" fn slot_time(_: *mut i64) -> i64 {
+pub(crate) extern "C" fn slot_time(_: Option<&mut i64>) -> i64 {
     time().unwrap_or(-1)
 }
 
-/// `gettimeofday`, without a time zone.
-pub(crate) unsafe extern "C" fn slot_gettimeofday(out: *mut Timeval, _: *mut ()) -> i32 {
-    let mut time = Timeval::default();
-    let result = raw(read_timeval(&mut time));
-    // SAFETY: the caller promises that `out` is valid for writes.
-    unsafe { out.write(time) };
-    result
+pub(crate) extern "C" fn slot_gettimeofday(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
+    raw(gettimeofday().map(|time| *out = time))
 }
 
-/// `clock_gettime`.
-pub(crate) unsafe extern "C" fn slot_clock_gettime(clock: i32, out: *mut Timespec) -> i32 {
-    let mut time = Timespec::default();
-    let result = raw(read_clock(ClockId::from_raw(clock), &mut time));
-    // SAFETY: the caller promises that `out` is valid for writes.
-    unsafe { out.write(time) };
-    result
+pub(crate) extern "C" fn slot_clock_gettime(clock: ClockId, out: &mut Timespec) -> i32 {
+    raw(clock_gettime(clock).map(|time| *out = time))
 }
 
-/// `clock_getres`.
-pub(crate) unsafe extern "C" fn slot_clock_getres(clock: i32, out: *mut Timespec) -> i32 {
-    let mut resolution = Timespec::default();
-    let result = raw(read_resolution(ClockId::from_raw(clock), &mut resolution));
-    // SAFETY: the caller promises that `out` is valid for writes.
-    unsafe { out.write(resolution) };
-    result
+pub(crate) extern "C" fn slot_clock_getres(clock: ClockId, out: &mut Timespec) -> i32 {
+    raw(clock_getres(clock).map(|resolution| *out = resolution))
 }
 
-/// `getcpu`.
-pub(crate) unsafe extern "C" fn slot_getcpu(cpu_out: *mut u32, node_out: *mut u32, _: *mut ()) -> i32 {
-    let (mut cpu, mut node) = (0, 0);
-    let result = raw(read_cpu(&mut cpu, &mut node));
-    // SAFETY: the caller promises that `cpu_out` is valid for writes.
-    unsafe { cpu_out.write(cpu) };
-    // SAFETY: the caller promises that `node_out` is valid for writes.
-    unsafe { node_out.write(node) };
-    result
+pub(crate) extern "C" fn slot_getcpu(cpu: &mut u32, node: &mut u32, _: Option<&mut ()>) -> i32 {
+    raw(getcpu().map(|here| (*cpu, *node) = (here.cpu, here.node)))
 }
 
-/// Converts a result to the kernel's form: 0, or a negated error number.
 fn raw(result: Result<(), Errno>) -> i32 {
     result.map_or_else(|error| -error.raw_os_error(), |()| 0)
 }

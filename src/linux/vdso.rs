@@ -6,8 +6,7 @@ use core::fmt;
 use core::ptr;
 
 use super::{auxv, mapping, process};
-pub use crate::elf::ParseError;
-use crate::elf::{Format, Image, ParsedImage, Symbol, Symbols};
+use crate::elf::{Format, Image, ParseError, ParsedImage, Symbol, Symbols};
 use crate::errno::Errno;
 
 /// An image that is mapped into this process.
@@ -93,7 +92,7 @@ impl<'a> Vdso<'a> {
     ///     let again = unsafe { Vdso::from_ptr(vdso.base()) }?;
     ///     assert_eq!(again.size(), vdso.size());
     /// }
-    /// # Ok::<(), vdso_time::vdso::ParseError>(())
+    /// # Ok::<(), vdso_time::elf::ParseError>(())
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         // SAFETY: every page passes the check, and the caller promises that all of them are
@@ -130,18 +129,6 @@ impl<'a> Vdso<'a> {
     ///
     /// It is the address of a function with the signature that the kernel documents (vdso(7)). On
     /// arm, bit 0 is set for Thumb code.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::vdso::Vdso;
-    ///
-    /// if let Ok(vdso) = Vdso::locate() {
-    ///     if let Some(time) = vdso.symbol_address("__vdso_time", Some("LINUX_2.6")) {
-    ///         assert!(vdso.contains(time.addr()));
-    ///     }
-    /// }
-    /// ```
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
         let image = &self.image.parsed;

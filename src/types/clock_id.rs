@@ -23,43 +23,45 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 #[repr(transparent)]
 pub struct ClockId(i32);
 
-impl ClockId {
+/// Defines the constants, and the table of their names.
+macro_rules! clocks {
+    ($($(#[$doc:meta])+ $NAME:ident = $id:literal, $name:literal;)+) => {
+        impl ClockId {
+            $($(#[$doc])+ #[doc(alias = $name)] pub const $NAME: Self = Self($id);)+
+        }
+
+        const CLOCK_NAMES: &[(ClockId, &str)] = &[$((ClockId::$NAME, $name)),+];
+    };
+}
+
+clocks! {
     /// Wall-clock time since the Epoch. NTP slews it, and it can be set, so it can step.
-    #[doc(alias = "CLOCK_REALTIME")]
-    pub const REALTIME: Self = Self(0);
+    REALTIME = 0, "CLOCK_REALTIME";
     /// Time since an unspecified point. NTP slews it, it is never set, and it does not count
     /// suspended time.
-    #[doc(alias = "CLOCK_MONOTONIC")]
-    pub const MONOTONIC: Self = Self(1);
+    MONOTONIC = 1, "CLOCK_MONOTONIC";
     /// CPU time used by all threads of this process. A read is a system call.
-    #[doc(alias = "CLOCK_PROCESS_CPUTIME_ID")]
-    pub const PROCESS_CPUTIME: Self = Self(2);
+    PROCESS_CPUTIME = 2, "CLOCK_PROCESS_CPUTIME_ID";
     /// CPU time used by this thread. A read is a system call.
-    #[doc(alias = "CLOCK_THREAD_CPUTIME_ID")]
-    pub const THREAD_CPUTIME: Self = Self(3);
+    THREAD_CPUTIME = 3, "CLOCK_THREAD_CPUTIME_ID";
     /// `MONOTONIC`, but not slewed by NTP.
-    #[doc(alias = "CLOCK_MONOTONIC_RAW")]
-    pub const MONOTONIC_RAW: Self = Self(4);
+    MONOTONIC_RAW = 4, "CLOCK_MONOTONIC_RAW";
     /// `REALTIME` at the last timer tick, 1 to 10 ms ago. A read does not read the counter.
-    #[doc(alias = "CLOCK_REALTIME_COARSE")]
-    pub const REALTIME_COARSE: Self = Self(5);
+    REALTIME_COARSE = 5, "CLOCK_REALTIME_COARSE";
     /// `MONOTONIC` at the last timer tick, 1 to 10 ms ago. A read does not read the counter.
-    #[doc(alias = "CLOCK_MONOTONIC_COARSE")]
-    pub const MONOTONIC_COARSE: Self = Self(6);
+    MONOTONIC_COARSE = 6, "CLOCK_MONOTONIC_COARSE";
     /// `MONOTONIC`, plus the time in which the system was suspended.
-    #[doc(alias = "CLOCK_BOOTTIME")]
-    pub const BOOTTIME: Self = Self(7);
+    BOOTTIME = 7, "CLOCK_BOOTTIME";
     /// `REALTIME`, for timers that wake a suspended system. A read is a system call.
-    #[doc(alias = "CLOCK_REALTIME_ALARM")]
-    pub const REALTIME_ALARM: Self = Self(8);
+    REALTIME_ALARM = 8, "CLOCK_REALTIME_ALARM";
     /// `BOOTTIME`, for timers that wake a suspended system. A read is a system call.
-    #[doc(alias = "CLOCK_BOOTTIME_ALARM")]
-    pub const BOOTTIME_ALARM: Self = Self(9);
+    BOOTTIME_ALARM = 9, "CLOCK_BOOTTIME_ALARM";
     /// International Atomic Time: wall-clock time without leap seconds, if NTP has set the kernel's
     /// offset.
-    #[doc(alias = "CLOCK_TAI")]
-    pub const TAI: Self = Self(11);
+    TAI = 11, "CLOCK_TAI";
+}
 
+impl ClockId {
     /// Returns auxiliary clock `n`, 0 to 7.
     ///
     /// Linux has them since 6.17, with `CONFIG_POSIX_AUX_CLOCKS`. A larger `n` names no clock, and
@@ -74,16 +76,6 @@ impl ClockId {
     /// process.
     ///
     /// A negative `pid` names another clock or none, as in the kernel's macro.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{ClockId, clock_gettime};
-    ///
-    /// let used = clock_gettime(ClockId::process_cpu(std::process::id() as i32))?;
-    /// assert!(used.tv_sec >= 0);
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
     #[must_use]
     pub const fn process_cpu(pid: i32) -> Self {
         Self((!pid << 3) | CPUCLOCK_SCHED)
@@ -125,20 +117,6 @@ impl ClockId {
 const CPUCLOCK_SCHED: i32 = 2;
 const CLOCKFD: i32 = 3;
 const CPUCLOCK_PERTHREAD: i32 = 4;
-
-const CLOCK_NAMES: &[(ClockId, &str)] = &[
-    (ClockId::REALTIME, "CLOCK_REALTIME"),
-    (ClockId::MONOTONIC, "CLOCK_MONOTONIC"),
-    (ClockId::PROCESS_CPUTIME, "CLOCK_PROCESS_CPUTIME_ID"),
-    (ClockId::THREAD_CPUTIME, "CLOCK_THREAD_CPUTIME_ID"),
-    (ClockId::MONOTONIC_RAW, "CLOCK_MONOTONIC_RAW"),
-    (ClockId::REALTIME_COARSE, "CLOCK_REALTIME_COARSE"),
-    (ClockId::MONOTONIC_COARSE, "CLOCK_MONOTONIC_COARSE"),
-    (ClockId::BOOTTIME, "CLOCK_BOOTTIME"),
-    (ClockId::REALTIME_ALARM, "CLOCK_REALTIME_ALARM"),
-    (ClockId::BOOTTIME_ALARM, "CLOCK_BOOTTIME_ALARM"),
-    (ClockId::TAI, "CLOCK_TAI"),
-];
 
 impl fmt::Debug for ClockId {
     /// Writes what `Display` writes.

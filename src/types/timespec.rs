@@ -59,15 +59,6 @@ impl Timespec {
     /// [`i64::MIN`] and [`i64::MAX`]; `SystemTime::try_from` returns an error instead. The kernel's
     /// own clocks always fit, because the kernel keeps them in 64 bits of nanoseconds (`ktime_t`,
     /// include/linux/ktime.h).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::Timespec;
-    ///
-    /// assert_eq!(Timespec { tv_sec: 2, tv_nsec: 5 }.as_nanos(), 2_000_000_005);
-    /// assert_eq!(Timespec { tv_sec: i64::MAX, tv_nsec: 0 }.as_nanos(), i64::MAX);
-    /// ```
     #[must_use]
     pub const fn as_nanos(self) -> i64 {
         match self.total_nanos() {
@@ -148,17 +139,6 @@ impl TryFrom<Timespec> for Duration {
     ///
     /// - `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
     /// - `EOVERFLOW`: the time is negative.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use vdso_time::{Errno, Timespec};
-    ///
-    /// let time = Timespec { tv_sec: 2, tv_nsec: 5 };
-    /// assert_eq!(Duration::try_from(time), Ok(Duration::new(2, 5)));
-    /// assert_eq!(Duration::try_from(Timespec::from_nanos(-1)), Err(Errno::EOVERFLOW));
-    /// ```
     #[inline]
     fn try_from(time: Timespec) -> Result<Self, Errno> {
         let nanos = time.subsec_nanos()?;

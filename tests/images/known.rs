@@ -75,6 +75,19 @@ fn the_hidden_bit_of_a_version_is_ignored() {
     }
 }
 
+/// Linkers put the name of a definition between it and the next one.
+#[test]
+fn version_definitions_may_be_contiguous() {
+    let spec = x86_64();
+    let mut built = spec.build();
+    for (field, value) in [("verdef[0].vd_aux", 40), ("verdef[0].vd_next", 20), ("verdef[1].vd_aux", 28)] {
+        built.set(field, value);
+    }
+    let verdef = built.at(Part::Verdef);
+    built.bytes[verdef + 20..verdef + 48].rotate_left(8);
+    assert_symbols(&built.bytes, &spec, &built, "contiguous definitions");
+}
+
 #[test]
 fn without_hash_tables_the_symbols_end_at_the_string_table() {
     let symbols = vec![Sym::func("clock", V), Sym::func("time", V)];

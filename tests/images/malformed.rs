@@ -195,7 +195,7 @@ fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
     for (images, field, values, expected) in FLAWS {
         for spec in images() {
             for value in values.of(&spec.build(), field) {
-                spoil(&[spec.clone()], *expected, &format!("{field} is {value:#x}"), |built| {
+                spoil(std::slice::from_ref(&spec), *expected, &format!("{field} is {value:#x}"), |built| {
                     built.set(field, value);
                 });
             }

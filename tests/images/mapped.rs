@@ -9,8 +9,8 @@ use test_images::kinds::{aliased, arm, described, kinds, seen, x86_64};
 use test_images::{Part, Spec, Sym, Value, WEAK};
 use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect};
 use test_support::page_size;
-use vdso_time::elf::Image;
-use vdso_time::vdso::{ParseError, Vdso};
+use vdso_time::elf::{Image, ParseError};
+use vdso_time::vdso::Vdso;
 
 const V: &str = "LINUX_2.6";
 

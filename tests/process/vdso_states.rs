@@ -9,8 +9,8 @@ use std::ptr::{self, NonNull};
 use test_support::functions::assert_all_right;
 use test_support::nix::sys::mman::{MRemapFlags, MapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
 use test_support::{PATHS, child, has_proc, maps, not_run, not_run_here, oracle, page_size, vector};
-use vdso_time::elf::Image;
-use vdso_time::vdso::{LocateError, ParseError, Vdso};
+use vdso_time::elf::{Image, ParseError};
+use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{FallbackReason, Route, routes};
 
 use super::{missed_the_vdso, reasons};
