@@ -1,21 +1,28 @@
 //! The promise: a program for a CPU older than ARMv7 stays one when it is linked with this crate.
-//! The counter's instructions are words, which do not mark the object.
+//! The counter's instructions are words, and each is what the assembler makes of its mnemonic.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use test_support::{not_run_here, program};
 
 const TRIPLE: &str = "armv7-unknown-linux-gnueabihf";
 
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
 #[test]
 fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     if let Err(why) = program::find_standard_library(TRIPLE) {
         return not_run_here(TRIPLE, why);
     }
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let object = Path::new(env!("CARGO_TARGET_TMPDIR")).join("armv5te.o");
+    let object = place("armv5te.o");
     // The compiler at hand has the libraries of this target, not of an older one.
     let flags = [
         "--crate-name=vdso_time",
@@ -26,7 +33,7 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
         "-Ctarget-cpu=arm926ej-s",
         "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6",
     ];
-    program::object(TRIPLE, &source.join("lib.rs"), &flags, &object);
+    program::object(TRIPLE, &source().join("lib.rs"), &flags, &object);
     let output = match Command::new("readelf").arg("-A").arg(&object).output() {
         Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
         Err(error) => return not_run_here("readelf", format!("readelf: {error}")),
@@ -36,11 +43,69 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     assert!(!marks.is_empty() && marks.iter().all(|mark| *mark == "v5TE"), "{marks:?}\n{output}");
     // The words are in it.
     let code = fs::read(&object).unwrap();
-    let text = fs::read_to_string(source.join("arch/arm.rs")).unwrap();
-    let words = text.lines().filter_map(|line| line.split_once("\".inst 0x")?.1.get(..8));
-    let words: Vec<_> = words.map(|word| u32::from_str_radix(word, 16).unwrap()).collect();
-    assert!(words.len() >= 5, "{words:x?}");
-    for word in words {
-        assert!(code.windows(4).any(|bytes| bytes == word.to_le_bytes()), "{word:#x} is not in the object");
+    for word in words() {
+        assert!(code.windows(4).any(|bytes| bytes == word.code), "{word:?} is not in the object");
     }
+}
+
+/// A word in the source, and what the comment on its line says of it.
+#[derive(Debug)]
+struct Word {
+    number: String,
+    /// In ARM mode.
+    code: [u8; 4],
+    mnemonic: String,
+    /// The modes in which it is executed.
+    modes: &'static [&'static str],
+}
+
+fn words() -> Vec<Word> {
+    let text = fs::read_to_string(source().join("arch/arm.rs")).unwrap();
+    let words = text.lines().filter_map(|line| {
+        let (number, rest) = line.split_once("\".inst ")?.1.split_once('"')?;
+        let (_, comment) = rest.split_once("// ").unwrap_or_else(|| panic!("no mnemonic: {line}"));
+        let (mnemonic, modes) = match comment.split_once(", in ") {
+            None => (comment, &["arm", "thumb"][..]),
+            Some((mnemonic, "ARM mode")) => (mnemonic, &["arm"][..]),
+            Some((mnemonic, "Thumb mode")) => (mnemonic, &["thumb"][..]),
+            Some(_) => panic!("{line}"),
+        };
+        let code = u32::from_str_radix(number.trim_start_matches("0x"), 16).unwrap().to_le_bytes();
+        Some(Word { number: number.into(), code, mnemonic: mnemonic.into(), modes })
+    });
+    words.collect()
+}
+
+#[test]
+fn each_word_is_what_its_mnemonic_is_assembled_to() {
+    if let Err(why) = program::find_standard_library(TRIPLE) {
+        return not_run_here(TRIPLE, why);
+    }
+    let words = words();
+    assert!(words.len() >= 5, "{words:?}");
+    let section = |name: &str, line: &dyn Fn(&Word) -> String| {
+        let mut lines = vec![format!(".section .{name}, \"ax\"")];
+        for word in &words {
+            lines.extend(word.modes.iter().flat_map(|mode| [format!(".{mode}"), line(word)]));
+        }
+        format!("core::arch::global_asm!({:?});\n", lines.join("\n"))
+    };
+    let text = [
+        "#![no_std]\n".to_owned(),
+        section("words", &|word| format!(".inst {}", word.number)),
+        section("mnemonics", &|word| word.mnemonic.clone()),
+    ];
+    let (file, object) = (place("arm_words.rs"), place("arm_words.o"));
+    fs::write(&file, text.concat()).unwrap();
+    program::object(TRIPLE, &file, &[], &object);
+    let bytes = fs::read(&object).unwrap();
+    let elf = goblin::elf::Elf::parse(&bytes).unwrap();
+    let code = |name: &str| {
+        let of_name =
+            |section: &&goblin::elf::SectionHeader| elf.shdr_strtab.get_at(section.sh_name) == Some(name);
+        bytes[elf.section_headers.iter().find(of_name).unwrap().file_range().unwrap()].to_vec()
+    };
+    let modes: usize = words.iter().map(|word| word.modes.len()).sum();
+    assert_eq!(code(".words").len(), 4 * modes);
+    assert_eq!(code(".words"), code(".mnemonics"), "{words:?}");
 }

@@ -6,11 +6,11 @@ use core::fmt;
 use core::panic::PanicInfo;
 use core::ptr;
 
-/// Defines `_start`, which calls a function with argc and the auxiliary vector, and exits with its
-/// result.
+/// Defines `_start`, which calls a function with argc and the value of `AT_SYSINFO_EHDR`, or 0, and
+/// exits with its result.
 #[macro_export]
 macro_rules! start {
-    ($main:path) => {
+    ($main:expr) => {
         // The kernel enters here. The stack pointer is the address of argc.
         #[cfg(target_arch = "x86_64")]
         core::arch::global_asm!(
@@ -58,13 +58,13 @@ macro_rules! start {
     };
 }
 
-/// Calls `main` with argc and the auxiliary vector, and exits with its result.
-///
-/// The initial stack has argc, argv, null, the environment, null and the vector.
+const AT_SYSINFO_EHDR: usize = 33;
+
+/// Calls `main` with argc and the value of `AT_SYSINFO_EHDR`, or 0, and exits with its result.
 ///
 /// # Safety
 /// `stack` must be the stack pointer with which the kernel started the process.
-pub unsafe fn run(stack: *const usize, main: fn(usize, *const [usize; 2]) -> i32) -> ! {
+pub unsafe fn run(stack: *const usize, main: fn(usize, usize) -> i32) -> ! {
     // SAFETY: the stack begins with argc (System V ABI, "Initial Process Stack").
     let argc = unsafe { stack.read() };
     // SAFETY: `argc` pointers and a null follow, so this is on the stack.
@@ -75,25 +75,17 @@ pub unsafe fn run(stack: *const usize, main: fn(usize, *const [usize; 2]) -> i32
         word = unsafe { word.add(1) };
     }
     // SAFETY: the auxiliary vector follows the null.
-    let auxv = unsafe { word.add(1) }.cast::<[usize; 2]>();
-    exit(main(argc, auxv))
-}
-
-/// Returns the value of an entry of the auxiliary vector, or 0.
-///
-/// # Safety
-/// `auxv` must be the vector that [`run`] passes.
-pub unsafe fn auxv_value(auxv: *const [usize; 2], tag: usize) -> usize {
-    let mut entry = auxv;
-    loop {
+    let mut entry = unsafe { word.add(1) }.cast::<[usize; 2]>();
+    let ehdr = loop {
         // SAFETY: the vector ends with AT_NULL, and no entry before this one was AT_NULL.
         match unsafe { entry.read() } {
-            [0, _] => return 0,
-            [found, value] if found == tag => return value,
+            [0, _] => break 0,
+            [AT_SYSINFO_EHDR, address] => break address,
             // SAFETY: this entry was not AT_NULL, so another one follows.
             _ => entry = unsafe { entry.add(1) },
         }
-    }
+    };
+    exit(main(argc, ehdr))
 }
 
 /// The standard output.
@@ -101,43 +93,33 @@ pub struct Stdout;
 
 impl fmt::Write for Stdout {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let mut rest = text.as_bytes();
-        while !rest.is_empty() {
-            // SAFETY: write(2) reads only the bytes of `rest`.
-            let written = unsafe { system_call(WRITE, [1, rest.as_ptr() as usize, rest.len()]) };
-            rest = usize::try_from(written).ok().and_then(|written| rest.get(written..)).ok_or(fmt::Error)?;
-        }
-        Ok(())
+        // SAFETY: write(2) reads only the bytes of `text`.
+        let written = unsafe { system_call(CALLS[0], [1, text.as_ptr().addr(), text.len()]) };
+        if written == text.len() as isize { Ok(()) } else { Err(fmt::Error) }
     }
 }
 
 fn exit(status: i32) -> ! {
     loop {
         // SAFETY: exit_group(2) takes any status and ends the process.
-        unsafe { system_call(EXIT_GROUP, [status as usize, 0, 0]) };
+        unsafe { system_call(CALLS[1], [status as usize, 0, 0]) };
     }
 }
 
 #[panic_handler]
-fn panic(info: &PanicInfo<'_>) -> ! {
-    let _ = fmt::Write::write_fmt(&mut Stdout, format_args!("{info}\n"));
+fn panic(_: &PanicInfo<'_>) -> ! {
     exit(101)
 }
 
+/// The numbers of write(2) and exit_group(2).
 #[cfg(target_arch = "x86_64")]
-const WRITE: usize = 1;
-#[cfg(target_arch = "x86_64")]
-const EXIT_GROUP: usize = 231;
-#[cfg(target_arch = "aarch64")]
-const WRITE: usize = 64;
-#[cfg(target_arch = "aarch64")]
-const EXIT_GROUP: usize = 94;
-#[cfg(any(target_arch = "x86", target_arch = "arm"))]
-const WRITE: usize = 4;
+const CALLS: [usize; 2] = [1, 231];
 #[cfg(target_arch = "x86")]
-const EXIT_GROUP: usize = 252;
+const CALLS: [usize; 2] = [4, 252];
+#[cfg(target_arch = "aarch64")]
+const CALLS: [usize; 2] = [64, 94];
 #[cfg(target_arch = "arm")]
-const EXIT_GROUP: usize = 248;
+const CALLS: [usize; 2] = [4, 248];
 
 /// # Safety
 /// The pointers among the arguments must be valid for what the system call does with them.
@@ -169,21 +151,15 @@ unsafe fn system_call(number: usize, args: [usize; 3]) -> isize {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
-    for at in 0..len {
-        // SAFETY: the caller passes `len` bytes that can be read, and `len` that can be written.
-        unsafe { ptr::write_volatile(to.add(at), ptr::read_volatile(from.add(at))) };
-    }
-    to
+    // SAFETY: memcpy requires of its caller all that memmove requires.
+    unsafe { memmove(to, from, len) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
-    if to.addr() <= from.addr() {
-        // SAFETY: the caller's buffers are valid. In this direction each byte is read before it is
-        // written.
-        return unsafe { memcpy(to, from, len) };
-    }
-    for at in (0..len).rev() {
+    for step in 0..len {
+        // In this direction each byte is read before it is written.
+        let at = if to.addr() <= from.addr() { step } else { len - 1 - step };
         // SAFETY: the caller passes `len` bytes that can be read, and `len` that can be written.
         unsafe { ptr::write_volatile(to.add(at), ptr::read_volatile(from.add(at))) };
     }

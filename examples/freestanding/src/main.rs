@@ -14,20 +14,12 @@ use vdso_time::{ClockId, clock_getres, clock_gettime, getcpu, gettimeofday, rout
 
 freestanding::start!(main);
 
-const AT_SYSINFO_EHDR: usize = 33;
-
-fn main(argc: usize, auxv: *const [usize; 2]) -> i32 {
+fn main(argc: usize, ehdr: usize) -> i32 {
     if argc < 2 {
-        // SAFETY: `run` passed the vector.
-        let ehdr = unsafe { freestanding::auxv_value(auxv, AT_SYSINFO_EHDR) };
-        // SAFETY: the kernel put the value on the stack as this process's AT_SYSINFO_EHDR. If there
-        // is no such entry, it is null.
+        // SAFETY: `run` passed the value of this process's AT_SYSINFO_EHDR, or 0.
         unsafe { vdso_time::init(core::ptr::with_exposed_provenance(ehdr)) };
     }
-    match print(&mut freestanding::Stdout) {
-        Ok(()) => 0,
-        Err(_) => 1,
-    }
+    i32::from(print(&mut freestanding::Stdout).is_err())
 }
 
 fn print(out: &mut impl Write) -> fmt::Result {
@@ -38,12 +30,9 @@ fn print(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "getcpu {:?}", getcpu())?;
     writeln!(out, "{}", routes())?;
     match Vdso::locate() {
-        Ok(vdso) => {
-            for symbol in vdso.symbols() {
-                writeln!(out, "{:p} {:?}", vdso.address(&symbol), symbol.name())?;
-            }
-        }
-        Err(error) => writeln!(out, "{error}")?,
+        Ok(vdso) => vdso
+            .symbols()
+            .try_for_each(|symbol| writeln!(out, "{:p} {:?}", vdso.address(&symbol), symbol.name())),
+        Err(error) => writeln!(out, "{error}"),
     }
-    Ok(())
 }

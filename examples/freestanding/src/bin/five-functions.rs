@@ -1,0 +1,17 @@
+//! Calls the five functions and does nothing else.
+
+#![no_std]
+#![no_main]
+
+use vdso_time::{ClockId, clock_getres, clock_gettime, getcpu, gettimeofday, time};
+
+freestanding::start!(main);
+
+fn main(_: usize, _: usize) -> i32 {
+    let _ = time();
+    let is_ok = gettimeofday().is_ok()
+        && clock_gettime(ClockId::MONOTONIC).is_ok()
+        && clock_getres(ClockId::MONOTONIC).is_ok()
+        && getcpu().is_ok();
+    i32::from(!is_ok)
+}
