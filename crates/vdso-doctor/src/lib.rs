@@ -85,8 +85,8 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Returns where these reads are answered.
     ///
-    /// It is [`Place::UserSpace`] only if that is proved for each of them, and [`Place::Kernel`] if
-    /// that is known for one. What an emulator does is [`Place::Unknown`].
+    /// It is [`Place::UserSpace`] only if proof or the route shows it for each of them, and
+    /// [`Place::Kernel`] if that is known for one. What an emulator does is [`Place::Unknown`].
     ///
     /// ```
     /// use vdso_doctor::{Place, Read};
@@ -103,7 +103,7 @@ impl Diagnosis {
         let of = |read: &Read| {
             let reading = self.reads.iter().find(|reading| reading.read == *read);
             match reading.map(|reading| (reading.place, reading.evidence)) {
-                Some((Place::UserSpace, Evidence::Proved)) => Place::UserSpace,
+                Some((Place::UserSpace, Evidence::Proved | Evidence::Routed)) => Place::UserSpace,
                 Some((Place::Kernel, Evidence::Proved | Evidence::Routed)) if !is_emulated => Place::Kernel,
                 _ => Place::Unknown,
             }

@@ -70,7 +70,7 @@ pub(crate) fn verdict(machine: &Machine, readings: &[Reading], reads: &[Read]) -
         let cause = facts.cause(worst);
         return (cause, facts.sentence(cause, worst));
     }
-    if all.iter().any(|reading| reading.evidence != Evidence::Proved) {
+    if all.iter().any(|reading| reading.evidence == Evidence::Likely) {
         let sentence =
             format!("{subject} likely {stays} in user space: timing indicates it but is no proof.");
         return (Cause::LikelyFine, sentence);
