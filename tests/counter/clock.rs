@@ -107,17 +107,6 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
     assert_eq!(child::wait(child, child::LIMIT + length()), child::WELL);
 }
 
-#[test]
-fn a_forked_child_goes_on() {
-    child::forked(|| {
-        let status = settle().status;
-        child::forked(move || {
-            assert_near();
-            assert_eq!(settle().status, status);
-        });
-    });
-}
-
 /// A thread that must not read the counter gets SIGSEGV, as it does in the vDSO. `check` says so.
 #[test]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

@@ -1,6 +1,8 @@
 //! readelf, which shares no code with the parser, sees the same symbols: in the images of the
 //! builder, and in the images of kernels that `cargo xtask dump` wrote.
 
+use std::collections::BTreeSet;
+use std::ffi::CStr;
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs, process};
@@ -10,52 +12,40 @@ use test_support::{has_tool, not_run, not_run_here};
 use vdso_time::elf::Image;
 use vdso_time::{Route, Routes};
 
-/// The symbols that can be called, as the parser reads them, in readelf's words.
-fn by_parser(image: &Image<'_>) -> Vec<String> {
-    let row = |symbol: vdso_time::elf::Symbol<'_>| {
-        let kind = format!("{:?}", symbol.kind()).to_uppercase();
-        let binding = if symbol.is_weak() { "WEAK" } else { "GLOBAL" };
-        let name = symbol.name().to_str().unwrap();
-        let version =
-            symbol.version().map_or(String::new(), |version| format!("@{}", version.to_str().unwrap()));
-        format!("{:#x} {} {kind} {binding} {name}{version}", symbol.value(), symbol.size())
-    };
-    let mut rows: Vec<_> = image.symbols().map(row).collect();
-    rows.sort_unstable();
-    rows
-}
-
-/// The same symbols, as readelf lists them. `None` if this readelf has another format.
-fn by_readelf(file: &Path, image: &Image<'_>, size: usize) -> Option<Vec<String>> {
+/// Fails unless both see the same symbols. Returns whether this readelf can be asked.
+fn agree(file: &Path, bytes: &[u8]) -> bool {
+    let image = Image::parse(bytes).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let output = Command::new("readelf").args(["-W", "-D", "-s"]).arg(file).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let listing = String::from_utf8(output.stdout).unwrap();
     assert!(output.stderr.is_empty(), "{}: {}", file.display(), String::from_utf8_lossy(&output.stderr));
+    if !listing.contains(" contains ") {
+        not_run("this readelf lists symbols in another format");
+        return false;
+    }
+    // The symbols that can be called, in readelf's words.
     let row = |line: &str| {
         let words: Vec<_> = line.split_whitespace().collect();
-        let [number, value, size_of, kind, binding, _, section, name @ ..] = &words[..] else { return None };
+        let [number, value, size, kind, binding, _, section, name @ ..] = &words[..] else { return None };
         number.strip_suffix(':')?.parse::<u32>().ok()?;
         let value = u64::from_str_radix(value, 16).unwrap();
         let is_callable = ["FUNC", "NOTYPE"].contains(kind)
             && ["GLOBAL", "WEAK"].contains(binding)
             && !["UND", "ABS"].contains(section)
-            && value.wrapping_sub(image.load_address()) < size as u64;
+            && value.wrapping_sub(image.load_address()) < bytes.len() as u64;
         let name = name.first().map_or(String::new(), |name| name.replace("@@", "@"));
-        is_callable.then(|| format!("{value:#x} {size_of} {kind} {binding} {name}"))
+        is_callable.then(|| format!("{value:#x} {size} {kind} {binding} {name}"))
     };
-    let mut rows: Vec<_> = text.lines().filter_map(row).collect();
-    rows.sort_unstable();
-    text.contains(" contains ").then_some(rows)
-}
-
-/// Fails unless both see the same symbols. Returns whether this readelf can be asked.
-fn agree(file: &Path, bytes: &[u8]) -> bool {
-    let image = Image::parse(bytes).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let Some(expected) = by_readelf(file, &image, bytes.len()) else {
-        not_run("this readelf lists symbols in another format");
-        return false;
-    };
+    let ours = image.symbols().map(|symbol| {
+        let kind = format!("{:?}", symbol.kind()).to_uppercase();
+        let binding = if symbol.is_weak() { "WEAK" } else { "GLOBAL" };
+        let text = |text: &CStr| text.to_str().unwrap().to_owned();
+        let version = symbol.version().map_or(String::new(), |version| format!("@{}", text(version)));
+        format!("{:#x} {} {kind} {binding} {}{version}", symbol.value(), symbol.size(), text(symbol.name()))
+    });
+    let (ours, expected): (BTreeSet<_>, BTreeSet<_>) =
+        (ours.collect(), listing.lines().filter_map(row).collect());
     assert!(!expected.is_empty(), "{}", file.display());
-    assert_eq!(by_parser(&image), expected, "{}", file.display());
+    assert_eq!(ours, expected, "{}", file.display());
     true
 }
 

@@ -13,7 +13,7 @@ use vdso_time::elf::{Image, ParseError};
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{FallbackReason, Route, routes};
 
-use super::{missed_the_vdso, reasons};
+use super::reasons;
 
 /// Fails unless the vDSO is not found, for this reason, and the kernel answers everything.
 #[track_caller]
@@ -156,20 +156,5 @@ fn a_vdso_that_was_unmapped_or_moved_before_the_first_call_is_noticed() {
             Ok(_) => check("moved", LocateError::Unmapped),
             Err(error) => not_run_here("mremap", format!("mremap: {error}")),
         }
-    });
-}
-
-/// A search for the auxiliary vector after the environment would miss it, because setenv(3) moves
-/// that.
-#[test]
-fn a_vdso_is_found_after_the_environment_was_moved() {
-    child::forked(|| {
-        for number in 0..1000 {
-            // SAFETY: this process has one thread.
-            unsafe { std::env::set_var(format!("VDSO_TIME_TEST_{number}"), "x".repeat(100)) };
-        }
-        assert_eq!(Vdso::locate().is_ok(), oracle::sysinfo_ehdr() != 0);
-        PATHS.iter().for_each(assert_all_right);
-        assert!(!missed_the_vdso(&routes()), "{}", routes());
     });
 }

@@ -189,7 +189,7 @@ pub fn assert_bracketed<T: PartialOrd + Debug>(
 }
 
 /// Somebody may set a clock back between two answers, but not three times.
-pub fn tries(settable: bool) -> usize {
+fn tries(settable: bool) -> usize {
     if settable { 3 } else { 1 }
 }
 
