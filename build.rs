@@ -15,8 +15,11 @@ fn main() {
     let cfg = |name: &str| std::env::var(format!("CARGO_CFG_{name}")).unwrap_or_default();
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));
     let is_linux = ["linux", "android"].contains(&cfg("TARGET_OS").as_str());
+    // Its function pointers are the addresses of descriptors, and the vDSO has none.
+    let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
+    let is_listed = ARCHITECTURES.contains(&(arch.as_str(), width.as_str())) && !has_descriptors;
     let is_miri = std::env::var_os("CARGO_CFG_MIRI").is_some();
-    if is_miri || !is_linux || !ARCHITECTURES.contains(&(arch.as_str(), width.as_str())) {
+    if is_miri || !is_linux || !is_listed {
         println!("cargo::rustc-cfg=vdso_time_libc_fallback");
     }
 }

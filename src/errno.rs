@@ -3,6 +3,16 @@
 use core::fmt;
 use core::num::NonZeroU16;
 
+/// The numbers of include/uapi/asm-generic/errno.h. mips, sparc, alpha and parisc have others.
+#[cfg(not(all(vdso_time_libc_fallback, any(target_os = "linux", target_os = "android"))))]
+mod number {
+    pub(super) const ENOSYS: i32 = 38;
+    pub(super) const EOVERFLOW: i32 = 75;
+    pub(super) const EOPNOTSUPP: i32 = 95;
+}
+#[cfg(all(vdso_time_libc_fallback, any(target_os = "linux", target_os = "android")))]
+use libc as number;
+
 /// An error number of the kernel, `1..=4095` (errno(3)).
 ///
 /// # Examples
@@ -26,14 +36,10 @@ impl Errno {
     /// Invalid argument: no such clock.
     pub const EINVAL: Self = Self::literal(22);
     /// Function not implemented: the kernel has no such system call, or a sandbox says so.
-    ///
-    /// mips, sparc, alpha and parisc use another number.
-    pub const ENOSYS: Self = Self::literal(38);
+    pub const ENOSYS: Self = Self::literal(number::ENOSYS as u16);
     /// Value too large: the time does not fit in the target type, or it is after January 2038 and
     /// the kernel has only 32-bit calls.
-    ///
-    /// mips, sparc, alpha and parisc use another number.
-    pub const EOVERFLOW: Self = Self::literal(75);
+    pub const EOVERFLOW: Self = Self::literal(number::EOVERFLOW as u16);
 
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
     #[must_use]
@@ -62,8 +68,7 @@ impl Errno {
 
 /// The errors that a clock call, a sandbox or a clock's driver is known to return.
 ///
-/// Every architecture has the same numbers up to 34. Those above are the ones of
-/// include/uapi/asm-generic/errno.h.
+/// Every architecture has the same numbers up to 34.
 const NAMES: &[(u16, &str)] = &[
     (1, "EPERM"),
     (2, "ENOENT"),
@@ -81,12 +86,9 @@ const NAMES: &[(u16, &str)] = &[
     (22, "EINVAL"),
     (25, "ENOTTY"),
     (34, "ERANGE"),
-    #[cfg(not(vdso_time_libc_fallback))]
-    (38, "ENOSYS"),
-    #[cfg(not(vdso_time_libc_fallback))]
-    (75, "EOVERFLOW"),
-    #[cfg(not(vdso_time_libc_fallback))]
-    (95, "EOPNOTSUPP"),
+    (number::ENOSYS as u16, "ENOSYS"),
+    (number::EOVERFLOW as u16, "EOVERFLOW"),
+    (number::EOPNOTSUPP as u16, "EOPNOTSUPP"),
 ];
 
 impl fmt::Display for Errno {

@@ -45,8 +45,9 @@
 //!
 //! # Platforms
 //!
-//! Linux and Android on x86_64, i686, aarch64 and arm read the vDSO. On other architectures of Linux
-//! every call goes through libc. On other systems only [`elf`] and the plain types exist.
+//! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le call
+//! the vDSO. powerpc64le makes system calls through libc. On other architectures of Linux every call
+//! goes through libc. On other systems only [`elf`] and the plain types exist.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -16,7 +16,8 @@ fn read(path: &str) -> String {
 
 #[test]
 fn a_line_has_the_name_and_the_class_of_its_table() {
-    assert_eq!(ALL.len(), TARGETS.len());
+    // Those without a line follow.
+    assert!(ALL.len() > TARGETS.len());
     for (abi, [arch, width, _]) in ALL.iter().zip(TARGETS) {
         assert_eq!(abi.name, *arch);
         assert_eq!(abi.class, if *width == "64" { 2 } else { 1 }, "{arch}");
@@ -26,7 +27,8 @@ fn a_line_has_the_name_and_the_class_of_its_table() {
 #[test]
 fn cargo_requires_libc_for_targets_that_are_not_in_the_list() {
     let mut listed = String::new();
-    for [arch, width, _] in TARGETS {
+    // Its system calls go through libc.
+    for [arch, width, _] in TARGETS.iter().filter(|[arch, ..]| *arch != "powerpc64") {
         let comma = if listed.is_empty() { "" } else { ", " };
         write!(listed, "{comma}all(target_arch = \"{arch}\", target_pointer_width = \"{width}\")").unwrap();
     }

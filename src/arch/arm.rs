@@ -93,6 +93,7 @@ pub(crate) mod counter {
     use core::arch::asm;
 
     pub(crate) const IS_READABLE: bool = false;
+    pub(crate) const IS_PER_CPU: bool = true;
 
     /// Reads the counter. The CPU may read it before earlier instructions have completed.
     #[inline]

@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "the system call is assembly")]
 
 pub(crate) mod abi;
+mod data;
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 mod i386_entry;
 #[cfg(all(
@@ -19,6 +20,9 @@ pub(crate) mod tsc;
 #[doc(hidden)]
 pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall, TIME32_FIRST};
 
+#[cfg(any(vdso_time_libc_fallback, target_arch = "powerpc64"))]
+pub(crate) mod without_assembly;
+
 /// Declares the module of each line of the list. The line of this target names the module `native`.
 ///
 /// `cargo fmt` does not see these modules; `rustfmt src/arch/*.rs` formats them.
@@ -30,9 +34,12 @@ macro_rules! architectures {
             pub(crate) use $module as native;
         )+
 
-        /// The table of every architecture.
+        /// The table of every architecture, those of the list first.
         #[doc(hidden)]
-        pub const ALL: &[&Abi] = &[$(&$module::ABI),+];
+        pub const ALL: &[&Abi] = &[
+            $(&$module::ABI,)+
+            &data::MIPS, &data::MIPS64, &data::RISCV32, &data::SPARC64, &data::X32,
+        ];
 
         /// The `target_arch`, the `target_pointer_width` and a target of every architecture.
         #[doc(hidden)]
@@ -59,8 +66,8 @@ pub const NATIVE: Option<&Abi> = {
 
 /// The architecture whose vDSO this build calls, spelled as in `target_arch`.
 ///
-/// It is `None` on other systems, and where every call goes through libc: on Linux architectures
-/// without a table, x32, ILP32 and Miri.
+/// It is `None` on other systems, and where every call goes through libc: on architectures of Linux
+/// that are not in the list, big-endian powerpc64, x32, ILP32 and Miri.
 ///
 /// # Examples
 ///

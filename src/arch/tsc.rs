@@ -9,6 +9,7 @@ use core::arch::x86_64::{__cpuid_count, CpuidResult};
 
 /// Every program may read the counter, except after `PR_SET_TSC`.
 pub(crate) const IS_READABLE: bool = true;
+pub(crate) const IS_PER_CPU: bool = true;
 
 /// Reads the counter. The CPU may read it before earlier instructions have completed.
 #[inline]

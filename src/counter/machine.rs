@@ -34,7 +34,8 @@ impl Source for Native {
     }
 
     fn cpu(&self) -> Option<u32> {
-        if routes::are_in_user_space()[1] { cpu().ok() } else { None }
+        // riscv64's vDSO makes the system call.
+        if native::counter::IS_PER_CPU && routes::are_in_user_space()[1] { cpu().ok() } else { None }
     }
 
     /// This thread must be able to read the counter, its rate must be constant, and the kernel must

@@ -1,7 +1,7 @@
 //! A clock that reads the CPU's own counter and follows the kernel's clock (feature `counter`).
 //!
-//! The counter is the TSC on x86 and `CNTVCT` on arm and aarch64. A read costs what reading the
-//! counter costs.
+//! The counter is the TSC on x86, `CNTVCT` on arm and aarch64, `time` on riscv64, the time-of-day
+//! clock on s390x and the stable counter on loongarch64. A read costs what reading the counter costs.
 //!
 //! # How it works
 //!
@@ -20,14 +20,15 @@
 //!
 //! # When the counter is used
 //!
-//! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc` or
-//! `arch_sys_counter`. Such a kernel checks that the counters of the CPUs agree. Otherwise the vDSO
-//! answers. The kernel is asked again if the counter and the clock diverge, or if reading the clock
-//! takes three times as long as before. [`check`] asks the kernel at once; [`status`] returns the
-//! current state.
+//! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
+//! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
+//! counters of the CPUs agree. Otherwise the vDSO answers. The kernel is asked again if the counter
+//! and the clock diverge, or if reading the clock takes three times as long as before. [`check`]
+//! asks the kernel at once; [`status`] returns the current state.
 //!
-//! Each segment records the CPU of its writer. If the clocks diverge three times, each time on
-//! another CPU than before, the counter is given up.
+//! Each segment records the CPU of its writer, except on riscv64, s390x and loongarch64, whose CPUs
+//! have one time. If the clocks diverge three times, each time on another CPU than before, the
+//! counter is given up.
 //!
 //! # Accuracy
 //!
@@ -54,7 +55,7 @@
 //!
 //! [`monotonic`] lets the CPU read the counter early. It does not go back within a thread, but a
 //! time from another thread may be later than the next read. [`monotonic_ordered`] and [`Counter`]
-//! wait for everything before them (`lfence`, `isb`): no time is earlier than one that any thread
+//! wait for everything before them (by `lfence` or `isb`, for example): no time is earlier than one that any thread
 //! read before.
 //!
 //! The time can go back in two cases:

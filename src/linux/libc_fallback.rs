@@ -8,6 +8,9 @@ use core::ptr::with_exposed_provenance_mut;
 
 use super::libc_errno;
 use crate::arch::abi::{Abi, Discovery, Function, Shape, Syscall, call, function};
+#[cfg(feature = "counter")]
+pub(crate) use crate::arch::without_assembly::counter;
+pub(crate) use crate::arch::without_assembly::rseq;
 
 const CLOCK_GETTIME: u32 = 0;
 const CLOCK_GETRES: u32 = 1;
@@ -120,38 +123,3 @@ const SIGSET_SIZE: usize = if cfg!(any(
 } else {
     8
 };
-
-/// No counter.
-#[cfg(feature = "counter")]
-pub(crate) mod counter {
-    pub(crate) const IS_READABLE: bool = false;
-
-    pub(crate) fn ticks() -> u64 {
-        0
-    }
-
-    pub(crate) fn ticks_ordered() -> u64 {
-        0
-    }
-
-    pub(crate) fn is_invariant() -> bool {
-        false
-    }
-
-    pub(crate) fn stated_frequency() -> Option<u64> {
-        None
-    }
-}
-
-/// No rseq area: libc's getcpu reads it.
-pub(crate) mod rseq {
-    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
-
-    pub(crate) fn symbols() -> (*const isize, *const u32) {
-        (core::ptr::null(), core::ptr::null())
-    }
-
-    pub(crate) unsafe fn read(_: isize) -> u32 {
-        u32::MAX
-    }
-}

@@ -16,6 +16,10 @@ fn is_64_bit(abi: &Abi) -> bool {
     abi.class == 2
 }
 
+fn has_64_bit_long(abi: &Abi) -> bool {
+    is_64_bit(abi) || abi.name == "x32"
+}
+
 #[test]
 fn each_architecture_has_its_machine_its_class_and_its_version() {
     // e_machine and EI_CLASS are the ELF specification's. The version, and its hash, are those of
@@ -25,6 +29,15 @@ fn each_architecture_has_its_machine_its_class_and_its_version() {
         ("x86_64", 62, 2, "LINUX_2.6", 0x03ae_75f6),
         ("aarch64", 183, 2, "LINUX_2.6.39", 0x075f_cb89),
         ("arm", 40, 1, "LINUX_2.6", 0x03ae_75f6),
+        ("riscv64", 243, 2, "LINUX_4.15", 0x0ae7_7f75),
+        ("s390x", 22, 2, "LINUX_2.6.29", 0x075f_cbb9),
+        ("loongarch64", 258, 2, "LINUX_5.10", 0x0ae7_8f70),
+        ("powerpc64", 21, 2, "LINUX_2.6.15", 0x075f_cba5),
+        ("mips", 8, 1, "LINUX_2.6", 0x03ae_75f6),
+        ("mips64", 8, 2, "LINUX_2.6", 0x03ae_75f6),
+        ("riscv32", 243, 1, "LINUX_4.15", 0x0ae7_7f75),
+        ("sparc64", 43, 2, "LINUX_2.6", 0x03ae_75f6),
+        ("x32", 62, 1, "LINUX_2.6", 0x03ae_75f6),
     ];
     let hash = |abi: &Abi| sysv_hash(abi.version);
     let found = ALL.iter().map(|abi| (abi.name, abi.machine, abi.class, abi.version, hash(abi)));
@@ -75,7 +88,7 @@ fn a_function_is_answered_by_calls_of_a_fitting_shape() {
                 _ => matches!(shape, Shape::Timespec64 | Shape::Timespec32),
             };
             assert!(fits, "{}: {name}: {shape:?}", abi.name);
-            let width = if is_64_bit(abi) {
+            let width = if has_64_bit_long(abi) {
                 !shape.is_time32()
             } else {
                 ![Shape::Timeval64, Shape::Time64].contains(&shape)

@@ -12,6 +12,8 @@ use vdso_time::{Route, Routes};
 #[derive(Clone, Copy)]
 enum As {
     Linked,
+    /// The same, without `DT_HASH`.
+    GnuHash,
     Prelinked,
     /// Relocated by QEMU's loader.
     Qemu,
@@ -22,13 +24,13 @@ enum As {
     NoTimer(&'static str),
 }
 
-use As::{Linked, NoTimer, Prelinked, Qemu, Thumb, Unversioned};
+use As::{GnuHash, Linked, NoTimer, Prelinked, Qemu, Thumb, Unversioned};
 
 /// The kernel, its architecture, the functions that its image has, and who answers time,
 /// gettimeofday, clock_gettime, clock_getres and getcpu: a symbol, or the reason why none does.
 type Flavour = (&'static str, &'static str, &'static str, As, &'static str);
 
-/// The short names and reasons of the table, and the names on aarch64 and elsewhere.
+/// The short names and reasons of the table, and the names with each prefix.
 const NAMES: [(&str, &str, &str); 11] = [
     ("clock", "__vdso_clock_gettime", "__kernel_clock_gettime"),
     ("clock64", "__vdso_clock_gettime64", ""),
@@ -36,7 +38,7 @@ const NAMES: [(&str, &str, &str); 11] = [
     ("res64", "__vdso_clock_getres_time64", ""),
     ("day", "__vdso_gettimeofday", "__kernel_gettimeofday"),
     ("time", "__vdso_time", "__kernel_time"),
-    ("cpu", "__vdso_getcpu", ""),
+    ("cpu", "__vdso_getcpu", "__kernel_getcpu"),
     ("random", "__vdso_getrandom", "__kernel_getrandom"),
     ("-", "NoSymbol", "NoSymbol"),
     ("blank", "BlankedNames", "BlankedNames"),
@@ -76,6 +78,26 @@ const FLAVOURS: &[Flavour] = &[
     ("arm64 5.3", "arm", ARM_5, Thumb, "clock64 clock64 clock64 res -"),
     ("arm64 7.0", "arm", ARM_7, Thumb, "clock64 clock64 clock64 res64 -"),
     ("QEMU", "arm", ARM_5, Qemu, "clock64 clock64 clock64 res -"),
+    ("5.7", "riscv64", "clock day res cpu", Linked, "clock day clock res cpu"),
+    ("6.16", "riscv64", "clock day res cpu random", GnuHash, "clock day clock res cpu"),
+    ("QEMU", "riscv64", "clock day res cpu", Qemu, "clock day clock res cpu"),
+    ("4.4", "s390x", "clock day res", Linked, "clock day clock res -"),
+    ("6.12", "s390x", "clock day res cpu random", Linked, "clock day clock res cpu"),
+    ("QEMU", "s390x", "clock day res cpu", Qemu, "clock day clock res cpu"),
+    ("5.19", "loongarch64", "clock day res cpu", Linked, "clock day clock res cpu"),
+    ("6.15", "loongarch64", "clock day res cpu random", GnuHash, "clock day clock res cpu"),
+    ("QEMU", "loongarch64", "clock day res cpu", Qemu, "clock day clock res cpu"),
+    ("2.6.15", "powerpc64", "clock day res cpu", Linked, "clock day clock res cpu"),
+    ("6.12", "powerpc64", "clock day res time cpu random", Linked, "time day clock res cpu"),
+    ("QEMU", "powerpc64", "clock day res time cpu", Qemu, "time day clock res cpu"),
+    ("4.4", "mips", OLD, Linked, "clock day clock - -"),
+    ("5.5", "mips", ARM_5, Linked, "clock64 clock64 clock64 res -"),
+    ("7.0", "mips", ARM_7, Linked, "clock64 clock64 clock64 res64 -"),
+    ("4.4", "mips64", OLD, Linked, "clock day clock - -"),
+    ("5.4", "mips64", "clock day res", Linked, "clock day clock res -"),
+    ("6.12", "riscv32", "cpu", Linked, "- - - - cpu"),
+    ("4.15", "sparc64", OLD, Linked, "clock day clock - -"),
+    ("5.3", "x32", "clock day time cpu res", Linked, "time day clock res cpu"),
     ("4.1", "arm", OLD, NoTimer(OLD), NO_TIMER),
     ("5.5 to 5.7", "arm", ARM_5, NoTimer(OLD), NO_TIMER),
     ("5.8", "arm", ARM_5, NoTimer("clock day clock64"), NO_TIMER),
@@ -88,6 +110,18 @@ const FLAVOURS: &[Flavour] = &[
     ("any", "aarch64", "clock day res", NoTimer("clock"), "- day - res -"),
 ];
 
+/// The version of an architecture's symbols, and whether their names begin with `__kernel_`.
+fn spelling(abi: &Abi) -> (&'static str, bool) {
+    match abi.name {
+        "aarch64" => ("LINUX_2.6.39", true),
+        "riscv64" | "riscv32" => ("LINUX_4.15", false),
+        "s390x" => ("LINUX_2.6.29", true),
+        "loongarch64" => ("LINUX_5.10", false),
+        "powerpc64" => ("LINUX_2.6.15", true),
+        _ => ("LINUX_2.6", false),
+    }
+}
+
 fn abi(name: &str) -> &'static Abi {
     ALL.iter().find(|abi| abi.name == name).unwrap()
 }
@@ -95,12 +129,12 @@ fn abi(name: &str) -> &'static Abi {
 /// The full form of a short name, for an architecture.
 fn full_name(abi: &Abi, name: &'static str) -> &'static str {
     let row = NAMES.iter().find(|row| row.0 == name);
-    row.map(|row| if abi.name == "aarch64" { row.2 } else { row.1 }).expect("a short name")
+    row.map(|row| if spelling(abi).1 { row.2 } else { row.1 }).expect("a short name")
 }
 
 /// An image with these functions.
 fn image(abi: &Abi, names: &[&'static str], how: As) -> Spec<'static> {
-    let version = if abi.name == "aarch64" { "LINUX_2.6.39" } else { "LINUX_2.6" };
+    let (version, _) = spelling(abi);
     let mut symbols = vec![Sym::version(version)];
     for name in names {
         let blank =
@@ -122,9 +156,11 @@ fn image(abi: &Abi, names: &[&'static str], how: As) -> Spec<'static> {
     };
     Spec {
         wide: abi.class == 2,
+        big_endian: ["s390x", "mips", "sparc64"].contains(&abi.name),
+        wide_hash: abi.name == "s390x",
         machine: abi.machine,
         symbols,
-        sysv_hash: abi.name != "aarch64",
+        sysv_hash: abi.name != "aarch64" && !matches!(how, GnuHash),
         gnu_hash: abi.name != "arm",
         versions: !matches!(how, Unversioned),
         p_vaddr,
@@ -178,12 +214,14 @@ fn a_symbol_of_another_version_is_not_used() {
     }
 }
 
-/// x32 and ILP32 have the machine of another table, and the other class.
+/// The 32-bit form of aarch64, for one, has the machine of a table, and the other class.
 #[test]
 fn an_image_of_an_architecture_without_a_table_has_no_routes() {
-    for (flavour, _, spec, _) in flavours() {
+    for (flavour, abi, spec, _) in flavours() {
         let (wide, p_vaddr) = (!spec.wide, spec.p_vaddr & 0xffff_ffff);
-        assert_eq!(routes_of(&Spec { wide, p_vaddr, ..spec.clone() }), None, "{flavour}");
+        let has_table = ALL.iter().any(|other| other.machine == abi.machine && other.class != abi.class);
+        let routes = routes_of(&Spec { wide, p_vaddr, ..spec.clone() });
+        assert!(has_table || routes.is_none(), "{flavour}: {routes:?}");
         assert_eq!(routes_of(&Spec { machine: 0xffff, ..spec }), None, "{flavour}");
     }
 }

@@ -27,6 +27,21 @@ fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {
         }
         // ldr r0, [pc] (two instructions on); bx lr; the number
         "arm" => [0xe59f_0000_u32.to_le_bytes(), 0xe12f_ff1e_u32.to_le_bytes(), low].concat(),
+        // auipc a0, 0; lw a0, 12(a0); ret; the number
+        "riscv64" => {
+            [[0x0000_0517_u32, 0x00c5_2503, 0x0000_8067].map(u32::to_le_bytes).concat(), low.into()].concat()
+        }
+        // pcaddi a0, 3; ld.w a0, a0, 0; jr ra; the number
+        "loongarch64" => {
+            [[0x1800_0064_u32, 0x2880_0084, 0x4c00_0020].map(u32::to_le_bytes).concat(), low.into()].concat()
+        }
+        // lis r3, high half; ori r3, r3, low half; blr
+        "powerpc64" => {
+            let [high, low] = [number as u32 >> 16, number as u32 & 0xffff];
+            [0x3c60_0000 | high, 0x6063_0000 | low, 0x4e80_0020].map(u32::to_le_bytes).concat()
+        }
+        // lgfi %r2, number; br %r14
+        "s390x" => [&[0xc0, 0x21][..], &number.to_be_bytes(), &[0x07, 0xfe]].concat(),
         _ => return None,
     })
 }
@@ -51,7 +66,8 @@ fn writing_seconds(abi: &Abi, seconds: i32) -> Option<Vec<u8>> {
 
 /// Maps an image whose symbols all have this code, and says that it is this process's vDSO.
 fn give(machine: u16, class: u8, symbols: Vec<Sym<'_>>, code: &[u8]) {
-    let mut built = Spec { wide: class == 2, machine, symbols, ..Spec::default() }.build();
+    let (wide, wide_hash, big_endian) = (class == 2, machine == 22, cfg!(target_endian = "big"));
+    let mut built = Spec { wide, machine, symbols, wide_hash, big_endian, ..Spec::default() }.build();
     for symbol in built.symbols.clone() {
         let at = usize::try_from(symbol.st_value()).unwrap();
         built.bytes[at..at + code.len()].copy_from_slice(code);

@@ -89,7 +89,10 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
         if needs_kernel { KILLED } else { WELL }
     };
     assert_eq!(end(MADE, strict, coarse), expected(|found| found.clock_getres));
-    assert_eq!(end(MADE, strict, cpu), expected(|found| found.getcpu));
+    // riscv64's vDSO makes the system call.
+    let asks = cfg!(target_arch = "riscv64") && child::end_of(|| routes().getcpu != Route::Rseq) == WELL;
+    let expected_cpu = if asks { KILLED } else { expected(|found| found.getcpu) };
+    assert_eq!(end(MADE, strict, cpu), expected_cpu);
     assert_eq!(end(MADE, strict, by_kernel), KILLED);
     if let Some(expected) = counter_ends(X86, KILLED) {
         assert_eq!(end(MADE, strict, counter), expected);

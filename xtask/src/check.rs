@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use fs_err as fs;
 use xshell::Shell;
 
-use crate::targets::{ARCHES, CORE_TARGETS};
+use crate::targets::{ARCHES, Arch, CORE_TARGETS};
 use crate::toolchain::Compiler;
 use crate::{cache, step, workspace};
 
@@ -47,8 +47,9 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
 
 /// The targets whose names contain one of these, with the feature sets to check.
 fn targets(names: &[String]) -> Result<Vec<(&'static str, &'static [Features])>> {
-    let mut targets: Vec<(&str, &[Features])> =
-        ARCHES.iter().map(|arch| (arch.triple, &[DEFAULT, NONE, ALL][..])).collect();
+    // `std` is there only if it is packaged.
+    let features = |arch: &Arch| if arch.is_packaged { &[DEFAULT, NONE, ALL][..] } else { &[COUNTER, NONE] };
+    let mut targets: Vec<_> = ARCHES.iter().map(|arch| (arch.triple, features(arch))).collect();
     targets.dedup();
     targets.extend(CORE_TARGETS.iter().map(|(triple, has_table)| {
         (*triple, if *has_table { &[COUNTER, NONE][..] } else { &[COUNTER][..] })

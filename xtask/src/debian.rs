@@ -58,6 +58,8 @@ impl Archive {
         let sh = Shell::new()?;
         let native = native_architecture(&sh)?;
         let mut suites: Vec<&str> = packages.iter().map(|package| package.suite).collect();
+        // Backports depend on packages of their release.
+        suites.extend(packages.iter().filter_map(|package| package.suite.strip_suffix("-backports")));
         let mut architectures: Vec<&str> = packages.iter().map(|package| &*package.architecture).collect();
         architectures.push(&native);
         for names in [&mut suites, &mut architectures] {
@@ -88,15 +90,18 @@ impl Archive {
         self.sh.change_dir(&downloads);
         let install: &[&str] = &["--yes", "--no-install-recommends", "--download-only", "install"];
         let action = if with_dependencies { install } else { &["download"] };
-        let requests = packages.iter().map(Package::request);
+        let suite = packages.iter().map(|package| format!("--target-release={}", package.suite)).take(1);
+        let requests = suite.chain(packages.iter().map(Package::request));
         // Standard output is for results.
         self.apt_get().args(action).args(requests).ignore_stdout().run().context(HINT)?;
 
+        let is_later = packages.iter().any(|package| package.suite == "trixie");
         let mut files = cache::entries(&downloads)?;
         files.retain(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            // The machine's own C library is used, because it belongs to the machine's loader.
-            name.ends_with(".deb") && !name.starts_with("libc6_")
+            // The machine's own C library is used, because it belongs to the machine's loader. Programs
+            // of a later suite need a later one.
+            name.ends_with(".deb") && (!name.starts_with("libc6_") || is_later)
         });
         step(&format!("unpacking {} packages", files.len()));
         let sh = &self.sh;

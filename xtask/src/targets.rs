@@ -14,6 +14,8 @@ pub(crate) struct Arch {
     /// The guests whose kernels run its programs, the usual one first.
     pub(crate) guests: &'static [&'static str],
     pub(crate) rustflags: &'static str,
+    /// Whether the standard library comes from Debian. Otherwise it is compiled.
+    pub(crate) is_packaged: bool,
 }
 
 const fn arch(
@@ -21,7 +23,16 @@ const fn arch(
     hosts: &'static [&'static str],
     guests: &'static [&'static str],
 ) -> Arch {
-    Arch { name, triple, debian, qemu, hosts, guests, rustflags: "" }
+    Arch { name, triple, debian, qemu, hosts, guests, rustflags: "", is_packaged: true }
+}
+
+/// An architecture whose standard library is compiled.
+const fn compiled(
+    names: [&'static str; 4],
+    hosts: &'static [&'static str],
+    guests: &'static [&'static str],
+) -> Arch {
+    Arch { is_packaged: false, ..arch(names, hosts, guests) }
 }
 
 const ARMV7: Arch =
@@ -34,12 +45,20 @@ pub(crate) const ARCHES: &[Arch] = &[
     ARMV7,
     // The same libraries, but our code in Thumb mode.
     Arch { name: "thumbv7", rustflags: "-Ctarget-feature=+thumb-mode", ..ARMV7 },
+    compiled(["riscv64", "riscv64gc-unknown-linux-gnu", "riscv64", "riscv64"], &["riscv64"], &["riscv64"]),
+    compiled(["s390x", "s390x-unknown-linux-gnu", "s390x", "s390x"], &["s390x"], &["s390x"]),
+    compiled(
+        ["loongarch64", "loongarch64-unknown-linux-gnu", "loong64", "loongarch64"],
+        &["loongarch64"],
+        &["loong64"],
+    ),
+    compiled(["ppc64le", "powerpc64le-unknown-linux-gnu", "ppc64el", "ppc64le"], &[], &["ppc64el"]),
 ];
 
 impl Arch {
     /// GNU's name: the prefix of its compiler, and the folder of its libraries.
     pub(crate) fn gnu(&self) -> String {
-        self.triple.replace("-unknown", "").replace("armv7", "arm")
+        self.triple.replace("-unknown", "").replace("armv7", "arm").replace("riscv64gc", "riscv64")
     }
 }
 
@@ -59,11 +78,9 @@ pub(crate) const CORE_TARGETS: &[(&str, bool)] = &[
     ("x86_64-linux-android", true),
     // Linux where every call goes through libc.
     ("x86_64-unknown-linux-gnux32", false),
-    ("loongarch64-unknown-linux-gnu", false),
+    ("powerpc64-unknown-linux-gnu", false),
+    ("sparc64-unknown-linux-gnu", false),
     ("mips64el-unknown-linux-gnuabi64", false),
-    ("powerpc64le-unknown-linux-gnu", false),
-    ("riscv64gc-unknown-linux-gnu", false),
-    ("s390x-unknown-linux-gnu", false),
     // Other systems.
     ("x86_64-apple-darwin", false),
     ("x86_64-pc-windows-gnu", false),
@@ -144,6 +161,43 @@ pub(crate) const GUESTS: &[Guest] = &[
         machine: &["-M", "virt", "-cpu", "cortex-a15"],
         ..ARM64
     },
+    Guest {
+        name: "riscv64",
+        package: "linux-image-riscv64",
+        kernels: KERNELS.split_at(2).1,
+        qemu: "qemu-system-riscv64",
+        machine: &["-M", "virt"],
+        console: "ttyS0",
+        ..ARM64
+    },
+    Guest {
+        name: "s390x",
+        package: "linux-image-s390x",
+        kernels: KERNELS.split_at(1).1,
+        qemu: "qemu-system-s390x",
+        machine: &["-M", "s390-ccw-virtio"],
+        console: "ttysclp0",
+        ..ARM64
+    },
+    Guest {
+        name: "loong64",
+        package: "linux-image-loong64",
+        kernels: KERNELS.split_at(3).1,
+        qemu: "qemu-system-loongarch64",
+        machine: &["-M", "virt", "-cpu", "la464"],
+        // The kernel accesses a keyboard controller that QEMU does not have.
+        console: "ttyS0 initcall_blacklist=i8042_init",
+        ..ARM64
+    },
+    Guest {
+        name: "ppc64el",
+        package: "linux-image-powerpc64le",
+        kernels: KERNELS.split_at(1).1,
+        qemu: "qemu-system-ppc64",
+        machine: &["-M", "pseries", "-cpu", "power9"],
+        console: "hvc0",
+        ..ARM64
+    },
 ];
 
 /// A difference from the usual boot: `+NAME`.
@@ -168,7 +222,7 @@ pub(crate) enum Change {
 
 const X86: &[&str] = &["amd64", "i386"];
 const ARM: &[&str] = &["arm64", "armhf"];
-const ALL: &[&str] = &["amd64", "i386", "arm64", "armhf"];
+const ALL: &[&str] = &["amd64", "i386", "arm64", "armhf", "riscv64", "s390x", "loong64", "ppc64el"];
 
 const fn option(name: &'static str, guests: &'static [&'static str], change: Change) -> BootOption {
     BootOption { name, guests, change }

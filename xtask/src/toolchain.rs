@@ -18,6 +18,9 @@ const MSRV: &str = env!("CARGO_PKG_RUST_VERSION");
 /// The Debian release whose `rustc-web` has that version.
 const SUITE: &str = "bookworm";
 
+/// A package that needs the standard library.
+const STD_MANIFEST: &str = "[package]\nname = \"empty\"\nedition = \"2021\"\n[workspace]\n";
+
 pub(crate) struct Compiler {
     /// Debian's compiler in the cache. `None` is the installed one.
     tree: Option<PathBuf>,
@@ -26,7 +29,8 @@ pub(crate) struct Compiler {
 impl Compiler {
     /// The compiler of the oldest supported version, fetched the first time.
     pub(crate) fn oldest() -> Result<Self> {
-        let mut architectures: Vec<&str> = ARCHES.iter().map(|arch| arch.debian).collect();
+        let packaged = ARCHES.iter().filter(|arch| arch.is_packaged);
+        let mut architectures: Vec<&str> = packaged.map(|arch| arch.debian).collect();
         architectures.sort_unstable();
         architectures.dedup();
         let tree = format!("rust-{MSRV}-clippy-{SUITE}-{}", architectures.join("-"));
@@ -45,7 +49,39 @@ impl Compiler {
             return Ok(Self { tree: None });
         }
         step(&format!("the installed rustc has no libraries for {triple}; using Debian's Rust {MSRV}"));
-        Self::oldest()
+        let compiler = Self::oldest()?;
+        compiler.add_std(triple)?;
+        Ok(compiler)
+    }
+
+    /// Compiles the standard library for a target, unless Debian has it.
+    fn add_std(&self, triple: &str) -> Result<()> {
+        let library = self.rustlib()?.join(triple);
+        let is_std = |file: &PathBuf| file.to_string_lossy().contains("/libstd-");
+        if cache::entries(&library.join("lib")).is_ok_and(|files| files.iter().any(is_std)) {
+            return Ok(());
+        }
+        // `cargo xtask check` compiles `core` alone, and what it compiled with that is stale then.
+        for stale in [&library, &workspace::target().join("check").join(triple)] {
+            if stale.is_dir() {
+                fs::remove_dir_all(stale)?;
+            }
+        }
+        cache::build_once(&library, |draft| {
+            step(&format!("compiling the standard library for {triple}"));
+            let package = draft.join("package");
+            fs::create_dir_all(package.join("src"))?;
+            fs::write(package.join("src/lib.rs"), "")?;
+            fs::write(package.join("Cargo.toml"), STD_MANIFEST)?;
+            let sh = Shell::new()?;
+            sh.change_dir(&package);
+            let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "");
+            let cargo = cargo.args(["build", "--quiet", "--release", "--target", triple]);
+            let cargo = cargo.args(["-Zbuild-std=std,panic_unwind,test", "--target-dir", "target"]);
+            cargo.run()?;
+            fs::rename(package.join("target").join(triple).join("release/deps"), draft.join("lib"))?;
+            Ok(fs::remove_dir_all(package)?)
+        })
     }
 
     /// The path of a program of the compiler.

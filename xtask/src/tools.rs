@@ -5,9 +5,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
-use xshell::Shell;
+use xshell::{Shell, cmd};
 
 use crate::debian::{Archive, Package, native_architecture};
 use crate::targets::{ARCHES, Arch, Emulator, Guest};
@@ -25,23 +25,49 @@ pub(crate) struct Gcc {
 
 pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     let gnu = arch.gnu();
-    let tree = cache::folder()?.join(format!("gcc-{gnu}-{SUITE}"));
+    let suite = if arch.name == "loongarch64" { "trixie" } else { SUITE };
+    let tree = cache::folder()?.join(format!("gcc-{gnu}-{suite}"));
     let compiler = format!("gcc-{}", gnu.replace('_', "-"));
     let libraries = format!("libc6-dev-{}-cross", arch.debian);
-    build_tree(&tree, SUITE, &[&compiler, &libraries], |draft| {
+    build_tree(&tree, suite, &[&compiler, &libraries], |draft| {
         let program = format!("usr/bin/{gnu}-gcc");
+        if suite != SUITE {
+            // gcc starts these.
+            let programs = [format!("usr/libexec/gcc-cross/{gnu}/14/collect2"), format!("usr/bin/{gnu}-ld")];
+            for program in programs {
+                let renamed = format!("{program}.elf");
+                fs::rename(fs::canonicalize(draft.join(&program))?, draft.join(&renamed))?;
+                write_script(draft, &tree, &program, &renamed, &[])?;
+            }
+        }
         write_script(draft, &tree, "cc", &program, &[format!("--sysroot={}", tree.display())])
     })?;
     Ok(Gcc { program: tree.join("cc"), libraries: tree.join("usr").join(gnu) })
 }
 
-/// QEMU for whole machines.
+/// QEMU for whole machines: a suite, its packages and their programs. QEMU 7.2 lacks what later
+/// kernels of some architectures need.
+const QEMU_SYSTEM: &[(&str, &[&str], &[&str])] = &[
+    (
+        SUITE,
+        &["qemu-system-arm", "qemu-system-x86"],
+        &["qemu-system-aarch64", "qemu-system-arm", "qemu-system-x86_64"],
+    ),
+    (
+        "bookworm-backports",
+        &["qemu-system-misc", "qemu-system-ppc", "qemu-system-riscv", "qemu-system-s390x"],
+        &["qemu-system-loongarch64", "qemu-system-ppc64", "qemu-system-riscv64", "qemu-system-s390x"],
+    ),
+];
+
 pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
-    let tree = cache::folder()?.join(format!("qemu-system-{SUITE}"));
-    build_tree(&tree, SUITE, &["qemu-system-arm", "qemu-system-x86"], |draft| {
+    let row = QEMU_SYSTEM.iter().find(|(.., programs)| programs.contains(&program));
+    let (suite, packages, programs) = row.with_context(|| format!("no package has {program}"))?;
+    let tree = cache::folder()?.join(format!("qemu-system-{suite}"));
+    build_tree(&tree, suite, packages, |draft| {
         let folder = |name| tree.join("usr/share").join(name).display().to_string();
         let arguments = ["-L".into(), folder("qemu"), "-L".into(), folder("seabios")];
-        ["qemu-system-aarch64", "qemu-system-arm", "qemu-system-x86_64"].iter().try_for_each(|program| {
+        programs.iter().try_for_each(|program| {
             write_script(draft, &tree, program, &format!("usr/bin/{program}"), &arguments)
         })
     })?;
@@ -50,10 +76,13 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
 
 /// QEMU in user mode, which is linked statically.
 pub(crate) fn qemu_user(emulator: &Emulator, arch: &Arch) -> Result<PathBuf> {
-    let tree = cache::folder()?.join(format!("{}-{}", emulator.name, emulator.suite));
+    let mut names: Vec<&str> = ARCHES.iter().map(|arch| arch.qemu).collect();
+    names.dedup();
+    let tree = cache::folder()?;
+    let tree = tree.join(format!("{}-{}-{}", emulator.name, emulator.suite, names.join("-")));
     let program = |arch: &Arch| format!("qemu-{}{}", arch.qemu, emulator.suffix);
     build_tree(&tree, emulator.suite, &[emulator.package], |draft| {
-        // The package has thirty more. Two architectures share one.
+        // The package has more. Two architectures share one.
         for name in ARCHES.iter().map(program).filter(|name| !draft.join(name).exists()) {
             fs::rename(draft.join("usr/bin").join(&name), draft.join(&name))?;
         }
@@ -101,6 +130,7 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
         }
         archive.unpack(&[package], false, &tree)?;
         move_kernel(&tree, draft)?;
+        decompress(&draft.join("vmlinuz"))?;
         ensure!(draft.join("vmlinuz").is_file(), "the package has no kernel");
         fs::remove_dir_all(apt)?;
         Ok(fs::remove_dir_all(tree)?)
@@ -113,12 +143,30 @@ fn move_kernel(from: &Path, to: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() && !path.is_symlink() {
             move_kernel(&path, to)?;
-        } else if name.starts_with("vmlinuz") {
+        } else if ["vmlinuz", "vmlinux"].iter().any(|prefix| name.starts_with(prefix)) {
             fs::rename(&path, to.join("vmlinuz"))?;
         } else if name == "vexpress-v2p-ca9.dtb" {
             fs::rename(&path, to.join(&*name))?;
         }
     }
+    Ok(())
+}
+
+/// Decompresses a kernel for EFI (drivers/firmware/efi/libstub/zboot-header.S), which QEMU 10 cannot
+/// do for zstd. Other files stay as they are.
+fn decompress(kernel: &Path) -> Result<()> {
+    let bytes = fs::read(kernel)?;
+    let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?) as usize);
+    if !bytes.starts_with(b"MZ\0\0zimg") || bytes.get(24..28) != Some(b"zstd") {
+        return Ok(());
+    }
+    let payload = word(8).zip(word(12)).and_then(|(offset, size)| bytes.get(offset..)?.get(..size));
+    let packed = kernel.with_extension("zst");
+    fs::write(&packed, payload.context("the kernel has no payload")?)?;
+    let tree = cache::folder()?.join(format!("zstd-{SUITE}"));
+    build_tree(&tree, SUITE, &["zstd"], |draft| write_script(draft, &tree, "zstd", "usr/bin/zstd", &[]))?;
+    let (sh, zstd) = (Shell::new()?, tree.join("zstd"));
+    cmd!(sh, "{zstd} --decompress --rm --force --quiet {packed} -o {kernel}").quiet().run()?;
     Ok(())
 }
 
@@ -147,13 +195,20 @@ fn build_tree(
     })
 }
 
-/// Writes a script that starts a program of the tree with the tree's libraries.
+/// Writes a script that starts a program of the tree with the tree's libraries, and with its loader
+/// if it has one.
 fn write_script(draft: &Path, tree: &Path, name: &str, program: &str, arguments: &[String]) -> Result<()> {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
     let libraries = format!("{0}/lib/{ARCH}-linux-gnu:{0}/usr/lib/{ARCH}-linux-gnu", tree.display());
     let arguments: String = arguments.iter().map(|word| quoted(word) + " ").collect();
     let (libraries, program) = (quoted(&libraries), quoted(&tree.join(program).display().to_string()));
-    let script = format!("#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {program} {arguments}\"$@\"\n");
+    let loader = tree.join("usr/lib64/ld-linux-x86-64.so.2");
+    let start = if draft.join("usr/lib64/ld-linux-x86-64.so.2").exists() {
+        format!("exec {} --library-path {libraries}", quoted(&loader.display().to_string()))
+    } else {
+        format!("LD_LIBRARY_PATH={libraries} exec")
+    };
+    let script = format!("#!/bin/sh\n{start} {program} {arguments}\"$@\"\n");
     fs::write(draft.join(name), script)?;
     Ok(fs::set_permissions(draft.join(name), Permissions::from_mode(0o755))?)
 }

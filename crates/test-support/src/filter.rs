@@ -59,7 +59,7 @@ pub fn install(program: &mut [libc::sock_filter]) -> io::Result<()> {
 
 /// Does `action` at these calls of this thread, and at every call of another architecture.
 pub fn restrict(calls: &[u32], action: Action) -> io::Result<()> {
-    const LITTLE_ENDIAN: u32 = 0x4000_0000;
+    const LITTLE_ENDIAN: u32 = if cfg!(target_endian = "little") { 0x4000_0000 } else { 0 };
     const BITS_64: u32 = 0x8000_0000;
     let abi = NATIVE.ok_or(io::ErrorKind::Unsupported)?;
     let arch = u32::from(abi.machine) | LITTLE_ENDIAN | if abi.class == 2 { BITS_64 } else { 0 };

@@ -14,7 +14,17 @@ pub mod maps;
 pub mod not_run;
 pub mod oracle;
 pub mod program;
+#[cfg(not(target_arch = "powerpc64"))]
 pub mod rseq;
+/// Inline assembly is not stable there, and the crate reads no rseq area.
+#[cfg(target_arch = "powerpc64")]
+pub mod rseq {
+    pub fn is_registered() -> bool {
+        false
+    }
+
+    pub fn unregister() {}
+}
 pub mod signals;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 pub mod stepper;

@@ -104,7 +104,9 @@ pub fn counter_is_in_user_space() -> Option<bool> {
     let source = fs::read_to_string(file).unwrap_or_default();
     match source.trim() {
         _ if sysinfo_ehdr() == 0 => Some(false),
-        "tsc" | "hyperv_clocksource_tsc_page" => Some(true),
+        "tsc" | "hyperv_clocksource_tsc_page" | "riscv_clocksource" | "tod" | "Constant" | "timebase" => {
+            Some(true)
+        }
         // Some real ones have an erratum, for which the kernel reads them; QEMU's has none.
         "arch_sys_counter" if board().contains("linux,dummy-virt") => Some(true),
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => Some(false),

@@ -14,6 +14,12 @@ const SIGNATURE: u32 = if cfg!(any(target_arch = "x86", target_arch = "x86_64"))
     0xd428_bc00
 } else if cfg!(target_arch = "arm") {
     0xe7f5_def3
+} else if cfg!(target_arch = "riscv64") {
+    0xf140_1073
+} else if cfg!(target_arch = "s390x") {
+    0xb2ff_0fff
+} else if cfg!(target_arch = "loongarch64") {
+    0x002a_0010
 } else {
     0
 };
@@ -37,8 +43,8 @@ pub fn unregister() {
         return;
     }
     let area = thread_pointer().wrapping_add_signed(__rseq_offset);
-    // The kernel wants the length that glibc registered: 32 before 2.41.
-    for length in [32, 64, 128] {
+    // The kernel requires the length that glibc registered: 32 before 2.41, then what the kernel fills.
+    for length in (32..=256).step_by(4) {
         // SAFETY: the kernel only stops writing to the area.
         let result =
             unsafe { libc::syscall(libc::SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, SIGNATURE as usize) };
@@ -71,11 +77,29 @@ fn thread_pointer() -> usize {
     unsafe {
         asm!("mrc p15, 0, {}, c13, c0, 3", out(reg) pointer);
     }
+    // SAFETY: it only writes its output.
+    #[cfg(target_arch = "riscv64")]
+    unsafe {
+        asm!("mv {}, tp", out(reg) pointer);
+    }
+    // SAFETY: it only writes its output.
+    #[cfg(target_arch = "loongarch64")]
+    unsafe {
+        asm!("move {}, $tp", out(reg) pointer);
+    }
+    // SAFETY: it only writes its output.
+    #[cfg(target_arch = "s390x")]
+    unsafe {
+        asm!("ear {0}, %a0", "sllg {0}, {0}, 32", "ear {0}, %a1", out(reg) pointer);
+    }
     #[cfg(not(any(
         target_arch = "x86_64",
         target_arch = "x86",
         target_arch = "aarch64",
-        target_arch = "arm"
+        target_arch = "arm",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "s390x"
     )))]
     {
         pointer = 0;

@@ -47,10 +47,14 @@ pub(crate) enum Reader {
     Unknown,
 }
 
-/// The clock sources of the four architectures.
+/// The clock sources of the architectures with a table.
 const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
     ("arch_sys_counter", Reader::Vdso, "the CPU's generic timer"),
+    ("riscv_clocksource", Reader::Vdso, "the CPU's time register"),
+    ("tod", Reader::Vdso, "the CPU's time-of-day clock"),
+    ("Constant", Reader::Vdso, "the CPU's stable counter"),
+    ("timebase", Reader::Vdso, "the CPU's time base"),
     ("hyperv_clocksource_tsc_page", Reader::Vdso, "the CPU's time-stamp counter, scaled by Hyper-V"),
     (
         "kvm-clock",
@@ -158,9 +162,14 @@ fn supervisor(vdso: Option<&Vdso<'_>>) -> Option<Supervisor> {
 /// although it reports a seccomp mode. Then an emulator answered.
 fn is_emulated() -> bool {
     let kernel = read("/proc/sys/kernel/arch").unwrap_or_default(); // since Linux 6.1
-    let is_foreign = !kernel.is_empty() && matches!(ARCH, "x86_64" | "aarch64") && kernel != ARCH
-        || ARCH == "x86" && kernel == "aarch64"
-        || ARCH == "arm" && kernel.contains("86");
+    let is_foreign = !kernel.is_empty()
+        && match ARCH {
+            "x86" => kernel == "aarch64",
+            "arm" => kernel.contains("86"),
+            "powerpc64" => !kernel.starts_with("ppc64"),
+            "x86_64" | "aarch64" | "riscv64" | "s390x" | "loongarch64" => kernel != ARCH,
+            _ => false,
+        };
     // SAFETY: it takes no argument.
     let knows_seccomp = unsafe { libc::prctl(libc::PR_GET_SECCOMP) } == 0;
     let status = read("/proc/thread-self/status").unwrap_or_default();

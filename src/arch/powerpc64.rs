@@ -1,0 +1,63 @@
+//! `powerpc64`. Little-endian programs call the vDSO. Big-endian ones go through libc, because
+//! their function pointers are the addresses of descriptors (ELFv1).
+//!
+//! - Names and version: arch/powerpc/kernel/vdso/vdso64.lds.S. Both byte orders have the same.
+//! - Errors: a function returns a positive error number and sets CR0.SO (Documentation/ABI/stable/
+//!   vdso), which a C call does not return. Every result but 0 counts as an error, so the kernel is
+//!   asked. `__kernel_time` has no error (arch/powerpc/kernel/vdso/gettimeofday.S).
+//! - Numbers: arch/powerpc/kernel/syscalls/syscall.tbl.
+
+use super::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
+use super::abi::{Abi, Discovery, ELFCLASS64, call, function, symbol};
+
+/// The table of `powerpc64`.
+pub(crate) static ABI: Abi = Abi {
+    name: "powerpc64",
+    machine: 21, // EM_PPC64
+    class: ELFCLASS64,
+    version: "LINUX_2.6.15",
+    time: function(
+        &[symbol("__kernel_time", Time64), symbol("__kernel_clock_gettime", Timespec64)],
+        &[call(246, Timespec64), call(78, Timeval64)],
+    ),
+    gettimeofday: function(
+        &[symbol("__kernel_gettimeofday", Timeval64)],
+        &[call(78, Timeval64), call(246, Timespec64)],
+    ),
+    clock_gettime: function(&[symbol("__kernel_clock_gettime", Timespec64)], &[call(246, Timespec64)]),
+    clock_getres: function(&[symbol("__kernel_clock_getres", Timespec64)], &[call(247, Timespec64)]),
+    getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(302, Getcpu)]),
+    // A program cannot read the timebase without inline assembly.
+    clock_sources: &[],
+    discovery: Discovery { prctl: 171, openat: 286, read: 3, close: 6, rt_sigprocmask: 174 },
+};
+
+#[cfg(all(feature = "counter", target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
+pub(crate) use super::without_assembly::counter;
+#[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
+pub(crate) use super::without_assembly::rseq;
+
+/// Enters the kernel through libc, because inline assembly is not stable on Rust 1.85. `errno` does
+/// not change.
+///
+/// # Safety
+///
+/// The system call must be sound with these arguments.
+#[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
+pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
+    let [first, second, third, fourth, fifth] = args;
+    // SAFETY: libc's function has no precondition.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: libc returned the address of this thread's `errno`.
+    let before = unsafe { errno.read() };
+    // SAFETY: the caller promises that the call is sound.
+    let result = unsafe { libc::syscall(number.into(), first, second, third, fourth, fifth) };
+    if result != -1 {
+        return result as isize;
+    }
+    // SAFETY: libc returned the address of this thread's `errno`.
+    let error = unsafe { errno.read() };
+    // SAFETY: libc returned the address of this thread's `errno`.
+    unsafe { errno.write(before) };
+    -(error as isize)
+}

@@ -1,0 +1,141 @@
+//! `s390x`.
+//!
+//! - Names and version: arch/s390/kernel/vdso64/vdso64.lds.S. There is no time. `__kernel_getcpu`
+//!   exists since 4.8.
+//! - Numbers: arch/s390/kernel/syscalls/syscall.tbl.
+//! - Clock source: arch/s390/kernel/time.c.
+
+use super::abi::Shape::{Getcpu, Timespec64, Timeval64};
+use super::abi::{Abi, Discovery, ELFCLASS64, call, function, symbol};
+
+/// The table of `s390x`.
+pub(crate) static ABI: Abi = Abi {
+    name: "s390x",
+    machine: 22, // EM_S390
+    class: ELFCLASS64,
+    version: "LINUX_2.6.29",
+    time: function(
+        &[symbol("__kernel_clock_gettime", Timespec64)],
+        &[call(260, Timespec64), call(78, Timeval64)],
+    ),
+    gettimeofday: function(
+        &[symbol("__kernel_gettimeofday", Timeval64)],
+        &[call(78, Timeval64), call(260, Timespec64)],
+    ),
+    clock_gettime: function(&[symbol("__kernel_clock_gettime", Timespec64)], &[call(260, Timespec64)]),
+    clock_getres: function(&[symbol("__kernel_clock_getres", Timespec64)], &[call(261, Timespec64)]),
+    getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(311, Getcpu)]),
+    clock_sources: &["tod"],
+    discovery: Discovery { prctl: 172, openat: 288, read: 3, close: 6, rt_sigprocmask: 175 },
+};
+
+/// Enters the kernel.
+///
+/// # Safety
+///
+/// The system call must be sound with these arguments.
+#[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]
+#[inline]
+pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
+    let result;
+    // SAFETY: the caller promises that the call is sound. The kernel changes only r2, an output
+    // (arch/s390/kernel/entry.S).
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("r1") number as usize,
+            inlateout("r2") args[0] => result,
+            in("r3") args[1], in("r4") args[2], in("r5") args[3], in("r6") args[4],
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// The time-of-day clock (z/Architecture Principles of Operation, "Time-of-Day Clock"). Every
+/// program may read it.
+#[cfg(all(feature = "counter", target_arch = "s390x", not(vdso_time_libc_fallback)))]
+pub(crate) mod counter {
+    use core::arch::asm;
+
+    pub(crate) const IS_READABLE: bool = true;
+    pub(crate) const IS_PER_CPU: bool = false;
+
+    /// Reads the counter. The CPU may read it before earlier instructions have completed.
+    #[inline]
+    pub(crate) fn ticks() -> u64 {
+        let mut ticks = 0;
+        // SAFETY: stckf writes 8 bytes to `ticks` and sets the condition code.
+        unsafe { asm!("stckf 0({})", in(reg_addr) &raw mut ticks, options(nostack)) };
+        ticks
+    }
+
+    /// Reads the counter after all earlier instructions have completed. The branch to nowhere
+    /// serializes.
+    #[inline]
+    pub(crate) fn ticks_ordered() -> u64 {
+        let mut ticks = 0;
+        // SAFETY: bcr changes nothing. stckf writes 8 bytes to `ticks` and sets the condition code.
+        unsafe { asm!("bcr 15, 0", "stckf 0({})", in(reg_addr) &raw mut ticks, options(nostack)) };
+        ticks
+    }
+
+    /// Returns `true`: bit 51 is incremented every microsecond.
+    pub(crate) fn is_invariant() -> bool {
+        true
+    }
+
+    /// Returns the rate of the lowest bit.
+    #[allow(clippy::unnecessary_wraps, reason = "other architectures return None")]
+    pub(crate) fn stated_frequency() -> Option<u64> {
+        Some(4_096_000_000)
+    }
+}
+
+/// glibc's rseq area, relative to the thread pointer in the access registers 0 and 1.
+#[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]
+pub(crate) mod rseq {
+    use core::arch::asm;
+
+    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
+
+    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
+    pub(crate) fn symbols() -> (*const isize, *const u32) {
+        let (offset, size);
+        // SAFETY: it loads two addresses from the global offset table. A weak symbol that is not
+        // defined has address 0.
+        unsafe {
+            asm!(
+                ".weak __rseq_offset",
+                ".weak __rseq_size",
+                "lgrl {0}, __rseq_offset@GOT",
+                "lgrl {1}, __rseq_size@GOT",
+                out(reg) offset, out(reg) size,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        (offset, size)
+    }
+
+    /// Reads 4 bytes.
+    ///
+    /// # Safety
+    ///
+    /// They must be readable in every thread.
+    #[inline]
+    pub(crate) unsafe fn read(offset: isize) -> u32 {
+        let value;
+        // SAFETY: the caller promises that the bytes are readable.
+        unsafe {
+            asm!(
+                "ear {pointer}, %a0",
+                "sllg {pointer}, {pointer}, 32",
+                "ear {pointer}, %a1",
+                "l {value}, 0({pointer}, {offset})",
+                pointer = out(reg_addr) _, value = out(reg) value, offset = in(reg_addr) offset,
+                options(readonly, nostack, preserves_flags),
+            );
+        }
+        value
+    }
+}
