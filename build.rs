@@ -1,4 +1,8 @@
-//! Sets the cfg `vdso_time_libc_fallback` if the target is not in the list of `src/arch`.
+//! Sets the conditions of the sources.
+//!
+//! - `vdso_time_linux`: there is a Linux kernel.
+//! - `vdso_time_clock`: there is a clock, Linux's or std's.
+//! - `vdso_time_libc_fallback`: the target is not in the list of `src/arch`.
 
 macro_rules! architectures {
     ($($module:ident: $arch:literal, $width:literal, $target:literal;)+) => {
@@ -11,15 +15,23 @@ fn main() {
     println!("cargo::rerun-if-changed=src/arch/list.rs");
     // docs.rs sets the first, the tests set the others.
     println!("cargo::rustc-check-cfg=cfg(docsrs, vdso_time_steps, vdso_time_assume_invariant)");
-    println!("cargo::rustc-check-cfg=cfg(vdso_time_libc_fallback, vdso_time_android_order)");
+    println!("cargo::rustc-check-cfg=cfg(vdso_time_android_order, vdso_time_other_os)");
+    println!("cargo::rustc-check-cfg=cfg(vdso_time_linux, vdso_time_clock, vdso_time_libc_fallback)");
     let cfg = |name: &str| std::env::var(format!("CARGO_CFG_{name}")).unwrap_or_default();
+    let has = |name: &str| std::env::var_os(format!("CARGO_{name}")).is_some();
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));
-    let is_linux = ["linux", "android"].contains(&cfg("TARGET_OS").as_str());
+    let is_linux =
+        ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
     // Its function pointers are the addresses of descriptors, and the vDSO has none.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
     let is_listed = ARCHITECTURES.contains(&(arch.as_str(), width.as_str())) && !has_descriptors;
-    let is_miri = std::env::var_os("CARGO_CFG_MIRI").is_some();
-    if is_miri || !is_linux || !is_listed {
+    if is_linux {
+        println!("cargo::rustc-cfg=vdso_time_linux");
+    }
+    if is_linux || has("FEATURE_STD") {
+        println!("cargo::rustc-cfg=vdso_time_clock");
+    }
+    if has("CFG_MIRI") || !is_linux || !is_listed {
         println!("cargo::rustc-cfg=vdso_time_libc_fallback");
     }
 }

@@ -113,8 +113,17 @@ impl core::error::Error for Errno {}
 /// Requires the feature `std`.
 #[cfg(feature = "std")]
 impl From<Errno> for std::io::Error {
-    /// Creates the I/O error with this number.
+    /// Creates the I/O error with this number. On another system than Linux, where numbers have
+    /// other meanings, it has the error as its source.
     fn from(error: Errno) -> Self {
-        Self::from_raw_os_error(error.raw_os_error())
+        if cfg!(any(target_os = "linux", target_os = "android")) {
+            return Self::from_raw_os_error(error.raw_os_error());
+        }
+        let kind = match error {
+            Errno::EINVAL => std::io::ErrorKind::InvalidInput,
+            Errno::ENOSYS => std::io::ErrorKind::Unsupported,
+            _ => std::io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
     }
 }

@@ -6,11 +6,9 @@
 //! and needs no libc.
 //!
 //! ```
-//! # #[cfg(any(target_os = "linux", target_os = "android"))] {
 //! let start = vdso_time::Instant::now();
 //! println!("{} s since the Epoch", vdso_time::time());
 //! println!("{:?}", start.elapsed());
-//! # }
 //! ```
 //!
 //! # Which clock do I want?
@@ -41,66 +39,75 @@
 //! |---|---|---|
 //! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate links nothing else |
 //! | `counter` | no | the clock on the CPU's counter |
-//! | `std` | no | conversions to and from std's times and errors |
+//! | `std` | no | conversions to and from std's times and errors; the clocks of other systems |
 //!
 //! # Platforms
 //!
 //! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le call
 //! the vDSO. powerpc64le makes system calls through libc. On other architectures of Linux every call
-//! goes through libc. On other systems only [`elf`] and the plain types exist.
+//! goes through libc.
+//!
+//! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
+//! answer by std's clocks. So a library can depend on this crate without a condition. A clock that
+//! std cannot read is `EINVAL`. `vdso`, `init` and `syscall` are for Linux.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(
-    not(any(target_os = "linux", target_os = "android")),
-    allow(dead_code, unreachable_pub, unused_imports, reason = "the clock calls are for Linux")
-)]
+#![cfg_attr(not(vdso_time_linux), allow(dead_code, unused_imports, reason = "most of it is for Linux"))]
 
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
-#[cfg(all(doctest, any(target_os = "linux", target_os = "android")))]
+#[cfg(all(doctest, vdso_time_linux))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
 pub mod arch;
-#[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
+#[cfg(all(feature = "counter", vdso_time_clock))]
 pub mod counter;
 pub mod elf;
 mod errno;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(vdso_time_clock)]
 mod instant;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(vdso_time_linux)]
 mod linux;
+#[cfg(all(vdso_time_clock, not(vdso_time_linux)))]
+mod other_os;
+mod route;
 mod types;
+
+// The one choice of the system.
+#[cfg(vdso_time_linux)]
+use linux as system;
+#[cfg(all(vdso_time_clock, not(vdso_time_linux)))]
+use other_os as system;
 
 /// std's type, so that `use vdso_time::{Duration, Instant}` can replace the line for `std::time`.
 #[doc(no_inline)]
 pub use core::time::Duration;
 pub use errno::Errno;
+pub use route::{FallbackReason, Route, Routes};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
-#[cfg(all(feature = "counter", any(target_os = "linux", target_os = "android")))]
+#[cfg(all(feature = "counter", vdso_time_clock))]
 pub use counter::Counter;
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(vdso_time_clock)]
 pub use instant::{
     Boottime, Clock, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
     Realtime, RealtimeCoarse, SystemTime, SystemTimeError, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
 };
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use linux::FallbackReason;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use linux::calls::{clock_getres, clock_gettime, cpu, getcpu, gettimeofday, time, try_time};
-#[cfg(any(target_os = "linux", target_os = "android"))]
-pub use linux::routes::{Route, Routes, routes, warm_up};
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(vdso_time_linux)]
 pub use linux::vdso::{self, init};
+#[cfg(vdso_time_clock)]
+pub use system::calls::{clock_getres, clock_gettime, cpu, getcpu, gettimeofday, time, try_time};
+#[cfg(vdso_time_clock)]
+pub use system::routes::{routes, warm_up};
 
 /// The same functions, answered by the kernel without the vDSO.
 ///
 /// A function need not make the system call of its own name. `time` and `gettimeofday` call
 /// clock_gettime(2) on architectures whose own calls are missing or end in January 2038.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(vdso_time_linux)]
 pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
 }

@@ -10,9 +10,13 @@ const MODULES: &[(&str, &[&str])] = &[
     ("types", &["errno"]),
     ("arch", &[]),
     ("elf", &[]),
-    ("linux", &["arch", "elf", "errno", "types"]),
-    ("instant", &["errno", "linux", "types"]),
-    ("counter", &["errno", "instant", "linux", "types"]),
+    ("route", &["arch", "elf"]),
+    ("linux", &["arch", "elf", "errno", "route", "types"]),
+    ("other_os", &["arch", "errno", "route", "types"]),
+    // `lib` calls one of the two `system`.
+    ("system", &["linux", "other_os"]),
+    ("instant", &["errno", "system", "types"]),
+    ("counter", &["errno", "instant", "linux", "system", "types"]),
 ];
 
 /// The same for the modules of `src/linux`.
@@ -26,12 +30,12 @@ const LINUX: &[(&str, &[&str])] = &[
     ("auxv", &["process"]),
     ("mapping", &[]),
     ("vdso", &["auxv", "mapping", "process"]),
-    ("outcome", &["vdso"]),
+    ("record", &[]),
     ("rseq", &["auxv", "native"]),
-    ("adapters", &["rseq", "slot", "syscall"]),
-    ("resolve", &["adapters", "native", "outcome", "rseq", "slot", "syscall", "vdso"]),
+    ("adapters", &["slot", "syscall"]),
+    ("resolve", &["adapters", "native", "record", "rseq", "slot", "syscall", "vdso"]),
     ("calls", &["resolve", "rseq", "syscall"]),
-    ("routes", &["native", "outcome", "resolve", "rseq"]),
+    ("routes", &["native", "record", "resolve", "rseq"]),
 ];
 
 /// Where unsafe code may be.

@@ -2,14 +2,9 @@
 
 use super::sample::Source;
 use super::status::Status;
-use crate::linux::calls::{clock_gettime, cpu};
-use crate::linux::native::{self, ABI};
-use crate::linux::{process, routes};
+use crate::system::calls::clock_gettime;
+use crate::system::native;
 use crate::types::ClockId;
-
-/// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
-/// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
-const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// This machine's counter and kernel.
 pub(super) struct Native;
@@ -34,13 +29,38 @@ impl Source for Native {
     }
 
     fn cpu(&self) -> Option<u32> {
+        system::cpu()
+    }
+
+    fn detect(&self) -> Result<(), Status> {
+        system::detect()
+    }
+
+    fn stated_frequency(&self) -> Option<u64> {
+        native::counter::stated_frequency()
+    }
+}
+
+/// What only Linux says.
+#[cfg(vdso_time_linux)]
+mod system {
+    use super::super::status::Status;
+    use crate::linux::native::{self, ABI};
+    use crate::linux::{calls, process, routes};
+
+    /// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
+    /// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
+    const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+    /// Returns the CPU, if that needs no system call.
+    pub(super) fn cpu() -> Option<u32> {
         // riscv64's vDSO makes the system call.
-        if native::counter::IS_PER_CPU && routes::are_in_user_space()[1] { cpu().ok() } else { None }
+        if native::counter::IS_PER_CPU && routes::are_in_user_space()[1] { calls::cpu().ok() } else { None }
     }
 
     /// This thread must be able to read the counter, its rate must be constant, and the kernel must
     /// keep its time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
-    fn detect(&self) -> Result<(), Status> {
+    pub(super) fn detect() -> Result<(), Status> {
         // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
         if cfg!(not(target_has_atomic = "64"))
             || ABI.clock_sources.is_empty()
@@ -62,8 +82,17 @@ impl Source for Native {
         let is_invariant = native::counter::is_invariant() || cfg!(vdso_time_assume_invariant);
         if is_invariant { Ok(()) } else { Err(Status::NotInvariant) }
     }
+}
 
-    fn stated_frequency(&self) -> Option<u64> {
-        native::counter::stated_frequency()
+#[cfg(not(vdso_time_linux))]
+mod system {
+    use super::super::status::Status;
+
+    pub(super) fn cpu() -> Option<u32> {
+        None
+    }
+
+    pub(super) fn detect() -> Result<(), Status> {
+        Err(Status::Unsupported)
     }
 }

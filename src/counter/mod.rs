@@ -89,8 +89,8 @@ mod status;
 
 use crate::errno::Errno;
 use crate::instant::{Clock, Instant};
-use crate::linux::calls::clock_gettime;
-use crate::linux::native;
+use crate::system::calls::clock_gettime;
+use crate::system::native;
 use crate::types::{ClockId, Timespec};
 use clock::CounterClock;
 use machine::Native;

@@ -63,6 +63,8 @@ statuses! {
     /// There is no counter that this crate can read, or the vDSO does not read it, or the program
     /// is built for CPUs without 64-bit atomics (ARMv5 and older).
     NoCounter: "the vDSO reads no counter that this program can read",
+    /// This is not Linux: std's clock answers.
+    Unsupported: "there is no Linux kernel, and Rust's standard library answers",
     /// The kernel keeps its time by another clock source: see its `current_clocksource`.
     ClockSource: "the kernel does not keep its time by the counter",
     /// The file that names the kernel's clock source cannot be read: there is no /sys, or a sandbox

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::{Instant, SystemTime};
 use crate::errno::Errno;
-use crate::linux::calls::{clock_getres, clock_gettime};
+use crate::system::calls::{clock_getres, clock_gettime};
 use crate::types::ClockId;
 
 /// A clock that never goes back.

@@ -4,8 +4,7 @@
 //! error, the caller asks the kernel. The adapters of `time` ask the kernel themselves, because the
 //! callers of `time` do not test its result.
 
-use super::rseq;
-use super::slot::{ClockFn, ClockFn32, GetcpuFn, GettimeofdayFn32, Slot, TimeFn32};
+use super::slot::{ClockFn, ClockFn32, GettimeofdayFn32, Slot, TimeFn32};
 use super::syscall::{self, earliest};
 use crate::errno::Errno;
 use crate::types::{ClockId, Timespec, Timespec32, Timeval, Timeval32};
@@ -19,7 +18,6 @@ pub(super) static CLOCK_GETTIME32: Slot<ClockFn32> = Slot::new(missing_clock32);
 pub(super) static CLOCK_GETRES32: Slot<ClockFn32> = Slot::new(missing_clock32);
 pub(super) static GETTIMEOFDAY32: Slot<GettimeofdayFn32> = Slot::new(missing_gettimeofday32);
 pub(super) static TIME32: Slot<TimeFn32> = Slot::new(missing_time32);
-pub(super) static GETCPU: Slot<GetcpuFn> = Slot::new(syscall::slot_getcpu);
 
 extern "C" fn missing_clock(_: ClockId, _: &mut Timespec) -> i32 {
     ENOSYS
@@ -83,20 +81,6 @@ pub(super) extern "C" fn clock_gettime_from_32(clock: ClockId, out: &mut Timespe
 /// `clock_getres` from the 32-bit `clock_getres`.
 pub(super) extern "C" fn clock_getres_from_32(clock: ClockId, out: &mut Timespec) -> i32 {
     widened(CLOCK_GETRES32.get(), clock, out, 0)
-}
-
-/// `getcpu` from the thread's rseq area. A thread without one asks the vDSO or the kernel.
-pub(super) extern "C" fn getcpu_from_rseq(
-    cpu_out: &mut u32,
-    node_out: &mut u32,
-    unused: Option<&mut ()>,
-) -> i32 {
-    let Some((cpu, node)) = rseq::cpu_and_node() else {
-        return GETCPU.get()(cpu_out, node_out, unused);
-    };
-    *cpu_out = cpu;
-    *node_out = node;
-    0
 }
 
 /// Calls a 32-bit function of a clock and widens its answer.

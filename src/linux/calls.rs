@@ -134,6 +134,9 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 /// ```
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
+    if let Some((cpu, node)) = rseq::cpu_and_node() {
+        return Ok(Cpu { cpu, node });
+    }
     let (mut cpu, mut node) = (0, 0);
     if GETCPU.get()(&mut cpu, &mut node, None) != 0 {
         ask_kernel(|| syscall::getcpu().map(|here| (cpu, node) = (here.cpu, here.node)))?;

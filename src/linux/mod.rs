@@ -10,8 +10,8 @@ mod libc_errno;
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) mod libc_fallback;
 mod mapping;
-mod outcome;
 pub(crate) mod process;
+mod record;
 mod resolve;
 pub(crate) mod routes;
 mod rseq;
@@ -23,4 +23,3 @@ pub mod vdso;
 pub(crate) use crate::arch::native;
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) use libc_fallback as native;
-pub use outcome::FallbackReason;

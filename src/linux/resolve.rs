@@ -9,13 +9,14 @@ use core::ptr;
 
 use super::adapters;
 use super::native::ABI;
-use super::outcome::{FallbackReason, Outcome, RECORDS, outcomes};
+use super::record::RECORDS;
 use super::rseq;
 use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::syscall;
 use super::vdso;
 use crate::arch::{Function, Quirk, Shape, set_entry};
 use crate::elf::Native;
+use crate::route::{FallbackReason, Outcome, outcomes};
 use crate::types::{ClockId, Timespec, Timeval};
 
 /// Defines a slot and the resolver that it starts with.
@@ -66,9 +67,8 @@ pub(super) fn resolve_all() {
     CLOCK_GETRES.set(clock_getres.unwrap_or(syscall::slot_clock_getres));
     let gettimeofday = code(&ABI.gettimeofday, gettimeofday).and_then(gettimeofday_from);
     GETTIMEOFDAY.set(gettimeofday.unwrap_or(syscall::slot_gettimeofday));
-    let getcpu: GetcpuFn = code(&ABI.getcpu, getcpu).and_then(Code::function).unwrap_or(syscall::slot_getcpu);
-    adapters::GETCPU.set(getcpu);
-    GETCPU.set(if rseq::has_node() { adapters::getcpu_from_rseq } else { getcpu });
+    let getcpu = code(&ABI.getcpu, getcpu).and_then(Code::function);
+    GETCPU.set(getcpu.unwrap_or(syscall::slot_getcpu));
     let time = code(&ABI.time, time).and_then(time_from);
     TIME.set(time.unwrap_or(syscall::slot_time));
 }

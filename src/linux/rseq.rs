@@ -10,7 +10,7 @@
 
 #![allow(unsafe_code, reason = "the area is memory of the C library")]
 
-use core::sync::atomic::{AtomicBool, AtomicIsize, Ordering};
+use core::sync::atomic::{AtomicIsize, Ordering};
 
 use super::auxv;
 use super::native;
@@ -30,8 +30,8 @@ const AT_RSEQ_FEATURE_SIZE: usize = 27;
 ///
 /// `Relaxed` is enough: the C library wrote the area before it started the thread.
 static OFFSET: AtomicIsize = AtomicIsize::new(0);
-/// Whether the kernel writes the node there too.
-static HAS_NODE: AtomicBool = AtomicBool::new(false);
+/// The same, if the kernel writes the node there too.
+static NODE_OFFSET: AtomicIsize = AtomicIsize::new(0);
 
 /// Finds the area.
 pub(super) fn find() {
@@ -52,7 +52,9 @@ pub(super) fn find() {
     }
     OFFSET.store(offset, Ordering::Relaxed);
     // Every size that can be registered has room for the node, which older kernels do not write.
-    HAS_NODE.store(auxv::value(AT_RSEQ_FEATURE_SIZE) >= SIZE_WITH_NODE, Ordering::Relaxed);
+    if auxv::value(AT_RSEQ_FEATURE_SIZE) >= SIZE_WITH_NODE {
+        NODE_OFFSET.store(offset, Ordering::Relaxed);
+    }
 }
 
 /// Returns whether an area is known.
@@ -62,7 +64,7 @@ pub(super) fn has_cpu() -> bool {
 
 /// Returns whether an area with the node is known.
 pub(super) fn has_node() -> bool {
-    HAS_NODE.load(Ordering::Relaxed)
+    NODE_OFFSET.load(Ordering::Relaxed) != 0
 }
 
 /// Returns the CPU, or `None` if this thread has no area, or before the first call.
@@ -83,13 +85,17 @@ fn cpu_at(offset: isize) -> Option<u32> {
     u32::try_from(cpu as i32).ok()
 }
 
-/// Returns the CPU and its node, or `None` as [`cpu`]. Only if [`has_node`], the node is one.
+/// Returns the CPU and its node, or `None` as [`cpu`], or if the kernel does not write the node.
 ///
 /// The thread can move between two reads, so the CPU is read again.
+#[inline]
 pub(super) fn cpu_and_node() -> Option<(u32, u32)> {
+    let offset = NODE_OFFSET.load(Ordering::Relaxed);
+    if offset == 0 {
+        return None;
+    }
     loop {
-        let before = cpu()?;
-        let offset = OFFSET.load(Ordering::Relaxed);
+        let before = cpu_at(offset)?;
         // SAFETY: every thread that glibc made has an area there.
         let node = unsafe { native::rseq::read(offset + NODE_ID) };
         if cpu_at(offset) == Some(before) {

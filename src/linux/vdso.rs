@@ -2,12 +2,12 @@
 
 #![allow(unsafe_code, reason = "the contract of from_ptr, and locate, which keeps it")]
 
-use core::fmt;
 use core::ptr;
 
 use super::{auxv, mapping, process};
 use crate::elf::{Format, Image, ParseError, ParsedImage, Symbol, Symbols};
 use crate::errno::Errno;
+pub use crate::route::LocateError;
 
 /// An image that is mapped into this process.
 ///
@@ -182,46 +182,4 @@ impl<'a> Vdso<'a> {
 /// ```
 pub unsafe fn init(ehdr: *const u8) {
     auxv::set(ehdr.expose_provenance());
-}
-
-/// Why this process has no usable vDSO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum LocateError {
-    /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0.
-    Absent,
-    /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
-    Unmapped,
-    /// A sandbox denied the check that the memory is readable, and the address is not getauxval's.
-    Unchecked,
-    /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
-    Malformed(ParseError),
-}
-
-impl fmt::Display for LocateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0"),
-            Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
-            Self::Unchecked => f.write_str(
-                "no vDSO: a sandbox denied the check of its address (call warm_up() before the sandbox)",
-            ),
-            Self::Malformed(error) => write!(f, "malformed vDSO: {error}"),
-        }
-    }
-}
-
-impl core::error::Error for LocateError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Malformed(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<ParseError> for LocateError {
-    fn from(error: ParseError) -> Self {
-        Self::Malformed(error)
-    }
 }

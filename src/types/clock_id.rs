@@ -1,7 +1,7 @@
 //! [`ClockId`]: the number of a clock.
 
 use core::fmt;
-#[cfg(all(feature = "std", any(target_os = "linux", target_os = "android")))]
+#[cfg(all(feature = "std", vdso_time_linux))]
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 /// The number of a clock: `clockid_t` of clock_gettime(2).
@@ -144,7 +144,7 @@ impl fmt::Display for ClockId {
 }
 
 /// Requires the feature `std`.
-#[cfg(all(feature = "std", any(target_os = "linux", target_os = "android")))]
+#[cfg(all(feature = "std", vdso_time_linux))]
 impl From<BorrowedFd<'_>> for ClockId {
     /// Returns the clock of an open file, as [`ClockId::from_fd`] does.
     ///

@@ -15,7 +15,6 @@ mod instant;
 mod live;
 #[cfg(all(feature = "std", any(target_os = "linux", target_os = "android")))]
 mod std_conversions;
-mod std_idioms;
 mod tables;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod timespec;

@@ -27,6 +27,8 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     let flags = [
         "--crate-name=vdso_time",
         "--cfg=feature=\"counter\"",
+        "--cfg=vdso_time_linux",
+        "--cfg=vdso_time_clock",
         "-Copt-level=3",
         "-Clink-dead-code",
         "-Ccodegen-units=1",

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use fs_err as fs;
 use xshell::Shell;
 
-use crate::targets::{ARCHES, Arch, CORE_TARGETS};
+use crate::targets::{ARCHES, Arch, CORE_TARGETS, STD_TARGETS};
 use crate::toolchain::Compiler;
 use crate::{cache, step, workspace};
 
@@ -33,6 +33,12 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
     let compiler = Compiler::oldest()?;
     let rustlib = compiler.rustlib()?;
     let sh = workspace::shell()?;
+    for triple in STD_TARGETS.iter().filter(|triple| is_named(names, triple)) {
+        println!("{triple}, with std");
+        let cargo = compiler.cargo(&sh, "check").env("RUSTC_BOOTSTRAP", "1");
+        let cargo = cargo.args(["check", "--quiet", "--tests", "--package", "vdso-time-portable"]);
+        cargo.args(["-Zbuild-std=std,panic_abort,test", "--target", triple]).run()?;
+    }
     for (triple, feature_sets) in &targets {
         make_core(&compiler, &rustlib, triple).with_context(|| format!("core for {triple}"))?;
         for features in *feature_sets {
@@ -54,12 +60,16 @@ fn targets(names: &[String]) -> Result<Vec<(&'static str, &'static [Features])>>
     targets.extend(CORE_TARGETS.iter().map(|(triple, has_table)| {
         (*triple, if *has_table { &[COUNTER, NONE][..] } else { &[COUNTER][..] })
     }));
-    if let Some(name) = names.iter().find(|name| !targets.iter().any(|(triple, _)| triple.contains(&***name)))
-    {
+    let all = || targets.iter().map(|(triple, _)| triple).chain(STD_TARGETS);
+    if let Some(name) = names.iter().find(|name| !all().any(|triple| triple.contains(&***name))) {
         bail!("no target's name contains `{name}`; `cargo xtask check` prints all of them");
     }
-    targets.retain(|(triple, _)| names.is_empty() || names.iter().any(|name| triple.contains(&**name)));
+    targets.retain(|(triple, _)| is_named(names, triple));
     Ok(targets)
+}
+
+fn is_named(names: &[String], triple: &str) -> bool {
+    names.is_empty() || names.iter().any(|name| triple.contains(&**name))
 }
 
 /// Compiles the metadata of `core`, which is all that a type-check reads. cargo's `-Zbuild-std` does

@@ -81,11 +81,17 @@ pub(crate) const CORE_TARGETS: &[(&str, bool)] = &[
     ("powerpc64-unknown-linux-gnu", false),
     ("sparc64-unknown-linux-gnu", false),
     ("mips64el-unknown-linux-gnuabi64", false),
-    // Other systems.
-    ("x86_64-apple-darwin", false),
-    ("x86_64-pc-windows-gnu", false),
-    ("x86_64-unknown-freebsd", false),
+    // Another system, without std.
     ("wasm32-unknown-unknown", false),
+];
+
+/// Systems over whose std the tests of every system are type-checked.
+pub(crate) const STD_TARGETS: &[&str] = &[
+    "wasm32-wasip1",
+    "x86_64-apple-darwin",
+    "x86_64-pc-windows-gnu",
+    "x86_64-unknown-freebsd",
+    "x86_64-unknown-illumos",
 ];
 
 /// QEMU in user mode, from a Debian suite.

@@ -106,5 +106,4 @@ macro_rules! idioms {
 }
 
 idioms!(with_std, std::time);
-#[cfg(any(target_os = "linux", target_os = "android"))]
 idioms!(with_vdso_time, vdso_time);

@@ -1,0 +1,98 @@
+//! The clocks of every system: Linux's, and std's elsewhere.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant as StdInstant, SystemTime as StdSystemTime};
+
+use vdso_time::counter::{self, Status};
+use vdso_time::{
+    Clock as _, ClockId, Counter, Errno, Instant, MonotonicCoarse, RealtimeCoarse, Route, SystemTime,
+    WallClock as _, clock_gettime, gettimeofday, routes, time, try_time,
+};
+
+/// Whether std answers. The cfg makes it answer on Linux too.
+const BY_STD: bool = cfg!(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))));
+
+/// The seconds since the Epoch, as std has them.
+fn std_seconds() -> i64 {
+    StdSystemTime::now().duration_since(StdSystemTime::UNIX_EPOCH).unwrap().as_secs() as i64
+}
+
+/// Fails unless `read` is between two reads of std's clock. `time()` changes with the timer tick.
+fn assert_bracketed(read: impl FnOnce() -> i64) {
+    let before = std_seconds();
+    let read = read();
+    let after = std_seconds();
+    assert!((before - 1..=after).contains(&read), "{before} <= {read} <= {after}");
+}
+
+#[test]
+fn the_wall_clock_is_that_of_std() {
+    assert_bracketed(time);
+    assert_bracketed(|| try_time().unwrap());
+    assert_bracketed(|| gettimeofday().unwrap().tv_sec);
+    assert_bracketed(|| SystemTime::now().as_nanos() / 1_000_000_000);
+    assert_bracketed(|| RealtimeCoarse::now().as_nanos() / 1_000_000_000);
+    assert_bracketed(|| counter::realtime() / 1_000_000_000);
+}
+
+/// Sleeps, and returns how long that took by std's clock and by another.
+fn slept<T>(now: impl Fn() -> T, since: impl Fn(T) -> Duration) -> (Duration, Duration, Duration) {
+    let outer = StdInstant::now();
+    let start = now();
+    let inner = StdInstant::now();
+    thread::sleep(Duration::from_millis(30));
+    let least = inner.elapsed();
+    (least, since(start), outer.elapsed())
+}
+
+#[test]
+fn an_interval_is_as_long_as_by_std() {
+    let tick = Duration::from_millis(20); // a coarse clock's
+    for (least, measured, most) in [
+        slept(Instant::now, |start| start.elapsed()),
+        slept(MonotonicCoarse::now, |start| start.elapsed()),
+        slept(Counter::now, |start| start.elapsed()),
+        slept(counter::monotonic, |start| Duration::from_nanos(counter::monotonic() - start)),
+    ] {
+        assert!(
+            least.saturating_sub(tick) <= measured && measured <= most + tick,
+            "{least:?} {measured:?} {most:?}"
+        );
+    }
+}
+
+#[test]
+fn an_instant_does_not_go_back() {
+    let mut last = Instant::now();
+    for _ in 0..10_000 {
+        let now = Instant::now();
+        assert!(now >= last);
+        last = now;
+    }
+}
+
+#[test]
+fn an_instant_converts_to_the_one_of_std_and_back() {
+    let now = Instant::now();
+    let std = StdInstant::try_from(now).unwrap();
+    assert_eq!(Instant::try_from(std).unwrap(), now);
+    assert_eq!(StdInstant::try_from(now + Duration::from_secs(1)).unwrap() - std, Duration::from_secs(1));
+}
+
+#[test]
+fn a_clock_that_does_not_exist_is_einval() {
+    let error = clock_gettime(ClockId::from_raw(99)).unwrap_err();
+    assert_eq!(error, Errno::EINVAL);
+    assert_eq!(io::Error::from(error).kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(io::Error::from(Errno::ENOSYS).kind(), io::ErrorKind::Unsupported);
+}
+
+#[test]
+fn the_routes_and_the_status_say_that_std_answers() {
+    assert_eq!(routes().functions().iter().all(|(_, route)| *route == Route::Std), BY_STD, "{}", routes());
+    assert_eq!(counter::check().err() == Some(Status::Unsupported), BY_STD);
+    let _ = counter::monotonic();
+    assert_eq!(counter::status() == Status::Unsupported, BY_STD);
+    vdso_time::warm_up();
+}
