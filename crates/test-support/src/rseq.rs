@@ -43,8 +43,8 @@ pub fn unregister() {
         return;
     }
     let area = thread_pointer().wrapping_add_signed(__rseq_offset);
-    // The kernel requires the length that glibc registered: 32 before 2.41, then what the kernel fills.
-    for length in (32..=256).step_by(4) {
+    // The kernel requires the length that glibc registered: 32, or since 2.41 what the kernel fills.
+    for length in 32..=256 {
         // SAFETY: the kernel only stops writing to the area.
         let result =
             unsafe { libc::syscall(libc::SYS_rseq, area, length, RSEQ_FLAG_UNREGISTER, SIGNATURE as usize) };
