@@ -153,7 +153,7 @@ fn there_is_no_constructor() {
 
 /// Compilers before Rust 1.95 make a little more code of the same source than 6 KiB.
 #[test]
-fn the_five_functions_take_about_6_kib() {
+fn the_five_functions_take_less_than_7_5_kib() {
     let Some(folder) = programs() else { return };
     let size = |program: &str| {
         with_elf(&folder.join(program), |elf| {
@@ -166,5 +166,6 @@ fn the_five_functions_take_about_6_kib() {
     };
     let size = size("five-functions") - size("no-functions");
     println!("{size} bytes of .text and .rodata");
-    assert!(size < 6656, "{size}");
+    // Rust 1.85 makes about 700 bytes more than 1.95.
+    assert!(size < 7680, "{size}");
 }

@@ -42,8 +42,11 @@ pub(crate) const QUICK: &[&str] = &[
     "armv7@7",
     "armv7@6.12+notimer",
     "x86_64@7",
-    "i686@6.1",
     "i686@6.1+2040",
+    "riscv64@6.12",
+    "s390x@6.12",
+    "loongarch64@7",
+    "ppc64le@6.12",
 ];
 
 /// The arguments of cargo that build the tests.

@@ -66,7 +66,7 @@ pub fn with_direct(mut row: Row) -> Row {
         "gettimeofday" => (routes.gettimeofday, ClockId::REALTIME),
         "clock_getres" => (routes.clock_getres, clock),
         // The route can be the rseq area of the thread.
-        "getcpu" => {
+        "getcpu" | "cpu" => {
             row.contenders.extend(direct::getcpu());
             return row;
         }
@@ -122,7 +122,7 @@ fn clock_getres(name: &str, clock: ClockId) -> Row {
     )
 }
 
-fn others() -> [Row; 3] {
+fn others() -> [Row; 4] {
     [
         row!("gettimeofday()";
             OURS => vdso_time::gettimeofday().keep(),
@@ -137,6 +137,11 @@ fn others() -> [Row; 3] {
         ),
         row!("getcpu()";
             OURS => vdso_time::getcpu().keep(),
+            SYSCALL => syscall::getcpu().keep(),
+            "libc" => libc_calls::getcpu(),
+        ),
+        row!("cpu()";
+            OURS => vdso_time::cpu().keep(),
             SYSCALL => syscall::getcpu().keep(),
             "libc" => libc_calls::getcpu(),
         ),

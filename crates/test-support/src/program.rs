@@ -25,9 +25,11 @@ pub fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<
 /// Compiles one file with that library; the error is what the compiler says.
 pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &Path) -> Result<(), String> {
     let source = Path::new(ROOT).join(source);
+    // powerpc64le makes system calls through the crate `libc`.
+    let dependencies = format!("-Ldependency={}", library.with_file_name("deps").display());
     let library = format!("vdso_time={}", library.display());
     let mut rustc = rustc();
-    rustc.args(["--edition=2024", "--target", triple, "--extern", &library]).args(flags);
+    rustc.args(["--edition=2024", "--target", triple, "--extern", &library, &dependencies]).args(flags);
     run(rustc.arg("-o").arg(to).arg(source)).map(drop)
 }
 

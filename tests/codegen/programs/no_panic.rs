@@ -13,7 +13,6 @@ use core::panic::PanicInfo;
 use core::ptr;
 use core::time::Duration;
 
-use vdso_time::arch::ALL;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{
