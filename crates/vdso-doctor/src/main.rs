@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod arguments;
+mod stdout;
 
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -18,6 +19,7 @@ const USAGE: u8 = 64;
 
 fn main() -> ExitCode {
     let status = match Arguments::try_parse() {
+        _ if !stdout::was_open() => Err("cannot write the report: standard output is closed".into()),
         Ok(arguments) => run(&arguments),
         Err(error) if error.use_stderr() => {
             let _ = error.print();

@@ -130,6 +130,20 @@ fn output_that_cannot_be_written_is_status_2() {
     }
 }
 
+/// std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
+#[test]
+fn a_closed_standard_output_is_status_2_and_an_error() {
+    if run("--help").is_none() || !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    for arguments in ALL {
+        let mut command = command(&["sh", "-c", "exec \"$0\" \"$@\" >&-"], arguments);
+        let (status, _, error) = ended(&mut command).unwrap();
+        assert_eq!(status, Some(2), "{arguments}: {error}");
+        assert_eq!(error, "vdso-doctor: cannot write the report: standard output is closed\n");
+    }
+}
+
 #[test]
 fn valgrind_is_named_as_the_cause() {
     if run("--help").is_none() || !has_tool(&["valgrind", "-q", "true"]) {
