@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "inline assembly")]
 
+#[cfg(not(target_arch = "powerpc64"))] // its inline assembly is not stable in Rust 1.85
 use std::arch::asm;
 
 /// Waits until all earlier instructions, loads included, are done.
@@ -29,8 +30,10 @@ pub(super) fn fence() {
 /// Moves the code that follows by `TIMES` quarters of a cache line.
 #[inline]
 pub(super) fn skip<const TIMES: usize>() {
+    #[cfg(not(target_arch = "powerpc64"))]
     const NOP: usize = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { 1 } else { 4 };
     // SAFETY: `nop` does nothing.
+    #[cfg(not(target_arch = "powerpc64"))]
     unsafe {
         asm!(".rept {nops}", "nop", ".endr", nops = const TIMES * 16 / NOP, options(nomem, nostack, preserves_flags));
     }
