@@ -106,24 +106,11 @@ pub(crate) mod rseq {
 
     pub(crate) const NEEDED_HWCAP: Option<usize> = None;
 
-    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
-    pub(crate) fn symbols() -> (*const isize, *const u32) {
-        let (offset, size);
-        // SAFETY: it loads two addresses from the global offset table. A weak symbol that is not
-        // defined has address 0.
-        unsafe {
-            asm!(
-                ".weak __rseq_offset",
-                ".weak __rseq_size",
-                "adrp {0}, :got:__rseq_offset",
-                "ldr {0}, [{0}, :got_lo12:__rseq_offset]",
-                "adrp {1}, :got:__rseq_size",
-                "ldr {1}, [{1}, :got_lo12:__rseq_size]",
-                out(reg) offset, out(reg) size,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        (offset, size)
+    super::super::abi::rseq_symbols! {
+        "adrp {offset}, :got:__rseq_offset",
+        "ldr {offset}, [{offset}, :got_lo12:__rseq_offset]",
+        "adrp {size}, :got:__rseq_size",
+        "ldr {size}, [{size}, :got_lo12:__rseq_size]"
     }
 
     /// Reads 4 bytes.

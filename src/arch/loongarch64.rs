@@ -101,22 +101,9 @@ pub(crate) mod rseq {
 
     pub(crate) const NEEDED_HWCAP: Option<usize> = None;
 
-    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
-    pub(crate) fn symbols() -> (*const isize, *const u32) {
-        let (offset, size);
-        // SAFETY: it loads two addresses from the global offset table. A weak symbol that is not
-        // defined has address 0.
-        unsafe {
-            asm!(
-                ".weak __rseq_offset",
-                ".weak __rseq_size",
-                "la.got {0}, __rseq_offset",
-                "la.got {1}, __rseq_size",
-                out(reg) offset, out(reg) size,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        (offset, size)
+    super::super::abi::rseq_symbols! {
+        "la.got {offset}, __rseq_offset",
+        "la.got {size}, __rseq_size"
     }
 
     /// Reads 4 bytes.

@@ -103,24 +103,11 @@ pub(crate) mod rseq {
 
     pub(crate) const NEEDED_HWCAP: Option<usize> = None;
 
-    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
-    pub(crate) fn symbols() -> (*const isize, *const u32) {
-        let (offset, size);
-        // SAFETY: it loads two addresses from the global offset table. A weak symbol that is not
-        // defined has address 0.
-        unsafe {
-            asm!(
-                ".weak __rseq_offset",
-                ".weak __rseq_size",
-                "2: auipc {0}, %got_pcrel_hi(__rseq_offset)",
-                "ld {0}, %pcrel_lo(2b)({0})",
-                "3: auipc {1}, %got_pcrel_hi(__rseq_size)",
-                "ld {1}, %pcrel_lo(3b)({1})",
-                out(reg) offset, out(reg) size,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        (offset, size)
+    super::super::abi::rseq_symbols! {
+        "2: auipc {offset}, %got_pcrel_hi(__rseq_offset)",
+        "ld {offset}, %pcrel_lo(2b)({offset})",
+        "3: auipc {size}, %got_pcrel_hi(__rseq_size)",
+        "ld {size}, %pcrel_lo(3b)({size})"
     }
 
     /// Reads 4 bytes.

@@ -62,22 +62,9 @@ pub(crate) mod rseq {
 
     pub(crate) const NEEDED_HWCAP: Option<usize> = None;
 
-    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
-    pub(crate) fn symbols() -> (*const isize, *const u32) {
-        let (offset, size);
-        // SAFETY: it loads two addresses from the global offset table. A weak symbol that is not
-        // defined has address 0.
-        unsafe {
-            asm!(
-                ".weak __rseq_offset",
-                ".weak __rseq_size",
-                "mov {}, qword ptr [rip + __rseq_offset@GOTPCREL]",
-                "mov {}, qword ptr [rip + __rseq_size@GOTPCREL]",
-                out(reg) offset, out(reg) size,
-                options(pure, nomem, nostack, preserves_flags),
-            );
-        }
-        (offset, size)
+    super::super::abi::rseq_symbols! {
+        "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
+        "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]"
     }
 
     /// Reads 4 bytes.
