@@ -14,7 +14,7 @@ use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, OURS, Samples};
 use vdso_time_benches::harness::{Contender, Row, Spacing};
-use vdso_time_trace::{Link, Read, Select, Site, Trace, Tracer, attach, traced};
+use vdso_time_trace::{Read, Site, Trace, Tracer, sites, traced};
 
 /// Relevant and irrelevant tracers, and the published overheads in nanoseconds: call ops, list.
 const ROWS: [([usize; 2], Option<[f64; 2]>); 10] = [
@@ -30,7 +30,6 @@ const ROWS: [([usize; 2], Option<[f64; 2]>); 10] = [
     ([100, 0], Some([1034.56, 1031.99])),
 ];
 
-const MOST: usize = 100;
 const BARE: &str = "bare";
 const LIST: &str = "list";
 
@@ -41,10 +40,16 @@ impl Trace for Nothing {
     fn event(&self, _: &'static Site, _: Option<i64>) {}
 }
 
-static NOTHING: Nothing = Nothing;
-static RELEVANT: [Tracer; MOST] = [const { Tracer::new(&NOTHING) }; MOST];
-static IRRELEVANT: [Tracer; MOST] = [const { Tracer::new(&NOTHING) }; MOST];
-static LINKS: [Link; 2 * MOST] = Link::array();
+static TRACER: Tracer = Tracer::new(&Nothing);
+
+/// Several tracers of one site.
+struct Group(Vec<&'static Tracer>);
+
+impl Trace for Group {
+    fn event(&self, site: &'static Site, nanos: Option<i64>) {
+        self.0.iter().for_each(|tracer| tracer.call(site, nanos));
+    }
+}
 
 /// The method before call ops: one list of all tracers, and the sites of each. A traced site walks
 /// the list. A look-up by index is cheaper than ftrace's hash table, which favours the list.
@@ -89,11 +94,17 @@ fn child(asked: &[String]) -> Result<(), String> {
     let &([relevant, irrelevant], _) = found.ok_or("no such row")?;
     keep(traced!("irrelevant", vdso_time::time()));
     let mut list = Vec::new();
-    let groups = [(&IRRELEVANT[..irrelevant], "irrelevant"), (&RELEVANT[..relevant], "relevant")];
-    for (site, (tracers, name)) in groups.into_iter().enumerate() {
-        for tracer in tracers {
-            attach(tracer, Select::Name(name), &LINKS).map_err(|full| full.to_string())?;
-            list.push((tracer, [site == 1, site == 0]));
+    for (index, (count, name)) in [(irrelevant, "irrelevant"), (relevant, "relevant")].into_iter().enumerate()
+    {
+        list.extend([(&TRACER, [index == 1, index == 0])].repeat(count));
+        let group = || Tracer::new(Box::leak(Box::new(Group(vec![&TRACER; count]))));
+        let tracer = match count {
+            0 => None,
+            1 => Some(&TRACER),
+            _ => Some(&*Box::leak(Box::new(group()))),
+        };
+        for site in sites().iter().filter(|site| site.name() == name) {
+            site.set_tracer(tracer);
         }
     }
     if relevant > 0 {

@@ -37,38 +37,12 @@ const READS: [&str; 3] = ["time", "clock_gettime", "instant_now"];
 fn listing(target: &Target) -> Result<String, String> {
     let triple = target.triple;
     // The two parts must agree on panics.
-    let library =
-        program::library(triple, "instruction-count", &[("CARGO_PROFILE_RELEASE_PANIC", "unwind")])?;
+    let settings = [("CARGO_PROFILE_RELEASE_PANIC", "unwind")];
+    let library = program::library(["vdso-time", ""], triple, "instruction-count", &settings)?;
     let listing = library.with_file_name("loops.s");
     let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
     program::compile(triple, "tests/codegen/programs/loops.rs", &library, &flags, &listing)?;
     Ok(fs::read_to_string(listing).unwrap())
-}
-
-/// A turn of a loop, in a listing: from the first label that a branch goes back to, to that branch.
-fn turn(listing: &str, function: &str, target: &Target) -> Cost {
-    let mut lines = listing.lines().map(str::trim);
-    lines.find(|line| line.ends_with(':') && line.contains(function)).expect(function);
-    let lines = lines.take_while(|line| line.starts_with('.') || !line.ends_with(':'));
-    let mut labels = Vec::new();
-    let (mut cost, mut before) = (Cost::default(), "");
-    for line in lines {
-        if let Some(label) = line.strip_suffix(':') {
-            labels.push((label, cost));
-        } else if !line.starts_with(['.', '#', '@', '/']) {
-            cost.instructions += 1;
-            if let Some(at) = line.find(".LBB") {
-                let back = labels.iter().find(|(label, _)| *label == &line[at..]);
-                let check = back.is_none() && [before, line].iter().any(|line| line.starts_with(target.test));
-                *(if check { &mut cost.checks } else { &mut cost.branches }) += 1;
-                if let Some((_, start)) = back {
-                    return cost.less(*start);
-                }
-            }
-            before = line;
-        }
-    }
-    panic!("{function} has no loop")
 }
 
 #[test]
@@ -85,7 +59,7 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
             }
         };
         for read in READS {
-            let of = |whose| turn(&listing, &format!("{whose}_{read}"), &target);
+            let of = |whose| Cost::of_turn(&listing, &format!("{whose}_{read}"), target.test);
             let (direct, ours) = (of("direct"), of("our"));
             let more = ours.less(direct);
             writeln!(table, "{triple} {read}: {}, directly {}", ours.instructions, direct.instructions)

@@ -17,7 +17,7 @@ const PANICKING: [&str; 4] = ["Instant::now", "Instant::elapsed", "SystemTime::n
 /// The library as a program with `lto` and `panic = "abort"` has it.
 fn library(triple: &str) -> Result<PathBuf, String> {
     let settings = [("CARGO_PROFILE_RELEASE_LTO", "true"), ("CARGO_PROFILE_RELEASE_PANIC", "abort")];
-    program::library(triple, "no-panic", &settings)
+    program::library(["vdso-time", ""], triple, "no-panic", &settings)
 }
 
 /// Compiles the program with that library to an archive, which takes no linker. The error says what is

@@ -1,6 +1,6 @@
-//! [`Cost`]: what machine code takes, in instructions.
+//! [`Cost`]: what machine code takes, in instructions of the compiler's listing.
 
-/// What a turn of a loop is made of, but for the vDSO's own part.
+/// What a turn of a loop is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub instructions: i64,
@@ -12,16 +12,38 @@ pub struct Cost {
 
 impl Cost {
     #[must_use]
-    pub fn with(self, other: Self, combine: impl Fn(i64, i64) -> i64) -> Self {
+    pub fn less(self, other: Self) -> Self {
         Self {
-            instructions: combine(self.instructions, other.instructions),
-            branches: combine(self.branches, other.branches),
-            checks: combine(self.checks, other.checks),
+            instructions: self.instructions - other.instructions,
+            branches: self.branches - other.branches,
+            checks: self.checks - other.checks,
         }
     }
 
-    #[must_use]
-    pub fn less(self, other: Self) -> Self {
-        self.with(other, |this, other| this - other)
+    /// A turn of the loop in a function: from the first label that a branch goes back to, to that
+    /// branch. `test` is how a test of a returned `int` begins.
+    pub fn of_turn(listing: &str, function: &str, test: &str) -> Self {
+        let mut lines = listing.lines().map(str::trim);
+        lines.find(|line| line.ends_with(':') && line.contains(function)).expect(function);
+        let lines = lines.take_while(|line| line.starts_with('.') || !line.ends_with(':'));
+        let mut labels = Vec::new();
+        let (mut cost, mut before) = (Self::default(), "");
+        for line in lines {
+            if let Some(label) = line.strip_suffix(':') {
+                labels.push((label, cost));
+            } else if !line.starts_with(['.', '#', '@', '/']) {
+                cost.instructions += 1;
+                if let Some(at) = line.find(".LBB") {
+                    let back = labels.iter().find(|(label, _)| *label == &line[at..]);
+                    let check = back.is_none() && [before, line].iter().any(|line| line.starts_with(test));
+                    *(if check { &mut cost.checks } else { &mut cost.branches }) += 1;
+                    if let Some((_, start)) = back {
+                        return cost.less(*start);
+                    }
+                }
+                before = line;
+            }
+        }
+        panic!("{function} has no loop")
     }
 }

@@ -27,8 +27,6 @@ pub mod rseq {
 }
 pub mod signals;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
-pub mod stepper;
-#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 pub mod tracee;
 pub mod vector;
 

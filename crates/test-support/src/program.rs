@@ -9,27 +9,32 @@ use crate::not_run::target_tmpdir;
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The library, optimised and without features, in a target folder of its own. The error says what
-/// is missing here.
-pub fn library(triple: &str, folder: &str, settings: &[(&str, &str)]) -> Result<PathBuf, String> {
+/// A library of the workspace, optimised, in a target folder of its own. The error says what is
+/// missing here.
+pub fn library(
+    [package, features]: [&str; 2],
+    triple: &str,
+    folder: &str,
+    settings: &[(&str, &str)],
+) -> Result<PathBuf, String> {
     find_standard_library(triple)?;
     let folder = target_tmpdir().join(folder);
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(ROOT).envs(settings.iter().copied());
-    cargo.args(["build", "--release", "--package", "vdso-time", "--lib", "--no-default-features"]);
+    cargo.args(["build", "--release", "--lib", "--package", package]);
+    cargo.args(["--no-default-features", "--features", features]);
     cargo.args(["--target", triple, "--target-dir"]).arg(&folder);
     run(&mut cargo).unwrap_or_else(|error| panic!("{error}"));
-    Ok(folder.join(triple).join("release/libvdso_time.rlib"))
+    Ok(folder.join(triple).join(format!("release/lib{}.rlib", package.replace('-', "_"))))
 }
 
-/// Compiles one file with that library; the error is what the compiler says.
+/// Compiles one file with that library and what it depends on; the error is what the compiler says.
 pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &Path) -> Result<(), String> {
     let source = Path::new(ROOT).join(source);
-    // powerpc64le makes system calls through the crate `libc`.
-    let dependencies = format!("-Ldependency={}", library.with_file_name("deps").display());
-    let library = format!("vdso_time={}", library.display());
+    let name = library.file_stem().and_then(|name| name.to_str()).expect("UTF-8").trim_start_matches("lib");
     let mut rustc = rustc();
-    rustc.args(["--edition=2024", "--target", triple, "--extern", &library, &dependencies]).args(flags);
+    rustc.args(["--edition=2024", "--target", triple, "--extern", &format!("{name}={}", library.display())]);
+    rustc.arg("-L").arg(library.with_file_name("deps")).args(flags);
     run(rustc.arg("-o").arg(to).arg(source)).map(drop)
 }
 

@@ -7,16 +7,15 @@ use std::thread;
 use std::time::Duration;
 
 use vdso_time::{ClockId, Instant, clock_gettime, cpu, time};
-use vdso_time_trace::{Counter, Full, Link, Select, Site, Trace, Tracer, attach, report, sites, traced};
+use vdso_time_trace::{Counter, Site, Trace, Tracer, report, sites, traced};
 
 /// More than the sites of this program.
 const ROOM: usize = 16;
 
-static CALLS: [Counter; ROOM] = [const { Counter::new() }; ROOM];
-static COUNT: Tracer = Tracer::new(&CALLS);
-static CLOSE: [Close; ROOM] = [const { Close::new() }; ROOM];
-static COMPARE: Tracer = Tracer::new(&CLOSE);
-static LINKS: [Link; 2 * ROOM] = Link::array();
+/// The two tracers of each site.
+static COUNTS: ([Counter; ROOM], [Close; ROOM]) =
+    ([const { Counter::new() }; ROOM], [const { Close::new() }; ROOM]);
+static TRACER: Tracer = Tracer::new(&COUNTS);
 
 /// A tracer of this program: counts the reads less than 1 us after another at the same site.
 struct Close {
@@ -51,15 +50,16 @@ fn serve_requests(until: Instant) {
     }
 }
 
-fn main() -> Result<(), Full> {
-    attach(&COUNT, Select::All, &LINKS)?;
-    attach(&COMPARE, Select::Name("request*"), &LINKS)?;
+fn main() {
+    for site in sites() {
+        site.set_tracer(Some(&TRACER));
+    }
     let until = Instant::now() + Duration::from_millis(500);
     thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| serve_requests(until)))));
 
-    println!("{}", report(&CALLS));
-    for (site, close) in sites().iter().zip(&CLOSE).filter(|(site, _)| site.name().starts_with("request")) {
+    let (calls, close) = &COUNTS;
+    println!("{}", report(calls));
+    for (site, close) in sites().iter().zip(close).filter(|(site, _)| site.name().starts_with("request")) {
         println!("{:13} {:>9} within 1 us", site.name(), close.reads.load(Ordering::Relaxed));
     }
-    Ok(())
 }

@@ -3,13 +3,14 @@
 use core::fmt;
 use core::ptr::{self, null_mut};
 use core::str;
-use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::chain::{AtomicRef, Chain};
+use crate::tracer::Tracer;
 
 /// A use of [`traced!`](crate::traced).
 pub struct Site {
-    pub(crate) chain: Chain,
+    /// Null without a tracer.
+    tracer: AtomicPtr<Tracer>,
     name: &'static str,
     function: &'static str,
     file: &'static str,
@@ -40,9 +41,17 @@ impl Site {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(name: &'static str, call: &'static str, file: &'static str, line: u32) -> Self {
-        let (ops, links) = (AtomicPtr::new(null_mut()), AtomicPtr::new(null_mut()));
-        let chain = Chain { ops: AtomicRef(ops), links: AtomicRef(links) };
-        Self { chain, name, function: function_of(call), file, line }
+        Self { tracer: AtomicPtr::new(null_mut()), name, function: function_of(call), file, line }
+    }
+
+    /// Sets the tracer that receives the reads of this site. Returns the one that it replaces.
+    ///
+    /// It does not wait, so a signal handler may call it. A read that is under way may still call
+    /// the tracer that is replaced.
+    #[allow(clippy::must_use_candidate, reason = "it is called for its effect")]
+    pub fn set_tracer(&self, tracer: Option<&'static Tracer>) -> Option<&'static Tracer> {
+        let pointer = tracer.map_or(null_mut(), |tracer| ptr::from_ref(tracer).cast_mut());
+        reference(self.tracer.swap(pointer, Ordering::AcqRel))
     }
 
     /// Returns the name given to the macro, or else the path of the module.
@@ -77,22 +86,30 @@ impl Site {
         Some(offset / size_of::<Self>()).filter(|index| *index < sites().len())
     }
 
-    /// Whether a tracer is attached.
+    /// Returns whether the site has a tracer. `Relaxed`, so an untraced read has no barrier, even on
+    /// arm.
     #[must_use]
     #[inline]
     pub fn is_traced(&self) -> bool {
-        self.chain.is_traced()
+        !self.tracer.load(Ordering::Relaxed).is_null()
     }
 
-    /// Sends an event to the tracers of the site.
+    /// Sends an event to the tracer of the site.
     #[doc(hidden)]
     #[cold]
     #[inline(never)]
     pub fn trace(&'static self, nanos: Option<i64>) {
-        if let Some(tracer) = self.chain.ops() {
+        // `Acquire` makes all readable that was written before `set_tracer`.
+        if let Some(tracer) = reference(self.tracer.load(Ordering::Acquire)) {
             tracer.call(self, nanos);
         }
     }
+}
+
+#[allow(unsafe_code, reason = "the content of an `AtomicPtr` becomes a reference here")]
+fn reference(tracer: *mut Tracer) -> Option<&'static Tracer> {
+    // SAFETY: a site's pointer is null, or `set_tracer` made it of a `&'static Tracer`.
+    unsafe { tracer.as_ref() }
 }
 
 /// Returns the text of a call up to its arguments.

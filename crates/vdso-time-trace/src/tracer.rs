@@ -1,4 +1,6 @@
-//! [`Trace`], which receives events, and [`Tracer`], which a site points to.
+//! [`Trace`], which receives events, [`Tracer`], which a site points to, and [`Counter`].
+
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::site::Site;
 
@@ -8,7 +10,8 @@ use crate::site::Site;
 /// signal handler may interrupt a call and make another. So a tracer must not lock or allocate. It
 /// must call the untraced functions: a read at a site that it traces would recurse without end.
 ///
-/// An array of tracers is a tracer with one for each of the first `N` [`sites`](crate::sites).
+/// An array of tracers is a tracer with one for each of the first `N` [`sites`](crate::sites). A
+/// pair is a tracer that calls both.
 pub trait Trace: Sync + 'static {
     /// Called after each read, with the [time](crate::Read::nanos) that was read.
     fn event(&self, site: &'static Site, nanos: Option<i64>);
@@ -23,7 +26,15 @@ impl<T: Trace, const N: usize> Trace for [T; N] {
     }
 }
 
-/// A [`Trace`] that can be attached. [`detach`](crate::detach) knows it by its address.
+impl<A: Trace, B: Trace> Trace for (A, B) {
+    #[inline]
+    fn event(&self, site: &'static Site, nanos: Option<i64>) {
+        self.0.event(site, nanos);
+        self.1.event(site, nanos);
+    }
+}
+
+/// A [`Trace`] that [`Site::set_tracer`] accepts: one pointer, which can be exchanged atomically.
 pub struct Tracer(&'static dyn Trace);
 
 impl Tracer {
@@ -37,18 +48,33 @@ impl Tracer {
     pub fn call(&self, site: &'static Site, nanos: Option<i64>) {
         self.0.event(site, nanos);
     }
+}
 
-    /// Returns the tracer that calls every tracer of a site.
-    pub(crate) fn walker() -> &'static Self {
-        struct Walker;
+/// Counts reads, by an atomic addition.
+///
+/// Threads that read at one site share the counter's cache line. Counters of an array do not share
+/// one, so sites do not.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct Counter(AtomicU64);
 
-        impl Trace for Walker {
-            fn event(&self, site: &'static Site, nanos: Option<i64>) {
-                site.chain.tracers().for_each(|tracer| tracer.call(site, nanos));
-            }
-        }
+impl Counter {
+    /// Creates a counter at 0.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
 
-        static WALKER: Tracer = Tracer::new(&Walker);
-        &WALKER
+    /// Returns the number of reads.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Trace for Counter {
+    #[inline]
+    fn event(&self, _: &'static Site, _: Option<i64>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 }

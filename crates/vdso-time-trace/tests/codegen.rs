@@ -1,0 +1,49 @@
+//! What a site costs while it has no tracer, in the compiler's listing (x86_64).
+//!
+//! This program has no site of its own.
+
+#![cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_env = "gnu"))]
+
+use std::fs;
+
+use test_support::cost::Cost;
+use test_support::{not_run_here, program};
+use vdso_time_trace::{Counter, report};
+
+const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+
+#[test]
+fn a_site_costs_a_load_a_test_and_a_branch_and_nothing_without_the_feature() {
+    for (features, expected) in
+        [("", Cost::default()), ("enabled", Cost { instructions: 3, branches: 1, checks: 0 })]
+    {
+        let folder = format!("trace-{features}");
+        let library = match program::library(["vdso-time-trace", features], TRIPLE, &folder, &[]) {
+            Ok(library) => library,
+            Err(why) => return not_run_here(TRIPLE, why),
+        };
+        let listing = library.with_file_name("loops.s");
+        // The macro of linkme is compiled for the host.
+        let host = format!("-L{}", library.ancestors().nth(3).unwrap().join("release/deps").display());
+        let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
+        let flags = [&["--extern=vdso_time", &host], &flags[..]].concat();
+        let source = "crates/vdso-time-trace/tests/programs/loops.rs";
+        program::compile(TRIPLE, source, &library, &flags, &listing).unwrap();
+        let listing = fs::read_to_string(listing).unwrap();
+        let [site, bare] = ["at_a_site", "bare"].map(|name| Cost::of_turn(&listing, name, "no test"));
+        assert_eq!(site.less(bare), expected, "{features}\n{listing}");
+    }
+}
+
+#[test]
+fn a_report_without_sites_says_why() {
+    static CALLS: [Counter; 4] = [const { Counter::new() }; 4];
+    let why = if cfg!(feature = "enabled") {
+        "no site: this program has no call in `traced!`\n"
+    } else {
+        "no site: the feature `enabled` of vdso-time-trace is off\n"
+    };
+    #[cfg(not(feature = "enabled"))]
+    assert!(vdso_time_trace::traced!("here", vdso_time::time()) > 0);
+    assert_eq!(report(&CALLS).to_string(), why);
+}

@@ -1,0 +1,17 @@
+//! A loop of reads, bare and at a site. The compiler would merge functions of the same arguments.
+
+use std::hint::black_box;
+
+#[inline(never)]
+pub fn bare(turns: u32) {
+    for _ in 0..turns {
+        black_box(vdso_time::time());
+    }
+}
+
+#[inline(never)]
+pub fn at_a_site(turns: u64) {
+    for _ in 0..turns {
+        black_box(vdso_time_trace::traced!("site", vdso_time::time()));
+    }
+}
