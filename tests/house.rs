@@ -16,7 +16,7 @@ const MODULES: &[(&str, &[&str])] = &[
     // `lib` calls one of the two `system`.
     ("system", &["linux", "other_os"]),
     ("instant", &["errno", "system", "types"]),
-    ("counter", &["errno", "instant", "linux", "system", "types"]),
+    ("counter", &["arch", "errno", "instant", "linux", "system", "types"]),
 ];
 
 /// The same for the modules of `src/linux`.

@@ -59,6 +59,9 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
 ///
 /// Linux lets every program read it. If a CPU reads it wrongly, the kernel traps and corrects the
 /// read.
+///
+/// `CNTVCTSS_EL0`, which needs no `isb`, is undefined on CPUs without FEAT_ECV. So each read would
+/// have to test for it.
 #[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
 pub(crate) mod counter {
     use core::arch::asm;
@@ -75,7 +78,8 @@ pub(crate) mod counter {
         ticks
     }
 
-    /// Reads the counter after all earlier instructions have completed.
+    /// Reads the counter after the branches before it are decided, and so after the loads on which
+    /// they depend. `isb` does not wait for other loads.
     #[inline]
     pub(crate) fn ticks_ordered() -> u64 {
         let ticks;
@@ -83,6 +87,13 @@ pub(crate) mod counter {
         // memory accesses across the read.
         unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
         ticks
+    }
+
+    /// Waits for all earlier loads. It does not order a later `mrs`: `ticks_ordered` does.
+    #[inline]
+    pub(crate) fn complete_loads() {
+        // SAFETY: the barrier changes no register and no memory.
+        unsafe { asm!("dsb ishld", options(nostack, preserves_flags)) };
     }
 
     /// Returns `true`: a system counter has a constant rate.

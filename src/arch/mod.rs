@@ -54,6 +54,13 @@ pub(crate) use i386_entry::set_entry;
 #[cfg(not(all(target_arch = "x86", not(vdso_time_libc_fallback))))]
 pub(crate) fn set_entry(_find: impl FnOnce(&str, &str) -> Option<*mut ()>) {}
 
+#[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
+pub(crate) use aarch64::counter::complete_loads;
+/// Does nothing: `ticks_ordered` of the other architectures waits for earlier loads, or follows a
+/// branch on one.
+#[cfg(all(feature = "counter", not(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))))]
+pub(crate) fn complete_loads() {}
+
 /// The table that this build uses. `None` if the calls go through libc, and on other systems.
 #[doc(hidden)]
 pub const NATIVE: Option<&Abi> = {

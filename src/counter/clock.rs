@@ -19,6 +19,7 @@
 
 use super::discipline;
 use super::high_water::HighWater;
+use super::history::History;
 use super::latch::{Latch, Snapshot};
 use super::sample::Source;
 use super::segment;
@@ -37,14 +38,15 @@ const MAX_LEAD: u64 = 4 * segment::LONGEST;
 /// A clock that reads a counter and follows the kernel's clock.
 #[repr(C)]
 pub(crate) struct CounterClock<S> {
-    latch: Latch<WORDS>,
+    pub(super) latch: Latch<WORDS>,
     high_water: HighWater,
+    pub(super) history: History,
     source: S,
 }
 
 impl<S: Source> CounterClock<S> {
     pub(crate) const fn new(source: S) -> Self {
-        Self { latch: Latch::new(), high_water: HighWater::new(), source }
+        Self { latch: Latch::new(), high_water: HighWater::new(), history: History::new(), source }
     }
 
     /// The monotonic time in nanoseconds, if a fast read can answer.
@@ -91,7 +93,7 @@ impl<S: Source> CounterClock<S> {
         self.source.realtime()
     }
 
-    fn load(&self) -> ClockState {
+    pub(super) fn load(&self) -> ClockState {
         ClockState::from_words(&self.latch.snapshot().words)
     }
 
@@ -127,7 +129,9 @@ impl<S: Source> CounterClock<S> {
             return;
         }
         if let Some(next) = discipline::next_state(&self.source, state, now) {
-            self.latch.update(snapshot, &next.to_words());
+            if self.latch.update(snapshot, &next.to_words()) {
+                self.history.follow(&next);
+            }
         }
     }
 
@@ -145,12 +149,13 @@ impl<S: Source> CounterClock<S> {
             Some(nanos) => view.segment_error().saturating_add(high_water.saturating_sub(nanos)),
             None => self.ask_kernel(&view.state, view.ticks).map_or(0, |(now, answer)| answer - now),
         };
-        State { status: view.status(), error_bound, frequency: view.state.frequency() }
+        let frequency = view.state.frequency().map(|frequency| self.history.baseline(frequency).frequency());
+        State { status: view.status(), error_bound, frequency }
     }
 
     /// The counter's rate in Hz, once it is measured.
     pub(crate) fn frequency(&self) -> Option<u64> {
-        self.load().frequency()
+        self.baseline().map(|baseline| baseline.frequency())
     }
 
     /// Asks the kernel whether the counter will be used. If it was given up, returns why.

@@ -80,22 +80,27 @@
 mod clock;
 mod discipline;
 mod high_water;
+mod history;
 mod latch;
 mod machine;
 mod sample;
 mod segment;
 mod state;
 mod status;
+mod ticks;
 
+use crate::arch::complete_loads;
 use crate::errno::Errno;
 use crate::instant::{Clock, Instant};
 use crate::system::calls::clock_gettime;
 use crate::system::native;
 use crate::types::{ClockId, Timespec};
 use clock::CounterClock;
+pub use history::Baseline;
 use machine::Native;
 use sample::Source;
 pub use status::{State, Status};
+pub use ticks::Ticks;
 
 static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 
@@ -204,7 +209,12 @@ pub fn ticks() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn ticks_ordered() -> u64 {
-    if native::counter::IS_READABLE { native::counter::ticks_ordered() } else { monotonic_ordered() }
+    if native::counter::IS_READABLE {
+        complete_loads();
+        native::counter::ticks_ordered()
+    } else {
+        monotonic_ordered()
+    }
 }
 
 /// Returns whether the counter is used and how accurate it is, as of one moment.
@@ -241,6 +251,30 @@ pub fn error_bound() -> u64 {
 #[must_use]
 pub fn frequency() -> Option<u64> {
     tick_frequency(CLOCK.frequency())
+}
+
+/// Returns how many [`ticks`] took how many nanoseconds since the counter was measured, once it is
+/// measured.
+///
+/// It is the mean rate in that time, relative to `CLOCK_MONOTONIC`. The baseline grows with each
+/// segment, and begins again if the counter is measured again.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::counter;
+///
+/// let start = counter::ticks();
+/// let passed = counter::ticks() - start;
+/// if let Some(baseline) = counter::baseline() {
+///     println!("{passed} ticks are {} ns", baseline.nanos_of(passed));
+/// }
+/// ```
+#[must_use]
+pub fn baseline() -> Option<Baseline> {
+    let baseline = CLOCK.baseline()?;
+    let ticks = if native::counter::IS_READABLE { baseline.ticks } else { baseline.nanos };
+    Some(Baseline { ticks, ..baseline })
 }
 
 /// The frequency of [`ticks`], given the counter's.

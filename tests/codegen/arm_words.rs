@@ -1,5 +1,6 @@
 //! The promise: a program for a CPU older than ARMv7 stays one when it is linked with this crate.
-//! The counter's instructions are words, and each is what the assembler makes of its mnemonic.
+//! The counter's instructions are words, and each is what the assembler makes of its mnemonic. On
+//! aarch64, an ordered read of the counter has its barriers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,17 @@ use std::process::Command;
 use test_support::{not_run_here, program};
 
 const TRIPLE: &str = "armv7-unknown-linux-gnueabihf";
+
+/// The library with all its functions.
+const FLAGS: &[&str] = &[
+    "--crate-name=vdso_time",
+    "--cfg=feature=\"counter\"",
+    "--cfg=vdso_time_linux",
+    "--cfg=vdso_time_clock",
+    "-Copt-level=3",
+    "-Clink-dead-code",
+    "-Ccodegen-units=1",
+];
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -24,18 +36,8 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     }
     let object = place("armv5te.o");
     // The compiler at hand has the libraries of this target, not of an older one.
-    let flags = [
-        "--crate-name=vdso_time",
-        "--cfg=feature=\"counter\"",
-        "--cfg=vdso_time_linux",
-        "--cfg=vdso_time_clock",
-        "-Copt-level=3",
-        "-Clink-dead-code",
-        "-Ccodegen-units=1",
-        "-Ctarget-cpu=arm926ej-s",
-        "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6",
-    ];
-    program::object(TRIPLE, &source().join("lib.rs"), &flags, &object);
+    let older = ["-Ctarget-cpu=arm926ej-s", "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6"];
+    program::object(TRIPLE, &source().join("lib.rs"), &[FLAGS, &older].concat(), &object);
     let output = match Command::new("readelf").arg("-A").arg(&object).output() {
         Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
         Err(error) => return not_run_here("readelf", format!("readelf: {error}")),
@@ -48,6 +50,25 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     for word in words() {
         assert!(code.windows(4).any(|bytes| bytes == word.code), "{word:?} is not in the object");
     }
+}
+
+/// `isb` alone does not wait for a load (Arm Architecture Reference Manual, B2.3.7).
+#[test]
+fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
+    const TRIPLE: &str = "aarch64-unknown-linux-gnu";
+    if let Err(why) = program::find_standard_library(TRIPLE) {
+        return not_run_here(TRIPLE, why);
+    }
+    let object = place("aarch64_ticks.o");
+    program::object(TRIPLE, &source().join("lib.rs"), FLAGS, &object);
+    let code = fs::read(&object).unwrap();
+    // dsb ishld, isb, mrs of CNTVCT_EL0 to any register.
+    let is_ordered = |words: &[u8]| {
+        let words: Vec<_> =
+            words.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        words[..2] == [0xd503_39bf, 0xd503_3fdf] && words[2] & !31 == 0xd53b_e040
+    };
+    assert!(code.windows(12).any(is_ordered), "{}", object.display());
 }
 
 /// A word in the source, and what the comment on its line says of it.

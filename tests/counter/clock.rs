@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use test_support::{Cpus, child};
-use vdso_time::counter::{self, State, Status};
+use vdso_time::counter::{self, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 
@@ -53,6 +53,26 @@ fn ticks_and_their_frequency_agree_with_the_kernels_clock() {
         // The slack is for an interruption between two reads of two clocks.
         assert!(ticks.abs_diff(expected) < expected / 20, "{ticks} ticks, and not {expected}");
         assert!(counter::ticks() <= counter::ticks());
+    });
+}
+
+#[test]
+fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
+    child::forked(|| {
+        let read = || (kernel(libc::CLOCK_MONOTONIC), Ticks::now_ordered(), kernel(libc::CLOCK_MONOTONIC));
+        let early = read();
+        if !is_used() {
+            return;
+        }
+        for (before, ticks, after) in [early, read()] {
+            let nanos = ticks.monotonic().unwrap() as i64;
+            // 10 ppm, the error of a short measurement, for 10 s, the longest one.
+            let allowed = before - 100_000..after + 100_000;
+            assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
+        }
+        let baseline = counter::baseline().unwrap();
+        assert!(baseline.nanos_of(baseline.ticks).abs_diff(baseline.nanos) <= 1, "{baseline:?}");
+        assert_eq!(counter::frequency(), Some(baseline.frequency()));
     });
 }
 

@@ -7,6 +7,8 @@ mod source {
     pub(crate) mod clock;
     mod discipline;
     mod high_water;
+    #[allow(unreachable_pub, reason = "public in the crate")]
+    mod history;
     mod latch;
     pub(crate) mod sample;
     mod segment;

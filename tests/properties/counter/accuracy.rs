@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::witness::{CALIBRATION, SEGMENT, Witness};
 use super::world::{MICRO, MILLI, Machine, NANO, SECOND, machine};
 use crate::cases::check;
+use crate::source::sample::Source as _;
 use crate::source::status::Status;
 
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +132,62 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
         assert!(measured.abs_diff(expected) <= expected / 100_000 + 200, "{measured} Hz, not {expected}");
         if machine.interrupts == 0 {
             assert_eq!(witness.world.detections.get(), 1, "the clocks were suspect");
+        }
+        true
+    });
+}
+
+/// Each value of the counter, and the kernel's time when it was read, from one read per 40 ms.
+fn collect(witness: &Witness, values: &mut Vec<(u64, u64)>, reads: u32) {
+    for _ in 0..reads {
+        let ticks = witness.world.ticks_ordered();
+        values.push((ticks, witness.world.read_at.get()));
+        witness.world.pass(u128::from(witness.world.random(80)) * MILLI);
+        witness.read();
+    }
+}
+
+#[test]
+fn ticks_convert_to_the_time_of_their_read_and_their_rate_is_exact_to_5_ppb_after_a_minute() {
+    check(100, &(machine(), -250_000..=250_000_i64), |(machine, ppb)| {
+        let hertz = machine.hertz.max(100_000_000); // a tick is short compared with a read
+        let stated_hertz = machine.stated_hertz.map(|_| hertz);
+        let witness = Witness::new(Machine { hertz, stated_hertz, interrupts: 0, ..machine });
+        witness.world.discipline(ppb);
+        let early = (witness.world.ticks_ordered(), witness.world.read_at.get());
+        assert_eq!(witness.clock.nanos_of(early.0), None, "nothing is measured yet");
+        witness.watch(2 * CALIBRATION);
+        let mut values = vec![early];
+        collect(&witness, &mut values, 1600);
+        for (ticks, nanos) in values {
+            let converted = witness.clock.nanos_of(ticks).unwrap();
+            assert!(converted.abs_diff(nanos) <= 60, "{converted} and not {nanos}");
+        }
+        let (baseline, second) = (witness.clock.baseline().unwrap(), 1_000_000_000 + i128::from(ppb));
+        let error = i128::from(baseline.ticks) * second - i128::from(baseline.nanos) * i128::from(hertz);
+        let limit = i128::from(baseline.nanos) * i128::from(hertz) / 200_000_000;
+        assert!(error.abs() <= limit, "{baseline:?} at {hertz} Hz and {ppb} ppb");
+        true
+    });
+}
+
+/// 500 ppm of the age, and of the seconds of the last line.
+#[test]
+fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
+    let changes = vec((-250_000..=250_000_i64, 1..100_u32), 1..10);
+    check(300, &(machine(), changes), |(machine, changes)| {
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
+        witness.watch(2 * CALIBRATION);
+        let mut values = Vec::new();
+        for (ppb, reads) in changes {
+            witness.watch(SEGMENT);
+            witness.world.discipline(ppb);
+            collect(&witness, &mut values, reads);
+            for &(ticks, nanos) in &values {
+                let converted = witness.clock.nanos_of(ticks).unwrap();
+                let limit = (witness.world.kernel() - nanos + 3_000_000_000) / 2000;
+                assert!(converted.abs_diff(nanos) <= limit, "{converted} and not {nanos}");
+            }
         }
         true
     });

@@ -1,0 +1,155 @@
+//! [`History`]: times of both clocks since the counter was measured, for ticks that no segment
+//! covers any more.
+//!
+//! It has four samples: the first one, the last one, and two that become older than a second. So
+//! the line through the older of these and the last one follows the kernel's rate of the last 1 to
+//! 3 s. The line through the first one and the older one has the longest baseline.
+
+use super::clock::CounterClock;
+use super::latch::Latch;
+use super::sample::{Sample, Source};
+use super::state::{ClockState, Phase, time_at};
+
+/// The age at which the younger mark becomes the older one, in nanoseconds.
+const MARK: u64 = 1_000_000_000;
+/// The shortest baseline, in nanoseconds: that of the calibration.
+const SHORTEST: u64 = 10_000_000;
+
+/// The number of ticks that took some nanoseconds of `CLOCK_MONOTONIC`, from
+/// [`baseline`](super::baseline).
+///
+/// Both numbers have an error of a read of both clocks, tens of nanoseconds. So the rate has an error
+/// of some parts per billion after a minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Baseline {
+    /// The number of [`ticks`](super::ticks).
+    pub ticks: u64,
+    /// The nanoseconds that they took.
+    pub nanos: u64,
+}
+
+impl Baseline {
+    /// Returns the nanoseconds that some ticks take, saturating.
+    #[must_use]
+    pub fn nanos_of(&self, ticks: u64) -> u64 {
+        scale(ticks, self.nanos, self.ticks)
+    }
+
+    /// Returns the number of ticks per second.
+    #[must_use]
+    pub fn frequency(&self) -> u64 {
+        scale(1_000_000_000, self.ticks, self.nanos)
+    }
+}
+
+/// `number` x `numerator` / `denominator`, rounded.
+fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
+    let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
+    product.checked_div(denominator.into()).map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
+}
+
+/// The samples since the counter was measured, oldest first: the first, two marks, the last.
+#[derive(Clone, Copy)]
+struct Samples([Sample; 4]);
+
+impl Samples {
+    /// None while the counter is not measured.
+    fn from_words([t0, n0, t1, n1, t2, n2, t3, n3]: [u64; 8]) -> Option<Self> {
+        let samples = [(t0, n0), (t1, n1), (t2, n2), (t3, n3)];
+        (n3 != 0).then(|| Self(samples.map(|(ticks, nanos)| Sample { ticks, nanos })))
+    }
+
+    fn to_words(self) -> [u64; 8] {
+        let [a, b, c, d] = self.0.map(|sample| [sample.ticks, sample.nanos]);
+        [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]]
+    }
+
+    /// The samples with one more. None if it is not newer.
+    fn with(self, sample: Sample) -> Option<Self> {
+        let [first, older, younger, last] = self.0;
+        let is_newer = sample.nanos > last.nanos && is_before(last.ticks, sample.ticks);
+        let is_due = sample.nanos.wrapping_sub(younger.nanos) > MARK;
+        let marks = if is_due { [younger, sample] } else { [older, younger] };
+        is_newer.then_some(Self([first, marks[0], marks[1], sample]))
+    }
+
+    /// The time of a tick, given the rate of a short baseline.
+    fn at(&self, ticks: u64, short: Baseline) -> u64 {
+        let [first, older, _, last] = self.0;
+        let is_old = is_before(ticks, older.ticks) && first != older;
+        let (from, to) = if is_old { (first, older) } else { (older, last) };
+        let baseline = between(from, to).unwrap_or(short);
+        if is_before(ticks, to.ticks) {
+            to.nanos.wrapping_sub(baseline.nanos_of(to.ticks.wrapping_sub(ticks)))
+        } else {
+            to.nanos.wrapping_add(baseline.nanos_of(ticks.wrapping_sub(to.ticks)))
+        }
+    }
+}
+
+fn between(from: Sample, to: Sample) -> Option<Baseline> {
+    let (ticks, nanos) = (to.ticks.wrapping_sub(from.ticks), to.nanos.wrapping_sub(from.nanos));
+    (nanos >= SHORTEST && ticks > 0).then_some(Baseline { ticks, nanos })
+}
+
+/// Whether a value of the counter is before another one.
+fn is_before(ticks: u64, other: u64) -> bool {
+    (ticks.wrapping_sub(other) as i64) < 0
+}
+
+/// The samples, for every thread.
+#[repr(C)]
+pub(super) struct History(Latch<8>);
+
+impl History {
+    pub(super) const fn new() -> Self {
+        Self(Latch::new())
+    }
+
+    fn load(&self) -> Option<Samples> {
+        Samples::from_words(self.0.snapshot().words)
+    }
+
+    /// Follows a state that was published: takes its sample, or forgets all if the counter is not
+    /// measured. If two callers do that at once, one of them is ignored.
+    pub(super) fn follow(&self, state: &ClockState) {
+        let snapshot = self.0.snapshot();
+        let sample = state.sampled.centred(state.cost);
+        let next = match Samples::from_words(snapshot.words) {
+            _ if state.phase != Phase::Running => [0; 8],
+            None => Samples([sample; 4]).to_words(),
+            Some(samples) => match samples.with(sample) {
+                Some(samples) => samples.to_words(),
+                None => return,
+            },
+        };
+        if next != snapshot.words {
+            self.0.update(&snapshot, &next);
+        }
+    }
+
+    /// The longest baseline, given the rate of a short one.
+    pub(super) fn baseline(&self, frequency: u64) -> Baseline {
+        let longest = self.load().and_then(|Samples([first, .., last])| between(first, last));
+        longest.unwrap_or(Baseline { ticks: frequency, nanos: 1_000_000_000 })
+    }
+}
+
+impl<S: Source> CounterClock<S> {
+    /// The longest baseline, once the counter is measured.
+    pub(crate) fn baseline(&self) -> Option<Baseline> {
+        self.load().frequency().map(|frequency| self.history.baseline(frequency))
+    }
+
+    /// The time of a tick, once the counter is measured.
+    pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
+        let by_segment = || time_at(&self.latch.snapshot(), ticks);
+        by_segment().or_else(|| {
+            // So that a program that only converts has segments and new samples.
+            self.slow_monotonic()?;
+            let by_samples = || Some(self.history.load()?.at(ticks, self.baseline()?));
+            by_segment().or_else(by_samples)
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! [`Ticks`]: the counter's value now, its time later.
+
+use core::fmt;
+
+use super::{CLOCK, ticks, ticks_ordered};
+use crate::system::native;
+
+/// A value of the counter, which can be converted to a time later.
+///
+/// Taking it costs one read of the counter. So a log or a trace takes `Ticks` where it must be
+/// fast, and converts them where it formats or writes. Sort values, not their times: a time that is
+/// converted later can have another error.
+///
+/// Values of another boot, or from before the system was suspended or its virtual machine was
+/// moved, have no meaning.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::counter::Ticks;
+///
+/// let event = Ticks::now();
+/// // Later, perhaps in another thread:
+/// match event.monotonic() {
+///     Some(nanos) => println!("{nanos} ns"),
+///     None => println!("the counter is not measured yet, or not used"),
+/// }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Ticks(u64);
+
+impl Ticks {
+    /// Reads the counter, as [`ticks`].
+    ///
+    /// # Panics
+    ///
+    /// Where `ticks` returns nanoseconds: as [`monotonic`](super::monotonic).
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn now() -> Self {
+        Self(ticks())
+    }
+
+    /// Reads the counter after everything before it is done, as [`ticks_ordered`].
+    ///
+    /// # Panics
+    ///
+    /// As [`now`](Self::now).
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn now_ordered() -> Self {
+        Self(ticks_ordered())
+    }
+
+    /// Takes a value of [`ticks`], such as one from shared memory.
+    #[inline]
+    #[must_use]
+    pub const fn from_raw(ticks: u64) -> Self {
+        Self(ticks)
+    }
+
+    /// Returns the counter's value.
+    #[inline]
+    #[must_use]
+    pub const fn as_raw(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the time of `CLOCK_MONOTONIC` at this value, in nanoseconds.
+    ///
+    /// `None` if the counter is not used or not measured yet. A value from before the measurement
+    /// can be converted after it. The call may ask the vDSO, as a read of the clock.
+    ///
+    /// The error of a value of the current segment is that of [`monotonic`](super::monotonic). For
+    /// a value of up to a second ago, it is that of the kernel's reads, tens of nanoseconds, while
+    /// NTP does not change the kernel's rate. An older value is off by the difference between the
+    /// rate then and the mean rate since the measurement, times the age beyond a second. NTP can
+    /// change the rate by 500 ppm; usually it is below 0.1 ppm.
+    #[must_use]
+    pub fn monotonic(self) -> Option<u64> {
+        if native::counter::IS_READABLE { CLOCK.nanos_of(self.0) } else { Some(self.0) }
+    }
+}
+
+impl fmt::Debug for Ticks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ticks({})", self.0)
+    }
+}
