@@ -66,7 +66,7 @@ fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     let is_ordered = |words: &[u8]| {
         let words: Vec<_> =
             words.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-        words[..2] == [0xd503_39bf, 0xd503_3fdf] && words[2] & !31 == 0xd53b_e040
+        words[..2] == [0xd503_399f, 0xd503_3fdf] && words[2] & !31 == 0xd53b_e040
     };
     assert!(code.windows(12).any(is_ordered), "{}", object.display());
 }
