@@ -1,30 +1,47 @@
 //! The command line.
 
 use clap::{Parser, Subcommand, value_parser};
+use clap_complete::Shell;
 use vdso_doctor::Read;
 
 const NOTES: &str = "\
+Examples:
+  vdso-doctor                                what clock reads cost here
+  vdso-doctor --quiet || echo slow clock     a check for scripts and probes
+  vdso-doctor --require-user-space=TAI,time  a check of other reads
+  vdso-doctor --json | jq .cause             for a program
+  vdso-doctor man | man -l -                 the manual page
+  vdso-doctor completions bash               completions for a shell
+
 Exit status:
-   0  The report is complete, and --require-user-space, if given, is satisfied
-   1  A read that --require-user-space names enters the kernel
-   2  That is unknown, the counter does not work here, or the report cannot be written
+   0  The report is complete, and the required reads stay in user space
+   1  A required read enters the kernel
+   2  That is unknown, or the command failed
   64  The command line is wrong
 
-A sandbox that kills for prctl(2), sched_setaffinity(2) or a clock call kills vdso-doctor, too.";
+A sandbox that kills for prctl(2), sched_setaffinity(2) or a clock call kills
+vdso-doctor, too.";
 
-/// Proves whether clock reads stay in user space on this machine, and says what to do if they do not
+/// Proves whether clock reads stay in user space, and says what to do if not.
 #[derive(Parser)]
-#[command(version, after_help = NOTES, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(name = "vdso-doctor", version, after_help = NOTES, next_line_help = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    /// Show all reads, the clock sources and the routes
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// Print one line if a required read may enter the kernel, or nothing
+    #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
+    pub(crate) quiet: bool,
     /// Print JSON
-    #[arg(long)]
+    #[arg(long, conflicts_with = "verbose")]
     pub(crate) json: bool,
-    /// Exit with status 1 if one of the READS enters the kernel, and with
-    /// status 2 if that is unknown. READS is a list of clocks (REALTIME,
-    /// CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu), separated
-    /// by commas. The default is REALTIME,MONOTONIC
+    /// Require that these reads stay in user space; the exit status says so.
+    /// READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions
+    /// (time, gettimeofday, getcpu). The default, which --quiet implies, is
+    /// REALTIME,MONOTONIC
     #[arg(long, value_name = "READS", value_delimiter = ',', num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "REALTIME,MONOTONIC", verbatim_doc_comment)]
     pub(crate) require_user_space: Option<Vec<Read>>,
@@ -32,10 +49,14 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Compare the clock of vdso-time's feature `counter` with the kernel's clocks
+    /// Compare the clock of vdso-time's feature `counter` with the kernel's
     Accuracy {
         /// For how long
         #[arg(long, default_value_t = 30, value_parser = value_parser!(u32).range(1..=1_000_000))]
         seconds: u32,
     },
+    /// Print the completions for a shell
+    Completions { shell: Shell },
+    /// Print the manual page, in roff
+    Man,
 }

@@ -15,10 +15,18 @@
 //!
 //! # In a server
 //!
-//! A diagnosis takes about a second. Until it is done:
+//! [`check`] is the proof alone, for a start-up check or a health endpoint:
 //!
-//! - the calling thread runs on each of its CPUs in turn, if a sandbox allows this;
-//! - short-lived threads have a seccomp filter, if a sandbox allows this.
+//! ```
+//! use vdso_time::ClockId;
+//!
+//! if let Err(finding) = vdso_doctor::check(&[ClockId::REALTIME, ClockId::MONOTONIC]) {
+//!     eprintln!("slow clock: {finding}");
+//! }
+//! ```
+//!
+//! The reads are made in a thread of their own, which ends with the call. That thread has a seccomp
+//! filter, moves to each CPU in turn, and blocks signals. No other thread changes.
 //!
 //! A sandbox that kills for `prctl`, `sched_setaffinity` or a clock call kills the process.
 
@@ -29,28 +37,27 @@ struct Readme;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!("vdso-doctor is for Linux and Android");
 
-mod cpus;
 mod image;
 mod json;
 mod machine;
 mod proof;
 mod read;
 mod report;
+mod seccomp;
 #[cfg(test)]
 mod tests;
 mod timing;
 mod verdict;
 
-use std::io;
+use std::{fmt, io};
 
 use serde::Serialize;
 use vdso_time::vdso::{LocateError, Vdso};
-use vdso_time::{Route, Routes, routes};
+use vdso_time::{ClockId, Routes, routes};
 
-use cpus::Cpus;
 pub use image::Image;
 pub use machine::{ClockSource, Machine, Supervisor};
-use proof::Prover;
+use proof::{Effort, Examination, Timing};
 pub use proof::{Evidence, Method, Place, Reading};
 pub use read::Read;
 pub use verdict::Cause;
@@ -72,6 +79,8 @@ pub struct Diagnosis {
     pub routes: Routes,
     /// How system calls were detected; `None` without a vDSO.
     pub method: Option<Method>,
+    /// Why not every read could be proved.
+    pub unproved: Option<String>,
     /// The CPUs on which the reads were made; empty if the thread could not be moved.
     pub cpus: Vec<usize>,
     /// The reads.
@@ -80,6 +89,9 @@ pub struct Diagnosis {
     pub cause: Cause,
     /// The cause as a sentence that says what to do.
     pub verdict: String,
+    /// The reads that the verdict is about.
+    #[serde(skip)]
+    pub(crate) about: Vec<Read>,
 }
 
 impl Diagnosis {
@@ -100,21 +112,90 @@ impl Diagnosis {
     #[must_use]
     pub fn place(&self, reads: &[Read]) -> Place {
         let is_emulated = self.machine.supervisor == Some(Supervisor::Emulator);
-        let of = |read: &Read| {
-            let reading = self.reads.iter().find(|reading| reading.read == *read);
-            match reading.map(|reading| (reading.place, reading.evidence)) {
-                Some((Place::UserSpace, Evidence::Proved | Evidence::Routed)) => Place::UserSpace,
-                Some((Place::Kernel, Evidence::Proved | Evidence::Routed)) if !is_emulated => Place::Kernel,
-                _ => Place::Unknown,
-            }
-        };
-        let places: Vec<_> = reads.iter().map(of).collect();
-        let worst = [Place::Kernel, Place::Unknown].into_iter().find(|place| places.contains(place));
-        worst.unwrap_or(Place::UserSpace)
+        Examination::place(&self.reads, is_emulated, reads)
     }
 }
 
+/// Why [`check`] does not confirm that reads stay in user space.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// [`Place::Kernel`] if a read enters the kernel, [`Place::Unknown`] if nothing can be proved.
+    pub place: Place,
+    /// Why.
+    pub cause: Cause,
+    /// The cause as a sentence that says what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Finding {}
+
+/// Calls on each CPU: in a check, and for a diagnosis.
+const CALLS: [u32; 2] = [32, 1000];
+
+/// Checks that these reads stay in user space, now, on every CPU that the calling thread may use.
+///
+/// It takes about 0.1 ms and 0.02 ms for each CPU. It waits longer for a CPU that is busy. The
+/// [crate](crate#in-a-server) says what it does to the process.
+///
+/// # Errors
+/// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_doctor::{Place, Read, check};
+/// use vdso_time::ClockId;
+///
+/// match check(&[Read::Time, ClockId::MONOTONIC.into()]) {
+///     Ok(()) => println!("fast"),
+///     Err(finding) if finding.place == Place::Kernel => eprintln!("slow: {finding}"),
+///     Err(finding) => eprintln!("unknown: {finding}"),
+/// }
+/// ```
+pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
+    if machine::is_counter_fatal() {
+        return Err(Finding { place: Place::Unknown, cause: Cause::Refused, message: FATAL_COUNTER.into() });
+    }
+    let about: Vec<Read> = reads.iter().map(|read| (*read).into()).collect();
+    let mut reads = about.clone();
+    // The advice depends on these.
+    let cheap = [Read::Time, Read::ClockGettime(ClockId::MONOTONIC_COARSE)];
+    include(&mut reads, &[cheap.as_slice(), &Read::USUAL].concat());
+    let vdso = Vdso::locate().ok();
+    let effort = Effort { calls: CALLS[0], timing: Timing::None };
+    let seen = Examination::of(&reads, &routes(), vdso.is_some(), effort);
+    // A read in user space is that in an emulator, too.
+    if Examination::place(&seen.readings, true, &about) == Place::UserSpace {
+        return Ok(());
+    }
+    let machine = Machine::look(vdso.as_ref());
+    let is_emulated = machine.supervisor == Some(Supervisor::Emulator);
+    let place = Examination::place(&seen.readings, is_emulated, &about);
+    let (cause, message) = verdict::verdict(&machine, &seen, &about);
+    Err(Finding { place, cause, message })
+}
+
+fn include(reads: &mut Vec<Read>, more: &[Read]) {
+    for read in more {
+        if !reads.contains(read) {
+            reads.push(*read);
+        }
+    }
+}
+
+const FATAL_COUNTER: &str = "cannot read the clocks: reading the CPU's counter ends this process \
+                             (PR_SET_TSC); use time() and the coarse clocks";
+
 /// Diagnoses this process. The verdict is about [`Read::USUAL`].
+///
+/// It takes about a second.
 ///
 /// # Errors
 /// If reading the CPU's counter ends this process (`PR_SET_TSC`).
@@ -128,30 +209,20 @@ pub fn diagnose() -> io::Result<Diagnosis> {
 /// As [`diagnose`].
 pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
     if machine::is_counter_fatal() {
-        return Err(io::Error::other(
-            "cannot read the clocks: reading the CPU's counter ends this process (PR_SET_TSC); use time() and \
-             the coarse clocks",
-        ));
+        return Err(io::Error::other(FATAL_COUNTER));
     }
     let vdso = Vdso::locate();
     let routes = routes();
-    // Without a vDSO, or if libc answers, there is nothing to prove.
-    let is_provable = vdso.is_ok() && routes.time != Route::Libc;
-    let method = is_provable.then(Method::best);
     let machine = Machine::look(vdso.as_ref().ok());
-    let has_watch = timing::has_watch();
-    let is_timed = has_watch && !machine.supervisor.is_some_and(Supervisor::emulates);
-    let kernel_entry = if is_timed { timing::kernel_entry() } else { None };
-    let prover = Prover { method, routes: &routes, cpus: Cpus::movable(), has_watch, kernel_entry };
+    let is_emulated = machine.supervisor.is_some_and(Supervisor::emulates);
+    let timing = if is_emulated { Timing::Emulated } else { Timing::Meaningful };
     let mut reads = read::all();
-    for read in about {
-        if !reads.contains(read) {
-            reads.push(*read);
-        }
-    }
-    let reads: Vec<_> = reads.into_iter().map(|read| prover.examine(read)).collect();
-    let (cause, verdict) = verdict::verdict(&machine, &reads, about);
-    let cpus = prover.cpus.as_ref().map_or(Vec::new(), |cpus| cpus.numbers().to_vec());
+    include(&mut reads, about);
+    let effort = Effort { calls: CALLS[1], timing };
+    let seen = Examination::of(&reads, &routes, vdso.is_ok(), effort);
+    let (cause, verdict) = verdict::verdict(&machine, &seen, about);
     let vdso = vdso.as_ref().map(Image::of).map_err(|error| *error);
-    Ok(Diagnosis { format: 1, machine, vdso, routes, method, cpus, reads, cause, verdict })
+    let Examination { readings: reads, method, cpus, unproved } = seen;
+    let about = about.to_vec();
+    Ok(Diagnosis { format: 1, machine, vdso, routes, method, unproved, cpus, reads, cause, verdict, about })
 }

@@ -9,8 +9,8 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use clap::Parser as _;
-use vdso_doctor::{Place, Read, diagnose_reads};
+use clap::{CommandFactory as _, Parser as _};
+use vdso_doctor::{Place, Read, check, diagnose_reads};
 
 const ENTERS_KERNEL: u8 = 1;
 const FAILED: u8 = 2;
@@ -19,49 +19,99 @@ const USAGE: u8 = 64;
 
 fn main() -> ExitCode {
     let status = match Arguments::try_parse() {
-        _ if !stdout::was_open() => Err("cannot write the report: standard output is closed".into()),
-        Ok(arguments) => run(&arguments),
         Err(error) if error.use_stderr() => {
-            let _ = error.print();
+            say(&usage(&error.to_string()));
             Ok(USAGE)
         }
+        Ok(arguments) if arguments.quiet => Ok(check_quietly(&arguments)),
+        _ if !stdout::was_open() => Err("cannot write the report: standard output is closed".into()),
+        Ok(arguments) => run(&arguments),
         Err(help) => print(&help.to_string()).map(|()| 0),
     };
     let failed = |error: Box<dyn Error>| {
-        // If the reader of a pipe is gone, there is nothing to report.
-        if error.downcast_ref().map(io::Error::kind) != Some(io::ErrorKind::BrokenPipe) {
-            say(&error.to_string());
-        }
+        say(&error.to_string());
         FAILED
     };
     status.unwrap_or_else(failed).into()
 }
 
 fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
-    if let Some(Command::Accuracy { seconds }) = arguments.command {
-        print(&accuracy::report(seconds)?)?;
-        return Ok(0);
+    match arguments.command {
+        Some(Command::Accuracy { seconds }) => print(&accuracy::report(seconds)?).map(|()| 0),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "vdso-doctor", &mut script);
+            print(&String::from_utf8(script)?).map(|()| 0)
+        }
+        Some(Command::Man) => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
+            print(&String::from_utf8(page)?).map(|()| 0)
+        }
+        None => report(arguments),
     }
-    let required = arguments.require_user_space.as_deref();
-    let diagnosis = diagnose_reads(required.unwrap_or(&Read::USUAL))?;
-    print(&if arguments.json {
-        serde_json::to_string_pretty(&diagnosis)? + "\n"
-    } else {
-        diagnosis.to_string()
-    })?;
-    Ok(match required.map(|required| diagnosis.place(required)) {
-        None | Some(Place::UserSpace) => 0,
-        Some(Place::Kernel) => ENTERS_KERNEL,
-        Some(_) => FAILED,
-    })
 }
 
+fn report(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    let required = arguments.require_user_space.as_deref();
+    let about = required.unwrap_or(&Read::USUAL);
+    let diagnosis = diagnose_reads(about)?;
+    let place = diagnosis.place(about);
+    if arguments.json {
+        print(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?;
+    } else {
+        let report = if arguments.verbose { format!("{diagnosis:#}") } else { diagnosis.to_string() };
+        print(&highlighted(&report, place))?;
+    }
+    Ok(if required.is_some() { status(place) } else { 0 })
+}
+
+fn check_quietly(arguments: &Arguments) -> u8 {
+    match check(arguments.require_user_space.as_deref().unwrap_or(&Read::USUAL)) {
+        Ok(()) => 0,
+        Err(finding) => {
+            say(&finding.message);
+            status(finding.place)
+        }
+    }
+}
+
+fn status(place: Place) -> u8 {
+    match place {
+        Place::UserSpace => 0,
+        Place::Kernel => ENTERS_KERNEL,
+        _ => FAILED,
+    }
+}
+
+/// The verdict, which is the first paragraph, in green, red or yellow.
+fn highlighted(report: &str, place: Place) -> String {
+    let color = match place {
+        Place::UserSpace => 32,
+        Place::Kernel => 31,
+        _ => 33,
+    };
+    let (verdict, rest) = report.split_once("\n\n").unwrap_or((report, ""));
+    format!("\x1b[1;{color}m{verdict}\x1b[0m\n\n{rest}")
+}
+
+/// Prints on standard output, with colours only if that is a terminal. A reader of a pipe that is
+/// gone has read enough.
 fn print(text: &str) -> Result<(), Box<dyn Error>> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => error.into(),
-        _ => format!("cannot write the report: {error}").into(),
-    })
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write the report: {error}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The first paragraph of clap's message, in one line.
+fn usage(message: &str) -> String {
+    let paragraph = message.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = paragraph.trim_start_matches("error: ").split_whitespace().collect();
+    format!("{} (see `vdso-doctor --help`)", words.join(" "))
 }
 
 /// On standard error, if that can be written to.

@@ -3,14 +3,11 @@
 //! A route through the vDSO proves nothing: its functions make a system call themselves if they
 //! cannot read the clock. So each function is called, and its system calls are detected.
 
-mod seccomp;
-
 use serde::Serialize;
 use vdso_time::{ClockId, FallbackReason, Route, Routes, Timespec, clock_getres};
 
-use crate::cpus::Cpus;
 use crate::read::{Entry, Read};
-use crate::timing;
+use crate::{seccomp, timing};
 
 /// How a system call is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,13 +18,6 @@ pub enum Method {
     Seccomp,
     /// The cost of a read compared with a system call. No proof.
     Timing,
-}
-
-impl Method {
-    /// The best one that detects a known system call here.
-    pub(crate) fn best() -> Self {
-        if seccomp::check().is_ok() { Self::Seccomp } else { Self::Timing }
-    }
 }
 
 /// Where a read is answered.
@@ -126,68 +116,139 @@ impl Reading {
     }
 }
 
-/// Reads on each CPU.
-pub(crate) const READS: u32 = 1000;
-
-/// What is needed to examine a read.
-pub(crate) struct Prover<'a> {
-    /// None without a vDSO.
-    pub(crate) method: Option<Method>,
-    pub(crate) routes: &'a Routes,
-    /// None if this thread cannot be moved.
-    pub(crate) cpus: Option<Cpus>,
-    /// Whether reads can be timed.
-    pub(crate) has_watch: bool,
-    /// Nanoseconds of the cheapest way into the kernel; none in an emulator, where time is
-    /// meaningless.
-    pub(crate) kernel_entry: Option<f64>,
+/// How thoroughly reads are examined.
+#[derive(Clone, Copy)]
+pub(crate) struct Effort {
+    /// So many calls on each CPU.
+    pub(crate) calls: u32,
+    pub(crate) timing: Timing,
 }
 
-impl Prover<'_> {
-    /// Finds out where a read is answered and what it costs.
-    pub(crate) fn examine(&self, read: Read) -> Reading {
-        let mut seen = Reading::new(read);
-        let route = read.route(self.routes);
-        let speed = if self.has_watch { timing::speed(read) } else { None };
-        let rounded = |value: f64| (value * 1e2).round() / 1e2;
-        seen.ns = speed.map(|speed| rounded(speed.here));
-        // If libc answers, there is no system call of vdso-time to compare with.
-        let call = speed.and_then(|speed| speed.system_call).filter(|_| route != Route::Libc);
-        seen.syscall_ns = call.map(rounded);
-        let answer = read.make();
-        if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
-            seen.resolution_ns = clock_getres(clock).ok().map(Timespec::as_nanos);
+/// What is timed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timing {
+    /// Nothing.
+    None,
+    /// The reads. In an emulator a cost does not say where a read is answered.
+    Emulated,
+    /// The reads. If nothing can be proved, a cost indicates where a read is answered.
+    Meaningful,
+}
+
+/// What was found out about some reads.
+#[derive(Default)]
+pub(crate) struct Examination {
+    pub(crate) readings: Vec<Reading>,
+    /// None if there is nothing to prove.
+    pub(crate) method: Option<Method>,
+    pub(crate) cpus: Vec<usize>,
+    /// Why nothing could be proved.
+    pub(crate) unproved: Option<String>,
+}
+
+impl Examination {
+    /// Examines reads. Only the vDSO's can be proved.
+    pub(crate) fn of(reads: &[Read], routes: &Routes, has_vdso: bool, effort: Effort) -> Self {
+        let mut this = Self::default();
+        let mut entries = Vec::new();
+        for read in reads {
+            let (reading, entry) = examine(*read, routes);
+            entries.extend(entry.map(|entry| (this.readings.len(), entry)));
+            this.readings.push(reading);
         }
-        (seen.place, seen.evidence) = match (route, answer) {
-            (Route::Libc, _) => (Place::Unknown, Evidence::Libc),
-            (Route::Rseq, Ok(())) => (Place::UserSpace, Evidence::Routed),
-            (_, Err(error)) => {
-                seen.error = Some(error.to_string());
-                (Place::Kernel, Evidence::Refused)
-            }
-            (Route::Syscall { reason, .. }, Ok(())) => {
-                seen.reason = Some(reason);
-                (Place::Kernel, Evidence::Routed)
-            }
-            _ => self.prove(&mut seen),
-        };
-        seen
+        // If libc answers, there is nothing to prove.
+        if has_vdso && routes.time != Route::Libc {
+            this.prove(&entries, effort.calls);
+        }
+        if effort.timing != Timing::None && timing::has_watch() {
+            this.time(routes, effort.timing);
+        }
+        this
     }
 
-    /// Counts system calls. If that is not possible, judges by the cost.
-    fn prove(&self, seen: &mut Reading) -> (Place, Evidence) {
-        let entry = Entry::of(seen.read, self.routes).filter(|_| self.method == Some(Method::Seccomp));
-        if let Some(Ok(count)) = entry.map(|entry| seccomp::count(entry, self.cpus.as_ref())) {
-            seen.reads = Some(count.reads);
-            seen.entered = Some(count.entered);
-            let place = if count.entered == 0 { Place::UserSpace } else { Place::Kernel };
-            return (place, Evidence::Proved);
+    /// Counts the system calls of the functions of these readings.
+    fn prove(&mut self, entries: &[(usize, Entry)], calls: u32) {
+        let functions: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();
+        let count = match seccomp::count(&functions, calls) {
+            Ok(count) => count,
+            Err(why) => {
+                (self.method, self.unproved) = (Some(Method::Timing), Some(why));
+                return;
+            }
+        };
+        self.method = Some(Method::Seccomp);
+        if count.cpus.is_empty() {
+            self.unproved = Some("a sandbox denies sched_setaffinity(2), so not every CPU was tried".into());
         }
-        // A vDSO that enters the kernel costs as much as another way into it, or more.
-        match (seen.ns, self.kernel_entry) {
-            (Some(ns), Some(entry)) if ns < 0.4 * entry => (Place::UserSpace, Evidence::Likely),
-            (Some(ns), Some(entry)) if ns > 0.8 * entry => (Place::Kernel, Evidence::Likely),
-            _ => (Place::Unknown, Evidence::None),
+        for ((index, _), entered) in entries.iter().zip(count.entered) {
+            let reading = &mut self.readings[*index];
+            (reading.reads, reading.entered) = (Some(count.reads), Some(entered));
+            if entered != 0 {
+                (reading.place, reading.evidence) = (Place::Kernel, Evidence::Proved);
+            } else if self.unproved.is_none() {
+                (reading.place, reading.evidence) = (Place::UserSpace, Evidence::Proved);
+            }
+        }
+        self.cpus = count.cpus;
+    }
+
+    /// Measures the costs, and judges by them where nothing was proved.
+    fn time(&mut self, routes: &Routes, timing: Timing) {
+        let kernel_entry = (timing == Timing::Meaningful).then(timing::kernel_entry).flatten();
+        let rounded = |value: f64| (value * 1e2).round() / 1e2;
+        for reading in &mut self.readings {
+            let speed = timing::speed(reading.read);
+            reading.ns = speed.map(|speed| rounded(speed.here));
+            // If libc answers, there is no system call of vdso-time to compare with.
+            let is_ours = reading.read.route(routes) != Route::Libc;
+            let call = speed.and_then(|speed| speed.system_call).filter(|_| is_ours);
+            reading.syscall_ns = call.map(rounded);
+            // A vDSO that enters the kernel costs as much as another way into it, or more.
+            let likely = match (reading.evidence, reading.ns, kernel_entry) {
+                (Evidence::None, Some(ns), Some(entry)) if ns < 0.4 * entry => Place::UserSpace,
+                (Evidence::None, Some(ns), Some(entry)) if ns > 0.8 * entry => Place::Kernel,
+                _ => continue,
+            };
+            (reading.place, reading.evidence) = (likely, Evidence::Likely);
         }
     }
+
+    /// The worst place of these reads. A system call in an emulator says nothing about the kernel's
+    /// vDSO.
+    pub(crate) fn place(readings: &[Reading], is_emulated: bool, reads: &[Read]) -> Place {
+        let of = |read: &Read| {
+            let reading = readings.iter().find(|reading| reading.read == *read);
+            match reading.map(|reading| (reading.place, reading.evidence)) {
+                Some((Place::UserSpace, Evidence::Proved | Evidence::Routed)) => Place::UserSpace,
+                Some((Place::Kernel, Evidence::Proved | Evidence::Routed)) if !is_emulated => Place::Kernel,
+                _ => Place::Unknown,
+            }
+        };
+        let places: Vec<_> = reads.iter().map(of).collect();
+        let worst = [Place::Kernel, Place::Unknown].into_iter().find(|place| places.contains(place));
+        worst.unwrap_or(Place::UserSpace)
+    }
+}
+
+/// Makes a read once. Returns the vDSO's function if it answered.
+fn examine(read: Read, routes: &Routes) -> (Reading, Option<Entry>) {
+    let mut seen = Reading::new(read);
+    let answer = read.make();
+    if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
+        seen.resolution_ns = clock_getres(clock).ok().map(Timespec::as_nanos);
+    }
+    (seen.place, seen.evidence) = match (read.route(routes), answer) {
+        (Route::Libc, _) => (Place::Unknown, Evidence::Libc),
+        (Route::Rseq, Ok(())) => (Place::UserSpace, Evidence::Routed),
+        (_, Err(error)) => {
+            seen.error = Some(error.to_string());
+            (Place::Kernel, Evidence::Refused)
+        }
+        (Route::Syscall { reason, .. }, Ok(())) => {
+            seen.reason = Some(reason);
+            (Place::Kernel, Evidence::Routed)
+        }
+        _ => return (seen, Entry::of(read, routes)),
+    };
+    (seen, None)
 }

@@ -96,6 +96,12 @@ impl Read {
     }
 }
 
+impl From<ClockId> for Read {
+    fn from(clock: ClockId) -> Self {
+        Self::ClockGettime(clock)
+    }
+}
+
 impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.clock() {

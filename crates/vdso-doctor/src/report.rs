@@ -1,96 +1,139 @@
-//! The report for a person.
+//! The report for a person: the verdict, then what supports it, in lines of 80 columns.
 
 use std::fmt;
 
-use vdso_time::Route;
+use vdso_time::{ClockId, Route};
 
 use crate::machine::{Reader, clock_source};
-use crate::proof::{Evidence, Method, READS, Reading};
-use crate::{Diagnosis, Machine};
+use crate::proof::{Evidence, Method, Reading};
+use crate::{Diagnosis, Machine, Read};
 
+/// The longest line.
+const COLUMNS: usize = 80;
+
+/// The width of the titles on the left.
+const TITLE: usize = 14;
+
+/// `{}` shows the usual reads and those that the verdict is about; `{:#}` shows everything.
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_full = f.alternate();
+        writeln!(f, "{}\n", wrapped("", &self.verdict))?;
         let Machine { kernel, architecture, supervisor, clock_source: sources, .. } = &self.machine;
-        let under = supervisor.map_or(String::new(), |who| format!(", under {}", who.name()));
-        writeln!(f, "vDSO\n  of Linux {kernel}, for {architecture}{under}")?;
-        match &self.vdso {
-            Ok(image) => writeln!(f, "  {} bytes at {:#x}", image.size, image.base)?,
-            Err(error) => writeln!(f, "  none: {error}")?,
-        }
-        writeln!(f, "\nroutes")?;
-        for line in self.routes.to_string().lines() {
-            writeln!(f, "  {line}")?;
-        }
-        let available = sources.available.join(", ");
-        match &sources.current {
-            None => writeln!(f, "\nclock source\n  unknown: sysfs is not mounted")?,
+        writeln!(f, "{}", wrapped("evidence", &self.evidence()))?;
+        let source = match &sources.current {
+            None => "unknown: sysfs is not mounted".into(),
             Some(current) => {
                 let (reader, what) = clock_source(current);
-                let reader = match reader {
-                    Reader::Vdso => "the vDSO can read it",
-                    Reader::VdsoIfStable => "the vDSO may read it",
-                    Reader::Kernel => "only the kernel can read it",
-                    Reader::Unknown => "the vDSO can probably not read it",
-                };
-                writeln!(f, "\nclock source\n  {current}: {what}; {reader}\n  available: {available}")?;
+                format!("{current}: {what}; {}", reader.ability())
+            }
+        };
+        writeln!(f, "{}", wrapped("clock source", &source))?;
+        let under = supervisor.map_or(String::new(), |who| format!(", under {}", who.name()));
+        let image = match &self.vdso {
+            Ok(image) if is_full => format!("vDSO of {} bytes at {:#x}", image.size, image.base),
+            Ok(image) => format!("vDSO of {} bytes", image.size),
+            Err(error) => error.to_string(),
+        };
+        writeln!(f, "{}", wrapped("kernel", &format!("Linux {kernel}, {architecture}{under}; {image}")))?;
+        if is_full {
+            writeln!(f, "{}", wrapped("available", &sources.available.join(", ")))?;
+            for (function, route) in self.routes.functions() {
+                writeln!(f, "{function:TITLE$}{route}")?;
             }
         }
-        writeln!(f, "\nreads\n  {}", self.evidence())?;
+        writeln!(f)?;
         if self.reads.iter().all(|reading| reading.ns.is_none()) {
-            writeln!(f, "  no clock here is precise enough to time them")?;
+            writeln!(f, "No clock here is precise enough to time the reads.")?;
         }
-        let head = ["", "answered in", "resolution", "ns/read", "system call", "ratio"].map(String::from);
-        for row in [head].into_iter().chain(self.reads.iter().map(row)) {
-            let [read, place, resolution, here, call, ratio] = row;
-            let line = format!("{read:42} {place:19} {resolution:>11} {here:>9} {call:>11} {ratio:>6}");
-            writeln!(f, "  {}", line.trim_end())?;
+        let shown =
+            |reading: &&Reading| is_full || self.about.contains(&reading.read) || is_usual(reading.read);
+        let readings: Vec<_> = self.reads.iter().filter(shown).collect();
+        f.write_str(&table(&readings))?;
+        if is_full {
+            Ok(())
+        } else {
+            writeln!(f, "\n`vdso-doctor --verbose` shows all reads and their routes.")
         }
-        writeln!(f, "\nverdict\n  {}", self.verdict)
+    }
+}
+
+impl Reader {
+    fn ability(self) -> &'static str {
+        match self {
+            Self::Vdso => "the vDSO can read it",
+            Self::VdsoIfStable => "the vDSO may read it",
+            Self::Kernel => "only the kernel can read it",
+            Self::Unknown => "the vDSO can probably not read it",
+        }
     }
 }
 
 impl Diagnosis {
     /// How the places are known.
     fn evidence(&self) -> String {
-        let all = match self.cpus.len() {
-            0 => "the CPUs that this thread, which cannot be moved, ran on".into(),
+        let cpus = match self.cpus.len() {
+            0 => "the CPUs that the thread ran on".into(),
             1 => "1 CPU".into(),
             cpus => format!("each of {cpus} CPUs"),
         };
-        match self.method {
-            None if self.routes.time == Route::Libc => {
-                "libc answers each of them; it is unknown where".into()
+        let calls = crate::CALLS[1];
+        match (self.method, &self.unproved) {
+            (None, _) if self.routes.time == Route::Libc => {
+                "libc answers each read; it is unknown where".into()
             }
-            None => "without a vDSO each of them is a system call".into(),
-            Some(Method::Seccomp) => {
-                format!(
-                    "proved for these reads, now: {READS} of each on {all}, where seccomp denies clock calls"
-                )
+            (None, _) => "without a vDSO each read is a system call".into(),
+            (Some(Method::Seccomp), _) => {
+                format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls")
             }
-            Some(Method::Timing) => "judged by their cost, which is no proof".into(),
+            (Some(Method::Timing), why) => {
+                format!("cost, which is no proof: {}", why.as_deref().unwrap_or_default())
+            }
         }
     }
 }
 
-fn row(reading: &Reading) -> [String; 6] {
+fn is_usual(read: Read) -> bool {
+    let clocks = [ClockId::MONOTONIC_COARSE, ClockId::PROCESS_CPUTIME].map(Read::ClockGettime);
+    clocks.contains(&read) || Read::USUAL.contains(&read) || matches!(read, Read::Time | Read::Gettimeofday)
+}
+
+/// A table of the readings, with a heading for the clocks of a function.
+pub(crate) fn table(readings: &[&Reading]) -> String {
+    let line = |cells: [&str; 5]| {
+        let [read, place, resolution, here, call] = cells;
+        let line = format!("{read:26} {place:20} {resolution:>10} {here:>8} {call:>11}");
+        line.trim_end().to_owned() + "\n"
+    };
+    let mut text = line(["", "answered in", "resolution", "ns", "system call"]);
+    let mut last = "";
+    for reading in readings {
+        let name = match &reading.clock {
+            Some(clock) => format!("  {clock}"),
+            None => reading.read.to_string(),
+        };
+        if reading.clock.is_some() && last != reading.function {
+            text += &line([reading.function, "", "", "", ""]);
+        }
+        last = reading.function;
+        let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
+        let resolution = reading.resolution_ns.map_or(String::new(), duration);
+        let [here, call] = [reading.ns, reading.syscall_ns].map(number);
+        text += &line([&name, &place(reading), &resolution, &here, &call]);
+    }
+    text
+}
+
+fn place(reading: &Reading) -> String {
     let place = reading.place.name();
-    let place = match (reading.evidence, reading.entered, reading.reads) {
+    match (reading.evidence, reading.entered, reading.reads) {
         (Evidence::Refused, ..) => format!("refused, {}", reading.error.as_deref().unwrap_or_default()),
         (Evidence::Likely, ..) => format!("{place}, likely"),
         (_, Some(entered), Some(reads)) if entered != 0 && entered != reads => {
-            format!("{place}, {entered} of {reads}")
+            format!("{place}, {entered}/{reads}")
         }
         _ => place.into(),
-    };
-    let number = |value: Option<f64>, digits| value.map_or(String::new(), |v| format!("{v:.digits$}"));
-    [
-        reading.read.to_string(),
-        place,
-        reading.resolution_ns.map_or(String::new(), duration),
-        number(reading.ns, 1),
-        number(reading.syscall_ns, 1),
-        number(reading.ratio(), 3),
-    ]
+    }
 }
 
 /// In the largest unit that divides it.
@@ -98,4 +141,28 @@ fn duration(nanos: i64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
     let unit = units.into_iter().find(|(size, _)| nanos > 0 && nanos % size == 0).unwrap_or((1, "ns"));
     format!("{} {}", nanos / unit.0, unit.1)
+}
+
+/// A paragraph with a title on its left. A command, in backticks, stays in one line.
+pub(crate) fn wrapped(title: &str, text: &str) -> String {
+    let indent = if title.is_empty() { 0 } else { TITLE };
+    let mut line = format!("{title:indent$}");
+    let mut lines = Vec::new();
+    for (index, part) in text.split('`').enumerate() {
+        let command = format!("`{part}`");
+        let words = if index % 2 == 1 { vec![&*command] } else { part.split(' ').collect() };
+        for (at, word) in words.into_iter().enumerate() {
+            // Only the first word of a part follows the part before it without a space.
+            let space = if at == 0 || line.chars().count() == indent { "" } else { " " };
+            if line.chars().count() + space.len() + word.chars().count() > COLUMNS {
+                lines.push(std::mem::replace(&mut line, " ".repeat(indent)).trim_end().to_owned());
+                line += word;
+            } else {
+                line += space;
+                line += word;
+            }
+        }
+    }
+    lines.push(line);
+    lines.join("\n")
 }

@@ -7,7 +7,7 @@ use vdso_time::vdso::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
 use crate::machine::{CLOCK_SOURCE_FOLDER, Machine, Reader, Supervisor, clock_source};
-use crate::proof::{Evidence, Place, Reading};
+use crate::proof::{Evidence, Examination, Place, Reading};
 use crate::read::Read;
 
 #[cfg(test)]
@@ -54,8 +54,8 @@ const MONOTONIC: Read = Read::ClockGettime(ClockId::MONOTONIC);
 const SLOW: f64 = 0.8;
 
 /// Returns the cause and the sentence for these reads.
-pub(crate) fn verdict(machine: &Machine, readings: &[Reading], reads: &[Read]) -> (Cause, String) {
-    let facts = Facts { machine, readings };
+pub(crate) fn verdict(machine: &Machine, seen: &Examination, reads: &[Read]) -> (Cause, String) {
+    let facts = Facts { machine, seen };
     let (subject, stays) = match reads {
         [] => return (Cause::Fine, "no read was named.".into()),
         [one] => (one.to_string(), "stays"),
@@ -84,12 +84,12 @@ pub(crate) fn verdict(machine: &Machine, readings: &[Reading], reads: &[Read]) -
 #[derive(Clone, Copy)]
 struct Facts<'a> {
     machine: &'a Machine,
-    readings: &'a [Reading],
+    seen: &'a Examination,
 }
 
 impl<'a> Facts<'a> {
     fn reading(self, read: Read) -> Option<&'a Reading> {
-        self.readings.iter().find(|reading| reading.read == read)
+        self.seen.readings.iter().find(|reading| reading.read == read)
     }
 
     fn is_in_user_space(self, read: Read) -> bool {
@@ -162,7 +162,8 @@ impl<'a> Facts<'a> {
                 format!("libc answers {read}: vdso-time has no table for the vDSO of {ARCH}")
             }
             Cause::CannotTell => {
-                format!("{read}: no system call was caught; timing is inconclusive: run the doctor again")
+                let why = self.seen.unproved.as_deref().unwrap_or("no function of the vDSO can be called");
+                format!("it is unknown where {read} is answered: {why}")
             }
             Cause::Sometimes => format!(
                 "{read} sometimes enters the kernel: the clock source changed, or not every CPU can read it: \

@@ -1,10 +1,10 @@
 //! The diagnosis is what follows from the clock source and the kernel's version.
 
 use std::env::consts::ARCH;
-use std::thread;
+use std::{fs, thread};
 
-use test_support::{filter, not_run, not_run_here, oracle};
-use vdso_doctor::{Diagnosis, Evidence, Method, Place, Read, Reading, diagnose, diagnose_reads};
+use test_support::{Cpus, child, filter, has_proc, not_run, not_run_here, oracle};
+use vdso_doctor::{Diagnosis, Evidence, Method, Place, Read, Reading, check, diagnose, diagnose_reads};
 use vdso_time::arch::NATIVE;
 use vdso_time::{ClockId, Route, routes};
 
@@ -41,11 +41,16 @@ fn each_read_is_where_the_clock_source_is_read() {
     if has_vdso && !is_proof(&diagnosis) {
         return not_run_here("seccomp", "nothing can be proved");
     }
+    if let Some(cpus) = Cpus::allowed().filter(|_| has_vdso) {
+        assert_eq!(diagnosis.cpus, cpus.numbers(), "{diagnosis}");
+    }
     let mut seen = 0;
     for reading in &diagnosis.reads {
         let Some(expected) = expected(reading.read, counter) else { continue };
         seen += 1;
         assert_eq!(reading.place, expected, "{reading:?}");
+        let place = check(&[reading.read]).map_or_else(|finding| finding.place, |()| Place::UserSpace);
+        assert_eq!(place, expected, "{reading:?}");
         // glibc's rseq area is in user space, as the route says.
         let is_area = reading.read == Read::Getcpu && routes().getcpu == Route::Rseq;
         assert_eq!(is_area, reading.evidence == Evidence::Routed, "{reading:?}");
@@ -94,14 +99,56 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     };
     // If the vDSO asks the kernel for the time, the filter leaves no answer.
     let place = if counter { Place::UserSpace } else { Place::Unknown };
-    let prctl = libc::SYS_prctl as u32;
-    for (denied, is_proved, expected) in
-        [(filter::clock_calls(abi), true, place), (vec![prctl], false, Place::Unknown)]
-    {
-        let diagnose = || filter::deny(&denied, libc::EPERM).then(|| diagnose().unwrap());
-        let Some(diagnosis) = thread::scope(|scope| scope.spawn(diagnose).join().unwrap()) else { return };
+    let [prctl, affinity] = [libc::SYS_prctl, libc::SYS_sched_setaffinity].map(|call| call as u32);
+    let cpus = Cpus::allowed().map_or(1, |cpus| cpus.numbers().len());
+    // What is shown for one CPU of several is no proof.
+    let here = match (counter, cpus) {
+        (false, _) => Place::Kernel,
+        (true, 1) => Place::UserSpace,
+        (true, _) => Place::Unknown,
+    };
+    for (denied, is_proved, expected, why) in [
+        (filter::clock_calls(abi), true, place, ""),
+        (vec![prctl], false, Place::Unknown, "denies seccomp filters (EPERM"),
+        (vec![affinity], true, here, "sched_setaffinity"),
+    ] {
+        let diagnose = || {
+            let is_denied = filter::deny(&denied, libc::EPERM);
+            is_denied.then(|| (diagnose().unwrap(), check(&Read::USUAL)))
+        };
+        let Some((diagnosis, checked)) = thread::scope(|scope| scope.spawn(diagnose).join().unwrap()) else {
+            return;
+        };
         assert_eq!((is_proof(&diagnosis), diagnosis.machine.supervisor), (is_proved, None), "{diagnosis}");
         // A cost is no proof.
         assert_eq!(diagnosis.place(&Read::USUAL), expected, "{denied:?}\n{diagnosis}");
+        match checked {
+            Ok(()) => assert_eq!(expected, Place::UserSpace, "{denied:?}"),
+            Err(finding) => {
+                assert_eq!(finding.place, expected, "{finding}");
+                assert!(!counter || finding.message.contains(why), "{finding}");
+            }
+        }
     }
+}
+
+#[test]
+fn a_check_changes_nothing_of_the_calling_thread() {
+    if !has_proc() {
+        return;
+    }
+    let state = || {
+        let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+        let fields = ["Sig", "Shd", "NoNewPrivs", "Seccomp", "Cpus_allowed", "Threads", "Cap"];
+        let lines = status.lines().filter(|line| fields.iter().any(|field| line.starts_with(field)));
+        lines.map(String::from).collect::<Vec<_>>()
+    };
+    // Alone in its process, because other tests start threads.
+    child::forked(|| {
+        let before = state();
+        let checked = check(&Read::USUAL);
+        // The kernel forgets a thread shortly after it was joined.
+        thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(before, state(), "{checked:?}");
+    });
 }

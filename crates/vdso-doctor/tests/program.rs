@@ -42,21 +42,49 @@ fn run(arguments: &str) -> Option<Ended> {
 }
 
 #[test]
-fn the_help_is_printed() {
-    let Some((status, out, error)) = run("--help") else { return };
-    assert_eq!((status, &*error), (Some(0), ""));
-    assert!(out.contains("Usage: vdso-doctor") && out.contains("Exit status:"), "{out}");
+fn text_fits_80_columns_and_the_verdict_comes_first() {
+    for (arguments, contains) in [
+        ("--help", "Exit status:"),
+        ("--version", env!("CARGO_PKG_VERSION")),
+        ("completions bash", "--require-user-space"),
+        ("man", ".SH OPTIONS"),
+        ("", "--verbose"),
+        ("--verbose", "clock_getres"),
+    ] {
+        let Some((status, out, error)) = run(arguments) else { return };
+        assert_eq!((status, &*error), (Some(0), ""), "{arguments}");
+        assert!(out.contains(contains) && out.ends_with('\n'), "{arguments}: {out}");
+        let is_report = arguments.is_empty() || arguments == "--verbose";
+        let wide = out.lines().find(|line| line.chars().count() > 80);
+        assert!(wide.is_none() || ["man", "completions bash"].contains(&arguments), "{wide:?}");
+        if is_report {
+            let verdict = out.split("\n\n").next().unwrap();
+            assert!(verdict.ends_with('.') && verdict.contains("CLOCK_"), "{out}");
+        }
+    }
 }
 
 #[test]
-fn wrong_arguments_are_status_64_and_name_the_help() {
-    let unknown = ["--jsn", "-v", "extra", "--json=yes"];
+fn only_a_forced_or_real_terminal_gets_colours() {
+    for (variables, is_coloured) in
+        [(&["CLICOLOR_FORCE"][..], true), (&[], false), (&["CLICOLOR_FORCE", "NO_COLOR"], false)]
+    {
+        let mut command = command(&[], "");
+        let settings = variables.iter().map(|name| (name, "1"));
+        let Some((_, out, _)) = ended(command.env_remove("NO_COLOR").envs(settings)) else { return };
+        assert_eq!(out.contains('\x1b'), is_coloured, "{variables:?}: {out}");
+    }
+}
+
+#[test]
+fn wrong_arguments_are_status_64_and_one_line() {
+    let unknown = ["--jsn", "-x", "extra", "--json=yes", "--quiet --json", "completions", "--verbose --json"];
     let reads = ["--require-user-space=", "--require-user-space=REALTIM", "--require-user-space TAI"];
     let accuracy = ["--seconds=1", "--json accuracy", "accuracy --seconds=0", "accuracy --json"];
     for arguments in unknown.into_iter().chain(reads).chain(accuracy) {
         let Some((status, out, error)) = run(arguments) else { return };
-        assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
-        assert!(error.contains("--help"), "{arguments}: {error}");
+        assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
+        assert!(error.starts_with("vdso-doctor: ") && error.contains("--help"), "{arguments}: {error}");
     }
 }
 
@@ -73,7 +101,8 @@ fn the_json_has_the_fields_of_format_1() {
     };
     has(
         &json,
-        "format kernel architecture supervisor vdso routes clock_source method cpus reads cause verdict",
+        "format kernel architecture supervisor vdso routes clock_source method unproved cpus reads cause \
+         verdict",
     );
     has(&json["clock_source"], "current available");
     has(&json["routes"], "time gettimeofday clock_gettime clock_getres getcpu");
@@ -102,6 +131,11 @@ fn the_status_is_the_place_of_the_required_reads() {
     ] {
         let (status, out, error) = run(arguments).unwrap();
         assert_eq!(status, Some(expected), "{arguments}\n{out}{error}");
+        // A check says nothing, or one line.
+        let quiet = arguments.replace("--json", "") + " --quiet";
+        let (status, out, error) = run(&quiet).unwrap();
+        let lines = usize::from(expected != 0);
+        assert_eq!((status, &*out, error.lines().count()), (Some(expected), "", lines), "{quiet}: {error}");
     }
 }
 
@@ -117,7 +151,7 @@ fn output_that_cannot_be_written_is_status_2() {
             (file("/dev/null"), 0, ""),
             (file("/dev/full"), 2, "vdso-doctor: cannot write the report: No space left on device"),
             // A reader that left has read enough.
-            (broken(), 2, ""),
+            (broken(), 0, ""),
         ] {
             let Some((found, _, said)) = ended(command(&[], arguments).stdout(out)) else { return };
             // Without a vDSO the required read enters the kernel.
@@ -154,7 +188,8 @@ fn valgrind_is_named_as_the_cause() {
     if out.is_empty() {
         return not_run_here("valgrind", format!("it does not start this program: {error}"));
     }
-    assert!(out.contains("run the doctor without valgrind"), "{out}");
+    let words: Vec<_> = out.split_whitespace().collect();
+    assert!(words.join(" ").contains("run the doctor without valgrind"), "{out}");
     assert_eq!(status, Some(1), "{out}");
 }
 
