@@ -9,7 +9,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use vdso_time::{ClockId, Route, counter, syscall};
 
-use crate::harness::bars::TICKS;
 use crate::harness::samples::OURS;
 use crate::harness::{Contender, Row};
 use keep::Keep;
@@ -35,6 +34,9 @@ pub const COUNTERS: [&str; 3] =
 
 /// The row of Go's `time.Now`.
 pub const TIME_NOW: &str = "TimeNow";
+
+/// A bare read of the CPU's counter: the floor of the counter clock.
+pub const TICKS: &str = "bare counter";
 
 /// The contender that makes the system call.
 pub const SYSCALL: &str = "system call";
