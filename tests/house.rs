@@ -21,12 +21,11 @@ const MODULES: &[(&str, &[&str])] = &[
 
 /// The same for the modules of `src/linux`.
 const LINUX: &[(&str, &[&str])] = &[
-    ("libc_errno", &[]),
-    ("libc_fallback", &["libc_errno"]),
+    ("libc_fallback", &[]),
     ("native", &["libc_fallback"]),
     ("slot", &[]),
     ("syscall", &["native"]),
-    ("process", &["libc_errno", "native", "syscall"]),
+    ("process", &["native", "syscall"]),
     ("auxv", &["process"]),
     ("mapping", &[]),
     ("vdso", &["auxv", "mapping", "process"]),

@@ -29,118 +29,48 @@ pub(crate) static ABI: Abi = Abi {
     discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
 };
 
-/// Enters the kernel.
-///
-/// It is not inlined. A system call may clear the SVE registers beyond the 128 bits that they share
-/// with SIMD (Documentation/arch/arm64/sve.rst), as a function call may.
-///
-/// # Safety
-///
-/// The system call must be sound with these arguments.
+// It is not inlined. A system call may clear the SVE registers beyond the 128 bits that they share
+// with SIMD (Documentation/arch/arm64/sve.rst), as a function call may.
 #[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
-#[inline(never)]
-pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let result;
-    // SAFETY: the caller promises that the call is sound. The kernel changes only x0, an output,
-    // and the SVE registers, which the callers of a function do not rely on.
-    unsafe {
-        core::arch::asm!(
-            "svc 0",
-            in("x8") number as usize,
-            inlateout("x0") args[0] => result,
-            in("x1") args[1], in("x2") args[2], in("x3") args[3], in("x4") args[4],
-            options(nostack),
-        );
-    }
-    result
+super::assembly::syscall! {
+    #[inline(never)]
+    |number, args, result|
+    "svc 0",
+    in("x8") number as usize,
+    inlateout("x0") args[0] => result,
+    in("x1") args[1], in("x2") args[2], in("x3") args[3], in("x4") args[4],
 }
 
-/// The virtual count of the generic timer (Arm Architecture Reference Manual, D12.2).
-///
-/// Linux lets every program read it. If a CPU reads it wrongly, the kernel traps and corrects the
-/// read.
-///
-/// `CNTVCTSS_EL0`, which needs no `isb`, is undefined on CPUs without FEAT_ECV. So each read would
-/// have to test for it.
+// The virtual count of the generic timer (Arm Architecture Reference Manual, D12.2). If a CPU reads
+// it wrongly, the kernel traps and corrects the read. The firmware sets `CNTFRQ`.
+//
+// `isb` waits for the loads on which earlier branches depend, and for no others. `CNTVCTSS_EL0`,
+// which needs none, is undefined on CPUs without FEAT_ECV. So each read would have to test for it.
 #[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
-pub(crate) mod counter {
-    use core::arch::asm;
-
-    pub(crate) const IS_READABLE: bool = true;
-    pub(crate) const IS_PER_CPU: bool = true;
-
-    /// Reads the counter. The CPU may read it before earlier instructions have completed.
-    #[inline]
-    pub(crate) fn ticks() -> u64 {
-        let ticks;
-        // SAFETY: mrs only writes its output, and Linux permits it at EL0.
-        unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
-        ticks
-    }
-
-    /// Reads the counter after the branches before it are decided, and so after the loads on which
-    /// they depend. `isb` does not wait for other loads.
-    #[inline]
-    pub(crate) fn ticks_ordered() -> u64 {
-        let ticks;
-        // SAFETY: isb and mrs only write the output. Without `nomem`, the compiler does not move
-        // memory accesses across the read.
-        unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
-        ticks
-    }
-
-    /// Waits for all earlier loads. It does not order a later `mrs`: `ticks_ordered` does.
-    #[inline]
-    pub(crate) fn complete_loads() {
-        // SAFETY: the barrier changes no register and no memory.
-        unsafe { asm!("dsb ishld", options(nostack, preserves_flags)) };
-    }
-
-    /// Returns `true`: a system counter has a constant rate.
-    pub(crate) fn is_invariant() -> bool {
-        true
-    }
-
-    /// Returns `CNTFRQ`, which the firmware sets.
-    pub(crate) fn stated_frequency() -> Option<u64> {
-        let hertz: u64;
-        // SAFETY: mrs only writes its output, and Linux permits it at EL0.
-        unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
-        (hertz != 0).then_some(hertz)
-    }
+super::assembly::counter! {
+    IS_PER_CPU = true;
+    ticks: "mrs {}, cntvct_el0";
+    ticks_ordered: "isb", "mrs {}, cntvct_el0";
+    stated_frequency: "mrs {}, cntfrq_el0";
 }
 
-/// glibc's rseq area, relative to the thread pointer in `TPIDR_EL0`.
+/// Waits for all earlier loads. It does not order a later `mrs`: `ticks_ordered` does.
+#[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
+#[inline]
+pub(crate) fn complete_loads() {
+    // SAFETY: the barrier changes no register and no memory.
+    unsafe { core::arch::asm!("dsb ishld", options(nostack, preserves_flags)) };
+}
+
 #[cfg(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))]
-pub(crate) mod rseq {
-    use core::arch::asm;
-
-    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
-
-    super::super::abi::rseq_symbols! {
+super::assembly::rseq! {
+    symbols(nostack, preserves_flags):
         "adrp {offset}, :got:__rseq_offset",
         "ldr {offset}, [{offset}, :got_lo12:__rseq_offset]",
         "adrp {size}, :got:__rseq_size",
-        "ldr {size}, [{size}, :got_lo12:__rseq_size]"
-    }
-
-    /// Reads 4 bytes.
-    ///
-    /// # Safety
-    ///
-    /// They must be readable in every thread.
-    #[inline]
-    pub(crate) unsafe fn read(offset: isize) -> u32 {
-        let value;
-        // SAFETY: the caller promises that the bytes are readable.
-        unsafe {
-            asm!(
-                "mrs {pointer}, tpidr_el0",
-                "ldr {value:w}, [{pointer}, {offset}]",
-                pointer = out(reg) _, value = out(reg) value, offset = in(reg) offset,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        value
-    }
+        "ldr {size}, [{size}, :got_lo12:__rseq_size]";
+    read(reg):
+        "mrs {pointer}, tpidr_el0",
+        "ldr {value:w}, [{pointer}, {offset}]";
+        pointer = out(reg) _
 }

@@ -17,32 +17,6 @@ pub(crate) const ELFCLASS32: u8 = 1;
 /// `EI_CLASS` of a 64-bit image.
 pub(crate) const ELFCLASS64: u8 = 2;
 
-/// Defines `rseq::symbols` by instructions that load the two addresses from the global offset table.
-#[allow(unused_macros, reason = "x86 and arm find the table by more registers")]
-macro_rules! rseq_symbols {
-    ($($load:literal),+) => {
-        /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without
-        /// them.
-        pub(crate) fn symbols() -> (*const isize, *const u32) {
-            let (offset, size);
-            // SAFETY: it loads two addresses from the global offset table. A weak symbol that is
-            // not defined has address 0.
-            unsafe {
-                core::arch::asm!(
-                    ".weak __rseq_offset",
-                    ".weak __rseq_size",
-                    $($load,)+
-                    offset = out(reg) offset, size = out(reg) size,
-                    options(pure, nomem, nostack, preserves_flags),
-                );
-            }
-            (offset, size)
-        }
-    };
-}
-#[allow(unused_imports, reason = "as above")]
-pub(crate) use rseq_symbols;
-
 /// The differences between two architectures, as data.
 #[derive(Debug)]
 #[non_exhaustive]

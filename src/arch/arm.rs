@@ -52,33 +52,20 @@ const fn timer(name: &'static str, shape: Shape) -> Candidate {
     symbol(name, shape).unless(Quirk::BlankedNames)
 }
 
-/// Enters the kernel.
-///
-/// # Safety
-///
-/// The system call must be sound with these arguments.
+// The number goes in r7. That is the frame pointer in Thumb mode, where it cannot be an operand, so
+// the code restores it.
 #[cfg(all(target_arch = "arm", not(vdso_time_libc_fallback)))]
-#[inline]
-pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let result;
-    // The number goes in r7. That is the frame pointer in Thumb mode, where it cannot be an
-    // operand.
-    // SAFETY: the caller promises that the call is sound. The kernel changes only r0, an output,
-    // and the code restores r7.
-    unsafe {
-        core::arch::asm!(
-            "mov {saved}, r7",
-            "mov r7, {number}",
-            "svc 0",
-            "mov r7, {saved}",
-            number = in(reg) number,
-            saved = out(reg) _,
-            inlateout("r0") args[0] => result,
-            in("r1") args[1], in("r2") args[2], in("r3") args[3], in("r4") args[4],
-            options(nostack),
-        );
-    }
-    result
+super::assembly::syscall! {
+    #[inline]
+    |number, args, result|
+    "mov {saved}, r7",
+    "mov r7, {number}",
+    "svc 0",
+    "mov r7, {saved}",
+    number = in(reg) number,
+    saved = out(reg) _,
+    inlateout("r0") args[0] => result,
+    in("r1") args[1], in("r2") args[2], in("r3") args[3], in("r4") args[4],
 }
 
 /// The virtual count of the generic timer (Arm Architecture Reference Manual, G6.2).

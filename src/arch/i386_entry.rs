@@ -13,15 +13,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 /// this crate.
 macro_rules! symbol {
     () => {
-        concat!(
-            "vdso_time_",
-            env!("CARGO_PKG_VERSION_MAJOR"),
-            "_",
-            env!("CARGO_PKG_VERSION_MINOR"),
-            "_",
-            env!("CARGO_PKG_VERSION_PATCH"),
-            "_enter",
-        )
+        concat!("vdso_time_", env!("CARGO_PKG_VERSION"), "_enter")
     };
 }
 

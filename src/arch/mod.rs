@@ -7,9 +7,13 @@
 #![allow(unsafe_code, reason = "the system call is assembly")]
 
 pub(crate) mod abi;
+#[cfg(not(vdso_time_libc_fallback))]
+mod assembly;
 mod data;
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 mod i386_entry;
+#[cfg(all(vdso_time_linux, any(feature = "libc", vdso_time_libc_fallback, target_arch = "powerpc64")))]
+pub(crate) mod libc_errno;
 #[cfg(all(
     feature = "counter",
     any(target_arch = "x86", target_arch = "x86_64"),
@@ -55,7 +59,7 @@ pub(crate) use i386_entry::set_entry;
 pub(crate) fn set_entry(_find: impl FnOnce(&str, &str) -> Option<*mut ()>) {}
 
 #[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
-pub(crate) use aarch64::counter::complete_loads;
+pub(crate) use aarch64::complete_loads;
 /// Does nothing: `ticks_ordered` of the other architectures waits for earlier loads, or follows a
 /// branch on one.
 #[cfg(all(feature = "counter", not(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))))]

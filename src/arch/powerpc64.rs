@@ -46,18 +46,9 @@ pub(crate) use super::without_assembly::rseq;
 #[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     let [first, second, third, fourth, fifth] = args;
-    // SAFETY: libc's function has no precondition.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: libc returned the address of this thread's `errno`.
-    let before = unsafe { errno.read() };
-    // SAFETY: the caller promises that the call is sound.
-    let result = unsafe { libc::syscall(number.into(), first, second, third, fourth, fifth) };
-    if result != -1 {
-        return result as isize;
-    }
-    // SAFETY: libc returned the address of this thread's `errno`.
-    let error = unsafe { errno.read() };
-    // SAFETY: libc returned the address of this thread's `errno`.
-    unsafe { errno.write(before) };
-    -(error as isize)
+    let (result, error) = super::libc_errno::preserved(|| {
+        // SAFETY: the caller promises that the call is sound.
+        unsafe { libc::syscall(number.into(), first, second, third, fourth, fifth) }
+    });
+    if result == -1 { -(error as isize) } else { result as isize }
 }

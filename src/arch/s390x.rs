@@ -29,27 +29,14 @@ pub(crate) static ABI: Abi = Abi {
     discovery: Discovery { prctl: 172, openat: 288, read: 3, close: 6, rt_sigprocmask: 175 },
 };
 
-/// Enters the kernel.
-///
-/// # Safety
-///
-/// The system call must be sound with these arguments.
 #[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]
-#[inline]
-pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let result;
-    // SAFETY: the caller promises that the call is sound. The kernel changes only r2, an output
-    // (arch/s390/kernel/entry.S).
-    unsafe {
-        core::arch::asm!(
-            "svc 0",
-            in("r1") number as usize,
-            inlateout("r2") args[0] => result,
-            in("r3") args[1], in("r4") args[2], in("r5") args[3], in("r6") args[4],
-            options(nostack),
-        );
-    }
-    result
+super::assembly::syscall! {
+    #[inline]
+    |number, args, result|
+    "svc 0",
+    in("r1") number as usize,
+    inlateout("r2") args[0] => result,
+    in("r3") args[1], in("r4") args[2], in("r5") args[3], in("r6") args[4],
 }
 
 /// The time-of-day clock (z/Architecture Principles of Operation, "Time-of-Day Clock"). Every
@@ -92,37 +79,14 @@ pub(crate) mod counter {
     }
 }
 
-/// glibc's rseq area, relative to the thread pointer in the access registers 0 and 1.
+// The thread pointer is in the access registers 0 and 1.
 #[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]
-pub(crate) mod rseq {
-    use core::arch::asm;
-
-    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
-
-    super::super::abi::rseq_symbols! {
-        "lgrl {offset}, __rseq_offset@GOT",
-        "lgrl {size}, __rseq_size@GOT"
-    }
-
-    /// Reads 4 bytes.
-    ///
-    /// # Safety
-    ///
-    /// They must be readable in every thread.
-    #[inline]
-    pub(crate) unsafe fn read(offset: isize) -> u32 {
-        let value;
-        // SAFETY: the caller promises that the bytes are readable.
-        unsafe {
-            asm!(
-                "ear {pointer}, %a0",
-                "sllg {pointer}, {pointer}, 32",
-                "ear {pointer}, %a1",
-                "l {value}, 0({pointer}, {offset})",
-                pointer = out(reg_addr) _, value = out(reg) value, offset = in(reg_addr) offset,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        value
-    }
+super::assembly::rseq! {
+    symbols(nostack, preserves_flags): "lgrl {offset}, __rseq_offset@GOT", "lgrl {size}, __rseq_size@GOT";
+    read(reg_addr):
+        "ear {pointer}, %a0",
+        "sllg {pointer}, {pointer}, 32",
+        "ear {pointer}, %a1",
+        "l {value}, 0({pointer}, {offset})";
+        pointer = out(reg_addr) _
 }

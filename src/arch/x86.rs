@@ -52,50 +52,14 @@ pub(crate) use super::tsc as counter;
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 pub(crate) use super::i386_entry::syscall;
 
-/// glibc's rseq area, relative to the thread pointer in `gs`.
+// The table is found by the address of the instruction after the call.
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
-pub(crate) mod rseq {
-    use core::arch::asm;
-
-    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
-
-    /// Returns the addresses of `__rseq_offset` and `__rseq_size`, null in a program without them.
-    pub(crate) fn symbols() -> (*const isize, *const u32) {
-        let (offset, size);
-        // SAFETY: it loads two addresses from the global offset table, which it finds by the address
-        // of the instruction after the call. A weak symbol that is not defined has address 0.
-        unsafe {
-            asm!(
-                ".weak __rseq_offset",
-                ".weak __rseq_size",
-                "call 2f",
-                "2: popl {size}",
-                "3: addl $_GLOBAL_OFFSET_TABLE_ + (3b - 2b), {size}",
-                "movl __rseq_offset@GOT({size}), {offset}",
-                "movl __rseq_size@GOT({size}), {size}",
-                offset = out(reg) offset, size = out(reg) size,
-                options(pure, nomem, att_syntax),
-            );
-        }
-        (offset, size)
-    }
-
-    /// Reads 4 bytes.
-    ///
-    /// # Safety
-    ///
-    /// They must be readable in every thread.
-    #[inline]
-    pub(crate) unsafe fn read(offset: isize) -> u32 {
-        let value;
-        // SAFETY: the caller promises that the bytes are readable.
-        unsafe {
-            asm!(
-                "mov {}, dword ptr gs:[{}]",
-                out(reg) value, in(reg) offset,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        value
-    }
+super::assembly::rseq! {
+    symbols(att_syntax):
+        "call 2f",
+        "2: popl {size}",
+        "3: addl $_GLOBAL_OFFSET_TABLE_ + (3b - 2b), {size}",
+        "movl __rseq_offset@GOT({size}), {offset}",
+        "movl __rseq_size@GOT({size}), {size}";
+    read(reg): "mov {value}, dword ptr gs:[{offset}]"
 }

@@ -32,57 +32,20 @@ pub(crate) static ABI: Abi = Abi {
 #[cfg(all(feature = "counter", target_arch = "x86_64", not(vdso_time_libc_fallback)))]
 pub(crate) use super::tsc as counter;
 
-/// Enters the kernel.
-///
-/// # Safety
-///
-/// The system call must be sound with these arguments.
 #[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
-#[inline]
-pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let result;
-    // SAFETY: the caller promises that the call is sound. The kernel changes only rax, rcx and r11
-    // (arch/x86/entry/entry_64.S), which are outputs.
-    unsafe {
-        core::arch::asm!(
-            "syscall",
-            inlateout("rax") number as usize => result,
-            in("rdi") args[0], in("rsi") args[1], in("rdx") args[2], in("r10") args[3], in("r8") args[4],
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack),
-        );
-    }
-    result
+super::assembly::syscall! {
+    #[inline]
+    |number, args, result|
+    "syscall",
+    inlateout("rax") number as usize => result,
+    in("rdi") args[0], in("rsi") args[1], in("rdx") args[2], in("r10") args[3], in("r8") args[4],
+    lateout("rcx") _, lateout("r11") _, // arch/x86/entry/entry_64.S
 }
 
-/// glibc's rseq area, relative to the thread pointer in `fs`.
 #[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
-pub(crate) mod rseq {
-    use core::arch::asm;
-
-    pub(crate) const NEEDED_HWCAP: Option<usize> = None;
-
-    super::super::abi::rseq_symbols! {
+super::assembly::rseq! {
+    symbols(nostack, preserves_flags):
         "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
-        "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]"
-    }
-
-    /// Reads 4 bytes.
-    ///
-    /// # Safety
-    ///
-    /// They must be readable in every thread.
-    #[inline]
-    pub(crate) unsafe fn read(offset: isize) -> u32 {
-        let value;
-        // SAFETY: the caller promises that the bytes are readable.
-        unsafe {
-            asm!(
-                "mov {:e}, dword ptr fs:[{}]",
-                out(reg) value, in(reg) offset,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        value
-    }
+        "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]";
+    read(reg): "mov {value:e}, dword ptr fs:[{offset}]"
 }

@@ -6,8 +6,8 @@
 
 use core::ptr::with_exposed_provenance_mut;
 
-use super::libc_errno;
 use crate::arch::abi::{Abi, Discovery, Function, Shape, Syscall, call, function};
+use crate::arch::libc_errno;
 #[cfg(feature = "counter")]
 pub(crate) use crate::arch::without_assembly::counter;
 pub(crate) use crate::arch::without_assembly::rseq;

@@ -5,8 +5,6 @@
 mod adapters;
 mod auxv;
 pub(crate) mod calls;
-#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
-mod libc_errno;
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) mod libc_fallback;
 mod mapping;

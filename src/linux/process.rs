@@ -1,9 +1,9 @@
 //! Queries about this process: its auxiliary vector, its memory, its rights.
 
-#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
-use super::libc_errno;
 use super::native::{self, ABI};
 use super::syscall::check;
+#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
+use crate::arch::libc_errno;
 use crate::errno::Errno;
 
 /// Asks the kernel whether the 8 bytes at an address are readable.

@@ -1,5 +1,5 @@
 //! readelf, which shares no code with the parser, sees the same symbols: in the images of the
-//! builder, and in the images of kernels that `cargo xtask dump` wrote.
+//! builder, and in the images of kernels that `cargo xtask matrix` wrote.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -75,7 +75,7 @@ fn readelf_sees_the_same_symbols_in_the_images_of_kernels() {
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "so"));
     if files.is_empty() {
-        return not_run_here("images", "no images: `cargo xtask dump` writes them");
+        return not_run_here("images", "no images: `cargo xtask matrix` writes them");
     }
     if !has_tool(&["readelf", "--version"]) {
         return;

@@ -4,9 +4,11 @@
 //! packages), so this needs no privileges, no locks and no foreign architectures of the system.
 
 use std::env;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use xshell::{Cmd, Shell, cmd};
 
@@ -84,7 +86,7 @@ impl Archive {
     }
 
     /// Downloads packages, alone or with all their dependencies, and unpacks them into the folder
-    /// `into`. Prints the size first.
+    /// `into`.
     pub(crate) fn unpack(&self, packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
         let downloads = self.folder.join("cache/archives");
         self.sh.change_dir(&downloads);
@@ -92,11 +94,9 @@ impl Archive {
         let action = if with_dependencies { install } else { &["download"] };
         let suite = packages.iter().map(|package| format!("--target-release={}", package.suite)).take(1);
         let requests: Vec<String> = suite.chain(packages.iter().map(Package::request)).collect();
-        let apt_get = || self.apt_get().args(action).args(&requests);
-        let (count, bytes) = sizes(&apt_get().arg("--print-uris").read().context(HINT)?);
-        step(&format!("downloading {count} packages, {} MB", bytes.div_ceil(1_000_000)));
-        // Standard output is for results.
-        apt_get().ignore_stdout().run().context(HINT)?;
+        // apt prints the sizes. Standard output is for results.
+        let mut apt_get = Command::from(self.apt_get().args(action).args(&requests));
+        ensure!(apt_get.stdout(io::stderr()).status()?.success(), HINT);
 
         let is_later = packages.iter().any(|package| package.suite == "trixie");
         let mut files = cache::entries(&downloads)?;
@@ -132,13 +132,6 @@ impl Archive {
     fn configured<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
         command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").quiet()
     }
-}
-
-/// The number of files that apt would fetch, and their size: `'URI' NAME SIZE HASH` of each.
-fn sizes(uris: &str) -> (usize, u64) {
-    let size =
-        |line: &str| line.strip_prefix('\'')?.split_once("' ")?.1.split(' ').nth(1)?.parse::<u64>().ok();
-    uris.lines().filter_map(size).fold((0, 0), |(count, sum), size| (count + 1, sum + size))
 }
 
 /// The mirror of Debian: the one that the environment names, or that of apt's sources.
@@ -192,15 +185,7 @@ Acquire::Languages "none";
 
 #[cfg(test)]
 mod tests {
-    use super::{debian_uri, sizes};
-
-    #[test]
-    fn sizes_are_those_that_apt_prints() {
-        let printed = "Need to get 9 B of archives.\n\
-                       'http://a.example/pool/a_1_amd64.deb' a_1_amd64.deb 1200000 SHA256:00\n\
-                       'http://a.example/pool/b%2b_2_all.deb' b+_2_all.deb 34 SHA256:11\n";
-        assert_eq!(sizes(printed), (2, 1_200_034));
-    }
+    use super::debian_uri;
 
     #[test]
     fn the_mirror_has_a_suite_of_debian_and_the_component_main() {

@@ -4,8 +4,6 @@ mod api;
 mod cache;
 mod check;
 mod debian;
-mod dump;
-mod fuzz;
 mod licences;
 mod machine;
 mod matrix;
@@ -49,7 +47,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         cargo_arguments: Vec<String>,
     },
-    /// Run the doctor and all tests on every machine of the matrix, or on these
+    /// Run the doctor and all tests on every machine of the matrix, or on these, and write the vDSO
+    /// images of their kernels to target/vdso-images
     #[command(after_help = machine::syntax())]
     Matrix {
         /// Run only the machines that CI runs
@@ -60,9 +59,6 @@ enum Task {
         write: bool,
         machines: Vec<Machine>,
     },
-    /// Write the vDSO images of all kernels, or of these, to target/vdso-images
-    #[command(after_help = machine::syntax())]
-    Dump { machines: Vec<Machine> },
     /// Type-check and lint the library for other targets
     Check {
         /// Only targets whose names contain one of these
@@ -76,13 +72,6 @@ enum Task {
     },
     /// Check that every package is from crates.io, under a licence that deny.toml allows
     Licences,
-    /// Run the fuzz target
-    Fuzz {
-        #[arg(long, default_value_t = 20)]
-        seconds: u32,
-    },
-    /// Print how much of src/elf the fuzz target and the properties reach, at least 95 %
-    Coverage,
     /// Run a program on a machine; cargo starts this
     #[command(hide = true)]
     Runner {
@@ -120,12 +109,9 @@ fn run(task: Task) -> Result<ExitCode> {
             become_command(setup::Setup::new(&machine)?.cargo(&Shell::new()?).args(cargo_arguments))
         }
         Task::Matrix { quick, write, machines } => matrix::run(quick, write, machines),
-        Task::Dump { machines } => dump::run(machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
         Task::Licences => licences::run(),
-        Task::Fuzz { seconds } => fuzz::run(seconds),
-        Task::Coverage => fuzz::coverage(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words)),
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask matrix`: runs the doctor and all tests on every machine of the table.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use fs_err as fs;
+use guest_init::IMAGE;
 use serde_json::Value;
 
 use crate::machine::{Machine, Runner};
@@ -79,9 +80,13 @@ impl Row {
         let mut output = File::open(path)?;
         Run { limit: LIMIT, folder, out, err, ..Run::new(&plan, &programs)? }.run(|program, code| {
             let mut text = Vec::new();
-            let read = output.read_to_end(&mut text);
-            self.errors.extend(read.err().map(|error| error.to_string()));
-            self.add(&program.name, code, &String::from_utf8_lossy(&text));
+            let mut result = output.read_to_end(&mut text).map(drop);
+            if program.name != IMAGE {
+                self.add(&program.name, code, &String::from_utf8_lossy(&text));
+            } else if code == 0 {
+                result = result.and_then(|()| write_image(machine, &text));
+            }
+            self.errors.extend(result.err().map(|error| error.to_string()));
         })
     }
 
@@ -112,6 +117,13 @@ impl Row {
         self.not_run += out.lines().filter(|line| line.starts_with("not run here")).count();
         Some(())
     }
+}
+
+/// The tests look there, whatever CARGO_TARGET_DIR is.
+fn write_image(machine: &Machine, image: &[u8]) -> io::Result<()> {
+    let folder = workspace::root().join("target/vdso-images");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(format!("{machine}.so")), image)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -152,7 +164,7 @@ fn run_all(machines: &[Machine]) -> Vec<Row> {
     rows.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The programs for the machine: the doctor first, because a test may change the clock source.
+/// The programs for the machine: the doctor before the tests, because one may change the clock source.
 fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
     let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
     let sh = workspace::shell()?;
@@ -166,7 +178,12 @@ fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
     for test in &mut tests {
         test.arguments.push("--show-output".into());
     }
-    Ok([vec![doctor], tests].concat())
+    let image = setup.plan.init.as_ref().map(|init| Program {
+        name: IMAGE.into(),
+        path: init.display().to_string(),
+        arguments: vec![IMAGE.into()],
+    });
+    Ok([image.into_iter().collect(), vec![doctor], tests].concat())
 }
 
 #[cfg(test)]

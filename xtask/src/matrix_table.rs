@@ -6,9 +6,8 @@ use crate::step;
 /// All machines, in the order of the page.
 const MACHINES: &str = "
     x86_64@native i686@native
-    # No vDSO in QEMU 7.2, and QEMU's own in 10.
-    x86_64@qemu-10 i686@qemu-10 aarch64@qemu-7.2 aarch64@qemu-10
-    armv7@qemu-7.2 armv7@qemu-10 thumbv7@qemu-7.2 thumbv7@qemu-10
+    # QEMU's own vDSO.
+    x86_64@qemu-10 i686@qemu-10 aarch64@qemu-10 armv7@qemu-10 thumbv7@qemu-10
     # Images of arm64 have DT_GNU_HASH only since 6.12.
     aarch64@5.10 aarch64@6.1 aarch64@6.12 aarch64@7
     armv7@5.10 armv7@6.1 armv7@6.12 armv7@7 thumbv7@7

@@ -57,8 +57,8 @@ impl Setup {
         let mut requires = Vec::new();
         match &machine.runner {
             Runner::Native => {}
-            Runner::Emulator(emulator) => {
-                setup.plan.qemu.push(tools::qemu_user(emulator, arch)?.display().to_string());
+            Runner::Emulator => {
+                setup.plan.qemu.push(tools::qemu_user(arch)?.display().to_string());
                 if let Some(gcc) = gcc {
                     setup.plan.qemu.extend(["-L".into(), gcc.libraries.display().to_string()]);
                 }

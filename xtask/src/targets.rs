@@ -1,5 +1,5 @@
-//! Where programs can run and what `check` compiles for, as tables: architectures, emulators,
-//! kernels and boot options.
+//! Where programs can run and what `check` compiles for, as tables: architectures, kernels and boot
+//! options.
 
 /// An architecture that programs are built for.
 #[derive(Debug, PartialEq)]
@@ -92,23 +92,6 @@ pub(crate) const STD_TARGETS: &[&str] = &[
     "x86_64-pc-windows-gnu",
     "x86_64-unknown-freebsd",
     "x86_64-unknown-illumos",
-];
-
-/// QEMU in user mode, from a Debian suite.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Emulator {
-    pub(crate) name: &'static str,
-    pub(crate) suite: &'static str,
-    pub(crate) package: &'static str,
-    /// What follows the architecture in the program's name.
-    pub(crate) suffix: &'static str,
-}
-
-pub(crate) const EMULATORS: &[Emulator] = &[
-    // It provides no vDSO.
-    Emulator { name: "qemu-7.2", suite: "bookworm", package: "qemu-user-static", suffix: "-static" },
-    // It provides its own vDSO, whose functions make the system call.
-    Emulator { name: "qemu-10", suite: "bookworm-backports", package: "qemu-user", suffix: "" },
 ];
 
 /// A computer that QEMU emulates, and Debian's kernels for it.

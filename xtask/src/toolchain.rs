@@ -56,24 +56,16 @@ impl Compiler {
 
     /// Compiles the standard library for a target, unless Debian has it.
     fn add_std(&self, triple: &str) -> Result<()> {
-        let library = self.rustlib()?.join(triple);
-        let is_std = |file: &PathBuf| file.to_string_lossy().contains("/libstd-");
-        if cache::entries(&library.join("lib")).is_ok_and(|files| files.iter().any(is_std)) {
-            return Ok(());
-        }
-        // `cargo xtask check` compiles `core` alone, and what it compiled with that is stale then.
-        for stale in [&library, &workspace::target().join("check").join(triple)] {
-            if stale.is_dir() {
-                fs::remove_dir_all(stale)?;
-            }
-        }
+        let sh = Shell::new()?;
+        let sysroot =
+            self.with_libraries(sh.cmd(self.program("rustc"))).args(["--print", "sysroot"]).read()?;
+        let library = Path::new(&sysroot).join("lib/rustlib").join(triple);
         cache::build_once(&library, |draft| {
             step(&format!("compiling the standard library for {triple}"));
             let package = draft.join("package");
             fs::create_dir_all(package.join("src"))?;
             fs::write(package.join("src/lib.rs"), "")?;
             fs::write(package.join("Cargo.toml"), STD_MANIFEST)?;
-            let sh = Shell::new()?;
             sh.change_dir(&package);
             let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "");
             let cargo = cargo.args(["build", "--quiet", "--release", "--target", triple]);
@@ -87,18 +79,6 @@ impl Compiler {
     /// The path of a program of the compiler.
     fn program(&self, name: &str) -> PathBuf {
         self.tree.as_ref().map_or_else(|| name.into(), |tree| tree.join("usr/bin").join(name))
-    }
-
-    /// The folder with the libraries and the sources of `core`.
-    pub(crate) fn rustlib(&self) -> Result<PathBuf> {
-        let sh = Shell::new()?;
-        let sysroot = self.rustc(&sh).args(["--print", "sysroot"]).read()?;
-        Ok(Path::new(&sysroot).join("lib/rustlib"))
-    }
-
-    pub(crate) fn rustc<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
-        let rustc = self.program("rustc");
-        self.with_libraries(cmd!(sh, "{rustc}"))
     }
 
     /// The installed cargo, with this compiler and a target folder that no other compiler uses.

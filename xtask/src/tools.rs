@@ -1,4 +1,4 @@
-//! Linkers, emulators, kernels and LLVM's tools from Debian's packages, unpacked into the cache.
+//! Linkers, emulators and kernels from Debian's packages, unpacked into the cache.
 
 use std::env::consts::ARCH;
 use std::fs::Permissions;
@@ -10,7 +10,7 @@ use fs_err as fs;
 use xshell::{Shell, cmd};
 
 use crate::debian::{Archive, Package, native_architecture};
-use crate::targets::{ARCHES, Arch, Emulator, Guest};
+use crate::targets::{ARCHES, Arch, Guest};
 use crate::{cache, step, workspace};
 
 /// The release whose compilers and QEMU are used.
@@ -74,33 +74,19 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
     Ok(tree.join(program))
 }
 
-/// QEMU in user mode, which is linked statically.
-pub(crate) fn qemu_user(emulator: &Emulator, arch: &Arch) -> Result<PathBuf> {
+/// QEMU in user mode. It provides its own vDSO, whose functions make the system call.
+pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let mut names: Vec<&str> = ARCHES.iter().map(|arch| arch.qemu).collect();
     names.dedup();
-    let tree = cache::folder()?;
-    let tree = tree.join(format!("{}-{}-{}", emulator.name, emulator.suite, names.join("-")));
-    let program = |arch: &Arch| format!("qemu-{}{}", arch.qemu, emulator.suffix);
-    build_tree(&tree, emulator.suite, &[emulator.package], |draft| {
-        // The package has more. Two architectures share one.
-        for name in ARCHES.iter().map(program).filter(|name| !draft.join(name).exists()) {
+    let tree = cache::folder()?.join(format!("qemu-10-bookworm-backports-{}", names.join("-")));
+    build_tree(&tree, "bookworm-backports", &["qemu-user"], |draft| {
+        // The programs are linked statically. The package has more of them.
+        for name in names.iter().map(|name| format!("qemu-{name}")) {
             fs::rename(draft.join("usr/bin").join(&name), draft.join(&name))?;
         }
         Ok(fs::remove_dir_all(draft.join("usr"))?)
     })?;
-    Ok(tree.join(program(arch)))
-}
-
-/// `llvm-profdata` and `llvm-cov`, of the LLVM in Debian's rustc.
-pub(crate) fn llvm_coverage() -> Result<[PathBuf; 2]> {
-    let names = ["llvm-profdata", "llvm-cov"];
-    let tree = cache::folder()?.join(format!("llvm-19-{SUITE}"));
-    build_tree(&tree, SUITE, &["llvm-19"], |draft| {
-        names.iter().try_for_each(|name| {
-            write_script(draft, &tree, name, &format!("usr/lib/llvm-19/bin/{name}"), &[])
-        })
-    })?;
-    Ok(names.map(|name| tree.join(name)))
+    Ok(tree.join(format!("qemu-{}", arch.qemu)))
 }
 
 /// A program of a package of crates.io, which has its name.
@@ -129,27 +115,19 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
             package = next;
         }
         archive.unpack(&[package], false, &tree)?;
-        move_kernel(&tree, draft)?;
+        let sh = Shell::new()?;
+        let files =
+            cmd!(sh, "find {tree} -type f ( -name vmlinu[xz]-* -o -name vexpress-v2p-ca9.dtb )").read()?;
+        for file in files.lines() {
+            let is_kernel = file.contains("/vmlinu");
+            fs::rename(file, draft.join(if is_kernel { "vmlinuz" } else { "vexpress-v2p-ca9.dtb" }))?;
+        }
         decompress(&draft.join("vmlinuz"))?;
         ensure!(draft.join("vmlinuz").is_file(), "the package has no kernel");
         fs::remove_dir_all(apt)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;
     Ok(folder)
-}
-
-fn move_kernel(from: &Path, to: &Path) -> Result<()> {
-    for path in cache::entries(from)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() && !path.is_symlink() {
-            move_kernel(&path, to)?;
-        } else if ["vmlinuz", "vmlinux"].iter().any(|prefix| name.starts_with(prefix)) {
-            fs::rename(&path, to.join("vmlinuz"))?;
-        } else if name == "vexpress-v2p-ca9.dtb" {
-            fs::rename(&path, to.join(&*name))?;
-        }
-    }
-    Ok(())
 }
 
 /// Decompresses a kernel for EFI (drivers/firmware/efi/libstub/zboot-header.S), which QEMU 10 cannot

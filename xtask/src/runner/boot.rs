@@ -139,72 +139,38 @@ mod tests {
     use super::super::Plan;
     use super::*;
 
-    struct Outcome {
-        result: Result<(), Failure>,
-        codes: Vec<u8>,
-        acknowledged: String,
-    }
-
-    /// The outcome of a boot with the program `/p`, whose console sends these bytes and then ends,
-    /// or stays silent.
-    fn outcome(bytes: Vec<u8>, ends: bool) -> Outcome {
+    /// What a boot with the program `/p` gives if its console sends these frames, or text, and ends:
+    /// the result, the program's exit code, and the acknowledged frames.
+    fn outcome(sent: &[&str]) -> (Result<(), Failure>, Vec<u8>, String) {
         let (sender, receiver) = channel();
-        sender.send(bytes).unwrap();
-        let sender = Some(sender).filter(|_| !ends);
+        sender.send(sent.concat().into()).unwrap();
+        drop(sender);
         let programs = [Program { name: String::new(), path: "/p".into(), arguments: Vec::new() }];
         let plan = Plan::default();
-        let limit = if ends { Duration::from_secs(60) } else { Duration::ZERO };
-        let run = Run { limit, ..Run::new(&plan, &programs).unwrap() };
+        let run = Run { limit: Duration::from_secs(60), ..Run::new(&plan, &programs).unwrap() };
         let (mut codes, mut input) = (Vec::new(), Vec::new());
         let result = listen(&run, &mut input, &receiver, |_, code| codes.push(code));
-        drop(sender);
-        let acknowledged = String::from_utf8(input).unwrap().replace("ack ", "").replace('\n', "");
-        Outcome { result, codes, acknowledged }
-    }
-
-    fn frames() -> [Vec<u8>; 3] {
-        let mut number = 0..;
-        [Message::Hello, Message::Ended(3), Message::End]
-            .map(|message| Frame(number.next().unwrap(), message).encode().into())
+        (result, codes, String::from_utf8(input).unwrap().replace("ack ", "").replace('\n', ""))
     }
 
     #[test]
-    fn a_repeated_frame_counts_once_and_is_acknowledged_again() {
-        let [hello, ended, end] = frames();
-        for (sent, acknowledged) in [
-            (frames().concat(), "012"),
-            ([hello.clone(), ended.clone(), ended.clone(), hello, ended, end].concat(), "011012"),
-        ] {
-            let outcome = outcome(sent, true);
-            assert_eq!((outcome.result, outcome.codes), (Ok(()), vec![3]));
-            assert_eq!(outcome.acknowledged, acknowledged);
-        }
-    }
-
-    #[test]
-    fn a_lost_frame_is_not_acknowledged_and_the_boot_fails() {
-        for lost in 0..frames().len() {
-            let mut sent = frames().to_vec();
-            sent.remove(lost);
-            let outcome = outcome(sent.concat(), true);
-            assert!(outcome.result.is_err(), "frame {lost}");
-            assert_eq!(outcome.acknowledged, "012"[..lost]);
-        }
-    }
-
-    #[test]
-    fn an_error_names_the_program_and_how_far_the_boot_came() {
-        let [hello, ..] = frames();
-        let end = Frame(1, Message::End).encode().into();
+    fn each_frame_counts_once_and_an_error_names_how_far_the_boot_came() {
+        let frame = |number, message| Frame(number, message).encode();
+        let hello = &*frame(0, Message::Hello);
+        let (ended, end) = (&*frame(1, Message::Ended(3)), &*frame(2, Message::End));
         let panic = "Kernel panic - not syncing: no init";
         let lines = "The kernel's last lines:\n  ";
-        for (sent, ends, may_retry, text) in [
-            ([hello.clone(), end].concat(), true, false, "/p: did not run".into()),
-            (hello.clone(), true, false, format!("/p: QEMU ended. {lines}")),
-            (hello, false, false, format!("{}. {lines}", timed_out("/p", Duration::ZERO))),
-            (panic.into(), true, true, format!("/p: QEMU ended; init did not start. {lines}{panic}")),
+        let no_program = frame(1, Message::End);
+        for (sent, codes, acknowledged, failure) in [
+            (&[hello, ended, end][..], &[3][..], "012", None),
+            (&[hello, ended, ended, hello, ended, end], &[3], "011012", None),
+            (&[ended, end], &[], "", Some((true, format!("/p: QEMU ended; init did not start. {lines}")))),
+            (&[hello, end], &[], "0", Some((false, format!("/p: QEMU ended. {lines}")))),
+            (&[hello, &no_program], &[], "01", Some((false, "/p: did not run".into()))),
+            (&[panic], &[], "", Some((true, format!("/p: QEMU ended; init did not start. {lines}{panic}")))),
         ] {
-            assert_eq!(outcome(sent, ends).result, Err(Failure { text, may_retry }));
+            let result = failure.map_or(Ok(()), |(may_retry, text)| Err(Failure { text, may_retry }));
+            assert_eq!(outcome(sent), (result, codes.to_vec(), acknowledged.into()));
         }
     }
 }
