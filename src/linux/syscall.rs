@@ -39,17 +39,6 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 /// - `EINVAL`: the kernel has no such clock.
 /// - The driver of a clock may return errors of its own.
 /// - Otherwise those of [`time`].
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time::{ClockId, syscall};
-///
-/// let before = syscall::clock_gettime(ClockId::MONOTONIC)?;
-/// let after = vdso_time::clock_gettime(ClockId::MONOTONIC)?;
-/// assert!(before <= after);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     ask(&ABI.clock_gettime, &Query { clock, is_callers: true, earliest: earliest(clock) })
 }

@@ -96,7 +96,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 
 /// The short table of README.md.
 fn summary(samples: &Samples, deviation: &Table) -> Table {
-    const HEAD: [&str; 6] = ["", OURS, "std", "musl", "rustix", "quanta"];
+    const HEAD: [&str; 7] = ["", OURS, "std", "musl", "rustix", "quanta", SYSCALL];
     const ROWS: [(&str, &str, f64); 6] = [
         ("time()", "`time()`, ns", 1.0),
         (MONOTONIC, "monotonic, ns", 1.0),
