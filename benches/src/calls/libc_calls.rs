@@ -22,25 +22,21 @@ macro_rules! ask {
     }};
 }
 
-/// clock_gettime(3)
 #[inline]
 pub(super) fn clock_gettime(clock: ClockId) {
     ask!(|out: *mut libc::timespec| libc::clock_gettime(clock.as_raw(), out));
 }
 
-/// clock_getres(3)
 #[inline]
 pub(super) fn clock_getres(clock: ClockId) {
     ask!(|out: *mut libc::timespec| libc::clock_getres(clock.as_raw(), out));
 }
 
-/// gettimeofday(3)
 #[inline]
 pub(super) fn gettimeofday() {
     ask!(|out: *mut libc::timeval| libc::gettimeofday(out, null_mut()));
 }
 
-/// time(3)
 #[inline]
 pub(super) fn time() {
     // SAFETY: a null pointer asks for the result only.

@@ -6,22 +6,16 @@ use super::samples::{OURS, Samples};
 
 /// An upper bound on this crate's time, as a multiple of another contender's.
 pub struct Bar {
-    /// The row.
     pub row: &'static str,
-    /// The spacings in which the bar holds.
     pub spacings: &'static [Spacing],
-    /// The other contender.
     pub against: &'static str,
-    /// The largest ratio that meets the bar.
     pub at_most: f64,
 }
 
-/// Creates a bar for isolated calls.
 pub const fn isolated(row: &'static str, against: &'static str, at_most: f64) -> Bar {
     Bar { row, spacings: &[Spacing::Isolated], against, at_most }
 }
 
-/// Creates a bar for both spacings.
 pub const fn both(row: &'static str, against: &'static str, at_most: f64) -> Bar {
     Bar { row, spacings: &Spacing::ALL, against, at_most }
 }
@@ -54,7 +48,6 @@ impl Bar {
     }
 }
 
-/// Returns whether a row must be measured again.
 pub fn is_noisy(bars: &[Bar], samples: &Samples, row: &str) -> bool {
     let is_noisy = |spacing| samples.noise(row, spacing).is_some_and(|noise| noise > 0.01);
     let mut bars = bars.iter().filter(|bar| bar.row == row);

@@ -15,20 +15,16 @@ const DOCUMENTS: [&str; 2] = ["README.md", "docs/BENCHMARKS.md"];
 const CHARTS: &str = "docs/benchmarks";
 const END: &str = "<!-- /bench -->";
 
-/// What one bench found.
 #[derive(Default)]
 pub struct Report {
     /// In the order in which they are printed.
     pub tables: Vec<Table>,
-    /// The charts.
     pub charts: Vec<Chart>,
     /// A line for each bar that is missed.
     pub missed: Vec<String>,
-    /// Other lines.
     pub notes: Vec<String>,
 }
 
-/// A table.
 pub struct Table {
     name: &'static str,
     head: Vec<String>,
@@ -113,24 +109,4 @@ fn fill(text: &str, name: &str, body: &str) -> String {
     let begin = format!("<!-- bench {name} -->\n");
     let parts = text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
     parts.map_or_else(|| text.into(), |(head, tail)| [head, &begin, body, END, tail].concat())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_section_is_replaced() {
-        let text = "a\n<!-- bench x -->\nold\n<!-- /bench -->\n<!-- bench y -->\nb\n<!-- /bench -->c";
-        let new = "a\n<!-- bench x -->\nnew\n<!-- /bench -->\n<!-- bench y -->\nb\n<!-- /bench -->c";
-        assert_eq!(fill(text, "x", "new\n"), new);
-        assert_eq!(fill(text, "z", "new\n"), text);
-    }
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = Table::new("t", &["a", "b"]);
-        table.rows.push(vec!["µs".into(), "22".into()]);
-        assert_eq!(table.markdown(), "| a  |  b |\n|----|---:|\n| µs | 22 |\n");
-    }
 }

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use super::command::run;
 
-/// Returns a list for the head of each report.
 pub fn describe() -> String {
     let unknown = || String::from("unknown");
     let read = |path| fs::read_to_string(path).map_or_else(|_| unknown(), |text| text.trim().to_string());

@@ -13,27 +13,19 @@ use std::time::{Duration, Instant};
 
 /// Some ways to the same answer.
 pub struct Row {
-    /// The name of the row.
     pub name: String,
     /// The ways; the harness measures the last one twice, as a control.
     pub contenders: Vec<Contender>,
 }
 
 impl Row {
-    /// Creates a row.
     pub fn new(name: impl Into<String>, contenders: impl IntoIterator<Item = Contender>) -> Self {
         Self { name: name.into(), contenders: contenders.into_iter().collect() }
-    }
-
-    /// Returns the contender of this name.
-    pub fn contender(&self, name: &str) -> Option<&Contender> {
-        self.contenders.iter().find(|contender| contender.name == name)
     }
 }
 
 /// One way to an answer.
 pub struct Contender {
-    /// The name of the contender.
     pub name: &'static str,
     loops: [Loop; PLACEMENTS],
 }
@@ -51,17 +43,7 @@ impl Contender {
         Self { name, loops }
     }
 
-    /// Makes `calls` calls.
-    pub fn run(&self, spacing: Spacing, calls: u64) {
-        self.loops[0](spacing, calls);
-    }
-
-    /// Times `calls` calls.
-    pub fn time(&self, spacing: Spacing, calls: u64) -> Duration {
-        self.time_at(0, spacing, calls)
-    }
-
-    fn time_at(&self, place: usize, spacing: Spacing, calls: u64) -> Duration {
+    fn time(&self, place: usize, spacing: Spacing, calls: u64) -> Duration {
         let start = Instant::now();
         self.loops[place % PLACEMENTS](spacing, calls);
         start.elapsed()
@@ -101,10 +83,8 @@ pub enum Spacing {
 }
 
 impl Spacing {
-    /// Both spacings, in the order of the tables.
     pub const ALL: [Self; 2] = [Self::Isolated, Self::BackToBack];
 
-    /// Returns the name in the tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Isolated => "isolated",
@@ -127,8 +107,8 @@ pub fn measure(contenders: &[&Contender], spacing: Spacing, rounds: usize) -> Ve
     for round in 0..rounds {
         for turn in 0..contenders.len() {
             let at = (round + turn) % contenders.len();
-            let time = contenders[at].time_at(round / contenders.len(), spacing, calls[at]);
-            fastest[at] = fastest[at].min(nanos_per_call(time, calls[at]));
+            let time = contenders[at].time(round / contenders.len(), spacing, calls[at]);
+            fastest[at] = fastest[at].min(time.as_secs_f64() * 1e9 / calls[at] as f64);
         }
     }
     let fences = fastest.pop().filter(|_| spacing == Spacing::Isolated).unwrap_or(0.0);
@@ -137,11 +117,6 @@ pub fn measure(contenders: &[&Contender], spacing: Spacing, rounds: usize) -> Ve
 
 /// Returns how many calls fill a batch three times in a row. The first ones are the warm-up.
 fn calls_of_batch(contender: &Contender, spacing: Spacing) -> u64 {
-    let is_long = |&calls: &u64| (0..3).all(|_| contender.time(spacing, calls) >= BATCH);
+    let is_long = |&calls: &u64| (0..3).all(|_| contender.time(0, spacing, calls) >= BATCH);
     (0..u64::BITS).map(|power| 1 << power).find(is_long).unwrap_or(1)
-}
-
-/// Returns the nanoseconds of a call of a batch.
-pub fn nanos_per_call(batch: Duration, calls: u64) -> f64 {
-    batch.as_secs_f64() * 1e9 / calls as f64
 }

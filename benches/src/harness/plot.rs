@@ -4,11 +4,8 @@ use std::fmt::Write as _;
 
 use super::samples::OURS;
 
-/// A chart.
 pub struct Chart {
-    /// The file's name.
     pub file: &'static str,
-    /// The title.
     pub title: &'static str,
     /// Groups of bars, and the nanoseconds of each.
     pub groups: Vec<(String, Vec<(String, f64)>)>,

@@ -59,20 +59,14 @@ impl Samples {
                     one(&mut samples, &asked)?;
                 }
             }
-            all.append(samples);
+            all.0.append(&mut samples.0);
             left.retain(|row| is_noisy(&all, row));
         }
         Ok(all)
     }
 
-    /// Adds the samples of a process of this program.
     pub fn add_child(&mut self, asked: &[&str]) -> Result<(), String> {
         self.add(&child(asked)?)
-    }
-
-    /// Adds all samples of the others.
-    pub fn append(&mut self, mut others: Self) {
-        self.0.append(&mut others.0);
     }
 
     /// Adds the lines that [`print()`] printed.
@@ -100,12 +94,10 @@ impl Samples {
         Ok(())
     }
 
-    /// Returns the samples of a contender.
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
         self.0.get(&[row, spacing.name(), contender].map(str::to_string)).map(Vec::as_slice)
     }
 
-    /// Returns the nanoseconds of a call.
     pub fn nanos(&self, row: &str, spacing: Spacing, contender: &str) -> Option<f64> {
         self.of(row, spacing, contender).map(median)
     }
