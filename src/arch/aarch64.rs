@@ -5,8 +5,11 @@
 //! - Numbers: include/uapi/asm-generic/unistd.h.
 //! - Clock source: drivers/clocksource/arm_arch_timer.c.
 
-use super::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
-use super::abi::{Abi, Discovery, ELFCLASS64, call, function, symbol};
+use super::abi::Shape::{Getcpu, Timespec64, Timeval64};
+use super::abi::{
+    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME, call,
+    function,
+};
 
 /// The table of `aarch64`.
 pub(crate) static ABI: Abi = Abi {
@@ -14,16 +17,10 @@ pub(crate) static ABI: Abi = Abi {
     machine: 183, // EM_AARCH64
     class: ELFCLASS64,
     version: "LINUX_2.6.39",
-    time: function(
-        &[symbol("__kernel_time", Time64), symbol("__kernel_clock_gettime", Timespec64)],
-        &[call(113, Timespec64), call(169, Timeval64)],
-    ),
-    gettimeofday: function(
-        &[symbol("__kernel_gettimeofday", Timeval64)],
-        &[call(169, Timeval64), call(113, Timespec64)],
-    ),
-    clock_gettime: function(&[symbol("__kernel_clock_gettime", Timespec64)], &[call(113, Timespec64)]),
-    clock_getres: function(&[symbol("__kernel_clock_getres", Timespec64)], &[call(114, Timespec64)]),
+    time: function(KERNEL_TIME, &[call(113, Timespec64), call(169, Timeval64)]),
+    gettimeofday: function(KERNEL_GETTIMEOFDAY, &[call(169, Timeval64), call(113, Timespec64)]),
+    clock_gettime: function(KERNEL_GETTIME, &[call(113, Timespec64)]),
+    clock_getres: function(KERNEL_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[], &[call(168, Getcpu)]),
     clock_sources: &["arch_sys_counter"],
     discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },

@@ -27,17 +27,11 @@ pub struct Abi {
     pub machine: u16,
     /// `EI_CLASS` of its vDSO images: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
     pub class: u8,
-    /// The version of its symbols.
     pub version: &'static str,
-    /// What answers `time()`.
     pub time: Function,
-    /// What answers `gettimeofday()`.
     pub gettimeofday: Function,
-    /// What answers `clock_gettime()`.
     pub clock_gettime: Function,
-    /// What answers `clock_getres()`.
     pub clock_getres: Function,
-    /// What answers `getcpu()`.
     pub getcpu: Function,
     /// The kernel's names for the counter that programs can read, when it is the clock source.
     pub clock_sources: &'static [&'static str],
@@ -61,9 +55,7 @@ pub struct Function {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// The symbol's name.
     pub name: &'static str,
-    /// The symbol's C signature.
     pub shape: Shape,
     /// The state of the image in which the symbol must not be called.
     pub unless: Option<Quirk>,
@@ -73,9 +65,7 @@ pub struct Candidate {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Syscall {
-    /// The system call's number on this architecture.
     pub number: u32,
-    /// The system call's C signature.
     pub shape: Shape,
 }
 
@@ -87,9 +77,7 @@ pub struct Discovery {
     pub prctl: u32,
     /// `openat(2)`: `/proc/self/auxv`, and the clock source's name for the counter clock.
     pub openat: u32,
-    /// `read(2)`.
     pub read: u32,
-    /// `close(2)`.
     pub close: u32,
     /// `rt_sigprocmask(2)`, which answers `EFAULT` for a page that cannot be read.
     pub rt_sigprocmask: u32,
@@ -214,7 +202,26 @@ impl Candidate {
     }
 }
 
-/// A system call.
+// The symbols that several tables have; `_32` are those of 32-bit images.
+pub(crate) const VDSO_TIME: &[Candidate] =
+    &[symbol("__vdso_time", Shape::Time64), symbol("__vdso_clock_gettime", Shape::Timespec64)];
+pub(crate) const VDSO_GETTIME: &[Candidate] = &[symbol("__vdso_clock_gettime", Shape::Timespec64)];
+pub(crate) const VDSO_GETTIMEOFDAY: &[Candidate] = &[symbol("__vdso_gettimeofday", Shape::Timeval64)];
+pub(crate) const VDSO_GETRES: &[Candidate] = &[symbol("__vdso_clock_getres", Shape::Timespec64)];
+pub(crate) const KERNEL_TIME: &[Candidate] =
+    &[symbol("__kernel_time", Shape::Time64), symbol("__kernel_clock_gettime", Shape::Timespec64)];
+pub(crate) const KERNEL_GETTIME: &[Candidate] = &[symbol("__kernel_clock_gettime", Shape::Timespec64)];
+pub(crate) const KERNEL_GETTIMEOFDAY: &[Candidate] = &[symbol("__kernel_gettimeofday", Shape::Timeval64)];
+pub(crate) const KERNEL_GETRES: &[Candidate] = &[symbol("__kernel_clock_getres", Shape::Timespec64)];
+pub(crate) const GETTIME_32: &[Candidate] =
+    &[symbol("__vdso_clock_gettime64", Shape::Timespec64), symbol("__vdso_clock_gettime", Shape::Timespec32)];
+pub(crate) const GETTIMEOFDAY_32: &[Candidate] =
+    &[symbol("__vdso_clock_gettime64", Shape::Timespec64), symbol("__vdso_gettimeofday", Shape::Timeval32)];
+pub(crate) const GETRES_32: &[Candidate] = &[
+    symbol("__vdso_clock_getres_time64", Shape::Timespec64),
+    symbol("__vdso_clock_getres", Shape::Timespec32),
+];
+
 pub(crate) const fn call(number: u32, shape: Shape) -> Syscall {
     Syscall { number, shape }
 }

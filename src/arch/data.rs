@@ -3,8 +3,11 @@
 //! Their numbers, and those of their fallbacks, are what [`Routes::of_image`](crate::Routes::of_image)
 //! reports.
 
-use super::abi::Shape::{Getcpu, Time64, Timespec32, Timespec64, Timeval32, Timeval64};
-use super::abi::{Abi, Discovery, ELFCLASS32, ELFCLASS64, call, function, symbol};
+use super::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32, Timeval64};
+use super::abi::{
+    Abi, Discovery, ELFCLASS32, ELFCLASS64, GETRES_32, GETTIME_32, GETTIMEOFDAY_32, VDSO_GETRES,
+    VDSO_GETTIME, VDSO_GETTIMEOFDAY, VDSO_TIME, call, function, symbol,
+};
 
 /// The table of `mips`, o32.
 ///
@@ -16,26 +19,11 @@ pub(super) static MIPS: Abi = Abi {
     machine: 8, // EM_MIPS
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function(
-        &[symbol("__vdso_clock_gettime64", Timespec64), symbol("__vdso_clock_gettime", Timespec32)],
-        &[call(4403, Timespec64)],
-    )
-    .or_time32(&[call(4263, Timespec32), call(4078, Timeval32)]),
-    gettimeofday: function(
-        &[symbol("__vdso_clock_gettime64", Timespec64), symbol("__vdso_gettimeofday", Timeval32)],
-        &[call(4403, Timespec64)],
-    )
-    .or_time32(&[call(4078, Timeval32)]),
-    clock_gettime: function(
-        &[symbol("__vdso_clock_gettime64", Timespec64), symbol("__vdso_clock_gettime", Timespec32)],
-        &[call(4403, Timespec64)],
-    )
-    .or_time32(&[call(4263, Timespec32)]),
-    clock_getres: function(
-        &[symbol("__vdso_clock_getres_time64", Timespec64), symbol("__vdso_clock_getres", Timespec32)],
-        &[call(4406, Timespec64)],
-    )
-    .or_time32(&[call(4264, Timespec32)]),
+    time: function(GETTIME_32, &[call(4403, Timespec64)])
+        .or_time32(&[call(4263, Timespec32), call(4078, Timeval32)]),
+    gettimeofday: function(GETTIMEOFDAY_32, &[call(4403, Timespec64)]).or_time32(&[call(4078, Timeval32)]),
+    clock_gettime: function(GETTIME_32, &[call(4403, Timespec64)]).or_time32(&[call(4263, Timespec32)]),
+    clock_getres: function(GETRES_32, &[call(4406, Timespec64)]).or_time32(&[call(4264, Timespec32)]),
     getcpu: function(&[], &[call(4312, Getcpu)]),
     clock_sources: &[],
     discovery: Discovery { prctl: 4192, openat: 4288, read: 4003, close: 4006, rt_sigprocmask: 4195 },
@@ -50,16 +38,10 @@ pub(super) static MIPS64: Abi = Abi {
     machine: 8, // EM_MIPS
     class: ELFCLASS64,
     version: "LINUX_2.6",
-    time: function(
-        &[symbol("__vdso_clock_gettime", Timespec64)],
-        &[call(5222, Timespec64), call(5094, Timeval64)],
-    ),
-    gettimeofday: function(
-        &[symbol("__vdso_gettimeofday", Timeval64)],
-        &[call(5094, Timeval64), call(5222, Timespec64)],
-    ),
-    clock_gettime: function(&[symbol("__vdso_clock_gettime", Timespec64)], &[call(5222, Timespec64)]),
-    clock_getres: function(&[symbol("__vdso_clock_getres", Timespec64)], &[call(5223, Timespec64)]),
+    time: function(VDSO_GETTIME, &[call(5222, Timespec64), call(5094, Timeval64)]),
+    gettimeofday: function(VDSO_GETTIMEOFDAY, &[call(5094, Timeval64), call(5222, Timespec64)]),
+    clock_gettime: function(VDSO_GETTIME, &[call(5222, Timespec64)]),
+    clock_getres: function(VDSO_GETRES, &[call(5223, Timespec64)]),
     getcpu: function(&[], &[call(5271, Getcpu)]),
     clock_sources: &[],
     discovery: Discovery { prctl: 5153, openat: 5247, read: 5000, close: 5003, rt_sigprocmask: 5014 },
@@ -93,15 +75,9 @@ pub(super) static SPARC64: Abi = Abi {
     machine: 43, // EM_SPARCV9
     class: ELFCLASS64,
     version: "LINUX_2.6",
-    time: function(
-        &[symbol("__vdso_clock_gettime", Timespec64)],
-        &[call(257, Timespec64), call(116, Timeval64)],
-    ),
-    gettimeofday: function(
-        &[symbol("__vdso_gettimeofday", Timeval64)],
-        &[call(116, Timeval64), call(257, Timespec64)],
-    ),
-    clock_gettime: function(&[symbol("__vdso_clock_gettime", Timespec64)], &[call(257, Timespec64)]),
+    time: function(VDSO_GETTIME, &[call(257, Timespec64), call(116, Timeval64)]),
+    gettimeofday: function(VDSO_GETTIMEOFDAY, &[call(116, Timeval64), call(257, Timespec64)]),
+    clock_gettime: function(VDSO_GETTIME, &[call(257, Timespec64)]),
     clock_getres: function(&[], &[call(258, Timespec64)]),
     getcpu: function(&[], &[call(308, Getcpu)]),
     clock_sources: &[],
@@ -120,19 +96,13 @@ pub(super) static X32: Abi = Abi {
     machine: 62, // EM_X86_64
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function(
-        &[symbol("__vdso_time", Time64), symbol("__vdso_clock_gettime", Timespec64)],
-        &[call(X32_BIT + 228, Timespec64), call(X32_BIT + 96, Timeval64)],
-    ),
+    time: function(VDSO_TIME, &[call(X32_BIT + 228, Timespec64), call(X32_BIT + 96, Timeval64)]),
     gettimeofday: function(
-        &[symbol("__vdso_gettimeofday", Timeval64)],
+        VDSO_GETTIMEOFDAY,
         &[call(X32_BIT + 96, Timeval64), call(X32_BIT + 228, Timespec64)],
     ),
-    clock_gettime: function(
-        &[symbol("__vdso_clock_gettime", Timespec64)],
-        &[call(X32_BIT + 228, Timespec64)],
-    ),
-    clock_getres: function(&[symbol("__vdso_clock_getres", Timespec64)], &[call(X32_BIT + 229, Timespec64)]),
+    clock_gettime: function(VDSO_GETTIME, &[call(X32_BIT + 228, Timespec64)]),
+    clock_getres: function(VDSO_GETRES, &[call(X32_BIT + 229, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(X32_BIT + 309, Getcpu)]),
     clock_sources: &["tsc", "tsc-early"],
     discovery: Discovery {

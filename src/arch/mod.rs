@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 
+#[allow(missing_docs, reason = "not part of the stable API")]
 pub(crate) mod abi;
 #[cfg(not(vdso_time_libc_fallback))]
 mod assembly;

@@ -7,8 +7,11 @@
 //!   asked. `__kernel_time` has no error (arch/powerpc/kernel/vdso/gettimeofday.S).
 //! - Numbers: arch/powerpc/kernel/syscalls/syscall.tbl.
 
-use super::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
-use super::abi::{Abi, Discovery, ELFCLASS64, call, function, symbol};
+use super::abi::Shape::{Getcpu, Timespec64, Timeval64};
+use super::abi::{
+    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME, call,
+    function, symbol,
+};
 
 /// The table of `powerpc64`.
 pub(crate) static ABI: Abi = Abi {
@@ -16,16 +19,10 @@ pub(crate) static ABI: Abi = Abi {
     machine: 21, // EM_PPC64
     class: ELFCLASS64,
     version: "LINUX_2.6.15",
-    time: function(
-        &[symbol("__kernel_time", Time64), symbol("__kernel_clock_gettime", Timespec64)],
-        &[call(246, Timespec64), call(78, Timeval64)],
-    ),
-    gettimeofday: function(
-        &[symbol("__kernel_gettimeofday", Timeval64)],
-        &[call(78, Timeval64), call(246, Timespec64)],
-    ),
-    clock_gettime: function(&[symbol("__kernel_clock_gettime", Timespec64)], &[call(246, Timespec64)]),
-    clock_getres: function(&[symbol("__kernel_clock_getres", Timespec64)], &[call(247, Timespec64)]),
+    time: function(KERNEL_TIME, &[call(246, Timespec64), call(78, Timeval64)]),
+    gettimeofday: function(KERNEL_GETTIMEOFDAY, &[call(78, Timeval64), call(246, Timespec64)]),
+    clock_gettime: function(KERNEL_GETTIME, &[call(246, Timespec64)]),
+    clock_getres: function(KERNEL_GETRES, &[call(247, Timespec64)]),
     getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(302, Getcpu)]),
     // A program cannot read the timebase without inline assembly.
     clock_sources: &[],

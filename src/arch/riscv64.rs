@@ -6,7 +6,9 @@
 //! - Clock source: drivers/clocksource/timer-riscv.c.
 
 use super::abi::Shape::{Getcpu, Timespec64, Timeval64};
-use super::abi::{Abi, Discovery, ELFCLASS64, call, function, symbol};
+use super::abi::{
+    Abi, Discovery, ELFCLASS64, VDSO_GETRES, VDSO_GETTIME, VDSO_GETTIMEOFDAY, call, function, symbol,
+};
 
 /// The table of `riscv64`.
 pub(crate) static ABI: Abi = Abi {
@@ -14,16 +16,10 @@ pub(crate) static ABI: Abi = Abi {
     machine: 243, // EM_RISCV
     class: ELFCLASS64,
     version: "LINUX_4.15",
-    time: function(
-        &[symbol("__vdso_clock_gettime", Timespec64)],
-        &[call(113, Timespec64), call(169, Timeval64)],
-    ),
-    gettimeofday: function(
-        &[symbol("__vdso_gettimeofday", Timeval64)],
-        &[call(169, Timeval64), call(113, Timespec64)],
-    ),
-    clock_gettime: function(&[symbol("__vdso_clock_gettime", Timespec64)], &[call(113, Timespec64)]),
-    clock_getres: function(&[symbol("__vdso_clock_getres", Timespec64)], &[call(114, Timespec64)]),
+    time: function(VDSO_GETTIME, &[call(113, Timespec64), call(169, Timeval64)]),
+    gettimeofday: function(VDSO_GETTIMEOFDAY, &[call(169, Timeval64), call(113, Timespec64)]),
+    clock_gettime: function(VDSO_GETTIME, &[call(113, Timespec64)]),
+    clock_getres: function(VDSO_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
     clock_sources: &["riscv_clocksource"],
     discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },

@@ -6,7 +6,9 @@
 //! - Clock source: arch/s390/kernel/time.c.
 
 use super::abi::Shape::{Getcpu, Timespec64, Timeval64};
-use super::abi::{Abi, Discovery, ELFCLASS64, call, function, symbol};
+use super::abi::{
+    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, call, function, symbol,
+};
 
 /// The table of `s390x`.
 pub(crate) static ABI: Abi = Abi {
@@ -14,16 +16,10 @@ pub(crate) static ABI: Abi = Abi {
     machine: 22, // EM_S390
     class: ELFCLASS64,
     version: "LINUX_2.6.29",
-    time: function(
-        &[symbol("__kernel_clock_gettime", Timespec64)],
-        &[call(260, Timespec64), call(78, Timeval64)],
-    ),
-    gettimeofday: function(
-        &[symbol("__kernel_gettimeofday", Timeval64)],
-        &[call(78, Timeval64), call(260, Timespec64)],
-    ),
-    clock_gettime: function(&[symbol("__kernel_clock_gettime", Timespec64)], &[call(260, Timespec64)]),
-    clock_getres: function(&[symbol("__kernel_clock_getres", Timespec64)], &[call(261, Timespec64)]),
+    time: function(KERNEL_GETTIME, &[call(260, Timespec64), call(78, Timeval64)]),
+    gettimeofday: function(KERNEL_GETTIMEOFDAY, &[call(78, Timeval64), call(260, Timespec64)]),
+    clock_gettime: function(KERNEL_GETTIME, &[call(260, Timespec64)]),
+    clock_getres: function(KERNEL_GETRES, &[call(261, Timespec64)]),
     getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(311, Getcpu)]),
     clock_sources: &["tod"],
     discovery: Discovery { prctl: 172, openat: 288, read: 3, close: 6, rt_sigprocmask: 175 },

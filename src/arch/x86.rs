@@ -7,7 +7,9 @@
 //! - Clock sources: arch/x86/kernel/tsc.c.
 
 use super::abi::Shape::{Getcpu, Time32, Timespec32, Timespec64, Timeval32};
-use super::abi::{Abi, Discovery, ELFCLASS32, Quirk, call, function, symbol};
+use super::abi::{
+    Abi, Discovery, ELFCLASS32, GETRES_32, GETTIME_32, GETTIMEOFDAY_32, Quirk, call, function, symbol,
+};
 
 /// The table of `x86`.
 pub(crate) static ABI: Abi = Abi {
@@ -24,21 +26,9 @@ pub(crate) static ABI: Abi = Abi {
         &[call(403, Timespec64)],
     )
     .or_time32(&[call(265, Timespec32), call(78, Timeval32)]),
-    gettimeofday: function(
-        &[symbol("__vdso_clock_gettime64", Timespec64), symbol("__vdso_gettimeofday", Timeval32)],
-        &[call(403, Timespec64)],
-    )
-    .or_time32(&[call(78, Timeval32)]),
-    clock_gettime: function(
-        &[symbol("__vdso_clock_gettime64", Timespec64), symbol("__vdso_clock_gettime", Timespec32)],
-        &[call(403, Timespec64)],
-    )
-    .or_time32(&[call(265, Timespec32)]),
-    clock_getres: function(
-        &[symbol("__vdso_clock_getres_time64", Timespec64), symbol("__vdso_clock_getres", Timespec32)],
-        &[call(406, Timespec64)],
-    )
-    .or_time32(&[call(266, Timespec32)]),
+    gettimeofday: function(GETTIMEOFDAY_32, &[call(403, Timespec64)]).or_time32(&[call(78, Timeval32)]),
+    clock_gettime: function(GETTIME_32, &[call(403, Timespec64)]).or_time32(&[call(265, Timespec32)]),
+    clock_getres: function(GETRES_32, &[call(406, Timespec64)]).or_time32(&[call(266, Timespec32)]),
     // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
     // writes past its pointers (QEMU 10.0 and 11.1).
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(318, Getcpu)]),

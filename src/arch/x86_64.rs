@@ -4,8 +4,11 @@
 //! - Numbers: arch/x86/entry/syscalls/syscall_64.tbl.
 //! - Clock sources: arch/x86/kernel/tsc.c.
 
-use super::abi::Shape::{Getcpu, Time64, Timespec64, Timeval64};
-use super::abi::{Abi, Discovery, ELFCLASS64, Quirk, call, function, symbol};
+use super::abi::Shape::{Getcpu, Timespec64, Timeval64};
+use super::abi::{
+    Abi, Discovery, ELFCLASS64, Quirk, VDSO_GETRES, VDSO_GETTIME, VDSO_GETTIMEOFDAY, VDSO_TIME, call,
+    function, symbol,
+};
 
 /// The table of `x86_64`.
 pub(crate) static ABI: Abi = Abi {
@@ -13,16 +16,10 @@ pub(crate) static ABI: Abi = Abi {
     machine: 62, // EM_X86_64
     class: ELFCLASS64,
     version: "LINUX_2.6",
-    time: function(
-        &[symbol("__vdso_time", Time64), symbol("__vdso_clock_gettime", Timespec64)],
-        &[call(228, Timespec64), call(96, Timeval64)],
-    ),
-    gettimeofday: function(
-        &[symbol("__vdso_gettimeofday", Timeval64)],
-        &[call(96, Timeval64), call(228, Timespec64)],
-    ),
-    clock_gettime: function(&[symbol("__vdso_clock_gettime", Timespec64)], &[call(228, Timespec64)]),
-    clock_getres: function(&[symbol("__vdso_clock_getres", Timespec64)], &[call(229, Timespec64)]),
+    time: function(VDSO_TIME, &[call(228, Timespec64), call(96, Timeval64)]),
+    gettimeofday: function(VDSO_GETTIMEOFDAY, &[call(96, Timeval64), call(228, Timespec64)]),
+    clock_gettime: function(VDSO_GETTIME, &[call(228, Timespec64)]),
+    clock_getres: function(VDSO_GETRES, &[call(229, Timespec64)]),
     // getcpu of QEMU's own image, which QEMU relocates, returns CPU 0, node 0 (QEMU 10.0).
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(309, Getcpu)]),
     clock_sources: &["tsc", "tsc-early"],
