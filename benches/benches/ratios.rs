@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use vdso_time_benches::calls::{self, COUNTERS, FUNCTIONS, SYSCALL, TICKS, TIME_NOW};
+use vdso_time_benches::calls::{self, FUNCTIONS, SYSCALL, TICKS, TIME_NOW};
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments};
@@ -39,11 +39,6 @@ const BARS: &[Bar] = &[
     both("counter::realtime()", SYSCALL, 0.14),
 ];
 
-/// The rows of the chart.
-fn chart_rows() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.into_iter().chain(["cpu()", "clock_gettime(MONOTONIC_COARSE)"]).chain(COUNTERS)
-}
-
 const OTHERS: [&str; 5] = [DIRECT, "libc", "std", SYSCALL, TICKS];
 
 fn child(asked: &[String]) -> Result<(), String> {
@@ -63,7 +58,8 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         (row.to_string(), [OURS, DIRECT, "libc", "std", SYSCALL].into_iter().filter_map(nanos).collect())
     };
     let title = "Nanoseconds of an isolated call; the lengths are logarithmic";
-    let groups = chart_rows().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
+    let groups =
+        FUNCTIONS.into_iter().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
     Ok(Report {
         tables: vec![ratios(&names, &samples), bars],
         charts: vec![Chart { file: "calls.svg", title, groups }],

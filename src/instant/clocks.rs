@@ -158,12 +158,6 @@ pub trait KernelClock {
 macro_rules! clocks {
     ($($(#[$doc:meta])* $Marker:ident: $Trait:ident -> $Point:ident = $id:ident;)*) => {$(
         $(#[$doc])*
-        ///
-        /// # Examples
-        ///
-        #[doc = concat!("```\nuse vdso_time::{", stringify!($Marker), ", ", stringify!($Trait), "};\n")]
-        #[doc = concat!("println!(\"{:?}\", ", stringify!($Marker), "::now());")]
-        /// ```
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum $Marker {}
 

@@ -182,16 +182,3 @@ Acquire::Languages "none";
 "#
     ))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::debian_uri;
-
-    #[test]
-    fn the_mirror_has_a_suite_of_debian_and_the_component_main() {
-        let printed = "'https://c.example/debian/dists/bookworm/stable/binary-amd64/Packages.xz' x 0 \n\
-                       'https://u.example/ubuntu/dists/noble/main/binary-amd64/Packages.xz' x 0 \n\
-                       'https://me:secret@d.example/debian/dists/trixie/main/binary-amd64/Packages.xz' x 0 \n";
-        assert_eq!(debian_uri(printed).as_deref(), Some("https://me:secret@d.example/debian"));
-    }
-}

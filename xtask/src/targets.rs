@@ -209,16 +209,6 @@ pub(crate) enum Change {
     Clock(i64),
 }
 
-impl BootOption {
-    /// The setting that it changes.
-    pub(crate) fn setting(&self) -> &'static str {
-        match self.change {
-            Change::Kernel(argument) => argument.split_once('=').map_or(argument, |(name, _)| name),
-            _ => self.name,
-        }
-    }
-}
-
 const X86: &[&str] = &["amd64", "i386"];
 const ARM: &[&str] = &["arm64", "armhf"];
 const ALL: &[&str] = &["amd64", "i386", "arm64", "armhf", "riscv64", "s390x", "loong64", "ppc64el"];
