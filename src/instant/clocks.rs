@@ -140,15 +140,6 @@ pub trait KernelClock {
     /// # Errors
     ///
     /// Those of [`clock_getres`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{KernelClock, MonotonicCoarse};
-    ///
-    /// println!("the coarse clocks advance every {:?}", MonotonicCoarse::resolution()?);
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
     #[inline]
     fn resolution() -> Result<Duration, Errno> {
         Duration::try_from(clock_getres(Self::ID)?)
