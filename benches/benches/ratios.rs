@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, FUNCTIONS, SYSCALL, TICKS, TIME_NOW};
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
@@ -37,21 +38,40 @@ const BARS: &[Bar] = &[
     both("counter::monotonic()", TICKS, 1.03),
     both("counter::monotonic_ordered()", TICKS, 1.03),
     both("counter::realtime()", SYSCALL, 0.14),
+    isolated(MAKER, VDSO, 8.0),
+    isolated(SPARSE[0].0, VDSO, 1.2),
+    isolated(SPARSE[1].0, VDSO, 1.2),
+    isolated(SPARSE[2].0, VDSO, 1.2),
+    isolated(SPARSE[3].0, VDSO, 1.2),
+    both(REFUSED, VDSO, 1.05),
 ];
 
 const OTHERS: [&str; 5] = [DIRECT, "libc", "std", SYSCALL, TICKS];
 
 fn child(asked: &[String]) -> Result<(), String> {
+    if asked.iter().any(|name| name == REFUSED) {
+        return samples::print(&[slow_reads::refused()], asked);
+    }
     let rows = calls::rows();
     calls::settle();
-    samples::print(&rows, asked)
+    samples::print(&rows, asked)?;
+    slow_reads::print(asked)
+}
+
+/// Measures rows, the refused clock in a process of its own.
+fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
+    let (refused, others): (Vec<_>, Vec<_>) = asked.iter().partition(|name| **name == REFUSED);
+    samples.add_child(&others)?;
+    if refused.is_empty() { Ok(()) } else { samples.add_child(&[asked[0], REFUSED]) }
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
-    let names = calls::rows().into_iter().map(|row| row.name).filter(|row| arguments.wants(row));
-    let names: Vec<String> = names.collect();
+    let rows = calls::rows().into_iter().map(|row| row.name).filter(|row| arguments.wants(row));
+    let slow = slow_reads::names().chain([REFUSED]).filter(|row| arguments.wants(row)).map(String::from);
+    let (rows, slow): (Vec<_>, Vec<_>) = (rows.collect(), slow.collect());
+    let names = [rows.as_slice(), &slow].concat();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
-    let samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
+    let samples = Samples::collect(arguments, &names, measure, is_noisy)?;
     let (bars, missed) = bars::table("bars", BARS, &samples);
     let group = |row: &str| {
         let nanos = |name: &str| Some((name.to_string(), samples.nanos(row, Spacing::Isolated, name)?));
@@ -61,7 +81,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let groups =
         FUNCTIONS.into_iter().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
     Ok(Report {
-        tables: vec![ratios(&names, &samples), bars],
+        tables: vec![ratios(&rows, &samples), slow_table(&samples), bars],
         charts: vec![Chart { file: "calls.svg", title, groups }],
         missed,
         notes: calls::notes(),
@@ -79,6 +99,23 @@ fn ratios(rows: &[String], samples: &Samples) -> Table {
         if !nanos.is_empty() {
             let cells = OTHERS.map(|other| samples.cell(row, [OURS, other]));
             table.rows.push([vec![row.clone(), nanos.join(", ")], cells.to_vec()].concat());
+        }
+    }
+    table
+}
+
+/// The reads that no segment answers at once, in ticks and as multiples of a read of the vDSO.
+fn slow_table(samples: &Samples) -> Table {
+    let quantiles = QUANTILES.map(|(name, _)| if name == OURS { "p50" } else { name });
+    let mut table = Table::new("slow", &[&["ticks"], &quantiles[..], &[VDSO, "p50 /"]].concat());
+    for row in slow_reads::names().chain([REFUSED]) {
+        let names = [QUANTILES.map(|(name, _)| name).as_slice(), &[VDSO]].concat();
+        let ticks = |name: &&str| Some(format!("{:.0}", samples.nanos(row, Spacing::Isolated, name)?));
+        let ratio = Spacing::ALL.map(|spacing| samples.ratio(row, spacing, [OURS, VDSO]));
+        let ratio: Vec<String> = ratio.into_iter().flatten().map(|ratio| format!("{ratio:.2}")).collect();
+        let cells = names.iter().map(|name| ticks(name).unwrap_or_default());
+        if !ratio.is_empty() {
+            table.rows.push([row.into()].into_iter().chain(cells).chain([ratio.join(", ")]).collect());
         }
     }
     table

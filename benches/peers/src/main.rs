@@ -1,7 +1,6 @@
 //! vdso-time compared with other ways to read a clock: one command measures all, and says which claims
 //! hold.
 
-mod deviation;
 mod first;
 mod rows;
 
@@ -15,6 +14,7 @@ use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{Row, Spacing};
+use vdso_time_peers::weather::{self, Weather};
 
 const BARS: &[Bar] = &[
     both(MONOTONIC, "rustix", 1.01),
@@ -50,13 +50,12 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     }
     calls::settle();
     let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
-    let deviation = deviation::measure(seconds);
+    let deviation = weather::measure(Weather::Calm, seconds)?;
     let (bars, missed) = bars::table("peers-bars", BARS, &samples);
     let tables = vec![
         summary(&samples, &deviation),
         calls_table(&samples),
         clocks_table(&rows, &samples),
-        deviation,
         first::table(&samples),
         bars,
     ];
@@ -64,7 +63,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 }
 
 /// The short table of README.md.
-fn summary(samples: &Samples, deviation: &Table) -> Table {
+fn summary(samples: &Samples, deviation: &[Vec<String>]) -> Table {
     const HEAD: [&str; 6] = ["", OURS, "std", "rustix", "quanta", SYSCALL];
     const ROWS: [(&str, &str, f64); 6] = [
         ("time()", "`time()`, ns", 1.0),
@@ -85,12 +84,12 @@ fn summary(samples: &Samples, deviation: &Table) -> Table {
             HEAD[1..].iter().map(|it| nanos(it).map_or_else(String::new, |ns| format!("{:.1}", ns / unit)));
         table.rows.push([name.to_string()].into_iter().chain(cells).collect());
     }
-    let largest = |name: &str| {
-        let row = deviation.rows.iter().find(|row| row[0] == name);
+    let largest = |name: &&str| {
+        let row = deviation.iter().find(|row| row[0] == **name);
         row.map_or_else(String::new, |row| row[3].clone())
     };
-    let cells = HEAD[1..].iter().map(|name| largest(name));
-    table.rows.insert(5, ["the counter's largest error, ns".to_string()].into_iter().chain(cells).collect());
+    let cells = HEAD[1..].iter().map(largest);
+    table.rows.insert(5, ["the counter's largest error".to_string()].into_iter().chain(cells).collect());
     table
 }
 

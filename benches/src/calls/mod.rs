@@ -3,6 +3,7 @@
 mod direct;
 pub mod keep;
 mod libc_calls;
+pub mod slow_reads;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -48,6 +48,11 @@ Usage: [--quick] [--check] [--write] [ROW...]
 ";
 
 impl Arguments {
+    /// Those of a program with its own command line.
+    pub const fn full(write: bool) -> Self {
+        Self { effort: Effort::Full, check: false, write, filters: Vec::new() }
+    }
+
     fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut parsed = Self { effort: Effort::Trial, check: false, write: false, filters: Vec::new() };
         let mut is_quick = false;

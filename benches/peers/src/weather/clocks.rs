@@ -1,0 +1,57 @@
+//! The clocks that are compared.
+
+use std::time::Duration;
+
+use vdso_time::counter::{self, State, Status};
+use vdso_time::{ClockId, Timespec, clock_gettime};
+use vdso_time_benches::harness::samples::OURS;
+
+/// A clock, and the kernel's clock that it follows.
+pub struct Clock {
+    pub name: &'static str,
+    pub kernel: ClockId,
+    /// Nanoseconds since any time.
+    pub read: Box<dyn Fn() -> i64>,
+}
+
+impl Clock {
+    fn new(name: &'static str, kernel: ClockId, read: impl Fn() -> i64 + 'static) -> Self {
+        Self { name, kernel, read: Box::new(read) }
+    }
+
+    /// The kernel's clock in nanoseconds.
+    pub fn kernel(&self) -> i64 {
+        clock_gettime(self.kernel).map_or(0, Timespec::as_nanos)
+    }
+
+    /// What the clock says of its accuracy. Only this crate's does.
+    pub fn state(&self) -> Option<(u64, bool)> {
+        let State { error_bound, status, .. } = Some(counter::state()).filter(|_| self.name == OURS)?;
+        Some((error_bound, status == Status::Used))
+    }
+}
+
+/// Returns the clocks, calibrated, that follow `CLOCK_MONOTONIC`.
+pub fn monotonic() -> Vec<Clock> {
+    let nanos = |time: Duration| time.as_nanos() as i64;
+    let quanta = quanta::Clock::new();
+    let zeros = (quanta.now(), minstant::Instant::now(), fastant::Instant::now());
+    let clock = |name, read: Box<dyn Fn() -> i64>| Clock::new(name, ClockId::MONOTONIC, read);
+    vec![
+        clock(OURS, Box::new(|| counter::monotonic_ordered() as i64)),
+        clock("quanta", Box::new(move || nanos(quanta.now().duration_since(zeros.0)))),
+        clock("minstant", Box::new(move || nanos(minstant::Instant::now().duration_since(zeros.1)))),
+        clock("fastant", Box::new(move || nanos(fastant::Instant::now().duration_since(zeros.2)))),
+    ]
+}
+
+/// Returns those that follow `CLOCK_REALTIME`.
+pub fn realtime() -> Vec<Clock> {
+    let anchors = (minstant::Anchor::new(), fastant::Anchor::new());
+    let clock = |name, read: Box<dyn Fn() -> i64>| Clock::new(name, ClockId::REALTIME, read);
+    vec![
+        clock(OURS, Box::new(counter::realtime)),
+        clock("minstant", Box::new(move || minstant::Instant::now().as_unix_nanos(&anchors.0) as i64)),
+        clock("fastant", Box::new(move || fastant::Instant::now().as_unix_nanos(&anchors.1) as i64)),
+    ]
+}

@@ -1,0 +1,128 @@
+//! What a read of the counter clock costs where the current segment does not answer it.
+
+#![allow(unsafe_code, reason = "setrlimit(2)")]
+
+use std::thread;
+use std::time::Duration;
+
+use vdso_time::{ClockId, counter};
+
+use super::keep;
+use super::keep::Keep as _;
+use crate::harness::samples::OURS;
+use crate::harness::stats::{median, quantile};
+use crate::harness::{Contender, Row, Spacing};
+
+/// The row of the calls that make a segment.
+pub const MAKER: &str = "a call that makes a segment";
+/// The rows of a reader that sleeps between two reads, and for how many milliseconds.
+pub const SPARSE: [(&str, u64); 4] = [
+    ("a read each 1 ms", 1),
+    ("a read each 10 ms", 10),
+    ("a read each 50 ms", 50),
+    ("a read each 100 ms", 100),
+];
+/// The row of the clock in a process that cannot learn the kernel's clock source.
+pub const REFUSED: &str = "counter::monotonic(), refused";
+
+/// The contender that the rows are compared with, through the vDSO.
+pub const VDSO: &str = "clock_gettime";
+/// The quantiles of the calls that make a segment. The second one is the contender [`OURS`].
+pub const QUANTILES: [(&str, f64); 3] = [("least", 0.0), (OURS, 0.5), ("p99", 0.99)];
+
+/// Returns the rows of [`print`].
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SPARSE.into_iter().map(|(name, _)| name).chain([MAKER])
+}
+
+/// Measures the rows that `asked` names, and prints the ticks. A child process does this.
+pub fn print(asked: &[String]) -> Result<(), String> {
+    let (rounds, asked) = asked.split_first().ok_or("the number of rounds is missing")?;
+    let rounds: usize = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
+    let is_asked = |row: &str| asked.iter().any(|name| name == row);
+    if counter::frequency().is_none() {
+        return Ok(()); // the vDSO answers every read
+    }
+    for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
+        let [ours, vdso] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
+        print_ticks(row, OURS, median(&ours));
+        print_ticks(row, VDSO, median(&vdso));
+    }
+    if is_asked(MAKER) {
+        let [ours, vdso] = makers(rounds);
+        for (name, at) in QUANTILES {
+            print_ticks(MAKER, name, quantile(&ours, at));
+        }
+        print_ticks(MAKER, VDSO, median(&vdso));
+    }
+    Ok(())
+}
+
+fn print_ticks(row: &str, contender: &str, ticks: f64) {
+    println!("{row}\t{}\t{contender}\t{ticks}", Spacing::Isolated.name());
+}
+
+/// The ticks that a call takes.
+fn time(call: impl FnOnce()) -> f64 {
+    let start = counter::ticks_ordered();
+    call();
+    counter::ticks_ordered().wrapping_sub(start) as f64
+}
+
+/// The ticks that [`time`] itself takes.
+fn overhead() -> f64 {
+    median(&(0..1000).map(|_| time(|| ())).collect::<Vec<_>>())
+}
+
+fn read_ours() {
+    keep(counter::monotonic());
+}
+
+fn read_vdso() {
+    vdso_time::clock_gettime(ClockId::MONOTONIC).keep();
+}
+
+/// Reads back to back until so many calls made a segment. Returns their ticks, and those of reads of
+/// the vDSO in between.
+fn makers(count: usize) -> [Vec<f64>; 2] {
+    let (nothing, mut ours, mut vdso) = (overhead(), Vec::new(), Vec::new());
+    for turn in 0_u64.. {
+        let segments = counter::error_bound();
+        let ticks = time(read_ours);
+        if counter::error_bound() != segments {
+            ours.push(ticks - nothing);
+        }
+        if turn % 1024 == 0 {
+            vdso.push(time(read_vdso) - nothing);
+        }
+        if ours.len() == count {
+            break;
+        }
+    }
+    [ours, vdso]
+}
+
+/// Sleeps before each read, of this clock and of the vDSO in turns.
+fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 2] {
+    let nothing = overhead();
+    let mut ticks = [const { Vec::new() }; 2];
+    for _ in 0..count {
+        for (ticks, read) in ticks.iter_mut().zip([read_ours, read_vdso]) {
+            thread::sleep(pause);
+            ticks.push(time(read) - nothing);
+        }
+    }
+    ticks
+}
+
+/// Returns the row [`REFUSED`]. In this process no file can be opened any more.
+///
+/// # Panics
+/// If the kernel refuses the limit.
+pub fn refused() -> Row {
+    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call reads one `rlimit`.
+    let status = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
+    assert_eq!(status, 0, "setrlimit");
+    Row::new(REFUSED, [Contender::new(OURS, read_ours), Contender::new(VDSO, read_vdso)])
+}
