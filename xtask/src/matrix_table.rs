@@ -19,7 +19,7 @@ const MACHINES: &str = "
     i686@5.10 i686@6.1 i686@amd64-5.10 i686@amd64-6.1 i686@amd64-6.12 i686@amd64-7
     # Clock sources that the vDSO cannot read.
     x86_64@6.12+hpet x86_64@6.12+acpi_pm x86_64@6.12+jiffies i686@6.1+hpet
-    x86_64@6.12+vdso=0 i686@amd64-6.12+vdso=0 x86_64@6.12+vdso32=0 i686@amd64-6.12+vdso32=0
+    x86_64@6.12+vdso=0 i686@amd64-6.12+vdso=0 i686@amd64-6.12+vdso32=0
     # The seconds exceed 32 bits.
     x86_64@6.12+2040 i686@5.10+2040 i686@6.1+2040 i686@amd64-6.12+2040 aarch64@6.12+2040
     armv7@6.12+2040 armv7@6.12+notimer+2040 armv7@arm64-6.12+2040
