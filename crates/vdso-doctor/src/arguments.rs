@@ -9,6 +9,7 @@ Examples:
   vdso-doctor                                what clock reads cost here
   vdso-doctor --quiet || echo slow clock     a check for scripts and probes
   vdso-doctor --require-user-space=TAI,time  a check of other reads
+  vdso-doctor --pid 4711                     the vDSO of another process
   vdso-doctor --json | jq .cause             for a program
   vdso-doctor man | man -l -                 the manual page
   vdso-doctor completions bash               completions for a shell
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     /// Print one line if a required read may enter the kernel, or nothing
     #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
     pub(crate) quiet: bool,
+    /// Examine the vDSO of this process
+    #[arg(long, conflicts_with_all = ["quiet", "require_user_space", "verbose"])]
+    pub(crate) pid: Option<u32>,
     /// Print JSON
     #[arg(long, conflicts_with = "verbose")]
     pub(crate) json: bool,

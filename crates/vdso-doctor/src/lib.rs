@@ -40,6 +40,8 @@ compile_error!("vdso-doctor is for Linux and Android");
 mod image;
 mod json;
 mod machine;
+mod process;
+mod process_report;
 mod proof;
 mod read;
 mod report;
@@ -57,6 +59,8 @@ use vdso_time::{ClockId, Routes, routes};
 
 pub use image::Image;
 pub use machine::{ClockSource, Machine, Supervisor};
+pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
+pub use process_report::ProcessDiagnosis;
 use proof::{Effort, Examination, Timing};
 pub use proof::{Evidence, Method, Place, Reading};
 pub use read::Read;
@@ -141,7 +145,7 @@ const CALLS: [u32; 2] = [32, 1000];
 
 /// Checks that these reads stay in user space, now, on every CPU that the calling thread may use.
 ///
-/// It takes about 0.1 ms and 0.02 ms for each CPU. It waits longer for a CPU that is busy. The
+/// It takes about 0.1 ms, and waits for its turn on CPUs that are busy with other threads. The
 /// [crate](crate#in-a-server) says what it does to the process.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
 use clap::{CommandFactory as _, Parser as _};
-use vdso_doctor::{Place, Read, check, diagnose_reads};
+use vdso_doctor::{Place, ProcessDiagnosis, Read, check, diagnose_reads};
 
 const ENTERS_KERNEL: u8 = 1;
 const FAILED: u8 = 2;
@@ -53,17 +53,26 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
 }
 
 fn report(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    if let Some(pid) = arguments.pid {
+        let seen = ProcessDiagnosis::of(pid).map_err(|error| format!("process {pid}: {error}"))?;
+        print(&if arguments.json { json(&seen)? } else { highlighted(&seen.to_string(), seen.place) })?;
+        return Ok(0);
+    }
     let required = arguments.require_user_space.as_deref();
     let about = required.unwrap_or(&Read::USUAL);
     let diagnosis = diagnose_reads(about)?;
     let place = diagnosis.place(about);
     if arguments.json {
-        print(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?;
+        print(&json(&diagnosis)?)?;
     } else {
         let report = if arguments.verbose { format!("{diagnosis:#}") } else { diagnosis.to_string() };
         print(&highlighted(&report, place))?;
     }
     Ok(if required.is_some() { status(place) } else { 0 })
+}
+
+fn json(report: &impl serde::Serialize) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(report)? + "\n")
 }
 
 fn check_quietly(arguments: &Arguments) -> u8 {

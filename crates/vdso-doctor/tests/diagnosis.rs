@@ -70,6 +70,9 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
     // No kernel has clocks 10 and 999.
     let named = |names: &str| names.split(',').map(|name| name.parse().unwrap()).collect::<Vec<Read>>();
     let diagnosis = diagnose_reads(&named("999")).unwrap();
+    if diagnosis.vdso.is_err() {
+        return not_run("there is no vDSO");
+    }
     if !is_proof(&diagnosis) {
         return not_run_here("seccomp", "nothing can be proved");
     }

@@ -117,6 +117,31 @@ fn the_json_has_the_fields_of_format_1() {
 }
 
 #[test]
+fn another_process_has_a_report_or_an_error_in_one_line() {
+    let pid = format!("--pid={}", std::process::id());
+    let Some((status, out, error)) = run(&pid) else { return };
+    if status == Some(2) {
+        return not_run_here("proc", format!("no vDSO, or no /proc: {error}"));
+    }
+    assert_eq!((status, &*error), (Some(0), ""));
+    assert!(out.contains("clock_gettime") && out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    let (_, out, _) = run(&(pid + " --json")).unwrap();
+    let json: Value = serde_json::from_str(&out).unwrap();
+    for field in "format name pid range build_id eh_frame_hdr symbols is_own_image time_namespace place \
+                  verdict reads"
+        .split(' ')
+    {
+        assert!(json.get(field).is_some(), "{field} in {json}");
+    }
+    let (status, out, error) = run("--pid=4194305").unwrap();
+    assert_eq!((status, &*out), (Some(2), ""));
+    assert_eq!(
+        error,
+        "vdso-doctor: process 4194305: there is no such process, it ended, or it is a kernel thread\n"
+    );
+}
+
+#[test]
 fn the_status_is_the_place_of_the_required_reads() {
     let Some((_, out, _)) = run("--json") else { return };
     let json: Value = serde_json::from_str(&out).unwrap();

@@ -1,0 +1,242 @@
+//! The vDSO of another process, from /proc/PID/auxv and /proc/PID/mem.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+
+use object::Endianness;
+use object::elf::{ELF_NOTE_GNU, FileHeader32, FileHeader64, NT_GNU_BUILD_ID, PT_GNU_EH_FRAME, PT_NOTE};
+use object::read::elf::{FileHeader, ProgramHeader};
+use serde::Serialize;
+use vdso_time::Errno;
+use vdso_time::elf::{Image, ParseError};
+
+/// The vDSO of a process, for profilers and unwinders.
+///
+/// The process may be a 32-bit one, and may be in another container or time namespace.
+///
+/// # Examples
+///
+/// ```
+/// let vdso = match vdso_doctor::ProcessVdso::read(std::process::id()) {
+///     Ok(vdso) => vdso,
+///     Err(error) => return eprintln!("{error}"),
+/// };
+/// for symbol in &vdso.symbols {
+///     println!("{:#x?} {}", symbol.range, symbol.name);
+/// }
+/// ```
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ProcessVdso {
+    /// The number of the process.
+    pub pid: u32,
+    /// The addresses of the mapping in the process.
+    pub range: Range<u64>,
+    /// A copy of the mapping: an ELF file, with section headers if the kernel maps them.
+    #[serde(skip)]
+    pub bytes: Vec<u8>,
+    /// The GNU build id, in hexadecimal digits.
+    pub build_id: Option<String>,
+    /// The addresses of `.eh_frame_hdr`.
+    pub eh_frame_hdr: Option<Range<u64>>,
+    /// The symbols that can be called.
+    pub symbols: Vec<ProcessSymbol>,
+}
+
+/// A symbol of another process's vDSO.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ProcessSymbol {
+    /// Its name; empty if the kernel blanked it.
+    pub name: String,
+    /// Its version, as `LINUX_2.6`.
+    pub version: Option<String>,
+    /// The addresses of its code in the process. It is empty if the image does not give the size.
+    pub range: Range<u64>,
+}
+
+/// Why the vDSO of a process cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessError {
+    /// There is no such process, or it ended, or it is a kernel thread.
+    Ended,
+    /// This process may not read the other's memory.
+    Denied,
+    /// The process has no vDSO, so each of its clock reads is a system call.
+    NoVdso,
+    /// The process removed its vDSO.
+    Unmapped,
+    /// There is another image at the address of the vDSO.
+    Malformed(ParseError),
+    /// Another error of the kernel.
+    Other(Errno),
+}
+
+impl fmt::Display for ProcessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "there is no such process, it ended, or it is a kernel thread",
+            Self::Denied => {
+                "its memory may not be read: run as its user (with kernel.yama.ptrace_scope=0), as root or with \
+                 CAP_SYS_PTRACE"
+            }
+            Self::NoVdso => "it has no vDSO, so each of its clock reads is a system call",
+            Self::Unmapped => "it has removed its vDSO",
+            Self::Malformed(error) => return write!(f, "its vDSO is malformed: {error}"),
+            Self::Other(error) => return write!(f, "its memory cannot be read: {error}"),
+        })
+    }
+}
+
+impl std::error::Error for ProcessError {}
+
+impl From<io::Error> for ProcessError {
+    fn from(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ESRCH) => Self::Ended,
+            Some(libc::EACCES | libc::EPERM) => Self::Denied,
+            Some(libc::EIO | libc::EFAULT) => Self::Unmapped,
+            number => Self::Other(number.and_then(Errno::from_raw_os_error).unwrap_or(Errno::EFAULT)),
+        }
+    }
+}
+
+impl ProcessVdso {
+    /// Reads the vDSO of a process. The process is not stopped.
+    ///
+    /// # Errors
+    /// [`ProcessError`] says what is missing.
+    pub fn read(pid: u32) -> Result<Self, ProcessError> {
+        // The open file belongs to the program that runs now, also if another is executed.
+        let memory = File::open(format!("/proc/{pid}/mem"))?;
+        let auxv = fs::read(format!("/proc/{pid}/auxv"))?;
+        if auxv.is_empty() {
+            return Err(ProcessError::Ended);
+        }
+        let base = sysinfo_ehdr(&auxv).ok_or(ProcessError::NoVdso)?;
+        let mut head = [0; 4096];
+        read_exactly(&memory, &mut head, base)?;
+        let extent = Image::extent(&head).map_err(ProcessError::Malformed)?;
+        let mapped = mapping_at(pid, base).unwrap_or(0);
+        let mut bytes = vec![0; mapped.clamp(extent, MOST_BYTES)];
+        read_exactly(&memory, &mut bytes, base)?;
+        Self::parse(pid, base, bytes).map_err(ProcessError::Malformed)
+    }
+
+    fn parse(pid: u32, base: u64, bytes: Vec<u8>) -> Result<Self, ParseError> {
+        let image = Image::parse(&bytes)?;
+        let address = |value: u64| value.wrapping_sub(image.load_address()).wrapping_add(base);
+        let text = |name: &CStr| name.to_string_lossy().into_owned();
+        let symbols = image.symbols().map(|symbol| {
+            // Bit 0 says that the code is Thumb code.
+            let is_arm = image.machine() == EM_ARM;
+            let start = address(if is_arm { symbol.value() & !1 } else { symbol.value() });
+            let range = start..start.wrapping_add(symbol.size());
+            ProcessSymbol { name: text(symbol.name()), version: symbol.version().map(text), range }
+        });
+        let symbols = symbols.collect();
+        let (build_id, frames) = match image.class() {
+            1 => segments::<FileHeader32<Endianness>>(&bytes),
+            _ => segments::<FileHeader64<Endianness>>(&bytes),
+        }
+        .unwrap_or_default();
+        let eh_frame_hdr = frames.map(|range| address(range.start)..address(range.end));
+        let range = base..base.wrapping_add(bytes.len() as u64);
+        Ok(Self { pid, range, bytes, build_id, eh_frame_hdr, symbols })
+    }
+
+    /// Returns the parsed image.
+    ///
+    /// # Panics
+    /// If `bytes` was changed to something else.
+    #[must_use]
+    pub fn image(&self) -> Image<'_> {
+        Image::parse(&self.bytes).expect("these bytes were parsed before")
+    }
+
+    /// Returns the symbol whose code contains a program counter of the process.
+    #[must_use]
+    pub fn symbol_at(&self, pc: u64) -> Option<&ProcessSymbol> {
+        self.symbols.iter().find(|symbol| symbol.range.contains(&pc))
+    }
+}
+
+/// `e_machine` of 32-bit arm.
+const EM_ARM: u16 = 40;
+
+/// No vDSO is larger.
+const MOST_BYTES: usize = 1 << 20;
+
+/// If there are fewer bytes, the program ended or another was executed.
+fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), ProcessError> {
+    memory.read_exact_at(bytes, address).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => ProcessError::Ended,
+        _ => error.into(),
+    })
+}
+
+/// `AT_SYSINFO_EHDR` of an auxiliary vector of 64 or 32-bit words. `AT_PHENT`, the size of a program
+/// header, says which.
+fn sysinfo_ehdr(auxv: &[u8]) -> Option<u64> {
+    const AT_PHENT: u64 = 4;
+    const AT_SYSINFO_EHDR: u64 = 33;
+    let word = |bytes: &[u8]| match bytes.try_into() {
+        Ok(bytes) => u64::from_ne_bytes(bytes),
+        Err(_) => u64::from(u32::from_ne_bytes(bytes.try_into().unwrap_or_default())),
+    };
+    [(8, 56), (4, 32)].into_iter().find_map(|(width, header)| {
+        let entries =
+            auxv.chunks_exact(2 * width).map(|entry| (word(&entry[..width]), word(&entry[width..])));
+        let value = |tag| entries.clone().find(|entry| entry.0 == tag).map(|entry| entry.1);
+        (value(AT_PHENT)? == header).then(|| value(AT_SYSINFO_EHDR).filter(|address| *address != 0))?
+    })
+}
+
+/// The size of the mapping that begins here.
+fn mapping_at(pid: u32, base: u64) -> Option<usize> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let ends = |line: &str| {
+        let (start, rest) = line.split_once('-')?;
+        (number(start)? == base).then(|| number(rest.split(' ').next()?))?
+    };
+    maps.lines().find_map(ends).map(|end| (end - base) as usize)
+}
+
+/// The build id, and the values of the addresses of `.eh_frame_hdr`.
+type Segments = (Option<String>, Option<Range<u64>>);
+
+fn segments<H: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::Result<Segments> {
+    let header = H::parse(bytes)?;
+    let endian = header.endian()?;
+    let mut found = Segments::default();
+    for segment in header.program_headers(endian, bytes)? {
+        let (start, size) = (segment.p_vaddr(endian).into(), segment.p_memsz(endian).into());
+        if segment.p_type(endian) == PT_GNU_EH_FRAME && size != 0 {
+            found.1 = Some(start..start.wrapping_add(size));
+        }
+        if segment.p_type(endian) == PT_NOTE && found.0.is_none() {
+            found.0 = build_id(segment, endian, bytes)?;
+        }
+    }
+    Ok(found)
+}
+
+fn build_id<P>(segment: &P, endian: Endianness, bytes: &[u8]) -> object::Result<Option<String>>
+where
+    P: ProgramHeader<Endian = Endianness>,
+{
+    let mut notes = segment.notes(endian, bytes)?.into_iter().flatten();
+    while let Some(note) = notes.next().transpose()? {
+        if note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID {
+            let digits: Vec<_> = note.desc().iter().map(|byte| format!("{byte:02x}")).collect();
+            return Ok(Some(digits.concat()));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,117 @@
+//! What clock reads cost in another process.
+
+use std::{fmt, fs};
+
+use serde::Serialize;
+use vdso_time::vdso::Vdso;
+use vdso_time::{ClockId, Route, Routes, routes};
+
+use crate::machine::{Machine, is_counter_fatal};
+use crate::proof::{Effort, Examination, Place, Reading, Timing};
+use crate::report::{table, wrapped};
+use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, Supervisor, verdict};
+
+/// The vDSO of another process, and what its clock reads cost.
+///
+/// The doctor does not run the other process's code. If the image is the doctor's own, its proof
+/// holds for that process too. Otherwise the clock source, which all processes share, indicates
+/// where reads are answered.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ProcessDiagnosis {
+    /// The version of this format.
+    pub format: u32,
+    /// The name of the process, from /proc/PID/comm.
+    pub name: String,
+    /// The vDSO of the process.
+    #[serde(flatten)]
+    pub vdso: ProcessVdso,
+    /// Whether the image is the doctor's own, byte for byte.
+    pub is_own_image: bool,
+    /// The offsets of another time namespace, from /proc/PID/timens_offsets.
+    pub time_namespace: Option<String>,
+    /// Where `CLOCK_REALTIME` and `CLOCK_MONOTONIC` are answered.
+    pub place: Place,
+    /// The same as a sentence.
+    pub verdict: String,
+    /// The doctor's own reads.
+    pub reads: Vec<Reading>,
+}
+
+impl ProcessDiagnosis {
+    /// Reads the vDSO of a process, and examines the usual reads in this one.
+    ///
+    /// # Errors
+    /// As [`ProcessVdso::read`].
+    pub fn of(pid: u32) -> Result<Self, ProcessError> {
+        let vdso = ProcessVdso::read(pid)?;
+        let file = |name| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let name = file("comm").trim_end().to_owned();
+        let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
+        let is_other = namespace(&pid.to_string()) != namespace("self");
+        let own_image = ProcessVdso::read(std::process::id());
+        let is_own_image = own_image.is_ok_and(|own| own.bytes == vdso.bytes);
+        let own = Vdso::locate().ok();
+        let machine = Machine::look(own.as_ref());
+        let is_emulated = machine.supervisor.is_some_and(Supervisor::emulates);
+        let (seen, own_verdict) = if is_counter_fatal() {
+            (Examination::default(), FATAL_COUNTER.into())
+        } else {
+            let coarse = Read::ClockGettime(ClockId::MONOTONIC_COARSE);
+            let reads = [&[Read::Time], &Read::USUAL[..], &[coarse]].concat();
+            let timing = if is_emulated { Timing::Emulated } else { Timing::Meaningful };
+            let effort = Effort { calls: CALLS[0], timing };
+            let seen = Examination::of(&reads, &routes(), own.is_some(), effort);
+            let (_, verdict) = verdict::verdict(&machine, &seen, &Read::USUAL);
+            (seen, verdict)
+        };
+        let own_place = Examination::place(&seen.readings, is_emulated, &Read::USUAL);
+        let routes = Routes::of_image(&vdso.image());
+        let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own_place) {
+            (Some(Route::Syscall { reason, .. }), _) => {
+                (Place::Kernel, format!("each clock read is a system call ({reason})."))
+            }
+            (Some(_), place) if is_own_image => (place, own_verdict),
+            (Some(_), Place::UserSpace) => {
+                let text = "clock reads likely stay in user space, because the doctor's do: the process has \
+                            another vDSO, but all processes share the clock source.";
+                (Place::Unknown, text.into())
+            }
+            (Some(_), _) => {
+                (Place::Unknown, format!("it has another vDSO than the doctor; in the doctor {own_verdict}"))
+            }
+            (None, _) => (Place::Unknown, "vdso-time has no table for the architecture of its vDSO.".into()),
+        };
+        let time_namespace =
+            is_other.then(|| file("timens_offsets").split_whitespace().collect::<Vec<_>>().join(" "));
+        let reads = seen.readings;
+        Ok(Self { format: 1, name, vdso, is_own_image, time_namespace, place, verdict, reads })
+    }
+}
+
+impl fmt::Display for ProcessDiagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ProcessVdso { pid, range, build_id, eh_frame_hdr, symbols, .. } = &self.vdso;
+        writeln!(f, "{}\n", wrapped("", &format!("process {pid} ({}): {}", self.name, self.verdict)))?;
+        let bits = 32 * u32::from(self.vdso.image().class());
+        let owner = if self.is_own_image { ", as the doctor's" } else { "" };
+        writeln!(f, "vDSO          {:#x}-{:#x}, {bits}-bit{owner}", range.start, range.end)?;
+        if let Some(build_id) = build_id {
+            writeln!(f, "build id      {build_id}")?;
+        }
+        if let Some(frames) = eh_frame_hdr {
+            writeln!(f, ".eh_frame_hdr {:#x}-{:#x}", frames.start, frames.end)?;
+        }
+        if let Some(offsets) = &self.time_namespace {
+            let what = format!("another time namespace, which adds a few ns to a read: {offsets}");
+            writeln!(f, "{}", wrapped("namespace", &what))?;
+        }
+        for (index, symbol) in symbols.iter().enumerate() {
+            let title = if index == 0 { "symbols" } else { "" };
+            let ProcessSymbol { name, range, .. } = symbol;
+            writeln!(f, "{title:13} {:#x}, {:4} bytes: {name}", range.start, range.end - range.start)?;
+        }
+        let readings: Vec<_> = self.reads.iter().collect();
+        write!(f, "\nthe doctor's own reads:\n{}", table(&readings))
+    }
+}

@@ -1,0 +1,220 @@
+//! The vDSO of child processes.
+
+#![allow(unsafe_code, reason = "a child removes its vDSO")]
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, id};
+
+use goblin::elf::{Elf, note::NT_GNU_BUILD_ID, program_header::PT_GNU_EH_FRAME};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
+use nix::unistd::{Pid, Uid, getppid, pause, setuid};
+use test_support::not_run::target_tmpdir;
+use test_support::{child, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
+use vdso_doctor::{Cause, ProcessDiagnosis, ProcessError, ProcessVdso, Read, check};
+use vdso_time::vdso::Vdso;
+
+/// A child that sleeps. It is killed when this is dropped.
+struct Sleeper(Pid);
+
+impl Sleeper {
+    /// A fork of this process that did some work. None if it could not, because something is missing.
+    fn after(missing: &str, work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
+        let (mut reader, mut writer) = UnixStream::pair().unwrap();
+        let child = Self(child::fork(|| {
+            let said = work().map_or_else(|error| error.to_string(), |()| "ready".into());
+            writer.write_all(said.as_bytes()).unwrap();
+            loop {
+                pause();
+            }
+        }));
+        let mut said = [0; 200];
+        let length = reader.read(&mut said).unwrap();
+        let said = String::from_utf8_lossy(&said[..length]);
+        if said != "ready" {
+            not_run_here(missing, said);
+            return None;
+        }
+        Some(child)
+    }
+
+    fn id(&self) -> u32 {
+        self.0.as_raw() as u32
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = kill(self.0, Signal::SIGKILL);
+        let _ = waitpid(self.0, None);
+    }
+}
+
+/// Whether a child's vDSO is this process's. In an emulator, /proc shows the emulator's.
+fn is_testable() -> bool {
+    if !has_proc() {
+        return false;
+    }
+    if check(&Read::USUAL).is_err_and(|finding| finding.cause == Cause::Emulated) {
+        not_run("an emulator");
+        return false;
+    }
+    if oracle::sysinfo_ehdr() == 0 {
+        assert_eq!(ProcessVdso::read(id()).unwrap_err(), ProcessError::NoVdso);
+        not_run("there is no vDSO");
+        return false;
+    }
+    true
+}
+
+#[test]
+fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
+    if !is_testable() {
+        return;
+    }
+    let Some(child) = Sleeper::after("proc", || Ok(())) else { return };
+    let seen = ProcessVdso::read(child.id()).unwrap();
+    let here = maps::named("self", "[vdso]").unwrap();
+    assert_eq!(seen.range, here.start as u64..here.end as u64);
+    let mut bytes = vec![0; here.len()];
+    File::open("/proc/self/mem").unwrap().read_exact_at(&mut bytes, here.start as u64).unwrap();
+    assert!(seen.bytes == bytes, "the copy differs");
+
+    let vdso = Vdso::locate().unwrap();
+    // Bit 0 of an address says that the code is Thumb code.
+    let code = |address: usize, size: u64| (address & !1) as u64..(address & !1) as u64 + size;
+    let expected = vdso.symbols().map(|symbol| code(vdso.address(&symbol).addr(), symbol.size()));
+    assert!(seen.symbols.iter().map(|symbol| symbol.range.clone()).eq(expected), "{:?}", seen.symbols);
+    let long = seen.symbols.iter().find(|symbol| !symbol.range.is_empty()).unwrap();
+    let found = seen.symbol_at(long.range.end - 1).unwrap();
+    assert_eq!(found.range, long.range);
+
+    let elf = Elf::parse(&bytes).unwrap();
+    let notes = elf.iter_note_headers(&bytes).into_iter().flatten().flatten();
+    let build_id = notes.into_iter().find(|note| note.n_type == NT_GNU_BUILD_ID);
+    let digits = |desc: &[u8]| desc.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    assert_eq!(seen.build_id, build_id.map(|note| digits(note.desc)));
+    let frames =
+        elf.program_headers.iter().find(|header| header.p_type == PT_GNU_EH_FRAME && header.p_memsz > 0);
+    let frames = frames
+        .map(|header| seen.range.start + header.p_vaddr..seen.range.start + header.p_vaddr + header.p_memsz);
+    assert_eq!(seen.eh_frame_hdr, frames);
+
+    let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
+    assert!(diagnosis.is_own_image && diagnosis.time_namespace.is_none(), "{diagnosis}");
+    assert_eq!(diagnosis.place == vdso_doctor::Place::UserSpace, check(&Read::USUAL).is_ok(), "{diagnosis}");
+}
+
+#[test]
+fn a_process_without_a_vdso_is_an_error() {
+    if !is_testable() {
+        return;
+    }
+    let unmap = || {
+        let vdso = maps::named("self", "[vdso]")?;
+        // SAFETY: this child does not read the clock afterwards.
+        let unmapped = unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(vdso.start), vdso.len()) };
+        if unmapped == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    if let Some(child) = Sleeper::after("mremap", unmap) {
+        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::Unmapped);
+    }
+    if let Some(child) = Sleeper::after("auxv", || vector::change(None, false)) {
+        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::NoVdso);
+    }
+}
+
+#[test]
+fn a_process_that_ended_is_an_error() {
+    if !has_proc() {
+        return;
+    }
+    let Some(child) = Sleeper::after("proc", || Ok(())) else { return };
+    let (pid, number) = (child.0, child.id());
+    kill(pid, Signal::SIGKILL).unwrap();
+    waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+    assert_eq!(ProcessVdso::read(number).unwrap_err(), ProcessError::Ended, "a zombie");
+    drop(child);
+    assert_eq!(ProcessVdso::read(number).unwrap_err(), ProcessError::Ended, "no process");
+}
+
+#[test]
+fn another_users_process_is_denied() {
+    if !is_testable() {
+        return;
+    }
+    child::forked(|| match setuid(Uid::from_raw(65534)) {
+        Ok(()) => {
+            let parent = getppid().as_raw() as u32;
+            assert_eq!(ProcessVdso::read(parent).unwrap_err(), ProcessError::Denied);
+        }
+        Err(error) => not_run_here("root", format!("setuid: {error}")),
+    });
+}
+
+#[test]
+fn another_time_namespace_is_reported() {
+    if !is_testable() {
+        return;
+    }
+    child::forked(|| {
+        // `CLONE_NEWTIME`, which nix does not have. The namespace is the children's.
+        if let Err(error) = unshare(CloneFlags::from_bits_retain(0x80)) {
+            return not_run_here("timens", format!("unshare: {error}"));
+        }
+        if let Err(error) = fs::write("/proc/self/timens_offsets", "monotonic 100000 0\n") {
+            return not_run_here("timens", format!("/proc/self/timens_offsets: {error}"));
+        }
+        let Some(child) = Sleeper::after("timens", || Ok(())) else { return };
+        let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
+        let offsets = diagnosis.time_namespace.as_deref().unwrap_or_default();
+        assert!(offsets.contains("monotonic 100000 0"), "{diagnosis}");
+    });
+}
+
+/// A static ELF32 program for i386 that calls pause(2) for ever.
+#[cfg(target_arch = "x86_64")]
+fn program_of_32_bits() -> Vec<u8> {
+    const BASE: u32 = 0x0804_8000;
+    // mov eax, 29; int 0x80; jmp back
+    let code = [0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7];
+    let size = 84 + code.len() as u32;
+    let ident = [0x464c_457f, 0x0001_0101, 0, 0];
+    let header = [0x3_0002, 1, BASE + 84, 52, 0, 0, 0x20_0034, 0x28_0001, 0];
+    let segment = [1, 0, BASE, BASE, size, size, 5, 0x1000];
+    let words = ident.into_iter().chain(header).chain(segment);
+    words.flat_map(u32::to_le_bytes).chain(code).collect()
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_32_bit_childs_vdso_is_read() {
+    if !is_testable() {
+        return;
+    }
+    let file = target_tmpdir().join("program-of-32-bits");
+    let write = fs::write(&file, program_of_32_bits());
+    if let Err(error) = write.and_then(|()| fs::set_permissions(&file, fs::Permissions::from_mode(0o755))) {
+        return not_run(error);
+    }
+    let child = match Command::new(&file).spawn() {
+        Ok(child) => Sleeper(Pid::from_raw(child.id() as i32)),
+        Err(error) => return not_run(format!("the kernel runs no 32-bit programs: {error}")),
+    };
+    let diagnosis = match ProcessDiagnosis::of(child.id()) {
+        Err(ProcessError::NoVdso) => return not_run("32-bit programs have no vDSO here"),
+        other => other.unwrap(),
+    };
+    let vdso = &diagnosis.vdso;
+    let here = maps::named(&child.id().to_string(), "[vdso]").unwrap();
+    assert_eq!(vdso.range, here.start as u64..here.end as u64);
+    assert_eq!((vdso.image().class(), vdso.image().machine()), (1, 3));
+    let symbol = vdso.symbols.iter().find(|symbol| symbol.name == "__vdso_clock_gettime").unwrap();
+    assert!(here.contains(&(symbol.range.start as usize)) && !symbol.range.is_empty(), "{symbol:?}");
+    assert!(!diagnosis.is_own_image, "{diagnosis}");
+    assert_eq!(diagnosis.verdict.contains("likely stay in user space"), check(&Read::USUAL).is_ok());
+}
