@@ -1,114 +1,214 @@
-//! Computes the next state from one consistent state: a step of the calibration, the next segment,
-//! or the end of the counter's use.
+//! [`Step`]: computes the next state from one consistent state: a step of the calibration, the next
+//! segment, or the end of the counter's use.
 
 use super::sample::{Burst, Sample, Source};
 use super::segment::{self, Rate, Segment};
-use super::state::{ClockState, Phase};
+use super::state::{ClockState, LONGEST_RETRY, OLD, Phase, Tally};
 use super::status::Status;
 
 /// The time between the first sample and the first long burst, in nanoseconds.
 const ROUGH: u64 = 1_000_000;
 /// The time between the two long bursts that give the rate.
 const BASELINE: u64 = 10_000_000;
-/// The age at which a sample gives no rate, because the system may have been suspended since.
-const OLD: u64 = 1_000_000_000;
-/// The time after which a temporary refusal is checked again.
-const RETRY: u64 = 1_000_000_000;
+/// The time after which the kernel is asked again while the counter is used.
+const RECHECK: u64 = 10_000_000_000;
 /// Turns of the bursts that give the rate, which take some microseconds.
 const LONG: u32 = 32;
-/// Turns after a short burst that took suspiciously long.
-const SUSPECT: u32 = 8;
-/// Turns of the burst between two segments: what one read can bear.
-const SHORT: u32 = 1;
-/// A smaller error, in nanoseconds, may be noise and is smoothed. A larger one is a change of the
-/// kernel's rate.
+/// Turns of the burst between two segments. One is enough, if it is not suspiciously slow.
+const SHORT: u32 = 8;
+/// A smaller difference, in nanoseconds, may be noise and is smoothed. A larger one is a change of
+/// the kernel's rate.
 const NOISE: u64 = 64;
 /// The counter is given up after so many spoilt calibrations in a row, because a suspend can spoil
 /// one, or after so many divergences in a row, each on another CPU than before.
 const STRIKES: u8 = 3;
+/// The number of short segments after a change of the kernel's rate.
+const UNSTEADY: u8 = 100;
 
-/// Returns the next state, if one is due. `now` is the kernel's time.
-pub(super) fn next_state<S: Source>(source: &S, state: &ClockState, now: u64) -> Option<ClockState> {
-    let passed = now.wrapping_sub(state.sampled.nanos);
-    let next = match state.phase {
-        Phase::Off(status) if !status.is_temporary() || passed < RETRY => None,
-        Phase::Idle | Phase::Off(_) => match source.detect() {
-            Ok(()) => begin(source, state),
-            Err(status) => Some(off(state, status)),
-        },
-        Phase::Rough | Phase::Baseline if passed > OLD => begin(source, state),
-        Phase::Rough if passed >= ROUGH => baseline(source, state),
-        Phase::Baseline if passed >= BASELINE => first_segment(source, state),
-        Phase::Running => next_segment(source, state),
-        Phase::Rough | Phase::Baseline => None,
-    }?;
-    let refused = Sample { ticks: 0, nanos: now };
-    Some(if matches!(next.phase, Phase::Off(_)) { ClockState { sampled: refused, ..next } } else { next })
+/// What the next state depends on.
+pub(super) struct Step<'a, S> {
+    pub(super) source: &'a S,
+    pub(super) state: &'a ClockState,
+    /// The kernel's time.
+    pub(super) now: u64,
+    /// Whether more reads are expected soon.
+    pub(super) is_wanted: bool,
+    /// Whether system calls are permitted.
+    pub(super) may_check: bool,
 }
 
-fn off(state: &ClockState, status: Status) -> ClockState {
-    ClockState::without_segment(Phase::Off(status), &state.segment)
-}
-
-/// Calibrates again, or gives the counter up.
-fn restart(state: &ClockState, spoilt: u8, strikes: u8) -> ClockState {
-    match (spoilt, strikes) {
-        (STRIKES.., _) => off(state, Status::Frequency),
-        (_, STRIKES..) => off(state, Status::CpusDisagree),
-        _ => ClockState { spoilt, strikes, ..ClockState::without_segment(Phase::Idle, &state.segment) },
+impl<S: Source> Step<'_, S> {
+    /// Returns the next state, if one is due.
+    pub(super) fn next_state(&self) -> Option<ClockState> {
+        let Self { state, now, is_wanted, .. } = *self;
+        let passed = now.wrapping_sub(state.sampled.nanos);
+        match state.phase {
+            // Far from the time of the check is another time namespace.
+            Phase::Off(_) if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
+                (state.segment.span > 0).then_some(*state)
+            }
+            Phase::Idle | Phase::Off(_) => match self.detect() {
+                Ok(()) => self.begin(),
+                Err(status) => self.off(status),
+            },
+            Phase::Rough | Phase::Baseline if passed > OLD => is_wanted.then(|| self.begin())?,
+            Phase::Rough if passed >= ROUGH => self.baseline(),
+            Phase::Baseline if passed >= BASELINE => self.first_segment(),
+            Phase::Running if is_wanted => self.next_segment(),
+            Phase::Rough | Phase::Baseline | Phase::Running => None,
+        }
     }
-}
 
-/// Calibrates again after a rate that is impossible or not the stated one.
-fn spoilt(state: &ClockState) -> ClockState {
-    restart(state, state.spoilt + 1, state.strikes)
-}
-
-fn begin<S: Source>(source: &S, state: &ClockState) -> Option<ClockState> {
-    let Burst { sample: sampled, cost, .. } = Burst::take(source, SHORT, None)?;
-    Some(ClockState { phase: Phase::Rough, sampled, cost, ..*state })
-}
-
-/// The rate from the state's sample to this one.
-fn rate_to(state: &ClockState, sample: Sample) -> Option<Rate> {
-    let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);
-    segment::rate(ticks, sample.nanos.wrapping_sub(state.sampled.nanos))
-}
-
-fn baseline<S: Source>(source: &S, state: &ClockState) -> Option<ClockState> {
-    let Some(base_rate) = rate_to(state, Burst::take(source, SHORT, None)?.sample) else {
-        return Some(spoilt(state));
-    };
-    let Burst { sample: sampled, cost, .. } = Burst::take(source, LONG, Some(base_rate))?;
-    Some(ClockState { phase: Phase::Baseline, base_rate, sampled, cost, ..*state })
-}
-
-fn first_segment<S: Source>(source: &S, state: &ClockState) -> Option<ClockState> {
-    let burst = Burst::take(source, LONG, Some(state.base_rate))?;
-    let stated = source.stated_frequency();
-    let is_right = |&rate: &Rate| {
-        let is_steady = rate.abs_diff(state.base_rate) <= rate / 16;
-        is_steady && stated.is_none_or(|stated| agrees(rate, stated))
-    };
-    let Some(rate) = rate_to(state, burst.sample).filter(is_right) else {
-        return Some(spoilt(state));
-    };
-    if burst.cost > suspect_cost(state.cost) {
-        return Some(restart(state, 0, state.strikes)); // something disturbed every sample of a burst
+    /// Asks the kernel whether the counter can be used.
+    fn detect(&self) -> Result<(), Status> {
+        if self.may_check { self.source.detect() } else { Err(Status::ChecksForbidden) }
     }
-    let cost = burst.cost.min(state.cost);
-    let Sample { ticks: start, nanos } = burst.sample.centred(cost);
-    Some(ClockState {
-        segment: Segment { start, nanos, rate, span: segment::span(rate) },
-        offset: burst.middle_offset(),
-        base_rate: rate,
-        sampled: burst.sample,
-        cost,
-        phase: Phase::Running,
-        spoilt: 0,
-        strikes: state.strikes,
-        cpu: source.cpu(),
-    })
+
+    /// The counter is not used until the kernel is asked again.
+    fn off(&self, status: Status) -> Option<ClockState> {
+        let state = self.state;
+        let is_new = state.phase != Phase::Off(status);
+        let tally = if is_new { state.tally.refused(status) } else { state.tally };
+        let sampled = Sample { ticks: 0, nanos: self.now.wrapping_add(retry(status, tally.refusals)) };
+        let offset = self.source.realtime()?.wrapping_sub(self.now as i64);
+        Some(ClockState {
+            phase: Phase::Off(status),
+            spoilt: 0,
+            strikes: 0,
+            sampled,
+            offset,
+            tally,
+            ..*state
+        })
+    }
+
+    /// Calibrates again, or gives the counter up.
+    fn restart(&self, spoilt: u8, strikes: u8) -> Option<ClockState> {
+        match (spoilt, strikes) {
+            (STRIKES.., _) => self.off(Status::Frequency),
+            (_, STRIKES..) => self.off(Status::CpusDisagree),
+            _ => Some(ClockState { phase: Phase::Idle, spoilt, strikes, ..*self.state }),
+        }
+    }
+
+    /// Calibrates again after a rate that is impossible or not the stated one.
+    fn spoilt(&self) -> Option<ClockState> {
+        self.restart(self.state.spoilt + 1, self.state.strikes)
+    }
+
+    fn begin(&self) -> Option<ClockState> {
+        let burst = Burst::take(self.source, 1, None, None)?;
+        let Burst { sample: sampled, cost, .. } = burst;
+        let offset = burst.middle_offset();
+        let tally = self.state.tally.calibrated();
+        Some(ClockState {
+            phase: Phase::Rough,
+            sampled,
+            cost,
+            offset,
+            checked: self.now,
+            tally,
+            ..*self.state
+        })
+    }
+
+    /// The rate from the state's sample to this one.
+    fn rate_to(&self, sample: Sample, gained: i64) -> Option<Rate> {
+        let Sample { ticks, nanos } = self.state.sampled;
+        let passed = sample.nanos.wrapping_sub(nanos).wrapping_add_signed(gained);
+        segment::rate(sample.ticks.wrapping_sub(ticks), passed)
+    }
+
+    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at a sample. It may take a system call.
+    fn raw_offset(&self, sample: Sample, rate: Rate) -> Option<i64> {
+        let (mut least, mut offset) = (u64::MAX, 0);
+        for _ in 0..if self.may_check { SHORT } else { 0 } {
+            let before = self.source.ticks_ordered();
+            let raw = self.source.raw()?;
+            let cost = self.source.ticks_ordered().wrapping_sub(before);
+            if cost < least {
+                let passed = segment::nanos(before.wrapping_sub(sample.ticks), rate);
+                (least, offset) = (cost, raw.wrapping_sub(sample.nanos).wrapping_sub(passed) as i64);
+            }
+        }
+        (least < u64::MAX).then_some(offset)
+    }
+
+    fn baseline(&self) -> Option<ClockState> {
+        let Some(base_rate) = self.rate_to(Burst::take(self.source, 1, None, None)?.sample, 0) else {
+            return self.spoilt();
+        };
+        let Burst { sample: sampled, cost, .. } = Burst::take(self.source, LONG, Some(base_rate), None)?;
+        let raw_offset = self.raw_offset(sampled, base_rate).unwrap_or(0);
+        Some(ClockState { phase: Phase::Baseline, base_rate, sampled, cost, raw_offset, ..*self.state })
+    }
+
+    fn first_segment(&self) -> Option<ClockState> {
+        let state = self.state;
+        let burst = Burst::take(self.source, LONG, Some(state.base_rate), None)?;
+        // The kernel's clock may be slewed by 10 %, and the slew may change meanwhile.
+        let raw = self.raw_offset(burst.sample, state.base_rate);
+        let raw = self.rate_to(burst.sample, raw.map_or(0, |raw| raw.wrapping_sub(state.raw_offset)));
+        let stated = self.source.stated_frequency();
+        let is_right = |&rate: &Rate| {
+            let is_near = |other: Rate| rate.abs_diff(other) <= rate / 4;
+            let is_counter = |raw| segment::is_possible(raw) && stated.is_none_or(|hz| agrees(raw, hz));
+            is_near(state.base_rate) && raw.is_some_and(|raw| is_near(raw) && is_counter(raw))
+        };
+        let Some(base_rate) = self.rate_to(burst.sample, 0).filter(is_right) else {
+            return self.spoilt();
+        };
+        if burst.cost > suspect_cost(state.cost) {
+            return self.restart(0, state.strikes); // something disturbed every sample of a burst
+        }
+        let cost = burst.cost.min(state.cost);
+        let Sample { ticks: start, nanos } = burst.sample.centred(cost);
+        Some(ClockState {
+            segment: Segment { start, nanos, rate: base_rate, span: segment::span(base_rate) },
+            offset: burst.middle_offset(),
+            base_rate,
+            sampled: burst.sample,
+            cost,
+            phase: Phase::Running,
+            spoilt: 0,
+            unsteady: 0,
+            cpu: self.source.cpu(),
+            tally: state.tally.made(0),
+            ..*state
+        })
+    }
+
+    fn next_segment(&self) -> Option<ClockState> {
+        let Self { state, now, .. } = *self;
+        let cpu = self.source.cpu();
+        let enough = suspect_cost(state.cost);
+        let burst = Burst::take(self.source, SHORT, Some(state.base_rate), Some(enough))?;
+        // The vDSO now enters the kernel, or the CPU is slower.
+        let is_suspect = burst.cost > enough;
+        let cost = if is_suspect { burst.cost } else { burst.cost.min(state.cost) };
+        let mut checked = state.checked;
+        if is_suspect || (self.may_check && now.wrapping_sub(checked) > RECHECK) {
+            if let Err(status) = self.detect() {
+                return self.off(status);
+            }
+            checked = now;
+        }
+        let is_same_cpu = cpu.is_none() || cpu == state.cpu;
+        let next = match follow(state, burst.sample, cost) {
+            Ok(next) => next,
+            // A suspend, a migrated virtual machine, or a CPU whose counter differs.
+            Err(is_beyond_slews) => {
+                return match self.detect() {
+                    Err(status) => self.off(status),
+                    Ok(()) => self.restart(0, state.strikes + u8::from(is_beyond_slews && !is_same_cpu)),
+                };
+            }
+        };
+        let offset = burst.offset_after(state.offset, state.base_rate);
+        // The clocks agree on another CPU, or on an unknown one: so the CPUs caused no strike.
+        let strikes = if cpu.is_some() && is_same_cpu { state.strikes } else { 0 };
+        Some(ClockState { offset, sampled: burst.sample, cost, checked, strikes, cpu, ..next })
+    }
 }
 
 /// Whether the rate is within 1 % of what the hardware states.
@@ -116,83 +216,80 @@ fn agrees(rate: Rate, stated: u64) -> bool {
     segment::frequency(rate).abs_diff(stated) <= stated / 100
 }
 
-/// The cost above which a burst is suspect: three times the least one, which is 0 or 1 tick on a
-/// coarse counter.
+/// A read of both clocks that takes more ticks is suspect. `cost` is the least one, which is 0 or 1
+/// tick on a coarse counter.
 fn suspect_cost(cost: u64) -> u64 {
     cost.max(1).saturating_mul(3)
 }
 
-fn next_segment<S: Source>(source: &S, state: &ClockState) -> Option<ClockState> {
-    let cpu = source.cpu();
-    let mut burst = Burst::take(source, SHORT, Some(state.base_rate))?;
-    let mut cost = state.cost.min(burst.cost);
-    if burst.cost > suspect_cost(state.cost) {
-        // The vDSO now enters the kernel, the CPU is slower, or two interrupts came.
-        if let Err(status) = source.detect() {
-            return Some(off(state, status));
-        }
-        burst = Burst::take(source, SUSPECT, Some(state.base_rate))?;
-        cost = burst.cost;
+/// The time in nanoseconds after which a refusal is checked again.
+fn retry(status: Status, refusals: u32) -> u64 {
+    const SECOND: u64 = 1_000_000_000;
+    match status {
+        Status::Unknown | Status::Denied => SECOND,
+        Status::ClockSource | Status::NotInvariant => 10 * SECOND,
+        Status::Frequency | Status::CpusDisagree => (10 * SECOND << refusals.clamp(1, 7)) / 2,
+        _ => LONGEST_RETRY,
     }
-    let centre = burst.sample.centred(cost);
-    let next = match state.segment.at(centre.ticks) {
-        Some(nanos) => continued(state, centre.nanos.wrapping_sub(nanos) as i64),
-        None => resumed(state, burst.sample, centre),
-    };
-    let is_same_cpu = cpu.is_none() || cpu == state.cpu;
-    let Some((segment, base_rate)) = next else {
-        // A suspend, a migrated virtual machine, or a CPU whose counter differs.
-        return Some(match source.detect() {
-            Err(status) => off(state, status),
-            Ok(()) => restart(state, 0, state.strikes + u8::from(!is_same_cpu)),
-        });
-    };
-    let offset = burst.offset_after(state.offset, state.base_rate);
-    // The clocks agree on another CPU, or on an unknown one: so the CPUs caused no strike.
-    let strikes = if cpu.is_some() && is_same_cpu { state.strikes } else { 0 };
-    Some(ClockState { segment, offset, base_rate, sampled: burst.sample, cost, strikes, cpu, ..*state })
 }
 
-/// The segment that continues the current one and removes its error, and the new base rate.
-fn continued(state: &ClockState, error: i64) -> Option<(Segment, Rate)> {
-    let segment = &state.segment;
-    if error.unsigned_abs() > segment.slew_limit() {
-        return None;
-    }
-    let correction = segment.spread(error);
-    let (learnt, spread) = if error.unsigned_abs() > NOISE {
-        (correction, correction)
-    } else {
-        (correction / 8, correction / 2)
-    };
-    let base_rate = state.base_rate.checked_add_signed(learnt)?;
-    Some((segment.next(base_rate.checked_add_signed(spread)?), base_rate))
-}
-
-/// The segment that begins at the centre of a sample, because the current one has ended, and the
-/// new base rate.
-fn resumed(state: &ClockState, sample: Sample, centre: Sample) -> Option<(Segment, Rate)> {
+/// The state with the segment that follows, by a sample of the kernel's clock: its rate since the
+/// last sample, and the time.
+///
+/// The error is whether the clocks diverged by more than any slew can explain.
+fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, bool> {
     let old = &state.segment;
+    let centre = sample.centred(cost);
     let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);
+    let long_span = segment::span(state.base_rate);
     let expected = segment::long_nanos(ticks, state.base_rate);
-    // NTP changes the rate by up to 500 ppm. A larger difference is a suspend.
-    let limit = expected / 2000 + u128::from(old.slew_limit());
-    let error = i128::from(sample.nanos.wrapping_sub(state.sampled.nanos)) - expected as i128;
-    if error.unsigned_abs() > limit {
-        return None;
+    let change = i128::from(sample.nanos.wrapping_sub(state.sampled.nanos)) - expected as i128;
+    // NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. A longer time can contain
+    // a suspend, so more than NTP's needs a new calibration.
+    let noise = u128::from(segment::nanos(long_span, state.base_rate)) / 1024;
+    let (slew, ntp) = (expected / 4 + noise, expected / 2000 + noise);
+    let diverged = Err(change.unsigned_abs() > slew);
+    if change.unsigned_abs() > if ticks <= long_span.saturating_mul(2) { slew } else { ntp } {
+        return diverged;
     }
-    let correction = ((error << 32) / i128::from(ticks.max(1))) as i64;
-    let is_long = ticks > old.span.saturating_mul(64);
-    let learnt = if is_long || error.unsigned_abs() > NOISE.into() { correction } else { correction / 8 };
-    let base_rate = state.base_rate.checked_add_signed(learnt)?;
-    // The old segment may just have answered with its end. The new one does not begin earlier than
-    // that, and removes the lead.
-    let lead = (old.end_nanos().wrapping_sub(centre.nanos) as i64).max(0);
-    let nanos = centre.nanos.wrapping_add(lead as u64);
-    let segment = Segment { start: centre.ticks, nanos, rate: base_rate, span: segment::span(base_rate) };
-    if lead.unsigned_abs() > segment.slew_limit() {
-        return None;
+    let whole = ((change << 32) / i128::from(ticks.max(1))) as i64;
+    let is_long = ticks > long_span.saturating_mul(64);
+    let learnt = if is_long || change.unsigned_abs() > NOISE.into() { whole } else { whole / 8 };
+    let base_rate = segment::changed(state.base_rate, learnt).ok_or(true)?;
+
+    // A later segment begins where the old one ends. If that has passed, the old one may just have
+    // answered with its end, and the new one does not begin earlier than that.
+    let lead = || (old.end_nanos().wrapping_sub(centre.nanos) as i64).max(0);
+    let (start, nanos, error) = match old.covering(centre.ticks) {
+        Some(old) => (old.end(), old.end_nanos(), centre.nanos.wrapping_sub(old.time(centre.ticks)) as i64),
+        None => (centre.ticks, centre.nanos.wrapping_add_signed(lead()), -lead()),
+    };
+    if u128::from(error.unsigned_abs()) > u128::from(segment::LONGEST) / 4 {
+        return diverged;
     }
-    let rate = base_rate.checked_add_signed(-segment.spread(lead))?;
-    Some((Segment { rate, ..segment }, base_rate))
+    let is_change =
+        change.unsigned_abs() > expected / 1000 + u128::from(segment::nanos(3, base_rate) + NOISE);
+    let unsteady = if is_change { UNSTEADY } else { state.unsteady.saturating_sub(1) };
+    let span = (segment::span(base_rate) >> if unsteady > 0 { 2 } else { 0 }).max(1);
+    let correction = segment::correction(error, span, base_rate);
+    let correction = if error.unsigned_abs() > NOISE { correction } else { correction / 2 };
+    let rate = segment::changed(base_rate, correction).ok_or(true)?;
+    let segment = Segment { start, nanos, rate, span };
+    Ok(ClockState { segment, base_rate, unsteady, tally: state.tally.made(error.unsigned_abs()), ..*state })
+}
+
+impl Tally {
+    fn made(self, error: u64) -> Self {
+        let last_error = error.try_into().unwrap_or(u32::MAX);
+        let largest_error = self.largest_error.max(last_error);
+        Self { segments: self.segments.wrapping_add(1), last_error, largest_error, ..self }
+    }
+
+    fn calibrated(self) -> Self {
+        Self { calibrations: self.calibrations.saturating_add(1), ..self }
+    }
+
+    fn refused(self, status: Status) -> Self {
+        Self { refusals: (self.refusals + 1).min((1 << 24) - 1), refusal: Some(status), ..self }
+    }
 }

@@ -100,11 +100,11 @@ fn is_before(ticks: u64, other: u64) -> bool {
 
 /// The samples, for every thread.
 #[repr(C)]
-pub(super) struct History(Latch<8>);
+pub(super) struct History(Latch<8, ()>);
 
 impl History {
     pub(super) const fn new() -> Self {
-        Self(Latch::new())
+        Self(Latch::new(()))
     }
 
     fn load(&self) -> Option<Samples> {

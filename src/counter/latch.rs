@@ -39,9 +39,11 @@ const STEP: usize = 128;
 
 /// Two copies of `N` words.
 #[repr(C)]
-pub(super) struct Latch<const N: usize> {
+pub(super) struct Latch<const N: usize, B> {
     copies: [Words<N>; 2],
     sequence: AtomicUsize,
+    /// What shares a cache line with the sequence number.
+    pub(super) beside: B,
 }
 
 /// Aligned so that the first words, which every read takes, are in one cache line.
@@ -65,9 +67,10 @@ impl<const N: usize> Snapshot<N> {
     }
 }
 
-impl<const N: usize> Latch<N> {
-    pub(super) const fn new() -> Self {
-        Self { copies: [const { Words([const { Word::new() }; N]) }; 2], sequence: AtomicUsize::new(0) }
+impl<const N: usize, B> Latch<N, B> {
+    pub(super) const fn new(beside: B) -> Self {
+        let copies = [const { Words([const { Word::new() }; N]) }; 2];
+        Self { copies, sequence: AtomicUsize::new(0), beside }
     }
 
     /// Applies `read` to the words. Returns `false` with the result if an update began or ended

@@ -28,6 +28,10 @@ impl Source for Native {
         Some(clock_gettime(ClockId::REALTIME).ok()?.ktime())
     }
 
+    fn raw(&self) -> Option<u64> {
+        Some(clock_gettime(ClockId::MONOTONIC_RAW).ok()?.ktime() as u64)
+    }
+
     fn cpu(&self) -> Option<u32> {
         system::cpu()
     }

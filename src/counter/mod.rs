@@ -99,7 +99,7 @@ use clock::CounterClock;
 pub use history::Baseline;
 use machine::Native;
 use sample::Source;
-pub use status::{State, Status};
+pub use status::{State, Statistics, Status};
 pub use ticks::Ticks;
 
 static CLOCK: CounterClock<Native> = CounterClock::new(Native);
@@ -245,6 +245,48 @@ pub fn status() -> Status {
 #[must_use]
 pub fn error_bound() -> u64 {
     state().error_bound
+}
+
+/// Returns what the clock has done so far: segments, calibrations, refusals, errors.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::counter;
+///
+/// let _ = counter::monotonic();
+/// println!("{} segments", counter::statistics().segments);
+/// ```
+#[must_use]
+pub fn statistics() -> Statistics {
+    CLOCK.statistics()
+}
+
+/// Forbids the clock's system calls, for the rest of the process's life.
+///
+/// Otherwise the clock asks the kernel for its clock source: at the first read, every 10 s, if the
+/// clocks diverge, and if reading them takes three times as long as before. After this call it does
+/// not. What it cannot decide without asking falls back to the vDSO, with
+/// [`Status::ChecksForbidden`]. [`check`] still asks.
+///
+/// Call it before the thread enters a sandbox that kills for `prctl`, `openat`, `read` or `close`,
+/// after [`status`] has become [`Status::Used`]. A counter that is not yet used never will be.
+///
+/// The vDSO itself makes a system call where the kernel's clock source cannot be read in user space.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::counter::{self, Status};
+///
+/// while counter::status() == Status::Calibrating {
+///     let _ = counter::monotonic();
+/// }
+/// counter::forbid_checks();
+/// // Enter the sandbox here.
+/// ```
+pub fn forbid_checks() {
+    CLOCK.forbid_checks();
 }
 
 /// Returns the number of [`ticks`] per second: [`State::frequency`].

@@ -13,6 +13,8 @@ pub(crate) trait Source {
     fn monotonic(&self) -> Option<u64>;
     /// Reads `CLOCK_REALTIME` in nanoseconds, unless a sandbox denies it.
     fn realtime(&self) -> Option<i64>;
+    /// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds, which nobody slews, if the kernel has it.
+    fn raw(&self) -> Option<u64>;
     /// Returns the CPU that the thread runs on, if that takes no system call.
     fn cpu(&self) -> Option<u32>;
     /// Asks the kernel whether the counter can be used.
@@ -70,12 +72,18 @@ impl Burst {
         }
     }
 
-    /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often.
+    /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often. Stops early if the
+    /// cost is at most `enough`.
     ///
     /// An interrupt between counter and clock makes a sample late. Nothing makes it early. So the
     /// best sample is the one whose clock is least ahead of the counter at this rate. Without a
     /// rate, it is the sample that took the fewest ticks.
-    pub(super) fn take<S: Source>(source: &S, turns: u32, rate: Option<Rate>) -> Option<Self> {
+    pub(super) fn take<S: Source>(
+        source: &S,
+        turns: u32,
+        rate: Option<Rate>,
+        enough: Option<u64>,
+    ) -> Option<Self> {
         let mut before = source.ticks_ordered();
         let mut monotonic = source.monotonic()?;
         let mut after = source.ticks_ordered();
@@ -105,6 +113,9 @@ impl Burst {
                 (best, least) = (sample, late);
             }
             cost = cost.min(after.wrapping_sub(before));
+            if enough.is_some_and(|enough| cost <= enough) {
+                break;
+            }
         }
         Some(Self { sample: best, cost, offset: [low, high] })
     }

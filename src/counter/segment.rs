@@ -1,4 +1,5 @@
-//! [`Segment`]: the time as a linear function of the counter, for 8 to 16 ms.
+//! [`Segment`]: the time as a linear function of the counter, for 8 to 16 ms, or for a quarter of that
+//! after the kernel's rate changed.
 //!
 //! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
 //! depends neither on when a segment was published, nor on the thread that reads it. Consecutive
@@ -10,9 +11,11 @@ pub(super) type Rate = u64;
 /// The upper limit of a segment's length, in nanoseconds. It limits the error that a change of the
 /// kernel's rate can cause.
 pub(super) const LONGEST: u64 = 16_000_000;
-/// A correction is at most 1/1024 of the time, 977 ppm. NTP changes the rate by at most 500 ppm
-/// (adjtimex(2)).
-const SLEW_SHIFT: u32 = 10;
+/// A segment removes an error by a rate that differs by at most 1/4.
+const SLEW_SHIFT: u32 = 2;
+/// The next segment is due in the last 1/256 of a segment. The segment's readers need a slow read
+/// from then on, as do those of the next one until it begins.
+const DUE_SHIFT: u32 = 8;
 
 /// A linear piece of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,20 +35,24 @@ impl Segment {
         Self { start: 0, nanos, rate: 0, span: 0 }
     }
 
-    /// The time of a tick, if the segment covers it.
-    pub(super) fn at(&self, ticks: u64) -> Option<u64> {
-        let past = ticks.wrapping_sub(self.start);
-        (past < self.span).then(|| self.nanos.wrapping_add(nanos(past, self.rate)))
+    /// The segment, if it covers the tick.
+    pub(super) fn covering(self, ticks: u64) -> Option<Self> {
+        (ticks.wrapping_sub(self.start) < self.span).then_some(self)
+    }
+
+    /// The time of a tick, which the segment covers.
+    pub(super) fn time(&self, ticks: u64) -> u64 {
+        self.nanos.wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
     }
 
     /// The time at which the segment ends. No time of its ticks is later.
     pub(super) fn end_nanos(&self) -> u64 {
-        self.nanos.wrapping_add(nanos(self.span, self.rate))
+        self.time(self.end())
     }
 
-    /// The segment that begins where this one ends.
-    pub(super) fn next(&self, rate: Rate) -> Self {
-        Self { start: self.start.wrapping_add(self.span), nanos: self.end_nanos(), rate, span: self.span }
+    /// The first tick after the segment.
+    pub(super) fn end(&self) -> u64 {
+        self.start.wrapping_add(self.span)
     }
 
     /// Whether the tick is before the first one, by at most a span.
@@ -55,30 +62,24 @@ impl Segment {
 
     /// The number of ticks, from the first, in which the next segment is not yet due.
     pub(super) fn fresh_span(&self) -> u64 {
-        self.span - self.span / 64
+        self.span - (self.span >> DUE_SHIFT)
     }
 
     /// Whether the segment covers the tick and the next segment is due.
     pub(super) fn is_ending(&self, ticks: u64) -> bool {
         (self.fresh_span()..self.span).contains(&ticks.wrapping_sub(self.start))
     }
+}
 
-    /// The change of the rate that removes `error` nanoseconds within the segment.
-    pub(super) fn spread(&self, error: i64) -> i64 {
-        (error << 32) >> self.span.trailing_zeros()
-    }
+/// The change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of the error.
+pub(super) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
+    let limit = (rate >> SLEW_SHIFT) as i64;
+    ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
+}
 
-    /// The largest error that the next segment may remove, in nanoseconds.
-    pub(super) fn slew_limit(&self) -> u64 {
-        nanos(self.span, self.rate) >> SLEW_SHIFT
-    }
-
-    /// How far a change of the kernel's rate by 500 ppm takes its clock from this segment, at most.
-    ///
-    /// The segment is computed up to 1/64 of a span before its first tick, so that time counts too.
-    pub(super) fn drift(&self) -> u64 {
-        nanos(self.span + self.span / 64, self.rate).div_ceil(2000)
-    }
+/// The rate changed by `change`, if it is positive.
+pub(super) fn changed(rate: Rate, change: i64) -> Option<Rate> {
+    rate.checked_add_signed(change).filter(|&rate| rate > 0)
 }
 
 /// The time that some ticks take, if it is not much longer than [`LONGEST`].
@@ -92,11 +93,15 @@ pub(super) fn long_nanos(ticks: u64, rate: Rate) -> u128 {
     (u128::from(ticks) * u128::from(rate)) >> 32
 }
 
-/// The rate at which `ticks` take `nanos`, if a counter can have it: 1 MHz to 64 GHz, with a margin
-/// for the error of measurement.
+/// The rate at which `ticks` take `nanos`, if it is close to a possible one.
 pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
-    ((1 << 26)..(1024 << 32)).contains(&rate).then_some(rate as Rate)
+    ((1 << 25)..(2048 << 32)).contains(&rate).then_some(rate as Rate)
+}
+
+/// Whether a counter can have the rate: 1 MHz to 64 GHz, with a margin for the error of measurement.
+pub(super) fn is_possible(rate: Rate) -> bool {
+    ((1 << 32) / 66..1024 << 32).contains(&rate)
 }
 
 /// The span of a segment: the largest power of two of ticks that take at most [`LONGEST`].

@@ -5,28 +5,55 @@ use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
 use super::status::Status;
 
-/// The number of words of a state. A read takes the first five.
-pub(super) const WORDS: usize = 11;
+/// The number of words of a state: two cache lines. A fast read takes the first five, and the vDSO
+/// answers by the first eight.
+pub(super) const WORDS: usize = 16;
+
+/// The age at which a sample gives no rate, because the system may have been suspended since.
+pub(super) const OLD: u64 = 1_000_000_000;
+/// The longest time after which a refusal is checked again, in nanoseconds.
+pub(super) const LONGEST_RETRY: u64 = 640_000_000_000;
 
 /// Everything that is known of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClockState {
+    /// The last segment. After a refusal it is still used until it ends.
     pub(super) segment: Segment,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
     pub(super) offset: i64,
+    /// The last sample of both clocks. While the counter is refused, the time of the next check.
+    pub(super) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(super) base_rate: Rate,
-    /// The last sample of both clocks.
-    pub(super) sampled: Sample,
     /// The least number of ticks that a read of both clocks took.
     pub(super) cost: u64,
+    /// When the kernel was last asked for its clock source.
+    pub(super) checked: u64,
+    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration, if known.
+    pub(super) raw_offset: i64,
     pub(super) phase: Phase,
     /// How many calibrations in a row were spoilt.
     pub(super) spoilt: u8,
     /// How many divergences in a row came on another CPU than before.
     pub(super) strikes: u8,
+    /// For how many more segments the kernel's rate is expected to change.
+    pub(super) unsteady: u8,
     /// The CPU of the last sample, if known.
     pub(super) cpu: Option<u32>,
+    pub(super) tally: Tally,
+}
+
+/// What the clock counts for its statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) segments: u64,
+    pub(super) calibrations: u32,
+    /// At most 2^24 - 1.
+    pub(super) refusals: u32,
+    pub(super) refusal: Option<Status>,
+    /// In nanoseconds.
+    pub(super) last_error: u32,
+    pub(super) largest_error: u32,
 }
 
 /// The progress of the calibration.
@@ -47,66 +74,93 @@ pub(super) enum Phase {
 /// The code of `Phase::Off` with the first status.
 const OFF: u8 = 16;
 
+impl Phase {
+    fn code(self) -> u8 {
+        match self {
+            Self::Idle => 0,
+            Self::Rough => 1,
+            Self::Baseline => 2,
+            Self::Running => 3,
+            Self::Off(status) => OFF + status as u8,
+        }
+    }
+
+    fn from_code(code: u8) -> Self {
+        match code {
+            0 => Self::Idle,
+            1 => Self::Rough,
+            2 => Self::Baseline,
+            3 => Self::Running,
+            off => Self::Off(Status::from_code(off.wrapping_sub(OFF))),
+        }
+    }
+}
+
 impl ClockState {
-    /// A state without a segment. No answer will be earlier than the end of `segment`.
-    pub(super) fn without_segment(phase: Phase, segment: &Segment) -> Self {
-        let segment = Segment::empty(segment.end_nanos());
-        Self { segment, phase, ..Self::from_words(&[0; WORDS]) }
-    }
-
-    /// Whether the counter will never be used.
-    pub(super) fn is_final(&self) -> bool {
-        matches!(self.phase, Phase::Off(status) if !status.is_temporary())
-    }
-
     /// The counter's rate in Hz, once it is measured.
     pub(super) fn frequency(&self) -> Option<u64> {
         (self.phase == Phase::Running).then(|| segment::frequency(self.base_rate))
     }
 
+    /// Whether the segment covers the tick and the next one is due.
+    pub(super) fn is_ending(&self, ticks: u64) -> bool {
+        self.phase == Phase::Running && self.segment.is_ending(ticks)
+    }
+
     pub(super) fn to_words(self) -> [u64; WORDS] {
-        let phase = match self.phase {
-            Phase::Idle => 0,
-            Phase::Rough => 1,
-            Phase::Baseline => 2,
-            Phase::Running => 3,
-            Phase::Off(status) => OFF + status as u8,
-        };
+        let Self { segment, tally, .. } = self;
         let cpu = self.cpu.map_or(0, |cpu| u64::from(cpu) + 1);
+        // No segment follows that could be due.
+        let fresh_span = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
+        let refusal = tally.refusal.map_or(0, |status| status as u64 + 1);
         [
-            self.segment.start,
-            self.segment.nanos,
-            self.segment.rate,
-            self.segment.fresh_span(),
+            segment.start,
+            segment.nanos,
+            segment.rate,
+            fresh_span,
             self.offset as u64,
-            self.segment.span,
+            segment.span,
+            u64::from(self.phase.code())
+                | (u64::from(self.spoilt) << 8)
+                | (u64::from(self.strikes) << 16)
+                | (cpu << 24)
+                | (u64::from(self.unsteady) << 57),
+            self.sampled.nanos,
             self.base_rate,
             self.sampled.ticks,
-            self.sampled.nanos,
             self.cost,
-            u64::from(phase) | (u64::from(self.spoilt) << 8) | (u64::from(self.strikes) << 16) | (cpu << 24),
+            self.checked,
+            self.raw_offset as u64,
+            tally.segments,
+            u64::from(tally.calibrations) | (u64::from(tally.refusals) << 32) | (refusal << 56),
+            u64::from(tally.last_error) | (u64::from(tally.largest_error) << 32),
         ]
     }
 
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
-        let [start, nanos, rate, _, offset, span, base_rate, ticks, sampled, cost, rest] = *words;
-        let phase = match rest as u8 {
-            0 => Phase::Idle,
-            1 => Phase::Rough,
-            2 => Phase::Baseline,
-            3 => Phase::Running,
-            off => Phase::Off(Status::from_code(off.wrapping_sub(OFF))),
-        };
+        let [start, nanos, rate, _, offset, span, rest, sampled, more @ ..] = *words;
+        let [base_rate, ticks, cost, checked, raw_offset, segments, counts, errors] = more;
         Self {
             segment: Segment { start, nanos, rate, span },
             offset: offset as i64,
-            base_rate,
             sampled: Sample { ticks, nanos: sampled },
+            base_rate,
             cost,
-            phase,
+            checked,
+            raw_offset: raw_offset as i64,
+            phase: Phase::from_code(rest as u8),
             spoilt: (rest >> 8) as u8,
             strikes: (rest >> 16) as u8,
-            cpu: (rest >> 24).checked_sub(1).map(|cpu| cpu as u32),
+            unsteady: (rest >> 57) as u8,
+            cpu: (rest << 7 >> 31).checked_sub(1).map(|cpu| cpu as u32),
+            tally: Tally {
+                segments,
+                calibrations: counts as u32,
+                refusals: (counts << 8 >> 40) as u32,
+                refusal: ((counts >> 56) as u8).checked_sub(1).map(Status::from_code),
+                last_error: errors as u32,
+                largest_error: (errors >> 32) as u32,
+            },
         }
     }
 }
@@ -135,13 +189,51 @@ pub(super) fn fresh_realtime(words: &[Word; WORDS], ticks: impl FnOnce() -> u64)
     Some((fresh_monotonic(words, ticks)? as i64).wrapping_add(offset.load() as i64))
 }
 
-/// The time of a tick by the current segment, or by the previous one, which covers the ticks up to
-/// the current one's first.
-pub(super) fn time_at(snapshot: &Snapshot<WORDS>, ticks: u64) -> Option<u64> {
-    let state = ClockState::from_words(&snapshot.words);
-    if state.phase != Phase::Running {
-        return None;
+/// When the vDSO's answer is all that a read needs.
+#[derive(Clone, Copy)]
+pub(super) struct Rest {
+    /// Whether no segment can follow before `until`.
+    pub(super) is_off: bool,
+    pub(super) from: u64,
+    pub(super) until: u64,
+    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
+    pub(super) offset: i64,
+}
+
+impl Rest {
+    /// The times of `CLOCK_MONOTONIC` at which nothing is due but a segment that nobody may need.
+    pub(super) fn of(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<Self> {
+        let [start, nanos, rate, _, offset, span, phase, sampled, ..] = words;
+        let (nanos, span, sampled) = (nanos.load(), span.load(), sampled.load());
+        let (is_off, from, until) = match Phase::from_code(phase.load() as u8) {
+            Phase::Off(_) if span == 0 => (true, nanos.max(sampled.saturating_sub(LONGEST_RETRY)), sampled),
+            Phase::Running => {
+                let segment = Segment { start: start.load(), nanos, rate: rate.load(), span };
+                let ticks = ticks();
+                if segment.covering(ticks).is_some() || segment.begins_after(ticks) {
+                    return None;
+                }
+                (false, segment.end_nanos(), u64::MAX)
+            }
+            Phase::Rough | Phase::Baseline if span == 0 => {
+                (false, nanos.max(sampled.saturating_add(OLD)), u64::MAX)
+            }
+            _ => return None,
+        };
+        Some(Self { is_off, from, until, offset: offset.load() as i64 })
     }
-    let previous = || ClockState::from_words(snapshot.previous.as_ref()?).segment.at(ticks);
-    state.segment.at(ticks).or_else(previous)
+}
+
+/// The segment that covers a tick: the current one, or the previous one, which covers the ticks up to
+/// the current one's first.
+pub(super) fn segment_at(snapshot: &Snapshot<WORDS>, ticks: u64) -> Option<Segment> {
+    let current = ClockState::from_words(&snapshot.words).segment;
+    let previous = snapshot.previous.filter(|_| current.begins_after(ticks));
+    let previous = || ClockState::from_words(&previous?).segment.covering(ticks);
+    current.covering(ticks).or_else(previous)
+}
+
+/// The time of a tick, if a segment covers it.
+pub(super) fn time_at(snapshot: &Snapshot<WORDS>, ticks: u64) -> Option<u64> {
+    Some(segment_at(snapshot, ticks)?.time(ticks))
 }

@@ -1,7 +1,9 @@
 //! [`Status`]: whether the counter answers, or why not. [`State`]: the status with its error bound
-//! and frequency.
+//! and frequency. [`Statistics`]: what the clock has done so far.
 
 use core::fmt;
+
+use super::state::Tally;
 
 /// What is known of the clock at one moment, from [`state`](super::state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,9 +11,9 @@ use core::fmt;
 pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
-    /// How far the next [`monotonic`](super::monotonic) may be from `CLOCK_MONOTONIC`, in
-    /// nanoseconds. [Accuracy](super#accuracy) lists the events after which that does not hold until
-    /// the segment ends.
+    /// How far a [`monotonic`](super::monotonic) of this moment may be from `CLOCK_MONOTONIC`, in
+    /// nanoseconds. It is measured by a read of both clocks. It holds until the segment ends, unless
+    /// the kernel's rate changes by more than 500 ppm: see [Accuracy](super#accuracy).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. If another thread or a signal handler makes a segment before the next read, the
@@ -20,6 +22,45 @@ pub struct State {
     /// The number of [`ticks`](super::ticks) per second, once it is measured. `None` while the
     /// counter is not used. Where `ticks` returns nanoseconds, it is 1,000,000,000.
     pub frequency: Option<u64>,
+}
+
+/// What the clock has done so far in this process, from [`statistics`](super::statistics).
+///
+/// A process that was forked begins with its parent's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Segments made. The number changes only by a read that made one.
+    pub segments: u64,
+    /// Measurements of the counter's rate begun.
+    pub calibrations: u64,
+    /// How often the counter was refused or given up. A check that confirms the same reason does not
+    /// count.
+    pub refusals: u64,
+    /// The reason of the last refusal.
+    pub last_refusal: Option<Status>,
+    /// Reads that the vDSO answered in the counter's place: during a calibration, or because no
+    /// segment was in force. Threads that count at once can lose some. While the counter is refused,
+    /// reads are not counted, because that would cost them a shared write.
+    pub vdso_reads: u64,
+    /// The clock's error that the last segment began to remove, in nanoseconds.
+    pub last_error: u64,
+    /// The largest of these errors.
+    pub largest_error: u64,
+}
+
+impl Tally {
+    pub(super) fn statistics(self, vdso_reads: u64) -> Statistics {
+        Statistics {
+            segments: self.segments,
+            calibrations: self.calibrations.into(),
+            refusals: self.refusals.into(),
+            last_refusal: self.refusal,
+            vdso_reads,
+            last_error: self.last_error.into(),
+            largest_error: self.largest_error.into(),
+        }
+    }
 }
 
 macro_rules! statuses {
@@ -53,8 +94,9 @@ statuses! {
     /// again after the counter and the kernel's clock diverged: the system was suspended, the
     /// virtual machine was moved or restored, or the process entered another time namespace.
     Calibrating: "the vDSO answers while the counter's rate is measured",
-    /// No read came in time to make the next segment. The next read asks the vDSO and makes one.
-    Stale: "the vDSO answers the next read, which makes a new segment",
+    /// No read came in time to make the next segment. The vDSO answers until two reads come within
+    /// 1 ms: the second one makes a segment.
+    Stale: "the vDSO answers until two reads come within 1 ms",
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
     /// If this stays, the process was forked while another thread updated the clock. Then the vDSO
@@ -65,7 +107,8 @@ statuses! {
     NoCounter: "the vDSO reads no counter that this program can read",
     /// This is not Linux: std's clock answers.
     Unsupported: "there is no Linux kernel, and Rust's standard library answers",
-    /// The kernel keeps its time by another clock source: see its `current_clocksource`.
+    /// The kernel keeps its time by another clock source: see its `current_clocksource`. The clock
+    /// asks again after 10 s.
     ClockSource: "the kernel does not keep its time by the counter",
     /// The file that names the kernel's clock source cannot be read: there is no /sys, or a sandbox
     /// denies it. The clock tries again after a second.
@@ -76,21 +119,20 @@ statuses! {
     /// read it either. The clock tries again after a second.
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
-    /// 0x15, `CNTFRQ`). The cause can be CPUs whose counters differ.
+    /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. The cause can be CPUs whose counters
+    /// differ. The clock tries again after 10 s, then after 20 s, and so on up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
-    /// The counters of two CPUs differ by more than a correction can be.
+    /// The counters of two CPUs differ by more than a slew of the kernel's clock can explain. The
+    /// clock tries again, as after [`Frequency`](Self::Frequency).
     CpusDisagree: "the counters of two CPUs differ",
+    /// The kernel would have to be asked, which [`forbid_checks`](super::forbid_checks) forbids.
+    ChecksForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }
 
 impl Status {
     /// The status whose `as u8` is this.
     pub(super) fn from_code(code: u8) -> Self {
         Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Unknown)
-    }
-
-    /// Whether the reason may vanish: a thread's right, or a file that could not be opened.
-    pub(super) const fn is_temporary(self) -> bool {
-        matches!(self, Self::Unknown | Self::Denied)
     }
 }
 

@@ -28,6 +28,7 @@ mod counter {
     mod accuracy;
     mod hostile;
     mod machines;
+    mod slews;
     mod witness;
     mod world;
 }

@@ -68,25 +68,25 @@ impl AtomicUsize {
 }
 
 /// Runs a model with every order of up to so many preemptions.
-fn model(preemptions: usize, run: impl Fn(Arc<Latch<2>>) + Sync + Send + 'static) {
+fn model(preemptions: usize, run: impl Fn(Arc<Latch<2, ()>>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.check(move || {
         ATOMICS.with_borrow_mut(HashMap::clear);
-        let latch = Arc::new(Latch::new());
+        let latch = Arc::new(Latch::new(()));
         latch.snapshot(); // creates the atomics before there are threads
         run(latch);
     });
 }
 
 /// Increments both words, if nobody else does. Returns whether it did.
-fn update(latch: &Latch<2>) -> bool {
+fn update(latch: &Latch<2, ()>) -> bool {
     let snapshot = latch.snapshot();
     latch.update(&snapshot, &[snapshot.words[0] + 1; 2])
 }
 
 /// What a fast read does.
-fn read(latch: &Latch<2>) -> Option<u64> {
+fn read(latch: &Latch<2, ()>) -> Option<u64> {
     let (words, is_whole) = latch.read(|words| words.each_ref().map(Word::load));
     assert!(!is_whole || words[0] == words[1], "{words:?} are torn");
     is_whole.then_some(words[0])

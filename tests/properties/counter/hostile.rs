@@ -32,6 +32,10 @@ impl<T: Fn() -> u64, N: Fn() -> u64, C: Fn() -> Option<u32>> Source for Function
         Some((self.1)() as i64)
     }
 
+    fn raw(&self) -> Option<u64> {
+        Some((self.1)())
+    }
+
     fn cpu(&self) -> Option<u32> {
         (self.2)()
     }

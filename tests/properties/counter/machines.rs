@@ -24,11 +24,15 @@ fn assert_off(witness: &Witness, status: Status) {
 
 #[test]
 fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
-    let temporary = [Status::Denied, Status::Unknown];
-    let refusals =
-        [Status::NoCounter, Status::ClockSource, Status::NotInvariant].into_iter().chain(temporary);
-    let refusals: Vec<_> = refusals.map(Some).chain([None]).collect();
-    check(200, &(machine(), prop::sample::select(refusals)), |(machine, refusal)| {
+    let retries = [
+        (Some(Status::Denied), SECOND),
+        (Some(Status::Unknown), SECOND),
+        (Some(Status::ClockSource), 10 * SECOND),
+        (Some(Status::NotInvariant), 10 * SECOND),
+        (Some(Status::NoCounter), 640 * SECOND),
+        (None, 0),
+    ];
+    check(200, &(machine(), prop::sample::select(&retries[..])), |(machine, (refusal, retry))| {
         let witness = Witness::new(Machine { is_shared: false, ..machine });
         witness.world.refusal.set(refusal);
         assert_eq!(witness.clock.check(), refusal.map_or(Ok(()), Err));
@@ -39,18 +43,23 @@ fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
             assert_eq!(witness.world.read_at.get(), 0, "the counter was read");
         }
         witness.world.refusal.set(None);
-        witness.watch(1200 * MILLI); // a temporary refusal is checked again after a second
-        let is_final = refusal.filter(|status| !temporary.contains(status));
-        assert_eq!(witness.settled(), is_final.unwrap_or(Status::Used));
-        assert_eq!(witness.clock.check(), is_final.map_or(Ok(()), Err));
+        witness.world.pass(retry * 9 / 10);
+        witness.watch(4 * CALIBRATION);
+        assert_eq!(witness.settled(), refusal.unwrap_or(Status::Used), "asked again early");
+        witness.world.pass(retry / 10);
+        witness.watch(4 * CALIBRATION);
+        assert_eq!((witness.settled(), witness.clock.check()), (Status::Used, Ok(())));
+        let statistics = witness.clock.statistics();
+        assert_eq!((statistics.refusals, statistics.last_refusal), (refusal.is_some().into(), refusal));
         true
     });
 }
 
-/// The vDSO then makes a system call, whose cost shows the switch.
+/// The vDSO then makes a system call, whose cost shows the switch. If the vDSO reads the other source
+/// too, the kernel's next answer shows it, at most 10 s later.
 #[test]
-fn a_switched_clock_source_is_noticed_within_a_segment() {
-    let cases = (machine(), 300..3_000_u128, 30..100_u128);
+fn a_switched_clock_source_is_noticed() {
+    let cases = (machine(), prop_oneof![Just(0), 300..3_000_u128], 30..100_u128);
     check(500, &cases, |(machine, nanos, millis)| {
         let hertz = machine.hertz.max(20_000_000); // the cost must be more than a tick
         let witness = Witness::new(Machine { hertz, stated_hertz: None, ..machine });
@@ -58,6 +67,7 @@ fn a_switched_clock_source_is_noticed_within_a_segment() {
         assert_eq!(witness.settled(), Status::Used);
         witness.world.refusal.set(Some(Status::ClockSource));
         witness.world.syscall.set(nanos * NANO);
+        witness.world.pass(if nanos > 0 { 0 } else { 10 * SECOND });
         witness.tolerate(true, SEGMENT);
         assert_off(&witness, Status::ClockSource);
         true
@@ -80,10 +90,10 @@ fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     });
 }
 
-/// Even if the kernel did not find it.
+/// Even if the kernel did not find it. A smaller difference looks like a slew.
 #[test]
 fn cpus_that_disagree_are_found() {
-    let skew = prop_oneof![40_000..10_000_000_i64, 10_000_000..100_000_000_000_i64];
+    let skew = prop_oneof![10_000_000..20_000_000_i64, 20_000_000..100_000_000_000_i64];
     let found = check(500, &(machine(), skew, any::<bool>()), |(machine, skew, is_behind)| {
         let skew = if is_behind { -skew } else { skew };
         let witness = Witness::new(Machine { skew, ..machine });

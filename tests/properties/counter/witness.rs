@@ -104,12 +104,12 @@ impl Witness {
         Some(nanos)
     }
 
-    /// Reads every 50 us for so long.
+    /// Reads every 30 us for so long: often enough for each segment to follow the one before.
     #[track_caller]
     pub(crate) fn watch(&self, picos: u128) {
-        for _ in 0..picos / (50 * MICRO) {
+        for _ in 0..picos / (30 * MICRO) {
             self.read();
-            self.world.pass(50 * MICRO);
+            self.world.pass(30 * MICRO);
         }
     }
 

@@ -30,10 +30,11 @@ pub(crate) struct Machine {
     pub(crate) seed: u64,
 }
 
-/// Machines whose CPUs agree, with counters from 1 MHz to 10 GHz.
+/// Machines whose CPUs agree, with counters from 1 MHz to 64 GHz.
 pub(crate) fn machine() -> impl Strategy<Value = Machine> {
-    const USUAL: &[u64] = &[1_000_000, 19_200_000, 24_000_000, 1_000_000_000, 2_100_000_000, 3_000_000_000];
-    let any_hertz = (6.0..10.0_f64).prop_map(|digits| 10_f64.powf(digits) as u64);
+    const USUAL: &[u64] =
+        &[1_000_000, 19_200_000, 24_000_000, 1_000_000_000, 2_100_000_000, 3_000_000_000, 64_000_000_000];
+    let any_hertz = (6.0..10.8_f64).prop_map(|digits| 10_f64.powf(digits) as u64);
     let hertz = prop_oneof![any_hertz, prop::sample::select(USUAL)];
     let ticks = prop_oneof![Just(0), any::<u64>(), (0..100_000_000_u64).prop_map(|left| u64::MAX - left)];
     let interrupts = prop::sample::select(&[0, 300, 3_000, 30_000][..]);
@@ -54,6 +55,8 @@ pub(crate) struct World {
     counted: Cell<(u128, u64)>,
     /// When the kernel's rate last changed, and its clock then, in picoseconds.
     kept: Cell<(u128, u128)>,
+    /// `CLOCK_MONOTONIC_RAW` minus the time, in picoseconds.
+    raw: Cell<i128>,
     /// The kernel's lead per second, in nanoseconds.
     ppb: Cell<i64>,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
@@ -68,6 +71,9 @@ pub(crate) struct World {
     pub(crate) is_denied: Cell<bool>,
     /// The kernel's clock at the last read of the counter.
     pub(crate) read_at: Cell<u64>,
+    /// The last answer of `CLOCK_REALTIME`, and the number of the kernel's answers.
+    pub(crate) read_at_wall: Cell<i64>,
+    pub(crate) kernel_reads: Cell<u32>,
     random: Cell<u64>,
     /// Reads the clock during interrupts.
     intruder: Option<Box<dyn Fn()>>,
@@ -125,6 +131,10 @@ impl World {
         picos + passed.saturating_add_signed(passed as i128 * i128::from(self.ppb.get()) / 1_000_000_000)
     }
 
+    fn raw_picos(&self) -> u128 {
+        (5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get())
+    }
+
     /// `CLOCK_MONOTONIC`.
     pub(crate) fn kernel(&self) -> u64 {
         (self.kernel_picos() / NANO) as u64
@@ -147,6 +157,7 @@ impl World {
         let kernel = self.kernel_picos();
         self.pass(picos);
         self.kept.set((self.now.get(), kernel));
+        self.raw.set(self.raw.get() - picos as i128);
         self.step((picos / NANO) as i64);
         if counter_jumps {
             self.counted.set((self.now.get(), self.counter() ^ 1 << 63));
@@ -169,6 +180,7 @@ impl World {
     pub(crate) fn enter_namespace(&self, nanos: i64) {
         let picos = self.kernel_picos().saturating_add_signed(i128::from(nanos) * NANO as i128);
         self.kept.set((self.now.get(), picos));
+        self.raw.set(self.raw.get() + i128::from(nanos) * NANO as i128);
         self.step(-nanos);
     }
 
@@ -204,6 +216,7 @@ impl World {
 
     fn clock<T>(&self, read: impl Fn() -> T) -> Option<T> {
         self.pass(self.syscall.get());
+        self.kernel_reads.set(self.kernel_reads.get() + 1);
         let time = self.call(10, read);
         (!self.is_denied.get()).then_some(time)
     }
@@ -225,7 +238,13 @@ impl Source for Rc<World> {
     }
 
     fn realtime(&self) -> Option<i64> {
-        self.clock(|| self.wall())
+        let time = self.clock(|| self.wall())?;
+        self.read_at_wall.set(time);
+        Some(time)
+    }
+
+    fn raw(&self) -> Option<u64> {
+        self.clock(|| (self.raw_picos() / NANO) as u64)
     }
 
     fn cpu(&self) -> Option<u32> {

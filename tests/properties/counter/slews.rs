@@ -1,0 +1,109 @@
+//! adjtimex(2) slews the kernel's clock by up to 10 %, and readers come seldom.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::witness::{CALIBRATION, SEGMENT, Witness};
+use super::world::{MICRO, MILLI, Machine, NANO, SECOND, machine};
+use crate::cases::check;
+use crate::source::sample::Source;
+use crate::source::status::Status;
+
+/// Parts per billion, and for how many milliseconds.
+type Slew = (i64, u64);
+
+fn slews() -> impl Strategy<Value = Vec<Slew>> {
+    const MOST: i64 = 100_000_000;
+    let ppb = prop_oneof![-MOST..=MOST, Just(MOST), Just(-MOST), Just(1_000_000), Just(-83_333_000)];
+    prop_oneof![
+        ppb.clone().prop_map(|ppb| vec![(ppb, 200)]),
+        (ppb.clone(), any::<bool>())
+            .prop_map(|(ppb, is_both)| { [(ppb, 40), (if is_both { -ppb } else { 0 }, 40)].repeat(6) }),
+        vec((ppb, 1..60_u64), 1..12),
+    ]
+}
+
+/// Each time is within the bound of its moment, except that the kernel's rate may change by 20 %
+/// meanwhile. No time comes twice over more than 10 us.
+#[test]
+fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
+    let gaps = prop_oneof![3 => 1_000..20_000_u64, 1 => 20_000..900_000_u64, 1 => 1_000_000..30_000_000_u64];
+    check(150, &(machine(), slews(), gaps, 0..30_u64), |(machine, slews, gap, millis)| {
+        let witness = Witness::new(Machine { interrupts: 0, is_shared: false, ..machine });
+        let Witness { world, clock, .. } = &*witness;
+        witness.watch(u128::from(millis) * MILLI);
+        let (mut latest, mut since) = (0, 0);
+        for (ppb, millis) in slews {
+            world.discipline(ppb);
+            let end = world.kernel() + millis * 1_000_000;
+            while world.kernel() < end {
+                let start = world.kernel();
+                let bound = clock.state().error_bound;
+                let before = world.kernel();
+                let nanos = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic()).unwrap();
+                let after = world.kernel();
+                let bound = bound + (after - start) / 5;
+                assert!(nanos >= latest, "back by {}", latest - nanos);
+                assert!(nanos + bound >= before, "{} late, the bound is {bound}", before - nanos);
+                assert!(nanos <= after + bound, "{} early, the bound is {bound}", nanos - after);
+                since = if nanos == latest { since } else { after };
+                assert!(before.saturating_sub(since) <= 10_000, "{} without progress", before - since);
+                latest = nanos;
+                world.pass(u128::from(gap / 2 + world.random(gap)) * NANO);
+            }
+        }
+        world.discipline(0);
+        witness.watch(2 * CALIBRATION + 8 * SEGMENT);
+        assert_eq!(witness.settled(), Status::Used);
+        assert!(clock.state().error_bound < 20_000, "{:?}", clock.state());
+        true
+    });
+}
+
+/// One read of the kernel's clock, and no segment.
+#[test]
+fn a_read_once_in_a_while_asks_the_vdso_alone() {
+    check(200, &(machine(), 1_100..2_000_000_u64), |(machine, micros)| {
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
+        witness.watch(2 * CALIBRATION);
+        witness.world.pass(SEGMENT);
+        let before = witness.clock.statistics();
+        for _ in 0..100 {
+            witness.world.pass(u128::from(micros) * MICRO);
+            let reads = witness.world.kernel_reads.get();
+            assert!(witness.clock.monotonic(Source::ticks).is_none());
+            assert!(witness.clock.slow_monotonic().is_some());
+            assert_eq!(witness.world.kernel_reads.get() - reads, 1);
+            witness.world.pass(u128::from(micros) * MICRO);
+            assert_eq!(witness.clock.slow_realtime(), Some(witness.world.read_at_wall.get()));
+            assert_eq!(witness.world.kernel_reads.get() - reads, 2);
+        }
+        let after = witness.clock.statistics();
+        assert_eq!((after.segments, after.vdso_reads), (before.segments, before.vdso_reads + 200));
+        witness.watch(SEGMENT);
+        assert_eq!(witness.settled(), Status::Used);
+        assert!(witness.clock.statistics().segments > after.segments);
+        true
+    });
+}
+
+/// A switch that costs nothing, and one that makes each read a system call.
+#[test]
+fn a_clock_that_must_not_ask_uses_a_counter_that_is_not_suspect() {
+    check(100, &(machine(), any::<bool>(), any::<bool>()), |(machine, is_measured, is_slow)| {
+        let hertz = machine.hertz.max(20_000_000); // the cost must be more than a tick
+        let witness = Witness::new(Machine { hertz, stated_hertz: None, interrupts: 0, ..machine });
+        witness.watch(if is_measured { 2 * CALIBRATION } else { 0 });
+        let asked = witness.world.detections.get();
+        witness.clock.forbid_checks();
+        witness.world.pass(30 * SECOND);
+        witness.watch(4 * CALIBRATION);
+        let expected = if is_measured { Status::Used } else { Status::ChecksForbidden };
+        assert_eq!(witness.settled(), expected);
+        witness.world.syscall.set(if is_slow { MICRO } else { 0 });
+        witness.watch(SEGMENT);
+        let expected = if is_slow { Status::ChecksForbidden } else { expected };
+        assert_eq!((witness.settled(), witness.world.detections.get()), (expected, asked));
+        is_slow
+    });
+}
