@@ -196,11 +196,13 @@ impl<S: Source> Step<'_, S> {
         let is_same_cpu = cpu.is_none() || cpu == state.cpu;
         let next = match follow(state, burst.sample, cost) {
             Ok(next) => next,
+            // A slew that began or ended during a pause.
+            Err(false) => return self.begin(),
             // A suspend, a migrated virtual machine, or a CPU whose counter differs.
-            Err(is_beyond_slews) => {
+            Err(true) => {
                 return match self.detect() {
                     Err(status) => self.off(status),
-                    Ok(()) => self.restart(0, state.strikes + u8::from(is_beyond_slews && !is_same_cpu)),
+                    Ok(()) => self.restart(0, state.strikes + u8::from(!is_same_cpu)),
                 };
             }
         };
@@ -228,7 +230,7 @@ fn retry(status: Status, refusals: u32) -> u64 {
     match status {
         Status::Unknown | Status::Denied => SECOND,
         Status::ClockSource | Status::NotInvariant => 10 * SECOND,
-        Status::Frequency | Status::CpusDisagree => (10 * SECOND << refusals.clamp(1, 7)) / 2,
+        Status::Frequency | Status::CpusDisagree => (10 * SECOND) << (refusals.clamp(1, 7) - 1),
         _ => LONGEST_RETRY,
     }
 }

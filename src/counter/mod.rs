@@ -7,49 +7,63 @@
 //!
 //! - The first reads measure the counter's rate. Nothing runs before `main`, and nothing spins. The
 //!   vDSO answers meanwhile.
-//! - Then a *segment* gives the time of each tick as a linear function, for 8 to 16 ms.
-//! - Shortly before a segment ends, one caller reads both clocks side by side and computes the next
-//!   one. It begins where the old one ends and is bent towards the kernel's clock. So the time
-//!   neither steps nor goes back.
-//! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO answers
-//!   the next read, and a new segment begins there.
+//! - Then a *segment* gives the time of each tick as a linear function, for 8 to 16 ms, or for 2 to
+//!   4 ms for some time after the kernel's rate changed.
+//! - In the last 1/256 of a segment, one caller reads both clocks side by side and computes the next
+//!   one. It begins where the old one ends and is bent towards the kernel's clock, by at most 1/4 of
+//!   its length. So the time neither steps nor stands still nor goes back.
+//! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO answers.
+//!   A read within 1 ms of such a read makes a new segment.
 //!
 //! Readers take no lock, never wait, and write nothing. A signal handler can read at any time, even
-//! if it interrupts a caller that makes a segment. That caller pays for about four reads of the
-//! vDSO, as does each read that follows a pause of over 16 ms.
+//! if it interrupts a caller that makes a segment. That caller pays for some reads of the vDSO. A
+//! program that reads less often than once in 1 ms pays for the vDSO, and makes no segments that
+//! nobody would use.
 //!
 //! # When the counter is used
 //!
 //! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
 //! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
-//! counters of the CPUs agree. Otherwise the vDSO answers. The kernel is asked again if the counter
-//! and the clock diverge, or if reading the clock takes three times as long as before. [`check`]
-//! asks the kernel at once; [`status`] returns the current state.
+//! counters of the CPUs agree. Otherwise the vDSO answers, at its own cost. The kernel is asked
+//! again
+//!
+//! - every 10 s, also while it keeps its time by another clock source;
+//! - if the counter and the clock diverge by more than adjtimex(2) can explain;
+//! - if reading the clock takes three times as long as before, eight times in a row.
+//!
+//! [`check`] asks the kernel at once; [`status`] returns the current state; [`statistics`] counts.
+//! No refusal is final. The counter is measured and used again after the reason has vanished.
 //!
 //! Each segment records the CPU of its writer, except on riscv64, s390x and loongarch64, whose CPUs
-//! have one time. If the clocks diverge three times, each time on another CPU than before, the
-//! counter is given up.
+//! have one time. If the clocks diverge three times by more than any slew explains, each time on
+//! another CPU than before, the counter is given up for 10 s or longer.
 //!
 //! # Accuracy
 //!
-//! [`error_bound`] returns how far a read may be from the kernel's clock. It is the sum of
+//! [`error_bound`] returns how far a read at this moment is from the kernel's clock at most. It reads
+//! both clocks, and adds up
 //!
+//! - the distance between them;
 //! - 30 ns, or three ticks if they are longer;
-//! - the error that the segment removes, at most 16 us;
-//! - what a change of the kernel's rate by NTP, 500 ppm, causes in one segment, at most 8.2 us;
-//! - the lead that the clock keeps because it does not go back: 0, except just after the counter
-//!   was measured again.
+//! - what the segment's rate and the kernel's, by its last two samples, can make of that until the
+//!   segment ends, and 500 ppm of this time for NTP;
+//! - the lead that the clock keeps because it does not go back, usually 0.
 //!
-//! The bound does not hold just after one of these events:
+//! So the bound holds until the segment ends, unless one of these events comes after the call:
 //!
-//! - the kernel's rate changes by more than 500 ppm;
+//! - the kernel's rate changes by more than 500 ppm: adjtimex(2) slews by up to 10 %, and chrony by
+//!   8.3 %;
 //! - the system is suspended, or its virtual machine is moved or restored;
 //! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
 //!
-//! The clock notices the event when the segment ends, after at most 17 ms of the old counter. If the
-//! error is more than 977 ppm of a segment, the counter is measured again, and the vDSO answers
-//! meanwhile. An event during the measurement can make the first segment wrong in the same way.
+//! The clock follows a slew from the next segment on. A change of the rate by 10 % causes an error of
+//! up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before. The clock notices another
+//! event when the segment ends, after at most 17 ms of the old counter. If the error is more than
+//! 4 ms, or if the rate since the last segment differs by more than 1/4, the counter is measured
+//! again, and the vDSO answers meanwhile. An event during the measurement can make the first segment
+//! wrong in the same way. The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with
+//! `CLOCK_MONOTONIC_RAW`, which is never slewed.
 //!
 //! # Order
 //!
@@ -70,10 +84,10 @@
 //!
 //! - A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
 //!   in a vDSO that reads the counter.
-//! - Some reads call `prctl`, `openat`, `read` and `close`: the first one, and each one that makes a
-//!   segment and finds the clocks suspect, for which two interrupts are enough. Do not use this clock
-//!   in a sandbox that kills for one of these calls. If a sandbox returns an error, or there is no
-//!   /sys, the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
+//! - Some reads call `prctl`, `openat`, `read` and `close`: the first one, and those that
+//!   [ask the kernel](self#when-the-counter-is-used). Before a thread enters a sandbox that kills for
+//!   one of these calls, call [`forbid_checks`]. If a sandbox returns an error, or there is no /sys,
+//!   the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
 //! - If a process forks while another thread updates the clock, the child cannot update it: the vDSO
 //!   answers there after the segment has ended ([`Status::Updating`]).
 
@@ -240,8 +254,8 @@ pub fn status() -> Status {
     CLOCK.status()
 }
 
-/// Returns how far the next [`monotonic`] may be from `CLOCK_MONOTONIC`, in
-/// nanoseconds: [`State::error_bound`].
+/// Returns how far a [`monotonic`] of this moment may be from `CLOCK_MONOTONIC`, in
+/// nanoseconds: [`State::error_bound`]. It measures that by a read of both clocks.
 #[must_use]
 pub fn error_bound() -> u64 {
     state().error_bound
@@ -335,7 +349,7 @@ fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// The reason why the counter will not be used, or was given up.
+/// The reason why the counter will not be used, or why it was given up for some time.
 ///
 /// # Examples
 ///
