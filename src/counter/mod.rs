@@ -60,7 +60,7 @@
 //! The clock follows a slew from the next segment on. A change of the rate by 10 % causes an error of
 //! up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before. The clock notices another
 //! event when the segment ends, after at most 17 ms of the old counter. If the error is more than
-//! 4 ms, or if the rate since the last segment differs by more than 1/4, the counter is measured
+//! 8 ms, or if the rate since the last segment differs by more than 1/4, the counter is measured
 //! again, and the vDSO answers meanwhile. An event during the measurement can make the first segment
 //! wrong in the same way. The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with
 //! `CLOCK_MONOTONIC_RAW`, which is never slewed.

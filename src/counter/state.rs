@@ -71,26 +71,30 @@ pub(super) enum Phase {
     Off(Status),
 }
 
-/// The code of `Phase::Off` with the first status.
+/// The codes of phases. `Phase::Off` with the first status is `OFF`.
+const IDLE: u8 = 0;
+const ROUGH: u8 = 1;
+const BASELINE: u8 = 2;
+const RUNNING: u8 = 3;
 const OFF: u8 = 16;
 
 impl Phase {
     fn code(self) -> u8 {
         match self {
-            Self::Idle => 0,
-            Self::Rough => 1,
-            Self::Baseline => 2,
-            Self::Running => 3,
+            Self::Idle => IDLE,
+            Self::Rough => ROUGH,
+            Self::Baseline => BASELINE,
+            Self::Running => RUNNING,
             Self::Off(status) => OFF + status as u8,
         }
     }
 
     fn from_code(code: u8) -> Self {
         match code {
-            0 => Self::Idle,
-            1 => Self::Rough,
-            2 => Self::Baseline,
-            3 => Self::Running,
+            IDLE => Self::Idle,
+            ROUGH => Self::Rough,
+            BASELINE => Self::Baseline,
+            RUNNING => Self::Running,
             off => Self::Off(Status::from_code(off.wrapping_sub(OFF))),
         }
     }
@@ -205,9 +209,9 @@ impl Rest {
     pub(super) fn of(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<Self> {
         let [start, nanos, rate, _, offset, span, phase, sampled, ..] = words;
         let (nanos, span, sampled) = (nanos.load(), span.load(), sampled.load());
-        let (is_off, from, until) = match Phase::from_code(phase.load() as u8) {
-            Phase::Off(_) if span == 0 => (true, nanos.max(sampled.saturating_sub(LONGEST_RETRY)), sampled),
-            Phase::Running => {
+        let (is_off, from, until) = match phase.load() as u8 {
+            OFF.. if span == 0 => (true, nanos.max(sampled.saturating_sub(LONGEST_RETRY)), sampled),
+            RUNNING => {
                 let segment = Segment { start: start.load(), nanos, rate: rate.load(), span };
                 let ticks = ticks();
                 if segment.covering(ticks).is_some() || segment.begins_after(ticks) {
@@ -215,9 +219,7 @@ impl Rest {
                 }
                 (false, segment.end_nanos(), u64::MAX)
             }
-            Phase::Rough | Phase::Baseline if span == 0 => {
-                (false, nanos.max(sampled.saturating_add(OLD)), u64::MAX)
-            }
+            ROUGH | BASELINE if span == 0 => (false, nanos.max(sampled.saturating_add(OLD)), u64::MAX),
             _ => return None,
         };
         Some(Self { is_off, from, until, offset: offset.load() as i64 })

@@ -71,7 +71,9 @@ fn live(witness: &Witness, machine: Machine, event: Event) {
             world.discipline(ppb);
         }
         Event::Suspend(millis, jumps) => disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps)),
-        Event::Migrate(part) => disrupt(&|| world.migrate((machine.hertz / 100 * part).max(1_000_000))),
+        Event::Migrate(part) => {
+            disrupt(&|| world.migrate((machine.hertz / 100 * part).clamp(1_000_000, 64_000_000_000)))
+        }
     }
 }
 

@@ -24,7 +24,7 @@ fn assert_off(witness: &Witness, status: Status) {
 
 #[test]
 fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
-    let retries = [
+    const RETRIES: &[(Option<Status>, u128)] = &[
         (Some(Status::Denied), SECOND),
         (Some(Status::Unknown), SECOND),
         (Some(Status::ClockSource), 10 * SECOND),
@@ -32,8 +32,8 @@ fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
         (Some(Status::NoCounter), 640 * SECOND),
         (None, 0),
     ];
-    check(200, &(machine(), prop::sample::select(&retries[..])), |(machine, (refusal, retry))| {
-        let witness = Witness::new(Machine { is_shared: false, ..machine });
+    check(200, &(machine(), prop::sample::select(RETRIES)), |(machine, (refusal, retry))| {
+        let witness = Witness::new(Machine { interrupts: 0, is_shared: false, ..machine });
         witness.world.refusal.set(refusal);
         assert_eq!(witness.clock.check(), refusal.map_or(Ok(()), Err));
         assert_eq!(witness.clock.status(), Status::Calibrating, "a check changes nothing");

@@ -52,11 +52,12 @@ impl Witness {
         })
     }
 
-    /// Reads the monotonic clock. The time must be within the bound of just before. If other
-    /// readers can have made a segment since, that segment's bound counts too.
+    /// Reads the monotonic clock. The time must be within the bound of just before, and 500 ppm of
+    /// the time since. If other readers can have made a segment since, its bound counts too.
     #[track_caller]
     pub(crate) fn read(&self) -> Option<u64> {
         let (latest, is_accurate) = (self.latest.get(), self.is_accurate.get());
+        let start = self.world.kernel();
         let State { status, error_bound: mut bound, frequency } = self.clock.state();
         assert_eq!(frequency.is_some(), matches!(status, Status::Used | Status::Stale), "{status}");
         assert!(status != Status::Used || bound >= 30, "{bound}");
@@ -71,6 +72,7 @@ impl Witness {
         if self.is_shared {
             bound = bound.max(self.last_bound());
         }
+        bound += (after - start).div_ceil(2000);
         if self.is_ordered.get() {
             assert!(nanos >= latest, "{nanos} after {latest}: back by {}", latest - nanos);
         }
