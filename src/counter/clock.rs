@@ -94,7 +94,8 @@ impl<S: Source> CounterClock<S> {
     pub(crate) const fn new(source: S) -> Self {
         let marks = Marks {
             high_water: HighWater::new(),
-            read_at: AtomicUsize::new(0),
+            // Not 0: so the clock is in .data with the slots, and not in another page.
+            read_at: AtomicUsize::new(1),
             vdso_reads: AtomicUsize::new(0),
             forbids_checks: AtomicBool::new(false),
         };
@@ -117,14 +118,15 @@ impl<S: Source> CounterClock<S> {
 
     /// The monotonic time by a slow read, which updates the clock if that is due. None if a sandbox
     /// denies the time.
+    #[inline]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        if let Some((now, is_off)) = self.resting(Source::monotonic, |now, _| now) {
-            let high_water = &self.latch.beside.high_water;
-            match is_off {
-                true => return Some(now),
-                false if high_water.get() <= now => return Some(high_water.raise(now)),
-                false => {}
-            }
+        if let Some(now) = self.off_monotonic() {
+            return Some(now);
+        }
+        let resting = self.resting(Source::monotonic, |now, _| now);
+        let high_water = &self.latch.beside.high_water;
+        if let Some(now) = resting.filter(|&now| high_water.get() <= now) {
+            return Some(high_water.raise(now));
         }
         self.updating_monotonic()
     }
@@ -132,25 +134,36 @@ impl<S: Source> CounterClock<S> {
     /// The time since the Epoch by a slow read.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
         let monotonic = |time: i64, offset: i64| time.wrapping_sub(offset) as u64;
-        if let Some((time, _)) = self.resting(Source::realtime, monotonic) {
+        if let Some(time) = self.resting(Source::realtime, monotonic) {
             return Some(time);
         }
         self.updating_monotonic()?;
         self.source.realtime()
     }
 
-    /// The vDSO's answer if no update is due, and whether the counter is off. `monotonic` computes
-    /// the monotonic time from the answer and the offset of the wall clock.
+    /// The vDSO's answer where the counter is not used, and need not be checked now.
+    #[inline]
+    fn off_monotonic(&self) -> Option<u64> {
+        let (now, is_whole) = self.latch.read(|words| {
+            let times = Rest::off(words)?;
+            self.source.monotonic().filter(|now| times.contains(now))
+        });
+        now.filter(|_| is_whole)
+    }
+
+    /// The vDSO's answer if no update is due. `monotonic` computes the monotonic time from the answer
+    /// and the offset of the wall clock.
+    #[inline]
     fn resting<T: Copy>(
         &self,
         read: impl FnOnce(&S) -> Option<T>,
         monotonic: impl FnOnce(T, i64) -> u64,
-    ) -> Option<(T, bool)> {
+    ) -> Option<T> {
         let (found, is_whole) = self.latch.read(|words| {
             let rest = Rest::of(words, || self.source.ticks_ordered())?;
             let answer = read(&self.source)?;
             let now = monotonic(answer, rest.offset);
-            (rest.from <= now && now < rest.until).then_some((answer, now, rest.is_off))
+            rest.times.contains(&now).then_some((answer, now, rest.is_off))
         });
         let (answer, now, is_off) = found.filter(|_| is_whole)?;
         if !is_off {
@@ -159,7 +172,7 @@ impl<S: Source> CounterClock<S> {
             }
             self.latch.beside.count_vdso_read();
         }
-        Some((answer, is_off))
+        Some(answer)
     }
 
     #[cold]

@@ -140,7 +140,10 @@ static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 pub fn monotonic() -> u64 {
     match CLOCK.monotonic(Native::ticks) {
         Some(nanos) => nanos,
-        None => slow_monotonic(),
+        None => {
+            unlikely();
+            slow_monotonic()
+        }
     }
 }
 
@@ -169,7 +172,10 @@ pub fn monotonic() -> u64 {
 pub fn monotonic_ordered() -> u64 {
     match CLOCK.monotonic(Native::ticks_ordered) {
         Some(nanos) => nanos,
-        None => slow_monotonic(),
+        None => {
+            unlikely();
+            slow_monotonic()
+        }
     }
 }
 
@@ -192,7 +198,10 @@ pub fn monotonic_ordered() -> u64 {
 pub fn realtime() -> i64 {
     match CLOCK.realtime(Native::ticks) {
         Some(nanos) => nanos,
-        None => slow_realtime(),
+        None => {
+            unlikely();
+            slow_realtime()
+        }
     }
 }
 
@@ -383,14 +392,22 @@ impl Clock for Counter {
     fn try_now() -> Result<Instant<Self>, Errno> {
         match CLOCK.monotonic(Native::ticks_ordered) {
             Some(nanos) => Ok(Instant::from_nanos(nanos as i64)),
-            None => try_slow_monotonic().map(|nanos| Instant::from_nanos(nanos as i64)),
+            None => {
+                unlikely();
+                try_slow_monotonic().map(|nanos| Instant::from_nanos(nanos as i64))
+            }
         }
     }
 }
 
+/// Makes the branch that calls it an unlikely one. A cold function would be in another page of the
+/// program, whose first access costs more than the vDSO.
+#[cold]
+#[inline(always)]
+fn unlikely() {}
+
 // If a sandbox denies the clock, a second call returns its error.
 
-#[cold]
 #[inline(never)]
 fn try_slow_monotonic() -> Result<u64, Errno> {
     CLOCK
@@ -398,14 +415,15 @@ fn try_slow_monotonic() -> Result<u64, Errno> {
         .map_or_else(|| clock_gettime(ClockId::MONOTONIC).map(|time| time.ktime() as u64), Ok)
 }
 
-#[cold]
 #[inline(never)]
 #[track_caller]
 fn slow_monotonic() -> u64 {
-    try_slow_monotonic().unwrap_or_else(|error| denied(error))
+    match CLOCK.slow_monotonic() {
+        Some(nanos) => nanos,
+        None => try_slow_monotonic().unwrap_or_else(|error| denied(error)),
+    }
 }
 
-#[cold]
 #[inline(never)]
 #[track_caller]
 fn slow_realtime() -> i64 {
@@ -413,6 +431,8 @@ fn slow_realtime() -> i64 {
     CLOCK.slow_realtime().map_or_else(again, Ok).unwrap_or_else(|error| denied(error))
 }
 
+#[cold]
+#[inline(never)]
 #[track_caller]
 fn denied<T>(error: Errno) -> T {
     panic!("the clock cannot be read: {error}")

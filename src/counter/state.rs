@@ -1,5 +1,7 @@
 //! [`ClockState`]: the content of the latch, and how a read uses it.
 
+use core::ops::Range;
+
 use super::latch::{Snapshot, Word};
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
@@ -194,35 +196,43 @@ pub(super) fn fresh_realtime(words: &[Word; WORDS], ticks: impl FnOnce() -> u64)
 }
 
 /// When the vDSO's answer is all that a read needs.
-#[derive(Clone, Copy)]
 pub(super) struct Rest {
-    /// Whether no segment can follow before `until`.
+    /// Whether the counter is not used.
     pub(super) is_off: bool,
-    pub(super) from: u64,
-    pub(super) until: u64,
+    /// The times of `CLOCK_MONOTONIC` for which that holds.
+    pub(super) times: Range<u64>,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     pub(super) offset: i64,
 }
 
 impl Rest {
-    /// The times of `CLOCK_MONOTONIC` at which nothing is due but a segment that nobody may need.
+    /// The times at which the counter is not used and no check is due.
+    #[inline]
+    pub(super) fn off(words: &[Word; WORDS]) -> Option<Range<u64>> {
+        let [_, nanos, _, _, _, span, phase, next_check, ..] = words;
+        (phase.load() as u8 >= OFF && span.load() == 0).then(|| nanos.load()..next_check.load())
+    }
+
+    /// The times at which nothing is due but a segment that nobody may need.
+    #[inline]
     pub(super) fn of(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<Self> {
         let [start, nanos, rate, _, offset, span, phase, sampled, ..] = words;
         let (nanos, span, sampled) = (nanos.load(), span.load(), sampled.load());
-        let (is_off, from, until) = match phase.load() as u8 {
-            OFF.. if span == 0 => (true, nanos.max(sampled.saturating_sub(LONGEST_RETRY)), sampled),
+        let (is_off, times) = match phase.load() as u8 {
+            // A time that a step of the wall clock made is far from the check.
+            OFF.. if span == 0 => (true, nanos.max(sampled.saturating_sub(LONGEST_RETRY))..sampled),
             RUNNING => {
                 let segment = Segment { start: start.load(), nanos, rate: rate.load(), span };
                 let ticks = ticks();
                 if segment.covering(ticks).is_some() || segment.begins_after(ticks) {
                     return None;
                 }
-                (false, segment.end_nanos(), u64::MAX)
+                (false, segment.end_nanos()..u64::MAX)
             }
-            ROUGH | BASELINE if span == 0 => (false, nanos.max(sampled.saturating_add(OLD)), u64::MAX),
+            ROUGH | BASELINE if span == 0 => (false, nanos.max(sampled.saturating_add(OLD))..u64::MAX),
             _ => return None,
         };
-        Some(Self { is_off, from, until, offset: offset.load() as i64 })
+        Some(Self { is_off, times, offset: offset.load() as i64 })
     }
 }
 
