@@ -175,7 +175,6 @@ impl<S: Source> CounterClock<S> {
         Some(answer)
     }
 
-    #[cold]
     #[inline(never)]
     fn updating_monotonic(&self) -> Option<u64> {
         let Marks { high_water, .. } = &self.latch.beside;
