@@ -138,13 +138,11 @@ static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 #[must_use]
 #[track_caller]
 pub fn monotonic() -> u64 {
-    match CLOCK.monotonic(Native::ticks) {
-        Some(nanos) => nanos,
-        None => {
-            unlikely();
-            slow_monotonic()
-        }
-    }
+    let Some(nanos) = CLOCK.monotonic(Native::ticks) else {
+        unlikely();
+        return slow_monotonic();
+    };
+    nanos
 }
 
 /// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by an ordered read of the counter.
@@ -170,13 +168,11 @@ pub fn monotonic() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn monotonic_ordered() -> u64 {
-    match CLOCK.monotonic(Native::ticks_ordered) {
-        Some(nanos) => nanos,
-        None => {
-            unlikely();
-            slow_monotonic()
-        }
-    }
+    let Some(nanos) = CLOCK.monotonic(Native::ticks_ordered) else {
+        unlikely();
+        return slow_monotonic();
+    };
+    nanos
 }
 
 /// Returns the time of `CLOCK_REALTIME` in nanoseconds since the Epoch, by the counter.
@@ -196,13 +192,11 @@ pub fn monotonic_ordered() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn realtime() -> i64 {
-    match CLOCK.realtime(Native::ticks) {
-        Some(nanos) => nanos,
-        None => {
-            unlikely();
-            slow_realtime()
-        }
-    }
+    let Some(nanos) = CLOCK.realtime(Native::ticks) else {
+        unlikely();
+        return slow_realtime();
+    };
+    nanos
 }
 
 /// Returns the counter's value.
@@ -390,20 +384,18 @@ pub enum Counter {}
 impl Clock for Counter {
     #[inline]
     fn try_now() -> Result<Instant<Self>, Errno> {
-        match CLOCK.monotonic(Native::ticks_ordered) {
-            Some(nanos) => Ok(Instant::from_nanos(nanos as i64)),
-            None => {
-                unlikely();
-                try_slow_monotonic().map(|nanos| Instant::from_nanos(nanos as i64))
-            }
-        }
+        let Some(nanos) = CLOCK.monotonic(Native::ticks_ordered) else {
+            unlikely();
+            return try_slow_monotonic().map(|nanos| Instant::from_nanos(nanos as i64));
+        };
+        Ok(Instant::from_nanos(nanos as i64))
     }
 }
 
 /// Makes the branch that calls it an unlikely one. A cold function would be in another page of the
 /// program, whose first access costs more than the vDSO.
 #[cold]
-#[inline(always)]
+#[inline]
 fn unlikely() {}
 
 // If a sandbox denies the clock, a second call returns its error.
