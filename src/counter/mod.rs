@@ -75,8 +75,8 @@
 //! The time can go back in two cases:
 //!
 //! - **The process enters another time namespace** whose `CLOCK_MONOTONIC` is behind by more than
-//!   64 ms. If it is behind by less, the time stands still until the kernel's clock has caught up,
-//!   and [`error_bound`] includes the difference.
+//!   64 ms. If it is behind by less, the time stands still, or goes slower, until the kernel's clock
+//!   has caught up, and [`error_bound`] includes the difference.
 //! - **The counter is set back** by less than a segment. Kernels do that only when they restore a
 //!   virtual machine.
 //!

@@ -201,7 +201,8 @@ fn the_clock_of_another_time_namespace_is_followed_within_the_error_bound() {
 
 #[test]
 fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
-    check(500, &(machine(), 1..200_i64), |(machine, millis)| {
+    // A smaller step looks like a slew.
+    check(500, &(machine(), 5..200_i64), |(machine, millis)| {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
         witness.watch(8 * CALIBRATION);
         let before = witness.read().unwrap();
