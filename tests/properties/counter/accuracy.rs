@@ -72,7 +72,7 @@ fn live(witness: &Witness, machine: Machine, event: Event) {
         }
         Event::Suspend(millis, jumps) => disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps)),
         Event::Migrate(part) => {
-            disrupt(&|| world.migrate((machine.hertz / 100 * part).clamp(1_000_000, 64_000_000_000)))
+            disrupt(&|| world.migrate((machine.hertz / 100 * part).clamp(1_000_000, 64_000_000_000)));
         }
     }
 }
