@@ -209,7 +209,7 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
         // The last segment may end 16 ms later.
         let is_waited_for = millis < 64 - 17;
         witness.world.enter_namespace(-millis * 1_000_000);
-        let mut turns = 0..SEGMENT / (MILLI / 10);
+        let mut turns = 0..2 * SEGMENT / (MILLI / 10);
         while witness.clock.status() == Status::Used && turns.next().is_some() {
             witness.tolerate(is_waited_for, MILLI / 10);
         }
