@@ -30,7 +30,7 @@ pub const VDSO: &str = "clock_gettime";
 /// The quantiles of the calls that make a segment. The second one is the contender [`OURS`].
 pub const QUANTILES: [(&str, f64); 3] = [("least", 0.0), (OURS, 0.5), ("p99", 0.99)];
 
-/// Returns the rows of [`print`].
+/// Returns the rows of [`print()`].
 pub fn names() -> impl Iterator<Item = &'static str> {
     SPARSE.into_iter().map(|(name, _)| name).chain([MAKER])
 }
