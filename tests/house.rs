@@ -25,6 +25,7 @@ const LINUX: &[(&str, &[&str])] = &[
     ("native", &["libc_fallback"]),
     ("slot", &[]),
     ("syscall", &["native"]),
+    ("timex", &["native", "syscall"]),
     ("process", &["native", "syscall"]),
     ("auxv", &["process"]),
     ("mapping", &[]),

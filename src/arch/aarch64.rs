@@ -23,7 +23,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: function(KERNEL_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[], &[call(168, Getcpu)]),
     clock_sources: &["arch_sys_counter"],
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135, adjtimex: 171 },
 };
 
 // It is not inlined. A system call may clear the SVE registers beyond the 128 bits that they share

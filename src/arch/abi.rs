@@ -69,7 +69,8 @@ pub struct Syscall {
     pub shape: Shape,
 }
 
-/// The numbers of the system calls that find and probe the image.
+/// The numbers of the system calls that find and probe the image, and of those that read a clock
+/// in other ways.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Discovery {
@@ -81,6 +82,8 @@ pub struct Discovery {
     pub close: u32,
     /// `rt_sigprocmask(2)`, which answers `EFAULT` for a page that cannot be read.
     pub rt_sigprocmask: u32,
+    /// `adjtimex(2)`, for the counter clock. riscv32 has none, but its number is reserved.
+    pub adjtimex: u32,
 }
 
 /// A C signature: the kind of call, and the width of its numbers.

@@ -44,7 +44,7 @@ pub(crate) static ABI: Abi = Abi {
     .or_time32(&[call(264, Timespec32)]),
     getcpu: function(&[], &[call(345, Getcpu)]),
     clock_sources: &["arch_sys_counter"],
-    discovery: Discovery { prctl: 172, openat: 322, read: 3, close: 6, rt_sigprocmask: 175 },
+    discovery: Discovery { prctl: 172, openat: 322, read: 3, close: 6, rt_sigprocmask: 175, adjtimex: 124 },
 };
 
 /// A symbol that needs the timer.

@@ -26,7 +26,14 @@ pub(super) static MIPS: Abi = Abi {
     clock_getres: function(GETRES_32, &[call(4406, Timespec64)]).or_time32(&[call(4264, Timespec32)]),
     getcpu: function(&[], &[call(4312, Getcpu)]),
     clock_sources: &[],
-    discovery: Discovery { prctl: 4192, openat: 4288, read: 4003, close: 4006, rt_sigprocmask: 4195 },
+    discovery: Discovery {
+        prctl: 4192,
+        openat: 4288,
+        read: 4003,
+        close: 4006,
+        rt_sigprocmask: 4195,
+        adjtimex: 4124,
+    },
 };
 
 /// The table of `mips64`, n64.
@@ -44,7 +51,14 @@ pub(super) static MIPS64: Abi = Abi {
     clock_getres: function(VDSO_GETRES, &[call(5223, Timespec64)]),
     getcpu: function(&[], &[call(5271, Getcpu)]),
     clock_sources: &[],
-    discovery: Discovery { prctl: 5153, openat: 5247, read: 5000, close: 5003, rt_sigprocmask: 5014 },
+    discovery: Discovery {
+        prctl: 5153,
+        openat: 5247,
+        read: 5000,
+        close: 5003,
+        rt_sigprocmask: 5014,
+        adjtimex: 5154,
+    },
 };
 
 /// The table of `riscv32`. Its image has no clock functions.
@@ -62,7 +76,7 @@ pub(super) static RISCV32: Abi = Abi {
     clock_getres: function(&[], &[call(406, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
     clock_sources: &[],
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135, adjtimex: 171 },
 };
 
 /// The table of `sparc64`.
@@ -81,7 +95,7 @@ pub(super) static SPARC64: Abi = Abi {
     clock_getres: function(&[], &[call(258, Timespec64)]),
     getcpu: function(&[], &[call(308, Getcpu)]),
     clock_sources: &[],
-    discovery: Discovery { prctl: 147, openat: 284, read: 3, close: 6, rt_sigprocmask: 103 },
+    discovery: Discovery { prctl: 147, openat: 284, read: 3, close: 6, rt_sigprocmask: 103, adjtimex: 219 },
 };
 
 /// The bit that marks the system calls of x32 (arch/x86/include/uapi/asm/unistd.h).
@@ -111,5 +125,6 @@ pub(super) static X32: Abi = Abi {
         read: X32_BIT,
         close: X32_BIT + 3,
         rt_sigprocmask: X32_BIT + 14,
+        adjtimex: X32_BIT + 159,
     },
 };

@@ -21,7 +21,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: function(VDSO_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
     clock_sources: &["Constant"],
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135, adjtimex: 171 },
 };
 
 #[cfg(all(target_arch = "loongarch64", not(vdso_time_libc_fallback)))]

@@ -22,7 +22,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: function(VDSO_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
     clock_sources: &["riscv_clocksource"],
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135, adjtimex: 171 },
 };
 
 // It is not inlined. A system call clears the vector registers

@@ -22,7 +22,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: function(KERNEL_GETRES, &[call(261, Timespec64)]),
     getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(311, Getcpu)]),
     clock_sources: &["tod"],
-    discovery: Discovery { prctl: 172, openat: 288, read: 3, close: 6, rt_sigprocmask: 175 },
+    discovery: Discovery { prctl: 172, openat: 288, read: 3, close: 6, rt_sigprocmask: 175, adjtimex: 124 },
 };
 
 #[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]

@@ -33,7 +33,7 @@ pub(crate) static ABI: Abi = Abi {
     // writes past its pointers (QEMU 10.0 and 11.1).
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(318, Getcpu)]),
     clock_sources: &["tsc", "tsc-early"],
-    discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
+    discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175, adjtimex: 124 },
 };
 
 #[cfg(all(feature = "counter", target_arch = "x86", not(vdso_time_libc_fallback)))]

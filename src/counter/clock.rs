@@ -63,7 +63,7 @@ const TRIES: u32 = 3;
 pub(crate) struct CounterClock<S> {
     pub(super) latch: Latch<WORDS, Marks>,
     pub(super) history: History,
-    source: S,
+    pub(super) source: S,
 }
 
 /// Words that slow reads write.

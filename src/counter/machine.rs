@@ -1,5 +1,6 @@
 //! [`Native`]: this machine as a [`Source`].
 
+use super::bounded::{Discipline, Disciplined};
 use super::sample::Source;
 use super::status::Status;
 use crate::system::calls::clock_gettime;
@@ -45,16 +46,40 @@ impl Source for Native {
     }
 }
 
+impl Disciplined for Native {
+    fn ask_discipline(&self) -> Option<Discipline> {
+        discipline().ok()
+    }
+}
+
+/// Asks the kernel for the error of its wall clock.
+pub(super) use system::discipline;
+
 /// What only Linux says.
 #[cfg(vdso_time_linux)]
 mod system {
+    use super::super::bounded::Discipline;
     use super::super::status::Status;
+    use crate::errno::Errno;
     use crate::linux::native::{self, ABI};
-    use crate::linux::{calls, process, routes};
+    use crate::linux::{calls, process, routes, timex};
 
     /// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
     /// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
     const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+    pub(in super::super) fn discipline() -> Result<Discipline, Errno> {
+        /// Microseconds in a tick of user space, and what one of them more means.
+        const TICK: i64 = 10_000;
+        const PPB: u64 = 100_000;
+        let timex = timex::read()?;
+        Ok(Discipline {
+            realtime: timex.realtime,
+            max_error: timex.max_error.unsigned_abs(),
+            slew: timex.tick.abs_diff(TICK).saturating_mul(PPB),
+            is_synchronized: timex.is_synchronized,
+        })
+    }
 
     /// Returns the CPU, if that needs no system call.
     pub(super) fn cpu() -> Option<u32> {
@@ -90,7 +115,13 @@ mod system {
 
 #[cfg(not(vdso_time_linux))]
 mod system {
+    use super::super::bounded::Discipline;
     use super::super::status::Status;
+    use crate::errno::Errno;
+
+    pub(in super::super) fn discipline() -> Result<Discipline, Errno> {
+        Err(Errno::ENOSYS)
+    }
 
     pub(super) fn cpu() -> Option<u32> {
         None

@@ -91,17 +91,22 @@
 //! - If a process forks while another thread updates the clock, the child cannot update it: the vDSO
 //!   answers there after the segment has ended ([`Status::Updating`]).
 
+mod bounded;
 mod clock;
 mod discipline;
 mod high_water;
 mod history;
+mod interval;
 mod latch;
 mod machine;
+mod offset;
+mod recent;
 mod sample;
 mod segment;
 mod state;
 mod status;
 mod ticks;
+mod wall;
 
 use crate::arch::complete_loads;
 use crate::errno::Errno;
@@ -111,10 +116,15 @@ use crate::system::native;
 use crate::types::{ClockId, Timespec};
 use clock::CounterClock;
 pub use history::Baseline;
+pub use interval::{Interval, realtime_bounded};
 use machine::Native;
+#[cfg(feature = "std")]
+pub use recent::Refresher;
+pub use recent::{recent, refresh};
 use sample::Source;
 pub use status::{State, Statistics, Status};
 pub use ticks::Ticks;
+pub use wall::{Wall, realtime_error_bound, resync};
 
 static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 
@@ -177,7 +187,7 @@ pub fn monotonic_ordered() -> u64 {
 
 /// Returns the time of `CLOCK_REALTIME` in nanoseconds since the Epoch, by the counter.
 ///
-/// If somebody sets the clock, the next segment follows.
+/// If somebody sets the clock, the next segment follows, or [`resync`] makes it follow at once.
 ///
 /// # Panics
 ///
@@ -408,6 +418,12 @@ fn try_slow_monotonic() -> Result<u64, Errno> {
 }
 
 #[inline(never)]
+fn try_slow_realtime() -> Result<i64, Errno> {
+    CLOCK.slow_realtime().map_or_else(|| clock_gettime(ClockId::REALTIME).map(Timespec::ktime), Ok)
+}
+
+#[cold]
+#[inline(never)]
 #[track_caller]
 fn slow_monotonic() -> u64 {
     match CLOCK.slow_monotonic() {
@@ -419,8 +435,7 @@ fn slow_monotonic() -> u64 {
 #[inline(never)]
 #[track_caller]
 fn slow_realtime() -> i64 {
-    let again = || clock_gettime(ClockId::REALTIME).map(Timespec::ktime);
-    CLOCK.slow_realtime().map_or_else(again, Ok).unwrap_or_else(|error| denied(error))
+    try_slow_realtime().unwrap_or_else(|error| denied(error))
 }
 
 #[cold]

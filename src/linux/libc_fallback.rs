@@ -50,6 +50,7 @@ pub(crate) static ABI: Abi = Abi {
         read: UNKNOWN,
         close: UNKNOWN,
         rt_sigprocmask: RT_SIGPROCMASK,
+        adjtimex: UNKNOWN,
     },
 };
 

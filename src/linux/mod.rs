@@ -15,6 +15,8 @@ pub(crate) mod routes;
 mod rseq;
 mod slot;
 pub(crate) mod syscall;
+#[cfg(feature = "counter")]
+pub(crate) mod timex;
 pub mod vdso;
 
 #[cfg(not(vdso_time_libc_fallback))]

@@ -1,12 +1,12 @@
 //! The counter clock's status, its nearness to the kernel's clock, and its order across threads.
 
-#![allow(unsafe_code, reason = "prctl(2) is called here")]
+#![allow(unsafe_code, reason = "prctl(2) and adjtimex(2) are called here")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use test_support::{Cpus, child};
+use test_support::{Cpus, child, not_run_here};
 use vdso_time::counter::{self, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
@@ -73,6 +73,30 @@ fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
         let baseline = counter::baseline().unwrap();
         assert!(baseline.nanos_of(baseline.ticks).abs_diff(baseline.nanos) <= 1, "{baseline:?}");
         assert_eq!(counter::frequency(), Some(baseline.frequency()));
+    });
+}
+
+#[test]
+fn the_limits_of_the_true_time_are_those_of_adjtimex() {
+    child::forked(|| {
+        // SAFETY: zero is a value of each member.
+        let mut timex: libc::timex = unsafe { std::mem::zeroed() };
+        // SAFETY: with `modes` 0, the kernel only writes to the variable.
+        let state = unsafe { libc::adjtimex(&raw mut timex) };
+        if state < 0 {
+            return not_run_here("adjtimex", std::io::Error::last_os_error());
+        }
+        settle();
+        let before = kernel(libc::CLOCK_REALTIME);
+        let now = counter::realtime_bounded().unwrap();
+        let after = kernel(libc::CLOCK_REALTIME);
+        assert_eq!(now.is_synchronized, state != 5 && timex.status & 0x40 == 0);
+        let (earliest, latest) = (now.earliest.as_nanos(), now.latest.as_nanos());
+        #[allow(clippy::useless_conversion, reason = "32 bits on some of these targets")]
+        let error = i64::from(timex.maxerror) * 1000;
+        assert!(earliest <= after - error && before + error <= latest, "{now:?}, {error}");
+        // The kernel adds 500 us each second.
+        assert!(latest - earliest < 2 * error + 20_000_000, "{now:?}, {error}");
     });
 }
 

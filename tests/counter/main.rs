@@ -7,14 +7,15 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
 mod clock;
+mod recent;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use test_support::{not_run_here, oracle};
 use vdso_time::arch::NATIVE;
-use vdso_time::counter::{self, State, Status};
-use vdso_time::{Clock, Counter, Route, routes};
+use vdso_time::counter::{self, State, Status, Wall};
+use vdso_time::{Clock, Counter, Route, WallClock, routes};
 
 /// What the kernel reads its time from.
 fn clock_source() -> Option<String> {
@@ -92,15 +93,18 @@ fn kernel(id: i32) -> i64 {
 /// Fails unless each of the clock's reads lies between the kernel's two, within the error bound.
 #[track_caller]
 fn assert_near() {
-    let reads: [(i32, fn() -> i64); 4] = [
+    let reads: [(i32, fn() -> i64); 6] = [
         (libc::CLOCK_MONOTONIC, || counter::monotonic() as i64),
         (libc::CLOCK_MONOTONIC, || counter::monotonic_ordered() as i64),
         (libc::CLOCK_MONOTONIC, || Counter::now().as_nanos()),
         (libc::CLOCK_REALTIME, counter::realtime),
+        (libc::CLOCK_REALTIME, || Wall::now().as_nanos()),
+        (libc::CLOCK_REALTIME, || Wall::of(Counter::now()).unwrap().as_nanos()),
     ];
     for (id, read) in reads {
         // Each bound is of its own moment: the segment may end meanwhile, or another one begin.
-        let bound = counter::error_bound();
+        let bound =
+            if id == libc::CLOCK_REALTIME { counter::realtime_error_bound() } else { counter::error_bound() };
         let (before, now, after) = (kernel(id), read(), kernel(id));
         // A clock that waits for the kernel's comes nearer to it by as much time as has passed since.
         let bound = bound.max(counter::error_bound()) as i64 + 30 + (kernel(id) - before).max(0);

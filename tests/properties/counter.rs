@@ -4,12 +4,14 @@ mod cases;
 
 #[path = "../../src/counter"]
 mod source {
+    pub(crate) mod bounded;
     pub(crate) mod clock;
     mod discipline;
     mod high_water;
     #[allow(unreachable_pub, reason = "public in the crate")]
     mod history;
     mod latch;
+    mod offset;
     pub(crate) mod sample;
     mod segment;
     mod state;
@@ -29,6 +31,7 @@ mod counter {
     mod hostile;
     mod machines;
     mod slews;
+    mod wall;
     mod witness;
     mod world;
 }

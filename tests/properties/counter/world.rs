@@ -145,6 +145,11 @@ impl World {
         self.kernel() as i64 + self.offset.get()
     }
 
+    /// The true time, since the same Epoch.
+    pub(crate) fn truth(&self) -> i64 {
+        1_700_005_000_000_000_000 + (self.now.get() / NANO) as i64
+    }
+
     /// NTP changes the rate.
     pub(crate) fn discipline(&self, ppb: i64) {
         self.kept.set((self.now.get(), self.kernel_picos()));

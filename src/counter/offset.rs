@@ -1,0 +1,88 @@
+//! The offset of the wall clock from the monotonic clock.
+
+use core::cell::Cell;
+use core::hint::spin_loop;
+
+use super::clock::CounterClock;
+use super::sample::Source;
+use super::state::ClockState;
+
+/// How often the offset is measured. The narrowest result counts, because an interrupt between two
+/// reads widens it.
+const TRIES: u32 = 4;
+/// How often a resynchronization is tried: for longer than 1/64 of a segment, and than the stores of
+/// another caller's update.
+const ATTEMPTS: u32 = 100_000;
+
+impl<S: Source> CounterClock<S> {
+    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` in nanoseconds, as the next reads will have it.
+    pub(crate) fn offset(&self) -> Option<i64> {
+        let fast = || {
+            // Both by one tick.
+            let tick = Cell::new(0);
+            let monotonic = self.monotonic(|source| {
+                tick.set(source.ticks_ordered());
+                tick.get()
+            })?;
+            Some(self.realtime(|_| tick.get())?.wrapping_sub(monotonic as i64))
+        };
+        fast().or_else(|| {
+            self.slow_monotonic()?;
+            fast().or_else(|| self.kernels_offset().map(middle))
+        })
+    }
+
+    /// The least and the greatest possible offset of the kernel's clocks.
+    fn kernels_offset(&self) -> Option<[i64; 2]> {
+        let mut best: Option<[i64; 2]> = None;
+        let mut before = self.source.monotonic()?;
+        for _ in 0..TRIES {
+            let realtime = self.source.realtime()?;
+            let after = self.source.monotonic()?;
+            let found = [after, before].map(|monotonic| realtime.wrapping_sub(monotonic as i64));
+            best = best.filter(|best| width(*best) <= width(found)).or(Some(found));
+            before = after;
+        }
+        best
+    }
+
+    /// How far the next time of the wall clock may be from the kernel's, in nanoseconds, given the
+    /// bound of the monotonic clock.
+    pub(crate) fn wall_bound(&self, bound: u64) -> Option<u64> {
+        let offset = self.offset()?;
+        let errors = self.kernels_offset()?.map(|possible| possible.abs_diff(offset));
+        Some(bound.saturating_add(errors[0].max(errors[1])))
+    }
+
+    /// Makes the wall clock follow the kernel's at once. Returns whether it does.
+    ///
+    /// It publishes a state, even if the offset is the same. So a caller that measured the offset
+    /// before cannot publish it after this.
+    pub(crate) fn resync(&self) -> bool {
+        for _ in 0..ATTEMPTS {
+            let snapshot = self.latch.snapshot();
+            let state = ClockState::from_words(&snapshot.words);
+            // An update forgets the previous segment, which is in force until this one begins.
+            let is_early = state.segment.span > 0 && state.segment.begins_after(self.source.ticks_ordered());
+            if is_early || snapshot.has_writer() {
+                spin_loop();
+                continue;
+            }
+            let Some(offset) = self.kernels_offset().map(middle) else {
+                return false;
+            };
+            if self.latch.update(&snapshot, &ClockState { offset, ..state }.to_words()) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn width([low, high]: [i64; 2]) -> u64 {
+    high.abs_diff(low)
+}
+
+fn middle([low, high]: [i64; 2]) -> i64 {
+    low.wrapping_add((high.wrapping_sub(low)) / 2)
+}

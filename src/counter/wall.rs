@@ -1,0 +1,123 @@
+//! [`Wall`]: the wall clock by the counter, and the wall time of an [`Instant`] of the counter.
+
+use super::sample::Source as _;
+use super::{CLOCK, Counter, Native, error_bound, try_slow_realtime};
+use crate::errno::Errno;
+use crate::instant::{Instant, Monotonic, Realtime, SystemTime, WallClock};
+use crate::system::calls::clock_gettime;
+use crate::types::{ClockId, Timespec};
+
+/// The clock of [`realtime`](super::realtime), as a type. Its reads are ordered.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::{Clock, Counter, SystemTime, WallClock, counter::Wall};
+///
+/// let now: SystemTime = Wall::now().into();
+/// println!("{now:?}");
+///
+/// // Take an instant now, and its wall time when it is written.
+/// let event = Counter::now();
+/// let at: SystemTime<Wall> = Wall::of(event)?;
+/// # Ok::<(), vdso_time::Errno>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Wall {}
+
+impl WallClock for Wall {
+    #[inline]
+    fn try_now() -> Result<SystemTime<Self>, Errno> {
+        CLOCK.realtime(Native::ticks_ordered).map_or_else(try_slow_realtime, Ok).map(SystemTime::from_nanos)
+    }
+}
+
+impl Wall {
+    /// Returns the wall time of an instant, by the present offset between the two clocks.
+    ///
+    /// If somebody has set the wall clock since the instant, it is the time that the clock would
+    /// have had. The wall time advances while the system is suspended and the instant does not, so
+    /// an instant from before a suspend gets a time that is too late.
+    ///
+    /// # Errors
+    ///
+    /// The sandbox's error, if it denies every way to read the clock.
+    pub fn of(instant: Instant<Counter>) -> Result<SystemTime<Self>, Errno> {
+        let offset = CLOCK.offset().map_or_else(by_kernel, Ok)?;
+        Ok(SystemTime::from_nanos(instant.as_nanos().saturating_add(offset)))
+    }
+}
+
+/// Reads both clocks again, for the error of a sandbox.
+#[cold]
+fn by_kernel() -> Result<i64, Errno> {
+    let monotonic = clock_gettime(ClockId::MONOTONIC)?.ktime();
+    clock_gettime(ClockId::REALTIME).map(|time| Timespec::ktime(time).saturating_sub(monotonic))
+}
+
+/// Returns how far the next [`realtime`](super::realtime) may be from `CLOCK_REALTIME`, in
+/// nanoseconds, unless somebody sets the clock before.
+///
+/// It is [`error_bound`] and the difference between the offset of the two clocks that is used and the
+/// one that the kernel's clocks have now. So it includes a step that `realtime` does not follow
+/// yet.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::counter;
+///
+/// println!("{} ns, give or take {} ns", counter::realtime(), counter::realtime_error_bound());
+/// ```
+#[must_use]
+pub fn realtime_error_bound() -> u64 {
+    CLOCK.wall_bound(error_bound()).unwrap_or(u64::MAX)
+}
+
+/// Makes [`realtime`](super::realtime) follow the kernel's wall clock at once.
+///
+/// A thread that set the clock calls this. Each read that happens after it sees the step. Without it
+/// the clock sees the step when the segment ends.
+///
+/// It returns `false` if a sandbox denies the clock, if this is a signal handler that interrupted an
+/// update of the clock, or if a fork lost such an update. Then the clock follows when the segment
+/// ends. [`monotonic`](super::monotonic) does not change.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::counter;
+///
+/// // After a successful clock_settime(2):
+/// if !counter::resync() {
+///     println!("realtime() follows within 17 ms");
+/// }
+/// ```
+pub fn resync() -> bool {
+    CLOCK.resync()
+}
+
+impl From<Instant<Counter>> for Instant<Monotonic> {
+    /// Converts a time of the counter clock, which is on the scale of `CLOCK_MONOTONIC`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{Clock, Counter, Instant};
+    ///
+    /// let start: Instant = Counter::now().into();
+    /// println!("{:?}", start.elapsed());
+    /// ```
+    #[inline]
+    fn from(time: Instant<Counter>) -> Self {
+        Self::from_nanos(time.as_nanos())
+    }
+}
+
+impl From<SystemTime<Wall>> for SystemTime<Realtime> {
+    /// Converts a time of the counter clock, which is on the scale of `CLOCK_REALTIME`.
+    #[inline]
+    fn from(time: SystemTime<Wall>) -> Self {
+        Self::from_nanos(time.as_nanos())
+    }
+}

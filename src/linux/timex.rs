@@ -1,0 +1,82 @@
+//! adjtimex(2) without changes: what the kernel knows of the error of its wall clock.
+//!
+//! `struct timex` is in include/uapi/linux/timex.h. Its first 12 members take one number each, also
+//! the `int`s, because of their padding.
+
+use super::native::{self, ABI};
+use super::syscall::check;
+use crate::errno::Errno;
+use crate::types::ClockId;
+
+/// A number of `struct timex`: an `i64`, or the 32-bit `long` of old system calls.
+trait Number: Copy + Into<i64> {
+    const ZERO: Self;
+    /// The `int` that stands first in its bytes.
+    fn first_int(self) -> i32;
+}
+
+impl Number for i64 {
+    const ZERO: Self = 0;
+
+    fn first_int(self) -> i32 {
+        let [a, b, c, d, ..] = self.to_ne_bytes();
+        i32::from_ne_bytes([a, b, c, d])
+    }
+}
+
+impl Number for i32 {
+    const ZERO: Self = 0;
+
+    fn first_int(self) -> i32 {
+        self
+    }
+}
+
+/// The kernel's wall clock and its error.
+pub(crate) struct Timex {
+    /// `CLOCK_REALTIME` in nanoseconds.
+    pub(crate) realtime: i64,
+    /// `maxerror`, in nanoseconds: 16 s at most.
+    pub(crate) max_error: i64,
+    /// Microseconds per 10 ms: 9,000 to 11,000.
+    pub(crate) tick: i64,
+    pub(crate) is_synchronized: bool,
+}
+
+/// Reads the kernel's wall clock and its error.
+pub(crate) fn read() -> Result<Timex, Errno> {
+    /// `clock_adjtime64(2)` of every 32-bit architecture, since Linux 5.1.
+    const CLOCK_ADJTIME64: u32 = 405;
+    const NUMBER: u32 = ABI.discovery.adjtimex;
+    if cfg!(target_pointer_width = "64") {
+        return call::<i64, 26>(NUMBER, None);
+    }
+    // First the call that sandboxes permit. It has no time after January 2038.
+    match call::<i32, 32>(NUMBER, None) {
+        Ok(timex) if timex.realtime >= 0 => Ok(timex),
+        Err(error) if error != Errno::ENOSYS => Err(error),
+        _ => call::<i64, 26>(CLOCK_ADJTIME64, Some(ClockId::REALTIME)),
+    }
+}
+
+/// Makes one system call, whose last argument is a `struct timex` of `SIZE` numbers.
+fn call<N: Number, const SIZE: usize>(number: u32, clock: Option<ClockId>) -> Result<Timex, Errno> {
+    const TIME_ERROR: usize = 5;
+    const STA_UNSYNC: i32 = 0x40;
+    const STA_NANO: i32 = 0x2000;
+    // `modes` is 0, so the call changes nothing and needs no privilege.
+    let mut numbers = [N::ZERO; SIZE];
+    let out = numbers.as_mut_ptr().expose_provenance();
+    let args = clock.map_or([out, 0, 0, 0, 0], |clock| [clock.as_raw() as usize, out, 0, 0, 0]);
+    // SAFETY: the kernel writes a `struct timex` of `SIZE` numbers to `numbers`.
+    let state = check(unsafe { native::syscall(number, args) })?;
+    let status = numbers[5].first_int();
+    let [max_error, seconds, fraction, tick] = [3, 9, 10, 11].map(|index| numbers[index].into());
+    let nanos: i64 = if status & STA_NANO == 0 { fraction.wrapping_mul(1000) } else { fraction };
+    Ok(Timex {
+        realtime: seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos),
+        max_error: max_error.wrapping_mul(1000),
+        tick,
+        is_synchronized: state != TIME_ERROR && status & STA_UNSYNC == 0,
+    })
+}

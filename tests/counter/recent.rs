@@ -1,0 +1,64 @@
+//! The last reading that was kept.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use test_support::child;
+use vdso_time::counter;
+
+use crate::kernel;
+
+#[test]
+fn recent_is_the_time_of_the_last_refresh_and_the_first_call_refreshes() {
+    child::forked(|| {
+        let before = kernel(libc::CLOCK_MONOTONIC) as u64;
+        let first = counter::recent();
+        assert!((before..=kernel(libc::CLOCK_MONOTONIC) as u64).contains(&first), "{first}");
+        thread::sleep(Duration::from_millis(1));
+        assert_eq!(counter::recent(), first);
+        let second = counter::refresh();
+        assert!(second > first);
+        assert_eq!(counter::recent(), second);
+    });
+}
+
+#[test]
+fn recent_is_never_behind_a_refresh_that_happened_before() {
+    child::forked(|| {
+        let latest = AtomicU64::new(0);
+        let read = |turn: u64| {
+            let before = latest.load(Ordering::Acquire);
+            let now = if turn % 2 == 0 { counter::refresh() } else { counter::recent() };
+            assert!(now >= before, "{now} after {before}");
+            latest.store(now, Ordering::Release);
+        };
+        thread::scope(|scope| {
+            for turn in 0..4 {
+                scope.spawn(move || (turn..turn + 100_000).for_each(read));
+            }
+        });
+    });
+}
+
+#[test]
+#[cfg(feature = "std")]
+fn a_refresher_refreshes_until_it_is_dropped() {
+    let until = |done: &dyn Fn() -> bool| {
+        let start = Instant::now();
+        while !done() {
+            assert!(start.elapsed() < Duration::from_secs(20), "it does not come");
+        }
+    };
+    child::forked(|| {
+        let start = counter::recent();
+        let refresher = counter::Refresher::start(Duration::from_millis(1)).unwrap();
+        until(&|| counter::recent() > start + 20_000_000);
+        drop(refresher);
+        until(&|| {
+            let seen = counter::recent();
+            thread::sleep(Duration::from_millis(20));
+            counter::recent() == seen
+        });
+    });
+}

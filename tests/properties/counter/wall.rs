@@ -1,0 +1,105 @@
+//! The wall clock when somebody sets it, and the limits of the true time.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::witness::{CALIBRATION, SEGMENT, Witness};
+use super::world::{MILLI, Machine, World, machine};
+use crate::cases::check;
+use crate::source::bounded::{Bounds, Discipline, Disciplined, Limits};
+use crate::source::sample::Source;
+
+thread_local! {
+    /// Whether the kernels of this thread say that they are synchronized.
+    static IS_SYNCHRONIZED: Cell<bool> = const { Cell::new(true) };
+}
+
+/// A kernel that knows its error exactly, or, as it updates it once a second, of up to a second ago.
+impl Disciplined for Rc<World> {
+    fn ask_discipline(&self) -> Option<Discipline> {
+        let error = || self.wall().abs_diff(self.truth());
+        let before = error();
+        let realtime = self.realtime()?;
+        let max_error = before.max(error()).saturating_sub(self.random(250_000));
+        Some(Discipline { realtime, max_error, slew: 0, is_synchronized: IS_SYNCHRONIZED.get() })
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<(i64, i64, u128)>> {
+    let step = prop_oneof![any::<i64>().prop_map(|nanos| nanos >> 8), -10_000_000..10_000_000_i64];
+    vec((step, -250_000..=250_000_i64, 0..1500_u128), 1..8)
+}
+
+#[test]
+fn a_step_is_within_the_wall_bound_at_once_and_seen_after_resync() {
+    check(150, &(machine(), steps()), |(machine, steps)| {
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
+        for (nanos, _, millis) in steps {
+            witness.watch(millis % 40 * MILLI + u128::from(witness.world.random(1_000_000_000)));
+            witness.world.step(nanos);
+            let bound = witness.clock.wall_bound(witness.clock.state().error_bound).unwrap() as i64;
+            let before = witness.world.wall();
+            let fast = witness.clock.realtime(Source::ticks_ordered);
+            let now = fast.or_else(|| witness.clock.slow_realtime()).unwrap();
+            assert!((before - bound..=witness.world.wall() + bound).contains(&now), "{now}, {bound}");
+            let monotonic = witness.read();
+            assert!(witness.clock.resync());
+            witness.read_wall();
+            assert!(witness.read() >= monotonic);
+        }
+        true
+    });
+}
+
+#[test]
+fn the_true_time_is_within_the_limits_also_if_the_wall_clock_is_set_and_slewed() {
+    let cases = (machine(), steps());
+    check(60, &cases, |(machine, steps)| {
+        let (witness, bounds) = (Witness::new(machine), Bounds::new());
+        let world = &witness.world;
+        // Fails unless the truth is within the limits.
+        let limits = || {
+            let before = world.truth();
+            let Limits { times: [earliest, latest], is_synchronized } =
+                bounds.limits(&witness.clock).unwrap();
+            let after = world.truth();
+            assert!(earliest <= after && before <= latest, "{earliest} {before} {after} {latest}");
+            (latest.abs_diff(earliest), is_synchronized)
+        };
+        for (turn, (nanos, ppb, millis)) in steps.into_iter().enumerate() {
+            for _ in 0..10 {
+                limits();
+                witness.tolerate(true, millis * MILLI / 10);
+            }
+            let is_synchronized = turn % 2 == 0;
+            IS_SYNCHRONIZED.set(is_synchronized);
+            // Even if the clock is set right, or wrong, just after the kernel was asked.
+            let step = if turn % 3 == 0 { world.truth() - world.wall() } else { nanos };
+            world.step(step);
+            world.discipline(ppb);
+            limits();
+            witness.tolerate(true, SEGMENT + 2 * CALIBRATION);
+            let (width, is_said_synchronized) = limits();
+            if machine.interrupts == 0 && step.abs() > 2_000 {
+                let error = world.wall().abs_diff(world.truth());
+                assert!(width <= 2 * error + 1_200_000, "{width} ns of limits for an error of {error} ns");
+                assert_eq!(is_said_synchronized, is_synchronized);
+            }
+        }
+        true
+    });
+}
+
+#[test]
+fn a_denied_discipline_gives_no_limits() {
+    check(20, &machine(), |machine| {
+        let (witness, bounds) = (Witness::new(machine), Bounds::new());
+        witness.world.is_denied.set(true);
+        assert_eq!(bounds.limits(&witness.clock), None);
+        witness.world.is_denied.set(false);
+        bounds.limits(&witness.clock).is_some()
+    });
+}
