@@ -1,22 +1,29 @@
-//! vdso-time compared with other ways to read a clock: one command measures all, and says which claims
-//! hold.
+//! vdso-time compared with other ways to read a clock: one command builds all, measures all, and says
+//! which claims hold.
 
 mod first;
+mod foreign;
 mod rows;
 
-use std::process::ExitCode;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC};
 use vdso_time_benches::calls::{self, SYSCALL};
 use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
-use vdso_time_benches::harness::command::{self, Arguments};
+use vdso_time_benches::harness::command::{self, Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{Row, Spacing};
 use vdso_time_peers::weather::{self, Weather};
 
 const BARS: &[Bar] = &[
+    isolated("time()", "glibc static", 0.70),
+    isolated("time()", "musl", 0.10),
+    both(MONOTONIC, "musl", 0.99),
     both(MONOTONIC, "rustix", 1.01),
     isolated(COARSE, "coarsetime", 0.75),
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
@@ -26,7 +33,7 @@ const BARS: &[Bar] = &[
 ];
 
 /// The contenders of the calls, in the order of the columns.
-const CALLERS: [&str; 6] = [OURS, "libc", "std", "rustix", "coarsetime", SYSCALL];
+const CALLERS: [&str; 8] = [OURS, "libc", "glibc static", "musl", "std", "rustix", "coarsetime", SYSCALL];
 
 fn child(asked: &[String]) -> Result<(), String> {
     match asked {
@@ -40,11 +47,34 @@ fn child(asked: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+/// Creates the folder for the programs.
+fn folder() -> Result<PathBuf, String> {
+    let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
+    let folder = target.join("vdso-time-peers");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
 fn parent(arguments: &Arguments) -> Result<Report, String> {
+    eprintln!("building the programs");
+    let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build(&folder()?).into_iter().partition(Result::is_ok);
+    let foreign: Vec<PathBuf> = foreign.into_iter().flatten().collect();
+    let mut report =
+        Report { notes: notes.into_iter().filter_map(Result::err).collect(), ..Report::default() };
+    eprintln!("measuring");
     let rows: Vec<Row> = rows::rows().into_iter().filter(|row| arguments.wants(&row.name)).collect();
+    let offsets = foreign::offsets();
+    let one = |samples: &mut Samples, asked: &[&str]| {
+        samples.add_child(asked)?;
+        foreign.iter().try_for_each(|program| {
+            let (rounds, names) = asked.split_first().ok_or("the number of rounds is missing")?;
+            samples.add_scaled(&run(Command::new(program).args([rounds, &offsets.as_str()]).args(names))?)
+        })
+    };
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
-    let mut samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
+    let mut samples = Samples::collect(arguments, &names, one, is_noisy)?;
     if arguments.wants(first::FIRST) {
         first::add(&mut samples, arguments.effort.choose(1, 15, 101))?;
     }
@@ -52,19 +82,20 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
     let deviation = weather::measure(Weather::Calm, seconds)?;
     let (bars, missed) = bars::table("peers-bars", BARS, &samples);
-    let tables = vec![
+    report.missed = missed;
+    report.tables = vec![
         summary(&samples, &deviation),
         calls_table(&samples),
         clocks_table(&rows, &samples),
         first::table(&samples),
         bars,
     ];
-    Ok(Report { tables, missed, ..Report::default() })
+    Ok(report)
 }
 
 /// The short table of README.md.
 fn summary(samples: &Samples, deviation: &[Vec<String>]) -> Table {
-    const HEAD: [&str; 6] = ["", OURS, "std", "rustix", "quanta", SYSCALL];
+    const HEAD: [&str; 7] = ["", OURS, "std", "musl", "rustix", "quanta", SYSCALL];
     const ROWS: [(&str, &str, f64); 6] = [
         ("time()", "`time()`, ns", 1.0),
         (MONOTONIC, "monotonic, ns", 1.0),
