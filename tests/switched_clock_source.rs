@@ -1,7 +1,7 @@
 //! The clocks while the kernel's clock source is switched.
 //!
 //! The clock source is the whole system's, so this test runs only in a system that was started for
-//! the tests. By its name this program runs after all others but the last, which only counts.
+//! the tests. By its name this program runs after all others.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 

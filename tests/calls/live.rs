@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use test_support::functions::assert_all_right;
-use test_support::{Cpus, FUNCTIONS, PATHS, assert_bracketed, not_run, oracle};
+use test_support::{FUNCTIONS, PATHS, assert_bracketed, oracle};
 use vdso_time::{ClockId, Errno, Timespec, syscall};
 
 /// A reading between two of the kernel's is not stale, and so no clock goes back from one path to
@@ -60,27 +60,5 @@ fn the_resolution_of_an_auxiliary_clock_is_the_vdsos_answer() {
         let nanosecond = Ok(Timespec { tv_sec: 0, tv_nsec: 1 });
         assert!([kernel, nanosecond].contains(&ours), "{clock:?}: {ours:?}, {kernel:?}");
         assert_eq!(syscall::clock_getres(clock).map_err(Errno::raw_os_error), kernel, "{clock:?}");
-    }
-}
-
-/// vdsotest's `verify` of getcpu: no answer survives the move to another CPU.
-#[test]
-fn getcpu_follows_a_thread_that_is_moved() {
-    let Some(cpus) = Cpus::allowed() else { return };
-    let numbers = cpus.numbers();
-    if numbers.len() == 1 {
-        not_run("there is one CPU, and the thread cannot be moved");
-    }
-    for path in &PATHS {
-        for cpu in numbers.iter().chain(numbers.iter().rev()).copied().filter(|cpu| cpus.pin(*cpu)) {
-            let here = (path.getcpu)().unwrap();
-            assert_eq!(here.cpu as usize, cpu, "{}", path.name);
-            assert_eq!(Ok((here.cpu, here.node)), oracle::getcpu(), "{}", path.name);
-        }
-        cpus.release();
-        for _ in 0..1000 {
-            let here = (path.getcpu)().unwrap().cpu as usize;
-            assert!(numbers.contains(&here), "{}: CPU {here} is none of {numbers:?}", path.name);
-        }
     }
 }

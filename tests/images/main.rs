@@ -4,11 +4,9 @@ mod known;
 mod malformed;
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod example;
+mod goblin;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod mapped;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod readelf;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod routes;
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -11,7 +11,7 @@ use test_support::functions::assert_all_right;
 use test_support::nix::sched::{CloneFlags, CpuSet, clone, sched_setaffinity};
 use test_support::nix::unistd::gettid;
 use test_support::{Cpus, PATHS, child, not_run, oracle, rseq};
-use vdso_time::{Errno, Route, cpu, getcpu, routes};
+use vdso_time::{Errno, Route, cpu, getcpu, routes, syscall};
 
 /// The kernel's answer, while the thread stays on one CPU.
 fn kernel() -> (u32, u32) {
@@ -43,6 +43,7 @@ fn a_pinned_thread_gets_its_cpu() {
             for _ in 0..1000 {
                 assert_eq!(cpu(), Ok(number as u32));
                 assert_eq!(cpu_and_node(), Ok(kernel()));
+                assert_eq!(syscall::getcpu().map(|here| (here.cpu, here.node)), Ok(kernel()));
             }
             thread::yield_now();
         }

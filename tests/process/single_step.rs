@@ -22,7 +22,7 @@ mod native {
     use test_support::functions::{Compared, Function, Reading, wrong};
     use test_support::nix::sys::resource::{Resource, setrlimit};
     use test_support::nix::sys::signal::{SaFlags, Signal};
-    use test_support::tracee::{Copies, Tracee};
+    use test_support::tracee::Tracee;
     use test_support::{Cpus, FUNCTIONS, PATHS, child, has_proc, not_run_here, oracle, signals};
     use vdso_time::{ClockId, routes};
 
@@ -52,23 +52,12 @@ mod native {
     extern "C" fn finish(compared: &Compared<Reading>) -> ! {
         let is_quiet = WRONG_IN_HANDLER.load(Ordering::Relaxed) == 0 && HANDLED.load(Ordering::Relaxed) <= 1;
         child::leave(match (compared, is_quiet) {
-            (Err(_) | Ok(false), _) => 1,
-            (_, false) => 2,
-            _ if missed_the_vdso(&routes()) => 3,
-            _ if wrong(&PATHS[0]).is_some() => 4,
+            (Err(_) | Ok(false), _) => 11, // the first call's answer is wrong
+            (_, false) => 12,              // an answer in the handler is wrong
+            _ if missed_the_vdso(&routes()) => 13,
+            _ if wrong(&PATHS[0]).is_some() => 14, // a later answer is wrong
             _ => 0,
         })
-    }
-
-    fn fault(status: i32) -> Option<&'static str> {
-        match status {
-            0 => None,
-            1 => Some("the first call's answer is wrong"),
-            2 => Some("an answer in the handler is wrong"),
-            3 => Some("the vDSO was missed"),
-            4 => Some("a later answer is wrong"),
-            _ => Some("it failed"),
-        }
     }
 
     fn first_call(function: &Function) {
@@ -92,19 +81,18 @@ mod native {
         }
         let (mut instructions, mut tried) = (0, 0);
         let mut tried_in_vdso = HashSet::new();
-        let mut copies = Copies::new(4, fault);
         while at != finish as *const () as usize {
             let in_vdso = tracee.vdso.contains(&at);
             if in_vdso && tried_in_vdso.insert(at) || !in_vdso && instructions % NTH == 0 {
                 tried += 1;
                 for (signal, name) in [(None, "fork"), (Some(Signal::SIGUSR1), "signal")] {
-                    copies.add(tracee.copy(signal)?, format!("{}: {name} at {at:#x}", function.name));
+                    let end = child::wait(tracee.copy(signal)?, child::LIMIT);
+                    assert_eq!(end, child::WELL, "{}: {name} at {at:#x}", function.name);
                 }
             }
             instructions += 1;
             at = tracee.step()?;
         }
-        copies.finish();
         assert_eq!(tracee.finish()?, child::WELL);
         Ok((instructions, tried))
     }

@@ -15,10 +15,12 @@ use test_support::child::{self, End, WELL};
 use test_support::filter::{self, ALLOW, Action, Rules, TRAP};
 use test_support::functions::Function;
 use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run, not_run_here, oracle, signals, vector};
+use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run, not_run_here, oracle, signals};
 use vdso_time::arch::{ALL, Shape, TIME32_FIRST};
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{Boottime, Clock, ClockId, Errno, Instant, SystemTime, syscall};
+
+use crate::without_vdso;
 
 /// Whether these calls are those of a 32-bit program on Linux, where the 64-bit ones come first.
 const IS_LINUX_ORDER: bool = cfg!(target_pointer_width = "32") && !TIME32_FIRST;
@@ -80,15 +82,13 @@ fn filter_of(release: u32, clock_gettime: Action) -> Vec<libc::sock_filter> {
 /// What a child under a filter is like, besides its release.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// Whether the auxiliary vector names the vDSO.
+    /// Whether the crate may look for the vDSO.
     has_vdso: bool,
     /// What the filter does at clock_gettime(2).
     clock_gettime: Action,
-    /// Whether the child reports the call that was caught. Otherwise SIGSYS kills, as in an app.
-    reports: bool,
 }
 
-const VDSO: State = State { has_vdso: true, clock_gettime: ALLOW, reports: true };
+const VDSO: State = State { has_vdso: true, clock_gettime: ALLOW };
 const NO_VDSO: State = State { has_vdso: false, ..VDSO };
 
 /// How a child ends in which the filter caught a system call: a status that is not 0 or 1.
@@ -96,8 +96,7 @@ fn caught(number: u32) -> End {
     End::Status(i32::from(number as u8 | 2))
 }
 
-/// Statuses of a child that cannot be put in its state.
-const NO_VECTOR: c_int = 253;
+/// The status of a child that cannot be put in its state.
 const NO_FILTER: c_int = 254;
 
 /// The head of the kernel's `siginfo_t` of SIGSYS (include/uapi/asm-generic/siginfo.h).
@@ -121,24 +120,20 @@ extern "C" fn on_sigsys(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
 fn end(release: u32, state: State, work: impl FnOnce() -> bool) -> Option<End> {
     let mut program = filter_of(release, state.clock_gettime);
     let end = child::end_of(|| {
-        let is_removed = !state.has_vdso && oracle::sysinfo_ehdr() != 0;
-        if is_removed && vector::change(None, cfg!(feature = "libc")).is_err() {
-            child::leave(NO_VECTOR);
+        if !state.has_vdso {
+            without_vdso();
         }
-        if state.reports {
-            signals::handle(Signal::SIGSYS, SaFlags::empty(), on_sigsys);
-        }
+        signals::handle(Signal::SIGSYS, SaFlags::empty(), on_sigsys);
         if filter::install(&mut program).is_err() {
             child::leave(NO_FILTER);
         }
         work()
     });
-    match end {
-        End::Status(NO_VECTOR) => not_run_here("auxv", "the auxiliary vector cannot be changed"),
-        End::Status(NO_FILTER) => not_run_here("seccomp", "a filter cannot be installed"),
-        end => return Some(end),
+    if end == End::Status(NO_FILTER) {
+        not_run_here("seccomp", "a filter cannot be installed");
+        return None;
     }
-    None
+    Some(end)
 }
 
 /// A name, and a function that returns whether the answer is good.
@@ -222,17 +217,16 @@ fn a_wall_clock_that_was_never_set_needs_no_64_bit_call() {
 
 /// Without this, the tests above could pass under a filter that allows everything.
 #[test]
-fn a_call_that_is_not_on_the_list_kills() {
-    for (release, reports) in RELEASES.into_iter().flat_map(|release| [(release, true), (release, false)]) {
+fn a_call_that_is_not_on_the_list_is_caught() {
+    for release in RELEASES {
         for number in calls(ARCH, release, false) {
             let call = move || {
                 // SAFETY: the calls of the table accept two zeros, or refuse them.
                 unsafe { libc::syscall(libc::c_long::from(number as i32), 0, 0) };
                 true
             };
-            let Some(end) = end(release, State { reports, ..VDSO }, call) else { return };
-            let expected = if reports { caught(number) } else { End::Signal(Signal::SIGSYS) };
-            assert_eq!(end, expected, "system call {number} on Android {release}");
+            let Some(end) = end(release, VDSO, call) else { return };
+            assert_eq!(end, caught(number), "system call {number} on Android {release}");
         }
     }
 }

@@ -114,7 +114,7 @@ impl Row {
         };
         self.passed += count("passed")?;
         self.failed_tests += count("failed")?;
-        self.not_run += out.lines().filter(|line| line.starts_with("not run here")).count();
+        self.not_run += out.lines().filter(|line| line.contains("not run here: ")).count();
         Some(())
     }
 }

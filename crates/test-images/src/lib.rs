@@ -20,7 +20,6 @@ pub mod walks;
 
 pub use built::{Built, Field};
 pub use spec::*;
-pub use tables::sysv_hash;
 
 /// Fails unless the parser keeps every promise for these bytes. Returns whether they are an image.
 pub fn keeps_promises(bytes: &[u8]) -> bool {

@@ -117,8 +117,10 @@ fn routes_agree(image: &Image<'_>) {
                 Route::Syscall {
                     reason:
                         FallbackReason::NoSymbol | FallbackReason::BlankedNames | FallbackReason::RelocatedImage,
+                    number,
                     ..
                 } => {
+                    assert_eq!(number, function.syscalls[0].number, "{}", abi.name);
                     let missed = candidates.find(|each| each.unless.is_none() && found(each.name).is_some());
                     assert!(missed.is_none(), "{}: {route:?}, but {missed:?}", abi.name);
                 }

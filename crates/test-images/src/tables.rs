@@ -7,7 +7,7 @@ const BUCKETS: u32 = 3;
 /// `bloom_shift`.
 const SHIFT: u32 = 6;
 
-pub fn sysv_hash(name: &str) -> u32 {
+fn sysv_hash(name: &str) -> u32 {
     name.bytes().fold(0, |hash, byte| {
         let hash = (hash << 4) + u32::from(byte);
         let high = hash & 0xf000_0000;

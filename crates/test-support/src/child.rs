@@ -5,7 +5,6 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +12,6 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
-
-use crate::not_run;
 
 /// No child takes so long, in the slowest emulator.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -70,8 +67,6 @@ pub fn end_of(work: impl FnOnce() -> bool) -> End {
 /// thread during the fork.
 #[track_caller]
 pub fn fork(work: impl FnOnce() -> bool) -> Pid {
-    // The child has another parent, and would name another record.
-    LazyLock::force(&not_run::FILE);
     // SAFETY: the child does no more than `work` and leaves; libc keeps its locks usable in it.
     match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
         ForkResult::Parent { child } => child,

@@ -7,22 +7,31 @@ unsafe extern "C" {
     safe static __rseq_size: u32;
 }
 
-/// glibc's RSEQ_SIG (sys/rseq.h).
-const SIGNATURE: u32 = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
-    0x5305_3053
-} else if cfg!(target_arch = "aarch64") {
-    0xd428_bc00
-} else if cfg!(target_arch = "arm") {
-    0xe7f5_def3
-} else if cfg!(target_arch = "riscv64") {
-    0xf140_1073
-} else if cfg!(target_arch = "s390x") {
-    0xb2ff_0fff
-} else if cfg!(target_arch = "loongarch64") {
-    0x002a_0010
-} else {
-    0
-};
+/// For each architecture glibc's `RSEQ_SIG` (sys/rseq.h), and code that reads the thread pointer.
+macro_rules! architectures {
+    ($($arch:literal: $signature:literal, $code:literal;)*) => {$(
+        #[cfg(target_arch = $arch)]
+        const SIGNATURE: u32 = $signature;
+
+        #[cfg(target_arch = $arch)]
+        fn thread_pointer() -> usize {
+            let pointer: usize;
+            // SAFETY: it only writes its output.
+            unsafe { asm!($code, out(reg) pointer) };
+            pointer
+        }
+    )*};
+}
+
+architectures! {
+    "x86_64": 0x5305_3053, "mov {}, fs:0";
+    "x86": 0x5305_3053, "mov {}, gs:0";
+    "aarch64": 0xd428_bc00, "mrs {}, tpidr_el0";
+    "arm": 0xe7f5_def3, "mrc p15, 0, {}, c13, c0, 3";
+    "riscv64": 0xf140_1073, "mv {}, tp";
+    "loongarch64": 0x002a_0010, "move {}, $tp";
+    "s390x": 0xb2ff_0fff, "ear {0}, %a0\nsllg {0}, {0}, 32\near {0}, %a1";
+}
 
 /// Whether glibc registers an area for each thread of this program.
 pub fn is_registered() -> bool {
@@ -53,56 +62,4 @@ pub fn unregister() {
         }
     }
     panic!("rseq: {}", std::io::Error::last_os_error());
-}
-
-fn thread_pointer() -> usize {
-    let pointer: usize;
-    // SAFETY: it only writes its output.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        asm!("mov {}, fs:0", out(reg) pointer);
-    }
-    // SAFETY: it only writes its output.
-    #[cfg(target_arch = "x86")]
-    unsafe {
-        asm!("mov {}, gs:0", out(reg) pointer);
-    }
-    // SAFETY: it only writes its output.
-    #[cfg(target_arch = "aarch64")]
-    unsafe {
-        asm!("mrs {}, tpidr_el0", out(reg) pointer);
-    }
-    // SAFETY: it only writes its output.
-    #[cfg(target_arch = "arm")]
-    unsafe {
-        asm!("mrc p15, 0, {}, c13, c0, 3", out(reg) pointer);
-    }
-    // SAFETY: it only writes its output.
-    #[cfg(target_arch = "riscv64")]
-    unsafe {
-        asm!("mv {}, tp", out(reg) pointer);
-    }
-    // SAFETY: it only writes its output.
-    #[cfg(target_arch = "loongarch64")]
-    unsafe {
-        asm!("move {}, $tp", out(reg) pointer);
-    }
-    // SAFETY: it only writes its output.
-    #[cfg(target_arch = "s390x")]
-    unsafe {
-        asm!("ear {0}, %a0", "sllg {0}, {0}, 32", "ear {0}, %a1", out(reg) pointer);
-    }
-    #[cfg(not(any(
-        target_arch = "x86_64",
-        target_arch = "x86",
-        target_arch = "aarch64",
-        target_arch = "arm",
-        target_arch = "riscv64",
-        target_arch = "loongarch64",
-        target_arch = "s390x"
-    )))]
-    {
-        pointer = 0;
-    }
-    pointer
 }

@@ -1,13 +1,8 @@
 //! A child that is executed one instruction at a time, and copied wherever it stands (x86_64).
 
 use std::arch::global_asm;
-use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::Command;
 
 use libc::user_regs_struct;
 use nix::sys::ptrace;
@@ -26,40 +21,22 @@ unsafe extern "C" {
 
 /// A child that is stopped; it ends with this.
 pub struct Tracee {
-    pub pid: Pid,
+    pid: Pid,
     pub vdso: Range<usize>,
-    memory: File,
 }
 
 impl Tracee {
     /// Forks a child that stops, and then does `work`. The error says what is missing here.
     pub fn fork(work: impl FnOnce()) -> io::Result<Self> {
         // SAFETY: the child does no more than `work` and leaves.
-        match unsafe { fork() }? {
-            ForkResult::Child => {
-                if ptrace::traceme().and_then(|()| raise(Signal::SIGSTOP)).is_ok() {
-                    work();
-                }
-                child::leave(1)
+        let ForkResult::Parent { child: pid } = unsafe { fork() }? else {
+            if ptrace::traceme().and_then(|()| raise(Signal::SIGSTOP)).is_ok() {
+                work();
             }
-            ForkResult::Parent { child } => Self::new(child, Signal::SIGSTOP),
-        }
-    }
-
-    /// Starts a program, and stops it before its first instruction. The error says what is missing.
-    pub fn spawn(mut command: Command) -> io::Result<Self> {
-        // SAFETY: the child makes one system call.
-        unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
-        Self::new(Pid::from_raw(command.spawn()?.id() as i32), Signal::SIGTRAP)
-    }
-
-    fn new(pid: Pid, stop: Signal) -> io::Result<Self> {
-        stopped(pid, stop).map_err(|_| io::ErrorKind::Unsupported)?;
-        let tracee = Self {
-            pid,
-            vdso: maps::named(&pid.to_string(), "[vdso]")?,
-            memory: File::open(format!("/proc/{pid}/mem"))?,
+            child::leave(1)
         };
+        stopped(pid, Signal::SIGSTOP).map_err(|_| io::ErrorKind::Unsupported)?;
+        let tracee = Self { pid, vdso: maps::named(&pid.to_string(), "[vdso]")? };
         ptrace::setoptions(pid, ptrace::Options::PTRACE_O_TRACEFORK | ptrace::Options::PTRACE_O_EXITKILL)?;
         Ok(tracee)
     }
@@ -70,20 +47,9 @@ impl Tracee {
         self.stopped()
     }
 
-    /// Goes on to the next breakpoint, and returns the address after it.
-    pub fn resume(&self) -> io::Result<usize> {
-        ptrace::cont(self.pid, None)?;
-        self.stopped()
-    }
-
     fn stopped(&self) -> io::Result<usize> {
         stopped(self.pid, Signal::SIGTRAP)?;
         Ok(ptrace::getregs(self.pid)?.rip as usize)
-    }
-
-    /// The bytes there.
-    pub fn read(&self, address: usize, bytes: &mut [u8]) -> io::Result<()> {
-        self.memory.read_exact_at(bytes, address as u64)
     }
 
     /// Copies it where it stands. The copy is a child of this process, and not traced. It goes on as
@@ -108,7 +74,8 @@ impl Tracee {
             other => return Err(io::Error::other(format!("no fork: {other:?}"))),
         }
         let copy = Pid::from_raw(ptrace::getevent(self.pid)? as i32);
-        self.resume()?;
+        ptrace::cont(self.pid, None)?;
+        self.stopped()?;
         // Or a system call that was interrupted would be made again.
         let after = user_regs_struct { orig_rax: u64::MAX, ..before };
         ptrace::setregs(self.pid, after)?;
@@ -138,45 +105,5 @@ fn stopped(pid: Pid, signal: Signal) -> io::Result<()> {
     match waitpid(pid, Some(WaitPidFlag::__WALL))? {
         WaitStatus::Stopped(_, by) if by == signal => Ok(()),
         other => Err(io::Error::other(format!("not stopped by {signal}: {other:?}"))),
-    }
-}
-
-/// Copies that run by themselves, a limited number at a time.
-pub struct Copies {
-    running: VecDeque<(Pid, String)>,
-    most: usize,
-    fault: fn(i32) -> Option<&'static str>,
-}
-
-impl Copies {
-    /// `fault` says what is wrong with a status.
-    pub fn new(most: usize, fault: fn(i32) -> Option<&'static str>) -> Self {
-        Self { running: VecDeque::new(), most, fault }
-    }
-
-    /// Adds one, and says what was done to it. Waits for the oldest if there are too many.
-    #[track_caller]
-    pub fn add(&mut self, pid: Pid, what: String) {
-        self.running.push_back((pid, what));
-        if self.running.len() > self.most {
-            self.wait();
-        }
-    }
-
-    #[track_caller]
-    fn wait(&mut self) {
-        let Some((pid, what)) = self.running.pop_front() else { return };
-        match child::wait(pid, child::LIMIT) {
-            child::End::Signal(signal) => panic!("{what}: {signal}"),
-            child::End::Status(status) => assert_eq!((self.fault)(status), None, "{what}: status {status}"),
-        }
-    }
-
-    /// Waits for all.
-    #[track_caller]
-    pub fn finish(&mut self) {
-        while !self.running.is_empty() {
-            self.wait();
-        }
     }
 }

@@ -1,0 +1,101 @@
+//! goblin, which shares no code with the parser, sees the same symbols: in the images of the builder,
+//! in those of kernels that `cargo xtask matrix` wrote, and in this process's vDSO.
+#![allow(unsafe_code, reason = "the mapped image is read")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use goblin::elf::Elf;
+use goblin::elf::section_header::SHN_ABS;
+use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE};
+use test_images::kinds::kinds;
+use test_images::{Spec, promises};
+use test_support::{has_proc, maps, not_run, not_run_here, oracle};
+use vdso_time::elf::Image;
+use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::{Route, Routes};
+
+/// Fails unless both see the same symbols that can be called: name, value, size, whether weak.
+#[track_caller]
+fn agree(what: &str, bytes: &[u8]) {
+    let image = Image::parse(bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let ours = image
+        .symbols()
+        .map(|symbol| (symbol.name().to_bytes().to_vec(), symbol.value(), symbol.size(), symbol.is_weak()));
+    let elf = Elf::parse(bytes).unwrap();
+    let callable = elf.dynsyms.iter().filter(|symbol| {
+        [STT_FUNC, STT_NOTYPE].contains(&symbol.st_type())
+            && [STB_GLOBAL, STB_WEAK].contains(&symbol.st_bind())
+            && ![0, SHN_ABS as usize].contains(&symbol.st_shndx)
+            && symbol.st_value.wrapping_sub(image.load_address()) < bytes.len() as u64
+    });
+    let goblins = callable.map(|symbol| {
+        let name = elf.dynstrtab.get_at(symbol.st_name).unwrap().as_bytes().to_vec();
+        (name, symbol.st_value, symbol.st_size, symbol.st_bind() == STB_WEAK)
+    });
+    let goblins: BTreeSet<_> = goblins.collect();
+    assert!(!goblins.is_empty(), "{what}");
+    assert_eq!(ours.collect::<BTreeSet<_>>(), goblins, "{what}");
+}
+
+#[test]
+fn goblin_sees_the_same_symbols_in_every_kind_of_image() {
+    // Without a hash table, goblin cannot count the symbols. It misreads the 64-bit words of S/390.
+    let countable = |spec: &Spec<'_>| (spec.sysv_hash || spec.gnu_hash) && !spec.wide_hash;
+    for (kind, spec) in kinds().into_iter().filter(|(_, spec)| countable(spec)) {
+        agree(kind, &spec.build().bytes);
+    }
+}
+
+#[test]
+fn goblin_sees_the_same_symbols_in_the_images_of_kernels() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/vdso-images");
+    let entries = fs::read_dir(&folder).into_iter().flatten();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "so"));
+    if files.is_empty() {
+        return not_run_here("images", "no images: `cargo xtask matrix` writes them");
+    }
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        agree(&file.display().to_string(), &bytes);
+        let image = promises::keep(&bytes).unwrap();
+        let routes = Routes::of_image(&image).unwrap_or_else(|| panic!("{}", file.display()));
+        let is_blanked = image.symbols().any(|symbol| symbol.name().is_empty());
+        let in_vdso = matches!(routes.clock_gettime, Route::Vdso { .. });
+        assert_eq!(in_vdso, !is_blanked, "{}: {routes}", file.display());
+    }
+}
+
+#[test]
+fn goblin_sees_the_same_symbols_in_this_process() {
+    if !has_proc() {
+        return;
+    }
+    let found = Vdso::locate();
+    let Ok(vdso) = found else {
+        // Under valgrind the kernel still has the address of the image that is unmapped.
+        let is_missing = matches!(found, Err(LocateError::Absent | LocateError::Unmapped));
+        assert!(is_missing && oracle::sysinfo_ehdr() == 0, "{found:?}");
+        return not_run(format!("this process has no vDSO: {found:?}"));
+    };
+    let mut maps = maps::all("self").unwrap().into_iter();
+    let mapping = maps.find(|mapping| mapping.range.start == vdso.base().addr()).unwrap();
+    // SAFETY: the kernel says that these bytes are mapped, and nobody writes to them.
+    agree("this process", unsafe { std::slice::from_raw_parts(vdso.base(), mapping.range.len()) });
+    for symbol in vdso.symbols() {
+        let address = vdso.address(&symbol).addr();
+        // Of two names for the same code it is either.
+        let found = vdso.symbol_at(address).map(|found| vdso.address(&found).addr());
+        assert_eq!(found, Some(address), "{symbol:?}");
+        let [name, version] =
+            [Some(symbol.name()), symbol.version()].map(|text| text.map(|text| text.to_str().unwrap()));
+        let name = name.unwrap();
+        let address = Some(address).filter(|_| !name.is_empty());
+        for version in [version, None] {
+            assert_eq!(vdso.symbol_address(name, version).map(<*const ()>::addr), address, "{symbol:?}");
+        }
+        assert!(version.is_none() || vdso.symbol_address(name, Some("LINUX_9.9")).is_none(), "{symbol:?}");
+    }
+}
