@@ -120,9 +120,15 @@ impl<S: Source> CounterClock<S> {
     /// denies the time.
     #[inline]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        if let Some(now) = self.off_monotonic() {
-            return Some(now);
+        match self.off_monotonic() {
+            None => self.used_monotonic(),
+            now => now,
         }
+    }
+
+    /// The same where the counter is used, or may be.
+    #[inline(never)]
+    fn used_monotonic(&self) -> Option<u64> {
         let resting = self.resting(Source::monotonic, |now, _| now);
         let high_water = &self.latch.beside.high_water;
         if let Some(now) = resting.filter(|&now| high_water.get() <= now) {
@@ -145,8 +151,8 @@ impl<S: Source> CounterClock<S> {
     #[inline]
     fn off_monotonic(&self) -> Option<u64> {
         let (now, is_whole) = self.latch.read(|words| {
-            let times = Rest::off(words)?;
-            self.source.monotonic().filter(|now| times.contains(now))
+            let is_off = Rest::is_off(words);
+            is_off.then(|| self.source.monotonic())?.filter(|&now| Rest::has_no_check(words, now))
         });
         now.filter(|_| is_whole)
     }

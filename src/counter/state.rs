@@ -206,11 +206,19 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// The times at which the counter is not used and no check is due.
+    /// Whether the counter is not used.
     #[inline]
-    pub(super) fn off(words: &[Word; WORDS]) -> Option<Range<u64>> {
-        let [_, nanos, _, _, _, span, phase, next_check, ..] = words;
-        (phase.load() as u8 >= OFF && span.load() == 0).then(|| nanos.load()..next_check.load())
+    pub(super) fn is_off(words: &[Word; WORDS]) -> bool {
+        let [_, _, _, _, _, span, phase, ..] = words;
+        phase.load() as u8 >= OFF && span.load() == 0
+    }
+
+    /// Whether no check is due at a time that is not before an earlier answer. The words are loaded
+    /// after the time: until then they would occupy registers.
+    #[inline]
+    pub(super) fn has_no_check(words: &[Word; WORDS], now: u64) -> bool {
+        let [_, nanos, _, _, _, _, _, next_check, ..] = words;
+        (nanos.load()..next_check.load()).contains(&now)
     }
 
     /// The times at which nothing is due but a segment that nobody may need.
