@@ -124,7 +124,7 @@ const AMD64: Guest = Guest {
     console: "ttyS0",
     // QEMU's CPUs have no invariant TSC, and the tests need one.
     rustflags: "--cfg vdso_time_assume_invariant",
-    has: "affinity clocksource-switch seccomp timens",
+    has: "affinity clocksource-switch own-clock seccomp timens",
 };
 
 const ARM64: Guest = Guest {
@@ -135,7 +135,7 @@ const ARM64: Guest = Guest {
     machine: &["-M", "virt", "-cpu", "cortex-a57"],
     console: "ttyAMA0",
     rustflags: "",
-    has: "affinity seccomp",
+    has: "affinity own-clock seccomp",
 };
 
 pub(crate) const GUESTS: &[Guest] = &[

@@ -1,11 +1,15 @@
-//! The clocks while the kernel's clock source is switched.
+//! The clocks while root changes the system's: its clock source, its rate and its wall time.
 //!
-//! The clock source is the whole system's, so this test runs only in a system that was started for
-//! the tests. By its name this program runs after all others.
+//! That concerns the whole system, so these tests run only in one that was started for them. By
+//! its name this program runs after all others.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
+#[cfg(feature = "counter")]
+mod counter;
+
 use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +19,12 @@ use vdso_time::{ClockId, clock_gettime};
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 const WORD: &str = "clocksource-switch";
+
+/// One test at a time changes the system.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn read(file: &str) -> String {
     fs::read_to_string(format!("{FOLDER}/{file}")).unwrap().trim().to_owned()
@@ -29,6 +39,7 @@ fn every_clock_stays_right_and_none_goes_back() {
     if !is_required(WORD) {
         return not_run_here(WORD, "it would switch the clock source of the whole system");
     }
+    let _turn = turn();
     let first = read("current_clocksource");
     // The slots are filled while the first is there.
     PATHS.iter().for_each(assert_all_right);

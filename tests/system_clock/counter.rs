@@ -1,0 +1,131 @@
+//! The counter clock while root changes the system's clock.
+
+#![allow(unsafe_code, reason = "adjtimex(2) is called here")]
+
+use std::io;
+use std::mem::zeroed;
+use std::time::{Duration, Instant};
+
+use test_support::{child, is_required, not_run_here, oracle};
+use vdso_time::counter::{self, Status};
+
+use super::{WORD, read, switch, turn};
+
+/// Whether root may change the system's clock.
+const OWN: &str = "own-clock";
+
+fn kernel() -> i64 {
+    oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos()
+}
+
+/// Reads until the status is this. A new verdict of the kernel takes up to 10 s of reads, and a
+/// calibration some more on a busy machine.
+#[track_caller]
+fn settle(expected: Status) {
+    let start = Instant::now();
+    while counter::status() != expected {
+        let _ = counter::monotonic();
+        let status = counter::status();
+        assert!(start.elapsed() < Duration::from_secs(60), "{status:?}, and not {expected:?}");
+    }
+}
+
+/// Whether the counter is used after calibration; says so if not.
+fn is_used() -> bool {
+    let start = Instant::now();
+    while counter::status() != Status::Used && start.elapsed() < Duration::from_secs(5) {
+        let _ = counter::monotonic();
+    }
+    let status = counter::status();
+    if status != Status::Used {
+        not_run_here("counter", format!("the counter is not used: {status}"));
+    }
+    status == Status::Used
+}
+
+/// Changes the kernel's rate by thousandths, in ticks, and by ppm (adjtimex(2)).
+fn adjust([tick, ppm]: [i16; 2]) {
+    // SAFETY: every field is a number.
+    let mut change: libc::timex = unsafe { zeroed() };
+    change.modes = libc::ADJ_TICK | libc::ADJ_FREQUENCY;
+    change.tick = (10_000 + 10 * tick).into();
+    change.freq = (i32::from(ppm) << 16).into();
+    // SAFETY: the call reads and writes one `timex`.
+    let status = unsafe { libc::adjtimex(&raw mut change) };
+    assert!(status >= 0, "adjtimex: {}", io::Error::last_os_error());
+}
+
+/// A clock that stands still for longer fails.
+const STANDSTILL: i64 = 10_000;
+
+#[test]
+fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
+    if !is_required(OWN) {
+        return not_run_here(OWN, "it would change the rate of the whole system");
+    }
+    let _turn = turn();
+    let end = child::end_of(|| {
+        if !is_used() {
+            return true;
+        }
+        let rates = [[100, 500], [-100, -500], [0, 500], [1, 0], [-83, 0], [0, -500]];
+        let (mut last, mut last_since) = (0, kernel());
+        let (mut largest, mut longest) = (0, 0);
+        for rate in rates.iter().cycle().take(100) {
+            adjust(*rate);
+            let start = kernel();
+            while kernel() - start < 40_000_000 {
+                let bound = counter::error_bound();
+                let (before, now, after) = (kernel(), counter::monotonic_ordered() as i64, kernel());
+                let bound = bound.max(counter::error_bound()) as i64;
+                let error = (before - now).max(now - after);
+                assert!(error <= bound, "{rate:?}: {error} ns, and not {bound}");
+                assert!(now >= last, "{rate:?}: {now} after {last}");
+                if now > last {
+                    (last, last_since) = (now, after);
+                }
+                assert!(
+                    before - last_since <= STANDSTILL,
+                    "{rate:?}: it stands still for {} ns",
+                    before - last_since
+                );
+                (largest, longest) = (error.max(largest), (before - last_since).max(longest));
+            }
+        }
+        adjust([0, 0]);
+        println!("largest error {largest} ns, longest standstill {longest} ns");
+        settle(Status::Used);
+        true
+    });
+    adjust([0, 0]);
+    assert_eq!(end, child::WELL);
+}
+
+#[test]
+fn a_switched_clock_source_is_followed_both_ways() {
+    if !is_required(WORD) {
+        return not_run_here(WORD, "it would switch the clock source of the whole system");
+    }
+    let _turn = turn();
+    let first = read("current_clocksource");
+    let available = read("available_clocksource");
+    let Some(other) = available.split_whitespace().find(|name| *name != first) else {
+        return not_run_here(WORD, format!("the kernel has no clock source but {first}"));
+    };
+    // A process that is calibrated, and one that starts under the other clock source.
+    for is_calibrated in [true, false] {
+        let end = child::fork(|| {
+            if counter::check().is_err() || (is_calibrated && !is_used()) {
+                return true;
+            }
+            switch(other);
+            settle(Status::ClockSource);
+            switch(&first);
+            settle(Status::Used);
+            true
+        });
+        let end = child::wait(end, 2 * child::LIMIT);
+        switch(&first);
+        assert_eq!(end, child::WELL);
+    }
+}
