@@ -1,13 +1,35 @@
-//! The latch of the counter clock under loom, which tries each order of the threads up to a number
+//! The counter clock and its latch under loom, which tries each order of the threads up to a number
 //! of preemptions, and each value that the memory model lets a load return.
 //!
-//! The latch's source is compiled again. Its atomics come from `core`, which is this crate here.
+//! Their source is compiled again. Its atomics come from `core`, which is this crate here.
+
+#![allow(clippy::duplicate_mod, reason = "the latch is tested alone too")]
 
 extern crate self as core;
 
 #[allow(dead_code, reason = "only the clock uses it")]
 #[path = "../../src/counter/latch.rs"]
 mod latch;
+
+#[allow(dead_code, reason = "the clock alone is modelled")]
+#[path = "../../src/counter"]
+mod source {
+    pub(crate) mod clock;
+    mod discipline;
+    mod high_water;
+    #[allow(unreachable_pub, reason = "public in the crate")]
+    mod history;
+    mod latch;
+    pub(crate) mod sample;
+    mod segment;
+    mod state;
+    #[allow(unreachable_pub, reason = "public in the crate")]
+    pub(crate) mod status;
+}
+
+mod interleaved;
+
+pub(crate) use std::{error, fmt, ops};
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -20,59 +42,128 @@ use loom::sync::atomic::Ordering;
 
 mod sync {
     pub(crate) mod atomic {
-        pub(crate) use crate::AtomicUsize;
+        pub(crate) use crate::{AtomicU64, AtomicUsize};
         pub(crate) use loom::sync::atomic::{Ordering, fence};
+        pub(crate) use std::sync::atomic::AtomicBool; // never written in a model
     }
 }
 
 /// loom's atomic.
-type Modelled = Rc<loom::sync::atomic::AtomicUsize>;
+type Modelled = Rc<loom::sync::atomic::AtomicU64>;
 
 thread_local! {
     /// The atomics of this run of a model, by address.
     static ATOMICS: RefCell<HashMap<usize, Modelled>> = RefCell::default();
     /// The stores after which a writer ends, as one does in the child of a fork by another thread.
     static STORES: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// The address of the clock that is modelled, if one is.
+    static CLOCK: Cell<usize> = const { Cell::new(0) };
 }
 
-/// An atomic of the real size that a constant can create, as loom's cannot. It holds the first
-/// value.
-pub(crate) struct AtomicUsize(usize);
+fn modelled(address: usize, value: u64) -> Modelled {
+    ATOMICS.with_borrow_mut(|atomics| {
+        Rc::clone(atomics.entry(address).or_insert_with(|| Modelled::new(value.into())))
+    })
+}
+
+/// The size of a copy of the latch's words. The sequence number follows two copies.
+const COPY: usize = 128;
+
+/// An atomic of the real size that a constant can create, as loom's cannot.
+///
+/// In a clock only the sequence number is modelled. The words of a copy are read and written at
+/// once: the first one stands for all of them, and a read of it sees the last write.
+pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize);
 
 impl AtomicUsize {
     const fn new(value: usize) -> Self {
-        Self(value)
+        Self(std::sync::atomic::AtomicUsize::new(value))
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    /// Its place in the clock, except the sequence number.
+    fn unmodelled(&self) -> Option<usize> {
+        let place = self.address().wrapping_sub(CLOCK.get());
+        (CLOCK.get() != 0 && place != 2 * COPY).then_some(place)
     }
 
     fn modelled(&self) -> Modelled {
-        let address = std::ptr::from_ref(self).addr();
-        ATOMICS.with_borrow_mut(|atomics| {
-            Rc::clone(atomics.entry(address).or_insert_with(|| Modelled::new(self.0.into())))
-        })
+        modelled(self.address(), self.0.load(Ordering::Relaxed) as u64)
     }
 
     fn load(&self, order: Ordering) -> usize {
-        self.modelled().load(order)
+        let Some(place) = self.unmodelled() else { return self.modelled().load(order) as usize };
+        if place == 0 || place == COPY {
+            self.modelled().fetch_add(0, order);
+        }
+        self.0.load(order)
     }
 
     fn store(&self, value: usize, order: Ordering) {
         let left = STORES.get();
         assert!(left > 0, "the writer ends here");
         STORES.set(left - 1);
-        self.modelled().store(value, order);
+        let place = self.unmodelled();
+        if place.is_none_or(|place| place == 0 || place == COPY) {
+            self.modelled().store(value as u64, order);
+        }
+        if place.is_some() {
+            self.0.store(value, order);
+        }
     }
 
     fn compare_exchange(&self, old: usize, new: usize, yes: Ordering, no: Ordering) -> Result<usize, usize> {
+        if self.unmodelled().is_some() {
+            return self.0.compare_exchange(old, new, yes, no);
+        }
+        let result = self.modelled().compare_exchange(old as u64, new as u64, yes, no);
+        result.map(|old| old as usize).map_err(|found| found as usize)
+    }
+}
+
+/// The same for the high-water mark, which is always modelled.
+pub(crate) struct AtomicU64(u64);
+
+impl AtomicU64 {
+    const fn new(value: u64) -> Self {
+        Self(value)
+    }
+
+    fn modelled(&self) -> Modelled {
+        modelled(std::ptr::from_ref(self).addr(), self.0)
+    }
+
+    fn load(&self, order: Ordering) -> u64 {
+        self.modelled().load(order)
+    }
+
+    fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
+        self.modelled().fetch_max(value, order)
+    }
+
+    fn compare_exchange(&self, old: u64, new: u64, yes: Ordering, no: Ordering) -> Result<u64, u64> {
         self.modelled().compare_exchange(old, new, yes, no)
     }
 }
 
 /// Runs a model with every order of up to so many preemptions.
-fn model(preemptions: usize, run: impl Fn(Arc<Latch<2, ()>>) + Sync + Send + 'static) {
+fn check(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 100_000;
     builder.check(move || {
         ATOMICS.with_borrow_mut(HashMap::clear);
+        CLOCK.set(0);
+        run();
+    });
+}
+
+/// The same of a latch.
+fn model(preemptions: usize, run: impl Fn(Arc<Latch<2, ()>>) + Sync + Send + 'static) {
+    check(preemptions, move || {
         let latch = Arc::new(Latch::new(()));
         latch.snapshot(); // creates the atomics before there are threads
         run(latch);

@@ -1,0 +1,140 @@
+//! The clock under loom: readers of which one or two make the next segment.
+//!
+//! The latch is taken for granted here, as its own tests prove it. A copy of its words is read and
+//! written at once; the sequence number and the high-water mark are loom's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64 as Unmodelled, Ordering::Relaxed};
+
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+use crate::source::clock::CounterClock;
+use crate::source::sample::Source;
+use crate::source::status::Status;
+use crate::{CLOCK, check};
+
+/// A counter of 1 GHz, and a kernel's clock of which every other read is ahead. loom runs one
+/// thread at a time, so the counter is one for all threads, and orders nothing.
+struct Machine {
+    nanos: Unmodelled,
+    reads: Unmodelled,
+    /// loom may run another thread before a read.
+    point: AtomicU64,
+    /// Whether there is one.
+    is_shared: AtomicBool,
+}
+
+/// How far ahead. A segment without a high-water mark would go back by that.
+const LEAD: u64 = 1000;
+const MILLI: u64 = 1_000_000;
+
+impl Machine {
+    fn pass(&self, nanos: u64) -> u64 {
+        self.nanos.fetch_add(nanos, Relaxed) + nanos
+    }
+}
+
+impl Source for Arc<Machine> {
+    fn ticks(&self) -> u64 {
+        self.ticks_ordered()
+    }
+
+    fn ticks_ordered(&self) -> u64 {
+        if self.is_shared.load(Relaxed) {
+            self.point.load(Relaxed);
+        }
+        self.pass(10)
+    }
+
+    fn monotonic(&self) -> Option<u64> {
+        Some(self.ticks_ordered() + LEAD * (self.reads.fetch_add(1, Relaxed) % 2))
+    }
+
+    fn realtime(&self) -> Option<i64> {
+        Some(self.pass(10) as i64)
+    }
+
+    fn raw(&self) -> Option<u64> {
+        Some(self.pass(10))
+    }
+
+    fn cpu(&self) -> Option<u32> {
+        Some(0)
+    }
+
+    fn detect(&self) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn stated_frequency(&self) -> Option<u64> {
+        None
+    }
+}
+
+type Clock = CounterClock<Arc<Machine>>;
+
+fn fast(clock: &Clock) -> Option<u64> {
+    clock.monotonic(Source::ticks_ordered)
+}
+
+fn read(clock: &Clock) -> u64 {
+    fast(clock).or_else(|| clock.slow_monotonic()).unwrap()
+}
+
+/// Two threads read a calibrated clock, of which one may learn the other's time. The first read of
+/// the kernel's clock is ahead or not.
+fn model(prepare: fn(&Clock, &Machine)) {
+    for parity in [0, 1] {
+        one_model(parity, prepare);
+    }
+}
+
+fn one_model(parity: u64, prepare: fn(&Clock, &Machine)) {
+    check(1, move || {
+        let [nanos, reads] = [5_000 * MILLI, 0].map(Unmodelled::new);
+        let machine =
+            Arc::new(Machine { nanos, reads, point: AtomicU64::new(0), is_shared: AtomicBool::new(false) });
+        let clock = Arc::new(CounterClock::new(Arc::clone(&machine)));
+        CLOCK.set(Arc::as_ptr(&clock).addr());
+        while fast(&clock).is_none() {
+            read(&clock);
+            machine.pass(MILLI / 2);
+        }
+        prepare(&clock, &machine);
+        machine.reads.store(parity, Relaxed);
+        machine.is_shared.store(true, Relaxed);
+        let message = Arc::new(AtomicU64::new(0));
+        let (other, send) = (Arc::clone(&clock), Arc::clone(&message));
+        let thread = thread::spawn(move || {
+            let first = read(&other);
+            send.store(first, Ordering::Release);
+            let second = read(&other);
+            assert!(second >= first, "{second} after {first}");
+            second
+        });
+        let earlier = message.load(Ordering::Acquire);
+        let now = read(&clock);
+        assert!(now >= earlier, "{now} after {earlier}");
+        let latest = thread.join().unwrap().max(now);
+        let last = read(&clock);
+        assert!(last >= latest, "{last} after {latest}");
+    });
+}
+
+#[test]
+fn the_time_never_goes_back_while_the_next_segment_is_made() {
+    model(|clock, machine| {
+        while fast(clock).is_some() {
+            machine.pass(MILLI / 100);
+        }
+    });
+}
+
+#[test]
+fn the_time_never_goes_back_while_the_first_segment_after_a_pause_is_made() {
+    model(|clock, machine| {
+        machine.pass(50 * MILLI);
+        read(clock); // the next read makes a segment
+    });
+}
