@@ -54,6 +54,11 @@ impl<S: Source> Step<'_, S> {
                 Ok(()) => self.begin(),
                 Err(status) => self.off(status),
             },
+            Phase::Rough | Phase::Baseline | Phase::Running
+                if state.disruption != self.source.disruption() =>
+            {
+                self.begin()
+            }
             Phase::Rough | Phase::Baseline if passed > OLD => is_wanted.then(|| self.begin())?,
             Phase::Rough if passed >= ROUGH => self.baseline(),
             Phase::Baseline if passed >= BASELINE => self.first_segment(),
@@ -100,6 +105,7 @@ impl<S: Source> Step<'_, S> {
     }
 
     fn begin(&self) -> Option<ClockState> {
+        let disruption = self.source.disruption();
         let burst = Burst::take(self.source, 1, None, None)?;
         let Burst { sample: sampled, cost, .. } = burst;
         let offset = burst.middle_offset();
@@ -108,6 +114,7 @@ impl<S: Source> Step<'_, S> {
             phase: Phase::Rough,
             sampled,
             cost,
+            disruption,
             offset,
             checked: self.now,
             tally,

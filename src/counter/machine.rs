@@ -41,6 +41,10 @@ impl Source for Native {
         system::detect()
     }
 
+    fn disruption(&self) -> u32 {
+        system::disruption()
+    }
+
     fn stated_frequency(&self) -> Option<u64> {
         native::counter::stated_frequency()
     }
@@ -62,7 +66,7 @@ mod system {
     use super::super::status::Status;
     use crate::errno::Errno;
     use crate::linux::native::{self, ABI};
-    use crate::linux::{calls, process, routes, timex};
+    use crate::linux::{calls, process, routes, timex, vmclock};
 
     /// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
     /// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
@@ -87,6 +91,10 @@ mod system {
         if native::counter::IS_PER_CPU && routes::are_in_user_space()[1] { calls::cpu().ok() } else { None }
     }
 
+    pub(super) fn disruption() -> u32 {
+        vmclock::disruption()
+    }
+
     /// This thread must be able to read the counter, its rate must be constant, and the kernel must
     /// keep its time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
     pub(super) fn detect() -> Result<(), Status> {
@@ -109,7 +117,11 @@ mod system {
         }
         // QEMU emulates no invariant TSC. The tests assume one by this cfg.
         let is_invariant = native::counter::is_invariant() || cfg!(vdso_time_assume_invariant);
-        if is_invariant { Ok(()) } else { Err(Status::NotInvariant) }
+        if !is_invariant {
+            return Err(Status::NotInvariant);
+        }
+        vmclock::open();
+        Ok(())
     }
 }
 
@@ -125,6 +137,10 @@ mod system {
 
     pub(super) fn cpu() -> Option<u32> {
         None
+    }
+
+    pub(super) fn disruption() -> u32 {
+        0
     }
 
     pub(super) fn detect() -> Result<(), Status> {

@@ -61,7 +61,9 @@
 //! up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before. The clock notices another
 //! event when the segment ends, after at most 17 ms of the old counter. If the error is more than
 //! 8 ms, or if the rate since the last segment differs by more than 1/4, the counter is measured
-//! again, and the vDSO answers meanwhile. An event during the measurement can make the first segment
+//! again, and the vDSO answers meanwhile. A hypervisor with a VM clock device (`/dev/vmclock0`, Linux
+//! 6.13) says that it moved or restored the machine. Then the counter is measured again in any case,
+//! if this process may read the device. Other machines are followed by what their clocks show. An event during the measurement can make the first segment
 //! wrong in the same way. The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with
 //! `CLOCK_MONOTONIC_RAW`, which is never slewed.
 //!
@@ -69,8 +71,8 @@
 //!
 //! [`monotonic`] lets the CPU read the counter early. It does not go back within a thread, but a
 //! time from another thread may be later than the next read. [`monotonic_ordered`] and [`Counter`]
-//! wait for everything before them (by `lfence` or `isb`, for example): no time is earlier than one that any thread
-//! read before.
+//! wait for everything before them (by `lfence` or `isb`, for example): no time is earlier than one
+//! that any thread read before.
 //!
 //! The time can go back in two cases:
 //!
@@ -84,8 +86,8 @@
 //!
 //! - A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
 //!   in a vDSO that reads the counter.
-//! - Some reads call `prctl`, `openat`, `read` and `close`: the first one, and those that
-//!   [ask the kernel](self#when-the-counter-is-used). Before a thread enters a sandbox that kills for
+//! - Some reads call `prctl`, `openat`, `read` and `close`, and `mmap` where there is a VM clock
+//!   device: the first one, and those that [ask the kernel](self#when-the-counter-is-used). Before a thread enters a sandbox that kills for
 //!   one of these calls, call [`forbid_checks`]. If a sandbox returns an error, or there is no /sys,
 //!   the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
 //! - If a process forks while another thread updates the clock, the child cannot update it: the vDSO

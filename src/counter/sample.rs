@@ -19,6 +19,8 @@ pub(crate) trait Source {
     fn cpu(&self) -> Option<u32>;
     /// Asks the kernel whether the counter can be used.
     fn detect(&self) -> Result<(), Status>;
+    /// Returns a number that changes when the hypervisor says that the counter was disrupted.
+    fn disruption(&self) -> u32;
     /// Returns the counter's rate in Hz as the hardware states it.
     fn stated_frequency(&self) -> Option<u64>;
 }

@@ -27,8 +27,10 @@ pub(super) struct ClockState {
     pub(super) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(super) base_rate: Rate,
-    /// The least number of ticks that a read of both clocks took.
+    /// The least number of ticks that a read of both clocks took. 32 bits of it are stored.
     pub(super) cost: u64,
+    /// The source's disruption when the calibration began.
+    pub(super) disruption: u32,
     /// When the kernel was last asked for its clock source.
     pub(super) checked: u64,
     /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration, if known.
@@ -134,7 +136,7 @@ impl ClockState {
             self.sampled.nanos,
             self.base_rate,
             self.sampled.ticks,
-            self.cost,
+            self.cost.min(u32::MAX.into()) | (u64::from(self.disruption) << 32),
             self.checked,
             self.raw_offset as u64,
             tally.segments,
@@ -151,7 +153,8 @@ impl ClockState {
             offset: offset as i64,
             sampled: Sample { ticks, nanos: sampled },
             base_rate,
-            cost,
+            cost: cost & u64::from(u32::MAX),
+            disruption: (cost >> 32) as u32,
             checked,
             raw_offset: raw_offset as i64,
             phase: Phase::from_code(rest as u8),

@@ -18,6 +18,8 @@ pub(crate) mod syscall;
 #[cfg(feature = "counter")]
 pub(crate) mod timex;
 pub mod vdso;
+#[cfg(feature = "counter")]
+pub(crate) mod vmclock;
 
 #[cfg(not(vdso_time_libc_fallback))]
 pub(crate) use crate::arch::native;

@@ -44,6 +44,10 @@ impl<T: Fn() -> u64, N: Fn() -> u64, C: Fn() -> Option<u32>> Source for Function
         Ok(())
     }
 
+    fn disruption(&self) -> u32 {
+        0
+    }
+
     fn stated_frequency(&self) -> Option<u64> {
         None
     }

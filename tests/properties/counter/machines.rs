@@ -74,6 +74,22 @@ fn a_switched_clock_source_is_noticed() {
     });
 }
 
+/// The hypervisor's marker shows it even if the clocks agree.
+#[test]
+fn a_moved_machine_is_measured_again_at_the_next_segment() {
+    check(100, &(machine(), 30..100_u128), |(machine, millis)| {
+        let witness = Witness::new(machine);
+        witness.watch(millis * MILLI);
+        assert_eq!(witness.settled(), Status::Used);
+        let before = witness.clock.statistics().calibrations;
+        witness.world.disruption.set(1);
+        witness.watch(SEGMENT + CALIBRATION);
+        assert_eq!(witness.settled(), Status::Used);
+        assert_eq!(witness.clock.statistics().calibrations, before + 1);
+        true
+    });
+}
+
 #[test]
 fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     let stated = (20_000_000..10_000_000_000_u64, prop_oneof![1011..2_000_u64, 500..989_u64])

@@ -63,6 +63,7 @@ pub(crate) struct World {
     offset: Cell<i64>,
     pub(crate) cpu: Cell<u32>,
     pub(crate) hides_cpu: Cell<bool>,
+    pub(crate) disruption: Cell<u32>,
     /// Why the kernel refuses the counter.
     pub(crate) refusal: Cell<Option<Status>>,
     pub(crate) detections: Cell<u32>,
@@ -259,6 +260,10 @@ impl Source for Rc<World> {
     fn detect(&self) -> Result<(), Status> {
         self.detections.set(self.detections.get() + 1);
         self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))
+    }
+
+    fn disruption(&self) -> u32 {
+        self.disruption.get()
     }
 
     fn stated_frequency(&self) -> Option<u64> {

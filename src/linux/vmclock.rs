@@ -1,0 +1,113 @@
+//! The VM clock device, by which a hypervisor says that the CPU's counter was disrupted: the virtual
+//! machine was moved or restored (include/uapi/linux/vmclock-abi.h; Linux 6.13, QEMU 10).
+
+pub(crate) use device::{disruption, open};
+
+/// The page stays mapped for the rest of the process's life. A forked child has it too.
+#[cfg(all(feature = "libc", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod device {
+    use core::ptr;
+    use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+
+    use super::super::native::{self, ABI};
+    use super::super::syscall::check;
+    use crate::arch::libc_errno;
+    use crate::errno::Errno;
+
+    /// `struct vmclock_abi`, as far as it is used.
+    #[repr(C)]
+    struct Page {
+        magic: AtomicU32,
+        size: AtomicU32,
+        version: AtomicU16,
+        counter_and_time: AtomicU16,
+        /// Odd while the hypervisor writes.
+        sequence: AtomicU32,
+        disruption_marker: AtomicU64,
+    }
+
+    const MAGIC: u32 = u32::from_le_bytes(*b"VCLK");
+
+    static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
+
+    /// Maps the device's page, if there is one and this process may read it.
+    pub(crate) fn open() {
+        if PAGE.load(Ordering::Acquire).is_null()
+            && let Some(page) = map()
+            && PAGE.compare_exchange(ptr::null_mut(), page, Ordering::AcqRel, Ordering::Relaxed).is_err()
+        {
+            unmap(page); // another thread was faster
+        }
+    }
+
+    /// Returns a number that changes when the counter was disrupted: 0 without a device.
+    pub(crate) fn disruption() -> u32 {
+        // SAFETY: `open` stores only pages that it mapped, and never unmaps them.
+        let Some(page) = (unsafe { PAGE.load(Ordering::Acquire).as_ref() }) else { return 0 };
+        let before = page.sequence.load(Ordering::Acquire);
+        let marker = u64::from_le(page.disruption_marker.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        let is_whole = page.sequence.load(Ordering::Relaxed) == before && u32::from_le(before) & 1 == 0;
+        // The hypervisor writes while something happens to the machine, so that is a disruption too.
+        let marker = if is_whole { marker } else { !marker };
+        (marker ^ (marker >> 32)) as u32
+    }
+
+    fn map() -> Option<*mut Page> {
+        let file = open_device().ok()?;
+        let (page, _) = libc_errno::preserved(|| {
+            // SAFETY: it maps a new page and changes no other memory.
+            unsafe {
+                libc::mmap(
+                    ptr::null_mut(),
+                    size_of::<Page>(),
+                    libc::PROT_READ,
+                    libc::MAP_SHARED,
+                    file as i32,
+                    0,
+                )
+            }
+        });
+        // SAFETY: `open_device` opened the file, and nothing else knows its number.
+        let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
+        if page == libc::MAP_FAILED {
+            return None;
+        }
+        let page = page.cast::<Page>();
+        // SAFETY: the page was mapped above, and the hypervisor's writes are atomic.
+        let magic = unsafe { &(*page).magic }.load(Ordering::Relaxed);
+        if u32::from_le(magic) != MAGIC {
+            unmap(page);
+            return None;
+        }
+        Some(page)
+    }
+
+    fn open_device() -> Result<usize, Errno> {
+        let args = [
+            libc::AT_FDCWD as usize,
+            c"/dev/vmclock0".as_ptr().expose_provenance(),
+            libc::O_CLOEXEC as usize,
+            0,
+            0,
+        ];
+        // SAFETY: the path ends with a NUL, and the kernel only reads it.
+        check(unsafe { native::syscall(ABI.discovery.openat, args) })
+    }
+
+    fn unmap(page: *mut Page) {
+        // SAFETY: `map` mapped this page, and nothing else knows its address.
+        let _ = libc_errno::preserved(|| unsafe { libc::munmap(page.cast(), size_of::<Page>()) });
+    }
+}
+
+/// Other machines have no such device. mmap(2) has six arguments and `native::syscall` takes five, so
+/// libc is needed.
+#[cfg(not(all(feature = "libc", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod device {
+    pub(crate) fn open() {}
+
+    pub(crate) fn disruption() -> u32 {
+        0
+    }
+}
