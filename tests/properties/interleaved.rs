@@ -67,6 +67,10 @@ impl Source for Arc<Machine> {
         Ok(())
     }
 
+    fn disruption(&self) -> u32 {
+        0
+    }
+
     fn stated_frequency(&self) -> Option<u64> {
         None
     }
