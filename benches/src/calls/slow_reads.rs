@@ -82,21 +82,21 @@ fn read_vdso() {
     vdso_time::clock_gettime(ClockId::MONOTONIC).keep();
 }
 
-/// Reads back to back until so many calls made a segment. Returns their ticks, and those of reads of
-/// the vDSO in between.
+/// Reads back to back until so many calls made a segment. Returns their ticks, and those of as many
+/// reads of the vDSO, each about half a segment later: so both are rare, and find as cold a cache.
 fn makers(count: usize) -> [Vec<f64>; 2] {
     let (nothing, mut ours, mut vdso) = (overhead(), Vec::new(), Vec::new());
-    for turn in 0_u64.. {
+    let half = counter::frequency().unwrap_or(0) / 1000 * 6;
+    let mut made = counter::ticks();
+    while ours.len() < count {
         let segments = counter::statistics().segments;
         let ticks = time(read_ours);
         if counter::statistics().segments != segments {
             ours.push(ticks - nothing);
+            made = counter::ticks();
         }
-        if turn % 1024 == 0 {
+        if vdso.len() < ours.len() && counter::ticks().wrapping_sub(made) > half {
             vdso.push(time(read_vdso) - nothing);
-        }
-        if ours.len() == count {
-            break;
         }
     }
     [ours, vdso]

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use vdso_time::counter::{self, State, Status};
+use vdso_time::counter::{self, State, Statistics, Status};
 use vdso_time::{ClockId, clock_gettime};
 
 /// Measures for so many seconds, and returns the report.
@@ -14,10 +14,31 @@ pub(crate) fn report(seconds: u32) -> Result<String, String> {
     let seen = Deviation::measure(i64::from(seconds) * 1_000_000_000)?;
     match counter::state().status {
         Status::Used | Status::Stale => {
-            Ok(format!("status       {}\nerror bound  {} ns\n\n{seen}\n", state.status, state.error_bound))
+            let State { status, error_bound, .. } = state;
+            Ok(format!("status       {status}\nerror bound  {error_bound} ns\n\n{seen}\n\n{}", statistics()))
         }
         status => Err(format!("the counter is no longer used: {status}")),
     }
+}
+
+/// What the counter clock has done in this process.
+fn statistics() -> String {
+    let Statistics {
+        segments,
+        calibrations,
+        refusals,
+        last_refusal,
+        vdso_reads,
+        last_error,
+        largest_error,
+        ..
+    } = counter::statistics();
+    let reason = last_refusal.map_or_else(String::new, |reason| format!(", the last because {reason}"));
+    format!(
+        "segments made             {segments}\ncalibrations              {calibrations}\n\
+         refusals                  {refusals}{reason}\nreads answered by vDSO    {vdso_reads}\n\
+         error at last segment     {last_error} ns\nlargest of these errors   {largest_error} ns\n"
+    )
 }
 
 /// Reads until the counter is used, and returns its state of that moment.
