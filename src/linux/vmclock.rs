@@ -32,10 +32,11 @@ mod device {
 
     /// Maps the device's page, if there is one and this process may read it.
     pub(crate) fn open() {
-        if PAGE.load(Ordering::Acquire).is_null()
-            && let Some(page) = map()
-            && PAGE.compare_exchange(ptr::null_mut(), page, Ordering::AcqRel, Ordering::Relaxed).is_err()
-        {
+        if !PAGE.load(Ordering::Acquire).is_null() {
+            return;
+        }
+        let Some(page) = map() else { return };
+        if PAGE.compare_exchange(ptr::null_mut(), page, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             unmap(page); // another thread was faster
         }
     }
