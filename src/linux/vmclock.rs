@@ -4,7 +4,7 @@
 pub(crate) use device::{disruption, open};
 
 /// The page stays mapped for the rest of the process's life. A forked child has it too.
-#[cfg(all(feature = "libc", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(feature = "libc", target_has_atomic = "64"))]
 mod device {
     use core::ptr;
     use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
@@ -102,9 +102,8 @@ mod device {
     }
 }
 
-/// Other machines have no such device. mmap(2) has six arguments and `native::syscall` takes five, so
-/// libc is needed.
-#[cfg(not(all(feature = "libc", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+/// libc is needed, because mmap(2) has six arguments and `native::syscall` takes five.
+#[cfg(not(all(feature = "libc", target_has_atomic = "64")))]
 mod device {
     pub(crate) fn open() {}
 
