@@ -2,12 +2,15 @@
 
 #![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 
+use std::fs::{self, File};
 use std::io;
 use std::mem::zeroed;
+use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
 use test_support::{child, is_required, not_run_here, oracle};
-use vdso_time::counter::{self, Status};
+use vdso_time::SystemTime;
+use vdso_time::counter::{self, Interval, Status};
 
 use super::{WORD, read, switch, turn};
 
@@ -43,16 +46,23 @@ fn is_used() -> bool {
     status == Status::Used
 }
 
-/// Changes the kernel's rate by thousandths, in ticks, and by ppm (adjtimex(2)).
-fn adjust([tick, ppm]: [i16; 2]) {
+/// Changes the system's clock (adjtimex(2)).
+fn adjtimex(prepare: impl FnOnce(&mut libc::timex)) {
     // SAFETY: every field is a number.
     let mut change: libc::timex = unsafe { zeroed() };
-    change.modes = libc::ADJ_TICK | libc::ADJ_FREQUENCY;
-    change.tick = (10_000 + 10 * tick).into();
-    change.freq = (i32::from(ppm) << 16).into();
+    prepare(&mut change);
     // SAFETY: the call reads and writes one `timex`.
     let status = unsafe { libc::adjtimex(&raw mut change) };
     assert!(status >= 0, "adjtimex: {}", io::Error::last_os_error());
+}
+
+/// Changes the kernel's rate by thousandths, in ticks, and by ppm.
+fn adjust([tick, ppm]: [i16; 2]) {
+    adjtimex(|change| {
+        change.modes = libc::ADJ_TICK | libc::ADJ_FREQUENCY;
+        change.tick = (10_000 + 10 * tick).into();
+        change.freq = (i32::from(ppm) << 16).into();
+    });
 }
 
 /// A clock that stands still for longer fails.
@@ -115,7 +125,11 @@ fn a_switched_clock_source_is_followed_both_ways() {
     // A process that is calibrated, and one that starts under the other clock source.
     for is_calibrated in [true, false] {
         let end = child::fork(|| {
-            if counter::check().is_err() || (is_calibrated && !is_used()) {
+            if let Err(status) = counter::check() {
+                not_run_here("counter", format!("the counter is not used: {status}"));
+                return true;
+            }
+            if is_calibrated && !is_used() {
                 return true;
             }
             switch(other);
@@ -128,4 +142,95 @@ fn a_switched_clock_source_is_followed_both_ways() {
         switch(&first);
         assert_eq!(end, child::WELL);
     }
+}
+
+/// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC_RAW`, by the reads that took the least time.
+fn wall_offset() -> i64 {
+    let read = |id| oracle::clock_gettime(id).unwrap().as_nanos();
+    let measure = |_| {
+        let before = read(libc::CLOCK_MONOTONIC_RAW);
+        let wall = read(libc::CLOCK_REALTIME);
+        let after = read(libc::CLOCK_MONOTONIC_RAW);
+        (after - before, wall - before - (after - before) / 2)
+    };
+    (0..100).map(measure).min().unwrap().1
+}
+
+#[test]
+fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
+    const MILLI: i64 = 1_000_000;
+    if !is_required(OWN) {
+        return not_run_here(OWN, "it would set the clock of the whole system");
+    }
+    let _turn = turn();
+    child::forked(|| {
+        // The wall time before the first step, plus the time since.
+        let base = wall_offset();
+        let truth = || base + oracle::clock_gettime(libc::CLOCK_MONOTONIC_RAW).unwrap().as_nanos();
+        for error in [100, -100, 0, 700, 0] {
+            let step = base + error * MILLI - wall_offset();
+            adjtimex(|change| {
+                change.modes = libc::ADJ_SETOFFSET | libc::ADJ_NANO;
+                change.time.tv_sec = step.div_euclid(1000 * MILLI) as _;
+                change.time.tv_usec = step.rem_euclid(1000 * MILLI) as _;
+            });
+            // The step set `STA_UNSYNC`, and `maxerror` to 16 s (kernel/time/ntp.c, ntp_clear).
+            adjtimex(|change| {
+                change.modes = libc::ADJ_STATUS | libc::ADJ_MAXERROR;
+                change.maxerror = ((error.abs() + 2) * 1000) as _;
+            });
+            let (start, mut narrow) = (truth(), 0);
+            while truth() - start < 1500 * MILLI {
+                let before = truth();
+                let Interval { earliest, latest, is_synchronized, .. } = counter::realtime_bounded().unwrap();
+                let [earliest, latest] = [earliest, latest].map(SystemTime::as_nanos);
+                let after = truth();
+                assert!(
+                    earliest <= after && before <= latest,
+                    "{error} ms: {before} to {after}, and not {earliest} to {latest}"
+                );
+                narrow += u32::from(is_synchronized && latest - earliest < (2 * error.abs() + 20) * MILLI);
+            }
+            assert!(narrow > 10, "{error} ms: the kernel was not asked again");
+        }
+    });
+}
+
+/// The page of a VM clock device, as a hypervisor writes it (include/uapi/linux/vmclock-abi.h).
+#[test]
+fn a_new_disruption_marker_of_a_vm_clock_begins_a_calibration() {
+    const DEVICE: &str = "/dev/vmclock0";
+    const SEQUENCE: u64 = 12;
+    const MARKER: u64 = 16;
+    if !is_required(OWN) {
+        return not_run_here(OWN, format!("it would create {DEVICE}"));
+    }
+    if cfg!(not(feature = "libc")) || fs::exists(DEVICE).unwrap() {
+        return not_run_here("libc", format!("the feature `libc` is missing, or {DEVICE} is real"));
+    }
+    let _turn = turn();
+    let mut page = [0; 4096];
+    page[..4].copy_from_slice(b"VCLK");
+    fs::write(DEVICE, page).unwrap();
+    let end = child::end_of(|| {
+        if !is_used() {
+            return true;
+        }
+        let device = File::options().write(true).open(DEVICE).unwrap();
+        for marker in 1..=5_u64 {
+            let before = counter::statistics().calibrations;
+            device.write_all_at(&(2 * marker as u32 - 1).to_le_bytes(), SEQUENCE).unwrap();
+            device.write_all_at(&marker.to_le_bytes(), MARKER).unwrap();
+            device.write_all_at(&(2 * marker as u32).to_le_bytes(), SEQUENCE).unwrap();
+            let start = Instant::now();
+            while counter::statistics().calibrations == before {
+                let _ = counter::monotonic();
+                assert!(start.elapsed() < Duration::from_secs(60), "marker {marker}: no calibration");
+            }
+            settle(Status::Used);
+        }
+        true
+    });
+    fs::remove_file(DEVICE).unwrap();
+    assert_eq!(end, child::WELL);
 }
