@@ -68,11 +68,15 @@ impl<S: Source> Step<'_, S> {
     }
 
     /// Asks the kernel whether the counter can be used.
+    #[cold]
+    #[inline(never)]
     fn detect(&self) -> Result<(), Status> {
         if self.may_check { self.source.detect() } else { Err(Status::ChecksForbidden) }
     }
 
     /// The counter is not used until the kernel is asked again.
+    #[cold]
+    #[inline(never)]
     fn off(&self, status: Status) -> Option<ClockState> {
         let state = self.state;
         let is_new = state.phase != Phase::Off(status);
@@ -91,6 +95,8 @@ impl<S: Source> Step<'_, S> {
     }
 
     /// Calibrates again, or gives the counter up.
+    #[cold]
+    #[inline(never)]
     fn restart(&self, spoilt: u8, strikes: u8) -> Option<ClockState> {
         match (spoilt, strikes) {
             (STRIKES.., _) => self.off(Status::Frequency),
@@ -100,10 +106,14 @@ impl<S: Source> Step<'_, S> {
     }
 
     /// Calibrates again after a rate that is impossible or not the stated one.
+    #[cold]
+    #[inline(never)]
     fn spoilt(&self) -> Option<ClockState> {
         self.restart(self.state.spoilt + 1, self.state.strikes)
     }
 
+    #[cold]
+    #[inline(never)]
     fn begin(&self) -> Option<ClockState> {
         let disruption = self.source.disruption();
         let burst = Burst::take(self.source, 1, None, None)?;
@@ -144,6 +154,8 @@ impl<S: Source> Step<'_, S> {
         (least < u64::MAX).then_some(offset)
     }
 
+    #[cold]
+    #[inline(never)]
     fn baseline(&self) -> Option<ClockState> {
         let Some(base_rate) = self.rate_to(Burst::take(self.source, 1, None, None)?.sample, 0) else {
             return self.spoilt();
@@ -153,6 +165,8 @@ impl<S: Source> Step<'_, S> {
         Some(ClockState { phase: Phase::Baseline, base_rate, sampled, cost, raw_offset, ..*self.state })
     }
 
+    #[cold]
+    #[inline(never)]
     fn first_segment(&self) -> Option<ClockState> {
         let state = self.state;
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), None)?;
@@ -255,17 +269,18 @@ fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, b
     let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);
     let long_span = segment::span(state.base_rate);
     let expected = segment::long_nanos(ticks, state.base_rate);
-    let change = i128::from(sample.nanos.wrapping_sub(state.sampled.nanos)) - expected as i128;
+    let passed = sample.nanos.wrapping_sub(state.sampled.nanos);
+    let change = (passed as i64).saturating_sub(expected as i64);
     // NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. A longer time can contain
     // a suspend, so more than NTP's needs a new calibration.
-    let noise = u128::from(segment::nanos(long_span, state.base_rate)) / 1024;
+    let noise = segment::nanos(long_span, state.base_rate) / 1024;
     let (slew, ntp) = (expected / 4 + noise, expected / 2000 + noise);
     if change.unsigned_abs() > if ticks <= long_span.saturating_mul(2) { slew } else { ntp } {
         return Err(change.unsigned_abs() > slew);
     }
-    let whole = ((change << 32) / i128::from(ticks.max(1))) as i64;
+    let whole = segment::rate_of(change, ticks);
     let is_long = ticks > long_span.saturating_mul(64);
-    let learnt = if is_long || change.unsigned_abs() > NOISE.into() { whole } else { whole / 8 };
+    let learnt = if is_long || change.unsigned_abs() > NOISE { whole } else { whole / 8 };
     let base_rate = segment::changed(state.base_rate, learnt).ok_or(true)?;
 
     // A later segment begins where the old one ends. If that has passed, the old one may just have
@@ -278,8 +293,7 @@ fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, b
     if error.unsigned_abs() > LARGEST_ERROR {
         return Err(true);
     }
-    let is_change =
-        change.unsigned_abs() > expected / 1000 + u128::from(segment::nanos(3, base_rate) + NOISE);
+    let is_change = change.unsigned_abs() > expected / 1000 + segment::nanos(3, base_rate) + NOISE;
     let unsteady = if is_change { UNSTEADY } else { state.unsteady.saturating_sub(1) };
     let span = (segment::span(base_rate) >> if unsteady > 0 { 2 } else { 0 }).max(1);
     let correction = segment::correction(error, span, base_rate);
