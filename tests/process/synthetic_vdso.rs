@@ -46,18 +46,20 @@ fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {
     })
 }
 
-/// Code of a 32-bit clock_gettime that writes so many seconds; `None` on 64-bit architectures.
-fn writing_seconds(abi: &Abi, seconds: i32) -> Option<Vec<u8>> {
+/// Code of a 32-bit function that writes so many seconds at the address in its first or second
+/// argument; `None` on 64-bit architectures.
+fn writing_seconds(abi: &Abi, argument: u8, seconds: i32) -> Option<Vec<u8>> {
     let seconds = seconds.to_le_bytes();
     Some(match abi.name {
-        // mov eax, [esp + 8]; mov dword [eax], seconds; mov dword [eax + 4], 0; xor eax, eax; ret
+        // mov eax, [esp + 4 or 8]; mov dword [eax], seconds; mov dword [eax + 4], 0; xor eax, eax; ret
         "x86" => {
-            [&[0x8b, 0x44, 0x24, 8, 0xc7, 0][..], &seconds, &[0xc7, 0x40, 4, 0, 0, 0, 0, 0x31, 0xc0, 0xc3]]
-                .concat()
+            let address = [0x8b, 0x44, 0x24, 4 + 4 * argument, 0xc7, 0];
+            [&address[..], &seconds, &[0xc7, 0x40, 4, 0, 0, 0, 0, 0x31, 0xc0, 0xc3]].concat()
         }
-        // mov r0, #0; str r0, [r1, #4]; ldr r2, [pc, #4]; str r2, [r1]; bx lr; the seconds
+        // mov r3, r0 or r1; mov r0, #0; str r0, [r3, #4]; ldr r2, [pc, #4]; str r2, [r3]; bx lr
         "arm" => {
-            let words = [0xe3a0_0000_u32, 0xe581_0004, 0xe59f_2004, 0xe581_2000, 0xe12f_ff1e];
+            let argument = 0xe1a0_3000_u32 | u32::from(argument);
+            let words = [argument, 0xe3a0_0000, 0xe583_0004, 0xe59f_2004, 0xe583_2000, 0xe12f_ff1e];
             [words.map(u32::to_le_bytes).concat(), seconds.to_vec()].concat()
         }
         _ => return None,
@@ -161,7 +163,7 @@ fn a_wall_clock_time_that_may_have_wrapped_is_asked_of_the_kernel() {
     // 2110-01-01 and 2040-01-01 in seconds since the Epoch, as 32 bits have them.
     for seconds in [4_418_064_000_i64, 2_208_988_800].map(|seconds| seconds as i32) {
         child::forked(|| {
-            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, writing_seconds(abi, seconds))) else {
+            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, writing_seconds(abi, 1, seconds))) else {
                 return not_run("no 32-bit symbols");
             };
             give(abi.machine, abi.class, vec![Sym::func("__vdso_clock_gettime", abi.version)], &code);
@@ -176,6 +178,36 @@ fn a_wall_clock_time_that_may_have_wrapped_is_asked_of_the_kernel() {
             let uptime = vdso_time::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
             let kernel = syscall::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
             assert_eq!(uptime, if seconds >= 0 { i64::from(seconds) } else { kernel });
+        });
+    }
+}
+
+/// The same for 32-bit symbols that have no clock. Between 2026 and 2038 they are believed.
+#[test]
+fn a_32_bit_time_is_believed_until_2038() {
+    const NOW: i64 = 1_900_000_000; // in 2030
+    for (symbol, seconds) in ["__vdso_time", "__vdso_gettimeofday"]
+        .into_iter()
+        .flat_map(|symbol| [NOW, 4_418_064_000, 2_208_988_800].map(|seconds| (symbol, seconds)))
+    {
+        child::forked(|| {
+            let Some((abi, Some(writing))) = NATIVE.map(|abi| (abi, writing_seconds(abi, 0, seconds as i32)))
+            else {
+                return not_run("no 32-bit symbols");
+            };
+            let is_time = symbol == "__vdso_time";
+            let code = if is_time { returning(abi, seconds as i32).unwrap() } else { writing };
+            give(abi.machine, abi.class, vec![Sym::func(symbol, abi.version)], &code);
+            let route = if is_time { routes().time } else { routes().gettimeofday };
+            if !matches!(route, Route::Vdso { .. }) {
+                return not_run("this architecture's vDSO has no such symbol");
+            }
+            let read = || if is_time { time() } else { vdso_time::gettimeofday().unwrap().tv_sec };
+            if seconds == NOW {
+                assert_eq!(read(), NOW, "{symbol}");
+            } else {
+                assert_bracketed(symbol, true, oracle::seconds, || Ok(read()));
+            }
         });
     }
 }
