@@ -1,7 +1,6 @@
 //! The offset of the wall clock from the monotonic clock.
 
 use core::cell::Cell;
-use core::hint::spin_loop;
 
 use super::clock::CounterClock;
 use super::sample::Source;
@@ -10,8 +9,8 @@ use super::state::ClockState;
 /// How often the offset is measured. The narrowest result counts, because an interrupt between two
 /// reads widens it.
 const TRIES: u32 = 4;
-/// How often a resynchronization is tried: for longer than 1/64 of a segment, and than the stores of
-/// another caller's update.
+/// How often a resynchronization is tried: for longer than 1/256 of a segment, and than the stores
+/// of another caller's update.
 const ATTEMPTS: u32 = 100_000;
 
 impl<S: Source> CounterClock<S> {
@@ -65,7 +64,6 @@ impl<S: Source> CounterClock<S> {
             // An update forgets the previous segment, which is in force until this one begins.
             let is_early = state.segment.span > 0 && state.segment.begins_after(self.source.ticks_ordered());
             if is_early || snapshot.has_writer() {
-                spin_loop();
                 continue;
             }
             let Some(offset) = self.kernels_offset().map(middle) else {
