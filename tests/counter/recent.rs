@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use test_support::child;
 use vdso_time::counter;
@@ -45,7 +45,7 @@ fn recent_is_never_behind_a_refresh_that_happened_before() {
 #[cfg(feature = "std")]
 fn a_refresher_refreshes_until_it_is_dropped() {
     let until = |done: &dyn Fn() -> bool| {
-        let start = Instant::now();
+        let start = std::time::Instant::now();
         while !done() {
             assert!(start.elapsed() < Duration::from_secs(20), "it does not come");
         }

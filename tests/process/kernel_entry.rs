@@ -39,7 +39,7 @@ fn read(read: &dyn Fn() -> bool) -> bool {
 static CALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static IS_UNWOUND: AtomicBool = AtomicBool::new(false);
 
-/// The call returns a register as it was: a success, whose answer nobody reads.
+/// What the trapped call returns depends on the architecture, and nobody reads it.
 extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO a valid siginfo_t.
     let info = unsafe { &*info };
@@ -66,7 +66,7 @@ fn entries(path: &Path, has_backtrace: bool) -> [usize; 5] {
     [0, 1, 2, 3, 4].map(|index| {
         let function = &FUNCTIONS[index];
         CALL_ADDRESS.store(0, Ordering::Relaxed);
-        assert!(read(&|| (function.read)(path, ClockId::MONOTONIC).is_ok()), "{}", function.name);
+        read(&|| (function.read)(path, ClockId::MONOTONIC).is_ok());
         let is_unwound = IS_UNWOUND.swap(false, Ordering::Relaxed);
         assert!(is_unwound || !has_backtrace, "{} {}: no backtrace", path.name, function.name);
         CALL_ADDRESS.load(Ordering::Relaxed)

@@ -1,7 +1,7 @@
-//! The clock under loom: readers of which one or two make the next segment.
+//! The clock under loom. One or two of the readers make the next segment.
 //!
-//! The latch is taken for granted here, as its own tests prove it. A copy of its words is read and
-//! written at once; the sequence number and the high-water mark are loom's.
+//! The latch has tests of its own. Here, a copy of its words is read and written at once; only the
+//! sequence number and the high-water mark are loom's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64 as Unmodelled, Ordering::Relaxed};
@@ -14,8 +14,8 @@ use crate::source::sample::Source;
 use crate::source::status::Status;
 use crate::{CLOCK, check};
 
-/// A counter of 1 GHz, and a kernel's clock of which every other read is ahead. loom runs one
-/// thread at a time, so the counter is one for all threads, and orders nothing.
+/// A counter of 1 GHz, and a kernel's clock. Every other read of that clock is ahead. loom runs one
+/// thread at a time, so all threads share the counter, and it orders nothing.
 struct Machine {
     nanos: Unmodelled,
     reads: Unmodelled,
@@ -86,8 +86,8 @@ fn read(clock: &Clock) -> u64 {
     fast(clock).or_else(|| clock.slow_monotonic()).unwrap()
 }
 
-/// Two threads read a calibrated clock, of which one may learn the other's time. The first read of
-/// the kernel's clock is ahead or not.
+/// Two threads read a calibrated clock. One of them may learn the other's time. The first read of the
+/// kernel's clock is ahead or not.
 fn model(prepare: fn(&Clock, &Machine)) {
     for parity in [0, 1] {
         one_model(parity, prepare);

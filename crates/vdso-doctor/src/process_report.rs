@@ -92,7 +92,9 @@ impl ProcessDiagnosis {
 impl fmt::Display for ProcessDiagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ProcessVdso { pid, range, build_id, eh_frame_hdr, symbols, .. } = &self.vdso;
-        writeln!(f, "{}\n", wrapped("", &format!("process {pid} ({}): {}", self.name, self.verdict)))?;
+        // The process chose these names, and a terminal obeys control characters.
+        let name = self.name.escape_debug();
+        writeln!(f, "{}\n", wrapped("", &format!("process {pid} ({name}): {}", self.verdict)))?;
         let bits = 32 * u32::from(self.vdso.image().class());
         let owner = if self.is_own_image { ", as the doctor's" } else { "" };
         writeln!(f, "vDSO          {:#x}-{:#x}, {bits}-bit{owner}", range.start, range.end)?;
@@ -109,6 +111,7 @@ impl fmt::Display for ProcessDiagnosis {
         for (index, symbol) in symbols.iter().enumerate() {
             let title = if index == 0 { "symbols" } else { "" };
             let ProcessSymbol { name, range, .. } = symbol;
+            let name = name.escape_debug();
             writeln!(f, "{title:13} {:#x}, {:4} bytes: {name}", range.start, range.end - range.start)?;
         }
         let readings: Vec<_> = self.reads.iter().collect();
