@@ -3,6 +3,7 @@
 mod accuracy;
 mod arguments;
 mod stdout;
+mod who;
 
 use std::error::Error;
 use std::io::{self, Write as _};
