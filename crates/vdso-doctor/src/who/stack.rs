@@ -1,13 +1,33 @@
 //! Call chains of another process, and the names of their addresses.
+//!
+//! A frame's caller comes from `.eh_frame`, or from the frame pointer if the function sets one up. A
+//! function with neither, as in a static musl program, is left at the first word of its stack that
+//! follows a call of it. Framehop, which unwinds with `.eh_frame` too, cannot do that, and has no i386.
+//!
+//! The process is not trusted: its files are read with limits, never mapped.
 
-use vdso_doctor::ProcessError;
+mod clock_function;
+mod module;
+mod names;
+#[cfg(test)]
+mod tests;
+mod unwind;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::rc::Rc;
+use std::{fs, io};
+
+use vdso_doctor::{ProcessError, ProcessVdso};
+
+use clock_function::is_clock_function;
+use module::Module;
 
 /// What perf_event_open(2) recorded of one thread at one moment.
 pub(crate) struct Sample<'a> {
-    pub(crate) pid: u32,
     /// `PERF_SAMPLE_REGS_ABI_64`.
     pub(crate) is_64_bit: bool,
-    pub(crate) ip: u64,
     pub(crate) registers: Registers,
     /// A copy of the user stack, from the stack pointer on.
     pub(crate) stack: &'a [u8],
@@ -37,36 +57,181 @@ pub(crate) struct Frame {
     pub(crate) module: String,
 }
 
+/// An executable mapping.
+struct Mapping {
+    range: Range<u64>,
+    offset: u64,
+    /// Empty if there is no file.
+    path: String,
+    inode: u64,
+}
+
 /// The code of a process.
 pub(crate) struct Stacks {
     pid: u32,
+    vdso: Option<ProcessVdso>,
+    /// Sorted.
+    mappings: Vec<Mapping>,
+    /// By path and inode. None if the file cannot be read.
+    modules: HashMap<(String, u64), Option<Rc<Module>>>,
+    /// How many more bytes of files may be read.
+    budget: u64,
+    frames: HashMap<u64, Frame>,
+    /// What /tmp/perf-PID.map says of code without a file.
+    jit: Option<names::PerfMap>,
 }
+
+/// The bytes of files that are read of one process.
+const MOST_BYTES: u64 = 2 << 30;
+
+/// The names that are kept.
+const MOST_FRAMES: usize = 1 << 16;
+
+const VDSO: &str = "[vdso]";
 
 impl Stacks {
     /// Reads the mappings of a process.
     pub(crate) fn new(pid: u32) -> Result<Self, ProcessError> {
-        Ok(Self { pid })
+        let mut new = Self {
+            pid,
+            vdso: None,
+            mappings: Vec::new(),
+            modules: HashMap::new(),
+            budget: MOST_BYTES,
+            frames: HashMap::new(),
+            jit: None,
+        };
+        new.refresh()?;
+        Ok(new)
     }
 
     /// Reads the mappings again, after the process mapped something or executed another program.
     pub(crate) fn refresh(&mut self) -> Result<(), ProcessError> {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
+        let mut mappings: Vec<_> = maps.lines().filter_map(mapping).collect();
+        mappings.sort_by_key(|mapping| mapping.range.start);
+        self.mappings = mappings;
+        self.vdso = match ProcessVdso::read(self.pid) {
+            Ok(vdso) => Some(vdso),
+            Err(error @ (ProcessError::Ended | ProcessError::Denied)) => return Err(error),
+            Err(_) => None,
+        };
+        self.modules.remove(&(VDSO.to_owned(), 0));
+        self.frames.clear();
+        self.jit = None;
         Ok(())
     }
 
-    /// Returns the return addresses from the caller of the vDSO function outward, at most 128.
+    /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If the
+    /// thread is not in the vDSO, the program counter is the first.
     pub(crate) fn chain(&mut self, sample: &Sample<'_>) -> Vec<u64> {
-        sample.callchain.to_vec()
+        let mut chain = unwind::chain(self, sample);
+        let inside = chain.iter().take_while(|address| self.is_vdso(**address)).count();
+        chain.drain(..inside);
+        chain
     }
 
-    /// Returns the name of a return address.
+    /// Returns the name of a return address: the innermost inlined function that is not one of the
+    /// clock functions.
     pub(crate) fn frame(&mut self, address: u64) -> Frame {
-        let function = format!("{address:#x}");
-        Frame { function, file: None, line: None, module: "[anon]".into() }
+        if let Some(frame) = self.frames.get(&address) {
+            return frame.clone();
+        }
+        let mut frames = self.named(address.wrapping_sub(1));
+        let outermost = frames.len() - 1;
+        let program = frames.iter().position(|frame| !is_clock_function(frame)).unwrap_or(outermost);
+        let frame = frames.swap_remove(program);
+        if self.frames.len() >= MOST_FRAMES {
+            self.frames.clear();
+        }
+        self.frames.insert(address, frame.clone());
+        frame
     }
 
     /// Returns the first address that is the program's: not the vDSO's, and no clock function of libc,
-    /// Go, Rust's std, C++'s chrono or the JVM.
+    /// Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
     pub(crate) fn caller(&mut self, chain: &[u64]) -> Option<u64> {
-        chain.first().copied()
+        let mut is_program = |address: &&u64| !is_clock_function(&self.frame(**address));
+        chain.iter().find(&mut is_program).or(chain.first()).copied()
     }
+
+    fn is_vdso(&self, address: u64) -> bool {
+        self.vdso.as_ref().is_some_and(|vdso| vdso.range.contains(&address))
+    }
+
+    fn mapping(&self, address: u64) -> Option<&Mapping> {
+        let next = self.mappings.partition_point(|mapping| mapping.range.start <= address);
+        self.mappings[..next].last().filter(|mapping| mapping.range.contains(&address))
+    }
+
+    /// The module of an address, and the address in its file. The file is read when it is first needed.
+    fn module(&mut self, address: u64) -> Option<(Rc<Module>, u64)> {
+        let mapping = self.mapping(address)?;
+        let key = (mapping.path.clone(), mapping.inode);
+        let offset = address - mapping.range.start + mapping.offset;
+        if !self.modules.contains_key(&key) {
+            let module = self.bytes(mapping).ok().and_then(|bytes| {
+                self.budget = self.budget.saturating_sub(bytes.len() as u64);
+                Module::parse(bytes).map(Rc::new)
+            });
+            self.modules.insert(key.clone(), module);
+        }
+        let module = self.modules.get(&key)?.clone()?;
+        let address = module.address(offset)?;
+        Some((module, address))
+    }
+
+    fn bytes(&self, mapping: &Mapping) -> io::Result<Vec<u8>> {
+        if let Some(vdso) = self.vdso.as_ref().filter(|vdso| vdso.range.contains(&mapping.range.start)) {
+            return Ok(vdso.bytes.clone());
+        }
+        if mapping.inode == 0 {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let (pid, Range { start, end }) = (self.pid, mapping.range.clone());
+        // The first is the mapped file, also if it was removed. It needs CAP_CHECKPOINT_RESTORE.
+        module::read(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), self.budget)
+            .or_else(|_| module::read(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), self.budget))
+    }
+
+    /// The functions at an address, the innermost inlined one first; at least one.
+    fn named(&mut self, address: u64) -> Vec<Frame> {
+        let module = self.module(address);
+        let Some(mapping) = self.mapping(address) else {
+            return vec![Frame::unknown(format!("{address:#x}"), "[unmapped]")];
+        };
+        let name = names::of_module(&mapping.path);
+        let offset = address - mapping.range.start + mapping.offset;
+        if let Some((module, address)) = module {
+            let frames = module.frames(address, &name);
+            if !frames.is_empty() {
+                return frames;
+            }
+        } else if mapping.inode == 0 {
+            let has_jvm = self.mappings.iter().any(|mapping| mapping.path.ends_with("/libjvm.so"));
+            let map = self.jit.get_or_insert_with(|| names::PerfMap::read(self.pid));
+            let function = map.name(address).unwrap_or(if has_jvm { "java (JIT)" } else { "(JIT)" });
+            return vec![Frame::unknown(function.to_owned(), &name)];
+        }
+        vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
+    }
+}
+
+impl Frame {
+    fn unknown(function: String, module: &str) -> Self {
+        Self { function, file: None, line: None, module: module.to_owned() }
+    }
+}
+
+/// A line of /proc/PID/maps, if the mapping is executable.
+fn mapping(line: &str) -> Option<Mapping> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let is_executable = fields.next()?.contains('x');
+    let offset = number(fields.next()?)?;
+    let inode = fields.nth(1)?.parse().ok()?;
+    let path = fields.next().unwrap_or_default().trim_start().to_owned();
+    let offset = if path == VDSO { 0 } else { offset };
+    is_executable.then_some(Mapping { range: number(start)?..number(end)?, offset, path, inode })
 }

@@ -1,0 +1,250 @@
+//! An ELF file of a process: its symbols, debug information and unwind tables.
+
+use std::cell::OnceCell;
+use std::cmp::Reverse;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::rc::Rc;
+
+use addr2line::{Context, demangle_auto};
+use flate2::read::ZlibDecoder;
+use gimli::{
+    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, EndianSlice, Reader as _, RunTimeEndian,
+    SectionId, UnwindContext, UnwindSection as _, UnwindTableRow,
+};
+use object::{
+    CompressionFormat, File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
+    SymbolKind,
+};
+
+use super::Frame;
+
+type Reader = EndianReader<RunTimeEndian, Rc<[u8]>>;
+
+/// A file.
+pub(super) struct Module {
+    bytes: Rc<[u8]>,
+    endian: RunTimeEndian,
+    /// The loaded bytes of the file, and their first address.
+    segments: Vec<(Range<u64>, u64)>,
+    /// Sorted.
+    symbols: Vec<Symbol>,
+    /// `.eh_frame`: the bytes, and the addresses.
+    eh_frame: Range<usize>,
+    bases: BaseAddresses,
+    address_size: u8,
+    /// The addresses of the functions with unwind tables, sorted, and where their tables are.
+    tables: Vec<(Range<u64>, usize)>,
+    /// None if there is no debug information. It is parsed when it is first needed.
+    debug: OnceCell<Option<Context<Reader>>>,
+}
+
+/// A function.
+pub(super) struct Symbol {
+    pub(super) range: Range<u64>,
+    name: Box<str>,
+}
+
+/// More symbols of a file are ignored.
+const MOST_SYMBOLS: usize = 1 << 22;
+
+/// Larger debug sections are ignored.
+const MOST_DEBUG_BYTES: u64 = 1 << 29;
+
+/// More functions that are inlined into one another are ignored.
+const MOST_INLINED: usize = 64;
+
+/// Reads a regular file of at most so many bytes.
+pub(super) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // Opening a device could have an effect, and a pipe could be put here after this check.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
+impl Module {
+    pub(super) fn parse(bytes: Vec<u8>) -> Option<Self> {
+        let bytes: Rc<[u8]> = bytes.into();
+        let file = File::parse(&*bytes).ok()?;
+        let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+        let segments = file.segments().map(|segment| {
+            let (offset, size) = segment.file_range();
+            (offset..offset.saturating_add(size), segment.address())
+        });
+        let segments = segments.collect();
+        let mut symbols: Vec<_> = file
+            .symbols()
+            .chain(file.dynamic_symbols())
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            .filter_map(|symbol| {
+                let name = String::from_utf8_lossy(symbol.name_bytes().ok()?).into();
+                let range = symbol.address()..symbol.address().checked_add(symbol.size())?;
+                Some(Symbol { range, name })
+            })
+            .take(MOST_SYMBOLS)
+            .collect();
+        symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
+        symbols.dedup_by_key(|symbol| symbol.range.start);
+        let (eh_frame, bases) = eh_frame(&file);
+        let address_size = if file.is_64() { 8 } else { 4 };
+        let debug = OnceCell::new();
+        let tables = Vec::new();
+        let mut new = Self {
+            endian,
+            segments,
+            symbols,
+            eh_frame,
+            bases,
+            address_size,
+            tables,
+            debug,
+            bytes: bytes.clone(),
+        };
+        new.tables = new.tables();
+        Some(new)
+    }
+
+    /// The address of a loaded byte of the file.
+    pub(super) fn address(&self, offset: u64) -> Option<u64> {
+        let (range, address) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
+        Some(address.wrapping_add(offset - range.start))
+    }
+
+    /// The code from an address on, at most so many bytes.
+    pub(super) fn code(&self, address: u64, most: usize) -> Option<&[u8]> {
+        let (range, start) = self.segments.iter().find(|(range, start)| {
+            address.checked_sub(*start).is_some_and(|offset| offset < range.end - range.start)
+        })?;
+        let offset = range.start + (address - start);
+        let end = range.end.min(offset.saturating_add(most as u64));
+        self.bytes.get(offset as usize..end as usize)
+    }
+
+    /// The function that contains an address. One without a size ends at the next.
+    pub(super) fn symbol(&self, address: u64) -> Option<&Symbol> {
+        let next = self.symbols.partition_point(|symbol| symbol.range.start <= address);
+        // An outer symbol may contain others, such as a local label's.
+        let outer = self.symbols[..next].iter().rev().take(8);
+        outer.into_iter().find(|symbol| symbol.range.contains(&address) || symbol.range.is_empty())
+    }
+
+    /// The functions at an address, the innermost inlined one first. Empty if there is no symbol.
+    pub(super) fn frames(&self, address: u64, module: &str) -> Vec<Frame> {
+        let symbol = self.symbol(address).map(|symbol| demangle_auto((&*symbol.name).into(), None));
+        let mut found = self.debug_frames(address, module).unwrap_or_default();
+        // The outermost function of the debug information may have no name.
+        if let (Some(frame), Some(symbol)) = (found.last_mut(), &symbol) {
+            if frame.function.is_empty() {
+                frame.function = symbol.to_string();
+            }
+        }
+        found.retain(|frame| !frame.function.is_empty());
+        match symbol {
+            Some(symbol) if found.is_empty() => vec![Frame::unknown(symbol.into_owned(), module)],
+            _ => found,
+        }
+    }
+
+    fn debug_frames(&self, address: u64, module: &str) -> Option<Vec<Frame>> {
+        let context = self.debug.get_or_init(|| self.context()).as_ref()?;
+        let mut frames = context.find_frames(address).skip_all_loads().ok()?;
+        let mut found = Vec::new();
+        while let Some(frame) = frames.next().ok()?.filter(|_| found.len() < MOST_INLINED) {
+            let name = frame.function.as_ref().and_then(|name| name.demangle().ok());
+            let location = frame.location.as_ref();
+            found.push(Frame {
+                function: name.unwrap_or_default().into_owned(),
+                file: location.and_then(|location| location.file).map(str::to_owned),
+                line: location.and_then(|location| location.line),
+                module: module.to_owned(),
+            });
+        }
+        Some(found)
+    }
+
+    fn context(&self) -> Option<Context<Reader>> {
+        let file = File::parse(&*self.bytes).ok()?;
+        file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
+        let mut left = MOST_DEBUG_BYTES;
+        let whole = EndianReader::new(self.bytes.clone(), self.endian);
+        let load = |id: SectionId| -> Result<Reader, gimli::Error> {
+            Ok(section(&file, id, &whole, &mut left).unwrap_or_else(|| whole.range(0..0)))
+        };
+        Context::from_dwarf(gimli::Dwarf::load(load).ok()?).ok()
+    }
+
+    fn unwind_section(&self) -> EhFrame<EndianSlice<'_, RunTimeEndian>> {
+        let mut section = EhFrame::new(&self.bytes[self.eh_frame.clone()], self.endian);
+        section.set_address_size(self.address_size);
+        section
+    }
+
+    fn tables(&self) -> Vec<(Range<u64>, usize)> {
+        let section = self.unwind_section();
+        let mut entries = section.entries(&self.bases);
+        let mut tables = Vec::new();
+        while let Ok(Some(entry)) = entries.next() {
+            let CieOrFde::Fde(partial) = entry else { continue };
+            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+            tables.push((fde.initial_address()..fde.end_address(), fde.offset()));
+        }
+        tables.sort_by_key(|(range, _)| range.start);
+        tables
+    }
+
+    /// How the registers of the caller are found at an address.
+    pub(super) fn unwind_row<T>(
+        &self,
+        address: u64,
+        use_row: impl FnOnce(&UnwindTableRow<usize>) -> T,
+    ) -> Option<T> {
+        let next = self.tables.partition_point(|(range, _)| range.start <= address);
+        let (_, offset) = self.tables[..next].last().filter(|(range, _)| range.contains(&address))?;
+        let section = self.unwind_section();
+        let offset = EhFrameOffset(*offset);
+        let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset).ok()?;
+        let mut context = UnwindContext::new();
+        let row = fde.unwind_info_for_address(&section, &self.bases, &mut context, address).ok()?;
+        Some(use_row(row))
+    }
+}
+
+fn eh_frame(file: &File<'_>) -> (Range<usize>, BaseAddresses) {
+    let mut bases = BaseAddresses::default();
+    if let Some(text) = file.section_by_name(".text") {
+        bases = bases.set_text(text.address());
+    }
+    let section = file.section_by_name(".eh_frame");
+    let range = section.and_then(|section| {
+        bases = std::mem::take(&mut bases).set_eh_frame(section.address());
+        let (offset, size) = section.file_range()?;
+        // Such a range was checked if it has data.
+        section.data().ok()?;
+        Some(offset as usize..offset.checked_add(size)? as usize)
+    });
+    (range.unwrap_or_default(), bases)
+}
+
+/// A section of the debug information, decompressed.
+fn section(file: &File<'_>, id: SectionId, whole: &Reader, left: &mut u64) -> Option<Reader> {
+    let section = file.section_by_name(id.name())?;
+    let data = section.compressed_data().ok()?;
+    *left = left.checked_sub(data.uncompressed_size)?;
+    if data.format == CompressionFormat::None {
+        let (offset, size) = section.file_range()?;
+        return Some(whole.range(offset as usize..(offset + size) as usize));
+    }
+    // Zstandard's library needs a newer compiler.
+    let is_zlib = matches!(data.format, CompressionFormat::Zlib);
+    let mut bytes = Vec::new();
+    let mut decoder = ZlibDecoder::new(data.data).take(data.uncompressed_size);
+    decoder.read_to_end(&mut bytes).ok().filter(|_| is_zlib)?;
+    Some(EndianReader::new(bytes.into(), whole.endian()))
+}

@@ -1,0 +1,117 @@
+//! Names, and bytes that a process may have chosen.
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod own;
+
+use super::module::Module;
+use super::names::PerfMap;
+use super::{Frame, Registers, Sample, Stacks, is_clock_function, mapping};
+
+/// Each word of the stack and each register is a likely address: of code, of the stack, or any.
+#[test]
+fn the_chain_of_any_registers_and_stack_ends() {
+    let mut stacks = Stacks::new(std::process::id()).unwrap();
+    let code = stacks.mappings[0].range.start;
+    let mut random = Random(1);
+    let mut longest = 0;
+    for _ in 0..2000 {
+        let sp = 0x7fff_0000_0000;
+        let mut word = || match random.next() % 4 {
+            0 => code + random.next() % 4096,
+            1 | 2 => sp + random.next() % 4096,
+            _ => random.next() << (random.next() % 64),
+        };
+        let registers =
+            Registers { pc: word(), sp: if word() % 8 == 0 { word() } else { sp }, fp: word(), lr: word() };
+        let words: Vec<_> = (0..256).map(|_| word()).collect();
+        let stack: Vec<_> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let is_64_bit = word() % 4 != 0;
+        let chain = stacks.chain(&Sample { is_64_bit, registers, stack: &stack, callchain: &words });
+        longest = longest.max(chain.len());
+        if let Some(caller) = stacks.caller(&chain) {
+            stacks.frame(caller);
+        }
+    }
+    assert!((10..=129).contains(&longest), "{longest}");
+}
+
+#[test]
+fn a_file_of_any_bytes_is_read_without_a_panic() {
+    let Ok(vdso) = vdso_doctor::ProcessVdso::read(std::process::id()) else { return };
+    let mut random = Random(2);
+    let mut parsed = 0;
+    for round in 0..3000 {
+        let mut bytes = vdso.bytes.clone();
+        for _ in 0..=round % 16 {
+            let size = [64, 4096, bytes.len() as u64][random.next() as usize % 3];
+            let at = random.next() % size;
+            bytes[at as usize] = random.next() as u8;
+        }
+        bytes.truncate(if round % 4 == 0 { random.next() as usize % bytes.len() } else { bytes.len() });
+        let Some(module) = Module::parse(bytes) else { continue };
+        parsed += 1;
+        for _ in 0..50 {
+            let address = module.address(random.next() % 8192).unwrap_or(random.next());
+            module.frames(address, "vdso");
+            module.code(address, 8);
+            module.unwind_row(address, |row| row.registers().count());
+        }
+    }
+    assert!(parsed > 100, "{parsed}");
+}
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+#[test]
+fn a_perf_map_names_the_addresses_of_its_lines() {
+    let map =
+        PerfMap::parse("2000 10 b c\nx\n 1 2\n1000 8 a\nffffffffffffffff ffffffffffffffff z\n0x3000 0x1 d\n");
+    for (address, name) in
+        [(0x1000, Some("a")), (0x1008, None), (0x200f, Some("b c")), (0x3000, Some("d")), (0, None)]
+    {
+        assert_eq!(map.name(address), name, "{address:#x}");
+    }
+}
+
+#[test]
+fn lines_of_maps_are_executable_mappings_or_nothing() {
+    let line = "7f00-8000 r-xp 00001000 fe:01 77 /a b (deleted)";
+    let found = mapping(line).unwrap();
+    assert_eq!(
+        (found.range, found.offset, found.inode, &*found.path),
+        (0x7f00..0x8000, 0x1000, 77, "/a b (deleted)")
+    );
+    for line in ["7f00-8000 rw-p 0 0:0 0 ", "7f00 r-xp 0 0:0 0", "", "x-y r-xp 0 0:0 0"] {
+        assert!(mapping(line).is_none(), "{line}");
+    }
+}
+
+#[test]
+fn clock_functions_are_not_the_programs() {
+    for (function, module, expected) in [
+        ("anything", "libc.so.6", true),
+        ("__clock_gettime", "static", true),
+        ("time", "static", true),
+        ("timer", "static", false),
+        ("runtime.nanotime1.abi0", "go", true),
+        ("runtime.schedule", "go", false),
+        ("time.Now", "go", true),
+        ("<std::time::Instant as core::ops::arith::Sub>::sub", "rust", false),
+        ("std::time::Instant::now", "rust", true),
+        ("std::chrono::_V2::steady_clock::now()", "libstdc++.so.6", true),
+        ("os::javaTimeNanos()", "libjvm.so", true),
+        ("libjvm.so+0x1", "libjvm.so", true),
+        ("main", "static", false),
+    ] {
+        assert_eq!(is_clock_function(&Frame::unknown(function.into(), module)), expected, "{function}");
+    }
+}
