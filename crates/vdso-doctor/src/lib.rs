@@ -64,6 +64,8 @@ pub use process_report::ProcessDiagnosis;
 use proof::{Effort, Examination, Timing};
 pub use proof::{Evidence, Method, Place, Reading};
 pub use read::Read;
+#[doc(hidden)]
+pub use report::wrapped;
 pub use verdict::Cause;
 
 /// Everything that was found out.

@@ -1,5 +1,303 @@
 //! `vdso-doctor who`: which callers of a process read the clock.
 
-#![allow(dead_code, reason = "the command follows")]
-
+mod entry;
+mod perf;
+mod report;
 mod stack;
+mod tally;
+mod target;
+mod trap;
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use vdso_doctor::{ProcessError, ProcessVdso};
+
+use crate::arguments::Who;
+use entry::Entries;
+use perf::{Event, Events, Trigger};
+use report::{Method, Report};
+use stack::Stacks;
+use tally::Tally;
+use target::Target;
+use trap::Trap;
+
+type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
+
+/// Functions of a vDSO that read a clock. A CPU has four breakpoints.
+const FUNCTIONS: [&str; 5] = ["clock_gettime", "clock_gettime64", "gettimeofday", "time", "clock_getres"];
+const BREAKPOINTS: usize = 4;
+
+/// How long the buffers may fill.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Reads are close if the second comes so soon after the first.
+const CLOSE: u64 = 1000;
+
+/// The signal that ends the measurement.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+/// Watches a process, prints the report, and returns the exit status.
+pub(crate) fn run(options: &Who) -> Result<u8> {
+    let mut target =
+        options.pid.map_or_else(|| Target::start(&options.command), |pid| Ok(Target::attach(pid)))?;
+    let mut watch = Watch::new(target.pid, options).map_err(|error| match options.pid {
+        Some(pid) => format!("process {pid}: {error}").into(),
+        None => error,
+    })?;
+    catch_signals()?;
+    target.go()?;
+    watch.watch(&target);
+    let written = watch.report().write(options);
+    if SIGNAL.load(Ordering::Relaxed) == libc::SIGTERM {
+        target.terminate();
+    }
+    let status = target.status()?;
+    written.map(|()| status)
+}
+
+/// The first signal ends the measurement, the second this program.
+#[allow(unsafe_code, reason = "a signal handler is installed")]
+fn catch_signals() -> Result<()> {
+    extern "C" fn stop(signal: libc::c_int) {
+        SIGNAL.store(signal, Ordering::Relaxed);
+    }
+    let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
+    let action = SigAction::new(SigHandler::Handler(stop), flags, SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: the handler stores a number in an atomic, which a handler may.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
+
+/// A measurement.
+struct Watch<'a> {
+    pid: u32,
+    options: &'a Who,
+    events: Events,
+    /// What is counted; empty if samples are taken.
+    addresses: Vec<u64>,
+    trap: Trap,
+    entries: Entries,
+    tally: Tally,
+    report: Report,
+    start: Instant,
+}
+
+impl<'a> Watch<'a> {
+    /// Finds out what is missing, and opens the events.
+    fn new(pid: u32, options: &'a Who) -> Result<Self> {
+        let vdso = match ProcessVdso::read(pid) {
+            Err(ProcessError::NoVdso | ProcessError::Unmapped) => None,
+            vdso => Some(vdso?),
+        };
+        let is_counted = options.count || options.exact;
+        let trap = if is_counted { Trap::measure()? } else { Trap::default() };
+        let (events, addresses) = open(pid, vdso.as_ref(), options)?;
+        let stacks = Stacks::new(pid)?;
+        let mut report = Report::new(pid, options, vdso.as_ref());
+        report.sees_kernel = events.sees_kernel;
+        report.trap_ns = is_counted.then_some(trap.ns);
+        let entries = Entries::new(pid, vdso.clone());
+        let tally = Tally::new(stacks, vdso, options.flamegraph.is_some());
+        Ok(Self { pid, options, events, addresses, trap, entries, tally, report, start: Instant::now() })
+    }
+
+    fn watch(&mut self, target: &Target) {
+        self.start = Instant::now();
+        let cpu_before = target.cpu_time().unwrap_or_default();
+        let end = self.options.duration.or(self.options.pid.map(|_| 10));
+        let end = end.map(|seconds| self.start + Duration::from_secs(seconds.into()));
+        let mut slices = Slices::new(self.options.percent);
+        if self.options.exact {
+            self.events.enable_breakpoints();
+        }
+        loop {
+            if self.options.count {
+                slices.wait(&mut self.events);
+            } else {
+                sleep(if self.options.exact { TICK / 10 } else { TICK });
+            }
+            let has_ended = target.has_ended();
+            // A process that ended has no clock.
+            if let Some(now) = target.cpu_time() {
+                self.report.cpu = now.saturating_sub(cpu_before);
+            }
+            self.drain();
+            self.report.time = self.start.elapsed();
+            self.show_progress();
+            let is_over = end.is_some_and(|end| Instant::now() >= end);
+            if has_ended || is_over || SIGNAL.load(Ordering::Relaxed) != 0 {
+                break;
+            }
+        }
+        self.events.disable_breakpoints();
+        self.drain();
+        self.report.counted += self.events.time_running(self.addresses.len());
+        clear_progress();
+    }
+
+    fn drain(&mut self) {
+        let is_sampled = self.report.method == Method::Sampled;
+        let mut is_mapped = false;
+        for (time, event) in self.events.drain() {
+            match event {
+                Event::Mapped => is_mapped = true,
+                Event::Executed(pid) if pid == self.pid => self.replace(),
+                // A process that it started, with a kernel that lets it inherit events.
+                Event::Sample(taken) if taken.pid != self.pid => {}
+                Event::Sample(taken) => {
+                    if std::mem::take(&mut is_mapped) {
+                        self.tally.refresh();
+                    }
+                    self.report.samples += 1;
+                    if !is_sampled || self.entries.is_clock_read(&taken) {
+                        self.tally.add(time, &taken, self.trap.ns + CLOSE);
+                    }
+                }
+                Event::Lost(records) => self.report.lost += records,
+                Event::Executed(_) => {}
+            }
+        }
+        if is_mapped {
+            self.tally.refresh();
+        }
+    }
+
+    /// The process executed another program, whose vDSO has another address. If it ended already,
+    /// nothing changes.
+    fn replace(&mut self) {
+        let Ok(stacks) = Stacks::new(self.pid) else { return };
+        let vdso = ProcessVdso::read(self.pid).ok();
+        if !self.addresses.is_empty() {
+            let Ok((events, addresses)) = open(self.pid, vdso.as_ref(), self.options) else { return };
+            self.report.counted += self.events.time_running(self.addresses.len());
+            self.events = events;
+            self.addresses = addresses;
+            if self.options.exact {
+                self.events.enable_breakpoints();
+            }
+        }
+        self.entries = Entries::new(self.pid, vdso.clone());
+        self.tally.replace(stacks, vdso);
+        self.report.programs += 1;
+    }
+
+    fn show_progress(&self) {
+        let seconds = self.report.time.as_secs();
+        if seconds >= 3 && self.report.time.subsec_millis() < 100 && io::stderr().is_terminal() {
+            let Report { samples, .. } = self.report;
+            let reads = self.tally.reads;
+            let _ = write!(io::stderr(), "\r\x1b[K{seconds} s, {samples} samples, {reads} in clock reads");
+        }
+    }
+
+    fn report(mut self) -> Report {
+        self.report.finish(&self.tally, self.trap);
+        self.report
+    }
+}
+
+fn clear_progress() {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+}
+
+/// The time between slices in which reads are counted.
+struct Slices {
+    percent: u32,
+    length: Duration,
+    random: u32,
+}
+
+impl Slices {
+    fn new(percent: u8) -> Self {
+        Self { percent: percent.into(), length: TICK / 10, random: std::process::id() }
+    }
+
+    /// Counts for one slice, and waits until the next one. The waits are random, so that the slices
+    /// do not follow a rhythm of the process.
+    fn wait(&mut self, events: &mut Events) {
+        let start = Instant::now();
+        events.enable_breakpoints();
+        // Switching takes long if there are many threads and CPUs.
+        self.length = self.length.max(start.elapsed() * 10);
+        sleep(self.length);
+        events.disable_breakpoints();
+        self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let share = 50 + (self.random >> 16) % 101;
+        let end = Instant::now() + self.length * (100 - self.percent) * share / (100 * self.percent);
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            if SIGNAL.load(Ordering::Relaxed) != 0 {
+                break;
+            }
+            sleep(left.min(TICK));
+        }
+    }
+}
+
+/// Opens the events, and returns the addresses of the functions that are counted.
+fn open(pid: u32, vdso: Option<&ProcessVdso>, options: &Who) -> Result<(Events, Vec<u64>)> {
+    if !(options.count || options.exact) {
+        let period = 1_000_000_000 / u64::from(options.frequency);
+        return Ok((Events::open(pid, &Trigger::Time(period)).map_err(|error| explain(&error))?, Vec::new()));
+    }
+    let vdso = vdso.ok_or("it has no vDSO, where reads are counted: omit --count and --exact")?;
+    let symbols = FUNCTIONS.iter().filter_map(|function| {
+        let is_named =
+            |name: &str| name.trim_start_matches("__vdso_").trim_start_matches("__kernel_") == *function;
+        vdso.symbols.iter().find(|symbol| is_named(&symbol.name))
+    });
+    let mut addresses = Vec::new();
+    for symbol in symbols {
+        if !addresses.contains(&symbol.range.start) && addresses.len() < BREAKPOINTS {
+            addresses.push(symbol.range.start);
+        }
+    }
+    let events = Events::open(pid, &Trigger::Execution(&addresses)).map_err(|error| explain(&error))?;
+    Ok((events, addresses))
+}
+
+/// Says what is missing, and what to do.
+fn explain(error: &io::Error) -> Box<dyn Error> {
+    let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let paranoid = file("/proc/sys/kernel/perf_event_paranoid");
+    let is_filtered = file("/proc/self/status").lines().any(|line| line == "Seccomp:\t2");
+    let what = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) if is_filtered => {
+            "a seccomp filter denies perf_event_open(2): run it outside of the container, or allow the call (docker \
+             run --cap-add PERFMON --security-opt seccomp=unconfined)"
+                .into()
+        }
+        Some(libc::EPERM | libc::EACCES) => format!(
+            "perf_event_open(2) is denied (kernel.perf_event_paranoid is {}): run it as root or with CAP_PERFMON and \
+             CAP_SYS_PTRACE, or run `sysctl kernel.perf_event_paranoid=2` for your own processes",
+            paranoid.trim()
+        ),
+        Some(libc::ENOSYS) => "this kernel has no perf_event_open(2)".into(),
+        Some(libc::ENOSPC) => "all breakpoints of the CPU are in use: end the debugger, or omit --count and --exact".into(),
+        Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT) => {
+            "this machine has no breakpoints that count: omit --count and --exact".into()
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "there are too many threads and CPUs for the limit of open files: raise it with `ulimit -Hn`".into()
+        }
+        Some(libc::ESRCH) => ProcessError::Ended.to_string(),
+        _ => format!("perf_event_open(2) failed: {error}"),
+    };
+    what.into()
+}
+
+/// Where the report goes.
+fn write(options: &Who, text: &str) -> Result<()> {
+    let Some(path) = &options.output else { return crate::print(text) };
+    let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| format!("cannot write {}: {error}", path.display()).into())
+}

@@ -108,6 +108,10 @@ impl Stacks {
     /// Reads the mappings again, after the process mapped something or executed another program.
     pub(crate) fn refresh(&mut self) -> Result<(), ProcessError> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
+        // A zombie has no memory. What it mapped before stays.
+        if maps.is_empty() {
+            return Err(ProcessError::Ended);
+        }
         let mut mappings: Vec<_> = maps.lines().filter_map(mapping).collect();
         mappings.sort_by_key(|mapping| mapping.range.start);
         self.mappings = mappings;

@@ -1,0 +1,329 @@
+//! The report: a table, JSON, a flame graph.
+
+#![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
+
+use std::fmt::{self, Display, Write as _};
+use std::fs::{self, File};
+use std::time::{Duration, Instant};
+
+use inferno::flamegraph;
+use serde::Serialize;
+use vdso_doctor::ProcessVdso;
+use vdso_time::{ClockId, clock_gettime};
+
+use super::tally::{Caller, Tally};
+use super::trap::Trap;
+use super::{Result, Who};
+
+const COLUMNS: usize = 80;
+/// The columns before a caller.
+const NUMBERS: usize = 30;
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Method {
+    Sampled,
+    Slices,
+    Exact,
+}
+
+/// What was found out.
+#[derive(Serialize)]
+pub(super) struct Report {
+    format: u32,
+    pid: u32,
+    name: String,
+    pub(super) method: Method,
+    /// Whether the time in system calls is seen.
+    pub(super) sees_kernel: bool,
+    has_vdso: bool,
+    /// Programs that the process executed meanwhile.
+    pub(super) programs: u32,
+    #[serde(rename = "seconds", serialize_with = "seconds")]
+    pub(super) time: Duration,
+    /// The CPU time of the process, with that of the breakpoints.
+    #[serde(rename = "cpu_seconds", serialize_with = "seconds")]
+    pub(super) cpu: Duration,
+    /// The CPU time during which reads were counted.
+    #[serde(rename = "counted_cpu_seconds", serialize_with = "seconds")]
+    pub(super) counted: Duration,
+    /// Records that the kernel took, and those that did not fit in its buffers.
+    pub(super) samples: u64,
+    pub(super) lost: u64,
+    /// What a read costs in the doctor, if its vDSO is the same.
+    read_ns: Option<f64>,
+    pub(super) trap_ns: Option<u64>,
+    /// The share of the CPU time that the breakpoints took.
+    overhead_percent: Option<f64>,
+    /// How far the number of reads may be off.
+    error_percent: Option<f64>,
+    reads: Option<u64>,
+    reads_per_second: Option<f64>,
+    cpu_percent: Option<f64>,
+    process_percent: Option<f64>,
+    callers: Vec<Row>,
+    #[serde(skip)]
+    folded: Vec<String>,
+}
+
+/// A caller.
+#[derive(Serialize)]
+struct Row {
+    function: String,
+    file: Option<String>,
+    line: Option<u32>,
+    module: String,
+    /// Samples, or counted reads.
+    records: u64,
+    reads_per_second: Option<f64>,
+    cpu_percent: Option<f64>,
+    process_percent: Option<f64>,
+    close_percent: Option<f64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn seconds<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
+}
+
+/// The cheapest of some series, because interrupts make reads slower.
+fn read_ns() -> f64 {
+    const READS: u32 = 1000;
+    let series = || {
+        let start = Instant::now();
+        for _ in 0..READS {
+            let _ = std::hint::black_box(clock_gettime(ClockId::MONOTONIC));
+        }
+        start.elapsed()
+    };
+    (0..20).map(|_| series()).min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(READS)
+}
+
+impl Report {
+    pub(super) fn new(pid: u32, options: &Who, vdso: Option<&ProcessVdso>) -> Self {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
+        let own = ProcessVdso::read(std::process::id()).ok();
+        let is_own = own.zip(vdso).is_some_and(|(own, vdso)| own.bytes == vdso.bytes);
+        let method = match options {
+            Who { exact: true, .. } => Method::Exact,
+            Who { count: true, .. } => Method::Slices,
+            _ => Method::Sampled,
+        };
+        Self {
+            format: 1,
+            pid,
+            name,
+            method,
+            sees_kernel: false,
+            has_vdso: vdso.is_some(),
+            programs: 0,
+            time: Duration::ZERO,
+            cpu: Duration::ZERO,
+            counted: Duration::ZERO,
+            samples: 0,
+            lost: 0,
+            read_ns: is_own.then(read_ns),
+            trap_ns: None,
+            overhead_percent: None,
+            error_percent: None,
+            reads: None,
+            reads_per_second: None,
+            cpu_percent: None,
+            process_percent: None,
+            callers: Vec::new(),
+            folded: Vec::new(),
+        }
+    }
+
+    /// Scales what was counted. A thread's reads follow its own CPU time, without the time that the
+    /// breakpoints took, whether it computes or waits.
+    pub(super) fn finish(&mut self, tally: &Tally, trap: Trap) {
+        let time = self.time.as_secs_f64().max(1e-9);
+        let counts = |callers: &[Caller]| callers.iter().map(|caller| caller.reads).sum::<u64>();
+        let seen = counts(&tally.callers).max(1) as f64;
+        // Lost records are spread over the callers.
+        let reads = (tally.reads + if self.method == Method::Sampled { 0 } else { self.lost }) as f64;
+        let (traps, spread) = (reads * trap.ns as f64 / 1e9, reads * trap.spread as f64 / 1e9);
+        let own = (self.cpu.as_secs_f64() - traps).max(1e-9);
+        let own_counted =
+            (self.counted.as_secs_f64() - traps).max(self.counted.as_secs_f64() / 20.0).max(1e-9);
+        let all = match self.method {
+            Method::Sampled => 0.0,
+            Method::Exact => reads,
+            Method::Slices => reads * own / own_counted,
+        };
+        if self.method == Method::Sampled {
+            self.process_percent = Some(100.0 * reads / self.samples.max(1) as f64);
+            self.cpu_percent = self.process_percent.map(|percent| percent * self.cpu.as_secs_f64() / time);
+        } else {
+            self.overhead_percent = Some(100.0 * traps / time);
+            self.reads = Some(all.round() as u64);
+            self.reads_per_second = Some(all / time);
+            self.error_percent = Some(match self.method {
+                Method::Exact => 0.0,
+                _ => 100.0 * (spread / own_counted + 1.0 / reads.max(1.0).sqrt()),
+            });
+            self.cpu_percent = self.read_ns.map(|ns| all / time * ns / 1e7);
+            self.process_percent = self.read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0));
+        }
+        let row = |caller: &Caller| {
+            let share = caller.reads as f64 / seen;
+            let part = |whole: Option<f64>| whole.map(|whole| whole * share);
+            let frame = caller.frame.clone();
+            Row {
+                function: frame.function,
+                file: frame.file,
+                line: frame.line,
+                module: frame.module,
+                records: caller.reads,
+                reads_per_second: part(self.reads_per_second),
+                cpu_percent: part(self.cpu_percent),
+                process_percent: part(self.process_percent),
+                close_percent: self.trap_ns.map(|_| 100.0 * caller.soon as f64 / caller.reads.max(1) as f64),
+            }
+        };
+        self.callers = tally.callers.iter().map(row).collect();
+        self.callers.sort_by_key(|row| std::cmp::Reverse(row.records));
+        self.folded = tally.folded();
+    }
+
+    /// Writes what the options ask for.
+    pub(super) fn write(&self, options: &Who) -> Result<()> {
+        if let Some(path) = &options.flamegraph {
+            let draw = || -> Result<()> {
+                let mut settings = flamegraph::Options::default();
+                settings.title = format!("Clock reads of {} ({})", self.name.escape_debug(), self.pid);
+                settings.count_name = if self.method == Method::Sampled { "samples" } else { "reads" }.into();
+                let lines = self.folded.iter().map(String::as_str);
+                Ok(flamegraph::from_lines(&mut settings, lines, File::create(path)?)?)
+            };
+            if self.folded.is_empty() {
+                return Err(format!("no clock read was seen, so {} was not written", path.display()).into());
+            }
+            draw().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+        super::write(options, &if options.json { crate::json(self)? } else { self.to_string() })
+    }
+
+    /// The verdict, and what one should know of it.
+    fn notes(&self) -> (String, Vec<String>) {
+        let process = format!("process {} ({})", self.pid, self.name.escape_debug());
+        let seconds = self.time.as_secs_f64();
+        let own = if self.sees_kernel { "CPU time" } else { "CPU time in user space" };
+        let share = number(self.process_percent.unwrap_or(0.0));
+        let verdict = match self.reads {
+            None if self.samples == 0 => format!("{process} used no CPU time in {seconds:.1} s."),
+            None => format!("{process} spends {share} % of its {own} in clock reads."),
+            Some(0) => format!("{process} read no clock while reads were counted."),
+            Some(reads) if self.method == Method::Exact => format!("{process} read clocks {reads} times."),
+            Some(_) => {
+                format!(
+                    "{process} reads clocks about {} times a second.",
+                    number(self.reads_per_second.unwrap_or(0.0))
+                )
+            }
+        };
+        let mut notes = Vec::new();
+        if !self.has_vdso {
+            notes.push("it has no vDSO, so each clock read is a system call: boot without vdso=0, and run it outside of gVisor and similar sandboxes".into());
+        }
+        match self.trap_ns {
+            None => notes.push(format!(
+                "{} samples in {seconds:.1} s; they show times, not numbers of reads, which --count shows",
+                self.samples
+            )),
+            Some(trap) => {
+                let overhead = number(self.overhead_percent.unwrap_or(0.0));
+                let records = self.callers.iter().map(|row| row.records).sum::<u64>() + self.lost;
+                let mut note = format!(
+                    "{records} reads were counted in {seconds:.1} s; each cost {:.1} us, which is {overhead} % of a CPU",
+                    trap as f64 / 1e3
+                );
+                if self.method == Method::Slices {
+                    let slices =
+                        number(100.0 * self.counted.as_secs_f64() / self.cpu.as_secs_f64().max(1e-9));
+                    let error = self.error_percent.unwrap_or(0.0);
+                    let _ = write!(note, "; scaled from {slices} % of the CPU time, +-{} %", number(error));
+                    if error > 30.0 {
+                        note += ": use --exact, or a longer --duration";
+                    }
+                }
+                notes.push(note);
+                notes.push("`<1us`: the share of reads that came less than 1 us after the one before of the same thread (the breakpoint's time is subtracted): candidates for one read instead of two".into());
+            }
+        }
+        if let (Some(ns), Some(_)) = (self.read_ns, self.reads) {
+            notes.push(format!("% CPU: {ns:.0} ns a read, measured in the doctor"));
+        }
+        if self.lost != 0 {
+            notes.push(format!("{} records were lost, because the buffers were full", self.lost));
+        }
+        if !self.sees_kernel && self.reads.is_none() {
+            notes.push("the time in system calls is not seen: run it as root or with CAP_PERFMON".into());
+        }
+        if self.programs != 0 {
+            notes.push(format!(
+                "it executed another program {} times; all of them are in the report",
+                self.programs
+            ));
+        }
+        (verdict, notes)
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verdict, notes) = self.notes();
+        writeln!(f, "{}", vdso_doctor::wrapped("", &verdict))?;
+        if !self.callers.is_empty() {
+            let titles = match self.method {
+                Method::Sampled => ["samples", "% CPU", "% own"],
+                Method::Slices => ["reads/s", "% CPU", "<1us"],
+                Method::Exact => ["reads", "% CPU", "<1us"],
+            };
+            writeln!(f, "\n{:>11} {:>8} {:>7}  caller", titles[0], titles[1], titles[2])?;
+        }
+        for row in &self.callers {
+            let first = match row.reads_per_second {
+                Some(rate) if self.method == Method::Slices => number(rate),
+                _ => row.records.to_string(),
+            };
+            let [cpu, last] = [row.cpu_percent, row.close_percent.or(row.process_percent)];
+            let [cpu, last] = [cpu, last].map(|value| value.map_or("-".into(), number));
+            let function = row.function.escape_debug().to_string();
+            let width = COLUMNS - NUMBERS;
+            writeln!(f, "{first:>11} {cpu:>8} {last:>7}  {}", shortened(&function, width, true))?;
+            let line = row.line.map_or(String::new(), |line| format!(":{line}"));
+            let place = row.file.as_ref().unwrap_or(&row.module).escape_debug().to_string() + &line;
+            if !place.is_empty() {
+                writeln!(f, "{:NUMBERS$}{}", "", shortened(&place, width, false))?;
+            }
+        }
+        for note in notes {
+            write!(f, "\n{}", vdso_doctor::wrapped("", &note))?;
+        }
+        writeln!(f)
+    }
+}
+
+/// Three digits.
+fn number(value: f64) -> String {
+    match value {
+        value if value >= 99.95 => format!("{value:.0}"),
+        value if value >= 9.995 => format!("{value:.1}"),
+        value => format!("{value:.2}"),
+    }
+}
+
+/// The start or the end of a text.
+fn shortened(text: &str, width: usize, keeps_start: bool) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    if keeps_start {
+        text.chars().take(width - 3).chain("...".chars()).collect()
+    } else {
+        "...".chars().chain(text.chars().skip(count + 3 - width)).collect()
+    }
+}

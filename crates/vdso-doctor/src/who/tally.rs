@@ -1,0 +1,105 @@
+//! What is known of each caller.
+
+use std::collections::HashMap;
+
+use vdso_doctor::ProcessVdso;
+
+use super::perf::Taken;
+use super::stack::{Frame, Sample, Stacks};
+
+/// A caller, and its reads or samples.
+pub(super) struct Caller {
+    pub(super) frame: Frame,
+    pub(super) reads: u64,
+    /// Reads that came soon after the one before of the same thread.
+    pub(super) soon: u64,
+}
+
+/// The reads of one call chain.
+struct Chain {
+    caller: usize,
+    reads: u64,
+    /// The chain as inferno reads it.
+    folded: Option<String>,
+}
+
+pub(super) struct Tally {
+    stacks: Stacks,
+    vdso: Option<ProcessVdso>,
+    is_folded: bool,
+    /// Those of the program that runs.
+    chains: HashMap<Vec<u64>, Chain>,
+    /// Folded chains and their reads, of programs that ran before.
+    past: Vec<(String, u64)>,
+    pub(super) callers: Vec<Caller>,
+    /// When each thread read a clock last.
+    last: HashMap<u32, u64>,
+    pub(super) reads: u64,
+}
+
+impl Tally {
+    pub(super) fn new(stacks: Stacks, vdso: Option<ProcessVdso>, is_folded: bool) -> Self {
+        let (chains, past, callers, last) = Default::default();
+        Self { stacks, vdso, is_folded, chains, past, callers, last, reads: 0 }
+    }
+
+    /// The process mapped something.
+    pub(super) fn refresh(&mut self) {
+        // If it ended, the mappings that are known stay.
+        let _ = self.stacks.refresh();
+    }
+
+    /// The process executed another program.
+    pub(super) fn replace(&mut self, stacks: Stacks, vdso: Option<ProcessVdso>) {
+        self.past.extend(self.chains.drain().filter_map(|(_, chain)| Some((chain.folded?, chain.reads))));
+        self.last.clear();
+        self.stacks = stacks;
+        self.vdso = vdso;
+    }
+
+    /// Adds a read. It is soon if less than `soon` nanoseconds passed since the one before.
+    pub(super) fn add(&mut self, time: u64, taken: &Taken, soon: u64) {
+        let Taken { tid, is_64_bit, registers, stack, callchain, .. } = taken;
+        let sample = Sample { is_64_bit: *is_64_bit, registers: *registers, stack, callchain };
+        let addresses = self.stacks.chain(&sample);
+        let before = self.last.insert(*tid, time);
+        let is_soon = before.is_some_and(|before| time.saturating_sub(before) < soon);
+        if !self.chains.contains_key(&addresses) {
+            let chain = self.chain(&addresses, registers.pc);
+            self.chains.insert(addresses.clone(), chain);
+        }
+        let Some(chain) = self.chains.get_mut(&addresses) else { return };
+        chain.reads += 1;
+        let caller = &mut self.callers[chain.caller];
+        caller.reads += 1;
+        caller.soon += u64::from(is_soon);
+        self.reads += 1;
+    }
+
+    /// Names the addresses while the process still runs.
+    fn chain(&mut self, addresses: &[u64], pc: u64) -> Chain {
+        let caller = self.stacks.caller(addresses).or(addresses.first().copied());
+        let unknown =
+            || Frame { function: "[unknown]".into(), file: None, line: None, module: String::new() };
+        let frame = caller.map_or_else(unknown, |address| self.stacks.frame(address));
+        let known = self.callers.iter().position(|caller| caller.frame == frame);
+        let caller = known.unwrap_or(self.callers.len());
+        if known.is_none() {
+            self.callers.push(Caller { frame, reads: 0, soon: 0 });
+        }
+        let folded = self.is_folded.then(|| {
+            let symbol = self.vdso.as_ref().and_then(|vdso| vdso.symbol_at(pc));
+            let leaf = symbol.map_or("[system call]", |symbol| &symbol.name).to_owned();
+            let names = addresses.iter().rev().map(|address| self.stacks.frame(*address).function);
+            names.chain([leaf]).map(|name| name.replace(';', ":")).collect::<Vec<_>>().join(";")
+        });
+        Chain { caller, reads: 0, folded }
+    }
+
+    /// The folded chains, each with its reads.
+    pub(super) fn folded(&self) -> Vec<String> {
+        let now = self.chains.values().filter_map(|chain| Some((chain.folded.as_deref()?, chain.reads)));
+        let past = self.past.iter().map(|(chain, reads)| (&**chain, *reads));
+        now.chain(past).map(|(chain, reads)| format!("{chain} {reads}")).collect()
+    }
+}

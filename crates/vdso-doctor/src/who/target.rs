@@ -1,0 +1,100 @@
+//! The process that is watched.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::time::{ClockId, clock_getcpuclockid};
+use nix::unistd::Pid;
+
+use super::Result;
+
+pub(super) struct Target {
+    pub(super) pid: u32,
+    /// The command, if this program started it.
+    child: Option<Child>,
+    /// Whether the command is still stopped.
+    is_stopped: bool,
+}
+
+impl Target {
+    pub(super) fn attach(pid: u32) -> Self {
+        Self { pid, child: None, is_stopped: false }
+    }
+
+    /// Starts a command, which stops before its first instruction.
+    #[allow(unsafe_code, reason = "the child asks for a stop at execve(2)")]
+    pub(super) fn start(words: &[OsString]) -> Result<Self> {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        // SAFETY: `traceme` makes one system call and takes no lock.
+        unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
+        let name = words[0].to_string_lossy().into_owned();
+        let child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
+        let target = Self { pid: child.id(), child: Some(child), is_stopped: true };
+        match waitpid(target.id(), None)? {
+            WaitStatus::Stopped(_, Signal::SIGTRAP) => Ok(target),
+            status => Err(format!("{name} did not start: {status:?}").into()),
+        }
+    }
+
+    fn id(&self) -> Pid {
+        Pid::from_raw(self.pid as i32)
+    }
+
+    /// Lets a started command run.
+    pub(super) fn go(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.is_stopped) {
+            ptrace::detach(self.id(), None)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the process ended. A command stays a zombie.
+    pub(super) fn has_ended(&self) -> bool {
+        if self.child.is_some() {
+            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+            return !matches!(
+                waitid(Id::Pid(self.id()), flags),
+                Ok(WaitStatus::StillAlive) | Err(Errno::EINTR)
+            );
+        }
+        // A zombie has no memory.
+        fs::read(format!("/proc/{}/auxv", self.pid)).map_or(true, |auxv| auxv.is_empty())
+    }
+
+    /// The CPU time of all threads, and of those that ended.
+    pub(super) fn cpu_time(&self) -> Option<Duration> {
+        clock_getcpuclockid(self.id()).and_then(ClockId::now).ok().map(Duration::from)
+    }
+
+    /// Waits for the command. The exit status is the command's; that of a signal is 128 and its number.
+    pub(super) fn status(&mut self) -> Result<u8> {
+        let Some(child) = &mut self.child else { return Ok(0) };
+        let status: ExitStatus = child.wait()?;
+        Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)
+    }
+
+    /// Passes on what this program got and a command did not.
+    pub(super) fn terminate(&self) {
+        if self.child.is_some() && !self.has_ended() {
+            let _ = kill(self.id(), Signal::SIGTERM);
+        }
+    }
+}
+
+impl Drop for Target {
+    /// A command that did not run is not left stopped.
+    fn drop(&mut self) {
+        if let (true, Some(child)) = (self.is_stopped, &mut self.child) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
