@@ -103,7 +103,8 @@ pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
 /// The rate that makes `change` nanoseconds of so many ticks. A division of 64 bits, if they are
 /// enough, is quicker by far.
 pub(super) fn rate_of(change: i64, ticks: u64) -> i64 {
-    match (change.checked_mul(1 << 32), i64::try_from(ticks.max(1))) {
+    let ticks = ticks.max(1);
+    match (change.checked_mul(1 << 32), i64::try_from(ticks)) {
         (Some(change), Ok(ticks)) => change / ticks,
         _ => ((i128::from(change) << 32) / i128::from(ticks)) as i64,
     }

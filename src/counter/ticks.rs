@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use super::{CLOCK, ticks, ticks_ordered};
+use super::{CLOCK, Counter, ticks, ticks_ordered};
+use crate::errno::Errno;
+use crate::instant::Clock as _;
 use crate::system::native;
 
 /// A value of the counter, which can be converted to a time later.
@@ -41,6 +43,21 @@ impl Ticks {
     #[track_caller]
     pub fn now() -> Self {
         Self(ticks())
+    }
+
+    /// Reads the counter, as [`now`](Self::now), and never panics.
+    ///
+    /// # Errors
+    ///
+    /// Where `ticks` returns nanoseconds: the error of a sandbox that denies every way to read the
+    /// clock.
+    #[inline]
+    pub fn try_now() -> Result<Self, Errno> {
+        if native::counter::IS_READABLE {
+            Ok(Self(native::counter::ticks()))
+        } else {
+            Counter::try_now().map(|now| Self(now.as_nanos() as u64))
+        }
     }
 
     /// Reads the counter after everything before it is done, as [`ticks_ordered`].

@@ -1,4 +1,5 @@
-//! `cargo xtask api`: compares the public API with its listing in `docs/public-api.txt`.
+//! `cargo xtask api`: compares the public API with its listing in `docs/public-api.txt`, and the
+//! declarations for C with their header.
 //!
 //! `cargo-public-api` makes the listing from rustdoc's JSON, whose format changes with nearly every
 //! release. So both versions are fixed: rustdoc is that of the oldest supported compiler.
@@ -21,24 +22,41 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 const LISTING: &str = "docs/public-api.txt";
 
+/// cbindgen makes it.
+const HEADER: &str = "crates/vdso-time-c/include/vdso_time.h";
+const CBINDGEN_VERSION: &str = "0.29.4";
+
 pub(crate) fn run(write: bool) -> Result<ExitCode> {
     let sh = workspace::shell()?;
+    let cbindgen = tools::from_crates_io("cbindgen", CBINDGEN_VERSION)?;
+    let package = "crates/vdso-time-c";
+    let header = cmd!(sh, "{cbindgen} --quiet --config {package}/cbindgen.toml {package}").quiet().read()?;
+    compare(&sh, HEADER, header, write)?;
+
     let json = rustdoc_json(&sh)?;
     let tool = tools::from_crates_io("cargo-public-api", TOOL_VERSION)?;
     let listing = cmd!(sh, "{tool} public-api --rustdoc-json {json} --color never");
-    let mut new = listing.args(["--omit", "blanket-impls,auto-trait-impls"]).quiet().read()?;
+    let listing = listing.args(["--omit", "blanket-impls,auto-trait-impls"]).quiet().read()?;
+    compare(&sh, LISTING, listing, write)?;
+    println!("{LISTING} and {HEADER} list the public API");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Compares a file with its new text, or writes it.
+fn compare(sh: &Shell, name: &str, mut new: String, write: bool) -> Result<()> {
     new.push('\n');
-    let file = if write { workspace::root().join(LISTING) } else { json.with_file_name("public-api.txt") };
-    fs::write(&file, new)?;
-    let diff = cmd!(sh, "git --no-pager diff --no-index --unified=0 -- {LISTING} {file}").quiet();
+    let file = workspace::root().join(name);
+    let made = if write { file } else { workspace::target().join("api").join(name.replace('/', "-")) };
+    fs::create_dir_all(made.parent().unwrap_or(&made))?;
+    fs::write(&made, new)?;
+    let diff = cmd!(sh, "git --no-pager diff --no-index --unified=0 -- {name} {made}").quiet();
     if !write && diff.run().is_err() {
         bail!(
-            "the public API differs from {LISTING}; if the change is intended, run \
+            "the public API differs from {name}; if the change is intended, run \
              `cargo xtask api --write` and describe it in CHANGELOG.md"
         );
     }
-    println!("{LISTING} lists the public API");
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 fn rustdoc_json(sh: &Shell) -> Result<PathBuf> {

@@ -64,9 +64,9 @@ enum Task {
         /// Only targets whose names contain one of these
         names: Vec<String>,
     },
-    /// Compare the public API with docs/public-api.txt
+    /// Compare the public API with docs/public-api.txt and with the header for C
     Api {
-        /// Update docs/public-api.txt
+        /// Update both
         #[arg(long)]
         write: bool,
     },

@@ -1,0 +1,111 @@
+//! The clock on the CPU's counter.
+
+use core::ffi::c_int;
+
+use vdso_time::counter::{self, State, Status, Ticks, Wall};
+use vdso_time::{Clock as _, Counter, Errno, Instant, SystemTime, WallClock as _};
+
+use crate::{negative, store};
+
+/// Whether the CPU's counter answers, or why the vDSO does.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub enum vdso_time_status {
+    /// The counter answers.
+    Used = 0,
+    /// The counter's rate is being measured, which takes 10 ms of reads.
+    Calibrating = 1,
+    /// No read came in time. Two reads within 1 ms use the counter again.
+    Stale = 2,
+    /// Another caller is updating the clock. A fork can make that permanent.
+    Updating = 3,
+    /// The vDSO reads no counter that a program can read.
+    NoCounter = 4,
+    /// The kernel keeps its time by another clock source.
+    ClockSource = 5,
+    /// The kernel's clock source cannot be read in /sys.
+    Unknown = 6,
+    /// The counter's rate depends on the CPU's.
+    NotInvariant = 7,
+    /// The thread must not read the counter (PR_SET_TSC).
+    Denied = 8,
+    /// The counter's rate is not the one that the hardware states.
+    Frequency = 9,
+    /// The counters of two CPUs differ.
+    CpusDisagree = 10,
+    /// vdso_time_counter_forbid_checks() forbids to ask the kernel.
+    ChecksForbidden = 11,
+}
+
+/// What is known of the counter's clock at one moment.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct vdso_time_counter_state {
+    /// How far vdso_time_counter_now() may be from CLOCK_MONOTONIC, in nanoseconds.
+    pub error_bound: u64,
+    /// The number of ticks per second, or 0 while it is not known.
+    pub frequency: u64,
+    /// Whether the counter answers. Later versions may have more values.
+    pub status: vdso_time_status,
+}
+
+/// Returns the nanoseconds of CLOCK_MONOTONIC by the CPU's counter, or a negative error. It is not
+/// earlier than a time that any thread read before.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_now() -> i64 {
+    nanoseconds(Counter::try_now().map(Instant::as_nanos))
+}
+
+/// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_realtime() -> i64 {
+    nanoseconds(Wall::try_now().map(SystemTime::as_nanos))
+}
+
+/// Gets the counter's value. Where a program cannot read the counter, it is the nanoseconds of
+/// vdso_time_counter_now().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
+    // SAFETY: the caller passes null or an address to write to.
+    unsafe { store(Ticks::try_now().map(Ticks::as_raw), ticks) }
+}
+
+/// Returns the nanoseconds of CLOCK_MONOTONIC at a value of the counter, or -EAGAIN: the counter is
+/// not measured yet, or not used.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_nanos(ticks: u64) -> i64 {
+    const EAGAIN: i64 = 11;
+    Ticks::from_raw(ticks).monotonic().map_or(-EAGAIN, |time| time as i64)
+}
+
+/// Returns whether the counter is used, and how accurate it is.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_state() -> vdso_time_counter_state {
+    let State { status, error_bound, frequency, .. } = counter::state();
+    let status = match status {
+        Status::Used => vdso_time_status::Used,
+        Status::Calibrating => vdso_time_status::Calibrating,
+        Status::Stale => vdso_time_status::Stale,
+        Status::Updating => vdso_time_status::Updating,
+        Status::NoCounter => vdso_time_status::NoCounter,
+        Status::ClockSource => vdso_time_status::ClockSource,
+        Status::NotInvariant => vdso_time_status::NotInvariant,
+        Status::Denied => vdso_time_status::Denied,
+        Status::Frequency => vdso_time_status::Frequency,
+        Status::CpusDisagree => vdso_time_status::CpusDisagree,
+        Status::ChecksForbidden => vdso_time_status::ChecksForbidden,
+        _ => vdso_time_status::Unknown,
+    };
+    vdso_time_counter_state { error_bound, frequency: frequency.unwrap_or(0), status }
+}
+
+/// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
+/// once the status is VDSO_TIME_STATUS_USED.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_forbid_checks() {
+    counter::forbid_checks();
+}
+
+fn nanoseconds(time: Result<i64, Errno>) -> i64 {
+    time.unwrap_or_else(|error| negative(error).into())
+}

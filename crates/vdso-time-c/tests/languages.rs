@@ -1,0 +1,199 @@
+//! Installs the libraries as a packager does, and runs programs of other languages with them. Each
+//! program compares with its own language's clock.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::LazyLock;
+use std::{env, fs};
+
+use goblin::elf::Elf;
+use test_support::not_run::target_tmpdir;
+use test_support::{has_tool, not_run, not_run_here};
+
+/// Commands run in this folder.
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The target of `cargo xtask on`, which sets its linker and its runner too.
+fn foreign(setting: &str) -> Option<String> {
+    let triple = env::var("CARGO_BUILD_TARGET").ok()?;
+    env::var(format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))).ok()
+}
+
+/// What it prints. It must succeed.
+fn run(command: &mut Command) -> String {
+    // The flags are for this test program.
+    command.current_dir(PACKAGE).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let cache = target_tmpdir().join("c-cache");
+    command.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache);
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+    out.into_owned() + &err
+}
+
+/// Runs a program of the target, for at most a minute.
+fn run_program(words: &[&str]) {
+    let runner = foreign("RUNNER").unwrap_or_default();
+    let mut command = Command::new("timeout");
+    command.arg("60").args(runner.split_whitespace()).args(words).env("LD_LIBRARY_PATH", installed("lib"));
+    println!("{}\n{}", words.join(" "), run(&mut command));
+}
+
+/// The path of a file of the installation, which is made once.
+fn installed(file: &str) -> String {
+    static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
+        let prefix = target_tmpdir().join("c");
+        let _ = fs::remove_dir_all(&prefix);
+        let mut make = Command::new("make");
+        make.args(["install", concat!("CARGO=", env!("CARGO"))]).arg(format!("prefix={}", prefix.display()));
+        run(make.env("CARGO_TARGET_DIR", target_tmpdir().join("c-build")));
+        prefix
+    });
+    PREFIX.join(file).display().to_string()
+}
+
+/// Whether the libraries can be built; says what is missing if not.
+fn can_build() -> bool {
+    has_tool(&["make", "--version"]) && has_tool(&["pkg-config", "--version"])
+}
+
+/// Whether this is the compiler's own machine; says so if not.
+fn is_native() -> bool {
+    let is_native = foreign("LINKER").is_none();
+    if !is_native {
+        not_run("foreign programs are of C alone");
+    }
+    is_native
+}
+
+fn has_zig() -> bool {
+    let version = Command::new("python3").args(["-m", "ziglang", "version"]).output();
+    let has_zig = version.is_ok_and(|output| output.status.success());
+    if !has_zig {
+        not_run_here("ziglang", "python3 has no module ziglang; pip install ziglang");
+    }
+    has_zig
+}
+
+/// The commands that compile C for the target.
+fn compilers() -> Vec<Vec<String>> {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    if let Some(linker) = foreign("LINKER") {
+        return vec![vec![linker]];
+    }
+    let mut found = vec![words("cc")];
+    found.extend(
+        ["clang", "musl-gcc -static"]
+            .map(words)
+            .into_iter()
+            .filter(|words| has_tool(&[&words[0], "--version"])),
+    );
+    found.extend(has_zig().then(|| words("python3 -m ziglang cc")));
+    found
+}
+
+#[test]
+fn c_programs_get_the_times_of_libc() {
+    if !can_build() {
+        return;
+    }
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.args(["--cflags", "--libs", "vdso_time"]).env("PKG_CONFIG_PATH", installed("lib/pkgconfig"));
+    let shared = run(&mut pkg_config);
+    let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
+    for compiler in compilers() {
+        let is_static = compiler.contains(&"-static".into());
+        for (source, library) in [
+            ("examples/clock.c", Some(&archive)),
+            ("tests/parse_vdso.c", Some(&archive)),
+            ("examples/clock.c", Some(&shared).filter(|_| !is_static)),
+            ("tests/parse_vdso.c", Some(&shared).filter(|_| !is_static)),
+        ] {
+            let Some(library) = library else { continue };
+            let program = installed("program");
+            let mut command = Command::new(&compiler[0]);
+            command.args(&compiler[1..]).args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]);
+            println!("{}", compiler.join(" "));
+            run(command.args(["-o", &program, source]).args(library.split_whitespace()));
+            run_program(&[&program]);
+        }
+    }
+}
+
+#[test]
+fn cmake_finds_both_libraries() {
+    if !can_build() || !is_native() || !has_tool(&["cmake", "--version"]) {
+        return;
+    }
+    let folder = installed("project");
+    fs::create_dir_all(&folder).unwrap();
+    let project = format!(
+        "cmake_minimum_required(VERSION 3.10)\nproject(clocks C)\nfind_package(vdso_time 0.1 REQUIRED)\n\
+         foreach(kind shared static)\nadd_executable(${{kind}} {PACKAGE}/examples/clock.c)\n\
+         target_link_libraries(${{kind}} vdso_time::${{kind}})\nendforeach()\n"
+    );
+    fs::write(format!("{folder}/CMakeLists.txt"), project).unwrap();
+    let build = format!("{folder}/build");
+    run(Command::new("cmake")
+        .args(["-S", &folder, "-B", &build])
+        .arg(format!("-DCMAKE_PREFIX_PATH={}", installed(""))));
+    run(Command::new("cmake").args(["--build", &build]));
+    for kind in ["shared", "static"] {
+        run_program(&[&format!("{build}/{kind}")]);
+    }
+}
+
+#[test]
+fn python_zig_and_go_programs_get_the_times_of_their_languages() {
+    if !can_build() || !is_native() {
+        return;
+    }
+    if has_tool(&["python3", "--version"]) {
+        run_program(&["python3", "examples/clock.py"]);
+    }
+    if has_zig() {
+        let program = installed("clock-zig");
+        let mut zig = Command::new("python3");
+        zig.args(["-m", "ziglang", "build-exe", "examples/clock.zig", &installed("lib/libvdso_time.a")]);
+        run(zig.args(["-lc", &format!("-femit-bin={program}")]));
+        run_program(&[&program]);
+    }
+    if has_tool(&["go", "version"]) {
+        let program = installed("clock-go");
+        let mut go = Command::new("go");
+        go.args(["build", "-o", &program, "examples/clock.go"])
+            .env("PKG_CONFIG_PATH", installed("lib/pkgconfig"));
+        run(go.env("GOCACHE", target_tmpdir().join("c-cache/go")).env("GOTOOLCHAIN", "local"));
+        run_program(&[&program]);
+    }
+}
+
+/// The panic handler calls abort. So the libraries have no panic that a call can reach.
+#[test]
+fn the_library_exports_what_the_header_declares_and_cannot_panic() {
+    if !can_build() {
+        return;
+    }
+    let bytes = fs::read(installed("lib/libvdso_time.so")).unwrap();
+    let elf = Elf::parse(&bytes).unwrap();
+    let names = |is_defined: bool| {
+        let symbols = elf.dynsyms.iter().filter(move |symbol| (symbol.st_shndx != 0) == is_defined);
+        let names = symbols.filter_map(|symbol| elf.dynstrtab.get_at(symbol.st_name));
+        names.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>()
+    };
+    let header = fs::read_to_string(installed("include/vdso_time.h")).unwrap();
+    let lines = header.lines().filter(|line| line.ends_with(");") && !line.starts_with(' '));
+    let declared = lines.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next());
+    let kernel = ["vdso_init_from_auxv", "vdso_init_from_sysinfo_ehdr", "vdso_sym"];
+    assert_eq!(names(true), declared.chain(kernel).collect());
+    let libc = ["getauxval", "mmap", "munmap", "memcpy", "memmove", "memset", "memcmp", "bcmp"];
+    for name in names(false) {
+        // The linker's and glibc's weak references, errno's address, and the name in arm's tables.
+        let is_reserved = name.starts_with('_') && !name.starts_with("_Unwind");
+        assert!(libc.contains(&name) || is_reserved, "{name}");
+    }
+    assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
+}
