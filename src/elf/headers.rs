@@ -51,6 +51,7 @@ pub(crate) struct ProgramHeaders<F> {
 impl<F: Format> ProgramHeaders<F> {
     /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, in any order. Reads only the first
     /// page.
+    #[inline(always)]
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, ParseError> {
         const PT_LOAD: usize = 1;
         const PT_DYNAMIC: usize = 2;
@@ -84,7 +85,8 @@ fn headers<F: Format>(bytes: Bytes<'_, F>) -> Option<impl Iterator<Item = Bytes<
     let page = bytes.head(HEAD).unwrap_or(bytes);
     let (size, count) = (page.half(E_PHENTSIZE).into(), page.half(E_PHNUM).into());
     let headers = page.tail(page.offset(E_PHOFF))?.first(count, size)?;
-    (size >= page.of(PHDR_SIZE)).then(|| headers.table(size))
+    let known = page.of(PHDR_SIZE);
+    (size >= known).then(|| headers.table(size).filter_map(move |header| header.head(known)))
 }
 
 /// Returns the offsets of a segment in the file. The end saturates, which is outside of any image.
@@ -93,19 +95,39 @@ fn file_range<F: Format>(header: Bytes<'_, F>) -> Range<usize> {
     start..start.saturating_add(header.offset(P_FILESZ))
 }
 
-/// Returns the values of these tags in a dynamic section, or 0 for a missing one.
-pub(super) fn dynamic_values<F: Format, const N: usize>(dynamic: Bytes<'_, F>, tags: [u32; N]) -> [u64; N] {
-    const DT_NULL: u64 = 0;
-    let mut values = [0; N];
-    for entry in dynamic.table(dynamic.of(DYN_SIZE)) {
-        let tag = entry.addr(D_TAG);
-        if tag == DT_NULL {
-            break;
+/// The values of a dynamic section, or 0 for a missing one.
+pub(super) struct Dynamic {
+    pub(super) hash: u64,
+    pub(super) gnu_hash: u64,
+    pub(super) strtab: u64,
+    pub(super) strsz: u64,
+    pub(super) symtab: u64,
+    pub(super) syment: u64,
+    pub(super) versym: u64,
+    pub(super) verdef: u64,
+    pub(super) verdefnum: u64,
+}
+
+impl Dynamic {
+    #[inline]
+    pub(super) fn read<F: Format>(section: Bytes<'_, F>) -> Self {
+        // Two arrays take fewer tests for an entry than nine tags.
+        let (mut low, mut high, mut gnu_hash) = ([0; 12], [0; 16], 0);
+        for entry in section.table(section.of(DYN_SIZE)) {
+            let tag = entry.offset(D_TAG);
+            if tag == 0 {
+                break; // DT_NULL
+            }
+            if let Some(value) = low.get_mut(tag) {
+                *value = entry.addr(D_VAL);
+            } else if let Some(value) = high.get_mut(tag.wrapping_sub(0x6fff_fff0)) {
+                *value = entry.addr(D_VAL);
+            } else if tag == 0x6fff_fef5 {
+                gnu_hash = entry.addr(D_VAL);
+            }
         }
-        if let Some((_, value)) = tags.iter().zip(&mut values).find(|(wanted, _)| u64::from(**wanted) == tag)
-        {
-            *value = entry.addr(D_VAL);
-        }
+        let [_, _, _, _, hash, strtab, symtab, _, _, _, strsz, syment] = low;
+        let [versym, .., verdef, verdefnum, _, _] = high;
+        Self { hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum }
     }
-    values
 }

@@ -131,6 +131,12 @@ impl<'a, F: Format> Bytes<'a, F> {
         (if self.is_64_bit() { field.1 } else { field.0 }).into()
     }
 
+    /// Returns the same bytes in another type of their format.
+    #[inline]
+    pub(super) fn in_format<G>(self, format: G) -> Bytes<'a, G> {
+        Bytes { raw: self.raw, format }
+    }
+
     /// Returns these bytes instead, in the same format.
     #[inline]
     pub(super) fn with(self, raw: &'a [u8]) -> Self {

@@ -19,6 +19,7 @@
 // The parser exists to make these impossible.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
 #![deny(clippy::panic)]
+#![allow(clippy::inline_always, reason = "copies of results are most of the work: parse takes half the time")]
 
 mod error;
 mod hash;
@@ -31,11 +32,12 @@ mod version;
 pub use error::ParseError;
 pub use hash::HashTables;
 pub(crate) use headers::ProgramHeaders;
-use headers::{Load, dynamic_values};
+use headers::{Dynamic, Load};
 pub(crate) use layout::{Any, Format, Native};
 use layout::{Bytes, E_MACHINE, SYM_SIZE};
 #[cfg(vdso_time_steps)]
 pub(crate) use steps::TAKEN;
+pub(crate) use symbol::Entry;
 pub use symbol::{Symbol, SymbolKind, Symbols};
 use version::Versions;
 
@@ -67,7 +69,21 @@ impl<'a> Image<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        Ok(Self { parsed: ParsedImage::parse(bytes, ProgramHeaders::read(bytes)?)? })
+        Self::with(
+            || ProgramHeaders::<Native>::read(bytes)?.image(bytes),
+            || ProgramHeaders::<Any>::read(bytes)?.image(bytes),
+        )
+    }
+
+    /// Parses with the code for the format of this process, which is faster, or with that for any.
+    #[inline]
+    pub(crate) fn with<E: From<ParseError> + PartialEq>(
+        native: impl FnOnce() -> Result<Self, E>,
+        any: impl FnOnce() -> Result<Self, E>,
+    ) -> Result<Self, E> {
+        let image = native();
+        let is_foreign = |error| [ParseError::Class, ParseError::ByteOrder].map(E::from).contains(error);
+        if image.as_ref().is_err_and(is_foreign) { any() } else { image }
     }
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
@@ -138,7 +154,16 @@ impl<'a> Image<'a> {
     /// ```
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
-        self.parsed.symbol(self.parsed.find(name, version)?)
+        self.parsed.symbol(self.find(name, version)?)
+    }
+
+    /// Finds an entry with the code for the image's format.
+    #[inline]
+    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
+        match self.parsed.in_format::<Native>() {
+            Some(native) => native.find(name, version),
+            None => self.parsed.find(name, version),
+        }
     }
 }
 
@@ -148,26 +173,25 @@ pub(crate) struct ParsedImage<'a, F> {
     bytes: Bytes<'a, F>,
     load: Load,
     hash_tables: HashTables,
-    symtab: Bytes<'a, F>,
-    strtab: Bytes<'a, F>,
-    versions: Option<Versions<'a, F>>,
+    symtab: &'a [u8],
+    strtab: &'a [u8],
+    versions: Option<Versions<'a>>,
 }
 
-impl<'a, F: Format> ParsedImage<'a, F> {
-    /// Finds the tables of an image with these headers.
-    pub(crate) fn parse(bytes: &'a [u8], headers: ProgramHeaders<F>) -> Result<Self, ParseError> {
-        /// `DT_HASH` to `DT_VERDEFNUM`, in the order of the variables below.
-        const TAGS: [u32; 9] = [4, 0x6fff_fef5, 5, 10, 6, 11, 0x6fff_fff0, 0x6fff_fffc, 0x6fff_fffd];
-        let ProgramHeaders { format, load, dynamic } = headers;
+impl<F: Format> ProgramHeaders<F> {
+    /// Finds the tables of the image that has these headers.
+    #[inline(always)]
+    pub(crate) fn image(self, bytes: &[u8]) -> Result<Image<'_>, ParseError> {
+        let Self { format, load, dynamic } = self;
         let bytes = Bytes { raw: bytes, format }.head(load.end).ok_or(ParseError::Truncated)?;
         let dynamic = bytes.raw.get(dynamic).ok_or(ParseError::NoDynamicSegment)?;
-        let [hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum] =
-            dynamic_values(bytes.with(dynamic), TAGS);
+        let Dynamic { hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum } =
+            Dynamic::read(bytes.with(dynamic));
         // The bytes from a table on. An address of 0 means that the table is missing.
         let table = |address: u64| bytes.tail(load.offset_of(address).filter(|_| address != 0)?);
 
         let from_strings = table(strtab).ok_or(ParseError::StringTable)?;
-        let strtab = string_table(from_strings, strsz).ok_or(ParseError::StringTable)?;
+        let strtab = string_table(from_strings.raw, strsz).ok_or(ParseError::StringTable)?;
         let symbols = table(symtab).ok_or(ParseError::SymbolTable)?;
         let size = bytes.of(SYM_SIZE);
         if syment != 0 && syment != size as u64 {
@@ -184,15 +208,28 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             symbols.head(between).filter(|_| between != 0).unwrap_or(symbols).count(size)
         };
         let count = count.min(symbols.count(size));
-        let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?;
+        let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?.raw;
         let versions = if versym != 0 && verdef != 0 {
-            let versions = versions(table(versym), table(verdef), verdefnum, count);
-            Some(versions.ok_or(ParseError::Versions)?)
+            let tables = table(versym).and_then(|versym| versym.first(count, 2)).zip(table(verdef));
+            let (versym, verdef) = tables.ok_or(ParseError::Versions)?;
+            version::find(verdef, verdefnum, 0).map_err(|_| ParseError::Versions)?;
+            Some(Versions { versym: versym.raw, verdef: verdef.raw, verdefnum })
         } else {
             None
         };
         let hash_tables = HashTables { sysv: hash != 0, gnu: gnu_hash != 0 };
-        Ok(Self { bytes, load, hash_tables, symtab, strtab, versions })
+        let bytes = bytes.in_format(format.get());
+        Ok(Image { parsed: ParsedImage { bytes, load, hash_tables, symtab, strtab, versions } })
+    }
+}
+
+impl<'a, F: Format> ParsedImage<'a, F> {
+    /// Returns the same image for code that knows its format, or `None` if it has another.
+    #[inline]
+    pub(crate) fn in_format<G: Format>(self) -> Option<ParsedImage<'a, G>> {
+        let Self { bytes, load, hash_tables, symtab, strtab, versions } = self;
+        let bytes = bytes.in_format(G::new(bytes.format.get()).ok()?);
+        Some(ParsedImage { bytes, load, hash_tables, symtab, strtab, versions })
     }
 
     pub(crate) fn machine(&self) -> u16 {
@@ -226,24 +263,12 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 }
 
 /// Cuts the string table after its last NUL, so that every string in it ends.
-fn string_table<F: Format>(table: Bytes<'_, F>, size: u64) -> Option<Bytes<'_, F>> {
+fn string_table(table: &[u8], size: u64) -> Option<&[u8]> {
     let size = usize::try_from(size).ok()?;
-    let table = if size == 0 { table } else { table.head(size)? };
-    let last = table.raw.iter().rposition(|&byte| {
+    let table = if size == 0 { table } else { table.get(..size)? };
+    let last = table.iter().rposition(|&byte| {
         steps::take(1);
         byte == 0
     })?;
-    table.head(last.checked_add(1)?)
-}
-
-/// Checks the version tables for this many symbols.
-fn versions<'a, F: Format>(
-    versym: Option<Bytes<'a, F>>,
-    verdef: Option<Bytes<'a, F>>,
-    verdefnum: u64,
-    symbols: usize,
-) -> Option<Versions<'a, F>> {
-    let versions = Versions { versym: versym?.first(symbols, 2)?, verdef: verdef?, verdefnum };
-    versions.find(0).ok()?;
-    Some(versions)
+    table.get(..=last)
 }

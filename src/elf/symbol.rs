@@ -119,6 +119,7 @@ impl<F: Format> RawEntry<'_, '_, F> {
 
     /// Returns the entry if it can be called and has this version. In an image without versions,
     /// every entry has it.
+    #[inline]
     pub(crate) fn entry(&self, version: Option<&str>) -> Option<Entry> {
         let entry = self.image.entry(self.index, self.symbol)?;
         let wanted = version.filter(|_| self.image.has_versions());
@@ -130,11 +131,13 @@ impl<F: Format> RawEntry<'_, '_, F> {
 impl<'a, F: Format> ParsedImage<'a, F> {
     pub(crate) fn raw_entries(&self) -> impl Iterator<Item = RawEntry<'_, 'a, F>> {
         let raw = |(index, symbol)| RawEntry { image: self, index, symbol };
-        self.symtab.table(self.symtab.of(SYM_SIZE)).enumerate().map(raw)
+        let symtab = self.bytes.with(self.symtab);
+        symtab.table(symtab.of(SYM_SIZE)).enumerate().map(raw)
     }
 
     /// Returns the first entry with this name and version that can be called. A string of 1024
     /// bytes or more is not compared.
+    #[inline]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         let is_short = |string: &str| string.len() < LONGEST_NAME;
         if !is_short(name) || !version.is_none_or(is_short) {
@@ -146,8 +149,9 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 
     /// Returns the entries that can be called, from one of the table's on.
     pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
-        let size = self.symtab.of(SYM_SIZE);
-        let table = self.symtab.after(first, size).unwrap_or(self.symtab.with(&[])).table(size);
+        let symtab = self.bytes.with(self.symtab);
+        let size = symtab.of(SYM_SIZE);
+        let table = symtab.after(first, size).unwrap_or(symtab.with(&[])).table(size);
         table.zip(first..).filter_map(|(symbol, index)| self.entry(index, symbol))
     }
 
@@ -176,14 +180,14 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 
     /// Returns whether a function's name is blank.
     pub(crate) fn has_blanked_names(&self) -> bool {
-        let is_blank = |name| self.strtab.raw.get(name) == Some(&0);
+        let is_blank = |name| self.strtab.get(name) == Some(&0);
         self.entries(0).any(|entry| entry.kind == SymbolKind::Func && is_blank(entry.name))
     }
 
     /// Adds the strings, the only part of a symbol that takes more than a few steps to read.
     pub(crate) fn symbol(&self, entry: Entry) -> Option<Symbol<'a>> {
         let string = |start| {
-            let string = self.strtab.raw.get(start..)?;
+            let string = self.strtab.get(start..)?;
             let string = string.get(..LONGEST_NAME).unwrap_or(string);
             let found = CStr::from_bytes_until_nul(string).ok();
             steps::take(found.map_or(string.len(), CStr::count_bytes));
@@ -195,7 +199,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 
     /// Returns an entry of the table if it can be called, its value lies in the image, and its name
     /// begins in the string table.
-    #[inline(never)]
+    #[inline]
     fn entry(&self, index: usize, symbol: Bytes<'_, F>) -> Option<Entry> {
         const SHN_UNDEF: u16 = 0;
         const SHN_ABS: u16 = 0xfff1;
@@ -215,22 +219,51 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         }
         let (value, size, name) = (symbol.addr(ST_VALUE), symbol.addr(ST_SIZE), symbol.word(ST_NAME));
         self.load.offset_of(value)?;
-        if name >= self.strtab.raw.len() {
+        if name >= self.strtab.len() {
             return None;
         }
-        let version = self.versions.and_then(|versions| versions.name_of(index));
+        let version = self.versions.and_then(|versions| versions.name_of(self.bytes, index));
         Some(Entry { index, name, version, value, size, kind, is_weak })
     }
 
     /// Returns whether the string at `start` is `wanted`. A blank string, and one with a NUL in it,
     /// never matches.
+    #[inline(always)]
     fn has_string(&self, start: usize, wanted: &str) -> bool {
-        let Some(string) = self.strtab.raw.get(start..) else { return false };
-        let is_same = |(wanted, byte): (u8, &u8)| {
-            steps::take(1);
-            wanted == *byte && wanted != 0
-        };
         // The end comes first, because it differs in most names.
-        !wanted.is_empty() && string.get(wanted.len()) == Some(&0) && wanted.bytes().zip(string).all(is_same)
+        let end = start.saturating_add(wanted.len());
+        if wanted.is_empty() || self.strtab.get(end) != Some(&0) {
+            return false;
+        }
+        let wanted = wanted.as_bytes();
+        self.strtab.get(start..end).is_some_and(|string| is_same(string, wanted))
     }
+}
+
+/// Returns whether two strings of one length are the same and have no NUL.
+#[inline(always)]
+fn is_same(string: &[u8], wanted: &[u8]) -> bool {
+    let is_chunk = |chunk: &[u8; 8], wanted: &[u8; 8]| {
+        steps::take(8);
+        let (low, high) = (u64::from_ne_bytes([0x01; 8]), u64::from_ne_bytes([0x80; 8]));
+        let bytes = u64::from_ne_bytes(*chunk);
+        // The second test is 0 if no byte is 0 (Lamport, "Multiple byte processing", 1975).
+        chunk == wanted && bytes.wrapping_sub(low) & !bytes & high == 0
+    };
+    let (mut rest, mut wanted_rest) = (string, wanted);
+    while let (Some((chunk, after)), Some((wanted, wanted_after))) =
+        (rest.split_first_chunk(), wanted_rest.split_first_chunk())
+    {
+        if !is_chunk(chunk, wanted) {
+            return false;
+        }
+        (rest, wanted_rest) = (after, wanted_after);
+    }
+    if let (Some(last), Some(wanted)) = (string.last_chunk(), wanted.last_chunk()) {
+        return is_chunk(last, wanted);
+    }
+    rest.iter().zip(wanted_rest).all(|(byte, wanted)| {
+        steps::take(1);
+        byte == wanted && *byte != 0
+    })
 }

@@ -1,10 +1,11 @@
 //! From an address to bytes: the only place where a mapping becomes a slice.
 
 #![allow(unsafe_code, reason = "a mapping becomes a slice here")]
+#![allow(clippy::inline_always, reason = "as in the parser")]
 
 use core::slice;
 
-use crate::elf::{Format, ParseError, ParsedImage, ProgramHeaders};
+use crate::elf::{Format, Image, ParseError, ProgramHeaders};
 
 /// The smallest page size of any architecture. Larger pages consist of pieces of this size.
 const PAGE: usize = 4096;
@@ -19,10 +20,11 @@ const PAGE: usize = 4096;
 ///
 /// Every page that passes the check must be readable, and the image in it must not change during
 /// `'a`.
+#[inline(always)]
 pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     base: *const u8,
     check: impl Fn(usize) -> Result<(), E>,
-) -> Result<ParsedImage<'a, F>, E> {
+) -> Result<Image<'a>, E> {
     let first = base.addr() & !(PAGE - 1);
     let second = first.wrapping_add(PAGE);
     // Most images have two pages. One check of 8 bytes across their border covers both.
@@ -34,7 +36,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     };
     // SAFETY: `check` passed the first page, and the slice ends with that page.
     let page = unsafe { bytes(base, second.wrapping_sub(base.addr())) };
-    let headers = ProgramHeaders::read(page)?;
+    let headers = ProgramHeaders::<F>::read(page)?;
     let end = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
     while unchecked < end {
         check(unchecked)?;
@@ -42,7 +44,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     }
     // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
     let image = unsafe { bytes(base, headers.extent()) };
-    Ok(ParsedImage::parse(image, headers)?)
+    headers.image(image).map_err(E::from)
 }
 
 /// Returns the `len` bytes at `base`.

@@ -43,8 +43,8 @@ slots! {
 /// Finds the vDSO and fills every slot.
 #[inline(never)]
 pub(super) fn resolve_all() {
-    let outcomes = match vdso::find::<Native>() {
-        Ok(image) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => {
+    let outcomes = match vdso::find::<Native>().map(|image| image.parsed.in_format::<Native>()) {
+        Ok(Some(image)) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => {
             let address = |value| vdso::address(&image, value);
             set_entry(|name, version| {
                 let entry = image.find(name, Some(version))?;

@@ -5,7 +5,7 @@
 use core::ptr;
 
 use super::{auxv, mapping, process};
-use crate::elf::{Format, Image, ParseError, ParsedImage, Symbol, Symbols};
+use crate::elf::{Any, Format, Image, Native, ParseError, ParsedImage, Symbol, Symbols};
 use crate::errno::Errno;
 pub use crate::route::LocateError;
 
@@ -42,12 +42,12 @@ impl Vdso<'static> {
     ///
     /// [`LocateError`] says why there is none. The clock functions work nevertheless.
     pub fn locate() -> Result<Self, LocateError> {
-        Ok(Self { image: Image { parsed: find()? } })
+        Image::with(find::<Native>, find::<Any>).map(|image| Self { image })
     }
 }
 
 /// Finds the vDSO, and parses it if it has this format.
-pub(crate) fn find<F: Format>() -> Result<ParsedImage<'static, F>, LocateError> {
+pub(crate) fn find<F: Format>() -> Result<Image<'static>, LocateError> {
     let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
     let check = |page| match process::probe(page) {
         Ok(()) => Ok(()),
@@ -58,7 +58,7 @@ pub(crate) fn find<F: Format>() -> Result<ParsedImage<'static, F>, LocateError> 
     // SAFETY: `check` passes a page if the kernel says that it is readable, or if a sandbox denies
     // the question and the address is getauxval's. The vDSO is read-only, and stays mapped
     // (`locate`).
-    unsafe { mapping::image(ptr::with_exposed_provenance(vdso.address), check) }
+    unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), check) }
 }
 
 /// Returns the address of a value of a mapped image. It wraps.
@@ -95,10 +95,13 @@ impl<'a> Vdso<'a> {
     /// # Ok::<(), vdso_time::elf::ParseError>(())
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
+        let readable = |_| Ok::<(), ParseError>(());
         // SAFETY: every page passes the check, and the caller promises that all of them are
         // readable and do not change.
-        let parsed = unsafe { mapping::image(base, |_| Ok::<(), ParseError>(())) }?;
-        Ok(Self { image: Image { parsed } })
+        let native = || unsafe { mapping::image::<Native, _>(base, readable) };
+        // SAFETY: as for the other format.
+        let any = || unsafe { mapping::image::<Any, _>(base, readable) };
+        Image::with(native, any).map(|image| Self { image })
     }
 
     /// Returns the address of the image's first byte.
@@ -131,8 +134,8 @@ impl<'a> Vdso<'a> {
     /// arm, bit 0 is set for Thumb code.
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        let image = &self.image.parsed;
-        Some(ptr::with_exposed_provenance(address(image, image.find(name, version)?.value)))
+        let entry = self.image.find(name, version)?;
+        Some(ptr::with_exposed_provenance(address(&self.image.parsed, entry.value)))
     }
 
     /// Returns the address of a symbol of this image.

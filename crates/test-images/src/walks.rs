@@ -9,7 +9,7 @@ const WIDE_HASH: [u16; 2] = [22, 0x9026];
 const LOOK_UPS: usize = 8;
 
 fn parse<F: Format>(bytes: &[u8]) -> Option<ParsedImage<'_, F>> {
-    ParsedImage::parse(bytes, ProgramHeaders::read(bytes).ok()?).ok()
+    ProgramHeaders::<F>::read(bytes).ok()?.image(bytes).ok()?.parsed.in_format()
 }
 
 fn symbols<'a, F: Format>(image: &ParsedImage<'a, F>) -> Vec<Symbol<'a>> {
