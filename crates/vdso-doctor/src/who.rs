@@ -139,7 +139,10 @@ impl<'a> Watch<'a> {
         }
         self.events.disable_breakpoints();
         self.drain();
-        self.report.counted += self.events.time_running(self.addresses.len());
+        self.add_counts();
+        if let Some(now) = target.cpu_time() {
+            self.report.cpu = now.saturating_sub(cpu_before);
+        }
         clear_progress();
     }
 
@@ -176,8 +179,10 @@ impl<'a> Watch<'a> {
         let Ok(stacks) = Stacks::new(self.pid) else { return };
         let vdso = ProcessVdso::read(self.pid).ok();
         if !self.addresses.is_empty() {
+            self.add_counts();
+            // They occupy all breakpoints.
+            self.events = Events::default();
             let Ok((events, addresses)) = open(self.pid, vdso.as_ref(), self.options) else { return };
-            self.report.counted += self.events.time_running(self.addresses.len());
             self.events = events;
             self.addresses = addresses;
             if self.options.exact {
@@ -187,6 +192,13 @@ impl<'a> Watch<'a> {
         self.entries = Entries::new(self.pid, vdso.clone());
         self.tally.replace(stacks, vdso);
         self.report.programs += 1;
+    }
+
+    /// The breakpoints' own numbers include the records that were lost.
+    fn add_counts(&mut self) {
+        let (reads, time) = self.events.counts(self.addresses.len());
+        self.report.counted_reads += reads;
+        self.report.counted += time;
     }
 
     fn show_progress(&self) {

@@ -110,7 +110,7 @@ impl Events {
             }
             Trigger::Execution(_) => self.builder(Software::DUMMY, tid, cpu, STACK[1]),
         };
-        leader.enabled(true).mmap2(true).comm(true).comm_exec(true);
+        leader.enabled(true).mmap(true).comm(true).comm_exec(true);
         if self.rings.len() <= at {
             self.rings.push(mapped(&mut leader)?);
         } else {
@@ -168,11 +168,14 @@ impl Events {
         self.breakpoints.iter_mut().for_each(|counter| drop(counter.disable()));
     }
 
-    /// The CPU time of the threads while the breakpoints were enabled.
-    pub(super) fn time_running(&mut self, addresses: usize) -> Duration {
-        let times =
-            self.breakpoints.iter_mut().filter_map(|counter| counter.read_full().ok()?.time_running());
-        times.sum::<Duration>() / addresses.max(1) as u32
+    /// The executions of the breakpoints, and the CPU time of the threads while they were enabled.
+    pub(super) fn counts(&mut self, addresses: usize) -> (u64, Duration) {
+        let data = self.breakpoints.iter_mut().filter_map(|counter| counter.read_full().ok());
+        let add = |(count, time), data: perf_event::CounterData| {
+            (count + data.count(), time + data.time_running().unwrap_or_default())
+        };
+        let (count, time) = data.fold((0, Duration::ZERO), add);
+        (count, time / addresses.max(1) as u32)
     }
 
     /// Takes the new records out of the buffers, ordered by time in nanoseconds.
@@ -242,7 +245,7 @@ fn event(record: &perf_event::Record<'_>) -> Option<(u64, Event)> {
             };
             Some((sample.time()?, Event::Sample(Box::new(taken))))
         }
-        Record::Mmap2(_) | Record::Mmap(_) => Some((end, Event::Mapped)),
+        Record::Mmap(_) => Some((end, Event::Mapped)),
         Record::Comm(comm) if misc & EXEC != 0 => Some((end, Event::Executed(comm.pid))),
         Record::Lost(lost) => Some((end, Event::Lost(lost.lost))),
         _ => None,

@@ -47,6 +47,9 @@ pub(super) struct Report {
     /// The CPU time during which reads were counted.
     #[serde(rename = "counted_cpu_seconds", serialize_with = "seconds")]
     pub(super) counted: Duration,
+    /// What the breakpoints counted.
+    #[serde(skip)]
+    pub(super) counted_reads: u64,
     /// Records that the kernel took, and those that did not fit in its buffers.
     pub(super) samples: u64,
     pub(super) lost: u64,
@@ -120,6 +123,7 @@ impl Report {
             time: Duration::ZERO,
             cpu: Duration::ZERO,
             counted: Duration::ZERO,
+            counted_reads: 0,
             samples: 0,
             lost: 0,
             read_ns: is_own.then(read_ns),
@@ -142,7 +146,15 @@ impl Report {
         let counts = |callers: &[Caller]| callers.iter().map(|caller| caller.reads).sum::<u64>();
         let seen = counts(&tally.callers).max(1) as f64;
         // Lost records are spread over the callers.
-        let reads = (tally.reads + if self.method == Method::Sampled { 0 } else { self.lost }) as f64;
+        let reads = match self.method {
+            Method::Sampled => tally.reads,
+            _ => self.counted_reads.max(tally.reads),
+        };
+        if self.method != Method::Sampled {
+            // The kernel says how many were lost only with a later record.
+            self.lost = reads - tally.reads;
+        }
+        let reads = reads as f64;
         let (traps, spread) = (reads * trap.ns as f64 / 1e9, reads * trap.spread as f64 / 1e9);
         let own = (self.cpu.as_secs_f64() - traps).max(1e-9);
         let own_counted =
@@ -234,7 +246,7 @@ impl Report {
             )),
             Some(trap) => {
                 let overhead = number(self.overhead_percent.unwrap_or(0.0));
-                let records = self.callers.iter().map(|row| row.records).sum::<u64>() + self.lost;
+                let records = self.counted_reads;
                 let mut note = format!(
                     "{records} reads were counted in {seconds:.1} s; each cost {:.1} us, which is {overhead} % of a CPU",
                     trap as f64 / 1e3
