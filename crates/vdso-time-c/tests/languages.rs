@@ -82,7 +82,9 @@ fn has_zig() -> bool {
 fn compilers() -> Vec<Vec<String>> {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     if let Some(linker) = foreign("LINKER") {
-        return vec![vec![linker]];
+        // Without a runner this machine runs the program, and may lack its shared libraries.
+        let is_static = foreign("RUNNER").is_none();
+        return vec![[linker].into_iter().chain(is_static.then(|| "-static".into())).collect()];
     }
     let mut found = vec![words("cc")];
     found.extend(
