@@ -25,6 +25,7 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
         println!("{triple}, with std");
         let cargo = compiler.cargo(&sh, "check").env("RUSTC_BOOTSTRAP", "1");
         let cargo = cargo.args(["check", "--quiet", "--tests", "--package", "vdso-time-portable"]);
+        let cargo = cargo.args(["--package", "vdso-time-quanta"]);
         cargo.args(["-Zbuild-std=std,panic_abort,test", "--target", triple]).run()?;
     }
     for (triple, feature_sets) in &targets {

@@ -3,6 +3,7 @@
 mod api;
 mod cache;
 mod check;
+mod clients;
 mod debian;
 mod licences;
 mod machine;
@@ -70,6 +71,15 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
+    /// Compare the tests of quanta's dependants with quanta and with vdso-time-quanta
+    Clients {
+        /// Run only the packages that CI runs
+        #[arg(long, conflicts_with = "write")]
+        quick: bool,
+        /// Update the table in docs/CLIENTS.md
+        #[arg(long)]
+        write: bool,
+    },
     /// Check that every package is from crates.io, under a licence that deny.toml allows
     Licences,
     /// Run a program on a machine; cargo starts this
@@ -111,6 +121,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Matrix { quick, write, machines } => matrix::run(quick, write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
+        Task::Clients { quick, write } => clients::run(quick, write),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words)),
     }

@@ -87,6 +87,7 @@ pub(crate) const CORE_TARGETS: &[(&str, bool)] = &[
 
 /// Systems over whose std the tests of every system are type-checked.
 pub(crate) const STD_TARGETS: &[&str] = &[
+    "wasm32-unknown-unknown",
     "wasm32-wasip1",
     "x86_64-apple-darwin",
     "x86_64-pc-windows-gnu",

@@ -1,0 +1,148 @@
+#![doc = include_str!("../README.md")]
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use portable_atomic::{AtomicU64, Ordering};
+
+mod instant;
+pub mod minstant;
+mod mock;
+mod upkeep;
+
+pub use instant::Instant;
+pub use mock::{IntoNanoseconds, Mock};
+pub use upkeep::{Error, Handle, Upkeep};
+
+/// 0 until it is set.
+static RECENT: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The mock of [`with_clock`].
+    static MOCK: RefCell<Option<Arc<Mock>>> = const { RefCell::new(None) };
+}
+
+/// A clock, or a mock of one. All clocks that are not mocks are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    mock: Option<Arc<Mock>>,
+}
+
+impl Clock {
+    /// Returns the clock. It does not wait for a calibration.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns a clock that stands at 0, and the handle that moves it.
+    #[must_use]
+    pub fn mock() -> (Self, Arc<Mock>) {
+        let mock = Arc::new(Mock::default());
+        (Self { mock: Some(Arc::clone(&mock)) }, mock)
+    }
+
+    /// Returns the time. It is not earlier than one that any thread read before.
+    ///
+    /// # Panics
+    ///
+    /// If a sandbox denies every way to read the clock.
+    #[inline]
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        Instant(self.raw())
+    }
+
+    /// Returns the time of [`now`](Self::now) in nanoseconds.
+    ///
+    /// # Panics
+    ///
+    /// As [`now`](Self::now).
+    #[inline]
+    #[must_use]
+    pub fn raw(&self) -> u64 {
+        self.mock.as_ref().map_or_else(monotonic, |mock| mock.value())
+    }
+
+    /// Returns the time of a [`raw`](Self::raw) value.
+    #[inline]
+    #[must_use]
+    pub fn scaled(&self, value: u64) -> Instant {
+        Instant(value)
+    }
+
+    /// Returns the time between two [`raw`](Self::raw) values, or 0 if they are swapped.
+    #[inline]
+    #[must_use]
+    pub fn delta(&self, start: u64, end: u64) -> Duration {
+        Duration::from_nanos(self.delta_as_nanos(start, end))
+    }
+
+    /// Returns the nanoseconds between two [`raw`](Self::raw) values, or 0 if they are swapped.
+    #[inline]
+    #[must_use]
+    pub fn delta_as_nanos(&self, start: u64, end: u64) -> u64 {
+        end.saturating_sub(start)
+    }
+
+    /// Returns the time of the last [`set_recent`] or of the [`Upkeep`], by one load. If there was
+    /// none, it reads the clock.
+    ///
+    /// # Panics
+    ///
+    /// As [`now`](Self::now).
+    #[inline]
+    #[must_use]
+    pub fn recent(&self) -> Instant {
+        if self.mock.is_some() { self.now() } else { recent().unwrap_or_else(|| self.now()) }
+    }
+}
+
+/// Makes [`Instant::now`] read this clock, in this thread, until the closure returns.
+pub fn with_clock<T>(clock: &Clock, f: impl FnOnce() -> T) -> T {
+    struct Restore(Option<Arc<Mock>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            MOCK.set(self.0.take());
+        }
+    }
+    let _restore = Restore(MOCK.replace(clock.mock.clone()));
+    f()
+}
+
+/// Sets the time of [`Instant::recent`] and [`Clock::recent`], if it is later than theirs.
+///
+/// 0 clears it. In [`with_clock`] of a mock the time can also go back.
+pub fn set_recent(instant: Instant) {
+    if instant.0 == 0 || mocked().is_some() {
+        RECENT.store(instant.0, Ordering::Release);
+    } else {
+        RECENT.fetch_max(instant.0, Ordering::Release);
+    }
+}
+
+#[inline]
+fn recent() -> Option<Instant> {
+    Some(RECENT.load(Ordering::Acquire)).filter(|&nanos| nanos != 0).map(Instant)
+}
+
+/// The mock's time in [`with_clock`]. The end of a thread destroys the mock, and can read the time.
+#[inline]
+fn mocked() -> Option<u64> {
+    MOCK.try_with(|mock| mock.borrow().as_ref().map(|mock| mock.value())).ok().flatten()
+}
+
+/// The time in nanoseconds: on Linux that of `CLOCK_MONOTONIC`.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[inline]
+fn monotonic() -> u64 {
+    vdso_time::counter::monotonic_ordered()
+}
+
+/// The same by std's clock. It begins at a time from which a program can subtract 36 years.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn monotonic() -> u64 {
+    static START: std::sync::OnceLock<web_time::Instant> = std::sync::OnceLock::new();
+    (1 << 60) + START.get_or_init(web_time::Instant::now).elapsed().as_nanos() as u64
+}

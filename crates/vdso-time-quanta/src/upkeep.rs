@@ -1,0 +1,108 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+use std::{error, fmt, io};
+
+use crate::{Clock, Instant, set_recent, with_clock};
+
+static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// A thread that sets the time of [`Clock::recent`] and [`Instant::recent`] in an interval.
+#[derive(Debug)]
+pub struct Upkeep {
+    interval: Duration,
+    clock: Clock,
+}
+
+/// The handle of an [`Upkeep`]. The thread ends when this is dropped.
+#[derive(Debug)]
+#[must_use = "the thread ends when the handle is dropped"]
+pub struct Handle {
+    is_ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why an [`Upkeep`] cannot start.
+#[derive(Debug)]
+pub enum Error {
+    /// There is one already.
+    UpkeepRunning,
+    /// The system cannot start a thread.
+    FailedToSpawnUpkeepThread(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UpkeepRunning => f.write_str("upkeep thread already running"),
+            Self::FailedToSpawnUpkeepThread(error) => {
+                write!(f, "failed to spawn upkeep thread: {error}")
+            }
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::UpkeepRunning => None,
+            Self::FailedToSpawnUpkeepThread(error) => Some(error),
+        }
+    }
+}
+
+impl Upkeep {
+    /// Sets the interval.
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self::new_with_clock(interval, Clock::new())
+    }
+
+    /// Sets the interval and the clock, which can be a mock.
+    #[must_use]
+    pub fn new_with_clock(interval: Duration, clock: Clock) -> Self {
+        Self { interval, clock }
+    }
+
+    /// Sets the recent time, and starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// If there is an upkeep thread already, or the system cannot start one.
+    pub fn start(self) -> Result<Handle, Error> {
+        if IS_RUNNING.swap(true, Ordering::Acquire) {
+            return Err(Error::UpkeepRunning);
+        }
+        let Self { interval, clock } = self;
+        let refresh = move || with_clock(&clock, || set_recent(Instant::now()));
+        refresh();
+        let is_ended = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_ended);
+        let work = move || {
+            while !seen.load(Ordering::Relaxed) {
+                thread::park_timeout(interval);
+                refresh();
+            }
+        };
+        let thread = thread::Builder::new().name("quanta-upkeep".into()).spawn(work);
+        let thread = thread.map_err(|error| {
+            IS_RUNNING.store(false, Ordering::Release);
+            Error::FailedToSpawnUpkeepThread(error)
+        })?;
+        Ok(Handle { is_ended, thread: Some(thread) })
+    }
+}
+
+impl Drop for Handle {
+    /// Ends the thread at once, also if the interval is long.
+    fn drop(&mut self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A panic of the thread is reported by the thread.
+            let _ = thread.join();
+        }
+        IS_RUNNING.store(false, Ordering::Release);
+    }
+}
