@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, FUNCTIONS, SYSCALL, TICKS, TIME_NOW};
 use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
+use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::plot::Chart;
@@ -14,9 +14,9 @@ use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 
 const BARS: &[Bar] = &[
     isolated("time()", DIRECT, 1.03),
-    isolated("time()", "libc", 1.03),
-    isolated("time()", "std", 0.10),
-    isolated("time()", SYSCALL, 0.03),
+    above(DIRECT, "time()", "libc"),
+    above(DIRECT, "time()", "std"),
+    above(DIRECT, "time()", SYSCALL),
     both(TIME_NOW, SYSCALL, 0.20),
     both("gettimeofday()", DIRECT, 1.01),
     both("clock_gettime(REALTIME)", DIRECT, 1.01),
@@ -24,9 +24,9 @@ const BARS: &[Bar] = &[
     both("clock_gettime(BOOTTIME)", DIRECT, 1.01),
     both("clock_gettime(TAI)", DIRECT, 1.01),
     both("clock_gettime(MONOTONIC_RAW)", DIRECT, 1.01),
-    both("clock_gettime(MONOTONIC)", "libc", 0.99),
-    both("clock_gettime(MONOTONIC)", "std", 0.96),
-    both("clock_gettime(MONOTONIC)", SYSCALL, 0.15),
+    above(DIRECT, "clock_gettime(MONOTONIC)", "libc"),
+    above(DIRECT, "clock_gettime(MONOTONIC)", "std"),
+    above(DIRECT, "clock_gettime(MONOTONIC)", SYSCALL),
     isolated("clock_gettime(REALTIME_COARSE)", DIRECT, 1.08),
     isolated("clock_gettime(MONOTONIC_COARSE)", DIRECT, 1.08),
     isolated("clock_gettime(REALTIME_COARSE)", "libc", 0.90),
@@ -72,7 +72,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let names = [rows.as_slice(), &slow].concat();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
     let samples = Samples::collect(arguments, &names, measure, is_noisy)?;
-    let (bars, missed) = bars::table("bars", BARS, &samples);
+    let (bars, missed) = bars::table("bars", BARS, &samples, arguments);
     let group = |row: &str| {
         let nanos = |name: &str| Some((name.to_string(), samples.nanos(row, Spacing::Isolated, name)?));
         (row.to_string(), [OURS, DIRECT, "libc", "std", SYSCALL].into_iter().filter_map(nanos).collect())

@@ -1,6 +1,7 @@
 //! vdso-time compared with other ways to read a clock: one command builds all, measures all, and says
 //! which claims hold.
 
+mod discovery;
 mod first;
 mod foreign;
 mod rows;
@@ -12,8 +13,8 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC};
-use vdso_time_benches::calls::{self, SYSCALL};
-use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
+use vdso_time_benches::calls::{self, SYSCALL, TICKS};
+use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
@@ -21,15 +22,19 @@ use vdso_time_benches::harness::{Row, Spacing};
 use vdso_time_peers::weather::{self, Weather};
 
 const BARS: &[Bar] = &[
-    isolated("time()", "glibc static", 0.70),
-    isolated("time()", "musl", 0.10),
-    both(MONOTONIC, "musl", 0.99),
-    both(MONOTONIC, "rustix", 1.01),
+    above(DIRECT, "time()", "glibc static"),
+    above(DIRECT, "time()", "musl"),
+    above(DIRECT, MONOTONIC, "musl"),
+    above(DIRECT, MONOTONIC, "rustix"),
     isolated(COARSE, "coarsetime", 0.75),
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
-    isolated(COUNTER, "quanta Clock::now", 0.95),
-    isolated(COUNTER, "quanta Instant::now", 0.85),
-    isolated(first::FIRST, "rustix", 1.10),
+    above(TICKS, COUNTER, "quanta Clock::now"),
+    above(TICKS, COUNTER, "quanta Instant::now"),
+    isolated(first::FIRST, "rustix", 1.00),
+    isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.00),
+    isolated(discovery::ROWS[1], discovery::SELFTESTS, 1.00),
+    isolated(discovery::COLD[0], discovery::SELFTESTS, 1.00),
+    isolated(discovery::COLD[1], discovery::SELFTESTS, 1.00),
 ];
 
 /// The contenders of the calls, in the order of the columns.
@@ -38,8 +43,12 @@ const CALLERS: [&str; 8] = [OURS, "libc", "glibc static", "musl", "std", "rustix
 fn child(asked: &[String]) -> Result<(), String> {
     match asked {
         [what, name] if what == first::FIRST => first::print(name),
+        [what, times] if what == discovery::COLD[0] => {
+            let times = times.parse().map_err(|error| format!("{times}: {error}"))?;
+            discovery::print_cold(&parser()?, times);
+        }
         _ => {
-            let rows = rows::rows();
+            let rows = all_rows()?;
             calls::settle();
             samples::print(&rows, asked)?;
         }
@@ -56,17 +65,30 @@ fn folder() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
+/// Returns the place of the selftests' parser.
+fn parser() -> Result<PathBuf, String> {
+    Ok(folder()?.join("parse_vdso.so"))
+}
+
+fn all_rows() -> Result<Vec<Row>, String> {
+    Ok(rows::rows().into_iter().chain(discovery::rows(&parser()?)).collect())
+}
+
 fn parent(arguments: &Arguments) -> Result<Report, String> {
     eprintln!("building the programs");
     let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build(&folder()?).into_iter().partition(Result::is_ok);
     let foreign: Vec<PathBuf> = foreign.into_iter().flatten().collect();
     let mut report =
         Report { notes: notes.into_iter().filter_map(Result::err).collect(), ..Report::default() };
+    report.notes.extend(discovery::build(&parser()?).err());
     eprintln!("measuring");
-    let rows: Vec<Row> = rows::rows().into_iter().filter(|row| arguments.wants(&row.name)).collect();
+    let rows: Vec<Row> = all_rows()?.into_iter().filter(|row| arguments.wants(&row.name)).collect();
     let offsets = foreign::offsets();
     let one = |samples: &mut Samples, asked: &[&str]| {
         samples.add_child(asked)?;
+        if discovery::COLD.iter().any(|row| arguments.wants(row)) {
+            samples.add_child(&[discovery::COLD[0], arguments.effort.choose("1", "20", "100")])?;
+        }
         foreign.iter().try_for_each(|program| {
             let (rounds, names) = asked.split_first().ok_or("the number of rounds is missing")?;
             samples.add_scaled(&run(Command::new(program).args([rounds, &offsets.as_str()]).args(names))?)
@@ -81,13 +103,14 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     calls::settle();
     let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
     let deviation = weather::measure(Weather::Calm, seconds)?;
-    let (bars, missed) = bars::table("peers-bars", BARS, &samples);
+    let (bars, missed) = bars::table("peers-bars", BARS, &samples, arguments);
     report.missed = missed;
     report.tables = vec![
         summary(&samples, &deviation),
         calls_table(&samples),
         clocks_table(&rows, &samples),
         first::table(&samples),
+        discovery::table(&samples),
         bars,
     ];
     Ok(report)

@@ -1,6 +1,7 @@
 //! What the project claims of its figures, and whether a run confirms it.
 
 use super::Spacing;
+use super::command::Arguments;
 use super::document::Table;
 use super::samples::{OURS, Samples};
 
@@ -9,28 +10,40 @@ pub struct Bar {
     pub row: &'static str,
     pub spacings: &'static [Spacing],
     pub against: &'static str,
-    pub at_most: f64,
+    /// The contender whose own ratio in the same run is multiplied with `at_most`: the floor of the
+    /// row, which no caller can pass on any CPU.
+    floor: Option<&'static str>,
+    at_most: f64,
 }
 
 pub const fn isolated(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { row, spacings: &[Spacing::Isolated], against, at_most }
+    Bar { row, spacings: &[Spacing::Isolated], against, floor: None, at_most }
 }
 
 pub const fn both(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { row, spacings: &Spacing::ALL, against, at_most }
+    Bar { row, spacings: &Spacing::ALL, against, floor: None, at_most }
+}
+
+/// What a call may take above its floor, in both spacings.
+pub const fn above(floor: &'static str, row: &'static str, against: &'static str) -> Bar {
+    Bar { floor: Some(floor), ..both(row, against, 1.03) }
 }
 
 impl Bar {
-    /// The spacings that were measured, and their ratios.
-    fn found(&self, samples: &Samples) -> Vec<(Spacing, f64)> {
-        let ratio = |&spacing| Some((spacing, samples.ratio(self.row, spacing, [OURS, self.against])?));
-        self.spacings.iter().filter_map(ratio).collect()
+    /// The spacings that were measured, the most that each allows, and the ratios found.
+    fn found(&self, samples: &Samples) -> Vec<(Spacing, f64, f64)> {
+        let found = |&spacing| {
+            let ratio = |name| samples.ratio(self.row, spacing, [name, self.against]);
+            let most = self.floor.map_or(Some(1.0), ratio)? * self.at_most;
+            Some((spacing, most, ratio(OURS)?))
+        };
+        self.spacings.iter().filter_map(found).collect()
     }
 
     /// Returns the worst verdict of the bar's spacings, or `None` if nobody was measured against.
     pub fn verdict(&self, samples: &Samples) -> Option<&'static str> {
-        let verdict = |(spacing, ratio): (Spacing, f64)| {
-            let above = ratio - self.at_most;
+        let verdict = |(spacing, most, ratio): (Spacing, f64, f64)| {
+            let above = (ratio / most - 1.0) * self.at_most;
             let margin = (1.0 - self.at_most).abs().max(above.abs());
             // Fresh processes have no control; their medians alone are compared.
             let is_noisy = samples.noise(self.row, spacing).is_some_and(|noise| noise > margin / 3.0);
@@ -54,19 +67,32 @@ pub fn is_noisy(bars: &[Bar], samples: &Samples, row: &str) -> bool {
     Spacing::ALL.into_iter().any(is_noisy) || bars.any(|bar| bar.verdict(samples) == Some("noisy"))
 }
 
-/// Returns the table of the bars, and a line for each bar that is missed.
-pub fn table(name: &'static str, bars: &[Bar], samples: &Samples) -> (Table, Vec<String>) {
+/// Returns the table of the bars, and a line for each bar that is missed or cannot be measured here.
+pub fn table(
+    name: &'static str,
+    bars: &[Bar],
+    samples: &Samples,
+    arguments: &Arguments,
+) -> (Table, Vec<String>) {
     let mut table = Table::new(name, &["vdso-time's time /", "at most", "found", "verdict"]);
     let mut missed = Vec::new();
     // The bars are claims about 64-bit architectures.
     let bars = bars.iter().filter(|_| cfg!(target_pointer_width = "64"));
-    for (bar, verdict) in bars.filter_map(|bar| Some((bar, bar.verdict(samples)?))) {
-        let found: Vec<_> = bar.found(samples).iter().map(|(_, ratio)| format!("{ratio:.3}")).collect();
-        let (found, claim) = (found.join(", "), format!("{}, {}", bar.row, bar.against));
-        if verdict == "missed" {
-            missed.push(format!("missed: {claim}: {found}, at most {:.2}", bar.at_most));
+    for bar in bars.filter(|bar| arguments.wants(bar.row) && !arguments.is_left_out(bar.against)) {
+        let found = bar.found(samples);
+        let list = |numbers: Vec<String>| numbers.join(", ");
+        let at_most = match bar.floor {
+            None => format!("{:.2}", bar.at_most),
+            Some(_) => list(found.iter().map(|(_, most, _)| format!("{most:.3}")).collect()),
+        };
+        let (claim, verdict) = (format!("{}, {}", bar.row, bar.against), bar.verdict(samples));
+        let found = list(found.iter().map(|(.., ratio)| format!("{ratio:.3}")).collect());
+        match verdict {
+            Some("missed") => missed.push(format!("missed: {claim}: {found}, at most {at_most}")),
+            None => missed.push(format!("not here: {claim}; `--without {}` leaves it out", bar.against)),
+            _ => {}
         }
-        table.rows.push(vec![claim, format!("{:.2}", bar.at_most), found, verdict.into()]);
+        table.rows.push(vec![claim, at_most, found, verdict.unwrap_or("not here").into()]);
     }
     (table, missed)
 }
@@ -77,20 +103,30 @@ mod tests {
 
     #[test]
     fn a_bar_is_met_or_missed_or_noisy() {
-        for (against, ours, noise, verdict) in [
-            ("direct", 103.0, 0.0, Some("met")),
-            ("direct", 103.1, 0.0, Some("missed")),
+        let direct = isolated("getcpu()", "direct", 1.03);
+        // The floor takes half of the slower one's time, so 0.515 of it is the most.
+        let slower = above("direct", "getcpu()", "slower");
+        let [of_nobody, nobody] =
+            [isolated("getcpu()", "nobody", 1.03), above("nobody", "getcpu()", "direct")];
+        for (bar, ours, noise, verdict) in [
+            (&direct, 103.0, 0.0, Some("met")),
+            (&direct, 103.1, 0.0, Some("missed")),
             // A third of 3 % is the most, or of the 7 % by which it is missed.
-            ("direct", 104.0, 0.012, Some("noisy")),
-            ("direct", 110.0, 0.02, Some("missed")),
-            ("nobody", 1.0, 0.0, None),
+            (&direct, 104.0, 0.012, Some("noisy")),
+            (&direct, 110.0, 0.02, Some("missed")),
+            (&slower, 103.0, 0.0, Some("met")),
+            (&slower, 103.1, 0.0, Some("missed")),
+            (&of_nobody, 1.0, 0.0, None),
+            (&nobody, 1.0, 0.0, None),
         ] {
             let mut samples = Samples::default();
             let control = [("measured", 1.0), ("measured again", 1.0 + noise)];
-            for (name, nanos) in [(OURS, ours), ("direct", 100.0)].into_iter().chain(control) {
+            for (name, nanos) in
+                [(OURS, ours), ("direct", 100.0), ("slower", 200.0)].into_iter().chain(control)
+            {
                 samples.add(&format!("getcpu()\tisolated\t{name}\t{nanos}")).unwrap();
             }
-            assert_eq!(isolated("getcpu()", against, 1.03).verdict(&samples), verdict, "{ours}, {noise}");
+            assert_eq!(bar.verdict(&samples), verdict, "{}, {ours}, {noise}", bar.against);
         }
     }
 }

@@ -36,13 +36,15 @@ pub struct Arguments {
     /// Whether the documents are renewed.
     pub write: bool,
     filters: Vec<String>,
+    left_out: Vec<String>,
 }
 
 const USAGE: &str = "\
-Usage: [--quick] [--check] [--write] [ROW...]
+Usage: [--quick] [--check] [--write] [--without CONTENDER]... [ROW...]
 
   --quick   less than a minute
-  --check   status 1 if a bar is missed
+  --check   status 1 if a bar is missed or cannot be measured
+  --without CONTENDER   no bars against it
   --write   renew docs/BENCHMARKS.md, docs/benchmarks and README.md
   ROW       only the rows whose name contains one of these
 ";
@@ -50,18 +52,19 @@ Usage: [--quick] [--check] [--write] [ROW...]
 impl Arguments {
     /// Those of a program with its own command line.
     pub const fn full(write: bool) -> Self {
-        Self { effort: Effort::Full, check: false, write, filters: Vec::new() }
+        Self { effort: Effort::Full, check: false, write, filters: Vec::new(), left_out: Vec::new() }
     }
 
-    fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut parsed = Self { effort: Effort::Trial, check: false, write: false, filters: Vec::new() };
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut parsed = Self { effort: Effort::Trial, ..Self::full(false) };
         let mut is_quick = false;
-        for argument in arguments {
+        while let Some(argument) = arguments.next() {
             match argument.as_str() {
                 "--bench" => parsed.effort = Effort::Full,
                 "--quick" => is_quick = true,
                 "--check" => parsed.check = true,
                 "--write" => parsed.write = true,
+                "--without" => parsed.left_out.extend(arguments.next()),
                 flag if flag.starts_with('-') => return Err(format!("unknown argument `{flag}`\n\n{USAGE}")),
                 _ => parsed.filters.push(argument),
             }
@@ -73,6 +76,11 @@ impl Arguments {
             return Err("--write needs all rows, under `cargo bench`".into());
         }
         Ok(parsed)
+    }
+
+    /// Returns whether the bars against a contender are left out.
+    pub fn is_left_out(&self, contender: &str) -> bool {
+        self.left_out.iter().any(|name| name == contender)
     }
 
     /// Returns whether a row of this name is measured.

@@ -43,6 +43,11 @@ impl Contender {
         Self { name, loops }
     }
 
+    /// Makes one call.
+    pub fn call(&self) {
+        self.loops[0](Spacing::BackToBack, 1);
+    }
+
     fn time(&self, place: usize, spacing: Spacing, calls: u64) -> Duration {
         let start = Instant::now();
         self.loops[place % PLACEMENTS](spacing, calls);
