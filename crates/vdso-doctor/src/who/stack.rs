@@ -77,6 +77,8 @@ pub(crate) struct Stacks {
     /// How many more bytes of files may be read.
     budget: u64,
     frames: HashMap<u64, Frame>,
+    /// By program counter.
+    rules: HashMap<u64, unwind::Rule>,
     /// What /tmp/perf-PID.map says of code without a file.
     jit: Option<names::PerfMap>,
 }
@@ -99,13 +101,20 @@ impl Stacks {
             modules: HashMap::new(),
             budget: MOST_BYTES,
             frames: HashMap::new(),
+            rules: HashMap::new(),
             jit: None,
         };
         new.refresh()?;
+        // Reading its debug information takes long. If that came with the first sample, others would
+        // be lost meanwhile.
+        if let Some(program) = new.mappings.first().map(|mapping| mapping.range.start) {
+            new.named(program);
+        }
         Ok(new)
     }
 
     /// Reads the mappings again, after the process mapped something or executed another program.
+    /// After an error the known mappings stay.
     pub(crate) fn refresh(&mut self) -> Result<(), ProcessError> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
         // A zombie has no memory. What it mapped before stays.
@@ -114,14 +123,15 @@ impl Stacks {
         }
         let mut mappings: Vec<_> = maps.lines().filter_map(mapping).collect();
         mappings.sort_by_key(|mapping| mapping.range.start);
-        self.mappings = mappings;
         self.vdso = match ProcessVdso::read(self.pid) {
             Ok(vdso) => Some(vdso),
             Err(error @ (ProcessError::Ended | ProcessError::Denied)) => return Err(error),
             Err(_) => None,
         };
+        self.mappings = mappings;
         self.modules.remove(&(VDSO.to_owned(), 0));
         self.frames.clear();
+        self.rules.clear();
         self.jit = None;
         Ok(())
     }

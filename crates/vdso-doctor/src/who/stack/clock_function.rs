@@ -49,8 +49,8 @@ const BEGINNINGS: [&str; 12] = [
     "std::chrono::_V2::system_clock::now",
     "std::sys::pal::unix::time::",
     "std::sys::time::",
-    "std::time::Instant::",
-    "std::time::SystemTime::",
+    "std::time::Instant",
+    "std::time::SystemTime",
     "vdso_time::",
 ];
 
@@ -65,7 +65,7 @@ pub(super) fn is_clock_function(frame: &Frame) -> bool {
         return true;
     }
     let go = function.split(".abi").next().unwrap_or_default();
-    // `<std::time::Instant as core::ops::arith::Sub>::sub`
+    // `<std::time::Instant>::now`
     let path = function.trim_start_matches('<');
     IN_LIBC.contains(&function.trim_start_matches('_'))
         || IN_GO.contains(&go)

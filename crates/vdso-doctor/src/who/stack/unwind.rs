@@ -8,6 +8,9 @@ use super::{Registers, Sample, Stacks};
 
 const MOST_FRAMES: usize = 128;
 
+/// The rules that are kept.
+const MOST_RULES: usize = 1 << 16;
+
 /// How far from the stack pointer a return address is searched for.
 const MOST_WORDS: u64 = 64;
 
@@ -43,10 +46,23 @@ impl Abi {
     }
 }
 
-/// How a frame's caller is found.
-enum Rule {
+/// How the caller of a frame is found.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
     /// The CFA is a register and an offset. The others are offsets from the CFA, if saved there.
-    Table { from_fp: bool, cfa: i64, return_address: Option<i64>, fp: Option<i64> },
+    Table {
+        from_fp: bool,
+        cfa: i64,
+        return_address: Option<i64>,
+        fp: Option<i64>,
+    },
+    /// The program counter is at the first instruction of a function without a table.
+    Entry,
+    FramePointer,
+    /// By a return address on the stack, best after a call of this function.
+    Search {
+        function: u64,
+    },
     /// There is no caller.
     End,
 }
@@ -110,33 +126,42 @@ impl Walk<'_> {
     fn caller(&mut self, at: Registers, is_first: bool) -> Result<Registers, Stop> {
         // A return address may be that of the next function.
         let pc = if is_first { at.pc } else { at.pc.wrapping_sub(1) };
-        let Some((module, address)) = self.stacks.module(pc) else {
-            // Just-in-time compiled code, or nothing that can be read.
-            return self.by_frame_pointer(at);
-        };
-        let rule = module.unwind_row(address, |row| self.rule(row)).flatten();
+        if self.stacks.rules.len() >= MOST_RULES {
+            self.stacks.rules.clear();
+        }
+        let known = self.stacks.rules.get(&pc).copied();
+        let rule = known.unwrap_or_else(|| self.rule(pc));
+        self.stacks.rules.insert(pc, rule);
         match rule {
-            Some(Rule::End) => return Err(Stop::End),
-            Some(rule) => return self.by_table(at, &rule, is_first),
-            None => {}
+            Rule::End => Err(Stop::End),
+            Rule::Table { .. } => self.by_table(at, rule, is_first),
+            Rule::Entry if is_first => self.at_entry(at),
+            Rule::Entry | Rule::FramePointer => self.by_frame_pointer(at),
+            Rule::Search { .. } if is_first && at.lr != 0 && self.call(at.lr).is_some() => {
+                Ok(Registers { pc: at.lr, lr: 0, ..at })
+            }
+            Rule::Search { function } => self.by_search(at, function),
         }
-        let function = module.symbol(address).map(|symbol| symbol.range.start);
-        if is_first && function == Some(address) {
-            return self.at_entry(at);
-        }
-        let sets_frame_pointer =
-            function.is_none_or(|start| self.abi.sets_frame_pointer(module.code(start, PROLOGUE)));
-        if sets_frame_pointer {
-            return self.by_frame_pointer(at);
-        }
-        if is_first && at.lr != 0 && self.call(at.lr).is_some() {
-            return Ok(Registers { pc: at.lr, lr: 0, ..at });
-        }
-        let start = function.map(|start| pc.wrapping_sub(address).wrapping_add(start));
-        self.by_search(at, start)
     }
 
-    fn rule(&self, row: &UnwindTableRow<usize>) -> Option<Rule> {
+    fn rule(&mut self, pc: u64) -> Rule {
+        // Just-in-time compiled code, or nothing that can be read.
+        let Some((module, address)) = self.stacks.module(pc) else { return Rule::FramePointer };
+        if let Some(rule) = module.unwind_row(address, |row| self.table(row)).flatten() {
+            return rule;
+        }
+        let Some(symbol) = module.symbol(address) else { return Rule::FramePointer };
+        let start = symbol.range.start;
+        if start == address {
+            Rule::Entry
+        } else if self.abi.sets_frame_pointer(module.code(start, PROLOGUE)) {
+            Rule::FramePointer
+        } else {
+            Rule::Search { function: pc.wrapping_sub(address).wrapping_add(start) }
+        }
+    }
+
+    fn table(&self, row: &UnwindTableRow<usize>) -> Option<Rule> {
         let CfaRule::RegisterAndOffset { register, offset: cfa } = *row.cfa() else { return None };
         let from_fp = register == self.abi.fp;
         if !from_fp && register != self.abi.sp {
@@ -153,8 +178,8 @@ impl Walk<'_> {
         Some(Rule::Table { from_fp, cfa, return_address, fp: saved(self.abi.fp) })
     }
 
-    fn by_table(&self, at: Registers, rule: &Rule, is_first: bool) -> Result<Registers, Stop> {
-        let Rule::Table { from_fp, cfa, return_address, fp } = *rule else { return Err(Stop::End) };
+    fn by_table(&self, at: Registers, rule: Rule, is_first: bool) -> Result<Registers, Stop> {
+        let Rule::Table { from_fp, cfa, return_address, fp } = rule else { return Err(Stop::End) };
         let cfa = (if from_fp { at.fp } else { at.sp }).wrapping_add_signed(cfa);
         let saved = |offset: Option<i64>, unsaved| match offset {
             Some(offset) => self.read(cfa.wrapping_add_signed(offset)),
@@ -183,14 +208,14 @@ impl Walk<'_> {
     }
 
     /// The first word of the stack after a direct call of the function, or else after any call.
-    fn by_search(&mut self, at: Registers, function: Option<u64>) -> Result<Registers, Stop> {
+    fn by_search(&mut self, at: Registers, function: u64) -> Result<Registers, Stop> {
         let word = self.abi.word;
         let mut any = None;
         for sp in (0..MOST_WORDS).map_while(|index| at.sp.checked_add(index * word)) {
             let Ok(pc) = self.read(sp) else { break };
             let found = Registers { pc, sp: sp.wrapping_add(word), ..at };
             match self.call(pc) {
-                Some(Call::Of(target)) if Some(target) == function => return Ok(found),
+                Some(Call::Of(target)) if target == function => return Ok(found),
                 Some(_) => any = any.or(Some(found)),
                 None => {}
             }
