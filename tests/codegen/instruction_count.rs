@@ -4,7 +4,8 @@
 //!
 //! The cost is the instructions of a turn of a loop over the crate's function, minus those of the
 //! same loop over a pointer to the vDSO's. Both are counted in the compiler's listing.
-//! `cargo test --test codegen instruction_count -- --nocapture` prints the numbers.
+//! `cargo test --test codegen instruction_count -- --nocapture` prints the numbers, which
+//! docs/BENCHMARKS.md has.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -58,12 +59,12 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
                 continue;
             }
         };
+        let mut row = format!("| {triple} |");
         for read in READS {
             let of = |whose| Cost::of_turn(&listing, &format!("{whose}_{read}"), target.test);
             let (direct, ours) = (of("direct"), of("our"));
             let more = ours.less(direct);
-            writeln!(table, "{triple} {read}: {}, directly {}", ours.instructions, direct.instructions)
-                .unwrap();
+            write!(row, " {} / {} |", ours.instructions, direct.instructions).unwrap();
             // `time` alone has no failure to look for.
             let checks = i64::from(read != "time");
             let allowed =
@@ -74,6 +75,15 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
                 wrong.push(format!("{triple}: {read}: {more:?}, not {allowed:?}"));
             }
         }
+        // The page names the compiler whose counts it has.
+        let page = fs::read_to_string("docs/BENCHMARKS.md").unwrap();
+        let compiler = listing.split_once("rustc version ").and_then(|(_, rest)| rest.split('"').next());
+        let is_of_page = compiler.is_some_and(|version| page.contains(&format!("rustc {version}")));
+        let of_target = |line: &&str| line.starts_with(&format!("| {triple} |"));
+        if is_of_page && page.lines().find(of_target).is_some_and(|line| line != row) {
+            wrong.push(format!("docs/BENCHMARKS.md lacks: {row}"));
+        }
+        writeln!(table, "{row}").unwrap();
     }
     print!("{table}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
