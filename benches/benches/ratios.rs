@@ -3,8 +3,8 @@
 
 use std::process::ExitCode;
 
-use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, SPARSE, VDSO};
-use vdso_time_benches::calls::{self, FUNCTIONS, SYSCALL, TICKS, TIME_NOW};
+use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
+use vdso_time_benches::calls::{self, FUNCTIONS, LINE, SYSCALL, TICKS, TIME_NOW};
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments};
@@ -35,18 +35,24 @@ const BARS: &[Bar] = &[
     both("clock_getres(MONOTONIC)", "libc", 0.92),
     both("getcpu()", DIRECT, 1.03),
     both("cpu()", DIRECT, 0.25),
-    both("counter::monotonic()", TICKS, 1.03),
-    both("counter::monotonic_ordered()", TICKS, 1.03),
+    both("counter::monotonic()", LINE, 1.02),
+    both("counter::monotonic_ordered()", LINE, 1.02),
+    isolated("counter::monotonic()", TICKS, 1.08),
+    both("counter::monotonic_ordered()", TICKS, 1.10),
     both("counter::realtime()", SYSCALL, 0.14),
     isolated(MAKER, VDSO, 8.0),
     isolated(SPARSE[0].0, VDSO, 1.2),
     isolated(SPARSE[1].0, VDSO, 1.2),
     isolated(SPARSE[2].0, VDSO, 1.2),
     isolated(SPARSE[3].0, VDSO, 1.2),
+    isolated(SPARSE[0].0, RESTED, 1.2),
+    isolated(SPARSE[1].0, RESTED, 1.2),
+    isolated(SPARSE[2].0, RESTED, 1.2),
+    isolated(SPARSE[3].0, RESTED, 1.2),
     both(REFUSED, VDSO, 1.05),
 ];
 
-const OTHERS: [&str; 5] = [DIRECT, "libc", "std", SYSCALL, TICKS];
+const OTHERS: [&str; 6] = [DIRECT, "libc", "std", SYSCALL, TICKS, LINE];
 
 fn child(asked: &[String]) -> Result<(), String> {
     if asked.iter().any(|name| name == REFUSED) {
@@ -107,9 +113,9 @@ fn ratios(rows: &[String], samples: &Samples) -> Table {
 /// The reads that no segment answers at once, in ticks and as multiples of a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
     let quantiles = QUANTILES.map(|(name, _)| if name == OURS { "p50" } else { name });
-    let mut table = Table::new("slow", &[&["ticks"], &quantiles[..], &[VDSO, "p50 /"]].concat());
+    let mut table = Table::new("slow", &[&["ticks"], &quantiles[..], &[VDSO, RESTED, "p50 /"]].concat());
     for row in slow_reads::names().chain([REFUSED]) {
-        let names = [QUANTILES.map(|(name, _)| name).as_slice(), &[VDSO]].concat();
+        let names = [QUANTILES.map(|(name, _)| name).as_slice(), &[VDSO, RESTED]].concat();
         let ticks = |name: &&str| Some(format!("{:.0}", samples.nanos(row, Spacing::Isolated, name)?));
         let ratio = Spacing::ALL.map(|spacing| samples.ratio(row, spacing, [OURS, VDSO]));
         let ratio: Vec<String> = ratio.into_iter().flatten().map(|ratio| format!("{ratio:.2}")).collect();

@@ -42,6 +42,15 @@ pub(crate) fn ticks_ordered() -> u64 {
     }
 }
 
+/// Makes the next [`ticks`] wait for everything before this, and not for loads between them.
+#[cfg(target_feature = "sse2")]
+#[inline]
+pub(crate) fn order_ticks() {
+    // SAFETY: lfence changes nothing. Without `nomem`, the compiler does not move memory accesses
+    // across it.
+    unsafe { asm!("lfence", options(nostack, preserves_flags)) };
+}
+
 /// Returns whether the rate is constant in all power states (CPUID 0x80000007, EDX bit 8).
 pub(crate) fn is_invariant() -> bool {
     const LEAF: u32 = 0x8000_0007;

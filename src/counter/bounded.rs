@@ -5,7 +5,7 @@
 //! those of one state of the wall clock, and a step between two reads cannot mix two states.
 
 use super::clock::CounterClock;
-use super::latch::Latch;
+use super::latch::{Latch, Update};
 use super::sample::Source;
 
 /// The longest time for which an answer of the kernel is used, in nanoseconds.
@@ -84,11 +84,11 @@ impl Kept {
 
 /// The last answer of the kernel, for every thread.
 #[repr(C)]
-pub(crate) struct Bounds(Latch<6, ()>);
+pub(crate) struct Bounds(Latch<6, 0, ()>);
 
 impl Bounds {
     pub(crate) const fn new() -> Self {
-        Self(Latch::new(()))
+        Self(Latch::new(0, ()))
     }
 
     /// The limits of the true time, if no sandbox denies them.
@@ -97,7 +97,7 @@ impl Bounds {
         let read = || {
             // A segment may end between the two.
             let bound = clock.state().error_bound;
-            let nanos = clock.monotonic(Source::ticks_ordered).or_else(|| clock.slow_monotonic())?;
+            let nanos = clock.monotonic_ordered().or_else(|| clock.slow_monotonic())?;
             Some((nanos, bound.max(clock.state().error_bound)))
         };
         let (now, bound) = read()?;
@@ -106,9 +106,9 @@ impl Bounds {
         if kept.is_current(now, offset) {
             return Some(kept.limits(now, bound));
         }
-        let at = clock.source.monotonic()?;
-        let answer = clock.source.ask_discipline()?;
-        let after = clock.source.monotonic()?;
+        let at = clock.source().monotonic()?;
+        let answer = clock.source().ask_discipline()?;
+        let after = clock.source().monotonic()?;
         let kept = Kept {
             at,
             offset: [after, at].map(|monotonic| answer.realtime.wrapping_sub(monotonic as i64)),
@@ -116,7 +116,7 @@ impl Bounds {
             growth: GROWTH.saturating_add(answer.slew),
             is_synchronized: answer.is_synchronized,
         };
-        self.0.update(&snapshot, &kept.to_words());
+        self.0.update(&snapshot, &Update { words: kept.to_words(), hot: [], late: 0, flags: 0 });
         let (now, bound) = read()?;
         Some(kept.limits(now, bound))
     }

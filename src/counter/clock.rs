@@ -34,10 +34,10 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use super::discipline::Step;
 use super::high_water::HighWater;
 use super::history::History;
-use super::latch::{Latch, Snapshot};
+use super::latch::{Latch, Snapshot, Word};
 use super::sample::Source;
 use super::segment::{self, Rate, Segment};
-use super::state::{ClockState, Phase, Rest, WORDS, fresh_monotonic, fresh_realtime, segment_at};
+use super::state::{ClockState, HOT, NO_SEGMENT, Phase, Rest, WORDS, fresh_monotonic};
 use super::status::{State, Statistics, Status};
 
 /// The least error of a segment, in nanoseconds, while the kernel's clock keeps its rate. Three
@@ -49,10 +49,10 @@ const NOISE: u64 = 30;
 /// that. A larger lead means that the process entered another time namespace (setns(2)).
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
+/// The time after a read without a segment in force in which another one makes a segment: 1 ms.
+const SOON: u64 = 1_000_000;
 /// The unit of a mark: 1024 ns.
 const MARK_SHIFT: u32 = 10;
-/// The time after a read without a segment in force in which another one makes a segment: 1 ms.
-const SOON: usize = 1_000_000 >> MARK_SHIFT;
 
 /// How often an error is measured at most. The least result counts, because an interrupt between
 /// two reads makes it larger.
@@ -61,129 +61,159 @@ const TRIES: u32 = 3;
 /// A clock that reads a counter and follows the kernel's clock.
 #[repr(C)]
 pub(crate) struct CounterClock<S> {
-    pub(super) latch: Latch<WORDS, Marks>,
+    pub(super) latch: Latch<WORDS, HOT, Line<S>>,
+    marks: Marks,
     pub(super) history: History,
-    pub(super) source: S,
+}
+
+/// The rest of the first cache line. A read after a pause touches no other line of the clock.
+#[repr(C)]
+pub(super) struct Line<S> {
+    high_water: HighWater,
+    source: S,
+    /// How often the vDSO answered in the counter's place. Threads can lose a count to each other.
+    vdso_reads: AtomicUsize,
 }
 
 /// Words that slow reads write.
-pub(super) struct Marks {
-    high_water: HighWater,
-    /// The time of the last read without a segment in force.
+struct Marks {
+    /// The time of the last read of the wall clock without a segment in force.
     read_at: AtomicUsize,
-    /// How often the vDSO answered in the counter's place. Threads can lose a count to each other.
-    vdso_reads: AtomicUsize,
     forbids_checks: AtomicBool,
+    /// How often the counter was refused, by reason.
+    refusals: [AtomicUsize; Status::COUNT],
+}
+
+impl<S> Line<S> {
+    fn count_vdso_read(&self) {
+        count(&self.vdso_reads);
+    }
+
+    /// Whether the vDSO answered shortly before. Not if its answer was later.
+    #[inline]
+    fn is_soon(&self, now: u64) -> bool {
+        now.wrapping_sub(self.high_water.get()) < SOON
+    }
+}
+
+fn count(counter: &AtomicUsize) {
+    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
 impl Marks {
-    /// Whether a read without a segment in force came shortly before. Marks this one.
+    /// Whether a read of the wall clock without a segment in force came shortly before.
     fn is_soon(&self, now: u64) -> bool {
         let mark = (now >> MARK_SHIFT) as usize;
-        let is_soon = mark.wrapping_sub(self.read_at.load(Relaxed)) < SOON;
-        self.read_at.store(mark, Relaxed);
-        is_soon
+        mark.wrapping_sub(self.read_at.load(Relaxed)) < (SOON >> MARK_SHIFT) as usize
     }
 
-    fn count_vdso_read(&self) {
-        self.vdso_reads.store(self.vdso_reads.load(Relaxed).wrapping_add(1), Relaxed);
+    fn mark(&self, now: u64) {
+        self.read_at.store((now >> MARK_SHIFT) as usize, Relaxed);
     }
 }
 
 impl<S: Source> CounterClock<S> {
     pub(crate) const fn new(source: S) -> Self {
+        let line = Line { high_water: HighWater::new(), source, vdso_reads: AtomicUsize::new(0) };
         let marks = Marks {
-            high_water: HighWater::new(),
-            // Not 0: so the clock is in .data with the slots, and not in another page.
-            read_at: AtomicUsize::new(1),
-            vdso_reads: AtomicUsize::new(0),
+            read_at: AtomicUsize::new(0),
             forbids_checks: AtomicBool::new(false),
+            refusals: [const { AtomicUsize::new(0) }; Status::COUNT],
         };
-        Self { latch: Latch::new(marks), history: History::new(), source }
+        // The flag is not 0: so the clock is in .data with the slots, and not in another page.
+        Self { latch: Latch::new(NO_SEGMENT, line), marks, history: History::new() }
+    }
+
+    #[inline]
+    pub(super) fn source(&self) -> &S {
+        &self.latch.beside.source
     }
 
     /// The monotonic time in nanoseconds, if a fast read can answer.
     #[inline]
     pub(crate) fn monotonic(&self, ticks: impl FnOnce(&S) -> u64) -> Option<u64> {
-        let (nanos, is_whole) = self.latch.read(|words| fresh_monotonic(words, || ticks(&self.source)));
-        nanos.filter(|&nanos| is_whole && nanos >= self.latch.beside.high_water.get())
+        let nanos = self.latch.read(|flags, hot, _| fresh_monotonic(flags, hot, || ticks(self.source())));
+        nanos.filter(|&nanos| nanos >= self.latch.beside.high_water.get())
+    }
+
+    /// The same by an ordered read of the counter.
+    #[inline]
+    pub(crate) fn monotonic_ordered(&self) -> Option<u64> {
+        self.source().order();
+        self.monotonic(Source::ticks_after_order)
     }
 
     /// The time since the Epoch in nanoseconds, if a fast read can answer.
     #[inline]
     pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<i64> {
-        let (nanos, is_whole) = self.latch.read(|words| fresh_realtime(words, || ticks(&self.source)));
-        nanos.filter(|_| is_whole)
+        self.latch.read(|flags, hot, offset| {
+            let nanos = fresh_monotonic(flags, hot, || ticks(self.source()))?;
+            Some((nanos as i64).wrapping_add(offset.load() as i64))
+        })
+    }
+
+    /// The same by an ordered read of the counter.
+    #[inline]
+    pub(crate) fn realtime_ordered(&self) -> Option<i64> {
+        self.source().order();
+        self.realtime(Source::ticks_after_order)
     }
 
     /// The monotonic time by a slow read, which updates the clock if that is due. None if a sandbox
     /// denies the time.
-    #[inline]
+    ///
+    /// Inlined, because after a pause each cache line of code costs as much as the vDSO's own.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "each caller is one cold function")]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        match self.off_monotonic() {
-            None => self.used_monotonic(),
-            now => now,
+        let line = &self.latch.beside;
+        match self.resting(Source::monotonic, |now, _| now) {
+            Some((now, true)) => Some(now),
+            // Not if a later time was read before, either.
+            Some((now, false)) if now.wrapping_sub(line.high_water.get()).wrapping_sub(SOON) as i64 >= 0 => {
+                line.count_vdso_read();
+                Some(line.high_water.raise(now))
+            }
+            _ => self.updating_monotonic(),
         }
-    }
-
-    /// The same where the counter is used, or may be.
-    #[inline(never)]
-    fn used_monotonic(&self) -> Option<u64> {
-        let resting = self.resting(Source::monotonic, |now, _| now);
-        let high_water = &self.latch.beside.high_water;
-        if let Some(now) = resting.filter(|&now| high_water.get() <= now) {
-            return Some(high_water.raise(now));
-        }
-        self.updating_monotonic()
     }
 
     /// The time since the Epoch by a slow read.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
-        let monotonic = |time: i64, offset: i64| time.wrapping_sub(offset) as u64;
-        if let Some(time) = self.resting(Source::realtime, monotonic) {
-            return Some(time);
+        let monotonic = |time: i64, offset: &Word| time.wrapping_sub(offset.load() as i64) as u64;
+        if let Some((time, is_off)) = self.resting(Source::realtime, monotonic) {
+            let now = monotonic(time, self.latch.late());
+            if is_off || !(self.marks.is_soon(now) || self.latch.beside.is_soon(now)) {
+                if !is_off {
+                    self.marks.mark(now);
+                    self.latch.beside.count_vdso_read();
+                }
+                return Some(time);
+            }
         }
         self.updating_monotonic()?;
-        self.source.realtime()
+        self.source().realtime()
     }
 
-    /// The vDSO's answer where the counter is not used, and need not be checked now.
-    #[inline]
-    fn off_monotonic(&self) -> Option<u64> {
-        let (now, is_whole) = self.latch.read(|words| {
-            let is_off = Rest::is_off(words);
-            is_off.then(|| self.source.monotonic())?.filter(|&now| Rest::has_no_check(words, now))
-        });
-        now.filter(|_| is_whole)
-    }
-
-    /// The vDSO's answer if no update is due. `monotonic` computes the monotonic time from the answer
-    /// and the offset of the wall clock.
+    /// The vDSO's answer if no update is due, and whether the counter is not used. `monotonic` computes
+    /// the monotonic time from the answer and the offset of the wall clock.
     #[inline]
     fn resting<T: Copy>(
         &self,
         read: impl FnOnce(&S) -> Option<T>,
-        monotonic: impl FnOnce(T, i64) -> u64,
-    ) -> Option<T> {
-        let (found, is_whole) = self.latch.read(|words| {
-            let rest = Rest::of(words, || self.source.ticks_ordered())?;
-            let answer = read(&self.source)?;
-            let now = monotonic(answer, rest.offset);
-            rest.times.contains(&now).then_some((answer, now, rest.is_off))
-        });
-        let (answer, now, is_off) = found.filter(|_| is_whole)?;
-        if !is_off {
-            if self.latch.beside.is_soon(now) {
-                return None;
-            }
-            self.latch.beside.count_vdso_read();
-        }
-        Some(answer)
+        monotonic: impl FnOnce(T, &Word) -> u64,
+    ) -> Option<(T, bool)> {
+        self.latch.read(|flags, hot, offset| {
+            let rest = Rest::of(flags, hot, || self.source().ticks_ordered())?;
+            let answer = read(self.source())?;
+            rest.contains(monotonic(answer, offset)).then_some((answer, rest.is_off))
+        })
     }
 
+    #[cold]
     #[inline(never)]
     fn updating_monotonic(&self) -> Option<u64> {
-        let Marks { high_water, .. } = &self.latch.beside;
+        let Line { high_water, .. } = &self.latch.beside;
         let view = self.view();
         if let Some(nanos) = view.nanos() {
             if view.state.is_ending(view.ticks) {
@@ -192,9 +222,9 @@ impl<S: Source> CounterClock<S> {
             return Some(nanos.max(high_water.get()));
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
+        let is_soon = self.latch.beside.is_soon(now) || self.marks.is_soon(now);
         // Before the update, whose segment may begin earlier than this answer.
         let answer = high_water.raise(answer);
-        let is_soon = self.latch.beside.is_soon(now);
         if !view.state.segment.begins_after(view.ticks) {
             // A segment removes a lead. Without it the time would stand still.
             self.update(&view, now, is_soon || answer > now);
@@ -209,23 +239,48 @@ impl<S: Source> CounterClock<S> {
 
     /// Loads the latch, reads the counter once if there is a segment, and combines them.
     fn view(&self) -> View {
+        loop {
+            let snapshot = self.latch.snapshot();
+            let state = ClockState::from_words(&snapshot.words);
+            let ticks = if state.segment.span > 0 { self.source().ticks_ordered() } else { 0 };
+            if let Ok(segment) = self.segment_at(&snapshot, state.segment, ticks) {
+                return View { snapshot, state, ticks, segment };
+            }
+        }
+    }
+
+    /// The segment that covers a tick: the current one, or the previous one, which covers the ticks up
+    /// to the current one's first. The error is that there was an update since.
+    fn segment_at(
+        &self,
+        snapshot: &Snapshot<WORDS>,
+        current: Segment,
+        ticks: u64,
+    ) -> Result<Option<Segment>, ()> {
+        if !current.begins_after(ticks) {
+            return Ok(current.covering(ticks));
+        }
+        let previous = self.latch.previous(snapshot)?;
+        Ok(previous.and_then(|words| ClockState::from_words(&words).segment.covering(ticks)))
+    }
+
+    /// The time of a tick, if a segment covers it.
+    pub(super) fn time_at(&self, ticks: u64) -> Option<u64> {
         let snapshot = self.latch.snapshot();
-        let state = ClockState::from_words(&snapshot.words);
-        let ticks = if state.segment.span > 0 { self.source.ticks_ordered() } else { 0 };
-        let segment = segment_at(&snapshot, ticks);
-        View { snapshot, state, ticks, segment }
+        let current = ClockState::from_words(&snapshot.words).segment;
+        Some(self.segment_at(&snapshot, current, ticks).ok()??.time(ticks))
     }
 
     /// The kernel's time, and the answer when no segment covers the tick. The answer is not earlier
     /// than an answer before, unless the kernel's clock is another one now.
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
-        let Marks { high_water: mark, .. } = &self.latch.beside;
+        let Line { high_water: mark, .. } = &self.latch.beside;
         let high_water = mark.get();
         // Before the segment's first tick, this CPU's counter is behind the writer's.
         let is_before = state.segment.begins_after(ticks);
         let held = if is_before { state.segment.nanos } else { state.segment.end_nanos() };
         // Read last, so that both are ahead of it by `MAX_LEAD` at most.
-        let now = self.source.monotonic()?;
+        let now = self.source().monotonic()?;
         let is_foreign = |nanos: u64| nanos > now.saturating_add(MAX_LEAD);
         if is_foreign(high_water) {
             mark.lower(high_water, now);
@@ -240,14 +295,27 @@ impl<S: Source> CounterClock<S> {
         if snapshot.has_writer() {
             return;
         }
-        let may_check = !self.latch.beside.forbids_checks.load(Relaxed);
-        let step = Step { source: &self.source, state, now, is_wanted, may_check };
+        let may_check = !self.marks.forbids_checks.load(Relaxed);
+        let step = Step { source: self.source(), state, now, is_wanted, may_check };
         if let Some(mut next) = step.next_state() {
             if next.phase != Phase::Running && view.segment.is_none() {
                 next.segment = Segment::empty(next.segment.end_nanos());
             }
-            if self.latch.update(snapshot, &next.to_words()) {
-                self.history.follow(&next);
+            if self.latch.update(snapshot, &next.to_update()) {
+                self.published(state, &next);
+            }
+        }
+    }
+
+    /// Keeps what a published state adds to the history and the statistics.
+    #[inline]
+    fn published(&self, old: &ClockState, new: &ClockState) {
+        if new.phase != Phase::Running || new.marked != old.marked {
+            self.history.follow(new);
+        }
+        if let Phase::Off(status) = new.phase {
+            if new.tally.refusals != old.tally.refusals {
+                count(&self.marks.refusals[status as usize]);
             }
         }
     }
@@ -269,7 +337,7 @@ impl<S: Source> CounterClock<S> {
             }
             None => self.ask_kernel(&view.state, view.ticks).map_or(0, |(now, answer)| answer - now),
         };
-        let frequency = view.state.frequency().map(|frequency| self.history.baseline(frequency).frequency());
+        let frequency = self.history.baseline(&view.state).map(|baseline| baseline.frequency());
         State { status: view.status(), error_bound, frequency }
     }
 
@@ -281,8 +349,8 @@ impl<S: Source> CounterClock<S> {
         let mut before = view.ticks;
         for _ in 0..TRIES {
             // A denied clock shows no error.
-            let now = self.source.monotonic().unwrap_or(segment.time(before));
-            let after = self.source.ticks_ordered();
+            let now = self.source().monotonic().unwrap_or(segment.time(before));
+            let after = self.source().ticks_ordered();
             // The clocks were read between the two ticks.
             let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
             error = error.min(far.into_iter().fold(0, u64::max));
@@ -310,18 +378,19 @@ impl<S: Source> CounterClock<S> {
     pub(crate) fn check(&self) -> Result<(), Status> {
         match self.load().phase {
             Phase::Off(status @ (Status::Frequency | Status::CpusDisagree)) => Err(status),
-            _ => self.source.detect(),
+            _ => self.source().detect(),
         }
     }
 
     /// Makes no system call from now on.
     pub(crate) fn forbid_checks(&self) {
-        self.latch.beside.forbids_checks.store(true, Relaxed);
+        self.marks.forbids_checks.store(true, Relaxed);
     }
 
     /// What the clock has done so far.
     pub(crate) fn statistics(&self) -> Statistics {
-        self.load().tally.statistics(self.latch.beside.vdso_reads.load(Relaxed) as u64)
+        let refusals = self.marks.refusals.each_ref().map(|count| count.load(Relaxed) as u64);
+        self.load().tally.statistics(self.latch.beside.vdso_reads.load(Relaxed) as u64, refusals)
     }
 }
 

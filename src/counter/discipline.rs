@@ -1,7 +1,8 @@
 //! [`Step`]: computes the next state from one consistent state: a step of the calibration, the next
 //! segment, or the end of the counter's use.
 
-use super::sample::{Burst, Sample, Source};
+use super::history::MARK;
+use super::sample::{Burst, Sample, Source, is_trapped};
 use super::segment::{self, Rate, Segment};
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase, Tally};
 use super::status::Status;
@@ -185,6 +186,9 @@ impl<S: Source> Step<'_, S> {
         if burst.cost > suspect_cost(state.cost) {
             return self.restart(0, state.strikes); // something disturbed every sample of a burst
         }
+        if self.may_check && is_trapped(self.source) {
+            return self.off(Status::Trapped);
+        }
         let cost = burst.cost.min(state.cost);
         let Sample { ticks: start, nanos } = burst.sample.centred(cost);
         Some(ClockState {
@@ -192,6 +196,7 @@ impl<S: Source> Step<'_, S> {
             offset: burst.middle_offset(),
             base_rate,
             sampled: burst.sample,
+            marked: burst.sample.nanos,
             cost,
             phase: Phase::Running,
             spoilt: 0,
@@ -233,7 +238,9 @@ impl<S: Source> Step<'_, S> {
         let offset = burst.offset_after(state.offset, state.base_rate);
         // The clocks agree on another CPU, or on an unknown one: so the CPUs caused no strike.
         let strikes = if cpu.is_some() && is_same_cpu { state.strikes } else { 0 };
-        Some(ClockState { offset, sampled: burst.sample, cost, checked, strikes, cpu, ..next })
+        let is_due = burst.sample.nanos.wrapping_sub(state.marked) > MARK;
+        let marked = if is_due { burst.sample.nanos } else { state.marked };
+        Some(ClockState { offset, sampled: burst.sample, marked, cost, checked, strikes, cpu, ..next })
     }
 }
 

@@ -1,17 +1,17 @@
 //! [`History`]: times of both clocks since the counter was measured, for ticks that no segment
 //! covers any more.
 //!
-//! It has four samples: the first one, the last one, and two that become older than a second. So
-//! the line through the older of these and the last one follows the kernel's rate of the last 1 to
-//! 3 s. The line through the first one and the older one has the longest baseline.
+//! It has four samples: the first one, the last one, and two that become older than a second. The
+//! last one is in the state, so the others change once a second. The line through the older of these
+//! and the last one follows the kernel's rate of the last 1 to 3 s. The line through the first one and the older one has the longest baseline.
 
 use super::clock::CounterClock;
-use super::latch::Latch;
+use super::latch::{Latch, Update};
 use super::sample::{Sample, Source};
-use super::state::{ClockState, Phase, time_at};
+use super::state::{ClockState, Phase};
 
 /// The age at which the younger mark becomes the older one, in nanoseconds.
-const MARK: u64 = 1_000_000_000;
+pub(super) const MARK: u64 = 1_000_000_000;
 /// The shortest baseline, in nanoseconds: that of the calibration.
 const SHORTEST: u64 = 10_000_000;
 
@@ -55,23 +55,11 @@ struct Samples([Sample; 4]);
 
 impl Samples {
     /// None while the counter is not measured.
-    fn from_words([t0, n0, t1, n1, t2, n2, t3, n3]: [u64; 8]) -> Option<Self> {
-        let samples = [(t0, n0), (t1, n1), (t2, n2), (t3, n3)];
-        (n3 != 0).then(|| Self(samples.map(|(ticks, nanos)| Sample { ticks, nanos })))
-    }
-
-    fn to_words(self) -> [u64; 8] {
-        let [a, b, c, d] = self.0.map(|sample| [sample.ticks, sample.nanos]);
-        [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]]
-    }
-
-    /// The samples with one more. None if it is not newer.
-    fn with(self, sample: Sample) -> Option<Self> {
-        let [first, older, younger, last] = self.0;
-        let is_newer = sample.nanos > last.nanos && is_before(last.ticks, sample.ticks);
-        let is_due = sample.nanos.wrapping_sub(younger.nanos) > MARK;
-        let marks = if is_due { [younger, sample] } else { [older, younger] };
-        is_newer.then_some(Self([first, marks[0], marks[1], sample]))
+    fn from_words([t0, n0, t1, n1, t2, n2]: [u64; 6], state: &ClockState) -> Option<Self> {
+        let [first, older, younger] =
+            [(t0, n0), (t1, n1), (t2, n2)].map(|(ticks, nanos)| Sample { ticks, nanos });
+        let last = state.sampled.centred(state.cost);
+        (n2 != 0 && state.phase == Phase::Running).then_some(Self([first, older, younger, last]))
     }
 
     /// The time of a tick, given the rate of a short baseline.
@@ -100,55 +88,57 @@ fn is_before(ticks: u64, other: u64) -> bool {
 
 /// The samples, for every thread.
 #[repr(C)]
-pub(super) struct History(Latch<8, ()>);
+pub(super) struct History(Latch<6, 0, ()>);
 
 impl History {
     pub(super) const fn new() -> Self {
-        Self(Latch::new(()))
+        Self(Latch::new(0, ()))
     }
 
-    fn load(&self) -> Option<Samples> {
-        Samples::from_words(self.0.snapshot().words)
-    }
-
-    /// Follows a state that was published: takes its sample, or forgets all if the counter is not
-    /// measured. If two callers do that at once, one of them is ignored.
+    /// Follows a state that was published: takes its sample as a mark, or forgets all if the counter
+    /// is not measured. If two callers do that at once, one of them is ignored.
+    #[cold]
+    #[inline(never)]
     pub(super) fn follow(&self, state: &ClockState) {
         let snapshot = self.0.snapshot();
-        let sample = state.sampled.centred(state.cost);
-        let next = match Samples::from_words(snapshot.words) {
-            _ if state.phase != Phase::Running => [0; 8],
-            None => Samples([sample; 4]).to_words(),
-            Some(samples) => match samples.with(sample) {
-                Some(samples) => samples.to_words(),
-                None => return,
-            },
+        let Sample { ticks, nanos } = state.sampled.centred(state.cost);
+        let [t0, n0, .., t2, n2] = snapshot.words;
+        let next = match state.phase {
+            Phase::Running if n2 == 0 => [ticks, nanos, ticks, nanos, ticks, nanos],
+            Phase::Running => [t0, n0, t2, n2, ticks, nanos],
+            _ => [0; 6],
         };
         if next != snapshot.words {
-            self.0.update(&snapshot, &next);
+            self.0.update(&snapshot, &Update { words: next, hot: [], late: 0, flags: 0 });
         }
     }
 
-    /// The longest baseline, given the rate of a short one.
-    pub(super) fn baseline(&self, frequency: u64) -> Baseline {
-        let longest = self.load().and_then(|Samples([first, .., last])| between(first, last));
-        longest.unwrap_or(Baseline { ticks: frequency, nanos: 1_000_000_000 })
+    /// The longest baseline, once the counter is measured.
+    pub(super) fn baseline(&self, state: &ClockState) -> Option<Baseline> {
+        let short = Baseline { ticks: state.frequency()?, nanos: 1_000_000_000 };
+        let longest = self.load(state).and_then(|Samples([first, .., last])| between(first, last));
+        longest.or(Some(short))
+    }
+
+    fn load(&self, state: &ClockState) -> Option<Samples> {
+        Samples::from_words(self.0.snapshot().words, state)
     }
 }
 
 impl<S: Source> CounterClock<S> {
     /// The longest baseline, once the counter is measured.
     pub(crate) fn baseline(&self) -> Option<Baseline> {
-        self.load().frequency().map(|frequency| self.history.baseline(frequency))
+        self.history.baseline(&self.load())
     }
 
     /// The time of a tick, once the counter is measured.
     pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
-        let by_segment = || time_at(&self.latch.snapshot(), ticks);
+        let by_segment = || self.time_at(ticks);
         by_segment().or_else(|| {
             // So that a program that only converts has segments and new samples.
             self.slow_monotonic()?;
-            let by_samples = || Some(self.history.load()?.at(ticks, self.baseline()?));
+            let state = self.load();
+            let by_samples = || Some(self.history.load(&state)?.at(ticks, self.history.baseline(&state)?));
             by_segment().or_else(by_samples)
         })
     }

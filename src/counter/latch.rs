@@ -13,6 +13,11 @@
 //! The bit is held for a bounded number of stores, and is never taken from its holder. If a process
 //! forks during these stores, the child has the bit but not the thread: it can read, not update.
 //!
+//! The words that most reads need exist a third time, in the cache line of the sequence number, as
+//! in a `seqlock_t`. [`Latch::read`] takes these, and fails while a writer stores. Then the caller
+//! takes a [`Snapshot`], which does not fail. The sequence number also carries flags of the update,
+//! so that a read can branch on its first load.
+//!
 //! # Memory ordering
 //!
 //! | reader | writer |
@@ -33,22 +38,37 @@
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Set while a caller stores the next words.
-const WRITER: usize = 1;
+pub(super) const WRITER: usize = 1;
+/// The bits of the sequence number that an update may set as flags.
+const FLAGS: usize = 0xe;
 /// The increment of the sequence number: the size of a copy, so that a mask gives its offset.
 const STEP: usize = 128;
 
-/// Two copies of `N` words.
+/// Two copies of `N` words, and one of `H` more and `late`.
 #[repr(C)]
-pub(super) struct Latch<const N: usize, B> {
-    copies: [Words<N>; 2],
+pub(super) struct Latch<const N: usize, const H: usize, B> {
     sequence: AtomicUsize,
-    /// What shares a cache line with the sequence number.
+    hot: [Word; H],
+    /// What shares a cache line with the sequence number, if there is room.
     pub(super) beside: B,
+    late: Word,
+    copies: [Words<N>; 2],
 }
 
-/// Aligned so that the first words, which every read takes, are in one cache line.
+/// Aligned as cache lines are.
 #[repr(C, align(128))]
 struct Words<const N: usize>([Word; N]);
+
+/// What an update stores.
+#[derive(Clone, Copy)]
+pub(super) struct Update<const N: usize, const H: usize> {
+    pub(super) words: [u64; N],
+    /// The words beside the sequence number.
+    pub(super) hot: [u64; H],
+    /// One more word of that kind, in another cache line.
+    pub(super) late: u64,
+    pub(super) flags: usize,
+}
 
 /// A consistent view of the latch.
 #[derive(Clone, Copy)]
@@ -56,8 +76,6 @@ pub(super) struct Snapshot<const N: usize> {
     sequence: usize,
     /// The words of the last update.
     pub(super) words: [u64; N],
-    /// The words of the update before it, unless a writer is replacing them.
-    pub(super) previous: Option<[u64; N]>,
 }
 
 impl<const N: usize> Snapshot<N> {
@@ -67,20 +85,26 @@ impl<const N: usize> Snapshot<N> {
     }
 }
 
-impl<const N: usize, B> Latch<N, B> {
-    pub(super) const fn new(beside: B) -> Self {
+impl<const N: usize, const H: usize, B> Latch<N, H, B> {
+    pub(super) const fn new(flags: usize, beside: B) -> Self {
         let copies = [const { Words([const { Word::new() }; N]) }; 2];
-        Self { copies, sequence: AtomicUsize::new(0), beside }
+        let hot = [const { Word::new() }; H];
+        Self { sequence: AtomicUsize::new(flags & FLAGS), hot, beside, late: Word::new(), copies }
     }
 
-    /// Applies `read` to the words. Returns `false` with the result if an update began or ended
-    /// meanwhile: then the words may be torn.
+    /// Applies `read` to the flags, the hot words and the late one. Returns `None` if a writer stores,
+    /// or an update began meanwhile: then the words may be torn.
     #[inline]
-    pub(super) fn read<T>(&self, read: impl FnOnce(&[Word; N]) -> T) -> (T, bool) {
+    pub(super) fn read<T>(&self, read: impl FnOnce(usize, &[Word; H], &Word) -> Option<T>) -> Option<T> {
         let sequence = self.sequence.load(Ordering::Acquire);
-        let result = read(self.copy(sequence));
+        let result = read(sequence & (FLAGS | WRITER), &self.hot, &self.late);
         fence(Ordering::Acquire);
-        (result, self.sequence.load(Ordering::Relaxed) == sequence)
+        result.filter(|_| self.sequence.load(Ordering::Relaxed) == sequence)
+    }
+
+    /// The late word, which may be of another update than the others.
+    pub(super) fn late(&self) -> &Word {
+        &self.late
     }
 
     /// Loads all words. The loop repeats only if another caller made progress.
@@ -88,17 +112,27 @@ impl<const N: usize, B> Latch<N, B> {
         loop {
             let sequence = self.sequence.load(Ordering::Acquire);
             let words = self.copy(sequence).each_ref().map(Word::load);
-            let previous = self.copy(sequence.wrapping_add(STEP)).each_ref().map(Word::load);
             fence(Ordering::Acquire);
             if self.sequence.load(Ordering::Relaxed) == sequence {
-                let previous = (sequence & WRITER == 0).then_some(previous);
-                return Snapshot { sequence, words, previous };
+                return Snapshot { sequence, words };
             }
         }
     }
 
+    /// Loads the words of the update before `snapshot`, unless a writer replaced them, or does. The
+    /// error is that there was an update since, or a writer began.
+    pub(super) fn previous(&self, snapshot: &Snapshot<N>) -> Result<Option<[u64; N]>, ()> {
+        if snapshot.has_writer() {
+            return Ok(None);
+        }
+        let words = self.copy(snapshot.sequence.wrapping_add(STEP)).each_ref().map(Word::load);
+        fence(Ordering::Acquire);
+        let is_whole = self.sequence.load(Ordering::Relaxed) == snapshot.sequence;
+        if is_whole { Ok(Some(words)) } else { Err(()) }
+    }
+
     /// Publishes new words, if nobody updated or began to since `snapshot`. Returns whether it did.
-    pub(super) fn update(&self, snapshot: &Snapshot<N>, words: &[u64; N]) -> bool {
+    pub(super) fn update(&self, snapshot: &Snapshot<N>, update: &Update<N, H>) -> bool {
         let old = snapshot.sequence;
         let writing = old | WRITER;
         if snapshot.has_writer()
@@ -107,8 +141,9 @@ impl<const N: usize, B> Latch<N, B> {
             return false;
         }
         fence(Ordering::Release);
-        let next = old.wrapping_add(STEP);
-        for (to, word) in self.copy(next).iter().zip(words) {
+        let next = (old & !FLAGS).wrapping_add(STEP) | (update.flags & FLAGS);
+        let pairs = self.copy(next).iter().zip(&update.words).chain(self.hot.iter().zip(&update.hot));
+        for (to, word) in pairs.chain([(&self.late, &update.late)]) {
             to.store(*word);
         }
         self.sequence.store(next, Ordering::Release);

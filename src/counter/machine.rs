@@ -3,12 +3,19 @@
 use super::bounded::{Discipline, Disciplined};
 use super::sample::Source;
 use super::status::Status;
-use crate::system::calls::clock_gettime;
+use crate::arch::{order_ticks, ticks_after_order};
 use crate::system::native;
 use crate::types::ClockId;
 
 /// This machine's counter and kernel.
-pub(super) struct Native;
+#[repr(transparent)]
+pub(super) struct Native(system::Vdso);
+
+impl Native {
+    pub(super) const fn new() -> Self {
+        Self(system::Vdso::new())
+    }
+}
 
 impl Source for Native {
     #[inline]
@@ -21,16 +28,32 @@ impl Source for Native {
         native::counter::ticks_ordered()
     }
 
-    fn monotonic(&self) -> Option<u64> {
-        Some(clock_gettime(ClockId::MONOTONIC).ok()?.ktime() as u64)
+    #[inline]
+    fn order(&self) {
+        order_ticks();
     }
 
+    #[inline]
+    fn ticks_after_order(&self) -> u64 {
+        ticks_after_order()
+    }
+
+    #[inline]
+    fn monotonic(&self) -> Option<u64> {
+        Some(self.0.read(ClockId::MONOTONIC)?.ktime() as u64)
+    }
+
+    #[inline]
     fn realtime(&self) -> Option<i64> {
-        Some(clock_gettime(ClockId::REALTIME).ok()?.ktime())
+        Some(self.0.read(ClockId::REALTIME)?.ktime())
     }
 
     fn raw(&self) -> Option<u64> {
-        Some(clock_gettime(ClockId::MONOTONIC_RAW).ok()?.ktime() as u64)
+        Some(self.0.read(ClockId::MONOTONIC_RAW)?.ktime() as u64)
+    }
+
+    fn call_kernel(&self) -> Option<()> {
+        system::call_kernel()
     }
 
     fn cpu(&self) -> Option<u32> {
@@ -66,7 +89,43 @@ mod system {
     use super::super::status::Status;
     use crate::errno::Errno;
     use crate::linux::native::{self, ABI};
-    use crate::linux::{calls, process, routes, timex, vmclock};
+    use crate::linux::slot::{ClockFn, Slot};
+    use crate::linux::{calls, process, routes, syscall, timex, vmclock};
+    use crate::types::{ClockId, Timespec};
+
+    /// A copy of the slot of clock_gettime, in the cache line that a read after a pause needs anyway.
+    #[repr(transparent)]
+    pub(in super::super) struct Vdso(Slot<ClockFn>);
+
+    impl Vdso {
+        pub(in super::super) const fn new() -> Self {
+            Self(Slot::new(first))
+        }
+
+        #[inline]
+        pub(in super::super) fn read(&self, clock: ClockId) -> Option<Timespec> {
+            let mut time = Timespec::default();
+            if self.0.get()(clock, &mut time) != 0 {
+                again(clock, &mut time)?;
+            }
+            Some(time)
+        }
+    }
+
+    /// Fills the slot, and the one that this is a copy of.
+    #[cold]
+    extern "C" fn first(clock: ClockId, out: &mut Timespec) -> i32 {
+        let result = calls::slot_of_clock_gettime().get()(clock, out);
+        super::super::CLOCK.source().0.0.set(calls::slot_of_clock_gettime().get());
+        result
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn again(clock: ClockId, out: &mut Timespec) -> Option<()> {
+        *out = calls::clock_gettime(clock).ok()?;
+        Some(())
+    }
 
     /// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
     /// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
@@ -83,6 +142,10 @@ mod system {
             slew: timex.tick.abs_diff(TICK).saturating_mul(PPB),
             is_synchronized: timex.is_synchronized,
         })
+    }
+
+    pub(super) fn call_kernel() -> Option<()> {
+        syscall::clock_gettime(ClockId::MONOTONIC).ok().map(drop)
     }
 
     /// Returns the CPU, if that needs no system call.
@@ -130,9 +193,27 @@ mod system {
     use super::super::bounded::Discipline;
     use super::super::status::Status;
     use crate::errno::Errno;
+    use crate::system::calls::clock_gettime;
+    use crate::types::{ClockId, Timespec};
+
+    pub(in super::super) struct Vdso;
+
+    impl Vdso {
+        pub(in super::super) const fn new() -> Self {
+            Self
+        }
+
+        pub(in super::super) fn read(&self, clock: ClockId) -> Option<Timespec> {
+            clock_gettime(clock).ok()
+        }
+    }
 
     pub(in super::super) fn discipline() -> Result<Discipline, Errno> {
         Err(Errno::ENOSYS)
+    }
+
+    pub(super) fn call_kernel() -> Option<()> {
+        None
     }
 
     pub(super) fn cpu() -> Option<u32> {

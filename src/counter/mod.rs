@@ -24,7 +24,8 @@
 //!
 //! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
 //! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
-//! counters of the CPUs agree. Otherwise the vDSO answers, at its own cost. The kernel is asked
+//! counters of the CPUs agree. Otherwise the vDSO answers, at its own cost. So it does if a read of
+//! the counter takes at least half as long as a system call ([`Status::Trapped`]). The kernel is asked
 //! again
 //!
 //! - every 10 s, also while it keeps its time by another clock source;
@@ -87,7 +88,8 @@
 //! - A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
 //!   in a vDSO that reads the counter.
 //! - Some reads call `prctl`, `openat`, `read` and `close`, and `mmap` where there is a VM clock
-//!   device: the first one, and those that [ask the kernel](self#when-the-counter-is-used). Before a thread enters a sandbox that kills for
+//!   device: the first one, and those that [ask the kernel](self#when-the-counter-is-used). The end of
+//!   each measurement calls `clock_gettime`, to compare its cost with the counter's. Before a thread enters a sandbox that kills for
 //!   one of these calls, call [`forbid_checks`]. If a sandbox returns an error, or there is no /sys,
 //!   the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
 //! - If a process forks while another thread updates the clock, the child cannot update it: the vDSO
@@ -128,7 +130,7 @@ pub use status::{State, Statistics, Status};
 pub use ticks::Ticks;
 pub use wall::{Wall, realtime_error_bound, resync};
 
-static CLOCK: CounterClock<Native> = CounterClock::new(Native);
+static CLOCK: CounterClock<Native> = CounterClock::new(Native::new());
 
 /// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by the counter.
 ///
@@ -180,7 +182,7 @@ pub fn monotonic() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn monotonic_ordered() -> u64 {
-    let Some(nanos) = CLOCK.monotonic(Native::ticks_ordered) else {
+    let Some(nanos) = CLOCK.monotonic_ordered() else {
         unlikely();
         return slow_monotonic();
     };
@@ -397,7 +399,7 @@ pub enum Counter {}
 impl Clock for Counter {
     #[inline]
     fn try_now() -> Result<Instant<Self>, Errno> {
-        let Some(nanos) = CLOCK.monotonic(Native::ticks_ordered) else {
+        let Some(nanos) = CLOCK.monotonic_ordered() else {
             unlikely();
             return try_slow_monotonic().map(|nanos| Instant::from_nanos(nanos as i64));
         };

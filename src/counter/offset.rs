@@ -34,10 +34,10 @@ impl<S: Source> CounterClock<S> {
     /// The least and the greatest possible offset of the kernel's clocks.
     fn kernels_offset(&self) -> Option<[i64; 2]> {
         let mut best: Option<[i64; 2]> = None;
-        let mut before = self.source.monotonic()?;
+        let mut before = self.source().monotonic()?;
         for _ in 0..TRIES {
-            let realtime = self.source.realtime()?;
-            let after = self.source.monotonic()?;
+            let realtime = self.source().realtime()?;
+            let after = self.source().monotonic()?;
             let found = [after, before].map(|monotonic| realtime.wrapping_sub(monotonic as i64));
             best = best.filter(|best| width(*best) <= width(found)).or(Some(found));
             before = after;
@@ -62,14 +62,15 @@ impl<S: Source> CounterClock<S> {
             let snapshot = self.latch.snapshot();
             let state = ClockState::from_words(&snapshot.words);
             // An update forgets the previous segment, which is in force until this one begins.
-            let is_early = state.segment.span > 0 && state.segment.begins_after(self.source.ticks_ordered());
+            let is_early =
+                state.segment.span > 0 && state.segment.begins_after(self.source().ticks_ordered());
             if is_early || snapshot.has_writer() {
                 continue;
             }
             let Some(offset) = self.kernels_offset().map(middle) else {
                 return false;
             };
-            if self.latch.update(&snapshot, &ClockState { offset, ..state }.to_words()) {
+            if self.latch.update(&snapshot, &ClockState { offset, ..state }.to_update()) {
                 return true;
             }
         }

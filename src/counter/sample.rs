@@ -9,12 +9,26 @@ pub(crate) trait Source {
     fn ticks(&self) -> u64;
     /// Reads the counter after everything before it is done.
     fn ticks_ordered(&self) -> u64;
+    /// Makes the next [`ticks_after_order`](Self::ticks_after_order) an ordered read, where that is
+    /// quicker: loads between them are not waited for.
+    #[inline]
+    fn order(&self) {}
+    /// Reads the counter after everything before [`order`](Self::order) is done, and after the load
+    /// that the last branch depends on.
+    #[inline]
+    fn ticks_after_order(&self) -> u64 {
+        self.ticks_ordered()
+    }
     /// Reads `CLOCK_MONOTONIC` in nanoseconds, unless a sandbox denies it.
     fn monotonic(&self) -> Option<u64>;
     /// Reads `CLOCK_REALTIME` in nanoseconds, unless a sandbox denies it.
     fn realtime(&self) -> Option<i64>;
     /// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds, which nobody slews, if the kernel has it.
     fn raw(&self) -> Option<u64>;
+    /// Makes a system call that reads `CLOCK_MONOTONIC`, if there is one that may be made.
+    fn call_kernel(&self) -> Option<()> {
+        None
+    }
     /// Returns the CPU that the thread runs on, if that takes no system call.
     fn cpu(&self) -> Option<u32>;
     /// Asks the kernel whether the counter can be used.
@@ -23,6 +37,26 @@ pub(crate) trait Source {
     fn disruption(&self) -> u32;
     /// Returns the counter's rate in Hz as the hardware states it.
     fn stated_frequency(&self) -> Option<u64>;
+}
+
+/// Whether a read of the counter takes at least half as long as a system call. Then the kernel traps and
+/// emulates it, as arm64's does where an erratum makes the counter unreliable (arm_arch_timer.c).
+pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
+    /// Reads that are timed together, so that a coarse counter advances.
+    const READS: u64 = 8;
+    /// An interrupt makes a result larger, so the least one counts.
+    const TRIES: u32 = 16;
+    let least = |read: &dyn Fn() -> Option<()>| {
+        let time = || {
+            let before = source.ticks_ordered();
+            (0..READS).try_for_each(|_| read())?;
+            Some(source.ticks_ordered().wrapping_sub(before))
+        };
+        (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(time()?)))
+    };
+    let Some(kernel) = least(&|| source.call_kernel()) else { return false };
+    let counter = least(&|| Some(source.ticks_ordered()).map(drop)).unwrap_or(0);
+    counter >= READS && counter >= kernel / 2
 }
 
 /// A time of both clocks. The counter is read right before the kernel's clock.

@@ -1,15 +1,21 @@
 //! [`ClockState`]: the content of the latch, and how a read uses it.
 
-use core::ops::Range;
-
-use super::latch::{Snapshot, Word};
+use super::latch::{Update, WRITER, Word};
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
 use super::status::Status;
 
-/// The number of words of a state: two cache lines. A fast read takes the first five, and the vDSO
-/// answers by the first eight.
+/// The number of words of a state: two cache lines. Fast reads take the hot words instead.
 pub(super) const WORDS: usize = 16;
+/// The number of words beside the sequence number.
+pub(super) const HOT: usize = 4;
+
+/// The flag of a state without a segment.
+pub(super) const NO_SEGMENT: usize = 2;
+/// The flag of a state without which a read outside of its segment must update the clock.
+pub(super) const RESTS: usize = 4;
+/// The flag of a state in which the counter is not used.
+pub(super) const NOT_USED: usize = 8;
 
 /// The age at which a sample gives no rate, because the system may have been suspended since.
 pub(super) const OLD: u64 = 1_000_000_000;
@@ -33,6 +39,8 @@ pub(super) struct ClockState {
     pub(super) disruption: u32,
     /// When the kernel was last asked for its clock source.
     pub(super) checked: u64,
+    /// When the history last took a sample as a mark.
+    pub(super) marked: u64,
     /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration, if known.
     pub(super) raw_offset: i64,
     pub(super) phase: Phase,
@@ -115,19 +123,41 @@ impl ClockState {
         self.phase == Phase::Running && self.segment.is_ending(ticks)
     }
 
-    pub(super) fn to_words(self) -> [u64; WORDS] {
+    pub(super) fn to_update(self) -> Update<WORDS, HOT> {
+        let (flags, hot) = self.hot();
+        Update { words: self.to_words(), hot, late: self.offset as u64, flags }
+    }
+
+    /// The flags and the hot words: the segment with the ticks in which the next one is not due, or
+    /// the span and the first of the times at which the vDSO's answer is all that a read needs.
+    fn hot(&self) -> (usize, [u64; HOT]) {
+        let Segment { start, nanos, rate, span } = self.segment;
+        let next = self.sampled.nanos;
+        let resting = |flags: usize, from: u64, to: u64| {
+            let from = from.max(nanos);
+            (NO_SEGMENT | RESTS | flags, [to.saturating_sub(from), from, 0, 0])
+        };
+        match self.phase {
+            Phase::Running => (RESTS, [start, nanos, rate, self.segment.fresh_span()]),
+            // No segment follows that could be due.
+            _ if span > 0 => (0, [start, nanos, rate, span]),
+            // A time that a step of the wall clock made is far from the check.
+            Phase::Off(_) => resting(NOT_USED, next.saturating_sub(LONGEST_RETRY), next),
+            Phase::Rough | Phase::Baseline => resting(0, next.saturating_add(OLD), u64::MAX),
+            Phase::Idle => (NO_SEGMENT, [0; HOT]),
+        }
+    }
+
+    fn to_words(self) -> [u64; WORDS] {
         let Self { segment, tally, .. } = self;
         let cpu = self.cpu.map_or(0, |cpu| u64::from(cpu) + 1);
-        // No segment follows that could be due.
-        let fresh_span = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
         let refusal = tally.refusal.map_or(0, |status| status as u64 + 1);
         [
             segment.start,
             segment.nanos,
             segment.rate,
-            fresh_span,
-            self.offset as u64,
             segment.span,
+            self.offset as u64,
             u64::from(self.phase.code())
                 | (u64::from(self.spoilt) << 8)
                 | (u64::from(self.strikes) << 16)
@@ -142,12 +172,13 @@ impl ClockState {
             tally.segments,
             u64::from(tally.calibrations) | (u64::from(tally.refusals) << 32) | (refusal << 56),
             u64::from(tally.last_error) | (u64::from(tally.largest_error) << 32),
+            self.marked,
         ]
     }
 
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
-        let [start, nanos, rate, _, offset, span, rest, sampled, more @ ..] = *words;
-        let [base_rate, ticks, cost, checked, raw_offset, segments, counts, errors] = more;
+        let [start, nanos, rate, span, offset, rest, sampled, base_rate, more @ ..] = *words;
+        let [ticks, cost, checked, raw_offset, segments, counts, errors, marked] = more;
         Self {
             segment: Segment { start, nanos, rate, span },
             offset: offset as i64,
@@ -156,6 +187,7 @@ impl ClockState {
             cost: cost & u64::from(u32::MAX),
             disruption: (cost >> 32) as u32,
             checked,
+            marked,
             raw_offset: raw_offset as i64,
             phase: Phase::from_code(rest as u8),
             spoilt: (rest >> 8) as u8,
@@ -180,83 +212,48 @@ impl ClockState {
 /// This branch also orders `isb` after the load it depends on (Arm Architecture Reference Manual,
 /// D12.2).
 #[inline]
-pub(super) fn fresh_monotonic(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<u64> {
-    let [start, nanos, rate, fresh_span, ..] = words;
-    let fresh_span = fresh_span.load();
-    if fresh_span == 0 {
+pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> Option<u64> {
+    if flags & (NO_SEGMENT | WRITER) != 0 {
         return None;
     }
+    let [start, nanos, rate, fresh_span] = hot;
     let past = ticks().wrapping_sub(start.load());
-    let nanos = nanos.load().wrapping_add(segment::nanos(past, rate.load()));
-    (past < fresh_span).then_some(nanos)
-}
-
-/// The same for `CLOCK_REALTIME`.
-#[inline]
-pub(super) fn fresh_realtime(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<i64> {
-    let [_, _, _, _, offset, ..] = words;
-    Some((fresh_monotonic(words, ticks)? as i64).wrapping_add(offset.load() as i64))
+    // No segment has more ticks than 32 bits. On x86 these are ready earlier than all 64.
+    let nanos = nanos.load().wrapping_add(segment::nanos(u64::from(past as u32), rate.load()));
+    (past < fresh_span.load()).then_some(nanos)
 }
 
 /// When the vDSO's answer is all that a read needs.
+#[derive(Clone, Copy)]
 pub(super) struct Rest {
+    /// The first time of `CLOCK_MONOTONIC` for which that holds.
+    from: u64,
+    /// The number of nanoseconds for which it holds.
+    span: u64,
     /// Whether the counter is not used.
     pub(super) is_off: bool,
-    /// The times of `CLOCK_MONOTONIC` for which that holds.
-    pub(super) times: Range<u64>,
-    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
-    pub(super) offset: i64,
 }
 
 impl Rest {
-    /// Whether the counter is not used.
+    /// The times at which nothing is due but a segment that nobody may need. If there is a segment,
+    /// it must have ended, by at least its length.
     #[inline]
-    pub(super) fn is_off(words: &[Word; WORDS]) -> bool {
-        let [_, _, _, _, _, span, phase, ..] = words;
-        phase.load() as u8 >= OFF && span.load() == 0
+    pub(super) fn of(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> Option<Self> {
+        if flags & (RESTS | WRITER) != RESTS {
+            return None;
+        }
+        let [start, from, rate, fresh_span] = hot.each_ref().map(Word::load);
+        if flags & NO_SEGMENT != 0 {
+            return Some(Self { from, span: start, is_off: flags & NOT_USED != 0 });
+        }
+        let far = fresh_span * 2;
+        let is_far = ticks().wrapping_sub(start).wrapping_sub(far) as i64 >= 0;
+        let from = from.wrapping_add(segment::nanos(far, rate));
+        is_far.then_some(Self { from, span: i64::MAX as u64, is_off: false })
     }
 
-    /// Whether no check is due at a time that is not before an earlier answer. The words are loaded
-    /// after the time: until then they would occupy registers.
     #[inline]
-    pub(super) fn has_no_check(words: &[Word; WORDS], now: u64) -> bool {
-        let [_, nanos, _, _, _, _, _, next_check, ..] = words;
-        (nanos.load()..next_check.load()).contains(&now)
+    pub(super) fn contains(self, now: u64) -> bool {
+        now.wrapping_sub(self.from) < self.span
     }
-
-    /// The times at which nothing is due but a segment that nobody may need.
-    #[inline]
-    pub(super) fn of(words: &[Word; WORDS], ticks: impl FnOnce() -> u64) -> Option<Self> {
-        let [start, nanos, rate, _, offset, span, phase, sampled, ..] = words;
-        let (nanos, span, sampled) = (nanos.load(), span.load(), sampled.load());
-        let (is_off, times) = match phase.load() as u8 {
-            // A time that a step of the wall clock made is far from the check.
-            OFF.. if span == 0 => (true, nanos.max(sampled.saturating_sub(LONGEST_RETRY))..sampled),
-            RUNNING => {
-                let segment = Segment { start: start.load(), nanos, rate: rate.load(), span };
-                let ticks = ticks();
-                if segment.covering(ticks).is_some() || segment.begins_after(ticks) {
-                    return None;
-                }
-                (false, segment.end_nanos()..u64::MAX)
-            }
-            ROUGH | BASELINE if span == 0 => (false, nanos.max(sampled.saturating_add(OLD))..u64::MAX),
-            _ => return None,
-        };
-        Some(Self { is_off, times, offset: offset.load() as i64 })
-    }
-}
-
-/// The segment that covers a tick: the current one, or the previous one, which covers the ticks up to
-/// the current one's first.
-pub(super) fn segment_at(snapshot: &Snapshot<WORDS>, ticks: u64) -> Option<Segment> {
-    let current = ClockState::from_words(&snapshot.words).segment;
-    let previous = snapshot.previous.filter(|_| current.begins_after(ticks));
-    let previous = || ClockState::from_words(&previous?).segment.covering(ticks);
-    current.covering(ticks).or_else(previous)
-}
-
-/// The time of a tick, if a segment covers it.
-pub(super) fn time_at(snapshot: &Snapshot<WORDS>, ticks: u64) -> Option<u64> {
-    Some(segment_at(snapshot, ticks)?.time(ticks))
 }

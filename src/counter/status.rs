@@ -37,6 +37,7 @@ pub struct Statistics {
     /// How often the counter was refused or given up. A check that confirms the same reason does not
     /// count.
     pub refusals: u64,
+    by_reason: [u64; Status::COUNT],
     /// The reason of the last refusal.
     pub last_refusal: Option<Status>,
     /// Reads that the vDSO answered in the counter's place: during a calibration, or because no
@@ -49,12 +50,30 @@ pub struct Statistics {
     pub largest_error: u64,
 }
 
+impl Statistics {
+    /// Returns how many of the refusals had this reason. Callers that count at once can lose some.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::counter::{self, Status};
+    ///
+    /// let statistics = counter::statistics();
+    /// assert!(statistics.refusals_by(Status::Frequency) <= statistics.refusals);
+    /// ```
+    #[must_use]
+    pub fn refusals_by(&self, reason: Status) -> u64 {
+        self.by_reason[reason as usize]
+    }
+}
+
 impl Tally {
-    pub(super) fn statistics(self, vdso_reads: u64) -> Statistics {
+    pub(super) fn statistics(self, vdso_reads: u64, by_reason: [u64; Status::COUNT]) -> Statistics {
         Statistics {
             segments: self.segments,
             calibrations: self.calibrations.into(),
             refusals: self.refusals.into(),
+            by_reason,
             last_refusal: self.refusal,
             vdso_reads,
             last_error: self.last_error.into(),
@@ -73,8 +92,9 @@ macro_rules! statuses {
         }
 
         impl Status {
-            /// All, in the order of their codes.
-            const ALL: &[Self] = &[$(Self::$Status),+];
+            /// Every status.
+            pub const ALL: &[Self] = &[$(Self::$Status),+];
+            pub(super) const COUNT: usize = Self::ALL.len();
         }
 
         impl fmt::Display for Status {
@@ -125,6 +145,10 @@ statuses! {
     /// The counters of two CPUs differ by more than a slew of the kernel's clock can explain. The
     /// clock tries again, as after [`Frequency`](Self::Frequency).
     CpusDisagree: "the counters of two CPUs differ",
+    /// A read of the counter takes at least half as long as a system call, because the kernel or the
+    /// hypervisor traps it. arm64's kernel does so where an erratum makes the counter unreliable. The
+    /// clock tries again after 640 s.
+    Trapped: "the kernel or the hypervisor traps reads of the counter",
     /// The kernel would have to be asked, which [`forbid_checks`](super::forbid_checks) forbids.
     ChecksForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }

@@ -1,7 +1,6 @@
 //! [`Wall`]: the wall clock by the counter, and the wall time of an [`Instant`] of the counter.
 
-use super::sample::Source as _;
-use super::{CLOCK, Counter, Native, error_bound, try_slow_realtime};
+use super::{CLOCK, Counter, error_bound, try_slow_realtime};
 use crate::errno::Errno;
 use crate::instant::{Instant, Monotonic, Realtime, SystemTime, WallClock};
 use crate::system::calls::clock_gettime;
@@ -28,7 +27,7 @@ pub enum Wall {}
 impl WallClock for Wall {
     #[inline]
     fn try_now() -> Result<SystemTime<Self>, Errno> {
-        CLOCK.realtime(Native::ticks_ordered).map_or_else(try_slow_realtime, Ok).map(SystemTime::from_nanos)
+        CLOCK.realtime_ordered().map_or_else(try_slow_realtime, Ok).map(SystemTime::from_nanos)
     }
 }
 

@@ -13,7 +13,7 @@ mod record;
 mod resolve;
 pub(crate) mod routes;
 mod rseq;
-mod slot;
+pub(crate) mod slot;
 pub(crate) mod syscall;
 #[cfg(feature = "counter")]
 pub(crate) mod timex;

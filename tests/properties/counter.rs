@@ -22,6 +22,7 @@ mod source {
     fn a_segment_of_any_rate_has_a_tick() {
         for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
             assert!(segment::span(rate).is_power_of_two());
+            assert!(!segment::is_possible(rate) || segment::span(rate) < 1 << 32);
         }
     }
 }

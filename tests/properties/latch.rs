@@ -29,7 +29,7 @@ mod source {
 
 mod interleaved;
 
-pub(crate) use std::{error, fmt, ops};
+pub(crate) use std::{error, fmt};
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use latch::{Latch, Word};
+use latch::{Latch as AnyLatch, Update, WRITER, Word};
 use loom::sync::atomic::Ordering;
 
 mod sync {
@@ -47,6 +47,8 @@ mod sync {
         pub(crate) use std::sync::atomic::AtomicBool; // never written in a model
     }
 }
+
+type Latch = AnyLatch<2, 2, ()>;
 
 /// loom's atomic.
 type Modelled = Rc<loom::sync::atomic::AtomicU64>;
@@ -66,13 +68,14 @@ fn modelled(address: usize, value: u64) -> Modelled {
     })
 }
 
-/// The size of a copy of the latch's words. The sequence number follows two copies.
-const COPY: usize = 128;
+/// The places of a clock's first hot word and of its copies of the words. The sequence number is
+/// first.
+const PLACES: [usize; 3] = [size_of::<usize>(), 128, 256];
 
 /// An atomic of the real size that a constant can create, as loom's cannot.
 ///
-/// In a clock only the sequence number is modelled. The words of a copy are read and written at
-/// once: the first one stands for all of them, and a read of it sees the last write.
+/// In a clock only the sequence number is modelled. The hot words, and those of a copy, are read and
+/// written at once: the first one stands for all of them, and a read of it sees the last write.
 pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize);
 
 impl AtomicUsize {
@@ -87,7 +90,7 @@ impl AtomicUsize {
     /// Its place in the clock, except the sequence number.
     fn unmodelled(&self) -> Option<usize> {
         let place = self.address().wrapping_sub(CLOCK.get());
-        (CLOCK.get() != 0 && place != 2 * COPY).then_some(place)
+        (CLOCK.get() != 0 && place != 0).then_some(place)
     }
 
     fn modelled(&self) -> Modelled {
@@ -96,7 +99,7 @@ impl AtomicUsize {
 
     fn load(&self, order: Ordering) -> usize {
         let Some(place) = self.unmodelled() else { return self.modelled().load(order) as usize };
-        if place == 0 || place == COPY {
+        if PLACES.contains(&place) {
             self.modelled().fetch_add(0, order);
         }
         self.0.load(order)
@@ -107,7 +110,7 @@ impl AtomicUsize {
         assert!(left > 0, "the writer ends here");
         STORES.set(left - 1);
         let place = self.unmodelled();
-        if place.is_none_or(|place| place == 0 || place == COPY) {
+        if place.is_none_or(|place| PLACES.contains(&place)) {
             self.modelled().store(value as u64, order);
         }
         if place.is_some() {
@@ -162,25 +165,33 @@ fn check(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
 }
 
 /// The same of a latch.
-fn model(preemptions: usize, run: impl Fn(Arc<Latch<2, ()>>) + Sync + Send + 'static) {
+fn model(preemptions: usize, run: impl Fn(Arc<Latch>) + Sync + Send + 'static) {
     check(preemptions, move || {
-        let latch = Arc::new(Latch::new(()));
-        latch.snapshot(); // creates the atomics before there are threads
+        let latch = Arc::new(Latch::new(0, ()));
+        // These create the atomics before there are threads.
+        let _ = latch.previous(&latch.snapshot());
+        read(&latch);
         run(latch);
     });
 }
 
+fn both(word: u64) -> Update<2, 2> {
+    Update { words: [word; 2], hot: [word; 2], late: word, flags: 0 }
+}
+
 /// Increments both words, if nobody else does. Returns whether it did.
-fn update(latch: &Latch<2, ()>) -> bool {
+fn update(latch: &Latch) -> bool {
     let snapshot = latch.snapshot();
-    latch.update(&snapshot, &[snapshot.words[0] + 1; 2])
+    latch.update(&snapshot, &both(snapshot.words[0] + 1))
 }
 
 /// What a fast read does.
-fn read(latch: &Latch<2, ()>) -> Option<u64> {
-    let (words, is_whole) = latch.read(|words| words.each_ref().map(Word::load));
-    assert!(!is_whole || words[0] == words[1], "{words:?} are torn");
-    is_whole.then_some(words[0])
+fn read(latch: &Latch) -> Option<u64> {
+    let words = latch.read(|flags, [one, other], late| {
+        (flags & WRITER == 0).then(|| [one, other, late].map(Word::load))
+    })?;
+    assert!(words == [words[0]; 3], "{words:?} are torn");
+    Some(words[0])
 }
 
 #[test]
@@ -205,8 +216,8 @@ fn a_snapshot_has_the_words_of_one_update_and_of_the_one_before() {
             let snapshot = snapshots.snapshot();
             let [now, same] = snapshot.words;
             assert_eq!(now, same);
-            let previous = snapshot.previous.unwrap_or([now.saturating_sub(1); 2]);
-            assert_eq!(previous, [now.saturating_sub(1); 2]);
+            let previous = snapshots.previous(&snapshot).ok().flatten();
+            assert!(previous.is_none_or(|previous| previous == [now.saturating_sub(1); 2]));
         });
         assert!(update(&latch) && update(&latch));
         reader.join().unwrap();
@@ -218,8 +229,8 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
     model(3, |latch| {
         let other = Arc::clone(&latch);
         let snapshot = latch.snapshot();
-        let thread = loom::thread::spawn(move || other.update(&snapshot, &[1; 2]));
-        let (this, that) = (latch.update(&snapshot, &[1; 2]), thread.join().unwrap());
+        let thread = loom::thread::spawn(move || other.update(&snapshot, &both(1)));
+        let (this, that) = (latch.update(&snapshot, &both(1)), thread.join().unwrap());
         assert!(this != that, "{this}, {that}");
         assert_eq!(read(&latch), Some(1));
     });
@@ -228,14 +239,15 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
 /// Two words on a 32-bit machine are four stores, and the sequence number is one.
 #[test]
 fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
-    for stores in 0..if cfg!(target_pointer_width = "64") { 3 } else { 5 } {
+    for stores in 0..if cfg!(target_pointer_width = "64") { 6 } else { 11 } {
         model(0, move |latch| {
             assert!(update(&latch));
             STORES.set(stores);
             let ended = catch_unwind(AssertUnwindSafe(|| update(&latch)));
             STORES.set(usize::MAX);
-            assert!(ended.is_err() && latch.snapshot().has_writer());
-            assert_eq!(read(&latch), Some(1));
+            let snapshot = latch.snapshot();
+            assert!(ended.is_err() && snapshot.has_writer());
+            assert_eq!((snapshot.words, read(&latch)), ([1; 2], None));
             assert!(!update(&latch));
         });
     }

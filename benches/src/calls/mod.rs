@@ -1,6 +1,7 @@
 //! The rows: this crate's calls, and the same by the vDSO itself, libc, std and the system call.
 
 mod direct;
+mod floor;
 pub mod keep;
 mod libc_calls;
 pub mod slow_reads;
@@ -38,6 +39,10 @@ pub const TIME_NOW: &str = "TimeNow";
 
 /// A bare read of the CPU's counter: the floor of the counter clock.
 pub const TICKS: &str = "bare counter";
+
+/// The counter, and the least that makes a time of it: one subtraction, multiplication, shift,
+/// addition and comparison with words of one cache line.
+pub const LINE: &str = "linear function";
 
 /// The contender that makes the system call.
 pub const SYSCALL: &str = "system call";
@@ -157,15 +162,18 @@ fn counters() -> [Row; 3] {
         row!(monotonic;
             OURS => counter::monotonic().keep(),
             TICKS => counter::ticks().keep(),
+            LINE => floor::line(counter::ticks).keep(),
             SYSCALL => syscall::clock_gettime(ClockId::MONOTONIC).keep(),
         ),
         row!(ordered;
             OURS => counter::monotonic_ordered().keep(),
             TICKS => counter::ticks_ordered().keep(),
+            LINE => floor::line(counter::ticks_ordered).keep(),
         ),
         row!(realtime;
             OURS => counter::realtime().keep(),
             TICKS => counter::ticks().keep(),
+            LINE => floor::line(counter::ticks).keep(),
             SYSCALL => syscall::gettimeofday().keep(),
         ),
     ]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use vdso_time::{ClockId, counter};
 
-use super::keep;
 use super::keep::Keep as _;
+use super::{floor, keep};
 use crate::harness::samples::OURS;
 use crate::harness::stats::{median, quantile};
 use crate::harness::{Contender, Row, Spacing};
@@ -27,6 +27,8 @@ pub const REFUSED: &str = "counter::monotonic(), refused";
 
 /// The contender that the rows are compared with, through the vDSO.
 pub const VDSO: &str = "clock_gettime";
+/// The contender that decides by one cache line to ask the vDSO, and keeps the answer in it.
+pub const RESTED: &str = "a line and the vDSO";
 /// The quantiles of the calls that make a segment. The second one is the contender [`OURS`].
 pub const QUANTILES: [(&str, f64); 3] = [("least", 0.0), (OURS, 0.5), ("p99", 0.99)];
 
@@ -44,9 +46,10 @@ pub fn print(asked: &[String]) -> Result<(), String> {
         return Ok(()); // the vDSO answers every read
     }
     for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
-        let [ours, vdso] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
+        let [ours, vdso, floor] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
         print_ticks(row, OURS, median(&ours));
         print_ticks(row, VDSO, median(&vdso));
+        print_ticks(row, RESTED, median(&floor));
     }
     if is_asked(MAKER) {
         let [ours, vdso] = makers(rounds);
@@ -102,12 +105,13 @@ fn makers(count: usize) -> [Vec<f64>; 2] {
     [ours, vdso]
 }
 
-/// Sleeps before each read, of this clock and of the vDSO in turns.
-fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 2] {
+/// Sleeps before each read: of this clock, of the vDSO and of the floor in turns.
+fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
     let nothing = overhead();
-    let mut ticks = [const { Vec::new() }; 2];
+    thread::sleep(Duration::from_millis(20)); // the last segment ends
+    let mut ticks = [const { Vec::new() }; 3];
     for _ in 0..count {
-        for (ticks, read) in ticks.iter_mut().zip([read_ours, read_vdso]) {
+        for (ticks, read) in ticks.iter_mut().zip([read_ours, read_vdso, || keep(floor::rested())]) {
             thread::sleep(pause);
             ticks.push(time(read) - nothing);
         }
@@ -124,5 +128,7 @@ pub fn refused() -> Row {
     // SAFETY: the call reads one `rlimit`.
     let status = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
     assert_eq!(status, 0, "setrlimit");
-    Row::new(REFUSED, [Contender::new(OURS, read_ours), Contender::new(VDSO, read_vdso)])
+    // The same result: a number of nanoseconds.
+    let vdso = || keep(vdso_time::Instant::now().as_nanos());
+    Row::new(REFUSED, [Contender::new(OURS, read_ours), Contender::new(VDSO, vdso)])
 }

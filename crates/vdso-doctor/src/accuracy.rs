@@ -23,20 +23,17 @@ pub(crate) fn report(seconds: u32) -> Result<String, String> {
 
 /// What the counter clock has done in this process.
 fn statistics() -> String {
-    let Statistics {
-        segments,
-        calibrations,
-        refusals,
-        last_refusal,
-        vdso_reads,
-        last_error,
-        largest_error,
-        ..
-    } = counter::statistics();
-    let reason = last_refusal.map_or_else(String::new, |reason| format!(", the last because {reason}"));
+    let statistics = counter::statistics();
+    let Statistics { segments, calibrations, refusals, vdso_reads, last_error, largest_error, .. } =
+        statistics;
+    let counts = Status::ALL.iter().map(|reason| (statistics.refusals_by(*reason), reason));
+    let reasons: String = counts
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, reason)| format!("\n{count:6}  {reason}"))
+        .collect();
     format!(
         "segments made             {segments}\ncalibrations              {calibrations}\n\
-         refusals                  {refusals}{reason}\nreads answered by vDSO    {vdso_reads}\n\
+         refusals                  {refusals}{reasons}\nreads answered by vDSO    {vdso_reads}\n\
          error at last segment     {last_error} ns\nlargest of these errors   {largest_error} ns\n"
     )
 }

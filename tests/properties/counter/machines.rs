@@ -51,7 +51,27 @@ fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
         assert_eq!((witness.settled(), witness.clock.check()), (Status::Used, Ok(())));
         let statistics = witness.clock.statistics();
         assert_eq!((statistics.refusals, statistics.last_refusal), (refusal.is_some().into(), refusal));
+        let by_reason = Status::ALL.iter().filter(|reason| statistics.refusals_by(**reason) == 1);
+        assert!(by_reason.eq(refusal.iter()), "{statistics:?}");
         true
+    });
+}
+
+/// As on arm64, where an erratum of the counter makes the kernel trap reads by programs, and answer the
+/// vDSO's callers by a system call. Its clock source is still the counter.
+#[test]
+fn a_counter_whose_reads_are_trapped_is_refused() {
+    check(200, &(machine(), 200..2_000_u128, any::<bool>()), |(machine, nanos, is_trapped)| {
+        let hertz = machine.hertz.max(100_000_000); // a trap must be more than some ticks
+        let witness = Witness::new(Machine { hertz, stated_hertz: None, ..machine });
+        witness.world.trap.set(if is_trapped { nanos * NANO } else { 0 });
+        witness.world.syscall.set(if is_trapped { 200 * NANO } else { 0 });
+        witness.is_accurate.set(false); // a read takes longer than the bound allows for
+        witness.watch(8 * CALIBRATION);
+        let expected = if is_trapped { Status::Trapped } else { Status::Used };
+        assert_eq!(witness.settled(), expected);
+        assert_eq!(witness.clock.statistics().refusals_by(Status::Trapped), is_trapped.into());
+        is_trapped
     });
 }
 

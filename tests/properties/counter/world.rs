@@ -69,6 +69,8 @@ pub(crate) struct World {
     pub(crate) detections: Cell<u32>,
     /// What a system call adds to a clock read.
     pub(crate) syscall: Cell<u128>,
+    /// What a trap adds to a read of the counter.
+    pub(crate) trap: Cell<u128>,
     pub(crate) is_denied: Cell<bool>,
     /// The kernel's clock at the last read of the counter.
     pub(crate) read_at: Cell<u64>,
@@ -234,6 +236,7 @@ impl Source for Rc<World> {
     }
 
     fn ticks_ordered(&self) -> u64 {
+        self.pass(self.trap.get());
         let (at, ticks) = self.call(4, || (self.kernel(), self.counter()));
         self.read_at.set(at);
         ticks
@@ -251,6 +254,10 @@ impl Source for Rc<World> {
 
     fn raw(&self) -> Option<u64> {
         self.clock(|| (self.raw_picos() / NANO) as u64)
+    }
+
+    fn call_kernel(&self) -> Option<()> {
+        self.call(100, || (!self.is_denied.get()).then_some(()))
     }
 
     fn cpu(&self) -> Option<u32> {
