@@ -76,27 +76,6 @@ pub(crate) fn complete_loads() {}
     ))
 ))]
 pub(crate) use later::{order_ticks, ticks_after_order};
-#[cfg(all(
-    feature = "counter",
-    any(target_arch = "x86", target_arch = "x86_64"),
-    target_feature = "sse2",
-    not(vdso_time_libc_fallback)
-))]
-pub(crate) use tsc::{order_ticks, ticks as ticks_after_order};
-
-/// Where the instructions that order a read of the counter come right before it.
-#[cfg(all(feature = "counter", vdso_time_clock))]
-#[allow(dead_code, reason = "x86 has others")]
-mod later {
-    #[inline]
-    pub(crate) fn order_ticks() {}
-
-    #[inline]
-    pub(crate) fn ticks_after_order() -> u64 {
-        crate::system::native::counter::ticks_ordered()
-    }
-}
-
 /// The table that this build uses. `None` if the calls go through libc, and on other systems.
 #[doc(hidden)]
 pub const NATIVE: Option<&Abi> = {

@@ -1,6 +1,6 @@
 //! [`CounterClock`]: how a read is answered, and which read updates the clock.
 //!
-//! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
+//! A fast read takes the current segment from the latch's first cache line. It fails if the next segment is due, if an
 //! update came between, or if its answer is below the high-water mark. Then a slow read follows. It
 //! asks the vDSO if no segment covers its tick. It updates the latch if the next segment is due, if
 //! the clock is being calibrated, or if another read came within the last millisecond without a
@@ -17,6 +17,10 @@
 //! - First a segment, then the vDSO: the answer is at least the end of that segment, or, if the
 //!   first tick of the segment is not reached, at least its first time. After a restart or a
 //!   refusal the segment stays in force until it ends.
+//!
+//! An ordered fast read on x86 fences before it loads the latch, and not between the latch and the
+//! counter. The CPU then reads the counter before or after the latch. Either is right, because a tick
+//! has one time in whatever segment covers it.
 //!
 //! A slow read loads the latch before the counter. So its tick is not smaller than those that the
 //! writer of the segment read.
@@ -37,7 +41,7 @@ use super::history::History;
 use super::latch::{Latch, Snapshot, Word};
 use super::sample::Source;
 use super::segment::{self, Rate, Segment};
-use super::state::{ClockState, HOT, NO_SEGMENT, Phase, Rest, WORDS, fresh_monotonic};
+use super::state::{ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, WORDS, fresh_monotonic, may_rest, rests};
 use super::status::{State, Statistics, Status};
 
 /// The least error of a segment, in nanoseconds, while the kernel's clock keeps its rate. Three
@@ -204,9 +208,9 @@ impl<S: Source> CounterClock<S> {
         monotonic: impl FnOnce(T, &Word) -> u64,
     ) -> Option<(T, bool)> {
         self.latch.read(|flags, hot, offset| {
-            let rest = Rest::of(flags, hot, || self.source().ticks_ordered())?;
-            let answer = read(self.source())?;
-            rest.contains(monotonic(answer, offset)).then_some((answer, rest.is_off))
+            let answer =
+                may_rest(flags, hot, || self.source().ticks_ordered()).then(|| read(self.source()))??;
+            rests(flags, hot, monotonic(answer, offset)).then_some((answer, flags & NOT_USED != 0))
         })
     }
 

@@ -29,6 +29,8 @@
 //!
 //! - W4 synchronizes with R1: a reader that sees a sequence number sees the words it selects. It
 //!   also synchronizes with W1, which is `Acquire`: so the stores of all writers are in order.
+//! - [`Latch::read`] takes words that a writer stores in place. It fails if R1 sees the writer bit, and
+//!   by R4 if the writer came later. So its words are those of R1's update.
 //! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
 //!   whose words come from a later update than R1 sees a changed sequence number and drops them.
 //!

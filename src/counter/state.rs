@@ -223,37 +223,23 @@ pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnc
     (past < fresh_span.load()).then_some(nanos)
 }
 
-/// When the vDSO's answer is all that a read needs.
-#[derive(Clone, Copy)]
-pub(super) struct Rest {
-    /// The first time of `CLOCK_MONOTONIC` for which that holds.
-    from: u64,
-    /// The number of nanoseconds for which it holds.
-    span: u64,
-    /// Whether the counter is not used.
-    pub(super) is_off: bool,
+/// Whether the vDSO's answer can be all that a read needs. If there is a segment, it must have ended,
+/// by at least its length.
+#[inline]
+pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> bool {
+    let [start, .., fresh_span] = hot;
+    let is_far = || ticks().wrapping_sub(start.load()).wrapping_sub(fresh_span.load() * 2) as i64 >= 0;
+    flags & (RESTS | WRITER) == RESTS && (flags & NO_SEGMENT != 0 || is_far())
 }
 
-impl Rest {
-    /// The times at which nothing is due but a segment that nobody may need. If there is a segment,
-    /// it must have ended, by at least its length.
-    #[inline]
-    pub(super) fn of(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> Option<Self> {
-        if flags & (RESTS | WRITER) != RESTS {
-            return None;
-        }
-        let [start, from, rate, fresh_span] = hot.each_ref().map(Word::load);
-        if flags & NO_SEGMENT != 0 {
-            return Some(Self { from, span: start, is_off: flags & NOT_USED != 0 });
-        }
-        let far = fresh_span * 2;
-        let is_far = ticks().wrapping_sub(start).wrapping_sub(far) as i64 >= 0;
-        let from = from.wrapping_add(segment::nanos(far, rate));
-        is_far.then_some(Self { from, span: i64::MAX as u64, is_off: false })
+/// Whether it is, at a time that is not before an earlier answer. The words are loaded after the
+/// time: until then they would occupy registers.
+#[inline]
+pub(super) fn rests(flags: usize, hot: &[Word; HOT], now: u64) -> bool {
+    let [start, from, rate, fresh_span] = hot.each_ref().map(Word::load);
+    if flags & NO_SEGMENT != 0 {
+        return now.wrapping_sub(from) < start;
     }
-
-    #[inline]
-    pub(super) fn contains(self, now: u64) -> bool {
-        now.wrapping_sub(self.from) < self.span
-    }
+    let end = from.wrapping_add(segment::nanos(fresh_span * 2, rate));
+    now.wrapping_sub(end) as i64 >= 0
 }

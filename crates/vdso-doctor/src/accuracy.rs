@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "what is printed has at most 11 digits")]
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use vdso_time::counter::{self, State, Statistics, Status};
 use vdso_time::{ClockId, clock_gettime};
@@ -26,11 +26,13 @@ fn statistics() -> String {
     let statistics = counter::statistics();
     let Statistics { segments, calibrations, refusals, vdso_reads, last_error, largest_error, .. } =
         statistics;
-    let counts = Status::ALL.iter().map(|reason| (statistics.refusals_by(*reason), reason));
-    let reasons: String = counts
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, reason)| format!("\n{count:6}  {reason}"))
-        .collect();
+    let mut reasons = String::new();
+    for reason in Status::ALL {
+        let count = statistics.refusals_by(*reason);
+        if count > 0 {
+            let _ = write!(reasons, "\n{count:6}  {reason}"); // a String accepts every write
+        }
+    }
     format!(
         "segments made             {segments}\ncalibrations              {calibrations}\n\
          refusals                  {refusals}{reasons}\nreads answered by vDSO    {vdso_reads}\n\
