@@ -76,6 +76,31 @@ pub(crate) fn complete_loads() {}
     ))
 ))]
 pub(crate) use later::{order_ticks, ticks_after_order};
+#[cfg(all(
+    feature = "counter",
+    any(target_arch = "x86", target_arch = "x86_64"),
+    target_feature = "sse2",
+    not(vdso_time_libc_fallback)
+))]
+pub(crate) use tsc::order_ticks;
+/// Does nothing: the instructions that order a read of the counter come right before it.
+#[cfg(all(
+    feature = "counter",
+    not(all(
+        any(target_arch = "x86", target_arch = "x86_64"),
+        target_feature = "sse2",
+        not(vdso_time_libc_fallback)
+    ))
+))]
+pub(crate) fn order_ticks() {}
+/// Whether `order_ticks` orders the next read of the counter.
+#[cfg(feature = "counter")]
+pub(crate) const IS_ORDERED_FIRST: bool = cfg!(all(
+    any(target_arch = "x86", target_arch = "x86_64"),
+    target_feature = "sse2",
+    not(vdso_time_libc_fallback)
+));
+
 /// The table that this build uses. `None` if the calls go through libc, and on other systems.
 #[doc(hidden)]
 pub const NATIVE: Option<&Abi> = {

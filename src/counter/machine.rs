@@ -3,34 +3,9 @@
 use super::bounded::{Discipline, Disciplined};
 use super::sample::Source;
 use super::status::Status;
+use crate::arch::{IS_ORDERED_FIRST, order_ticks};
 use crate::system::native;
 use crate::types::ClockId;
-
-#[cfg(all(
-    any(target_arch = "x86", target_arch = "x86_64"),
-    target_feature = "sse2",
-    not(vdso_time_libc_fallback)
-))]
-use crate::arch::tsc::{order_ticks, ticks as ticks_after_order};
-#[cfg(not(all(
-    any(target_arch = "x86", target_arch = "x86_64"),
-    target_feature = "sse2",
-    not(vdso_time_libc_fallback)
-)))]
-use later::{order_ticks, ticks_after_order};
-
-/// Where the instructions that order a read of the counter come right before it.
-#[cfg(not(all(
-    any(target_arch = "x86", target_arch = "x86_64"),
-    target_feature = "sse2",
-    not(vdso_time_libc_fallback)
-)))]
-mod later {
-    #[inline]
-    pub(super) fn order_ticks() {}
-
-    pub(super) use crate::system::native::counter::ticks_ordered as ticks_after_order;
-}
 
 /// This machine's counter and kernel.
 #[repr(transparent)]
@@ -60,7 +35,7 @@ impl Source for Native {
 
     #[inline]
     fn ticks_after_order(&self) -> u64 {
-        ticks_after_order()
+        if IS_ORDERED_FIRST { native::counter::ticks() } else { native::counter::ticks_ordered() }
     }
 
     #[inline]
