@@ -1,6 +1,6 @@
 //! `vdso-doctor who` on programs whose reads are known.
 //!
-//! With --nocapture, prints the table of README.md.
+//! With --nocapture, prints the table of docs/WHO.md.
 
 #![cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
@@ -95,6 +95,8 @@ impl Program {
         };
         let error = String::from_utf8_lossy(&stderr);
         if !status.success() {
+            let is_lacking = ["perf_event_open", "breakpoints"].iter().any(|lack| error.contains(lack));
+            assert!(is_lacking, "{}: {status}: {error}", self.name);
             not_run_here("perf", format!("{}: {error}", self.name));
             return None;
         }
@@ -178,22 +180,23 @@ fn programs() -> Vec<Program> {
 
 #[test]
 fn counts_are_within_1_percent_and_sampled_shares_within_10() {
-    println!(
-        "| Program | often | counted | seldom | counted | 75 % sampled | a counted read | slower, sampled |"
-    );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("| Program | counted | a counted read | 75 % sampled | slower, sampled |");
+    println!("|---|---|---|---|---|");
     for program in programs() {
         let name = program.name;
         let Some((alone, _)) = program.run(&[], u64::MAX >> 2, SECOND / 4) else { return };
-        let Some((_, report)) = program.run(&["--exact"], ROUNDS, 100 * SECOND) else { return };
-        let report_of_counts = report.unwrap();
-        let report = &report_of_counts;
-        let [often, seldom, others] = program.records(report);
-        let expected = [3, 1].map(|reads| reads * ROUNDS * program.clocks);
-        let near = |counted: u64, expected: u64| counted.abs_diff(expected) * 100 <= expected;
-        assert!(near(often, expected[0]) && near(seldom, expected[1]), "{name}: {often} {seldom} {report:#}");
-        // The start of a program reads the clock, too.
-        assert!(others < ROUNDS * program.clocks, "{name}: {report:#}");
+        let mut counted = "not counted | - ".to_owned();
+        if let Some((_, report)) = program.run(&["--exact"], ROUNDS, 100 * SECOND) {
+            let report = report.unwrap();
+            let [often, seldom, others] = program.records(&report);
+            let expected = [3, 1].map(|reads| reads * ROUNDS * program.clocks);
+            let near = |counted: u64, expected: u64| counted.abs_diff(expected) * 100 <= expected;
+            assert!(near(often, expected[0]) && near(seldom, expected[1]), "{name}: {expected:?} {report:#}");
+            // The start of a program reads the clock, too.
+            assert!(others < ROUNDS * program.clocks, "{name}: {report:#}");
+            let trap = report["trap_ns"].as_f64().unwrap() / 1e3;
+            counted = format!("{often} of {}, {seldom} of {} | {trap:.1} us", expected[0], expected[1]);
+        }
 
         let options = ["--frequency=1999"];
         let Some((sampled, report)) = program.run(&options, u64::MAX >> 2, SECOND) else { return };
@@ -202,12 +205,6 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
         let all = (in_often + in_seldom + elsewhere).max(1);
         let share = 100.0 * in_often as f64 / all as f64;
         assert!(all > 200 && (share - 75.0).abs() < 7.5, "{name}: {share} % {report:#}");
-        println!(
-            "| {name} | {} | {often} | {} | {seldom} | {share:.1} % | {:.1} us | {:.1} % |",
-            expected[0],
-            expected[1],
-            report_of_counts["trap_ns"].as_f64().unwrap() / 1e3,
-            100.0 * (sampled / alone - 1.0),
-        );
+        println!("| {name} | {counted} | {share:.1} % | {:.1} % |", 100.0 * (sampled / alone - 1.0));
     }
 }
