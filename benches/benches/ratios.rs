@@ -88,7 +88,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         FUNCTIONS.into_iter().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
     Ok(Report {
         tables: vec![ratios(&rows, &samples), slow_table(&samples), bars],
-        charts: vec![Chart { file: "calls.svg", title, groups }],
+        charts: vec![Chart { file: "calls.svg", title, ours: OURS, groups }],
         missed,
         notes: calls::notes(),
     })

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use fs_err as fs;
+use vdso_time_kernel_runner::toolchain::Compiler;
 use xshell::{Shell, cmd};
 
-use crate::toolchain::Compiler;
 use crate::{tools, workspace};
 
 /// The last version that reads the JSON of rustdoc 1.85: format 37 adds one field to its format 36.

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use vdso_time_kernel_runner::targets::{ARCHES, Arch};
+use vdso_time_kernel_runner::toolchain::Compiler;
 
-use crate::targets::{ARCHES, Arch, CORE_TARGETS, STD_TARGETS};
-use crate::toolchain::Compiler;
 use crate::workspace;
 
 /// Arguments for cargo.
@@ -16,6 +16,39 @@ const NONE: Features = &["--no-default-features"];
 const ALL: Features = &["--all-features"];
 /// `std` needs more than `core`.
 const COUNTER: Features = &["--features", "counter"];
+
+/// Further targets to compile for, with `core` alone, and whether the feature `libc`
+/// makes a difference there.
+const CORE_TARGETS: &[(&str, bool)] = &[
+    // The architectures with a table, on Linux.
+    ("x86_64-unknown-linux-musl", true),
+    ("aarch64-unknown-linux-musl", true),
+    ("aarch64_be-unknown-linux-gnu", true),
+    ("arm-unknown-linux-gnueabihf", true),
+    ("thumbv7neon-unknown-linux-gnueabihf", true),
+    // The same on Android.
+    ("aarch64-linux-android", true),
+    ("armv7-linux-androideabi", true),
+    ("i686-linux-android", true),
+    ("x86_64-linux-android", true),
+    // Linux where every call goes through libc.
+    ("x86_64-unknown-linux-gnux32", false),
+    ("powerpc64-unknown-linux-gnu", false),
+    ("sparc64-unknown-linux-gnu", false),
+    ("mips64el-unknown-linux-gnuabi64", false),
+    // Another system, without std.
+    ("wasm32-unknown-unknown", false),
+];
+
+/// Systems over whose std the tests of every system are type-checked.
+const STD_TARGETS: &[&str] = &[
+    "wasm32-unknown-unknown",
+    "wasm32-wasip1",
+    "x86_64-apple-darwin",
+    "x86_64-pc-windows-gnu",
+    "x86_64-unknown-freebsd",
+    "x86_64-unknown-illumos",
+];
 
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
     let targets = targets(names)?;

@@ -15,9 +15,10 @@ use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use fs_err as fs;
 use serde_json::Value;
+use vdso_time_kernel_runner::{cache, step};
 use xshell::{Shell, cmd};
 
-use crate::{cache, matrix_page, step, workspace};
+use crate::{matrix_page, workspace};
 
 const PAGE: &str = "docs/CLIENTS.md";
 

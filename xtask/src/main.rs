@@ -1,34 +1,27 @@
 //! `cargo xtask`: the maintenance tasks of this repository.
 
 mod api;
-mod cache;
 mod check;
 mod clients;
-mod debian;
 mod licences;
-mod machine;
+mod machines;
 mod matrix;
 mod matrix_page;
 mod matrix_table;
 mod programs;
-mod runner;
-mod setup;
-mod targets;
-mod toolchain;
 mod tools;
 mod workspace;
 
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::{Parser, Subcommand};
-use xshell::{Cmd, Shell};
-
-use machine::Machine;
+use vdso_time_kernel_runner::machine::{self, Machine};
+use vdso_time_kernel_runner::{ENVIRONMENT, become_command, runner, step, toolchain};
+use xshell::Shell;
 
 #[derive(Parser)]
-#[command(bin_name = "cargo xtask", about = "Runs the maintenance tasks of this repository.", after_help = help())]
+#[command(bin_name = "cargo xtask", about = "Runs the maintenance tasks of this repository.", after_help = machine::syntax() + "\n\n" + ENVIRONMENT)]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -90,25 +83,6 @@ enum Task {
     },
 }
 
-fn help() -> String {
-    machine::syntax()
-        + "\n\nEnvironment:
-  VDSO_TIME_GUEST_TIMEOUT  the seconds that a program may run in QEMU, instead of 120
-  VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of that in apt's sources
-  XDG_CACHE_HOME           the folder of the cache `vdso-time`, instead of ~/.cache"
-}
-
-/// Prints what is being done.
-fn step(message: &str) {
-    eprintln!("xtask: {message}");
-}
-
-/// Replaces this process, so that a signal to it ends the command.
-fn become_command(command: Cmd<'_>) -> Result<ExitCode> {
-    let name = command.to_string();
-    Err(Command::from(command).exec()).with_context(|| format!("cannot start {name}"))
-}
-
 fn run(task: Task) -> Result<ExitCode> {
     match task {
         Task::Msrv { cargo_arguments } => {
@@ -116,20 +90,20 @@ fn run(task: Task) -> Result<ExitCode> {
             become_command(compiler.cargo(&Shell::new()?, "msrv").args(cargo_arguments))
         }
         Task::On { machine, cargo_arguments } => {
-            become_command(setup::Setup::new(&machine)?.cargo(&Shell::new()?).args(cargo_arguments))
+            become_command(machines::setup(&machine)?.cargo(&Shell::new()?).args(cargo_arguments))
         }
         Task::Matrix { quick, write, machines } => matrix::run(quick, write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
         Task::Clients { quick, write } => clients::run(quick, write),
         Task::Licences => licences::run(),
-        Task::Runner { words } => Ok(runner::run_for_cargo(&words)),
+        Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }
 }
 
 fn main() -> ExitCode {
     run(Arguments::parse().task).unwrap_or_else(|error| {
-        eprintln!("xtask: {error:#}");
+        step(&format!("{error:#}"));
         ExitCode::FAILURE
     })
 }

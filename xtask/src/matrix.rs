@@ -9,16 +9,18 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use fs_err as fs;
-use guest_init::IMAGE;
 use serde_json::Value;
+use vdso_time_kernel_runner::machine::{Machine, Runner};
+use vdso_time_kernel_runner::protocol::IMAGE;
+use vdso_time_kernel_runner::runner::{Program, Run};
+use vdso_time_kernel_runner::setup::Setup;
+use vdso_time_kernel_runner::step;
 
-use crate::machine::{Machine, Runner};
+use crate::machines;
 use crate::matrix_page::{page, table};
 use crate::matrix_table::{NATIVE_ONLY, QUICK, TESTS, machines};
-use crate::programs::{Program, executables};
-use crate::runner::Run;
-use crate::setup::Setup;
-use crate::{step, workspace};
+use crate::programs::executables;
+use crate::workspace;
 
 const PAGE: &str = "docs/MATRIX.md";
 
@@ -66,7 +68,7 @@ impl Row {
     /// Runs the programs on the machine.
     fn fill(&mut self, machine: &Machine) -> Result<()> {
         let turn = lock(&BUILDING);
-        let setup = Setup::new(machine)?;
+        let setup = machines::setup(machine)?;
         let programs = programs(machine, &setup)?;
         drop(turn);
         let folder = workspace::target().join("matrix");

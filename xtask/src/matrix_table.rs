@@ -1,7 +1,7 @@
 //! The machines of the matrix, and what is not run on them.
 
-use crate::machine::Machine;
-use crate::step;
+use vdso_time_kernel_runner::machine::Machine;
+use vdso_time_kernel_runner::step;
 
 /// All machines, in the order of the page.
 const MACHINES: &str = "
@@ -69,7 +69,7 @@ pub(crate) fn machines(is_wanted: impl Fn(&Machine) -> bool) -> Vec<Machine> {
 #[cfg(test)]
 mod tests {
     use super::{QUICK, names};
-    use crate::machine::Machine;
+    use vdso_time_kernel_runner::machine::Machine;
 
     #[test]
     fn each_machine_is_listed_once_by_its_name() {

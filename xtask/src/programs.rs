@@ -2,15 +2,8 @@
 
 use anyhow::Result;
 use serde_json::Value;
+use vdso_time_kernel_runner::runner::Program;
 use xshell::Cmd;
-
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Program {
-    /// The name of the target.
-    pub(crate) name: String,
-    pub(crate) path: String,
-    pub(crate) arguments: Vec<String>,
-}
 
 /// Runs cargo, and returns the programs that it built: tests, or the others.
 pub(crate) fn executables(cargo: Cmd<'_>, are_tests: bool) -> Result<Vec<Program>> {

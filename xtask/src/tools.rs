@@ -1,95 +1,14 @@
-//! Linkers, emulators and kernels from Debian's packages, unpacked into the cache.
+//! Programs from crates.io, in the cache.
 
-use std::env::consts::ARCH;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
-use fs_err as fs;
-use xshell::{Shell, cmd};
+use anyhow::Result;
+use vdso_time_kernel_runner::{cache, step};
+use xshell::Shell;
 
-use crate::debian::{Archive, Package, native_architecture};
-use crate::targets::{ARCHES, Arch, Guest};
-use crate::{cache, step, workspace};
+use crate::workspace;
 
-/// The release whose compilers and QEMU are used.
-const SUITE: &str = "bookworm";
-
-/// The cross compiler, with which rustc links.
-pub(crate) struct Gcc {
-    pub(crate) program: PathBuf,
-    /// The folder whose `lib` has the target's shared libraries and loader.
-    pub(crate) libraries: PathBuf,
-}
-
-pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
-    let gnu = arch.gnu();
-    let suite = if arch.name == "loongarch64" { "trixie" } else { SUITE };
-    let tree = cache::folder()?.join(format!("gcc-{gnu}-{suite}"));
-    let compiler = format!("gcc-{}", gnu.replace('_', "-"));
-    let libraries = format!("libc6-dev-{}-cross", arch.debian);
-    build_tree(&tree, suite, &[&compiler, &libraries], |draft| {
-        let program = format!("usr/bin/{gnu}-gcc");
-        if suite != SUITE {
-            // gcc starts these.
-            let programs = [format!("usr/libexec/gcc-cross/{gnu}/14/collect2"), format!("usr/bin/{gnu}-ld")];
-            for program in programs {
-                let renamed = format!("{program}.elf");
-                fs::rename(fs::canonicalize(draft.join(&program))?, draft.join(&renamed))?;
-                write_script(draft, &tree, &program, &renamed, &[])?;
-            }
-        }
-        write_script(draft, &tree, "cc", &program, &[format!("--sysroot={}", tree.display())])
-    })?;
-    Ok(Gcc { program: tree.join("cc"), libraries: tree.join("usr").join(gnu) })
-}
-
-/// QEMU for whole machines: a suite, its packages and their programs. QEMU 7.2 lacks what later
-/// kernels of some architectures need.
-const QEMU_SYSTEM: &[(&str, &[&str], &[&str])] = &[
-    (
-        SUITE,
-        &["qemu-system-arm", "qemu-system-x86"],
-        &["qemu-system-aarch64", "qemu-system-arm", "qemu-system-x86_64"],
-    ),
-    (
-        "bookworm-backports",
-        &["qemu-system-misc", "qemu-system-ppc", "qemu-system-riscv", "qemu-system-s390x"],
-        &["qemu-system-loongarch64", "qemu-system-ppc64", "qemu-system-riscv64", "qemu-system-s390x"],
-    ),
-];
-
-pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
-    let row = QEMU_SYSTEM.iter().find(|(.., programs)| programs.contains(&program));
-    let (suite, packages, programs) = row.with_context(|| format!("no package has {program}"))?;
-    let tree = cache::folder()?.join(format!("qemu-system-{suite}"));
-    build_tree(&tree, suite, packages, |draft| {
-        let folder = |name| tree.join("usr/share").join(name).display().to_string();
-        let arguments = ["-L".into(), folder("qemu"), "-L".into(), folder("seabios")];
-        programs.iter().try_for_each(|program| {
-            write_script(draft, &tree, program, &format!("usr/bin/{program}"), &arguments)
-        })
-    })?;
-    Ok(tree.join(program))
-}
-
-/// QEMU in user mode. It provides its own vDSO, whose functions make the system call.
-pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
-    let mut names: Vec<&str> = ARCHES.iter().map(|arch| arch.qemu).collect();
-    names.dedup();
-    let tree = cache::folder()?.join(format!("qemu-10-bookworm-backports-{}", names.join("-")));
-    build_tree(&tree, "bookworm-backports", &["qemu-user"], |draft| {
-        // The programs are linked statically. The package has more of them.
-        for name in names.iter().map(|name| format!("qemu-{name}")) {
-            fs::rename(draft.join("usr/bin").join(&name), draft.join(&name))?;
-        }
-        Ok(fs::remove_dir_all(draft.join("usr"))?)
-    })?;
-    Ok(tree.join(format!("qemu-{}", arch.qemu)))
-}
-
-/// A program of a package of crates.io, which has its name.
+/// A program of a package that has its name.
 pub(crate) fn from_crates_io(name: &str, version: &str) -> Result<PathBuf> {
     let folder = cache::folder()?.join(format!("{name}-{version}"));
     cache::build_once(&folder, |draft| {
@@ -99,94 +18,4 @@ pub(crate) fn from_crates_io(name: &str, version: &str) -> Result<PathBuf> {
         Ok(cargo.arg(format!("={version}")).arg("--root").arg(draft).run()?)
     })?;
     Ok(folder.join("bin").join(name))
-}
-
-/// The folder with `vmlinuz` and the device trees of the suite's newest kernel at the first fetch.
-pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
-    let folder = cache::folder()?.join(format!("kernel-{}-{version}", guest.name));
-    cache::build_once(&folder, |draft| {
-        step(&format!("fetching the {} kernel {version}", guest.name));
-        let suite = guest.kernels.iter().find(|(name, _)| *name == version).map_or(SUITE, |(_, suite)| suite);
-        let mut package = Package { name: guest.package.into(), architecture: guest.name.into(), suite };
-        let (apt, tree) = (draft.join("apt"), draft.join("tree"));
-        let archive = Archive::open(&apt, std::slice::from_ref(&package))?;
-        // The first package is empty and depends on the one with the kernel.
-        while let Some(next) = archive.dependency(&package, &["linux-image-", "linux-binary-"])? {
-            package = next;
-        }
-        archive.unpack(&[package], false, &tree)?;
-        let sh = Shell::new()?;
-        let files =
-            cmd!(sh, "find {tree} -type f ( -name vmlinu[xz]-* -o -name vexpress-v2p-ca9.dtb )").read()?;
-        for file in files.lines() {
-            let is_kernel = file.contains("/vmlinu");
-            fs::rename(file, draft.join(if is_kernel { "vmlinuz" } else { "vexpress-v2p-ca9.dtb" }))?;
-        }
-        decompress(&draft.join("vmlinuz"))?;
-        ensure!(draft.join("vmlinuz").is_file(), "the package has no kernel");
-        fs::remove_dir_all(apt)?;
-        Ok(fs::remove_dir_all(tree)?)
-    })?;
-    Ok(folder)
-}
-
-/// Decompresses a kernel for EFI (drivers/firmware/efi/libstub/zboot-header.S), which QEMU 10 cannot
-/// do for zstd. Other files stay as they are.
-fn decompress(kernel: &Path) -> Result<()> {
-    let bytes = fs::read(kernel)?;
-    let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?) as usize);
-    if !bytes.starts_with(b"MZ\0\0zimg") || bytes.get(24..28) != Some(b"zstd") {
-        return Ok(());
-    }
-    let payload = word(8).zip(word(12)).and_then(|(offset, size)| bytes.get(offset..)?.get(..size));
-    let packed = kernel.with_extension("zst");
-    fs::write(&packed, payload.context("the kernel has no payload")?)?;
-    let tree = cache::folder()?.join(format!("zstd-{SUITE}"));
-    build_tree(&tree, SUITE, &["zstd"], |draft| write_script(draft, &tree, "zstd", "usr/bin/zstd", &[]))?;
-    let (sh, zstd) = (Shell::new()?, tree.join("zstd"));
-    cmd!(sh, "{zstd} --decompress --rm --force --quiet {packed} -o {kernel}").quiet().run()?;
-    Ok(())
-}
-
-/// Unpacks the packages with their dependencies into a draft of the tree, and calls `finish`.
-fn build_tree(
-    tree: &Path,
-    suite: &'static str,
-    names: &[&str],
-    finish: impl FnOnce(&Path) -> Result<()>,
-) -> Result<()> {
-    cache::build_once(tree, |draft| {
-        step(&format!("fetching {}", names.join(", ")));
-        let architecture = native_architecture(&Shell::new()?)?;
-        let package =
-            |name: &&str| Package { name: (*name).into(), architecture: architecture.clone(), suite };
-        let packages: Vec<Package> = names.iter().map(package).collect();
-        let apt = draft.join("apt");
-        Archive::open(&apt, &packages)?.unpack(&packages, true, draft)?;
-        fs::remove_dir_all(apt)?;
-        for unused in ["doc", "man", "locale"].map(|name| draft.join("usr/share").join(name)) {
-            if unused.is_dir() {
-                fs::remove_dir_all(unused)?;
-            }
-        }
-        finish(draft)
-    })
-}
-
-/// Writes a script that starts a program of the tree with the tree's libraries, and with its loader
-/// if it has one.
-fn write_script(draft: &Path, tree: &Path, name: &str, program: &str, arguments: &[String]) -> Result<()> {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
-    let libraries = format!("{0}/lib/{ARCH}-linux-gnu:{0}/usr/lib/{ARCH}-linux-gnu", tree.display());
-    let arguments: String = arguments.iter().map(|word| quoted(word) + " ").collect();
-    let (libraries, program) = (quoted(&libraries), quoted(&tree.join(program).display().to_string()));
-    let loader = tree.join("usr/lib64/ld-linux-x86-64.so.2");
-    let start = if draft.join("usr/lib64/ld-linux-x86-64.so.2").exists() {
-        format!("exec {} --library-path {libraries}", quoted(&loader.display().to_string()))
-    } else {
-        format!("LD_LIBRARY_PATH={libraries} exec")
-    };
-    let script = format!("#!/bin/sh\n{start} {program} {arguments}\"$@\"\n");
-    fs::write(draft.join(name), script)?;
-    Ok(fs::set_permissions(draft.join(name), Permissions::from_mode(0o755))?)
 }

@@ -1,11 +1,10 @@
-//! The folders of the workspace, and the cargo that runs us.
+//! The root of the workspace, its target folder, and cargo.
 
-use std::env;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use xshell::{Cmd, Shell, cmd};
+pub(crate) use vdso_time_kernel_runner::workspace::{cargo, target};
+use xshell::Shell;
 
 /// The root of the workspace: the parent of this package.
 pub(crate) fn root() -> PathBuf {
@@ -18,16 +17,4 @@ pub(crate) fn shell() -> Result<Shell> {
     let sh = Shell::new()?;
     sh.change_dir(root());
     Ok(sh)
-}
-
-/// cargo's target folder. `CARGO_TARGET_DIR` is relative to where cargo was started, as we were.
-pub(crate) fn target() -> PathBuf {
-    let named = env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
-    named.and_then(|folder| std::path::absolute(folder).ok()).unwrap_or_else(|| root().join("target"))
-}
-
-/// The cargo that runs us, by its own path, so that no proxy chooses another one.
-pub(crate) fn cargo(sh: &Shell) -> Cmd<'_> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    cmd!(sh, "{cargo}").quiet()
 }

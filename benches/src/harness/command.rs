@@ -45,7 +45,7 @@ Usage: [--quick] [--check] [--write] [--without CONTENDER]... [ROW...]
   --quick   less than a minute
   --check   status 1 if a bar is missed or cannot be measured
   --without CONTENDER   no bars against it
-  --write   renew docs/BENCHMARKS.md, docs/benchmarks and README.md
+  --write   renew the figures in docs and README.md
   ROW       only the rows whose name contains one of these
 ";
 

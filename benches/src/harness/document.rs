@@ -11,7 +11,7 @@ use super::command::{Arguments, Effort};
 use super::machine;
 use super::plot::Chart;
 
-const DOCUMENTS: [&str; 2] = ["README.md", "docs/BENCHMARKS.md"];
+const DOCUMENTS: [&str; 4] = ["README.md", "docs/BENCHMARKS.md", "docs/LOGGING.md", "docs/PRECISION.md"];
 const CHARTS: &str = "docs/benchmarks";
 const END: &str = "<!-- /bench -->";
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::samples::OURS;
-
 pub struct Chart {
     pub file: &'static str,
     pub title: &'static str,
+    /// The bars of this name are coloured.
+    pub ours: &'static str,
     /// Groups of bars, and the nanoseconds of each.
     pub groups: Vec<(String, Vec<(String, f64)>)>,
 }
@@ -30,7 +30,7 @@ impl Chart {
             for (name, nanos) in bars {
                 y += 19;
                 let (width, top) = (((nanos.log10() - start) * scale).round(), y - 13);
-                let color = if name == OURS { "#0969da" } else { "#8c959f" };
+                let color = if name == self.ours { "#0969da" } else { "#8c959f" };
                 let _ = writeln!(
                     text,
                     r#"<text x="160" y="{y}" text-anchor="end">{name}</text><rect x="170" y="{top}" width="{width}" height="16" fill="{color}"/><text x="{}" y="{y}">{nanos:.1}</text>"#,

@@ -1,0 +1,108 @@
+//! `cargo bench -p vdso-time-criterion -- --write`: routines of a few nanoseconds, call by call with
+//! each measurement, and in batches of thousands of calls, where all measurements agree.
+
+#![cfg(any(target_os = "linux", target_os = "android"))]
+#![allow(unsafe_code, reason = "a multiplication that stays in its place and in a register")]
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use criterion::measurement::{Measurement, WallTime};
+use vdso_time::Monotonic;
+use vdso_time_benches::harness::command::{self, Arguments};
+use vdso_time_benches::harness::document::{Report, Table};
+use vdso_time_benches::harness::plot::Chart;
+use vdso_time_benches::harness::stats::median;
+use vdso_time_criterion::{CounterTime, VdsoTime};
+
+/// The calls of a round: of each measurement, then of the next.
+const CALLS: u32 = 1000;
+
+const COUNTER: &str = "CounterTime";
+const NAMES: [&str; 4] = ["batches", "WallTime", "VdsoTime", COUNTER];
+
+/// Multiplies `STEPS` times. Each step waits for the one before, for about 1 ns.
+#[inline]
+fn routine<const STEPS: u32>(mut value: u64) -> u64 {
+    for _ in 0..STEPS {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the instruction changes its register and the flags.
+        unsafe {
+            std::arch::asm!("imul {0}, {0}", inout(reg) value, options(nomem, nostack));
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            value = black_box(value.wrapping_mul(value));
+        }
+    }
+    value
+}
+
+/// Returns the mean of calls that are measured one by one, as criterion does for
+/// `BatchSize::PerIteration`.
+fn each_call<const STEPS: u32, M: Measurement>(measurement: &M) -> f64 {
+    let mut sum = measurement.zero();
+    for _ in 0..CALLS {
+        let input = black_box(3);
+        let start = measurement.start();
+        let output = routine::<STEPS>(input);
+        let taken = measurement.end(start);
+        black_box(output);
+        sum = measurement.add(&sum, &taken);
+    }
+    measurement.to_f64(&sum) / f64::from(CALLS)
+}
+
+fn batch<const STEPS: u32>() -> f64 {
+    let (start, mut value) = (Instant::now(), 3);
+    for _ in 0..CALLS {
+        value = routine::<STEPS>(value);
+    }
+    black_box(value);
+    start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS)
+}
+
+/// Returns the nanoseconds by each of the [`NAMES`]. Without the counter the last is missing.
+fn row<const STEPS: u32>(counter: Option<&CounterTime>, rounds: usize) -> Vec<f64> {
+    let vdso = VdsoTime::<Monotonic>::default();
+    let round = |_| {
+        let mut nanos =
+            vec![batch::<STEPS>(), each_call::<STEPS, _>(&WallTime), each_call::<STEPS, _>(&vdso)];
+        nanos.extend(counter.map(each_call::<STEPS, _>));
+        nanos
+    };
+    let rounds: Vec<Vec<f64>> = (0..rounds).map(round).collect();
+    let of = |at: usize| median(&rounds.iter().map(|round| round[at]).collect::<Vec<_>>());
+    (0..rounds[0].len()).map(of).collect()
+}
+
+fn report(arguments: &Arguments) -> Report {
+    let counter = CounterTime::new().map_err(|status| eprintln!("{COUNTER}: {status}")).ok();
+    let (counter, rounds) = (counter.as_ref(), arguments.effort.choose(1, 201, 2001));
+    let rows = [
+        row::<2>(counter, rounds),
+        row::<3>(counter, rounds),
+        row::<5>(counter, rounds),
+        row::<10>(counter, rounds),
+        row::<30>(counter, rounds),
+        row::<100>(counter, rounds),
+    ];
+    let mut table = Table::new("precision", &["ns", "2 steps", "3 steps", "5", "10", "30", "100"]);
+    for (at, name) in NAMES.into_iter().enumerate().take(rows[0].len()) {
+        let cells = rows.iter().map(|row| format!("{:.1}", row[at]));
+        table.rows.push([name.to_string()].into_iter().chain(cells).collect());
+    }
+    let groups = rows.iter().map(|row| {
+        // A length is a logarithm.
+        let bars = NAMES.iter().zip(row).map(|(name, nanos)| ((*name).to_string(), nanos.max(0.1)));
+        (format!("a routine of {:.1} ns", row[0]), bars.collect())
+    });
+    let title = "Nanoseconds that a bench reports, call by call (logarithmic)";
+    let chart = Chart { file: "precision.svg", title, ours: COUNTER, groups: groups.collect() };
+    Report { tables: vec![table], charts: vec![chart], ..Report::default() }
+}
+
+fn main() -> ExitCode {
+    command::main(&[], |_| Ok(()), |arguments| Ok(report(arguments)))
+}

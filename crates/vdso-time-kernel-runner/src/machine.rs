@@ -1,0 +1,163 @@
+//! `MACHINE` of the command line: an architecture, and what runs its programs.
+
+use std::env::consts::ARCH;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::targets::{ARCHES, Arch, BOOT_OPTIONS, BootOption, GUESTS, Guest};
+
+const EMULATOR: &str = "qemu-10";
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    pub arch: &'static Arch,
+    pub runner: Runner,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Runner {
+    Native,
+    /// QEMU in user mode.
+    Emulator,
+    Kernel(Boot),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Boot {
+    pub guest: &'static Guest,
+    /// The kernel's version.
+    pub kernel: &'static str,
+    pub options: Vec<&'static BootOption>,
+}
+
+/// Explains `MACHINE`, for the help.
+pub fn syntax() -> String {
+    let mut options: Vec<&str> = BOOT_OPTIONS.iter().map(|option| option.name).collect();
+    options.dedup();
+    format!(
+        "MACHINE is ARCH or ARCH@RUNNER:\n  \
+           ARCH    {}\n  \
+           RUNNER  native, {EMULATOR}, or a Debian kernel: {}\n          \
+           a kernel of another architecture: amd64-6.1, arm64-6.12\n          \
+           a kernel with boot options: 6.12+hpet; there are +{}\n  \
+           Without RUNNER: native where this machine can run ARCH, else {EMULATOR}.",
+        names(ARCHES, |arch| arch.name),
+        names(GUESTS[0].kernels, |(version, _)| version),
+        options.join(", +"),
+    )
+}
+
+impl Machine {
+    /// Whether programs are linked statically: a guest has no libraries, and this machine has none
+    /// for other architectures.
+    pub fn is_static(&self) -> bool {
+        match self.runner {
+            Runner::Native => self.arch.name != ARCH,
+            Runner::Emulator => false,
+            Runner::Kernel(_) => true,
+        }
+    }
+}
+
+impl FromStr for Machine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, runner) = text.split_once('@').unwrap_or((text, ""));
+        let arch = find(ARCHES, "architecture", name, |arch| arch.name)?;
+        let can_run = arch.hosts.contains(&ARCH);
+        let runner = match runner {
+            "" | "native" if can_run => Runner::Native,
+            "" | EMULATOR => Runner::Emulator,
+            "native" => {
+                return Err(format!("this machine cannot run {name} programs natively; omit `@native`"));
+            }
+            kernel => Runner::Kernel(Boot::parse(arch, kernel)?),
+        };
+        Ok(Self { arch, runner })
+    }
+}
+
+impl Boot {
+    fn parse(arch: &Arch, text: &str) -> Result<Self, String> {
+        let mut parts = text.split('+');
+        let kernel = parts.next().unwrap_or_default();
+        let (guest, version) = kernel.split_once('-').unwrap_or((arch.guests[0], kernel));
+        if !arch.guests.contains(&guest) {
+            let guests = arch.guests.join(", ");
+            return Err(format!("no kernel of {guest} runs {} programs; there are {guests}", arch.name));
+        }
+        let guest = find(GUESTS, "guest", guest, |guest| guest.name)?;
+        let (kernel, _) =
+            find(guest.kernels, &format!("{} kernel", guest.name), version, |(version, _)| version)?;
+        let available = || BOOT_OPTIONS.iter().filter(|option| option.guests.contains(&guest.name));
+        let parts: Vec<&str> = parts.collect();
+        if let Some(part) = parts.iter().find(|part| !available().any(|option| option.name == **part)) {
+            let names: Vec<&str> = available().map(|option| option.name).collect();
+            let (guest, names) = (guest.name, names.join(", +"));
+            return Err(format!("no boot option +{part} for {guest}; there are +{names}"));
+        }
+        // One order, so that each machine has one name.
+        let options = available().filter(|option| parts.contains(&option.name)).collect();
+        Ok(Self { guest, kernel, options })
+    }
+}
+
+/// The row of the table with this name, or an error that lists all names.
+fn find<T>(
+    table: &'static [T],
+    what: &str,
+    name: &str,
+    of: fn(&T) -> &'static str,
+) -> Result<&'static T, String> {
+    table
+        .iter()
+        .find(|row| of(row) == name)
+        .ok_or_else(|| format!("no {what} `{name}`; there are {}", names(table, of)))
+}
+
+fn names<T>(table: &[T], of: fn(&T) -> &'static str) -> String {
+    table.iter().map(of).collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@", self.arch.name)?;
+        match &self.runner {
+            Runner::Native => f.write_str("native"),
+            Runner::Emulator => f.write_str(EMULATOR),
+            Runner::Kernel(Boot { guest, kernel, options }) => {
+                if self.arch.guests[0] != guest.name {
+                    write!(f, "{}-", guest.name)?;
+                }
+                f.write_str(kernel)?;
+                options.iter().try_for_each(|option| write!(f, "+{}", option.name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Machine;
+
+    #[test]
+    fn a_machine_has_one_name_and_an_error_lists_what_there_is() {
+        for (text, name) in [
+            ("x86_64@6.12+2cpus+vdso=0", "x86_64@6.12+vdso=0+2cpus"),
+            ("i686@i386-6.1", "i686@6.1"),
+            ("i686@amd64-6.1", "i686@amd64-6.1"),
+        ] {
+            assert_eq!(text.parse::<Machine>().map(|machine| machine.to_string()).as_deref(), Ok(name));
+        }
+        for (text, words) in [
+            ("vax", "no architecture `vax`; there are x86_64,"),
+            ("aarch64@amd64-6.1", "runs aarch64 programs; there are arm64"),
+            ("i686@6.12", "there are 5.10, 6.1"),
+            ("aarch64@6.12+hpet", "+2040"),
+        ] {
+            let error = text.parse::<Machine>().unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}

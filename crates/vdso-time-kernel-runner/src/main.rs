@@ -1,0 +1,59 @@
+//! `vdso-time-kernel-runner`: see the README.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use vdso_time_kernel_runner::machine::{self, Machine};
+use vdso_time_kernel_runner::setup::{Extra, Setup};
+use vdso_time_kernel_runner::{ENVIRONMENT, become_command, runner, step};
+use xshell::Shell;
+
+#[derive(Parser)]
+#[command(version, about, after_help = machine::syntax() + "\n\n" + ENVIRONMENT)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Run cargo for a machine: `on aarch64@6.12 test`
+    On {
+        machine: Machine,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        cargo_arguments: Vec<String>,
+    },
+    /// Run a program on a machine, for cargo's setting `runner`: `run aarch64@6.12 PROGRAM`
+    Run {
+        machine: Machine,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        words: Vec<String>,
+    },
+    /// Run a program on the machine of `on`; cargo starts this
+    #[command(hide = true)]
+    Runner {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        words: Vec<String>,
+    },
+}
+
+fn run(task: Task) -> anyhow::Result<ExitCode> {
+    match task {
+        Task::On { machine, cargo_arguments } => {
+            let setup = Setup::new(&machine, &Extra::default())?;
+            become_command(setup.cargo(&Shell::new()?).args(cargo_arguments))
+        }
+        Task::Run { machine, words } => {
+            let plan = Setup::new(&machine, &Extra::default())?.plan;
+            Ok(runner::run_for_cargo(&words, Some(plan)))
+        }
+        Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
+    }
+}
+
+fn main() -> ExitCode {
+    run(Arguments::parse().task).unwrap_or_else(|error| {
+        step(&format!("{error:#}"));
+        ExitCode::FAILURE
+    })
+}

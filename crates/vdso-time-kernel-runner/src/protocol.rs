@@ -1,0 +1,178 @@
+//! What `guest-init` and the runner exchange: a job in the initramfs, and frames on the
+//! serial console that say what happened.
+//!
+//! The kernel writes to the same console, and QEMU can lose bytes there. So each frame has a number
+//! and a checksum, and the guest repeats it until the runner acknowledges its number.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+
+use serde::{Deserialize, Serialize};
+
+/// The file of the initramfs with the [`Job`].
+pub const JOB: &str = "/job";
+
+/// The argument with which init prints the vDSO image.
+pub const IMAGE: &str = "image";
+
+/// What init does.
+#[derive(Deserialize, Serialize)]
+pub struct Job {
+    /// Each program and its arguments.
+    pub programs: Vec<Vec<String>>,
+    /// The working folder of the programs.
+    pub folder: PathBuf,
+    /// The variables of the programs.
+    pub environment: BTreeMap<String, String>,
+    /// The seconds since the Epoch that init sets the wall clock to.
+    pub clock: Option<i64>,
+}
+
+/// The most bytes that a message contains.
+pub const LONGEST: usize = 512;
+
+/// What happened in the guest. Bytes are written as characters of the same number.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub enum Message {
+    /// Init has started.
+    Hello,
+    /// Bytes of the program's standard output.
+    Out(String),
+    /// Bytes of its standard error.
+    Err(String),
+    /// The program ended with this [`exit_code`].
+    Ended(u8),
+    /// The job is done.
+    End,
+}
+
+/// The bytes as characters, which JSON holds in the least space.
+#[must_use]
+pub fn to_text(bytes: &[u8]) -> String {
+    bytes.iter().copied().map(char::from).collect()
+}
+
+/// The bytes of [`to_text`].
+#[must_use]
+pub fn to_bytes(text: &str) -> Vec<u8> {
+    text.chars().map(|char| char as u8).collect()
+}
+
+/// The exit code, or 128 plus the signal that ended the program.
+#[must_use]
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// STX and ETX, which kernels do not print and JSON escapes.
+const START: char = '\x02';
+const END: char = '\x03';
+
+/// A message and how many came before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame(pub u32, pub Message);
+
+impl Frame {
+    /// The bytes for the console: START, a checksum, JSON, END.
+    ///
+    /// # Panics
+    ///
+    /// Never: the message has no map whose keys are not strings.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let json = serde_json::to_string(&(self.0, &self.1)).expect("a message is valid JSON");
+        format!("{START}{:08x}{json}{END}", checksum(&json))
+    }
+
+    /// Decodes what is between START and END; `None` if it is damaged.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (sum, json) = std::str::from_utf8(bytes).ok()?.split_at_checked(8)?;
+        let is_whole = u32::from_str_radix(sum, 16) == Ok(checksum(json));
+        let (number, message) = serde_json::from_str(json).ok().filter(|_| is_whole)?;
+        Some(Self(number, message))
+    }
+}
+
+/// FNV-1a.
+fn checksum(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The line with which the runner acknowledges a frame.
+#[must_use]
+pub fn acknowledgement(number: u32) -> String {
+    format!("ack {number}")
+}
+
+/// The runner's end of the console: separates frames from the kernel's messages.
+#[derive(Default)]
+pub struct Console {
+    pending: Vec<u8>,
+    messages: String,
+}
+
+impl Console {
+    /// Adds bytes that came from the console.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.pending.extend(bytes);
+    }
+
+    /// The next undamaged frame. The guest repeats a damaged one.
+    pub fn next_frame(&mut self) -> Option<Frame> {
+        loop {
+            let end = self.pending.iter().position(|byte| *byte == END as u8)?;
+            let start = self.pending[..end].iter().rposition(|byte| *byte == START as u8);
+            let frame = start.and_then(|start| Frame::decode(&self.pending[start + 1..end]));
+            let messages: Vec<u8> = self.pending.drain(..=end).take(start.unwrap_or(end)).collect();
+            self.messages.push_str(&String::from_utf8_lossy(&messages));
+            if frame.is_some() {
+                return frame;
+            }
+        }
+    }
+
+    /// What was in no frame: the kernel's messages.
+    #[must_use]
+    pub fn messages(&self) -> String {
+        format!("{}{}", self.messages, String::from_utf8_lossy(&self.pending))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The frames found when the bytes come in parts of this size, and the kernel's messages.
+    fn received(text: &str, size: usize) -> (Vec<Frame>, String) {
+        let mut console = Console::default();
+        let mut frames = Vec::new();
+        for part in text.as_bytes().chunks(size) {
+            console.push(part);
+            frames.extend(std::iter::from_fn(|| console.next_frame()));
+        }
+        (frames, console.messages())
+    }
+
+    #[test]
+    fn undamaged_frames_are_found_among_kernel_messages_in_parts_of_any_size() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(to_bytes(&to_text(&all)), all);
+        let frames = [Frame(0, Message::Out(to_text(&all))), Frame(1, Message::Ended(101))];
+        let [out, status] = frames.clone().map(|frame| frame.encode());
+        let sent = ["Run /init\r\n\x02zz\x03", &out, "noise", &status, "end"].concat();
+        for size in 1..sent.len() {
+            let (found, messages) = received(&sent, size);
+            assert_eq!((&*found, &*messages), (&frames[..], "Run /init\r\nnoiseend"));
+        }
+        for (at, char) in out.char_indices() {
+            let rest = &out[at + char.len_utf8()..];
+            for damaged in [[&out[..at], rest].concat(), [&out[..at], "\x04", rest].concat()] {
+                let (found, _) = received(&[&*damaged, &out, &status].concat(), 100);
+                assert_eq!(found, frames, "byte {at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs programs for a machine: natively, in QEMU's user mode, or in a kernel that QEMU boots.
+//! Arguments, environment, output and exit status pass through.
+
+mod boot;
+mod initramfs;
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, anyhow};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::exit_code;
+use crate::step;
+
+/// A [`Plan`] in JSON, which `on` sets for `runner`.
+pub const PLAN_VARIABLE: &str = "VDSO_TIME_RUNNER_PLAN";
+
+/// The seconds that a program may run.
+pub const TIMEOUT_VARIABLE: &str = "VDSO_TIME_GUEST_TIMEOUT";
+const TIMEOUT: &str = "120";
+
+/// The exit code if the machine failed or the program ran too long, as timeout(1) has it.
+const RUNNER_FAILED: u8 = 125;
+
+/// How programs are run.
+#[derive(Clone, Default, Deserialize, Serialize)]
+pub struct Plan {
+    /// QEMU and its arguments; empty: natively. For a kernel, all arguments except the initramfs.
+    pub qemu: Vec<String>,
+    /// For a kernel: the first process.
+    pub init: Option<PathBuf>,
+    /// For a kernel: the seconds since the Epoch that init sets the wall clock to.
+    pub clock: Option<i64>,
+    /// Variables of the programs, besides those of this process.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The name of the target.
+    pub name: String,
+    pub path: String,
+    pub arguments: Vec<String>,
+}
+
+/// Programs to run one after the other, in one boot of a kernel.
+pub struct Run<'a> {
+    pub plan: &'a Plan,
+    pub programs: &'a [Program],
+    /// The working folder. A guest gets a copy.
+    pub folder: PathBuf,
+    pub out: File,
+    pub err: File,
+    /// How long each program may run.
+    pub limit: Duration,
+}
+
+impl<'a> Run<'a> {
+    /// The output and the working folder are this process's.
+    pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
+        let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+        let seconds = env::var(TIMEOUT_VARIABLE).unwrap_or_else(|_| TIMEOUT.into());
+        // A deadline of more seconds can overflow.
+        let seconds: u32 =
+            seconds.parse().with_context(|| format!("{TIMEOUT_VARIABLE}={seconds} is not a number"))?;
+        let limit = Duration::from_secs(seconds.into());
+        Ok(Self { plan, programs, folder: env::current_dir()?, out, err, limit })
+    }
+
+    /// Calls `ended` after each program.
+    pub fn run(&self, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
+        if let Some(init) = &self.plan.init {
+            return boot::boot(self, init, ended);
+        }
+        for program in self.programs {
+            let mut words = self.plan.qemu.iter().chain([&program.path]).chain(&program.arguments);
+            let mut command = ends_with_this_process(words.next().context("no program is given")?);
+            command.args(words).current_dir(&self.folder).envs(self.plan.environment.iter().cloned());
+            command.stdout(self.out.try_clone()?).stderr(self.err.try_clone()?);
+            let status = Process(command.spawn()?).wait(self.limit)?;
+            let status = status.ok_or_else(|| anyhow!(timed_out(&program.path, self.limit)))?;
+            ended(program, exit_code(status));
+        }
+        Ok(())
+    }
+}
+
+/// The command of a program that is killed when this process ends, however that happens.
+fn ends_with_this_process(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
+/// A program that is killed when this is dropped.
+struct Process(Child);
+
+impl Process {
+    /// Waits for the program; `None` if it still runs after that time.
+    fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let status = self.0.try_wait()?;
+            if status.is_some() || Instant::now() >= deadline {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+fn timed_out(program: &str, limit: Duration) -> String {
+    format!("{program}: still running after {} s; {TIMEOUT_VARIABLE}=SECONDS allows more", limit.as_secs())
+}
+
+/// Runs the program that cargo names, by this plan or by that of the environment.
+pub fn run_for_cargo(words: &[String], plan: Option<Plan>) -> ExitCode {
+    match try_run_for_cargo(words, plan) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            step(&format!("{error:#}"));
+            ExitCode::from(RUNNER_FAILED)
+        }
+    }
+}
+
+fn inherited_plan() -> Result<Plan> {
+    let plan = env::var(PLAN_VARIABLE)
+        .with_context(|| format!("{PLAN_VARIABLE} is not set; `on MACHINE` sets it"))?;
+    serde_json::from_str(&plan).with_context(|| format!("{PLAN_VARIABLE}={plan}"))
+}
+
+fn try_run_for_cargo(words: &[String], plan: Option<Plan>) -> Result<u8> {
+    set_parent_process_death_signal(Some(Signal::TERM))?;
+    let plan = plan.map_or_else(inherited_plan, Ok)?;
+    let (path, arguments) = words.split_first().context("no program is given")?;
+    let path = std::path::absolute(path)?.to_str().context("the program's path is not UTF-8")?.to_owned();
+    let program = Program { name: String::new(), path, arguments: arguments.into() };
+    let mut code = RUNNER_FAILED;
+    Run::new(&plan, &[program])?.run(|_, ended| code = ended)?;
+    Ok(code)
+}

@@ -1,0 +1,149 @@
+//! The compilers: the installed one, and Debian's of the oldest supported version.
+
+use std::env::{self, consts::ARCH};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use fs_err as fs;
+use xshell::{Cmd, Shell, cmd};
+
+use crate::debian::{Archive, Package, native_architecture};
+use crate::targets::ARCHES;
+use crate::{cache, step, workspace};
+
+/// The oldest supported version, e.g. "1.85".
+const MSRV: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// The Debian release whose `rustc-web` has that version.
+const SUITE: &str = "bookworm";
+
+/// A package that needs the standard library.
+const STD_MANIFEST: &str = "[package]\nname = \"empty\"\nedition = \"2021\"\n[workspace]\n";
+
+pub struct Compiler {
+    /// Debian's compiler in the cache. `None` is the installed one.
+    tree: Option<PathBuf>,
+}
+
+impl Compiler {
+    /// The compiler of the oldest supported version, fetched the first time.
+    pub fn oldest() -> Result<Self> {
+        let packaged = ARCHES.iter().filter(|arch| arch.is_packaged);
+        let mut architectures: Vec<&str> = packaged.map(|arch| arch.debian).collect();
+        architectures.sort_unstable();
+        architectures.dedup();
+        let tree = format!("rust-{MSRV}-clippy-{SUITE}-{}", architectures.join("-"));
+        let tree = cache::folder()?.join(tree);
+        cache::build_once(&tree, |draft| {
+            build_tree(draft, &architectures).with_context(|| format!("cannot fetch Rust {MSRV}"))
+        })?;
+        Ok(Self { tree: Some(tree) })
+    }
+
+    /// The installed compiler if it has the target's libraries, else the oldest supported one.
+    pub fn for_target(triple: &str) -> Result<Self> {
+        let sh = Shell::new()?;
+        let folder = cmd!(sh, "rustc --print target-libdir --target {triple}").quiet().ignore_stderr().read();
+        if folder.is_ok_and(|folder| Path::new(&folder).is_dir()) {
+            return Ok(Self { tree: None });
+        }
+        step(&format!("the installed rustc has no libraries for {triple}; using Debian's Rust {MSRV}"));
+        let compiler = Self::oldest()?;
+        compiler.add_std(triple)?;
+        Ok(compiler)
+    }
+
+    /// Compiles the standard library for a target, unless Debian has it.
+    fn add_std(&self, triple: &str) -> Result<()> {
+        let sh = Shell::new()?;
+        let sysroot =
+            self.with_libraries(sh.cmd(self.program("rustc"))).args(["--print", "sysroot"]).read()?;
+        let library = Path::new(&sysroot).join("lib/rustlib").join(triple);
+        cache::build_once(&library, |draft| {
+            step(&format!("compiling the standard library for {triple}"));
+            let package = draft.join("package");
+            fs::create_dir_all(package.join("src"))?;
+            fs::write(package.join("src/lib.rs"), "")?;
+            fs::write(package.join("Cargo.toml"), STD_MANIFEST)?;
+            sh.change_dir(&package);
+            let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "");
+            let cargo = cargo.args(["build", "--quiet", "--release", "--target", triple]);
+            let cargo = cargo.args(["-Zbuild-std=std,panic_unwind,test", "--target-dir", "target"]);
+            cargo.run()?;
+            fs::rename(package.join("target").join(triple).join("release/deps"), draft.join("lib"))?;
+            Ok(fs::remove_dir_all(package)?)
+        })
+    }
+
+    /// The path of a program of the compiler.
+    fn program(&self, name: &str) -> PathBuf {
+        self.tree.as_ref().map_or_else(|| name.into(), |tree| tree.join("usr/bin").join(name))
+    }
+
+    /// The installed cargo, with this compiler and a target folder that no other compiler uses.
+    pub fn cargo<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
+        self.with_libraries(workspace::cargo(sh))
+            .env("RUSTC", self.program("rustc"))
+            .env("RUSTDOC", self.program("rustdoc"))
+            // A wrapper could call another compiler. Empty means none, whatever is configured.
+            .env("RUSTC_WRAPPER", "")
+            .env("RUSTC_WORKSPACE_WRAPPER", "")
+            .env_remove("RUSTC_BOOTSTRAP")
+            .env("CARGO_TARGET_DIR", workspace::target().join(target_folder))
+    }
+
+    /// The same cargo, which also lints the packages of the workspace.
+    pub fn clippy<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
+        let driver = self.program("clippy-driver");
+        self.cargo(sh, target_folder).env("RUSTC_WORKSPACE_WRAPPER", driver)
+    }
+
+    /// Debian's compiler does not find its shared libraries itself.
+    fn with_libraries<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
+        let Some(tree) = &self.tree else { return command.quiet() };
+        let mut path = OsString::from(tree.join(format!("usr/lib/{ARCH}-linux-gnu")));
+        if let Some(inherited) = env::var_os("LD_LIBRARY_PATH") {
+            path.push(":");
+            path.push(inherited);
+        }
+        command.env("LD_LIBRARY_PATH", path).quiet()
+    }
+}
+
+fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
+    let native = native_architecture(&Shell::new()?)?;
+    let package = |name: &str, architecture: &str| Package {
+        name: name.into(),
+        architecture: architecture.into(),
+        suite: SUITE,
+    };
+    // If the suite has another version, apt does not find this library.
+    let library = format!("libstd-rust-web-{MSRV}");
+    let names = ["rustc-web", &library, "rust-web-clippy", "libllvm19", "rust-web-src"];
+    let mut packages = names.map(|name| package(name, &native)).to_vec();
+    let host = Some(&*native).filter(|host| !architectures.contains(host));
+    let architectures = architectures.iter().copied().chain(host);
+    packages.extend(architectures.map(|architecture| package("libstd-rust-web-dev", architecture)));
+    let apt = draft.join("apt");
+    Archive::open(&apt, &packages)?.unpack(&packages, false, draft)?;
+    move_sources(draft)?;
+    fs::remove_dir_all(apt)?;
+    Ok(fs::remove_dir_all(draft.join("usr/share"))?)
+}
+
+/// Moves the sources of the standard library to where a compiler looks for them, and deletes the
+/// compiler's own, nine tenths of the package. Debian has an absolute link in that path.
+fn move_sources(tree: &Path) -> Result<()> {
+    let sources = tree.join("usr/src");
+    let mut libraries = cache::entries(&sources)?.into_iter().map(|folder| folder.join("library"));
+    let library = libraries.find(|library| library.is_dir());
+    let library = library.context("rust-web-src has no sources of the standard library")?;
+    let to = tree.join("usr/lib/rustlib/src/rust");
+    if to.is_symlink() {
+        fs::remove_file(&to)?;
+    }
+    fs::create_dir_all(&to)?;
+    fs::rename(library, to.join("library"))?;
+    Ok(fs::remove_dir_all(sources)?)
+}

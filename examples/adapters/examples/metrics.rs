@@ -1,0 +1,14 @@
+//! metrics: a histogram of durations on the CPU's counter.
+
+use std::hint::black_box;
+
+use vdso_time::Clock;
+use vdso_time::counter::Counter;
+
+fn main() {
+    for _ in 0..3 {
+        let start = Counter::now();
+        let _work: u64 = (0..black_box(1000)).sum();
+        metrics::histogram!("work_seconds").record(start.elapsed());
+    }
+}

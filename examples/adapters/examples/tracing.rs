@@ -1,0 +1,8 @@
+//! tracing-subscriber: the line's time is the coarse clock's.
+
+use vdso_time_adapters::tracing_timer::CoarseTime;
+
+fn main() {
+    tracing_subscriber::fmt().with_timer(CoarseTime).init();
+    tracing::info!(answer = 42, "a line by tracing");
+}

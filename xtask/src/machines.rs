@@ -1,0 +1,22 @@
+//! What the tests of this repository need on a machine.
+
+use anyhow::Result;
+use vdso_time_kernel_runner::machine::{Machine, Runner};
+use vdso_time_kernel_runner::setup::{Extra, Setup};
+
+pub(crate) fn setup(machine: &Machine) -> Result<Setup> {
+    let mut extra = Extra::default();
+    // What no test may lack on the machine, whatever this machine has.
+    let mut requires = Vec::new();
+    if let Runner::Kernel(boot) = &machine.runner {
+        requires.push("affinity own-clock seccomp");
+        if matches!(boot.guest.name, "amd64" | "i386") {
+            requires.push("clocksource-switch timens");
+            // QEMU's CPUs have no invariant TSC, and the tests need one.
+            extra.rustflags = "--cfg vdso_time_assume_invariant";
+        }
+        requires.extend(boot.options.iter().map(|option| option.name).filter(|name| *name == "2040"));
+    }
+    extra.environment.push(("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" ")));
+    Setup::new(machine, &extra)
+}
