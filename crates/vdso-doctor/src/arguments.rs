@@ -79,7 +79,7 @@ Examples:
   vdso-doctor who --flamegraph=who.svg --pid 4711
 
 Samples show the share of the CPU time, and no numbers of reads. --count uses
-the CPU's breakpoints on the vDSO: a read that is counted costs about 10 us, so
+the CPU's breakpoints on the vDSO: a counted read costs about 6 us, so
 it counts in slices of the time and scales up. Threads of the process are
 followed, other processes that it starts are not.
 

@@ -211,6 +211,7 @@ impl<'a> Watch<'a> {
     }
 
     fn report(mut self) -> Report {
+        self.trap.correct(&self.tally.gaps);
         self.report.finish(&self.tally, self.trap);
         self.report
     }

@@ -129,7 +129,7 @@ fn the_json_has_the_fields_of_format_1() {
         );
         has(
             &json["callers"][0],
-            "function file line module records reads_per_second cpu_percent process_percent close_percent",
+            "function file line module records reads reads_per_second cpu_percent process_percent close_percent",
         );
         assert_eq!((&json["format"], &json["method"]), (&1.into(), &method.into()));
         assert!(fs::read_to_string(svg).unwrap().contains("<svg"));
@@ -195,10 +195,10 @@ fn lost_records_are_counted() {
     }
     let pid = Pid::from_raw(child.id() as i32);
     let signal = |signal| kill(pid, signal).unwrap();
-    // 4 MiB hold 2000 records of 2 KiB, and a read that is counted takes less than 100 us.
+    // Buffers of 16 MiB hold 8000 records of 2 KiB.
     sleep(Duration::from_millis(100));
     signal(Signal::SIGSTOP);
-    sleep(Duration::from_secs(1));
+    sleep(Duration::from_secs(2));
     signal(Signal::SIGCONT);
     sleep(Duration::from_millis(500));
     signal(Signal::SIGINT);

@@ -19,8 +19,11 @@ use super::stack::Registers;
 
 /// Bytes of the user stack in a record.
 const STACK: [u32; 2] = [8192, 2048];
-/// Bytes of a buffer. Without CAP_IPC_LOCK, `kernel.perf_event_mlock_kb` allows the second.
-const BUFFER: [usize; 3] = [4 << 20, 512 << 10, 64 << 10];
+/// Bytes of all buffers, and the most and the fewest of one.
+const BUFFERS: usize = 64 << 20;
+const BUFFER: [usize; 2] = [16 << 20, 1 << 20];
+/// Bytes of a buffer without CAP_IPC_LOCK: `kernel.perf_event_mlock_kb` allows the first.
+const SMALL: [usize; 2] = [512 << 10, 64 << 10];
 /// Registers of `enum perf_event_x86_regs` and `enum perf_event_arm_regs`.
 const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") { &[7, 8, 29, 30, 31, 32] } else { &[6, 7, 8] };
 /// `PERF_RECORD_MISC_COMM_EXEC`.
@@ -90,7 +93,7 @@ impl Events {
         // list would count it twice.
         for (index, tid) in threads(pid)?.into_iter().enumerate() {
             for (at, cpu) in cpus.iter().enumerate() {
-                let opened = events.open_one(tid, *cpu, at, trigger);
+                let opened = events.open_one(tid, (*cpu, at, cpus.len()), trigger);
                 match opened {
                     // This thread ended.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) && index > 0 => {}
@@ -101,7 +104,9 @@ impl Events {
         Ok(events)
     }
 
-    fn open_one(&mut self, tid: i32, cpu: usize, at: usize, trigger: &Trigger<'_>) -> io::Result<()> {
+    /// `cpu` is the CPU, its index, and how many there are.
+    fn open_one(&mut self, tid: i32, cpu: (usize, usize, usize), trigger: &Trigger<'_>) -> io::Result<()> {
+        let (cpu, at, cpus) = cpu;
         let mut leader = match *trigger {
             Trigger::Time(period) => {
                 let mut builder = self.builder(Software::CPU_CLOCK, tid, cpu, STACK[0]);
@@ -112,7 +117,7 @@ impl Events {
         };
         leader.enabled(true).mmap(true).comm(true).comm_exec(true);
         if self.rings.len() <= at {
-            self.rings.push(mapped(&mut leader)?);
+            self.rings.push(mapped(&mut leader, cpus)?);
         } else {
             let leader = build(&mut leader)?;
             self.send_to_ring(&leader, at)?;
@@ -203,11 +208,12 @@ fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
 }
 
 /// The event with the largest buffer that the kernel allows.
-fn mapped(builder: &mut Builder<'_>) -> io::Result<Sampler> {
-    let mut result = build(builder)?.sampled(BUFFER[0]);
-    for size in &BUFFER[1..] {
+fn mapped(builder: &mut Builder<'_>, cpus: usize) -> io::Result<Sampler> {
+    let size = (BUFFERS / cpus).clamp(BUFFER[1], BUFFER[0]);
+    let mut result = build(builder)?.sampled(size);
+    for size in SMALL {
         if result.is_err() {
-            result = build(builder)?.sampled(*size);
+            result = build(builder)?.sampled(size);
         }
     }
     result

@@ -78,6 +78,7 @@ struct Row {
     module: String,
     /// Samples, or counted reads.
     records: u64,
+    reads: Option<f64>,
     reads_per_second: Option<f64>,
     cpu_percent: Option<f64>,
     process_percent: Option<f64>,
@@ -169,6 +170,7 @@ impl Report {
             self.cpu_percent = self.process_percent.map(|percent| percent * self.cpu.as_secs_f64() / time);
         } else {
             self.overhead_percent = Some(100.0 * traps / time);
+            self.trap_ns = Some(trap.ns);
             self.reads = Some(all.round() as u64);
             self.reads_per_second = Some(all / time);
             self.error_percent = Some(match self.method {
@@ -188,6 +190,7 @@ impl Report {
                 line: frame.line,
                 module: frame.module,
                 records: caller.reads,
+                reads: part(self.reads.map(|reads| reads as f64)),
                 reads_per_second: part(self.reads_per_second),
                 cpu_percent: part(self.cpu_percent),
                 process_percent: part(self.process_percent),
@@ -298,7 +301,7 @@ impl Display for Report {
         for row in &self.callers {
             let first = match row.reads_per_second {
                 Some(rate) if self.method == Method::Slices => number(rate),
-                _ => row.records.to_string(),
+                _ => row.reads.map_or(row.records.to_string(), |reads| format!("{reads:.0}")),
             };
             let [cpu, last] = [row.cpu_percent, row.close_percent.or(row.process_percent)];
             let [cpu, last] = [cpu, last].map(|value| value.map_or("-".into(), number));

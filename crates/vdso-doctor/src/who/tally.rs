@@ -34,13 +34,17 @@ pub(super) struct Tally {
     pub(super) callers: Vec<Caller>,
     /// When each thread read a clock last.
     last: HashMap<u32, u64>,
+    /// The first times from one read of a thread to its next one.
+    pub(super) gaps: Vec<u64>,
     pub(super) reads: u64,
 }
 
+const GAPS: usize = 100_000;
+
 impl Tally {
     pub(super) fn new(stacks: Stacks, vdso: Option<ProcessVdso>, is_folded: bool) -> Self {
-        let (chains, past, callers, last) = Default::default();
-        Self { stacks, vdso, is_folded, chains, past, callers, last, reads: 0 }
+        let (chains, past, callers, last, gaps) = Default::default();
+        Self { stacks, vdso, is_folded, chains, past, callers, last, gaps, reads: 0 }
     }
 
     /// The process mapped something.
@@ -63,7 +67,9 @@ impl Tally {
         let sample = Sample { is_64_bit: *is_64_bit, registers: *registers, stack, callchain };
         let addresses = self.stacks.chain(&sample);
         let before = self.last.insert(*tid, time);
-        let is_soon = before.is_some_and(|before| time.saturating_sub(before) < soon);
+        let gap = before.map(|before| time.saturating_sub(before));
+        let is_soon = gap.is_some_and(|gap| gap < soon);
+        self.gaps.extend(gap.filter(|_| self.gaps.len() < GAPS));
         if !self.chains.contains_key(&addresses) {
             let chain = self.chain(&addresses, registers.pc);
             self.chains.insert(addresses.clone(), chain);
