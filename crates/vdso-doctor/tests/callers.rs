@@ -119,7 +119,9 @@ impl Program {
             let name = function.strip_prefix(self.package).unwrap_or(function);
             let index = ["often", "seldom"].iter().position(|known| *known == name).unwrap_or(2);
             records[index] += caller["records"].as_u64().unwrap();
-            if index < 2 && !self.source.is_empty() {
+            // This program may have been compiled without debug information.
+            let may_lack_lines = self.package == "callers::" && caller["file"].is_null();
+            if index < 2 && !self.source.is_empty() && !may_lack_lines {
                 let file = caller["file"].as_str().unwrap_or_default();
                 assert!(file.ends_with(self.source) && caller["line"].is_u64(), "{}: {caller}", self.name);
             }

@@ -4,6 +4,8 @@ use std::arch::asm;
 use std::hint::black_box;
 use std::slice;
 
+use test_support::not_run;
+
 use crate::who::stack::{Registers, Sample, Stacks};
 
 /// Copies this thread's registers and stack, and unwinds it.
@@ -48,7 +50,7 @@ fn this_threads_callers_have_their_names_and_lines() {
         frames.iter().map(|frame| frame.function.rsplit("::").next().unwrap()).take(4).collect();
     let test = "this_threads_callers_have_their_names_and_lines";
     assert_eq!(names, ["own_chain", "inner", "outer", test], "{frames:?}");
-    let file = frames[3].file.as_deref();
-    assert!(file.is_some_and(|file| file.ends_with(file!().rsplit('/').next().unwrap())), "{file:?}");
+    let Some(file) = frames[3].file.as_deref() else { return not_run("there is no debug information") };
+    assert!(file.ends_with(file!().rsplit('/').next().unwrap()), "{file}");
     assert_eq!(frames[3].line, Some(line));
 }
