@@ -68,16 +68,6 @@ pub(crate) fn complete_loads() {}
 
 #[cfg(all(
     feature = "counter",
-    vdso_time_clock,
-    not(all(
-        any(target_arch = "x86", target_arch = "x86_64"),
-        target_feature = "sse2",
-        not(vdso_time_libc_fallback)
-    ))
-))]
-pub(crate) use later::{order_ticks, ticks_after_order};
-#[cfg(all(
-    feature = "counter",
     any(target_arch = "x86", target_arch = "x86_64"),
     target_feature = "sse2",
     not(vdso_time_libc_fallback)
