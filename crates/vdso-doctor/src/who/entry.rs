@@ -88,7 +88,7 @@ fn number_before(code: &[u8]) -> Option<u64> {
 mod tests {
     use super::number_before;
 
-    /// Code of glibc 2.41, assembled by GNU as.
+    /// Encodings from the processor's manual: mov, syscall, int, call.
     #[test]
     fn the_number_is_that_of_the_last_move_before_the_system_call() {
         for (code, number) in [
