@@ -58,7 +58,7 @@ pub(super) struct Report {
     pub(super) trap_ns: Option<u64>,
     /// The share of the CPU time that the breakpoints took.
     overhead_percent: Option<f64>,
-    /// How far the number of reads may be off.
+    /// How far the number of reads may be off. None if it is only known to be at least `reads`.
     error_percent: Option<f64>,
     reads: Option<u64>,
     reads_per_second: Option<f64>,
@@ -141,7 +141,8 @@ impl Report {
     }
 
     /// Scales what was counted. A thread's reads follow its own CPU time, without the time that the
-    /// breakpoints took, whether it computes or waits.
+    /// breakpoints took, whether it computes or waits. If those took nearly all of it, what remains
+    /// is unknown, and the reads are scaled by the whole time: there were at least so many.
     pub(super) fn finish(&mut self, tally: &Tally, trap: Trap) {
         let time = self.time.as_secs_f64().max(1e-9);
         let counts = |callers: &[Caller]| callers.iter().map(|caller| caller.reads).sum::<u64>();
@@ -156,14 +157,15 @@ impl Report {
             self.lost = reads - tally.reads;
         }
         let reads = reads as f64;
+        let (cpu, counted) = (self.cpu.as_secs_f64(), self.counted.as_secs_f64().max(1e-9));
         let (traps, spread) = (reads * trap.ns as f64 / 1e9, reads * trap.spread as f64 / 1e9);
-        let own = (self.cpu.as_secs_f64() - traps).max(1e-9);
-        let own_counted =
-            (self.counted.as_secs_f64() - traps).max(self.counted.as_secs_f64() / 20.0).max(1e-9);
+        let (own, own_counted) = ((cpu - traps).max(1e-9), counted - traps);
+        let is_known = spread < own_counted / 2.0;
         let all = match self.method {
             Method::Sampled => 0.0,
             Method::Exact => reads,
-            Method::Slices => reads * own / own_counted,
+            Method::Slices if is_known => reads * own / own_counted,
+            Method::Slices => reads * own / counted,
         };
         if self.method == Method::Sampled {
             self.process_percent = Some(100.0 * reads / self.samples.max(1) as f64);
@@ -173,12 +175,13 @@ impl Report {
             self.trap_ns = Some(trap.ns);
             self.reads = Some(all.round() as u64);
             self.reads_per_second = Some(all / time);
-            self.error_percent = Some(match self.method {
-                Method::Exact => 0.0,
-                _ => 100.0 * (spread / own_counted + 1.0 / reads.max(1.0).sqrt()),
-            });
-            self.cpu_percent = self.read_ns.map(|ns| all / time * ns / 1e7);
-            self.process_percent = self.read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0));
+            self.error_percent = match self.method {
+                Method::Exact => Some(0.0),
+                _ => is_known.then(|| 100.0 * (spread / own_counted + 1.0 / reads.max(1.0).sqrt())),
+            };
+            let read_ns = self.error_percent.and(self.read_ns);
+            self.cpu_percent = read_ns.map(|ns| all / time * ns / 1e7);
+            self.process_percent = read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0));
         }
         let row = |caller: &Caller| {
             let share = caller.reads as f64 / seen;
@@ -232,10 +235,9 @@ impl Report {
             Some(0) => format!("{process} read no clock while reads were counted."),
             Some(reads) if self.method == Method::Exact => format!("{process} read clocks {reads} times."),
             Some(_) => {
-                format!(
-                    "{process} reads clocks about {} times a second.",
-                    number(self.reads_per_second.unwrap_or(0.0))
-                )
+                let amount = if self.error_percent.is_some() { "about" } else { "at least" };
+                let rate = number(self.reads_per_second.unwrap_or(0.0));
+                format!("{process} reads clocks {amount} {rate} times a second.")
             }
         };
         let mut notes = Vec::new();
@@ -257,11 +259,16 @@ impl Report {
                 if self.method == Method::Slices {
                     let slices =
                         number(100.0 * self.counted.as_secs_f64() / self.cpu.as_secs_f64().max(1e-9));
-                    let error = self.error_percent.unwrap_or(0.0);
-                    let _ = write!(note, "; scaled from {slices} % of the CPU time, +-{} %", number(error));
-                    if error > 30.0 {
-                        note += ": use --exact, or a longer --duration";
-                    }
+                    let _ = write!(note, "; scaled from {slices} % of the CPU time");
+                    note += &match self.error_percent {
+                        Some(error) if error > 30.0 => {
+                            format!(", +-{} %: use --exact, or a longer --duration", number(error))
+                        }
+                        Some(error) => format!(", +-{} %", number(error)),
+                        None => ". The reads are too close to each other to be counted so: without --count, the \
+                                 report shows their share of the CPU time"
+                            .into(),
+                    };
                 }
                 notes.push(note);
                 notes.push("`<1us`: the share of reads that came less than 1 us after the one before of the same thread (the breakpoint's time is subtracted): candidates for one read instead of two".into());

@@ -43,8 +43,8 @@ impl Trap {
             return Err("breakpoints do not fire on this machine: omit --count and --exact".into());
         }
         let at = |quarter: usize| gaps[gaps.len() * quarter / 4];
-        // One process differs from another by some tenths.
-        Ok(Self { ns: at(2), spread: (at(3) - at(1)).max(at(2) / 5) })
+        // One process differs from another by up to a third.
+        Ok(Self { ns: at(2), spread: (at(3) - at(1)).max(at(2) / 3) })
     }
 
     /// Corrects it by a process's shortest times between two reads, if there are enough of them.
