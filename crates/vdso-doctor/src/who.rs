@@ -115,9 +115,6 @@ impl<'a> Watch<'a> {
         let end = self.options.duration.or(self.options.pid.map(|_| 10));
         let end = end.map(|seconds| self.start + Duration::from_secs(seconds.into()));
         let mut slices = Slices::new(self.options.percent);
-        if self.options.exact {
-            self.events.enable_breakpoints();
-        }
         loop {
             if self.options.count {
                 slices.wait(&mut self.events);
@@ -185,9 +182,6 @@ impl<'a> Watch<'a> {
             let Ok((events, addresses)) = open(self.pid, vdso.as_ref(), self.options) else { return };
             self.events = events;
             self.addresses = addresses;
-            if self.options.exact {
-                self.events.enable_breakpoints();
-            }
         }
         self.entries = Entries::new(self.pid, vdso.clone());
         self.tally.replace(stacks, vdso);
@@ -274,7 +268,11 @@ fn open(pid: u32, vdso: Option<&ProcessVdso>, options: &Who) -> Result<(Events, 
             addresses.push(symbol.range.start);
         }
     }
-    let events = Events::open(pid, &Trigger::Execution(&addresses)).map_err(|error| explain(&error))?;
+    let mut events = Events::open(pid, &Trigger::Execution(&addresses)).map_err(|error| explain(&error))?;
+    // Before a command runs, so that its first reads are counted, too.
+    if options.exact {
+        events.enable_breakpoints();
+    }
     Ok((events, addresses))
 }
 

@@ -265,9 +265,11 @@ impl Report {
                             format!(", +-{} %: use --exact, or a longer --duration", number(error))
                         }
                         Some(error) => format!(", +-{} %", number(error)),
-                        None => ". The reads are too close to each other to be counted so: without --count, the \
+                        None => {
+                            ". The reads are too close to each other to be counted so: without --count, the \
                                  report shows their share of the CPU time"
-                            .into(),
+                                .into()
+                        }
                     };
                 }
                 notes.push(note);
