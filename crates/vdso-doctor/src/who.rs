@@ -6,6 +6,8 @@ mod report;
 mod stack;
 mod tally;
 mod target;
+#[cfg(test)]
+mod tests;
 mod trap;
 
 use std::error::Error;

@@ -1,0 +1,87 @@
+//! A child of this program, whose reads are known. Unlike other programs, it is also in the guests.
+
+use std::hint::black_box;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use clap::Parser as _;
+use serde_json::Value;
+use test_support::nix::sys::signal::{Signal, kill};
+use test_support::{child, not_run_here};
+
+use super::{Target, Watch};
+use crate::arguments::{Arguments, Command};
+
+#[inline(never)]
+fn often() {
+    for _ in 0..3 {
+        black_box(Instant::now());
+    }
+}
+
+#[inline(never)]
+fn seldom() {
+    black_box(Instant::now());
+}
+
+/// Watches a child until it ends. Returns the records of `often` and of `seldom`, and the report.
+fn watched(option: &str, work: impl FnOnce()) -> Option<([u64; 2], Value)> {
+    let (mut child_end, mut end) = UnixStream::pair().unwrap();
+    let child = child::fork(move || {
+        child_end.read_exact(&mut [0]).unwrap();
+        work();
+        true
+    });
+    let pid = child.to_string();
+    let words = ["vdso-doctor", "who", "--duration=100", "--pid", &pid, option];
+    let Some(Command::Who(options)) = Arguments::parse_from(words).command else { unreachable!() };
+    let mut watch = match Watch::new(child.as_raw() as u32, &options) {
+        Ok(watch) => watch,
+        Err(error) => {
+            let _ = kill(child, Signal::SIGKILL);
+            child::wait(child, child::LIMIT);
+            not_run_here("perf", error);
+            return None;
+        }
+    };
+    end.write_all(&[0]).unwrap();
+    watch.watch(&Target::attach(child.as_raw() as u32));
+    assert_eq!(child::wait(child, child::LIMIT), child::WELL);
+    let report = serde_json::to_value(watch.report()).unwrap();
+    let callers = report["callers"].as_array().unwrap();
+    let records = ["::often", "::seldom"].map(|name| {
+        let own = callers.iter().filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
+        own.map(|caller| caller["records"].as_u64().unwrap()).sum()
+    });
+    Some((records, report))
+}
+
+/// All records fit in one buffer.
+#[test]
+fn every_read_is_counted_with_its_caller() {
+    let work = || {
+        for _ in 0..200 {
+            often();
+            seldom();
+        }
+    };
+    let Some((records, report)) = watched("--exact", work) else { return };
+    assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
+}
+
+#[test]
+fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
+    let work = || {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(1) {
+            for _ in 0..1000 {
+                often();
+                seldom();
+            }
+        }
+    };
+    let Some(([in_often, in_seldom], report)) = watched("--frequency=1999", work) else { return };
+    let all = in_often + in_seldom;
+    assert!(all > 200 && (in_often * 1000).abs_diff(750 * all) <= 75 * all, "{report:#}");
+}
