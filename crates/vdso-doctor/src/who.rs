@@ -175,22 +175,32 @@ impl<'a> Watch<'a> {
     /// The process executed another program, whose vDSO has another address. If it ended already,
     /// nothing changes.
     fn replace(&mut self) {
-        let Ok(stacks) = Stacks::new(self.pid) else { return };
-        let vdso = ProcessVdso::read(self.pid).ok();
-        if !self.addresses.is_empty() {
-            self.add_counts();
-            // They occupy all breakpoints.
-            self.events = Events::default();
-            let Ok((events, addresses)) = open(self.pid, vdso.as_ref(), self.options) else { return };
-            self.events = events;
-            self.addresses = addresses;
-        }
-        self.entries = Entries::new(self.pid, vdso.clone());
-        self.tally.replace(stacks, vdso);
+        let base = |vdso: &Option<ProcessVdso>| vdso.as_ref().map(|vdso| vdso.range.start);
         self.report.programs += 1;
+        // New events do not tell of a program that was executed before they were opened.
+        for _ in 0..20 {
+            let Ok(stacks) = Stacks::new(self.pid) else { return };
+            let vdso = ProcessVdso::read(self.pid).ok();
+            if !self.addresses.is_empty() {
+                self.add_counts();
+                // They occupy all breakpoints.
+                self.events = Events::default();
+                let Ok((events, addresses)) = open(self.pid, vdso.as_ref(), self.options) else {
+                    sleep(TICK / 20);
+                    continue;
+                };
+                self.events = events;
+                self.addresses = addresses;
+            }
+            let is_same = base(&ProcessVdso::read(self.pid).ok()) == base(&vdso);
+            self.entries = Entries::new(self.pid, vdso.clone());
+            self.tally.replace(stacks, vdso);
+            if is_same {
+                return;
+            }
+        }
     }
 
-    /// The breakpoints' own numbers include the records that were lost.
     fn add_counts(&mut self) {
         let (reads, time) = self.events.counts(self.addresses.len());
         self.report.counted_reads += reads;

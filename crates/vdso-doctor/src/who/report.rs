@@ -179,7 +179,8 @@ impl Report {
                 Method::Exact => Some(0.0),
                 _ => is_known.then(|| 100.0 * (spread / own_counted + 1.0 / reads.max(1.0).sqrt())),
             };
-            let read_ns = self.error_percent.and(self.read_ns);
+            // A program that stops at each read spends another share of its time in reads.
+            let read_ns = self.error_percent.and(self.read_ns).filter(|_| self.method == Method::Slices);
             self.cpu_percent = read_ns.map(|ns| all / time * ns / 1e7);
             self.process_percent = read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0));
         }
@@ -233,7 +234,10 @@ impl Report {
             None if self.samples == 0 => format!("{process} used no CPU time in {seconds:.1} s."),
             None => format!("{process} spends {share} % of its {own} in clock reads."),
             Some(0) => format!("{process} read no clock while reads were counted."),
-            Some(reads) if self.method == Method::Exact => format!("{process} read clocks {reads} times."),
+            Some(reads) if self.method == Method::Exact => {
+                let amount = if self.programs == 0 { "" } else { "at least " };
+                format!("{process} read clocks {amount}{reads} times.")
+            }
             Some(_) => {
                 let amount = if self.error_percent.is_some() { "about" } else { "at least" };
                 let rate = number(self.reads_per_second.unwrap_or(0.0));
@@ -246,7 +250,8 @@ impl Report {
         }
         match self.trap_ns {
             None => notes.push(format!(
-                "{} samples in {seconds:.1} s; they show times, not numbers of reads, which --count shows",
+                "{} samples in {seconds:.1} s; they show times, not numbers of reads, which --count shows; `% own` \
+                 is the share of the process's {own}",
                 self.samples
             )),
             Some(trap) => {
@@ -258,7 +263,7 @@ impl Report {
                 );
                 if self.method == Method::Slices {
                     let slices =
-                        number(100.0 * self.counted.as_secs_f64() / self.cpu.as_secs_f64().max(1e-9));
+                        number(100.0 * self.counted.as_secs_f64() / self.cpu.max(self.counted).as_secs_f64().max(1e-9));
                     let _ = write!(note, "; scaled from {slices} % of the CPU time");
                     note += &match self.error_percent {
                         Some(error) if error > 30.0 => {
@@ -276,7 +281,7 @@ impl Report {
                 notes.push("`<1us`: the share of reads that came less than 1 us after the one before of the same thread (the breakpoint's time is subtracted): candidates for one read instead of two".into());
             }
         }
-        if let (Some(ns), Some(_)) = (self.read_ns, self.reads) {
+        if let (Some(ns), Some(_)) = (self.read_ns, self.cpu_percent.filter(|_| self.reads.is_some())) {
             notes.push(format!("% CPU: {ns:.0} ns a read, measured in the doctor"));
         }
         if self.lost != 0 {
@@ -287,7 +292,7 @@ impl Report {
         }
         if self.programs != 0 {
             notes.push(format!(
-                "it executed another program {} times; all of them are in the report",
+                "it executed another program {} times; reads in the first milliseconds of each are missing",
                 self.programs
             ));
         }
@@ -303,7 +308,7 @@ impl Display for Report {
             let titles = match self.method {
                 Method::Sampled => ["samples", "% CPU", "% own"],
                 Method::Slices => ["reads/s", "% CPU", "<1us"],
-                Method::Exact => ["reads", "% CPU", "<1us"],
+                Method::Exact => ["reads", "", "<1us"],
             };
             writeln!(f, "\n{:>11} {:>8} {:>7}  caller", titles[0], titles[1], titles[2])?;
         }
@@ -314,6 +319,7 @@ impl Display for Report {
             };
             let [cpu, last] = [row.cpu_percent, row.close_percent.or(row.process_percent)];
             let [cpu, last] = [cpu, last].map(|value| value.map_or("-".into(), number));
+            let cpu = if self.method == Method::Exact { String::new() } else { cpu };
             let function = row.function.escape_debug().to_string();
             let width = COLUMNS - NUMBERS;
             writeln!(f, "{first:>11} {cpu:>8} {last:>7}  {}", shortened(&function, width, true))?;
