@@ -16,7 +16,7 @@
 //! | need | call |
 //! |---|---|
 //! | the second, for a log line or an expiry date | [`time()`] |
-//! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`](Clock::now) |
+//! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`](WallClock::now) |
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
 //! | an interval that counts suspended time | [`Boottime::now()`](Boottime) |

@@ -3,7 +3,7 @@
 mod accuracy;
 mod arguments;
 mod stdout;
-#[cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
+#[cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod who;
 
 use std::error::Error;
@@ -120,7 +120,7 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
 }
 
 /// Watching a process needs the registers of its architecture.
-#[cfg(not(all(feature = "who", any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64"))))]
+#[cfg(not(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod who {
     pub(crate) fn run(_: &crate::arguments::Who) -> Result<u8, Box<dyn std::error::Error>> {
         Err("`who` is for x86_64, i686 and aarch64, with the feature `who`".into())

@@ -119,7 +119,10 @@ impl<'a> Watch<'a> {
         let mut slices = Slices::new(self.options.percent);
         loop {
             if self.options.count {
-                slices.wait(&mut self.events);
+                slices.count(&mut self.events);
+                // While the process still has names.
+                self.drain();
+                slices.pause();
             } else {
                 sleep(if self.options.exact { TICK / 10 } else { TICK });
             }
@@ -241,15 +244,18 @@ impl Slices {
         Self { percent: percent.into(), length: TICK / 10, random: std::process::id() }
     }
 
-    /// Counts for one slice, and waits until the next one. The waits are random, so that the slices
-    /// do not follow a rhythm of the process.
-    fn wait(&mut self, events: &mut Events) {
+    fn count(&mut self, events: &mut Events) {
         let start = Instant::now();
         events.enable_breakpoints();
         // Switching takes long if there are many threads and CPUs.
         self.length = self.length.max(start.elapsed() * 10);
         sleep(self.length);
         events.disable_breakpoints();
+    }
+
+    /// Waits until the next slice. The waits are random, so that the slices do not follow a rhythm of
+    /// the process.
+    fn pause(&mut self) {
         self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let share = 50 + (self.random >> 16) % 101;
         let end = Instant::now() + self.length * (100 - self.percent) * share / (100 * self.percent);

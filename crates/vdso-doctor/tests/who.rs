@@ -1,6 +1,6 @@
 //! `vdso-doctor who`: options, errors, exit status, signals. The counts are tested elsewhere.
 
-#![cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
+#![cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 use std::fs::{self, OpenOptions};
 use std::io::Read as _;
