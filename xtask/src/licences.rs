@@ -13,7 +13,8 @@ pub(crate) fn run() -> Result<ExitCode> {
     for lock in cmd!(sh, "git ls-files *Cargo.lock").quiet().read()?.lines() {
         println!("{lock}");
         let manifest = lock.replace(".lock", ".toml");
-        let deny = cmd!(sh, "{deny} --locked --workspace --config deny.toml --manifest-path {manifest} check");
+        let deny =
+            cmd!(sh, "{deny} --locked --workspace --config deny.toml --manifest-path {manifest} check");
         deny.args(["--hide-inclusion-graph", "bans", "licenses", "sources"]).quiet().run()?;
     }
     Ok(ExitCode::SUCCESS)
