@@ -265,7 +265,7 @@ impl Report {
                     let slices =
                         number(100.0 * self.counted.as_secs_f64() / self.cpu.max(self.counted).as_secs_f64().max(1e-9));
                     let _ = write!(note, "; scaled from {slices} % of the CPU time");
-                    note += &match self.error_percent {
+                    let error = match self.error_percent {
                         Some(error) if error > 30.0 => {
                             format!(", +-{} %: use --exact, or a longer --duration", number(error))
                         }
@@ -276,6 +276,7 @@ impl Report {
                                 .into()
                         }
                     };
+                    note.push_str(&error);
                 }
                 notes.push(note);
                 notes.push("`<1us`: the share of reads that came less than 1 us after the one before of the same thread (the breakpoint's time is subtracted): candidates for one read instead of two".into());
