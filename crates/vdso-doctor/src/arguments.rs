@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, value_parser};
+use clap::{ArgGroup, Args, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
 use vdso_doctor::Read;
 
@@ -88,12 +88,13 @@ signal that ended it. Ctrl-C ends the measurement and prints what there is.";
 
 #[derive(Args)]
 #[command(after_help = WHO, next_line_help = true)]
+#[command(group = ArgGroup::new("process").args(["pid", "command"]).required(true))]
 pub(crate) struct Who {
     /// Watch this process
-    #[arg(long, required_unless_present = "command")]
+    #[arg(long)]
     pub(crate) pid: Option<u32>,
     /// Run this command and watch it
-    #[arg(last = true, conflicts_with = "pid")]
+    #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
     /// For how long; otherwise 10 seconds of a process, or until the command
     /// ends
