@@ -83,12 +83,12 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         let nanos = |name: &str| Some((name.to_string(), samples.nanos(row, Spacing::Isolated, name)?));
         (row.to_string(), [OURS, DIRECT, "libc", "std", SYSCALL].into_iter().filter_map(nanos).collect())
     };
-    let title = "Nanoseconds of an isolated call; the lengths are logarithmic";
+    let title = "Nanoseconds of an isolated call; logarithmic; black: the vDSO itself";
     let groups =
         FUNCTIONS.into_iter().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
     Ok(Report {
         tables: vec![ratios(&rows, &samples), slow_table(&samples), bars],
-        charts: vec![Chart { file: "calls.svg", title, ours: OURS, groups }],
+        charts: vec![Chart { file: "calls.svg", title, ours: OURS, floor: DIRECT, groups }],
         missed,
         notes: calls::notes(),
     })

@@ -1,16 +1,11 @@
 //! What finding the vDSO's functions costs, beside the kernel selftests' parser, which checks
 //! nothing. `PARSE_VDSO` names its source, tools/testing/selftests/vDSO/parse_vdso.c.
 
-use std::ffi::{CString, c_char, c_void};
 use std::hint::black_box;
-use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
-use std::{env, fs};
 
 use vdso_time::Route;
 use vdso_time::vdso::Vdso;
-use vdso_time_benches::harness::command::run;
 use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
 use vdso_time_benches::harness::stats::median;
@@ -23,66 +18,46 @@ pub const SELFTESTS: &str = "parse_vdso.c";
 /// Larger than a second-level cache.
 const LARGE: usize = 16 << 20;
 
-/// Compiles the selftests' parser. An older library is not measured instead.
-pub fn build(library: &Path) -> Result<(), String> {
-    let _ = fs::remove_file(library);
-    let source =
-        env::var_os("PARSE_VDSO").ok_or("PARSE_VDSO does not name parse_vdso.c of the kernel's source")?;
-    run(Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(library).arg(source)).map(drop)
+/// Returns the selftests' parser.
+#[cfg(parse_vdso)]
+fn selftests(base: *const u8, symbols: &[(&str, &str)], count: usize) -> Option<Contender> {
+    use std::ffi::{CString, c_char, c_void};
+
+    unsafe extern "C" {
+        fn vdso_init_from_sysinfo_ehdr(base: usize);
+        fn vdso_sym(version: *const c_char, name: *const c_char) -> *const c_void;
+    }
+
+    let string = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
+    let names = symbols.iter().take(count).map(|(name, version)| (string(version), string(name)));
+    let names: &'static [_] = names.collect::<Vec<_>>().leak();
+    Some(Contender::new(SELFTESTS, move || {
+        // SAFETY: the kernel's image is at `base`.
+        unsafe { vdso_init_from_sysinfo_ehdr(base.expose_provenance()) };
+        for (version, name) in names {
+            // SAFETY: the image is parsed, and the strings live as long as the process.
+            black_box(unsafe { vdso_sym(*version, *name) });
+        }
+    }))
 }
 
-type Init = unsafe extern "C" fn(usize);
-type Sym = unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_void;
-
-/// Returns the functions of the selftests' parser, if it was built.
-fn selftests(library: &Path) -> Option<(Init, Sym)> {
-    let path = CString::new(library.to_str()?).ok()?;
-    // SAFETY: the library has no initialisers.
-    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
-    if handle.is_null() {
-        return None;
-    }
-    // SAFETY: the handle is dlopen's.
-    let init = unsafe { libc::dlsym(handle, c"vdso_init_from_sysinfo_ehdr".as_ptr()) };
-    // SAFETY: the handle is dlopen's.
-    let sym = unsafe { libc::dlsym(handle, c"vdso_sym".as_ptr()) };
-    if init.is_null() || sym.is_null() {
-        return None;
-    }
-    // SAFETY: the function has this signature in parse_vdso.h.
-    let init = unsafe { std::mem::transmute::<*mut c_void, Init>(init) };
-    // SAFETY: the function has this signature in parse_vdso.h.
-    let sym = unsafe { std::mem::transmute::<*mut c_void, Sym>(sym) };
-    Some((init, sym))
+#[cfg(not(parse_vdso))]
+fn selftests(_: *const u8, _: &[(&str, &str)], _: usize) -> Option<Contender> {
+    None
 }
 
 /// Returns the rows: from the image's address to those of its functions.
-pub fn rows(library: &Path) -> Vec<Row> {
+pub fn rows() -> Vec<Row> {
     let Ok(vdso) = Vdso::locate() else { return Vec::new() };
     let base = vdso.base();
-    let routes = vdso_time::routes();
-    let routes = [routes.clock_gettime, routes.time, routes.gettimeofday, routes.clock_getres, routes.getcpu];
-    let found = routes.into_iter().filter_map(|route| match route {
+    let routes = vdso_time::routes().functions();
+    let found = routes.into_iter().filter_map(|(_, route)| match route {
         Route::Vdso { symbol, version: Some(version), .. } => Some((symbol, version)),
         _ => None,
     });
     let symbols: &'static [(&str, &str)] = found.collect::<Vec<_>>().leak();
-    let c_string = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
-    let names = symbols.iter().map(|(name, version)| (c_string(name), c_string(version)));
-    let names: &'static [_] = names.collect::<Vec<_>>().leak();
-    let parser = selftests(library);
     let row = |(row, count): (&str, usize)| {
-        let mut row = Row::new(row, []);
-        row.contenders.extend(parser.map(|(init, sym)| {
-            Contender::new(SELFTESTS, move || {
-                // SAFETY: the kernel's image is at `base`.
-                unsafe { init(base.expose_provenance()) };
-                for (name, version) in names.iter().take(count) {
-                    // SAFETY: the image is parsed, and the strings live as long as the process.
-                    black_box(unsafe { sym(*version, *name) });
-                }
-            })
-        }));
+        let mut row = Row::new(row, selftests(base, symbols, count));
         row.contenders.push(Contender::new(OURS, move || {
             // SAFETY: the kernel's image is at `base`, and stays there.
             let vdso = unsafe { Vdso::from_ptr(black_box(base)) };
@@ -110,10 +85,10 @@ pub fn table(samples: &Samples) -> Table {
 }
 
 /// Prints the rows with the image in memory and the code in the third-level cache at best.
-pub fn print_cold(library: &Path, times: usize) {
+pub fn print_cold(times: usize) {
     let Ok(vdso) = Vdso::locate() else { return };
     let large = vec![1_u8; LARGE];
-    for (row, name) in rows(library).iter().zip(COLD) {
+    for (row, name) in rows().iter().zip(COLD) {
         let mut nanos = vec![Vec::new(); row.contenders.len()];
         for _ in 0..times {
             for (contender, nanos) in row.contenders.iter().zip(&mut nanos) {

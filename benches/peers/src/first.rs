@@ -1,14 +1,16 @@
-//! The first call of a process.
+//! The first call of a process: of a new program, and of a forked child.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::process::{WaitOptions, waitpid};
 use vdso_time::{ClockId, Timespec, clock_gettime, counter, syscall};
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
 
-pub const FIRST: &str = "first call";
+/// The rows: a new program, a child of a process that read no clock, and of one that did.
+pub const ROWS: [&str; 3] = ["first call", "in a forked child", "after warm_up(), in a forked child"];
 
 /// How each contender reads a monotonic clock.
 const CONTENDERS: [(&str, fn()); 6] = [
@@ -20,29 +22,58 @@ const CONTENDERS: [(&str, fn()); 6] = [
     ("quanta", || keep(quanta::Instant::now())),
 ];
 
-/// Prints the nanoseconds of the contender's first call in this process. The kernel measures them, by
-/// a system call, so that the vDSO's pages are not touched.
-pub fn print(name: &str) {
+/// Prints the nanoseconds of the contender's first call in a process: in this one, or in children.
+pub fn print(row: &str, name: &str, children: usize) -> Result<(), String> {
+    let contender = CONTENDERS.into_iter().find(|(contender, _)| *contender == name);
+    let (name, read) = contender.ok_or_else(|| format!("there is no contender `{name}`"))?;
+    if row == ROWS[0] {
+        print_first(row, name, read);
+        return Ok(());
+    }
+    if row == ROWS[2] {
+        vdso_time::warm_up();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(20) {
+            read();
+        }
+    }
+    for _ in 0..children {
+        // SAFETY: this process has one thread, so the child may call everything.
+        if unsafe { libc::fork() } == 0 {
+            print_first(row, name, read);
+            // SAFETY: nothing of the parent's is left to be done here.
+            unsafe { libc::_exit(0) };
+        }
+        waitpid(None, WaitOptions::empty()).map_err(|error| format!("waitpid: {error}"))?;
+    }
+    Ok(())
+}
+
+/// The kernel measures the call, by a system call, so that the vDSO's pages are not touched.
+fn print_first(row: &str, name: &str, read: fn()) {
     let now = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
     let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);
-    for (_, read) in CONTENDERS.iter().filter(|(contender, _)| *contender == name) {
-        let start = now();
-        read();
-        println!("{FIRST}\tisolated\t{name}\t{}", now() - start - nothing);
-    }
+    let start = now();
+    read();
+    println!("{row}\tisolated\t{name}\t{}", now() - start - nothing);
 }
 
 /// Starts a process for each contender `times` times, in turns.
 pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
-    (0..times).flat_map(|_| CONTENDERS).try_for_each(|(name, _)| samples.add_child(&[FIRST, name]))
+    for (row, (name, _)) in (0..times).flat_map(|_| ROWS).flat_map(|row| CONTENDERS.map(|it| (row, it))) {
+        samples.add_child(&[ROWS[0], row, name, "10"])?;
+    }
+    Ok(())
 }
 
 /// Returns the microseconds of each contender.
 pub fn table(samples: &Samples) -> Table {
-    let mut table = Table::new("peers-first", &[FIRST, "us"]);
+    let mut table = Table::new("peers-first", &[&["us"], ROWS.as_slice()].concat());
     for (name, _) in CONTENDERS {
-        if let Some(nanos) = samples.nanos(FIRST, Spacing::Isolated, name) {
-            table.rows.push(vec![name.into(), format!("{:.1}", nanos / 1e3)]);
+        let nanos = ROWS.map(|row| samples.nanos(row, Spacing::Isolated, name));
+        if nanos.iter().any(Option::is_some) {
+            let cells = nanos.map(|nanos| nanos.map_or(String::new(), |ns| format!("{:.1}", ns / 1e3)));
+            table.rows.push([vec![name.to_string()], cells.to_vec()].concat());
         }
     }
     table

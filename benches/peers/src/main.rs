@@ -5,10 +5,10 @@ mod discovery;
 mod first;
 mod foreign;
 mod rows;
+mod scale;
+mod weather;
 
-use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use vdso_time_benches::harness::command::{self, Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{Row, Spacing};
-use vdso_time_peers::weather::{self, Weather};
+use weather::{CALM, WEATHERS};
 
 const BARS: &[Bar] = &[
     above(DIRECT, "time()", "glibc static"),
@@ -30,7 +30,7 @@ const BARS: &[Bar] = &[
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
     above(TICKS, COUNTER, "quanta Clock::now"),
     above(TICKS, COUNTER, "quanta Instant::now"),
-    isolated(first::FIRST, "rustix", 1.00),
+    isolated(first::ROWS[0], "rustix", 1.00),
     isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.00),
     isolated(discovery::ROWS[1], discovery::SELFTESTS, 1.00),
     isolated(discovery::COLD[0], discovery::SELFTESTS, 1.00),
@@ -41,78 +41,74 @@ const BARS: &[Bar] = &[
 const CALLERS: [&str; 8] = [OURS, "libc", "glibc static", "musl", "std", "rustix", "coarsetime", SYSCALL];
 
 fn child(asked: &[String]) -> Result<(), String> {
-    match asked {
-        [what, name] if what == first::FIRST => first::print(name),
+    let words: Vec<&str> = asked.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
+    match *words {
+        [what, row, name, children] if what == first::ROWS[0] => first::print(row, name, number(children)?),
+        [what, row, milliseconds] if what == scale::ROWS[0] => scale::print(row, milliseconds),
         [what, times] if what == discovery::COLD[0] => {
-            let times = times.parse().map_err(|error| format!("{times}: {error}"))?;
-            discovery::print_cold(&parser()?, times);
+            discovery::print_cold(number(times)?);
+            Ok(())
         }
+        [weather, seconds] if weather.starts_with("weather") => weather::print(weather, seconds),
         _ => {
-            let rows = all_rows()?;
+            let rows = all_rows();
             calls::settle();
-            samples::print(&rows, asked)?;
+            samples::print(&rows, asked)
         }
     }
-    Ok(())
 }
 
-/// Creates the folder for the programs.
-fn folder() -> Result<PathBuf, String> {
-    let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
-    let folder = target.join("vdso-time-peers");
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(folder)
+fn all_rows() -> Vec<Row> {
+    rows::rows().into_iter().chain(discovery::rows()).collect()
 }
 
-/// Returns the place of the selftests' parser.
-fn parser() -> Result<PathBuf, String> {
-    Ok(folder()?.join("parse_vdso.so"))
-}
-
-fn all_rows() -> Result<Vec<Row>, String> {
-    Ok(rows::rows().into_iter().chain(discovery::rows(&parser()?)).collect())
-}
-
+/// Measures all but the weather, which is named to be measured.
 fn parent(arguments: &Arguments) -> Result<Report, String> {
+    let mut report = Report::default();
+    let weathers: Vec<_> = WEATHERS.iter().filter(|weather| arguments.names(weather.name)).collect();
+    if !weathers.is_empty() {
+        let seconds = arguments.effort.choose("1", "2", "10");
+        report.tables.push(weather::table(&weathers, seconds, arguments.is_test_machine)?);
+    }
     eprintln!("building the programs");
-    let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build(&folder()?).into_iter().partition(Result::is_ok);
+    let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build()?.into_iter().partition(Result::is_ok);
     let foreign: Vec<PathBuf> = foreign.into_iter().flatten().collect();
-    let mut report =
-        Report { notes: notes.into_iter().filter_map(Result::err).collect(), ..Report::default() };
-    report.notes.extend(discovery::build(&parser()?).err());
+    report.notes.extend(notes.into_iter().filter_map(Result::err));
     eprintln!("measuring");
-    let rows: Vec<Row> = all_rows()?.into_iter().filter(|row| arguments.wants(&row.name)).collect();
-    let offsets = foreign::offsets();
+    let rows: Vec<Row> = all_rows().into_iter().filter(|row| arguments.wants(&row.name)).collect();
     let one = |samples: &mut Samples, asked: &[&str]| {
         samples.add_child(asked)?;
         if discovery::COLD.iter().any(|row| arguments.wants(row)) {
             samples.add_child(&[discovery::COLD[0], arguments.effort.choose("1", "20", "100")])?;
         }
-        foreign.iter().try_for_each(|program| {
-            let (rounds, names) = asked.split_first().ok_or("the number of rounds is missing")?;
-            samples.add_scaled(&run(Command::new(program).args([rounds, &offsets.as_str()]).args(names))?)
-        })
+        foreign.iter().try_for_each(|program| samples.add(&run(Command::new(program).args(asked))?))
     };
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
     let mut samples = Samples::collect(arguments, &names, one, is_noisy)?;
-    if arguments.wants(first::FIRST) {
+    if first::ROWS.iter().any(|row| arguments.wants(row)) {
         first::add(&mut samples, arguments.effort.choose(1, 15, 101))?;
     }
-    calls::settle();
-    let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
-    let deviation = weather::measure(Weather::Calm, seconds)?;
+    let scales: Vec<&str> = scale::ROWS.into_iter().filter(|row| arguments.wants(row)).collect();
+    for _ in 0..arguments.effort.choose(1, 1, 5) {
+        report.notes.extend(scale::add(&mut samples, &scales, arguments.effort.choose("1", "100", "500")));
+    }
     let (bars, missed) = bars::table("peers-bars", BARS, &samples, arguments);
     report.missed = missed;
-    report.tables = vec![
-        summary(&samples, &deviation),
+    if arguments.wants(COUNTER) {
+        calls::settle();
+        let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
+        report.tables.push(summary(&samples, &weather::measure(&CALM, seconds)?));
+    }
+    report.tables.extend([
         calls_table(&samples),
         clocks_table(&rows, &samples),
         first::table(&samples),
+        scale::table(&samples),
         discovery::table(&samples),
         bars,
-    ];
+    ]);
     Ok(report)
 }
 
@@ -125,7 +121,7 @@ fn summary(samples: &Samples, deviation: &[Vec<String>]) -> Table {
         (COARSE, "monotonic, coarse, ns", 1.0),
         ("clock_getres(MONOTONIC)", "resolution of a clock, ns", 1.0),
         (COUNTER, "the CPU's counter, ns", 1.0),
-        (first::FIRST, "first call of a process, us", 1e3),
+        (first::ROWS[0], "first call of a process, us", 1e3),
     ];
     let mut table = Table::new("peers-summary", &HEAD);
     for (row, name, unit) in ROWS {

@@ -6,9 +6,10 @@ use std::process::{Command, ExitCode};
 use super::document::Report;
 
 /// How much is measured.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Effort {
     /// One trial, to see that the bench works. `cargo test --benches` passes no `--bench`.
+    #[default]
     Trial,
     /// Less than a minute.
     Quick,
@@ -28,6 +29,7 @@ impl Effort {
 }
 
 /// A command line.
+#[derive(Default)]
 pub struct Arguments {
     /// How much is measured.
     pub effort: Effort,
@@ -35,6 +37,8 @@ pub struct Arguments {
     pub check: bool,
     /// Whether the documents are renewed.
     pub write: bool,
+    /// Whether the machine's clock may be changed.
+    pub is_test_machine: bool,
     filters: Vec<String>,
     left_out: Vec<String>,
 }
@@ -45,18 +49,13 @@ Usage: [--quick] [--check] [--write] [--without CONTENDER]... [ROW...]
   --quick   less than a minute
   --check   status 1 if a bar is missed or cannot be measured
   --without CONTENDER   no bars against it
-  --write   renew the figures in docs and README.md
+  --write   renew the figures of these rows in docs and README.md
   ROW       only the rows whose name contains one of these
 ";
 
 impl Arguments {
-    /// Those of a program with its own command line.
-    pub const fn full(write: bool) -> Self {
-        Self { effort: Effort::Full, check: false, write, filters: Vec::new(), left_out: Vec::new() }
-    }
-
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut parsed = Self { effort: Effort::Trial, ..Self::full(false) };
+        let mut parsed = Self::default();
         let mut is_quick = false;
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -65,6 +64,7 @@ impl Arguments {
                 "--check" => parsed.check = true,
                 "--write" => parsed.write = true,
                 "--without" => parsed.left_out.extend(arguments.next()),
+                "--i-am-root-on-a-test-machine" => parsed.is_test_machine = true,
                 flag if flag.starts_with('-') => return Err(format!("unknown argument `{flag}`\n\n{USAGE}")),
                 _ => parsed.filters.push(argument),
             }
@@ -72,10 +72,15 @@ impl Arguments {
         if is_quick {
             parsed.effort = Effort::Quick;
         }
-        if parsed.write && !(parsed.filters.is_empty() && parsed.effort != Effort::Trial) {
-            return Err("--write needs all rows, under `cargo bench`".into());
+        if parsed.write && parsed.effort == Effort::Trial {
+            return Err("--write needs `cargo bench`".into());
         }
         Ok(parsed)
+    }
+
+    /// Returns whether a row that is not measured by default is asked for by the start of its name.
+    pub fn names(&self, name: &str) -> bool {
+        self.filters.iter().any(|filter| name.starts_with(filter))
     }
 
     /// Returns whether the bars against a contender are left out.
@@ -112,10 +117,12 @@ pub fn main(
     })
 }
 
-/// Runs this program as a child process, and returns what it printed.
-pub fn child(asked: &[&str]) -> Result<String, String> {
+/// Returns this program as a child process.
+pub fn child(asked: &[&str]) -> Result<Command, String> {
     let program = env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
-    run(Command::new(program).arg(CHILD).args(asked))
+    let mut command = Command::new(program);
+    command.arg(CHILD).args(asked);
+    Ok(command)
 }
 
 /// Runs a command, and returns what it printed.

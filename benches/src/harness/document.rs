@@ -2,10 +2,12 @@
 //!
 //! The table NAME stands between `<!-- bench NAME -->` and `<!-- /bench -->`.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+
+use comfy_table::CellAlignment;
+use comfy_table::presets::ASCII_MARKDOWN;
 
 use super::command::{Arguments, Effort};
 use super::machine;
@@ -39,26 +41,13 @@ impl Table {
     }
 
     fn markdown(&self) -> String {
-        let lines = || std::iter::once(&self.head).chain(&self.rows);
-        let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
-        let mut text = String::new();
-        for (number, line) in lines().enumerate() {
-            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-                // A String accepts every write.
-                let _ = if column == 0 {
-                    write!(text, "| {cell:<width$} ")
-                } else {
-                    write!(text, "| {cell:>width$} ")
-                };
-            }
-            text.push_str("|\n");
-            if number == 0 {
-                let rules = widths.iter().skip(1).map(|&width| format!("|{}:", "-".repeat(width + 1)));
-                let _ = writeln!(text, "|{}{}|", "-".repeat(widths[0] + 2), rules.collect::<String>());
-            }
+        let mut table = comfy_table::Table::new();
+        table.load_preset(ASCII_MARKDOWN).set_header(&self.head).add_rows(&self.rows);
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
-        text
+        // The preset has no alignment of columns.
+        format!("{table}\n").replace("-|", ":|").replacen(":|", "-|", 1)
     }
 }
 
@@ -85,10 +74,12 @@ impl Report {
         let machine = machine::describe() + effort;
         // The documents have only the bars that are not met.
         let is_told = |row: &&Vec<String>| row.last().is_none_or(|cell| cell != "met");
-        let tables = self.tables.iter().map(|Table { name, head, rows }| {
-            let rows = rows.iter().filter(is_told).cloned().collect();
-            (*name, Table { name, head: head.clone(), rows }.markdown())
-        });
+        // What was not measured keeps its figures.
+        let tables =
+            self.tables.iter().filter(|table| !table.rows.is_empty()).map(|Table { name, head, rows }| {
+                let rows = rows.iter().filter(is_told).cloned().collect();
+                (*name, Table { name, head: head.clone(), rows }.markdown())
+            });
         let sections: Vec<(&str, String)> = tables.chain([("machine", machine)]).collect();
         for document in DOCUMENTS {
             let file = root.join(document);

@@ -1,9 +1,17 @@
 //! What the figures were measured on.
 
+use std::env;
 use std::fs;
 use std::process::Command;
 
 use super::command::run;
+
+const EMULATED: &str = "- emulated by QEMU: only ratios within a table mean something\n";
+
+/// `cargo xtask on` tells its programs.
+fn is_emulated() -> bool {
+    env::var_os("VDSO_TIME_EMULATED").is_some()
+}
 
 pub fn describe() -> String {
     let unknown = || String::from("unknown");
@@ -20,11 +28,12 @@ pub fn describe() -> String {
     // A guest kernel has neither command.
     let said = |program, argument| run(Command::new(program).arg(argument)).unwrap_or_else(|_| unknown());
     let facts = [
-        ("CPU", format!("{model} ({}){place}", std::env::consts::ARCH)),
+        ("CPU", format!("{model} ({}){place}", env::consts::ARCH)),
         ("kernel", format!("Linux {}", read("/proc/sys/kernel/osrelease"))),
         ("clock source", read("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         ("libc", said("getconf", "GNU_LIBC_VERSION").trim().to_string()),
         ("compiler", said("rustc", "--version").trim().to_string()),
     ];
-    facts.map(|(name, value)| format!("- {name}: {value}\n")).concat()
+    let facts = facts.map(|(name, value)| format!("- {name}: {value}\n")).concat();
+    facts + if is_emulated() { EMULATED } else { "" }
 }

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 pub struct Chart {
     pub file: &'static str,
     pub title: &'static str,
-    /// The bars of this name are coloured.
+    /// The bars of this name are blue.
     pub ours: &'static str,
+    /// The bars of this name are black: the least that is possible.
+    pub floor: &'static str,
     /// Groups of bars, and the nanoseconds of each.
     pub groups: Vec<(String, Vec<(String, f64)>)>,
 }
@@ -30,7 +32,11 @@ impl Chart {
             for (name, nanos) in bars {
                 y += 19;
                 let (width, top) = (((nanos.log10() - start) * scale).round(), y - 13);
-                let color = if name == self.ours { "#0969da" } else { "#8c959f" };
+                let color = match name.as_str() {
+                    name if name == self.ours => "#0969da",
+                    name if name == self.floor => "#1f2328",
+                    _ => "#8c959f",
+                };
                 let _ = writeln!(
                     text,
                     r#"<text x="160" y="{y}" text-anchor="end">{name}</text><rect x="170" y="{top}" width="{width}" height="16" fill="{color}"/><text x="{}" y="{y}">{nanos:.1}</text>"#,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::command::{Arguments, child};
+use super::command::{Arguments, child, run};
 use super::stats::median;
 use super::{Contender, Row, Spacing, measure};
 
@@ -66,7 +66,7 @@ impl Samples {
     }
 
     pub fn add_child(&mut self, asked: &[&str]) -> Result<(), String> {
-        self.add(&child(asked)?)
+        self.add(&run(&mut child(asked)?)?)
     }
 
     /// Adds the lines that [`print()`] printed.
@@ -74,22 +74,6 @@ impl Samples {
         for line in text.lines() {
             let (key, nanos) = parse(line)?;
             self.0.entry(key).or_default().push(nanos);
-        }
-        Ok(())
-    }
-
-    /// Adds what a program of another toolchain printed. It measured `direct` too, so its
-    /// nanoseconds are scaled to the `direct` of the latest process of this program.
-    pub fn add_scaled(&mut self, text: &str) -> Result<(), String> {
-        let lines = text.lines().map(parse).collect::<Result<Vec<_>, _>>()?;
-        for ([row, spacing, contender], nanos) in &lines {
-            let key = [row, spacing, DIRECT].map(str::to_string);
-            let theirs = lines.iter().find(|(other, _)| *other == key).map(|(_, nanos)| nanos);
-            let ours = self.0.get(&key).and_then(|nanos| nanos.last());
-            if let (Some(theirs), Some(ours), false) = (theirs, ours, contender == DIRECT) {
-                let scaled = nanos / theirs * ours;
-                self.0.entry([row, spacing, contender].map(String::clone)).or_default().push(scaled);
-            }
         }
         Ok(())
     }
@@ -138,25 +122,4 @@ fn parse(line: &str) -> Result<([String; 3], f64), String> {
     };
     let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
     Ok(([row, spacing, contender].map(ToString::to_string), nanos))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn another_program_is_scaled_by_its_own_floor() {
-        let mut samples = Samples::default();
-        // The second process of the other program ran on a CPU at half the speed.
-        for slow in [1.0, 2.0] {
-            samples.add("row\tisolated\tx\t20\nrow\tisolated\tdirect\t10").unwrap();
-            let text =
-                format!("row\tisolated\tmusl\t{}\nrow\tisolated\tdirect\t{}", 30.0 * slow, 10.0 * slow);
-            samples.add_scaled(&text).unwrap();
-        }
-        assert_eq!(samples.of("row", Spacing::Isolated, "musl"), Some([30.0, 30.0].as_slice()));
-        let ratio = samples.ratio("row", Spacing::Isolated, ["x", "musl"]).unwrap();
-        assert!((ratio - 2.0 / 3.0).abs() < 1e-9);
-        assert_eq!(samples.ratio("row", Spacing::Isolated, ["x", "nobody"]), None);
-    }
 }

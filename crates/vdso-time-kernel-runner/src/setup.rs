@@ -76,6 +76,9 @@ impl Setup {
                 setup.plan = boot_plan(boot, init)?;
             }
         }
+        if machine.runner != Runner::Native {
+            setup.plan.environment.push(("VDSO_TIME_EMULATED".into(), "1".into()));
+        }
         setup.plan.environment.extend(extra.environment.iter().cloned());
         setup.set(PLAN_VARIABLE, serde_json::to_string(&setup.plan)?);
         if machine.runner != Runner::Native {

@@ -15,10 +15,6 @@ pub struct Clock {
 }
 
 impl Clock {
-    fn new(name: &'static str, kernel: ClockId, read: impl Fn() -> i64 + 'static) -> Self {
-        Self { name, kernel, read: Box::new(read) }
-    }
-
     /// The kernel's clock in nanoseconds.
     pub fn kernel(&self) -> i64 {
         clock_gettime(self.kernel).map_or(0, Timespec::as_nanos)
@@ -34,27 +30,24 @@ impl Clock {
     }
 }
 
-/// Returns the clocks, calibrated, that follow `CLOCK_MONOTONIC`.
-pub fn monotonic() -> Vec<Clock> {
+/// Returns the clocks, calibrated, that follow the kernel's.
+pub fn following(kernel: ClockId) -> Vec<Clock> {
+    let clock = |name, read: Box<dyn Fn() -> i64>| Clock { name, kernel, read };
+    if kernel == ClockId::REALTIME {
+        let anchors = (minstant::Anchor::new(), fastant::Anchor::new());
+        return vec![
+            clock(OURS, Box::new(counter::realtime)),
+            clock("minstant", Box::new(move || minstant::Instant::now().as_unix_nanos(&anchors.0) as i64)),
+            clock("fastant", Box::new(move || fastant::Instant::now().as_unix_nanos(&anchors.1) as i64)),
+        ];
+    }
     let nanos = |time: Duration| time.as_nanos() as i64;
     let quanta = quanta::Clock::new();
     let zeros = (quanta.now(), minstant::Instant::now(), fastant::Instant::now());
-    let clock = |name, read: Box<dyn Fn() -> i64>| Clock::new(name, ClockId::MONOTONIC, read);
     vec![
         clock(OURS, Box::new(|| counter::monotonic_ordered() as i64)),
         clock("quanta", Box::new(move || nanos(quanta.now().duration_since(zeros.0)))),
         clock("minstant", Box::new(move || nanos(minstant::Instant::now().duration_since(zeros.1)))),
         clock("fastant", Box::new(move || nanos(fastant::Instant::now().duration_since(zeros.2)))),
-    ]
-}
-
-/// Returns those that follow `CLOCK_REALTIME`.
-pub fn realtime() -> Vec<Clock> {
-    let anchors = (minstant::Anchor::new(), fastant::Anchor::new());
-    let clock = |name, read: Box<dyn Fn() -> i64>| Clock::new(name, ClockId::REALTIME, read);
-    vec![
-        clock(OURS, Box::new(counter::realtime)),
-        clock("minstant", Box::new(move || minstant::Instant::now().as_unix_nanos(&anchors.0) as i64)),
-        clock("fastant", Box::new(move || fastant::Instant::now().as_unix_nanos(&anchors.1) as i64)),
     ]
 }

@@ -6,40 +6,32 @@ use std::mem::zeroed;
 
 use rustix::time::{ClockId, clock_gettime, clock_settime};
 
+/// Changes the clock in a turn, or back after the turns before.
+pub type Change = fn(turn: usize, back: bool) -> Result<(), String>;
+
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// The kernel's usual microseconds of a timer tick, at 100 ticks a second (adjtimex(2)).
 const TICK: i64 = 10_000;
 
-/// Sets the kernel's rate: the tick by 1/1000, and the frequency by ppm.
-fn adjust(tick: i64, ppm: i64) -> Result<(), String> {
+/// Changes the kernel's rate from one extreme to the other: the tick by 1/1000, the frequency by ppm.
+pub fn slew(turn: usize, back: bool) -> Result<(), String> {
+    let (tick, ppm) = if back { (0, 0) } else { [(100, 500), (-100, -500), (0, 500), (0, -500)][turn % 4] };
     // SAFETY: every field is a number.
     let mut change: libc::timex = unsafe { zeroed() };
     change.modes = libc::ADJ_TICK | libc::ADJ_FREQUENCY;
     change.tick = (TICK + tick * TICK / 1000) as _;
-    change.freq = (ppm << 16) as _;
+    change.freq = (ppm << 16).into();
     // SAFETY: the call reads and writes one `timex`.
     let status = unsafe { libc::adjtimex(&raw mut change) };
     if status < 0 { Err(format!("adjtimex: {}", io::Error::last_os_error())) } else { Ok(()) }
 }
 
-/// From one extreme rate to the other.
-pub fn slew(turn: usize) -> Result<(), String> {
-    match turn % 4 {
-        0 => adjust(100, 500),
-        1 => adjust(-100, -500),
-        2 => adjust(0, 500),
-        _ => adjust(0, -500),
+/// Sets `CLOCK_REALTIME` half a second forward and back. After an even number of turns it is right.
+pub fn step(turn: usize, back: bool) -> Result<(), String> {
+    if back && turn.is_multiple_of(2) {
+        return Ok(());
     }
-}
-
-/// The usual rate.
-pub fn slew_no_more() -> Result<(), String> {
-    adjust(0, 0)
-}
-
-/// Sets `CLOCK_REALTIME` half a second forward, or back.
-pub fn step(turn: usize) -> Result<(), String> {
     let mut now = clock_gettime(ClockId::Realtime);
     now.tv_nsec += if turn.is_multiple_of(2) { 500_000_000 } else { -500_000_000 };
     now.tv_sec += now.tv_nsec.div_euclid(1_000_000_000);
@@ -47,18 +39,11 @@ pub fn step(turn: usize) -> Result<(), String> {
     clock_settime(ClockId::Realtime, now).map_err(|error| format!("clock_settime: {error}"))
 }
 
-/// The kernel's clock sources, the current one first.
-pub fn clock_sources() -> Result<Vec<String>, String> {
-    let read = |file| fs::read_to_string(format!("{FOLDER}/{file}")).map_err(|error| error.to_string());
-    let current = read("current_clocksource")?.trim().to_owned();
-    let mut names: Vec<String> =
-        read("available_clocksource")?.split_whitespace().map(String::from).collect();
-    names.retain(|name| *name != current);
-    names.insert(0, current);
-    Ok(names)
-}
-
-/// Selects a clock source.
-pub fn switch(name: &str) -> Result<(), String> {
+/// Selects the kernel's clock sources in turns. The first one is the best.
+pub fn switch(turn: usize, back: bool) -> Result<(), String> {
+    let names = fs::read_to_string(format!("{FOLDER}/available_clocksource"));
+    let names = names.map_err(|error| error.to_string())?;
+    let names: Vec<&str> = names.split_whitespace().collect();
+    let name = names[if back { 0 } else { (turn + 1) % names.len() }];
     fs::write(format!("{FOLDER}/current_clocksource"), name).map_err(|error| format!("{name}: {error}"))
 }

@@ -4,135 +4,99 @@ mod clocks;
 mod machine;
 mod record;
 
+use std::env;
 use std::iter::zip;
 use std::process::{Child, Command, Stdio};
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use vdso_time::ClockId;
 use vdso_time_benches::calls;
+use vdso_time_benches::harness::command::{CHILD, child};
+use vdso_time_benches::harness::document::Table;
 
-use clocks::Clock;
-pub use record::Record;
+use record::Record;
 
 /// What happens while the clocks are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Weather {
-    /// Nothing.
-    Calm,
-    /// Four threads for each CPU read.
-    Threads,
-    /// The process is stopped for 300 ms of each second.
-    Stop,
-    /// The process runs for 5 ms of each 100 ms.
-    Throttle,
-    /// There are 20 ms between two reads.
-    Sparse,
-    /// The kernel's rate changes by up to 10.05 %, each 40 ms.
-    Slew,
-    /// `CLOCK_REALTIME` is set by half a second, each 300 ms.
-    Step,
-    /// The kernel changes its clock source, each 300 ms.
-    Switch,
-}
-
-use Weather::{Calm, Slew, Sparse, Step, Stop, Switch, Threads, Throttle};
-
-impl Weather {
-    /// All, by their names on the command line.
-    pub const ALL: [(&str, Self); 8] = [
-        ("calm", Calm),
-        ("threads", Threads),
-        ("stop", Stop),
-        ("throttle", Throttle),
-        ("sparse", Sparse),
-        ("slew", Slew),
-        ("step", Step),
-        ("switch", Switch),
-    ];
-
-    /// The name on the command line.
-    pub fn name(self) -> &'static str {
-        Self::ALL.into_iter().find(|(_, weather)| *weather == self).map_or("", |(name, _)| name)
-    }
-
-    /// Whether it changes the clock of the machine.
-    pub fn changes_the_machine(self) -> bool {
-        matches!(self, Slew | Step | Switch)
-    }
-
-    fn clocks(self) -> Vec<Clock> {
-        if self == Step { clocks::realtime() } else { clocks::monotonic() }
-    }
-
+pub struct Weather {
+    pub name: &'static str,
+    /// The kernel's clock that they follow.
+    clock: ClockId,
+    threads_per_cpu: usize,
+    /// Between two reads.
+    pause: Duration,
     /// For how long the process runs and is stopped, in turns.
-    fn pauses(self) -> Option<[Duration; 2]> {
-        match self {
-            Stop => Some([700, 300].map(Duration::from_millis)),
-            Throttle => Some([5, 95].map(Duration::from_millis)),
-            _ => None,
-        }
-    }
-
-    /// Changes the machine until the end, and changes it back.
-    fn change_machine(self, end: &AtomicBool) -> Result<(), String> {
-        let sources = if self == Switch { machine::clock_sources()? } else { Vec::new() };
-        let wait = Duration::from_millis(if self == Slew { 40 } else { 300 });
-        for turn in 0.. {
-            let is_last = end.load(Ordering::Relaxed);
-            match self {
-                Slew if is_last => machine::slew_no_more()?,
-                Slew => machine::slew(turn)?,
-                // After an even number of steps the clock is right.
-                Step if !is_last || turn % 2 == 1 => machine::step(turn)?,
-                Switch if is_last => machine::switch(&sources[0])?,
-                Switch => machine::switch(&sources[(turn + 1) % sources.len()])?,
-                _ => {}
-            }
-            if is_last || !self.changes_the_machine() {
-                break;
-            }
-            thread::sleep(wait);
-        }
-        Ok(())
-    }
+    stops: Option<[Duration; 2]>,
+    /// A change of the machine's clock, in turns so long. The last turn changes it back.
+    change: Option<(Duration, machine::Change)>,
 }
 
-impl FromStr for Weather {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, weather)| weather).ok_or_else(|| format!("there is no weather `{name}`"))
-    }
+const fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
 }
+
+/// One thread reads, and nothing happens.
+pub const CALM: Weather = Weather {
+    name: "weather calm",
+    clock: ClockId::MONOTONIC,
+    threads_per_cpu: 0,
+    pause: Duration::ZERO,
+    stops: None,
+    change: None,
+};
+
+const STEP: Option<(Duration, machine::Change)> = Some((millis(300), machine::step));
+
+pub const WEATHERS: [Weather; 8] = [
+    CALM,
+    Weather { name: "weather threads", threads_per_cpu: 4, ..CALM },
+    Weather { name: "weather stop", stops: Some([millis(700), millis(300)]), ..CALM },
+    Weather { name: "weather throttle", stops: Some([millis(5), millis(95)]), ..CALM },
+    Weather { name: "weather sparse", pause: millis(20), ..CALM },
+    Weather { name: "weather slew", change: Some((millis(40), machine::slew)), ..CALM },
+    Weather { name: "weather step", clock: ClockId::REALTIME, change: STEP, ..CALM },
+    Weather { name: "weather switch", change: Some((millis(300), machine::switch)), ..CALM },
+];
+
+/// The machine in which the clock is changed, unless this is a test machine.
+const GUEST: &str = "x86_64@7";
 
 /// Reads each clock between two reads of the kernel's, in turns. Returns the cells of each.
 ///
 /// # Errors
 ///
 /// The machine's clock cannot be changed.
-pub fn measure(weather: Weather, length: Duration) -> Result<Vec<Vec<String>>, String> {
-    let threads =
-        if weather == Threads { 4 * thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+pub fn measure(weather: &Weather, length: Duration) -> Result<Vec<Vec<String>>, String> {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
     calls::settle();
     let end = AtomicBool::new(false);
-    let pause = Duration::from_millis(if weather == Sparse { 20 } else { 0 });
     let read = || {
-        let clocks = weather.clocks();
-        let mut records: Vec<Record> = clocks.iter().map(|clock| Record::new(clock, pause)).collect();
+        let clocks = clocks::following(weather.clock);
+        let mut records: Vec<Record> = clocks.iter().map(|clock| Record::new(clock, weather.pause)).collect();
         let start = Instant::now();
         while start.elapsed() < length {
-            thread::sleep(pause);
+            thread::sleep(weather.pause);
             zip(&mut records, &clocks).for_each(|(record, clock)| record.compare(clock));
         }
         records
     };
+    let change = || {
+        let Some((wait, change)) = weather.change else { return Ok(()) };
+        for turn in 0.. {
+            let is_last = end.load(Ordering::Relaxed);
+            change(turn, is_last)?;
+            if is_last {
+                break;
+            }
+            thread::sleep(wait);
+        }
+        Ok(())
+    };
     let records = thread::scope(|scope| {
-        let changes = scope.spawn(|| weather.change_machine(&end));
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(read)).collect();
+        let changes = scope.spawn(change);
+        let others: Vec<_> = (1..weather.threads_per_cpu * cpus).map(|_| scope.spawn(read)).collect();
         let mut records = read();
         end.store(true, Ordering::Relaxed);
         for other in others.into_iter().filter_map(|thread| thread.join().ok()) {
@@ -140,35 +104,65 @@ pub fn measure(weather: Weather, length: Duration) -> Result<Vec<Vec<String>>, S
         }
         changes.join().map_err(|_| "a thread panicked".to_string()).flatten().map(|()| records)
     })?;
-    Ok(zip(&records, weather.clocks()).map(|(record, clock)| record.cells(&clock)).collect())
+    Ok(zip(&records, clocks::following(weather.clock)).map(|(record, clock)| record.cells(&clock)).collect())
 }
 
-/// Measures in this process, and prints the cells. [`rows`] reads them.
-pub fn print(weather: Weather, seconds: u64) -> Result<(), String> {
+/// Measures in this process, and prints the cells. [`table`] reads them.
+pub fn print(name: &str, seconds: &str) -> Result<(), String> {
     // Else a stopped process would stay.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(|error| error.to_string())?;
+    let weather = WEATHERS.iter().find(|weather| weather.name == name).ok_or("there is no such weather")?;
+    let seconds = seconds.parse().map_err(|error| format!("{seconds}: {error}"))?;
     for row in measure(weather, Duration::from_secs(seconds))? {
         println!("{}", row.join("\t"));
     }
     Ok(())
 }
 
-/// Measures in a process of its own, which prints the cells. Returns them.
-pub fn rows(command: &mut Command, weather: Weather) -> Result<Vec<Vec<String>>, String> {
-    command.stdout(Stdio::piped());
+/// Measures in these kinds of weather for so many seconds each.
+///
+/// # Errors
+///
+/// A process cannot be started, or fails.
+pub fn table(weathers: &[&Weather], seconds: &str, is_test_machine: bool) -> Result<Table, String> {
+    let mut table = Table::new("weather", &Record::HEAD);
+    for weather in weathers {
+        eprintln!("measuring: {}", weather.name);
+        let is_here = is_test_machine || weather.change.is_none();
+        let arguments = [weather.name, seconds];
+        let mut command = if is_here { child(&arguments)? } else { in_guest(&arguments) };
+        let name = weather.name.trim_start_matches("weather ");
+        let name = if is_here { name.into() } else { format!("{name}, in a guest") };
+        let rows = rows(command.stdout(Stdio::piped()), weather.stops)?;
+        table.rows.extend(rows.into_iter().map(|row| [vec![name.clone()], row].concat()));
+    }
+    Ok(table)
+}
+
+/// This program in a kernel that QEMU emulates.
+fn in_guest(arguments: &[&str]) -> Command {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["xtask", "on", GUEST, "run", "--quiet", "--release", "--manifest-path", manifest]);
+    command.args(["--", CHILD]).args(arguments);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    command
+}
+
+/// Runs a process that prints the cells, and stops it again and again.
+fn rows(command: &mut Command, stops: Option<[Duration; 2]>) -> Result<Vec<Vec<String>>, String> {
     let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
-    if let Some(pauses) = weather.pauses() {
-        stop_and_continue(&mut child, pauses)?;
+    if let Some(stops) = stops {
+        stop_and_continue(&mut child, stops)?;
     }
     let output = child.wait_with_output().map_err(|error| error.to_string())?;
     if !output.status.success() {
-        return Err(format!("{}: {}", weather.name(), output.status));
+        return Err(format!("{command:?}: {}", output.status));
     }
     let cells = |line: &str| line.split('\t').map(String::from).collect();
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(cells).collect())
 }
 
-/// Stops the process again and again, until it ends.
 fn stop_and_continue(child: &mut Child, [run, stop]: [Duration; 2]) -> Result<(), String> {
     let error = |error: &dyn ToString| error.to_string();
     while child.try_wait().map_err(|it| error(&it))?.is_none() {
