@@ -20,9 +20,6 @@ const SHORT: u32 = 8;
 /// A smaller difference, in nanoseconds, may be noise and is smoothed. A larger one is a change of
 /// the kernel's rate.
 const NOISE: u64 = 64;
-/// The largest error that segments remove. A change of the rate from -10 % to +10 % in a segment causes
-/// at most 3.6 ms, and another one 0.9 ms before that is removed.
-const LARGEST_ERROR: u64 = segment::LONGEST / 2;
 /// The counter is given up after so many spoilt calibrations in a row, because a suspend can spoil
 /// one, or after so many divergences in a row, each on another CPU than before.
 const STRIKES: u8 = 3;
@@ -297,9 +294,6 @@ fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, b
         Some(old) => (old.end(), old.end_nanos(), centre.nanos.wrapping_sub(old.time(centre.ticks)) as i64),
         None => (centre.ticks, centre.nanos.wrapping_add_signed(lead()), -lead()),
     };
-    if error.unsigned_abs() > LARGEST_ERROR {
-        return Err(true);
-    }
     let is_change = change.unsigned_abs() > expected / 1000 + segment::nanos(3, base_rate) + NOISE;
     let unsteady = if is_change { UNSTEADY } else { state.unsteady.saturating_sub(1) };
     let span = (segment::span(base_rate) >> if unsteady > 0 { 2 } else { 0 }).max(1);

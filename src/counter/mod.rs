@@ -52,17 +52,16 @@
 //!
 //! So the bound holds until the segment ends, unless one of these events comes after the call:
 //!
-//! - the kernel's rate changes by more than 500 ppm: adjtimex(2) slews by up to 10 %, and chrony by
-//!   8.3 %;
+//! - the kernel's rate changes by more than 500 ppm, or did so in this segment or the one before:
+//!   adjtimex(2) slews by up to 10 %, and chrony by 8.3 %;
 //! - the system is suspended, or its virtual machine is moved or restored;
 //! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
 //!
 //! The clock follows a slew from the next segment on. A change of the rate by 10 % causes an error of
 //! up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before. The clock notices another
-//! event when the segment ends, after at most 17 ms of the old counter. If the error is more than
-//! 8 ms, or if the rate since the last segment differs by more than 1/4, the counter is measured
-//! again, and the vDSO answers meanwhile. A hypervisor with a VM clock device (`/dev/vmclock0`, Linux
+//! event when the segment ends, after at most 17 ms of the old counter. If the rate since the last
+//! segment differs by more than 1/4, the counter is measured again, and the vDSO answers meanwhile. A hypervisor with a VM clock device (`/dev/vmclock0`, Linux
 //! 6.13) says that it moved or restored the machine. Then the counter is measured again in any case,
 //! if this process may read the device. Other machines are followed by what their clocks show. An event during the measurement can make the first segment
 //! wrong in the same way. The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with

@@ -60,29 +60,44 @@ fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
     });
 }
 
-/// One read of the kernel's clock, and no segment.
+/// One read of the kernel's clock, and no segment. Two reads within 1 ms make one.
 #[test]
 fn a_read_once_in_a_while_asks_the_vdso_alone() {
-    check(200, &(machine(), 1_100..2_000_000_u64), |(machine, micros)| {
+    // A read of the monotonic clock does not look at the mark of the wall clock.
+    let kinds = prop::sample::select(&[[false, false], [false, true], [true, true]][..]);
+    check(200, &(machine(), 1_100..2_000_000_u64, 1..990_u64, kinds), |(machine, micros, soon, kinds)| {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
+        let Witness { world, clock, .. } = &*witness;
         witness.watch(2 * CALIBRATION);
-        witness.world.pass(SEGMENT);
-        let before = witness.clock.statistics();
-        for _ in 0..100 {
-            witness.world.pass(u128::from(micros) * MICRO);
-            let reads = witness.world.kernel_reads.get();
-            assert!(witness.clock.monotonic(Source::ticks).is_none());
-            assert!(witness.clock.slow_monotonic().is_some());
-            assert_eq!(witness.world.kernel_reads.get() - reads, 1);
-            witness.world.pass(u128::from(micros) * MICRO);
-            assert_eq!(witness.clock.slow_realtime(), Some(witness.world.read_at_wall.get()));
-            assert_eq!(witness.world.kernel_reads.get() - reads, 2);
+        // After the end of the segment, and a lead of the clock at its end.
+        world.pass(witness.left() + 100 * MICRO);
+        let before = clock.statistics();
+        let read = |is_wall: bool| {
+            let reads = world.kernel_reads.get();
+            if is_wall {
+                assert_eq!(clock.slow_realtime(), Some(world.read_at_wall.get()));
+            } else {
+                assert!(clock.monotonic(Source::ticks).is_none());
+                assert!(clock.slow_monotonic().is_some());
+            }
+            world.kernel_reads.get() - reads
+        };
+        assert_eq!(read(false), 1);
+        world.pass(SEGMENT);
+        for turn in 0..200 {
+            assert_eq!(read(turn % 2 == 1), 1);
+            world.pass(u128::from(micros) * MICRO);
         }
-        let after = witness.clock.statistics();
-        assert_eq!((after.segments, after.vdso_reads), (before.segments, before.vdso_reads + 200));
-        witness.watch(SEGMENT);
-        assert_eq!(witness.settled(), Status::Used);
-        assert!(witness.clock.statistics().segments > after.segments);
+        let after = clock.statistics();
+        assert_eq!((after.segments, after.vdso_reads), (before.segments, before.vdso_reads + 201));
+        read(kinds[0]);
+        world.pass(u128::from(soon) * MICRO);
+        read(kinds[1]);
+        assert_eq!(clock.statistics().segments, after.segments + 1);
+        assert_eq!(clock.status(), Status::Used);
+        let fast = [clock.monotonic(Source::ticks), clock.monotonic_ordered()].map(|time| time.is_some());
+        let wall = [clock.realtime(Source::ticks), clock.realtime_ordered()].map(|time| time.is_some());
+        assert_eq!((fast, wall), ([true; 2], [true; 2]));
         true
     });
 }

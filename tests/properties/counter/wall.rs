@@ -1,30 +1,25 @@
 //! The wall clock when somebody sets it, and the limits of the true time.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness};
-use super::world::{MILLI, Machine, World, machine};
+use super::world::{MILLI, Machine, SECOND, World, machine};
 use crate::cases::check;
 use crate::source::bounded::{Bounds, Discipline, Disciplined, Limits};
 use crate::source::sample::Source;
 
-thread_local! {
-    /// Whether the kernels of this thread say that they are synchronized.
-    static IS_SYNCHRONIZED: Cell<bool> = const { Cell::new(true) };
-}
-
 /// A kernel that knows its error exactly, or, as it updates it once a second, of up to a second ago.
 impl Disciplined for Rc<World> {
     fn ask_discipline(&self) -> Option<Discipline> {
+        self.asked.set(self.asked.get() + 1);
         let error = || self.wall().abs_diff(self.truth());
         let before = error();
         let realtime = self.realtime()?;
         let max_error = before.max(error()).saturating_sub(self.random(250_000));
-        Some(Discipline { realtime, max_error, slew: 0, is_synchronized: IS_SYNCHRONIZED.get() })
+        Some(Discipline { realtime, max_error, slew: 0, is_synchronized: !self.is_unsynchronized.get() })
     }
 }
 
@@ -75,7 +70,7 @@ fn the_true_time_is_within_the_limits_also_if_the_wall_clock_is_set_and_slewed()
                 witness.tolerate(true, millis * MILLI / 10);
             }
             let is_synchronized = turn % 2 == 0;
-            IS_SYNCHRONIZED.set(is_synchronized);
+            world.is_unsynchronized.set(!is_synchronized);
             // Even if the clock is set right, or wrong, just after the kernel was asked.
             let step = if turn % 3 == 0 { world.truth() - world.wall() } else { nanos };
             world.step(step);
@@ -89,6 +84,28 @@ fn the_true_time_is_within_the_limits_also_if_the_wall_clock_is_set_and_slewed()
                 assert_eq!(is_said_synchronized, is_synchronized);
             }
         }
+        true
+    });
+}
+
+#[test]
+fn the_kernel_is_asked_for_its_error_once_a_second_and_after_a_step() {
+    let step = prop_oneof![2_000..1_000_000_000_i64, -1_000_000_000..-2_000_i64];
+    check(50, &(machine(), step, any::<bool>()), |(machine, step, is_synchronized)| {
+        let witness =
+            Witness::new(Machine { hertz: machine.hertz.max(20_000_000), interrupts: 0, ..machine });
+        let (world, bounds) = (&witness.world, Bounds::new());
+        world.is_unsynchronized.set(!is_synchronized);
+        let asked = |picos: u128| {
+            world.pass(picos);
+            witness.watch(SEGMENT);
+            assert_eq!(bounds.limits(&witness.clock).unwrap().is_synchronized, is_synchronized);
+            world.asked.get()
+        };
+        let wait = SECOND - 2 * SEGMENT;
+        assert_eq!([asked(2 * CALIBRATION), asked(wait), asked(2 * SEGMENT), asked(wait)], [1, 1, 2, 2]);
+        world.step(step);
+        assert_eq!([asked(0), asked(wait)], [3, 3]);
         true
     });
 }

@@ -77,6 +77,10 @@ pub(crate) struct World {
     /// The last answer of `CLOCK_REALTIME`, and the number of the kernel's answers.
     pub(crate) read_at_wall: Cell<i64>,
     pub(crate) kernel_reads: Cell<u32>,
+    /// How often the kernel was asked for the error of its wall clock.
+    pub(crate) asked: Cell<u32>,
+    /// Whether the kernel says that its wall clock is not synchronized.
+    pub(crate) is_unsynchronized: Cell<bool>,
     random: Cell<u64>,
     /// Reads the clock during interrupts.
     intruder: Option<Box<dyn Fn()>>,
@@ -177,6 +181,11 @@ impl World {
         self.counted.set((self.now.get(), self.counter()));
         let machine = self.machine.get();
         self.machine.set(Machine { hertz, stated_hertz: machine.stated_hertz.map(|_| hertz), ..machine });
+    }
+
+    /// The CPUs agree from now on, and nothing interrupts a call.
+    pub(crate) fn repair(&self) {
+        self.machine.set(Machine { skew: 0, interrupts: 0, ..self.machine.get() });
     }
 
     /// Somebody sets the wall clock.
