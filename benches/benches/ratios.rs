@@ -3,14 +3,16 @@
 
 use std::process::ExitCode;
 
+use vdso_time_benches::calls::keep;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, FUNCTIONS, LINE, SYSCALL, TICKS, TIME_NOW};
-use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::plot::Chart;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
+use vdso_time_benches::harness::{Contender, Row, Spacing};
+use vdso_time_trace::{Site, Trace, Tracer, sites, traced};
 
 const BARS: &[Bar] = &[
     isolated("time()", DIRECT, 1.03),
@@ -41,24 +43,46 @@ const BARS: &[Bar] = &[
     both("counter::monotonic_ordered()", TICKS, 1.10),
     both("counter::realtime()", SYSCALL, 0.14),
     isolated(MAKER, VDSO, 8.0),
-    isolated(SPARSE[0].0, VDSO, 1.2),
-    isolated(SPARSE[1].0, VDSO, 1.2),
-    isolated(SPARSE[2].0, VDSO, 1.2),
-    isolated(SPARSE[3].0, VDSO, 1.2),
     isolated(SPARSE[0].0, RESTED, 1.2),
     isolated(SPARSE[1].0, RESTED, 1.2),
     isolated(SPARSE[2].0, RESTED, 1.2),
-    isolated(SPARSE[3].0, RESTED, 1.2),
     both(REFUSED, VDSO, 1.05),
 ];
 
 const OTHERS: [&str; 6] = [DIRECT, "libc", "std", SYSCALL, TICKS, LINE];
 
+/// The row of this crate's `time()` with and without a traced site.
+const TRACED: &str = "time(), traced";
+const BARE: &str = "bare";
+/// The traced sites, and the published overhead in nanoseconds of ftrace's call ops.
+const SITES: [(&str, &str); 2] = [("no tracer", ""), ("a tracer", "1.86")];
+
+struct Nothing;
+
+impl Trace for Nothing {
+    fn event(&self, _: &'static Site, _: Option<i64>) {}
+}
+
+/// The compiler cannot see through the pointer to it.
+static TRACER: Tracer = Tracer::new(&Nothing);
+
+fn traced_row() -> Row {
+    for site in sites().iter().filter(|site| site.name() == "on") {
+        site.set_tracer(Some(&TRACER));
+    }
+    let contenders = [
+        Contender::new(SITES[0].0, || keep(traced!("off", vdso_time::time()))),
+        Contender::new(SITES[1].0, || keep(traced!("on", vdso_time::time()))),
+        Contender::new(BARE, || keep(vdso_time::time())),
+    ];
+    Row::new(TRACED, contenders)
+}
+
 fn child(asked: &[String]) -> Result<(), String> {
     if asked.iter().any(|name| name == REFUSED) {
         return samples::print(&[slow_reads::refused()], asked);
     }
-    let rows = calls::rows();
+    let rows: Vec<Row> = calls::rows().into_iter().chain([traced_row()]).collect();
     calls::settle();
     samples::print(&rows, asked)?;
     slow_reads::print(asked)
@@ -73,7 +97,8 @@ fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
     let rows = calls::rows().into_iter().map(|row| row.name).filter(|row| arguments.wants(row));
-    let slow = slow_reads::names().chain([REFUSED]).filter(|row| arguments.wants(row)).map(String::from);
+    let slow =
+        slow_reads::names().chain([REFUSED, TRACED]).filter(|row| arguments.wants(row)).map(String::from);
     let (rows, slow): (Vec<_>, Vec<_>) = (rows.collect(), slow.collect());
     let names = [rows.as_slice(), &slow].concat();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
@@ -87,7 +112,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let groups =
         FUNCTIONS.into_iter().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
     Ok(Report {
-        tables: vec![ratios(&rows, &samples), slow_table(&samples), bars],
+        tables: vec![ratios(&rows, &samples), slow_table(&samples), trace_table(&samples), bars],
         charts: vec![Chart { file: "calls.svg", title, ours: OURS, floor: DIRECT, groups }],
         missed,
         notes: calls::notes(),
@@ -122,6 +147,22 @@ fn slow_table(samples: &Samples) -> Table {
         let cells = names.iter().map(|name| ticks(name).unwrap_or_default());
         if !ratio.is_empty() {
             table.rows.push([row.into()].into_iter().chain(cells).chain([ratio.join(", ")]).collect());
+        }
+    }
+    table
+}
+
+/// What a traced site costs more than the bare call.
+fn trace_table(samples: &Samples) -> Table {
+    let mut table = Table::new("trace", &["a site with", "ns", "ftrace, ns"]);
+    for (site, published) in SITES {
+        let overhead = |spacing| {
+            let ratio = samples.ratio(TRACED, spacing, [site, BARE])?;
+            Some(format!("{:.2}", (samples.nanos(TRACED, spacing, BARE)? * (ratio - 1.0)).max(0.0)))
+        };
+        let overheads: Vec<String> = Spacing::ALL.into_iter().filter_map(overhead).collect();
+        if !overheads.is_empty() {
+            table.rows.push(vec![site.into(), overheads.join(", "), published.into()]);
         }
     }
     table

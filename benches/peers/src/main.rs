@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use rows::{CALLS, COARSE, COUNTER, MONOTONIC};
+use rows::{CALLS, COARSE, COUNTER, MONOTONIC, QUANTA};
 use vdso_time_benches::calls::{self, SYSCALL, TICKS};
 use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments, run};
@@ -28,9 +28,12 @@ const BARS: &[Bar] = &[
     above(DIRECT, MONOTONIC, "rustix"),
     isolated(COARSE, "coarsetime", 0.75),
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
-    above(TICKS, COUNTER, "quanta Clock::now"),
-    above(TICKS, COUNTER, "quanta Instant::now"),
+    above(TICKS, COUNTER, QUANTA[0]),
+    above(TICKS, COUNTER, QUANTA[1]),
     isolated(first::ROWS[0], "rustix", 1.00),
+    isolated(first::ROWS[2], "rustix", 1.05),
+    isolated(scale::ROWS[1], "std", 1.03),
+    isolated(scale::ROWS[4], "std", 1.03),
     isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.00),
     isolated(discovery::ROWS[1], discovery::SELFTESTS, 1.00),
     isolated(discovery::COLD[0], discovery::SELFTESTS, 1.00),
@@ -90,20 +93,21 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     if first::ROWS.iter().any(|row| arguments.wants(row)) {
         first::add(&mut samples, arguments.effort.choose(1, 15, 101))?;
     }
-    let scales: Vec<&str> = scale::ROWS.into_iter().filter(|row| arguments.wants(row)).collect();
+    let mut scales = scale::ROWS.to_vec();
+    scales.retain(|row| arguments.wants(row) && !arguments.is_left_out(row));
     for _ in 0..arguments.effort.choose(1, 1, 5) {
-        report.notes.extend(scale::add(&mut samples, &scales, arguments.effort.choose("1", "100", "500")));
+        report.missed.extend(scale::add(&mut samples, &scales, arguments.effort.choose("1", "100", "500")));
     }
     let (bars, missed) = bars::table("peers-bars", BARS, &samples, arguments);
-    report.missed = missed;
+    report.missed.extend(missed);
     if arguments.wants(COUNTER) {
         calls::settle();
         let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
         report.tables.push(summary(&samples, &weather::measure(&CALM, seconds)?));
     }
     report.tables.extend([
-        calls_table(&samples),
-        clocks_table(&rows, &samples),
+        ratios("peers-calls", &CALLS, &CALLERS, &samples),
+        ratios("peers-clocks", &[COUNTER], &[OURS, TICKS, QUANTA[0], QUANTA[1]], &samples),
         first::table(&samples),
         scale::table(&samples),
         discovery::table(&samples),
@@ -126,8 +130,7 @@ fn summary(samples: &Samples, deviation: &[Vec<String>]) -> Table {
     let mut table = Table::new("peers-summary", &HEAD);
     for (row, name, unit) in ROWS {
         let nanos = |contender: &&str| {
-            let contender =
-                if (row, *contender) == (COUNTER, "quanta") { "quanta Instant::now" } else { contender };
+            let contender = if (row, *contender) == (COUNTER, "quanta") { QUANTA[1] } else { contender };
             samples.nanos(row, Spacing::Isolated, contender)
         };
         let cells =
@@ -144,24 +147,11 @@ fn summary(samples: &Samples, deviation: &[Vec<String>]) -> Table {
 }
 
 /// Each call as a multiple of `direct`: isolated, back to back.
-fn calls_table(samples: &Samples) -> Table {
-    let mut table = Table::new("peers-calls", &[&["/ direct"], CALLERS.as_slice()].concat());
-    for row in CALLS.into_iter().filter(|row| samples.of(row, Spacing::Isolated, DIRECT).is_some()) {
-        let cells = CALLERS.map(|caller| samples.cell(row, [caller, DIRECT]));
-        table.rows.push([vec![row.to_string()], cells.to_vec()].concat());
-    }
-    table
-}
-
-/// The counter clocks.
-fn clocks_table(rows: &[Row], samples: &Samples) -> Table {
-    let mut table = Table::new("peers-clocks", &[COUNTER, "ns", "/ direct"]);
-    let row = rows.iter().filter(|row| row.name == COUNTER).flat_map(|row| &row.contenders);
-    for name in row.map(|contender| contender.name).filter(|name| *name != SYSCALL) {
-        let nanos = |spacing| Some(format!("{:.1}", samples.nanos(COUNTER, spacing, name)?));
-        let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
-        let ratio = samples.cell(COUNTER, [name, DIRECT]);
-        table.rows.push(vec![name.into(), nanos.join(", "), ratio]);
+fn ratios(name: &'static str, rows: &[&str], contenders: &[&str], samples: &Samples) -> Table {
+    let mut table = Table::new(name, &[&["/ direct"], contenders].concat());
+    for row in rows.iter().filter(|row| samples.of(row, Spacing::Isolated, DIRECT).is_some()) {
+        let cells = contenders.iter().map(|contender| samples.cell(row, [contender, DIRECT]));
+        table.rows.push([row.to_string()].into_iter().chain(cells).collect());
     }
     table
 }

@@ -8,33 +8,19 @@ use vdso_time_benches::harness::{Contender, Row};
 pub const MONOTONIC: &str = "clock_gettime(MONOTONIC)";
 pub const COARSE: &str = "clock_gettime(MONOTONIC_COARSE)";
 pub const COUNTER: &str = COUNTERS[0];
+pub const QUANTA: [&str; 2] = ["quanta Clock::now", "quanta Instant::now"];
 
 /// The rows that are one call each.
-pub const CALLS: [&str; 8] = [
-    "time()",
-    "gettimeofday()",
-    "clock_gettime(REALTIME)",
-    MONOTONIC,
-    "clock_gettime(BOOTTIME)",
-    COARSE,
-    "clock_getres(MONOTONIC)",
-    "getcpu()",
-];
+pub const CALLS: [&str; 5] = ["time()", MONOTONIC, COARSE, "clock_getres(MONOTONIC)", "getcpu()"];
 
 /// Returns the rows. The last contender is `direct`.
 pub fn rows() -> Vec<Row> {
-    let is_compared = |row: &Row| CALLS.contains(&row.name.as_str()) || row.name == COUNTER;
-    let rows = calls::callers().into_iter().filter(is_compared);
-    let extended = rows.map(|mut row| {
-        row.contenders.extend(peers(&row.name));
-        calls::with_direct(row)
-    });
-    extended.collect()
-}
-
-/// A clock that lives as long as the process.
-pub fn leak<T>(clock: T) -> &'static T {
-    Box::leak(Box::new(clock))
+    let mut rows = calls::rows();
+    rows.retain(|row| CALLS.contains(&row.name.as_str()) || row.name == COUNTER);
+    for row in &mut rows {
+        row.contenders.splice(0..0, peers(&row.name));
+    }
+    rows
 }
 
 fn peers(row: &str) -> Vec<Contender> {
@@ -42,10 +28,7 @@ fn peers(row: &str) -> Vec<Contender> {
         "time()" => {
             vec![Contender::new("coarsetime", || coarsetime::Clock::now_since_epoch().as_secs().keep())]
         }
-        "gettimeofday()" => Vec::new(),
-        "clock_gettime(REALTIME)" => vec![gettime(Id::Realtime)],
         MONOTONIC => vec![gettime(Id::Monotonic)],
-        "clock_gettime(BOOTTIME)" => vec![gettime(Id::Boottime)],
         COARSE => vec![
             gettime(Id::MonotonicCoarse),
             Contender::new("coarsetime", || keep(coarsetime::Instant::now())),
@@ -55,13 +38,14 @@ fn peers(row: &str) -> Vec<Contender> {
             [resolution.tv_sec, resolution.tv_nsec].keep();
         })],
         "getcpu()" => vec![Contender::new("rustix", || keep(rustix::thread::sched_getcpu()))],
-        _ => {
-            let clock = leak(quanta::Clock::new());
+        COUNTER => {
+            let clock: &'static quanta::Clock = Box::leak(Box::new(quanta::Clock::new()));
             vec![
-                Contender::new("quanta Clock::now", move || keep(clock.now())),
-                Contender::new("quanta Instant::now", || keep(quanta::Instant::now())),
+                Contender::new(QUANTA[0], move || keep(clock.now())),
+                Contender::new(QUANTA[1], || keep(quanta::Instant::now())),
             ]
         }
+        _ => Vec::new(),
     }
 }
 

@@ -133,7 +133,13 @@ pub fn add(samples: &mut Samples, rows: &[&str], milliseconds: &str) -> Vec<Stri
         }
         samples.add(&run(&mut command)?)
     };
-    rows.iter().filter_map(|row| add(*row).err().map(|error| format!("{row}: {error}"))).collect()
+    rows.iter()
+        .filter_map(|row| {
+            add(*row)
+                .err()
+                .map(|error| format!("not here: {row}: {error}; `--without '{row}'` leaves it out"))
+        })
+        .collect()
 }
 
 /// Returns the million reads per second of all threads together.

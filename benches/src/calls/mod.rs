@@ -47,22 +47,17 @@ pub const LINE: &str = "linear function";
 /// The contender that makes the system call.
 pub const SYSCALL: &str = "system call";
 
-/// Returns the rows without `direct`. Creating them makes no call.
-pub fn callers() -> Vec<Row> {
+/// Returns the rows with `direct` as the last contender, where the vDSO has the function.
+pub fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = CLOCKS.iter().map(|&(name, clock)| clock_gettime(name, clock)).collect();
     // The other clocks have one of these resolutions.
     rows.extend(CLOCKS[..2].iter().map(|&(name, clock)| clock_getres(name, clock)));
     rows.extend(others().into_iter().chain(counters()).chain([time_now()]));
-    rows
-}
-
-/// Returns the rows with `direct` as the last contender, where the vDSO has the function.
-pub fn rows() -> Vec<Row> {
-    callers().into_iter().map(with_direct).collect()
+    rows.into_iter().map(with_direct).collect()
 }
 
 /// Adds the function of the vDSO that answers a row.
-pub fn with_direct(mut row: Row) -> Row {
+fn with_direct(mut row: Row) -> Row {
     let routes = vdso_time::routes();
     let clock = CLOCKS.iter().find(|(name, _)| row.name.contains(&format!("({name})")));
     let clock = clock.map_or(ClockId::MONOTONIC, |(_, clock)| *clock);

@@ -88,9 +88,14 @@ impl Arguments {
         self.left_out.iter().any(|name| name == contender)
     }
 
+    /// Returns whether rows can be left out.
+    pub fn is_filtered(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
     /// Returns whether a row of this name is measured.
     pub fn wants(&self, name: &str) -> bool {
-        self.filters.is_empty() || self.filters.iter().any(|filter| name.contains(filter))
+        !self.is_filtered() || self.filters.iter().any(|filter| name.contains(filter))
     }
 }
 

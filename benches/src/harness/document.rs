@@ -2,12 +2,10 @@
 //!
 //! The table NAME stands between `<!-- bench NAME -->` and `<!-- /bench -->`.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
-
-use comfy_table::CellAlignment;
-use comfy_table::presets::ASCII_MARKDOWN;
 
 use super::command::{Arguments, Effort};
 use super::machine;
@@ -41,13 +39,26 @@ impl Table {
     }
 
     fn markdown(&self) -> String {
-        let mut table = comfy_table::Table::new();
-        table.load_preset(ASCII_MARKDOWN).set_header(&self.head).add_rows(&self.rows);
-        for column in table.column_iter_mut().skip(1) {
-            column.set_cell_alignment(CellAlignment::Right);
+        let lines = || std::iter::once(&self.head).chain(&self.rows);
+        let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
+        let mut text = String::new();
+        for (number, line) in lines().enumerate() {
+            for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
+                // A String accepts every write.
+                let _ = if column == 0 {
+                    write!(text, "| {cell:<width$} ")
+                } else {
+                    write!(text, "| {cell:>width$} ")
+                };
+            }
+            text.push_str("|\n");
+            if number == 0 {
+                let rules = widths.iter().skip(1).map(|&width| format!("|{}:", "-".repeat(width + 1)));
+                let _ = writeln!(text, "|{}{}|", "-".repeat(widths[0] + 2), rules.collect::<String>());
+            }
         }
-        // The preset has no alignment of columns.
-        format!("{table}\n").replace("-|", ":|").replacen(":|", "-|", 1)
+        text
     }
 }
 
@@ -84,7 +95,8 @@ impl Report {
         for document in DOCUMENTS {
             let file = root.join(document);
             let old = fs::read_to_string(&file).map_err(|error| format!("{document}: {error}"))?;
-            let new = sections.iter().fold(old, |text, (name, body)| fill(&text, name, body));
+            let is_part = arguments.is_filtered();
+            let new = sections.iter().fold(old, |text, (name, body)| fill(&text, name, body, is_part));
             put(&file, &new)?;
         }
         self.charts.iter().try_for_each(|chart| put(&root.join(CHARTS).join(chart.file), &chart.svg()))
@@ -95,9 +107,15 @@ fn put(file: &Path, text: &str) -> Result<(), String> {
     fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Returns the document with another body in the section NAME, if it has such a section.
-fn fill(text: &str, name: &str, body: &str) -> String {
+/// Returns the document with another body in the section NAME, if it has such a section. A part of a
+/// table does not replace it.
+fn fill(text: &str, name: &str, body: &str, is_part: bool) -> String {
     let begin = format!("<!-- bench {name} -->\n");
-    let parts = text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
-    parts.map_or_else(|| text.into(), |(head, tail)| [head, &begin, body, END, tail].concat())
+    let parts = text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(END)?)));
+    match parts {
+        Some((head, (old, tail))) if !is_part || body.lines().count() >= old.lines().count() => {
+            [head, &begin, body, END, tail].concat()
+        }
+        _ => text.into(),
+    }
 }
