@@ -1,10 +1,14 @@
-//! The promise: on both paths every function answers what the kernel answers.
+//! The promise: on both paths every function answers what the kernel answers, and leaves `errno`
+//! alone.
+
+#![allow(unsafe_code, reason = "errno is written and read")]
 
 use std::thread;
 use std::time::Duration;
 
 use test_support::functions::assert_all_right;
 use test_support::{FUNCTIONS, PATHS, assert_bracketed, oracle};
+use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Errno, Timespec, syscall};
 
 /// A reading between two of the kernel's is not stale, and so no clock goes back from one path to
@@ -60,5 +64,29 @@ fn the_resolution_of_an_auxiliary_clock_is_the_vdsos_answer() {
         let nanosecond = Ok(Timespec { tv_sec: 0, tv_nsec: 1 });
         assert!([kernel, nanosecond].contains(&ours), "{clock:?}: {ours:?}, {kernel:?}");
         assert_eq!(syscall::clock_getres(clock).map_err(Errno::raw_os_error), kernel, "{clock:?}");
+    }
+}
+
+/// Fails if a call sets `errno`.
+fn leaves_errno_alone<T>(what: &str, call: impl FnOnce() -> T) {
+    const MARK: i32 = 4242;
+    let errno = oracle::errno();
+    // SAFETY: it is this thread's own.
+    unsafe { errno.write(MARK) };
+    call();
+    // SAFETY: the same.
+    let found = unsafe { errno.read() };
+    assert_eq!(found, MARK, "{what} sets errno");
+}
+
+#[test]
+fn errno_is_left_alone() {
+    leaves_errno_alone("locate", Vdso::locate);
+    leaves_errno_alone("routes", vdso_time::routes);
+    let clocks = [ClockId::MONOTONIC, ClockId::THREAD_CPUTIME, ClockId::from_raw(-1), ClockId::from_raw(99)];
+    for (path, clock) in PATHS.iter().flat_map(|path| clocks.map(|clock| (path, clock))) {
+        for function in &FUNCTIONS {
+            leaves_errno_alone(function.name, || (function.read)(path, clock));
+        }
     }
 }

@@ -6,8 +6,6 @@
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod clock_states;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod discovery;
-#[cfg(any(target_os = "linux", target_os = "android"))]
 mod ids;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod instant;

@@ -11,7 +11,8 @@ use goblin::elf::section_header::SHN_ABS;
 use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE};
 use test_images::kinds::kinds;
 use test_images::{Spec, promises};
-use test_support::{has_proc, maps, not_run, not_run_here, oracle};
+use test_support::maps::{self, Mapping};
+use test_support::{has_proc, not_run, not_run_here, oracle};
 use vdso_time::elf::Image;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{Route, Routes};
@@ -69,7 +70,7 @@ fn goblin_sees_the_same_symbols_in_the_images_of_kernels() {
 }
 
 #[test]
-fn goblin_sees_the_same_symbols_in_this_process() {
+fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
     if !has_proc() {
         return;
     }
@@ -80,10 +81,14 @@ fn goblin_sees_the_same_symbols_in_this_process() {
         assert!(is_missing && oracle::sysinfo_ehdr() == 0, "{found:?}");
         return not_run(format!("this process has no vDSO: {found:?}"));
     };
+    let base = vdso.base().addr();
+    assert_eq!(base, oracle::sysinfo_ehdr());
     let mut maps = maps::all("self").unwrap().into_iter();
-    let mapping = maps.find(|mapping| mapping.range.start == vdso.base().addr()).unwrap();
+    let Mapping { range, name } = maps.find(|mapping| mapping.range.start == base).unwrap();
+    assert!(["[vdso]", ""].contains(&&*name), "{vdso:?} is {name}"); // gVisor's has no name
+    assert!(base + vdso.size() <= range.end, "{vdso:?} is larger than {range:x?}");
     // SAFETY: the kernel says that these bytes are mapped, and nobody writes to them.
-    agree("this process", unsafe { std::slice::from_raw_parts(vdso.base(), mapping.range.len()) });
+    agree("this process", unsafe { std::slice::from_raw_parts(vdso.base(), range.len()) });
     for symbol in vdso.symbols() {
         let address = vdso.address(&symbol).addr();
         // Of two names for the same code it is either.

@@ -9,5 +9,3 @@ mod goblin;
 mod mapped;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod routes;
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod valgrind;

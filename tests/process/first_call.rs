@@ -1,24 +1,20 @@
-//! The promise: the first call is right wherever it is made: in threads that race for it, in a
-//! signal handler, in a forked child, and whatever `init` says, before or after.
-
-#![allow(unsafe_code, reason = "signals, and the contract of init")]
+//! The promise: the first call is right in threads that race for it under signals, and whatever
+//! `init` says, before or after. `single_step.rs` has the other states.
 
 use std::ffi::{c_int, c_void};
 use std::os::unix::thread::JoinHandleExt as _;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use test_support::functions::{assert_all_right, wrong};
 use test_support::nix::sys::pthread::pthread_kill;
-use test_support::nix::sys::signal::{SaFlags, Signal, kill, raise};
+use test_support::nix::sys::signal::{SaFlags, Signal, kill};
 use test_support::nix::unistd::Pid;
 use test_support::{PATHS, child, oracle, signals};
-use vdso_time::vdso::{LocateError, Vdso};
-use vdso_time::{FallbackReason, Routes, routes};
+use vdso_time::{Routes, routes};
 
-use super::{missed_the_vdso, reasons, without_vdso};
+use super::{missed_the_vdso, reasons};
 
 #[track_caller]
 fn assert_agreed(found: &[Routes]) {
@@ -81,55 +77,23 @@ fn threads_race_for_the_first_call_in_a_storm_of_signals() {
 }
 
 #[test]
-fn the_first_call_may_be_made_in_a_signal_handler() {
-    child::forked(|| {
-        signals::handle(Signal::SIGUSR1, SaFlags::empty(), on_signal);
-        raise(Signal::SIGUSR1).unwrap();
-        assert_eq!((HANDLED.load(Ordering::Relaxed), WRONG.load(Ordering::Relaxed)), (1, 0));
-        assert_all_right(&PATHS[0]);
-    });
-}
-
-/// Calls `init` with the auxiliary vector's value, or null if that has none.
-fn say_where() {
-    let ehdr = ptr::with_exposed_provenance(oracle::sysinfo_ehdr());
-    // SAFETY: it is the vector's value, or null.
-    unsafe { vdso_time::init(ehdr) };
-}
-
-#[test]
-fn init_before_the_first_call_says_where_the_vdso_is() {
-    child::forked(|| {
-        say_where();
-        assert_all_right(&PATHS[0]);
-        assert_eq!(Vdso::locate().is_ok(), oracle::sysinfo_ehdr() != 0);
-        assert!(!missed_the_vdso(&routes()), "{}", routes());
-    });
-    child::forked(|| {
-        without_vdso();
-        assert_all_right(&PATHS[0]);
-        assert_eq!(Vdso::locate().err(), Some(LocateError::Absent));
-        assert_eq!(reasons(&routes()), [Some(FallbackReason::NoVdso(LocateError::Absent)); 5]);
-        // Now it is too late for every function that the vDSO could answer.
-        say_where();
-        assert_all_right(&PATHS[0]);
-        assert!(!reasons(&routes()).contains(&None), "{}", routes());
-    });
-}
-
-#[test]
-fn init_after_the_first_call_is_harmless() {
-    child::forked(|| {
-        assert_all_right(&PATHS[0]);
-        let found = routes();
-        for init in [say_where, without_vdso, say_where] {
-            init();
+fn only_an_init_before_the_first_call_counts() {
+    let by_kernel = || reasons(&routes()).map(|reason| reason.is_some());
+    let ehdr = oracle::sysinfo_ehdr();
+    for first in [ehdr, 0] {
+        child::forked(|| {
+            child::set_vdso(first);
             assert_all_right(&PATHS[0]);
-            let by_kernel = |routes: &Routes| reasons(routes).map(|reason| reason.is_some());
-            assert_eq!(by_kernel(&routes()), by_kernel(&found));
-        }
-        assert_eq!(routes(), found);
-    });
+            assert!(first == 0 || !missed_the_vdso(&routes()), "{}", routes());
+            let found = by_kernel();
+            assert!(first != 0 || !found.contains(&false), "{}", routes());
+            for address in [0, ehdr] {
+                child::set_vdso(address);
+                assert_all_right(&PATHS[0]);
+                assert_eq!(by_kernel(), found);
+            }
+        });
+    }
 }
 
 #[cfg(feature = "std")]

@@ -18,8 +18,6 @@ use vdso_time::ClockId;
 use vdso_time::arch::NATIVE;
 use vdso_time::vdso::Vdso;
 
-use crate::without_vdso;
-
 // The linker makes these of the section's name.
 unsafe extern "C" {
     #[link_name = "__start_vdso_time_read"]
@@ -81,7 +79,7 @@ fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
             // The first call loads and allocates what the later ones use, which a handler must not do.
             backtrace();
             if !has_vdso || oracle::sysinfo_ehdr() == 0 {
-                without_vdso();
+                child::set_vdso(0);
             }
             signals::handle(Signal::SIGSYS, SaFlags::empty(), on_trap);
             let calls = [&[libc::SYS_getppid as u32], &filter::clock_calls(abi)[..]].concat();

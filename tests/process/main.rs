@@ -14,8 +14,6 @@ mod stack;
 mod synthetic_vdso;
 mod vdso_states;
 
-use std::ptr;
-
 use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route, Routes};
 
@@ -32,12 +30,4 @@ fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
 fn missed_the_vdso(routes: &Routes) -> bool {
     let missed = |reason: &Option<FallbackReason>| matches!(reason, Some(FallbackReason::NoVdso(_)));
     Vdso::locate().is_ok() && reasons(routes).iter().any(missed)
-}
-
-/// Says that there is no vDSO.
-#[allow(unsafe_code, reason = "init is called here")]
-fn without_vdso() {
-    test_support::rseq::unregister();
-    // SAFETY: null is always allowed.
-    unsafe { vdso_time::init(ptr::null()) };
 }

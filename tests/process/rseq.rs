@@ -11,7 +11,7 @@ use test_support::functions::assert_all_right;
 use test_support::nix::sched::{CloneFlags, CpuSet, clone, sched_setaffinity};
 use test_support::nix::unistd::gettid;
 use test_support::{Cpus, PATHS, child, not_run, oracle, rseq};
-use vdso_time::{Errno, Route, cpu, getcpu, routes, syscall};
+use vdso_time::{Errno, Route, cpu, getcpu, routes};
 
 /// The kernel's answer, while the thread stays on one CPU.
 fn kernel() -> (u32, u32) {
@@ -20,6 +20,16 @@ fn kernel() -> (u32, u32) {
 
 fn cpu_and_node() -> Result<(u32, u32), Errno> {
     getcpu().map(|here| (here.cpu, here.node))
+}
+
+/// Moves this thread to each CPU, and fails unless each function says so.
+fn check(cpus: &Cpus) {
+    for number in cpus.numbers() {
+        cpus.pin(number);
+        for _ in 0..1000 {
+            assert_eq!((cpu(), cpu_and_node()), (Ok(number as u32), Ok(kernel())));
+        }
+    }
 }
 
 #[test]
@@ -34,19 +44,20 @@ fn a_registered_area_answers() {
     });
 }
 
+/// The child of a fork keeps the area, and so does its thread. A thread without an area asks the vDSO
+/// or the kernel.
 #[test]
-fn a_pinned_thread_gets_its_cpu() {
+fn a_thread_gets_its_own_cpu_after_a_move_after_a_fork_and_without_an_area() {
     let Some(cpus) = Cpus::allowed() else { return };
     child::forked(|| {
-        for number in cpus.numbers() {
-            cpus.pin(number);
-            for _ in 0..1000 {
-                assert_eq!(cpu(), Ok(number as u32));
-                assert_eq!(cpu_and_node(), Ok(kernel()));
-                assert_eq!(syscall::getcpu().map(|here| (here.cpu, here.node)), Ok(kernel()));
-            }
-            thread::yield_now();
-        }
+        check(&cpus);
+        child::forked(|| {
+            check(&cpus);
+            thread::scope(|scope| scope.spawn(|| check(&cpus)).join()).unwrap();
+            rseq::unregister();
+            check(&cpus);
+            assert_all_right(&PATHS[0]);
+        });
     });
 }
 
@@ -82,39 +93,6 @@ fn a_thread_that_others_move_gets_a_cpu_and_the_node_of_that_cpu() {
     });
 }
 
-#[test]
-fn a_thread_without_an_area_asks_the_vdso_or_the_kernel() {
-    child::forked(|| {
-        let thread = thread::spawn(|| _ = routes());
-        thread.join().unwrap();
-        rseq::unregister();
-        let Some(cpus) = Cpus::allowed() else { return };
-        for number in cpus.numbers() {
-            cpus.pin(number);
-            assert_eq!(cpu(), Ok(kernel().0));
-            assert_eq!(cpu_and_node(), Ok(kernel()));
-        }
-        assert_all_right(&PATHS[0]);
-    });
-}
-
-/// The child of a fork keeps the area, and so does its thread.
-#[test]
-fn a_forked_child_gets_its_own_cpu() {
-    let Some(cpus) = Cpus::allowed() else { return };
-    child::forked(|| {
-        assert!(cpu().is_ok());
-        for number in cpus.numbers() {
-            child::forked(|| {
-                cpus.pin(number);
-                assert_eq!(cpu(), Ok(number as u32));
-                let pinned = || (cpus.pin(number), cpu());
-                assert_eq!(thread::scope(|scope| scope.spawn(pinned).join()).unwrap().1, Ok(number as u32));
-            });
-        }
-    });
-}
-
 /// As vfork(2) makes it. The kernel does not write its CPU, because the area is the parent's.
 #[test]
 fn a_child_that_shares_the_memory_gets_the_parents_cpu() {
@@ -137,7 +115,7 @@ fn a_child_that_shares_the_memory_gets_the_parents_cpu() {
 
 #[test]
 fn without_registration_by_glibc_the_answers_are_right() {
-    const TEST: &str = "rseq::a_pinned_thread_gets_its_cpu";
+    const TEST: &str = "rseq::a_thread_gets_its_own_cpu_after_a_move_after_a_fork_and_without_an_area";
     if !rseq::is_registered() || !child::runs_alone(TEST) {
         return not_run("there is no rseq area, or this program cannot run again");
     }

@@ -3,109 +3,80 @@
 
 #![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
 
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
 
-use test_images::{Spec, Sym};
+use test_images::{Built, Spec, Sym, Value};
 use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect};
 use test_support::{PATHS, assert_bracketed, child, not_run, oracle};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, Route, Timespec, Timeval, routes, syscall, time, try_time};
 
-/// Code that does nothing but return a number; `None` where none is written down.
-fn returning(abi: &Abi, number: i32) -> Option<Vec<u8>> {
-    let low = number.to_le_bytes();
-    Some(match abi.name {
-        // mov rax, number (sign-extended); ret
-        "x86_64" => [&[0x48, 0xc7, 0xc0][..], &low, &[0xc3]].concat(),
-        // mov eax, number; ret
-        "x86" => [&[0xb8][..], &low, &[0xc3]].concat(),
-        // ldr x0, +8; ret; the number, sign-extended
-        "aarch64" => {
-            let words = [0x5800_0040_u32.to_le_bytes(), 0xd65f_03c0_u32.to_le_bytes()].concat();
-            [&words[..], &i64::from(number).to_le_bytes()].concat()
-        }
-        // ldr r0, [pc] (two instructions on); bx lr; the number
-        "arm" => [0xe59f_0000_u32.to_le_bytes(), 0xe12f_ff1e_u32.to_le_bytes(), low].concat(),
-        // auipc a0, 0; lw a0, 12(a0); ret; the number
-        "riscv64" => {
-            [[0x0000_0517_u32, 0x00c5_2503, 0x0000_8067].map(u32::to_le_bytes).concat(), low.into()].concat()
-        }
-        // pcaddi a0, 3; ld.w a0, a0, 0; jr ra; the number
-        "loongarch64" => {
-            [[0x1800_0064_u32, 0x2880_0084, 0x4c00_0020].map(u32::to_le_bytes).concat(), low.into()].concat()
-        }
-        // lis r3, high half; ori r3, r3, low half; blr
-        "powerpc64" => {
-            let [high, low] = [number as u32 >> 16, number as u32 & 0xffff];
-            [0x3c60_0000 | high, 0x6063_0000 | low, 0x4e80_0020].map(u32::to_le_bytes).concat()
-        }
-        // lgfi %r2, number; br %r14
-        "s390x" => [&[0xc0, 0x21][..], &number.to_be_bytes(), &[0x07, 0xfe]].concat(),
-        _ => return None,
-    })
+/// A function of the vDSO. Its code is copied, so it must not depend on where it is.
+type Code = *const ();
+
+extern "C" fn returning<const NUMBER: i32>() -> isize {
+    NUMBER as isize
 }
 
-/// Code of a 32-bit function that writes so many seconds at the address in its first or second
-/// argument; `None` on 64-bit architectures.
-fn writing_seconds(abi: &Abi, argument: u8, seconds: i32) -> Option<Vec<u8>> {
-    let seconds = seconds.to_le_bytes();
-    Some(match abi.name {
-        // mov eax, [esp + 4 or 8]; mov dword [eax], seconds; mov dword [eax + 4], 0; xor eax, eax; ret
-        "x86" => {
-            let address = [0x8b, 0x44, 0x24, 4 + 4 * argument, 0xc7, 0];
-            [&address[..], &seconds, &[0xc7, 0x40, 4, 0, 0, 0, 0, 0x31, 0xc0, 0xc3]].concat()
-        }
-        // mov r3, r0 or r1; mov r0, #0; str r0, [r3, #4]; ldr r2, [pc, #4]; str r2, [r3]; bx lr
-        "arm" => {
-            let argument = 0xe1a0_3000_u32 | u32::from(argument);
-            let words = [argument, 0xe3a0_0000, 0xe583_0004, 0xe59f_2004, 0xe583_2000, 0xe12f_ff1e];
-            [words.map(u32::to_le_bytes).concat(), seconds.to_vec()].concat()
-        }
-        _ => return None,
-    })
+/// The answer of a 32-bit function.
+#[repr(C)]
+struct Time32 {
+    seconds: i32,
+    fraction: i32,
 }
+
+extern "C" fn writing_gettimeofday<const SECONDS: i32>(out: &mut Time32) -> i32 {
+    out.seconds = SECONDS;
+    out.fraction = 0;
+    0
+}
+
+extern "C" fn writing_clock_gettime<const SECONDS: i32>(_: i32, out: &mut Time32) -> i32 {
+    out.seconds = SECONDS;
+    out.fraction = 0;
+    0
+}
+
+/// Where the code is in the image, which has one page. A debug build's code is not longer.
+const CODE: usize = 4096 - 256;
 
 /// Maps an image whose symbols all have this code, and says that it is this process's vDSO.
-fn give(machine: u16, class: u8, symbols: Vec<Sym<'_>>, code: &[u8]) {
-    let (wide, wide_hash, big_endian) = (class == 2, machine == 22, cfg!(target_endian = "big"));
-    let mut built = Spec { wide, machine, symbols, wide_hash, big_endian, ..Spec::default() }.build();
-    for symbol in built.symbols.clone() {
-        let at = usize::try_from(symbol.st_value()).unwrap();
-        built.bytes[at..at + code.len()].copy_from_slice(code);
+fn give(machine: u16, class: u8, mut symbols: Vec<Sym<'_>>, code: Code) {
+    for symbol in &mut symbols {
+        symbol.value = Value::Exactly(CODE as u64);
     }
-    test_support::rseq::unregister();
-    let size = NonZeroUsize::new(built.bytes.len()).unwrap();
+    let (wide, wide_hash, big_endian) = (class == 2, machine == 22, cfg!(target_endian = "big"));
+    let spec = Spec { wide, machine, symbols, wide_hash, big_endian, extent: 4096, ..Spec::default() };
+    let Built { mut bytes, .. } = spec.build();
+    // SAFETY: it is in this program's code, in which more follows than is copied.
+    let code = unsafe { std::slice::from_raw_parts(code.cast(), 4096 - CODE) };
+    bytes[CODE..].copy_from_slice(code);
+    let size = NonZeroUsize::new(bytes.len()).unwrap();
     let writable = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
     // SAFETY: the kernel chooses a place where nothing is.
     let base = unsafe { mmap_anonymous(None, size, writable, MapFlags::MAP_PRIVATE) }.unwrap();
     // SAFETY: the pages are new, and as large as the bytes.
-    unsafe { base.cast().copy_from_nonoverlapping((&built.bytes[0]).into(), size.get()) };
+    unsafe { base.cast().copy_from_nonoverlapping((&bytes[0]).into(), size.get()) };
     // SAFETY: nothing else uses the pages.
     unsafe { mprotect(base, size.get(), ProtFlags::PROT_READ | ProtFlags::PROT_EXEC) }.unwrap();
-    // SAFETY: an image is mapped there, and stays.
-    unsafe { vdso_time::init(base.as_ptr().cast_const().cast()) };
-}
-
-/// Every symbol that the functions have as a candidate.
-fn candidates(abi: &Abi, functions: &[&Function]) -> Vec<Sym<'static>> {
-    let names = functions.iter().flat_map(|function| function.candidates).map(|candidate| candidate.name);
-    let names: std::collections::BTreeSet<_> = names.collect();
-    names.into_iter().map(|name| Sym::func(name, abi.version)).collect()
+    child::set_vdso(base.as_ptr().expose_provenance());
 }
 
 fn all(abi: &'static Abi) -> [&'static Function; 5] {
     abi.functions().map(|(_, function)| function)
 }
 
-/// Does `work` in a child whose vDSO returns `number` from every function.
-fn where_all_return(number: i32, work: impl Fn(&'static Abi)) {
-    child::forked(|| match NATIVE.map(|abi| (abi, returning(abi, number))) {
-        Some((abi, Some(code))) => {
-            give(abi.machine, abi.class, candidates(abi, &all(abi)), &code);
-            work(abi);
-        }
-        _ => not_run("no code for this architecture"),
+/// Does `work` in a child whose vDSO has this code for every function.
+fn where_all_are(code: Code, work: impl Fn(&'static Abi)) {
+    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    child::forked(|| {
+        let names = all(abi).into_iter().flat_map(|function| function.candidates).map(|symbol| symbol.name);
+        let names: BTreeSet<_> = names.collect();
+        let symbols = names.into_iter().map(|name| Sym::func(name, abi.version)).collect();
+        give(abi.machine, abi.class, symbols, code);
+        work(abi);
     });
 }
 
@@ -113,11 +84,16 @@ fn where_all_return(number: i32, work: impl Fn(&'static Abi)) {
 /// returned an error is not used.
 #[test]
 fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
-    for number in [-libc::ENOSYS, -libc::EPERM, -1, -4095, 1] {
-        where_all_return(number, |abi| {
+    for (code, is_time) in [
+        (returning::<{ -libc::ENOSYS }> as Code, false),
+        (returning::<{ -libc::EPERM }> as Code, false),
+        (returning::<-1> as Code, false),
+        (returning::<-4095> as Code, false),
+        (returning::<1> as Code, true),
+    ] {
+        where_all_are(code, |abi| {
             for function in &test_support::FUNCTIONS {
-                // The code for `time` returns a time.
-                let is_believed = function.name == "time" && number == 1;
+                let is_believed = is_time && function.name == "time";
                 if !is_believed || abi.time.candidates[0].shape != Shape::Time64 {
                     function.clocks().iter().for_each(|clock| function.assert_right(&PATHS[0], *clock));
                 }
@@ -142,7 +118,7 @@ fn an_answer_that_was_not_written_is_zero() {
         poison_the_stack();
         assert_eq!(function(), *zero);
     }
-    where_all_return(0, |abi| {
+    where_all_are(returning::<0> as Code, |abi| {
         assert_eq!(time(), 0);
         for _ in 0..2 {
             let zero = Ok(Timespec::default());
@@ -156,65 +132,66 @@ fn an_answer_that_was_not_written_is_zero() {
     });
 }
 
-/// After February 2106 the seconds of a 32-bit symbol count from 1970 again, and after January 2038
-/// they are negative. Then the 64-bit system call is asked.
-#[test]
-fn a_wall_clock_time_that_may_have_wrapped_is_asked_of_the_kernel() {
-    // 2110-01-01 and 2040-01-01 in seconds since the Epoch, as 32 bits have them.
-    for seconds in [4_418_064_000_i64, 2_208_988_800].map(|seconds| seconds as i32) {
-        child::forked(|| {
-            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, writing_seconds(abi, 1, seconds))) else {
-                return not_run("no 32-bit symbols");
-            };
-            give(abi.machine, abi.class, vec![Sym::func("__vdso_clock_gettime", abi.version)], &code);
-            let Route::Vdso { symbol, .. } = routes().clock_gettime else { panic!("{}", routes()) };
-            assert_eq!(symbol, "__vdso_clock_gettime");
-            for clock in [ClockId::REALTIME, ClockId::REALTIME_COARSE, ClockId::TAI] {
-                let kernel = || oracle::clock_gettime(clock.as_raw());
-                assert_bracketed("the wall clock", true, kernel, || vdso_time::clock_gettime(clock));
-            }
-            assert_bracketed("time", true, oracle::seconds, || Ok(time()));
-            // A clock that does not count from the Epoch is believed.
-            let uptime = vdso_time::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
-            let kernel = syscall::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
-            assert_eq!(uptime, if seconds >= 0 { i64::from(seconds) } else { kernel });
-        });
-    }
+/// Code of `time`, `gettimeofday` and `clock_gettime` with this answer.
+fn codes<const SECONDS: i32>() -> (i32, [Code; 3]) {
+    let code = [
+        returning::<SECONDS> as Code,
+        writing_gettimeofday::<SECONDS> as Code,
+        writing_clock_gettime::<SECONDS> as Code,
+    ];
+    (SECONDS, code)
 }
 
-/// The same for 32-bit symbols that have no clock. Between 2026 and 2038 they are believed.
+/// After January 2038 the seconds of a 32-bit symbol are negative, and after February 2106 they count
+/// from 1970 again. Then the 64-bit system call is asked.
 #[test]
-fn a_32_bit_time_is_believed_until_2038() {
-    const NOW: i64 = 1_900_000_000; // in 2030
-    for (symbol, seconds) in ["__vdso_time", "__vdso_gettimeofday"]
-        .into_iter()
-        .flat_map(|symbol| [NOW, 4_418_064_000, 2_208_988_800].map(|seconds| (symbol, seconds)))
-    {
-        child::forked(|| {
-            let Some((abi, Some(writing))) = NATIVE.map(|abi| (abi, writing_seconds(abi, 0, seconds as i32)))
-            else {
-                return not_run("no 32-bit symbols");
-            };
-            let is_time = symbol == "__vdso_time";
-            let code = if is_time { returning(abi, seconds as i32).unwrap() } else { writing };
-            give(abi.machine, abi.class, vec![Sym::func(symbol, abi.version)], &code);
-            let route = if is_time { routes().time } else { routes().gettimeofday };
-            if !matches!(route, Route::Vdso { .. }) {
-                return not_run("this architecture's vDSO has no such symbol");
-            }
-            let read = || if is_time { time() } else { vdso_time::gettimeofday().unwrap().tv_sec };
-            if seconds == NOW {
-                assert_eq!(read(), NOW, "{symbol}");
-            } else {
-                assert_bracketed(symbol, true, oracle::seconds, || Ok(read()));
-            }
-        });
+fn a_32_bit_time_is_believed_unless_it_may_have_wrapped() {
+    const IN_2030: i32 = 1_900_000_000;
+    const IN_2040: i32 = 2_208_988_800_i64 as i32;
+    const IN_2110: i32 = 4_418_064_000_i64 as i32;
+    let Some(abi) = NATIVE.filter(|abi| abi.class == 1) else { return not_run("no 32-bit symbols") };
+    let symbols = ["__vdso_time", "__vdso_gettimeofday", "__vdso_clock_gettime"];
+    for (seconds, codes) in [codes::<IN_2030>(), codes::<IN_2040>(), codes::<IN_2110>()] {
+        for (symbol, code) in symbols.into_iter().zip(codes) {
+            child::forked(|| {
+                give(abi.machine, abi.class, vec![Sym::func(symbol, abi.version)], code);
+                let clock = |clock: ClockId| vdso_time::clock_gettime(clock).map(|now| now.tv_sec);
+                let routes = routes();
+                let reads: [(_, _, &dyn Fn() -> Result<i64, Errno>); 5] = [
+                    (routes.time, ClockId::REALTIME_COARSE, &|| Ok(time())),
+                    (routes.gettimeofday, ClockId::REALTIME, &|| {
+                        vdso_time::gettimeofday().map(|now| now.tv_sec)
+                    }),
+                    (routes.clock_gettime, ClockId::REALTIME, &|| clock(ClockId::REALTIME)),
+                    (routes.clock_gettime, ClockId::REALTIME_COARSE, &|| clock(ClockId::REALTIME_COARSE)),
+                    (routes.clock_gettime, ClockId::TAI, &|| clock(ClockId::TAI)),
+                ];
+                let mut believed = 0;
+                for (route, clock, read) in reads {
+                    let is_vdso = matches!(route, Route::Vdso { .. });
+                    believed += usize::from(is_vdso);
+                    if is_vdso && seconds == IN_2030 {
+                        assert_eq!(read(), Ok(seconds.into()), "{symbol}");
+                    } else {
+                        let kernel = || oracle::clock_gettime(clock.as_raw()).map(|now| now.tv_sec);
+                        assert_bracketed(symbol, true, kernel, read);
+                    }
+                }
+                assert!(believed > 0, "{symbol}: {routes}");
+                // A clock that does not count from the Epoch is believed.
+                if matches!(routes.clock_gettime, Route::Vdso { .. }) {
+                    let kernel = syscall::clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec;
+                    let expected = if seconds >= 0 { seconds.into() } else { kernel };
+                    assert_eq!(clock(ClockId::MONOTONIC), Ok(expected));
+                }
+            });
+        }
     }
 }
 
 #[test]
 fn einval_is_final() {
-    where_all_return(-libc::EINVAL, |_| {
+    where_all_are(returning::<{ -libc::EINVAL }> as Code, |_| {
         assert_eq!(vdso_time::clock_gettime(ClockId::MONOTONIC), Err(Errno::EINVAL));
         assert_eq!(vdso_time::clock_getres(ClockId::MONOTONIC), Err(Errno::EINVAL));
         // The caller did not choose the clocks of these: another call answers.
@@ -226,7 +203,7 @@ fn einval_is_final() {
 /// The slot of a function keeps the vDSO's, whatever that answers, and `time` believes its own.
 #[test]
 fn the_functions_of_the_image_are_the_ones_called() {
-    where_all_return(12345, |abi| {
+    where_all_are(returning::<12345> as Code, |abi| {
         if abi.time.candidates[0].shape == Shape::Time64 {
             assert_eq!(time(), 12345);
         }
@@ -245,18 +222,16 @@ fn the_functions_of_the_image_are_the_ones_called() {
 /// that name is not called.
 #[test]
 fn only_the_entry_of_an_i386_image_makes_system_calls() {
-    let i386 = NATIVE.is_some_and(|abi| abi.name == "x86");
+    let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
     for (state, version, foreign, is_called) in [
-        ("as the kernel has it", "LINUX_2.5", false, i386),
+        ("as the kernel has it", "LINUX_2.5", false, abi.name == "x86"),
         ("of another version", "LINUX_2.6", false, false),
         ("in an image of another architecture", "LINUX_2.5", true, false),
     ] {
         child::forked(|| {
-            let Some((abi, Some(code))) = NATIVE.map(|abi| (abi, returning(abi, -libc::ENOTTY))) else {
-                return not_run("no code for this architecture");
-            };
+            let code = returning::<{ -libc::ENOTTY }> as Code;
             let machine = if foreign { 0 } else { abi.machine };
-            give(machine, abi.class, vec![Sym::func("__kernel_vsyscall", version)], &code);
+            give(machine, abi.class, vec![Sym::func("__kernel_vsyscall", version)], code);
             // The image has not been looked at yet.
             assert!(syscall::getcpu().is_ok(), "{state}");
             let answers = [vdso_time::getcpu().err(), syscall::getcpu().err()];

@@ -2,39 +2,24 @@
 //! Without a vDSO each function does what its documentation says. A thread outside of the sandbox
 //! does not notice.
 
-#![allow(unsafe_code, reason = "libc is called here")]
-
 use std::ffi::c_int;
 use std::io;
-use std::mem;
 use std::panic::{self, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::Instant as StdInstant;
 
-use test_support::filter::{self, Action, KILL_PROCESS, KILL_THREAD, TRAP, error};
+use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
 use test_support::functions::assert_all_right;
-use test_support::nix::unistd::gettid;
-use test_support::{CLOCKS, PATHS, child, not_run, not_run_here, oracle};
+use test_support::{CLOCKS, PATHS, child, not_run, oracle};
 use vdso_time::arch::NATIVE;
 use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, routes, syscall};
 
-use crate::without_vdso;
+use crate::sandboxes_work;
 
 /// Puts this thread in a sandbox that does this at every clock call.
 fn sandbox(action: Action) -> io::Result<()> {
     let calls = NATIVE.map(filter::clock_calls).ok_or(io::ErrorKind::Unsupported)?;
     filter::restrict(&calls, action)
-}
-
-/// Tries one in a child. The child says nothing itself: another thread of the parent may have had
-/// the lock of standard output during the fork.
-fn sandboxes_work() -> bool {
-    let works = child::end_of(|| sandbox(error(libc::EPERM)).is_ok()) == child::WELL;
-    if !works {
-        not_run_here("seccomp", "there is no seccomp");
-    }
-    works
 }
 
 /// A free thread is answered on either path.
@@ -154,7 +139,7 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
     ] {
         for free_is_first in [false, true] {
             child::forked(|| {
-                without_vdso();
+                child::set_vdso(0);
                 if free_is_first {
                     check_free();
                 }
@@ -175,73 +160,30 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
     }
 }
 
-const READS: [(&str, fn()); 4] = [
-    ("time", || _ = vdso_time::time()),
-    ("try_time", || _ = vdso_time::try_time()),
-    ("now", || _ = Instant::now()),
-    ("try_now", || _ = Instant::try_now()),
-];
-
-#[test]
-fn a_thread_that_is_killed_in_its_first_call_leaves_the_others_right() {
-    /// The thread that is killed, and whether it was not.
-    static THREAD: AtomicI32 = AtomicI32::new(0);
-    static CAME_BACK: AtomicBool = AtomicBool::new(false);
-
-    if !sandboxes_work() {
-        return;
-    }
-    for (name, read) in READS {
-        child::forked(|| {
-            without_vdso();
-            let thread = thread::spawn(move || {
-                sandbox(KILL_THREAD).unwrap();
-                THREAD.store(gettid().as_raw(), Ordering::Relaxed);
-                read();
-                CAME_BACK.store(true, Ordering::Relaxed);
-            });
-            let is_there = || match THREAD.load(Ordering::Relaxed) {
-                0 => true,
-                // SAFETY: signal 0 is never sent; the kernel says whether the thread is there.
-                id => (unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), id, 0) }) == 0,
-            };
-            while is_there() {
-                check_free();
-            }
-            mem::forget(thread);
-            assert!(!CAME_BACK.load(Ordering::Relaxed), "{name} came back");
-            check_free();
-        });
-    }
-}
-
-/// A function is answered as long as one of its system calls is allowed.
+/// A function is answered as long as one of its system calls is allowed. 32 bits of seconds end in
+/// January 2038: then there is an error and no time, except of a clock that began to count at boot.
 #[test]
 fn another_system_call_replaces_a_denied_one() {
     type Read = fn() -> Result<i64, Errno>;
+    const EACH: &[c_int] = &[libc::EPERM, libc::ENOSYS, libc::EINVAL];
     let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
-    let functions: [(_, Read, &[c_int]); 3] = [
-        (&abi.time, syscall::time, &[libc::EPERM, libc::ENOSYS, libc::EINVAL]),
-        (
-            &abi.gettimeofday,
-            || syscall::gettimeofday().map(|now| now.tv_sec),
-            &[libc::EPERM, libc::ENOSYS, libc::EINVAL],
-        ),
-        // EINVAL is final for a clock that the caller chose.
-        (
-            &abi.clock_gettime,
-            || syscall::clock_gettime(ClockId::REALTIME).map(|now| now.tv_sec),
-            &[libc::EPERM, libc::ENOSYS],
-        ),
+    // EINVAL is final for a clock that the caller chose.
+    let day: Read = || syscall::gettimeofday().map(|now| now.tv_sec);
+    let wall: Read = || syscall::clock_gettime(ClockId::REALTIME).map(|now| now.tv_sec);
+    let uptime: Read = || syscall::clock_gettime(ClockId::MONOTONIC).map(|now| now.tv_sec);
+    let functions: [(_, Read, _, _); 4] = [
+        (&abi.time, syscall::time, libc::CLOCK_REALTIME_COARSE, EACH),
+        (&abi.gettimeofday, day, libc::CLOCK_REALTIME, EACH),
+        (&abi.clock_gettime, wall, libc::CLOCK_REALTIME, &EACH[..2]),
+        (&abi.clock_gettime, uptime, libc::CLOCK_MONOTONIC, &EACH[..2]),
     ];
-    for (function, read, errors) in functions {
+    for (function, read, clock, errors) in functions {
         let all: Vec<u32> = function.syscalls_in_order(false).map(|call| call.number).collect();
         for (allowed, error) in
             (0..all.len()).flat_map(|allowed| errors.iter().map(move |error| (allowed, *error)))
         {
             child::forked(|| {
-                let now = oracle::seconds().unwrap();
-                // 32 bits of seconds end in January 2038, and then there is an error and no time.
+                let now = oracle::clock_gettime(clock).unwrap().tv_sec;
                 let is_late = now > i64::from(i32::MAX) && allowed >= function.syscalls.len();
                 let denied: Vec<_> = all.iter().copied().filter(|number| *number != all[allowed]).collect();
                 if !filter::deny(&denied, error) {

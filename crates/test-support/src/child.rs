@@ -13,6 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
+use crate::rseq;
+
 /// No child takes so long, in the slowest emulator.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
@@ -83,6 +85,14 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
 pub fn leave(status: i32) -> ! {
     // SAFETY: _exit(2) takes any status.
     unsafe { libc::_exit(status) }
+}
+
+/// Says where the vDSO of this process is, before its first call; 0 is nowhere. Its rseq area does not
+/// answer for the vDSO then.
+pub fn set_vdso(address: usize) {
+    rseq::unregister();
+    // SAFETY: tests give the address of their own image, or one where nothing can be called.
+    unsafe { vdso_time::init(std::ptr::with_exposed_provenance(address)) };
 }
 
 /// Waits for a child. One that has not ended after `limit` is killed, and the test fails.

@@ -13,7 +13,6 @@ use crate::not_run_here;
 pub type Action = u32;
 pub const ALLOW: Action = libc::SECCOMP_RET_ALLOW;
 pub const TRAP: Action = libc::SECCOMP_RET_TRAP;
-pub const KILL_THREAD: Action = 0;
 pub const KILL_PROCESS: Action = 0x8000_0000;
 
 /// Answers a system call with an error.
@@ -21,30 +20,23 @@ pub const fn error(number: c_int) -> Action {
     libc::SECCOMP_RET_ERRNO | number as u32
 }
 
-/// The calls of one architecture with an action for each; the first one counts.
-pub struct Rules {
-    /// `AUDIT_ARCH_*` of include/uapi/linux/audit.h.
-    pub arch: u32,
-    pub calls: Vec<(u32, Action)>,
-    pub others: Action,
-}
-
-/// A filter of these architectures, and what it does at the calls of any other.
-pub fn program(rules: &[Rules], foreign: Action) -> Vec<libc::sock_filter> {
+/// A filter: the first action of a system call counts, then that of all others, and of those of
+/// another architecture (`AUDIT_ARCH_*` of include/uapi/linux/audit.h).
+pub fn program(calls: &[(u32, Action)], others: Action, foreign: Action) -> Vec<libc::sock_filter> {
+    const LITTLE_ENDIAN: u32 = if cfg!(target_endian = "little") { 0x4000_0000 } else { 0 };
+    const BITS_64: u32 = 0x8000_0000;
+    let (machine, class) = NATIVE.map_or((0, 0), |abi| (abi.machine, abi.class));
+    let arch = u32::from(machine) | LITTLE_ENDIAN | if class == 2 { BITS_64 } else { 0 };
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let only = |k: u32, jf: u8| libc::sock_filter { jf, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
+    let unless = |k: u32| libc::sock_filter { jt: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
+    let only = |k: u32| libc::sock_filter { jf: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
     let load = |offset: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset as u32);
     let answer = |action: Action| statement(libc::BPF_RET, action);
 
-    let mut program = vec![load(offset_of!(libc::seccomp_data, arch))];
-    for Rules { arch, calls, others } in rules {
-        let mut section = vec![load(offset_of!(libc::seccomp_data, nr))];
-        section.extend(calls.iter().flat_map(|(call, action)| [only(*call, 1), answer(*action)]));
-        section.push(answer(*others));
-        program.push(only(*arch, section.len() as u8));
-        program.extend(section);
-    }
-    program.push(answer(foreign));
+    let mut program = vec![load(offset_of!(libc::seccomp_data, arch)), unless(arch), answer(foreign)];
+    program.push(load(offset_of!(libc::seccomp_data, nr)));
+    program.extend(calls.iter().flat_map(|(call, action)| [only(*call), answer(*action)]));
+    program.push(answer(others));
     program
 }
 
@@ -59,12 +51,11 @@ pub fn install(program: &mut [libc::sock_filter]) -> io::Result<()> {
 
 /// Does `action` at these calls of this thread, and at every call of another architecture.
 pub fn restrict(calls: &[u32], action: Action) -> io::Result<()> {
-    const LITTLE_ENDIAN: u32 = if cfg!(target_endian = "little") { 0x4000_0000 } else { 0 };
-    const BITS_64: u32 = 0x8000_0000;
-    let abi = NATIVE.ok_or(io::ErrorKind::Unsupported)?;
-    let arch = u32::from(abi.machine) | LITTLE_ENDIAN | if abi.class == 2 { BITS_64 } else { 0 };
-    let calls = calls.iter().map(|call| (*call, action)).collect();
-    install(&mut program(&[Rules { arch, calls, others: ALLOW }], action))
+    let calls: Vec<_> = calls.iter().map(|call| (*call, action)).collect();
+    if NATIVE.is_none() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    install(&mut program(&calls, ALLOW, action))
 }
 
 /// Makes the kernel answer these calls of this thread with an error; says so if it cannot.

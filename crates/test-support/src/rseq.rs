@@ -52,6 +52,10 @@ pub fn unregister() {
         return;
     }
     let area = thread_pointer().wrapping_add_signed(__rseq_offset);
+    // SAFETY: glibc's area is there, with the number of the CPU after 4 bytes.
+    if unsafe { std::ptr::with_exposed_provenance::<i32>(area + 4).read_volatile() } < 0 {
+        return;
+    }
     // The kernel requires the length that glibc registered: 32, or since 2.41 what the kernel fills.
     for length in 32..=256 {
         // SAFETY: the kernel only stops writing to the area.

@@ -1,11 +1,8 @@
-//! Changes the auxiliary vector of this process: on the stack, for libc, and in the kernel.
+//! Changes the auxiliary vector that the kernel has of this process.
 
 use std::fs;
 use std::io;
 
-use crate::maps;
-
-const AT_NULL: usize = 0;
 const AT_IGNORE: usize = 1;
 const AT_SYSINFO_EHDR: usize = 33;
 
@@ -14,26 +11,16 @@ type Entry = [usize; 2];
 
 /// Changes the address of the vDSO; `None` removes the entry. The error says what is missing here.
 ///
-/// With `asks_libc` only the copy on the stack is changed, which libc reads.
-pub fn change(ehdr: Option<usize>, asks_libc: bool) -> io::Result<()> {
+/// The copy on the stack, which libc reads, stays as it is.
+pub fn change(ehdr: Option<usize>) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
-    let mut vector: Vec<Entry> = file
-        .chunks_exact(size_of::<Entry>())
-        .map(|entry| {
-            let (tag, value) = entry.split_at(size_of::<usize>());
-            [tag, value].map(|word| usize::from_ne_bytes(word.try_into().unwrap()))
-        })
-        .collect();
-    // On a 64-bit kernel the file of a 32-bit process ends at two empty entries. The stack has one.
-    let end = vector.iter().position(|[tag, _]| *tag == AT_NULL).map_or(vector.len(), |last| last + 1);
-    vector.truncate(end);
-    let place = on_the_stack(&vector)?;
-    let index = vector.iter().position(|[tag, _]| *tag == AT_SYSINFO_EHDR);
-    let index = index.ok_or_else(|| io::Error::other("this process has no vDSO"))?;
-    vector[index] = ehdr.map_or([AT_IGNORE, 0], |address| [AT_SYSINFO_EHDR, address]);
-    // SAFETY: the vector lies there, as `on_the_stack` found, and it can be written to.
-    unsafe { place.wrapping_add(index).write(vector[index]) };
-    if asks_libc { Ok(()) } else { change_the_kernels(&vector) }
+    let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().unwrap());
+    let mut words = file.chunks_exact(size_of::<usize>()).map(word);
+    let mut vector: Vec<Entry> = std::iter::from_fn(|| Some([words.next()?, words.next()?])).collect();
+    let entry = vector.iter_mut().find(|[tag, _]| *tag == AT_SYSINFO_EHDR);
+    let entry = entry.ok_or_else(|| io::Error::other("this process has no vDSO"))?;
+    *entry = ehdr.map_or([AT_IGNORE, 0], |address| [AT_SYSINFO_EHDR, address]);
+    change_the_kernels(&vector)
 }
 
 /// This changes /proc and PR_GET_AUXV. Without a privilege every field must be written again.
@@ -74,17 +61,4 @@ struct MemoryMap {
     auxv: *const Entry,
     auxv_size: u32,
     exe_fd: u32,
-}
-
-/// Where it is on the stack.
-fn on_the_stack(vector: &[Entry]) -> io::Result<*mut Entry> {
-    let stack = maps::named("self", "[stack]")?;
-    let last = stack.end.saturating_sub(size_of_val(vector)) & !(size_of::<usize>() - 1);
-    (stack.start..=last)
-        .rev()
-        .step_by(size_of::<usize>())
-        .map(std::ptr::with_exposed_provenance_mut::<Entry>)
-        // SAFETY: so many bytes of the stack can be read there.
-        .find(|place| unsafe { std::slice::from_raw_parts(*place, vector.len()) } == vector)
-        .ok_or_else(|| io::Error::other("the auxiliary vector is not on the stack"))
 }

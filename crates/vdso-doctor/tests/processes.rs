@@ -128,11 +128,11 @@ fn a_process_without_a_vdso_is_an_error() {
         return;
     }
     // Nothing is in the first page. The vDSO itself stays: an i386 libc makes its system calls there.
-    let unmapped = Sleeper::after("auxv", || vector::change(Some(4096), false));
+    let unmapped = Sleeper::after("auxv", || vector::change(Some(4096)));
     if let Some(child) = unmapped {
         assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::Unmapped);
     }
-    if let Some(child) = Sleeper::after("auxv", || vector::change(None, false)) {
+    if let Some(child) = Sleeper::after("auxv", || vector::change(None)) {
         assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::NoVdso);
     }
 }
