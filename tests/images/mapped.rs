@@ -1,75 +1,35 @@
-//! Images in memory: nothing outside is read, and symbols have the addresses of the mapping.
-#![allow(unsafe_code, reason = "the tests map memory and parse it as an image")]
-
-use std::ffi::c_void;
-use std::num::NonZeroUsize;
-use std::ptr::NonNull;
+//! Images in memory: nothing outside is read, and symbols have the addresses of the pages.
+#![allow(unsafe_code, reason = "memory is parsed as an image")]
 
 use test_images::kinds::{aliased, arm, described, kinds, seen, x86_64};
 use test_images::{Spec, Sym, Value, WEAK};
-use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect};
-use test_support::page_size;
+use test_support::{Pages, page_size};
 use vdso_time::elf::ParseError;
 use vdso_time::vdso::Vdso;
 
 const V: &str = "LINUX_2.6";
 
-/// Readable pages between two unreadable ones, until the process ends.
-struct Mapping {
-    base: NonNull<c_void>,
-    size: usize,
-}
-
-impl Mapping {
-    fn new(pages: usize) -> Self {
-        let all = NonZeroUsize::new((pages + 2) * page_size()).unwrap();
-        // SAFETY: the kernel chooses a free place.
-        let guard =
-            unsafe { mmap_anonymous(None, all, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE) }.unwrap();
-        let base = guard.map_addr(|guard| guard.checked_add(page_size()).unwrap());
-        Self { base, size: pages * page_size() }
-    }
-
-    fn addr(&self) -> usize {
-        self.base.addr().get()
-    }
-
-    fn protect(&self, protection: ProtFlags) {
-        // SAFETY: `new` mapped these pages, and nothing borrows them.
-        unsafe { mprotect(self.base, self.size, protection) }.unwrap();
-    }
-
-    /// Copies bytes to the start.
-    fn fill(&self, bytes: &[u8]) {
-        assert!(bytes.len() <= self.size);
-        self.protect(ProtFlags::PROT_READ | ProtFlags::PROT_WRITE);
-        // SAFETY: the pages are writable, large enough by the assertion, and not borrowed.
-        unsafe { self.base.cast().copy_from_nonoverlapping((&bytes[0]).into(), bytes.len()) };
-        self.protect(ProtFlags::PROT_READ);
-    }
-
-    fn vdso(&self) -> Result<Vdso<'_>, ParseError> {
-        // SAFETY: the pages are readable, no test calls `fill` while it uses the result, and the
-        // extent of every image that is copied here is at most `size`, or is refused.
-        unsafe { Vdso::from_ptr(self.base.as_ptr().cast()) }
-    }
+fn vdso(pages: &Pages) -> Result<Vdso<'_>, ParseError> {
+    // SAFETY: the pages are readable, no test calls `fill` while it uses the result, and the extent of
+    // every image that is copied here is at most `size`, or is refused.
+    unsafe { Vdso::from_ptr(pages.base.as_ptr().cast()) }
 }
 
 #[test]
 fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offset() {
-    let mapping = Mapping::new(2);
+    let pages = Pages::new(2);
     // An image of whole pages, with addresses of this machine.
     let kinds = kinds().into_iter().filter(|(_, spec)| usize::try_from(spec.p_vaddr).is_ok());
-    for (kind, spec) in kinds.map(|(kind, spec)| (kind, Spec { extent: mapping.size, ..spec })) {
+    for (kind, spec) in kinds.map(|(kind, spec)| (kind, Spec { extent: pages.size, ..spec })) {
         let built = spec.build();
-        mapping.fill(&built.bytes);
-        let vdso = mapping.vdso().unwrap();
-        assert_eq!((vdso.base().addr(), vdso.size()), (mapping.addr(), mapping.size), "{kind}");
+        pages.fill(&built.bytes);
+        let vdso = vdso(&pages).unwrap();
+        assert_eq!((vdso.base().addr(), vdso.size()), (pages.addr(), pages.size), "{kind}");
         assert_eq!(seen(vdso.symbols()), described(&spec, &built), "{kind}");
         for symbol in vdso.symbols() {
             let inside = (symbol.value().wrapping_sub(spec.p_vaddr) + spec.p_offset as u64) as usize;
             let address = vdso.address(&symbol).addr();
-            assert_eq!(address, mapping.addr() + inside, "{kind}: {symbol:?}");
+            assert_eq!(address, pages.addr() + inside, "{kind}: {symbol:?}");
             if symbol.size() == 0 || symbol.is_weak() {
                 continue;
             }
@@ -81,17 +41,17 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
                 assert_eq!(vdso.symbol_at(pc) == Some(symbol), inside, "{kind}: {pc:#x}");
             }
         }
-        assert_eq!(vdso.symbol_at(mapping.addr()), None, "{kind}: the headers are not code");
+        assert_eq!(vdso.symbol_at(pages.addr()), None, "{kind}: the headers are not code");
     }
 }
 
 #[test]
 fn bit_0_of_an_address_is_thumb_on_arm_alone() {
-    let mapping = Mapping::new(1);
+    let pages = Pages::new(1);
     for (machine, size, thumb) in [(40, 32, true), (40, 0, true), (3, 32, false)] {
         let symbols = vec![Sym { size, ..Sym::func("clock", V) }];
-        mapping.fill(&Spec { machine, thumb: true, symbols, extent: page_size(), ..arm() }.build().bytes);
-        let vdso = mapping.vdso().unwrap();
+        pages.fill(&Spec { machine, thumb: true, symbols, extent: page_size(), ..arm() }.build().bytes);
+        let vdso = vdso(&pages).unwrap();
         let clock = vdso.symbols().next().unwrap();
         let address = vdso.address(&clock).addr();
         assert_eq!(address & 1, 1, "the call needs it");
@@ -102,15 +62,15 @@ fn bit_0_of_an_address_is_thumb_on_arm_alone() {
 
 #[test]
 fn a_program_counter_finds_the_global_symbol_of_an_alias() {
-    let mapping = Mapping::new(1);
+    let pages = Pages::new(1);
     let [global, alias] = aliased("__vdso_time");
     let first = Sym { value: Value::Next, ..alias };
     let second = Sym { value: Value::Alias, ..global };
     let weak = Sym { bind: WEAK, ..global };
     for symbols in [vec![global, alias], vec![first, second], vec![weak]] {
         // Without DT_GNU_HASH, the table keeps this order.
-        mapping.fill(&Spec { symbols, gnu_hash: false, extent: page_size(), ..x86_64() }.build().bytes);
-        let vdso = mapping.vdso().unwrap();
+        pages.fill(&Spec { symbols, gnu_hash: false, extent: page_size(), ..x86_64() }.build().bytes);
+        let vdso = vdso(&pages).unwrap();
         let pc = vdso.address(&vdso.symbols().next().unwrap()).addr();
         assert_eq!(vdso.symbol_at(pc).unwrap().name(), c"__vdso_time");
     }
@@ -118,13 +78,13 @@ fn a_program_counter_finds_the_global_symbol_of_an_alias() {
 
 #[test]
 fn no_symbol_extends_past_the_image_and_one_without_a_size_has_one_address() {
-    let mapping = Mapping::new(1);
+    let pages = Pages::new(1);
     for size in [0, u64::MAX] {
         let symbols = vec![Sym { size, ..Sym::func("clock", V) }];
         let built = Spec { symbols, ..x86_64() }.build();
-        mapping.fill(&built.bytes);
-        let vdso = mapping.vdso().unwrap();
-        let (base, len) = (mapping.addr(), built.bytes.len());
+        pages.fill(&built.bytes);
+        let vdso = vdso(&pages).unwrap();
+        let (base, len) = (pages.addr(), built.bytes.len());
         assert_eq!(vdso.size(), len);
         let start = vdso.address(&vdso.symbols().next().unwrap()).addr();
         let has = |pc| vdso.symbol_at(pc).is_some();
@@ -138,7 +98,7 @@ fn no_symbol_extends_past_the_image_and_one_without_a_size_has_one_address() {
 
 #[test]
 fn an_image_that_is_too_large_is_refused_from_the_first_page() {
-    let mapping = Mapping::new(1);
-    mapping.fill(&x86_64().build().resize(1 << 30).bytes);
-    assert_eq!(mapping.vdso().map(|_| ()), Err(ParseError::TooLarge));
+    let pages = Pages::new(1);
+    pages.fill(&x86_64().build().resize(1 << 30).bytes);
+    assert_eq!(vdso(&pages).map(|_| ()), Err(ParseError::TooLarge));
 }

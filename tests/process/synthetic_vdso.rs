@@ -5,11 +5,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::num::NonZeroUsize;
 
 use test_images::{Built, Spec, Sym, Value};
-use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, mprotect};
-use test_support::{PATHS, assert_bracketed, child, not_run, oracle};
+use test_support::nix::sys::mman::ProtFlags;
+use test_support::{PATHS, Pages, assert_bracketed, child, not_run, oracle};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, Route, Timespec, Timeval, routes, syscall, time, try_time};
 
@@ -53,15 +52,10 @@ fn give(machine: u16, class: u8, mut symbols: Vec<Sym<'_>>, code: Code) {
     // SAFETY: it is in this program's code, in which more follows than is copied.
     let code = unsafe { std::slice::from_raw_parts(code.cast(), 4096 - CODE) };
     bytes[CODE..].copy_from_slice(code);
-    let size = NonZeroUsize::new(bytes.len()).unwrap();
-    let writable = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-    // SAFETY: the kernel chooses a place where nothing is.
-    let base = unsafe { mmap_anonymous(None, size, writable, MapFlags::MAP_PRIVATE) }.unwrap();
-    // SAFETY: the pages are new, and as large as the bytes.
-    unsafe { base.cast().copy_from_nonoverlapping((&bytes[0]).into(), size.get()) };
-    // SAFETY: nothing else uses the pages.
-    unsafe { mprotect(base, size.get(), ProtFlags::PROT_READ | ProtFlags::PROT_EXEC) }.unwrap();
-    child::set_vdso(base.as_ptr().expose_provenance());
+    let pages = Pages::new(1);
+    pages.fill(&bytes);
+    pages.protect(ProtFlags::PROT_READ | ProtFlags::PROT_EXEC);
+    child::set_vdso(pages.addr());
 }
 
 fn all(abi: &'static Abi) -> [&'static Function; 5] {

@@ -3,13 +3,12 @@
 #![allow(unsafe_code, reason = "mappings are removed, and init gets wrong addresses")]
 
 use std::ffi::c_void;
-use std::num::NonZeroUsize;
 use std::ptr::{self, NonNull};
 
 use test_images::Spec;
 use test_support::functions::assert_all_right;
-use test_support::nix::sys::mman::{MRemapFlags, MapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
-use test_support::{PATHS, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
+use test_support::nix::sys::mman::{MRemapFlags, mremap, munmap};
+use test_support::{PATHS, Pages, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
 use vdso_time::elf::ParseError;
 use vdso_time::vdso::{LocateError, Vdso};
 use vdso_time::{FallbackReason, Route, routes};
@@ -26,35 +25,23 @@ fn check(state: &str, why: LocateError) {
     assert!(is_libc || reasons(&routes()) == [Some(FallbackReason::NoVdso(why)); 5], "{state}: {}", routes());
 }
 
-/// Two new pages.
-fn two_pages(protection: ProtFlags) -> NonNull<c_void> {
-    let size = NonZeroUsize::new(2 * page_size()).unwrap();
-    // SAFETY: the kernel chooses a place where nothing is.
-    unsafe { mmap_anonymous(None, size, protection, MapFlags::MAP_PRIVATE) }.unwrap()
-}
-
-const READ_WRITE: ProtFlags = ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE);
-
-fn unmap(start: NonNull<c_void>, size: usize) {
-    // SAFETY: the caller's pages are not used any more.
-    unsafe { munmap(start, size) }.unwrap();
-}
-
 fn an_unmapped_page() -> usize {
-    let pages = two_pages(READ_WRITE);
-    unmap(pages, 2 * page_size());
-    pages.addr().get()
+    let pages = Pages::new(1);
+    pages.unmap();
+    pages.addr()
+}
+
+fn a_page_with(bytes: &[u8]) -> usize {
+    let pages = Pages::new(1);
+    pages.fill(bytes);
+    pages.addr()
 }
 
 /// The first of an image's two pages.
 fn an_image_cut_short() -> usize {
-    let pages = two_pages(READ_WRITE);
     let (wide, big_endian) = (usize::BITS == 64, cfg!(target_endian = "big"));
     let image = Spec { wide, big_endian, extent: 2 * page_size(), ..Spec::default() }.build();
-    // SAFETY: the pages are new, and an image has more than one page.
-    unsafe { pages.cast().copy_from_nonoverlapping((&image.bytes[0]).into(), page_size()) };
-    unmap(pages.map_addr(|start| start.checked_add(page_size()).unwrap()), page_size());
-    pages.as_ptr().expose_provenance()
+    a_page_with(&image.bytes[..page_size()])
 }
 
 /// Makes the address that the process is told.
@@ -63,15 +50,11 @@ type Make = fn() -> usize;
 const STATES: [(&str, Make, LocateError); 7] = [
     ("0", || 0, LocateError::Absent),
     ("an unmapped page", an_unmapped_page, LocateError::Unmapped),
-    ("a page that cannot be read", || two_pages(ProtFlags::PROT_NONE).addr().get(), LocateError::Unmapped),
+    ("a page that cannot be read", || Pages::new(1).addr(), LocateError::Unmapped),
     ("an image cut short", an_image_cut_short, LocateError::Unmapped),
     ("the page of null pointers", || 8, LocateError::Unmapped),
     ("the last page of all", || usize::MAX & !0xfff, LocateError::Unmapped),
-    (
-        "zeros",
-        || two_pages(READ_WRITE).as_ptr().expose_provenance(),
-        LocateError::Malformed(ParseError::NotElf),
-    ),
+    ("zeros", || a_page_with(&[0]), LocateError::Malformed(ParseError::NotElf)),
 ];
 
 #[test]
@@ -123,14 +106,15 @@ fn with_vdso(work: fn(NonNull<c_void>, usize)) {
 #[test]
 fn a_vdso_that_was_unmapped_or_moved_before_the_first_call_is_noticed() {
     with_vdso(|start, size| {
-        unmap(start, size);
+        // SAFETY: nothing uses the vDSO any more.
+        unsafe { munmap(start, size) }.unwrap();
         check("unmapped", LocateError::Unmapped);
     });
     with_vdso(|start, size| {
-        let pages = two_pages(ProtFlags::PROT_NONE);
+        let pages = Pages::new(2);
         let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
         // SAFETY: it replaces these pages, and what the kernel put after them.
-        match unsafe { mremap(start, size, size, flags, Some(pages)) } {
+        match unsafe { mremap(start, size, size, flags, Some(pages.base)) } {
             Ok(_) => check("moved", LocateError::Unmapped),
             Err(error) => not_run_here("mremap", format!("mremap: {error}")),
         }

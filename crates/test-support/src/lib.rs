@@ -13,6 +13,7 @@ pub mod functions;
 pub mod maps;
 pub mod not_run;
 pub mod oracle;
+mod pages;
 pub mod program;
 #[cfg(not(target_arch = "powerpc64"))]
 pub mod rseq;
@@ -35,3 +36,4 @@ pub use functions::{CLOCKS, FUNCTIONS, PATHS, Path, assert_bracketed, settable};
 pub use maps::page_size;
 pub use nix;
 pub use not_run::{has_proc, has_tool, is_required, not_run, not_run_here};
+pub use pages::Pages;
