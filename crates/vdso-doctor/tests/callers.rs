@@ -5,13 +5,9 @@
 #![cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
 
-use std::env;
 use std::fs;
-use std::hint::black_box;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use test_support::nix::sys::resource::{UsageWho, getrusage};
@@ -22,47 +18,13 @@ use test_support::not_run_here;
 const DOCTOR: &str = env!("CARGO_BIN_EXE_vdso-doctor");
 const ROUNDS: u64 = 400;
 const SECOND: u64 = 1_000_000_000;
-/// The mode of this program in which it reads the clock.
-const READS: &str = "VDSO_DOCTOR_TEST_READS";
 
-#[inline(never)]
-fn often() {
-    for _ in 0..3 {
-        black_box(Instant::now());
-    }
-}
-
-#[inline(never)]
-fn seldom(start: Instant) -> Duration {
-    black_box(Instant::now()) - start
-}
-
-/// Does what tests/callers/reads.c does, if it is a program of the tests below.
-#[test]
-fn reads() {
-    let Ok(numbers) = env::var(READS) else { return };
-    let (rounds, limit) = numbers.split_once(' ').unwrap();
-    let (rounds, limit): (u64, u64) = (rounds.parse().unwrap(), limit.parse().unwrap());
-    let start = Instant::now();
-    let (mut round, mut passed) = (0, Duration::ZERO);
-    while round < rounds && passed < Duration::from_nanos(limit) {
-        often();
-        passed = seldom(start);
-        // If reads are counted, the buffers must not get full while names are looked up.
-        if round % 10 == 0 && rounds < 100_000 {
-            sleep(Duration::from_millis(if round == 0 { 700 } else { 1 }));
-        }
-        round += 1;
-    }
-    println!("\n{round} {}", passed.as_nanos());
-}
-
-/// A program, and the command that starts it.
 struct Program {
     name: &'static str,
-    words: Vec<String>,
+    path: PathBuf,
     /// Go's functions have the package before them, Rust's the crate.
     package: &'static str,
+    /// Empty if the program has no lines.
     source: &'static str,
     /// How many clocks a read reads. Go's `time.Now` reads two.
     clocks: u64,
@@ -72,19 +34,21 @@ impl Program {
     /// Runs it, in the doctor if that has options. Returns the CPU time of a round, and the report.
     fn run(&self, doctor: &[&str], rounds: u64, limit: u64) -> Option<(f64, Option<Value>)> {
         let report = target_tmpdir().join(format!("who-{}.json", std::process::id()));
-        let mut words: Vec<_> = self.words.iter().map(String::as_str).collect();
-        let (rounds, limit) = (rounds.to_string(), limit.to_string());
-        words.extend([&*rounds, &*limit].iter().filter(|_| self.package != "callers::"));
         let mut command = if doctor.is_empty() {
-            let mut command = Command::new(words[0]);
-            command.args(&words[1..]);
-            command
+            Command::new(&self.path)
         } else {
             let mut command = Command::new(DOCTOR);
-            command.arg("who").args(doctor).arg("--json").arg("--output").arg(&report).arg("--").args(words);
+            command
+                .arg("who")
+                .args(doctor)
+                .arg("--json")
+                .arg("--output")
+                .arg(&report)
+                .arg("--")
+                .arg(&self.path);
             command
         };
-        command.env(READS, format!("{rounds} {limit}"));
+        command.args([rounds, limit].map(|number| number.to_string()));
         let seconds_before = cpu_seconds();
         let Output { status, stdout, stderr } = match command.output() {
             Ok(output) => output,
@@ -119,9 +83,7 @@ impl Program {
             let name = function.strip_prefix(self.package).unwrap_or(function);
             let index = ["often", "seldom"].iter().position(|known| *known == name).unwrap_or(2);
             records[index] += caller["records"].as_u64().unwrap();
-            // This program may have been compiled without debug information.
-            let may_lack_lines = self.package == "callers::" && caller["file"].is_null();
-            if index < 2 && !self.source.is_empty() && !may_lack_lines {
+            if index < 2 && !self.source.is_empty() {
                 let file = caller["file"].as_str().unwrap_or_default();
                 assert!(file.ends_with(self.source) && caller["line"].is_u64(), "{}: {caller}", self.name);
             }
@@ -137,22 +99,22 @@ fn cpu_seconds() -> f64 {
 }
 
 /// Compiles a program; none if that is not possible here.
-fn compiled(name: &'static str, tool: &str, flags: &str, source: &'static str) -> Option<Program> {
-    let path: PathBuf = target_tmpdir().join(format!("who-{}", name.replace(' ', "-")));
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/callers/");
+fn compiled((name, tool, flags, source): (&'static str, &str, &str, &'static str)) -> Option<Program> {
+    let path = target_tmpdir().join(format!("who-{}", name.replace(' ', "-")));
     let mut words = tool.split(' ');
     let mut command = Command::new(words.next().unwrap());
-    command.args(words).args(flags.split_whitespace()).arg("-o").arg(&path);
-    command.env("CGO_ENABLED", "0").env("GO111MODULE", "off").arg(format!("{folder}{source}"));
-    let missing = match command.output() {
+    command.args(words).args(flags.split_whitespace()).arg("-o").arg(&path).arg(source);
+    command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/callers"));
+    let missing = match command.env("CGO_ENABLED", "0").env("GO111MODULE", "off").output() {
         Ok(output) if output.status.success() => {
-            let words = vec![path.to_string_lossy().into_owned()];
-            let package = if tool.starts_with("go") { "main." } else { "" };
-            let has_lines =
-                flags.split(' ').any(|flag| flag == "-g") || (tool.starts_with("go") && flags.is_empty());
+            let (package, clocks) = match source {
+                "reads.go" => ("main.", 2),
+                "reads.rs" => ("reads::", 1),
+                _ => ("", 1),
+            };
+            let has_lines = flags.contains("-g") || (source == "reads.go" && flags.is_empty());
             let source = if has_lines { source } else { "" };
-            let clocks = if tool.starts_with("go") { 2 } else { 1 };
-            return Some(Program { name, words, package, source, clocks });
+            return Some(Program { name, path, package, source, clocks });
         }
         Ok(output) => String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or_default().to_owned(),
         Err(error) => error.to_string(),
@@ -161,30 +123,23 @@ fn compiled(name: &'static str, tool: &str, flags: &str, source: &'static str) -
     None
 }
 
-fn programs() -> Vec<Program> {
-    let own = env::current_exe().unwrap().to_string_lossy().into_owned();
-    let words = [&own, "reads", "--exact", "--nocapture", "--test-threads=1"].map(str::to_owned).to_vec();
-    let rust = Program { name: "Rust", words, package: "callers::", source: "callers.rs", clocks: 1 };
-    let others = [
-        ("C", "gcc", "-O2 -g", "reads.c"),
-        ("C, no tables", "gcc", "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables", "reads.c"),
-        ("C, static", "gcc", "-O2 -static", "reads.c"),
-        ("C, musl", "musl-gcc", "-O2 -static", "reads.c"),
-        ("C, musl, stripped tables", "musl-gcc", "-O2 -static -fno-asynchronous-unwind-tables", "reads.c"),
-        ("C, 32-bit", "i686-linux-gnu-gcc", "-O2 -g -static", "reads.c"),
-        ("Go", "go build", "", "reads.go"),
-        ("Go, no DWARF", "go build", "-ldflags=-w", "reads.go"),
-    ];
-    let others =
-        others.into_iter().filter_map(|(name, tool, flags, source)| compiled(name, tool, flags, source));
-    [rust].into_iter().chain(others).collect()
-}
+const PROGRAMS: [(&str, &str, &str, &str); 9] = [
+    ("Rust", "rustc", "-O -g", "reads.rs"),
+    ("C", "gcc", "-O2 -g", "reads.c"),
+    ("C, no tables", "gcc", "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables", "reads.c"),
+    ("C, static", "gcc", "-O2 -static", "reads.c"),
+    ("C, musl", "musl-gcc", "-O2 -static", "reads.c"),
+    ("C, musl, stripped tables", "musl-gcc", "-O2 -static -fno-asynchronous-unwind-tables", "reads.c"),
+    ("C, 32-bit", "i686-linux-gnu-gcc", "-O2 -g -static", "reads.c"),
+    ("Go", "go build", "", "reads.go"),
+    ("Go, no DWARF", "go build", "-ldflags=-w", "reads.go"),
+];
 
 #[test]
 fn counts_are_within_1_percent_and_sampled_shares_within_10() {
     println!("| Program | counted | a counted read | 75 % sampled | slower, sampled |");
     println!("|---|---|---|---|---|");
-    for program in programs() {
+    for program in PROGRAMS.into_iter().filter_map(compiled) {
         let name = program.name;
         let Some((alone, _)) = program.run(&[], u64::MAX >> 2, SECOND / 4) else { return };
         let mut counted = "not counted | - ".to_owned();

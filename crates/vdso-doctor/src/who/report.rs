@@ -66,7 +66,7 @@ pub(super) struct Report {
     process_percent: Option<f64>,
     callers: Vec<Row>,
     #[serde(skip)]
-    folded: Vec<String>,
+    pub(super) folded: Vec<String>,
 }
 
 /// A caller.

@@ -13,6 +13,9 @@ use test_support::{child, not_run_here};
 use super::{Target, Watch};
 use crate::arguments::{Arguments, Command};
 
+/// The line of the read.
+const LINE: u32 = line!() + 5;
+
 #[inline(never)]
 fn often() {
     for _ in 0..3 {
@@ -25,8 +28,9 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// Watches a child until it ends. Returns the records of `often` and of `seldom`, and the report.
-fn watched(option: &str, work: impl FnOnce()) -> Option<([u64; 2], Value)> {
+/// Watches a child until it ends. Returns the records of `often` and of `seldom`, the report, and the
+/// lines of the flame graph.
+fn watched(option: &str, work: impl FnOnce()) -> Option<([u64; 2], Value, Vec<String>)> {
     let (mut child_end, mut end) = UnixStream::pair().unwrap();
     let child = child::fork(move || {
         child_end.read_exact(&mut [0]).unwrap();
@@ -34,7 +38,7 @@ fn watched(option: &str, work: impl FnOnce()) -> Option<([u64; 2], Value)> {
         true
     });
     let pid = child.to_string();
-    let words = ["vdso-doctor", "who", "--duration=100", "--pid", &pid, option];
+    let words = ["vdso-doctor", "who", "--duration=100", "--pid", &pid, "--flamegraph=x", option];
     let Some(Command::Who(options)) = Arguments::parse_from(words).command else { unreachable!() };
     let mut watch = match Watch::new(child.as_raw() as u32, &options) {
         Ok(watch) => watch,
@@ -48,26 +52,37 @@ fn watched(option: &str, work: impl FnOnce()) -> Option<([u64; 2], Value)> {
     end.write_all(&[0]).unwrap();
     watch.watch(&Target::attach(child.as_raw() as u32));
     assert_eq!(child::wait(child, child::LIMIT), child::WELL);
-    let report = serde_json::to_value(watch.report()).unwrap();
+    let report = watch.report();
+    let (report, folded) = (serde_json::to_value(&report).unwrap(), report.folded);
     let callers = report["callers"].as_array().unwrap();
     let records = ["::often", "::seldom"].map(|name| {
         let own = callers.iter().filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
         own.map(|caller| caller["records"].as_u64().unwrap()).sum()
     });
-    Some((records, report))
+    Some((records, report, folded))
+}
+
+#[inline(never)]
+fn rounds() {
+    for _ in 0..200 {
+        often();
+        seldom();
+    }
 }
 
 /// All records fit in one buffer.
 #[test]
-fn every_read_is_counted_with_its_caller() {
-    let work = || {
-        for _ in 0..200 {
-            often();
-            seldom();
-        }
-    };
-    let Some((records, report)) = watched("--exact", work) else { return };
+fn every_read_is_counted_with_its_callers_and_their_line() {
+    let Some((records, report, folded)) = watched("--exact", rounds) else { return };
     assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
+    let is_chain = |line: &&String| line.contains("::rounds;vdso_doctor::who::tests::often;");
+    let reads = |line: &String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+    assert_eq!(folded.iter().filter(is_chain).map(reads).sum::<u64>(), 600, "{folded:#?}");
+    let most = &report["callers"][0];
+    // A guest's programs have no debug information.
+    if let Some(file) = most["file"].as_str() {
+        assert!(file.ends_with("who/tests.rs") && most["line"] == LINE, "{most}");
+    }
 }
 
 #[test]
@@ -81,7 +96,7 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
             }
         }
     };
-    let Some(([in_often, in_seldom], report)) = watched("--frequency=1999", work) else { return };
+    let Some(([in_often, in_seldom], report, _)) = watched("--frequency=1999", work) else { return };
     let all = in_often + in_seldom;
     assert!(all > 200 && (in_often * 1000).abs_diff(750 * all) <= 75 * all, "{report:#}");
 }

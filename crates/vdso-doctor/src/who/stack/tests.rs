@@ -1,8 +1,5 @@
 //! Names, and bytes that a process may have chosen.
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod own;
-
 use super::module::Module;
 use super::names::PerfMap;
 use super::{Frame, Registers, Sample, Stacks, is_clock_function, mapping};

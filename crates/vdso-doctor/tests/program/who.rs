@@ -1,0 +1,134 @@
+//! `vdso-doctor who`: output, exit status, signals. The counts are tested elsewhere.
+
+use std::fs;
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use test_support::nix::sys::signal::{Signal, kill};
+use test_support::nix::unistd::Pid;
+use test_support::not_run::target_tmpdir;
+use test_support::{has_tool, not_run_here};
+
+use super::{Ended, documented, ended, has_fields, lacks_perf};
+
+/// Reads clocks for two seconds.
+const READS: &str =
+    "import time\nprint('said')\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass";
+
+fn who(arguments: &[&str]) -> Command {
+    let mut command = super::command(&[], "who");
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// The exit status and the output; none if perf_event_open(2) cannot be used here.
+fn run(arguments: &[&str]) -> Option<Ended> {
+    ended(&mut who(arguments)).filter(|(status, _, error)| !lacks_perf(*status, error))
+}
+
+#[test]
+fn the_status_is_the_commands() {
+    if !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    for (script, expected) in [("exit 7", 7), ("kill -9 $$", 137), ("exec true", 0)] {
+        let Some((status, out, error)) = run(&["--", "sh", "-c", script]) else { return };
+        assert_eq!((status, &*error), (Some(expected), ""), "{script}: {out}");
+        assert!(out.starts_with("process "), "{out}");
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    }
+}
+
+/// The report goes to a file, so the command's output stays as it is.
+#[test]
+fn the_json_has_the_fields_of_the_readme() {
+    if !has_tool(&["python3", "-c", "0"]) {
+        return;
+    }
+    let rows = documented("`who --json` prints these");
+    for (option, method) in [("--frequency=2000", "sampled"), ("--exact", "exact"), ("--count", "slices")] {
+        let [svg, report] = ["svg", "json"].map(|kind| target_tmpdir().join(format!("who-{method}.{kind}")));
+        let graph = format!("--flamegraph={}", svg.display());
+        let output = format!("--output={}", report.display());
+        let Some((status, out, error)) =
+            run(&[option, "--json", &graph, &output, "--", "python3", "-c", READS])
+        else {
+            return;
+        };
+        assert_eq!((status, &*out, &*error), (Some(0), "said\n", ""));
+        let json: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
+        has_fields(&json, rows.iter().flat_map(|[names, _]| names));
+        let of_both = ["reads", "reads_per_second", "cpu_percent", "process_percent"];
+        has_fields(&json["callers"][0], rows.last().unwrap()[1].iter().chain(&of_both));
+        assert_eq!((&json["format"], &json["method"]), (&1.into(), &method.into()));
+        // A lower bound has no error, and no share of a CPU.
+        assert!(method == "slices" || json["error_percent"].is_number() == (method == "exact"), "{json}");
+        let has_share = method == "sampled" || (method == "slices" && json["error_percent"].is_number());
+        assert_eq!(json["cpu_percent"].is_number(), has_share, "{json}");
+        assert!(fs::read_to_string(svg).unwrap().contains("<svg"));
+    }
+}
+
+/// A process that reads clocks until this is dropped.
+struct Reader(Child);
+
+impl Reader {
+    fn start() -> Option<Self> {
+        let script = "import time\nprint(flush=True)\nwhile True: time.monotonic()";
+        let mut command = Command::new("python3");
+        let mut child = command.args(["-c", script]).stdout(Stdio::piped()).spawn().ok()?;
+        // It says that it reads.
+        child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
+        Some(Self(child))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether a process handles this signal, or ended.
+fn handles(child: &mut Child, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let caught =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    caught.is_none_or(|caught| caught >> (signal as u32 - 1) & 1 == 1) || child.try_wait().unwrap().is_some()
+}
+
+/// python3 reads clocks faster than a stopped vdso-doctor takes the records.
+#[test]
+fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
+    let Some(reader) = Reader::start() else { return not_run_here("python3", "it does not start") };
+    let pid = format!("--pid={}", reader.0.id());
+    let mut command = who(&[&pid, "--exact", "--json", "--duration=100"]);
+    let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+        return not_run_here("exec", "vdso-doctor does not start");
+    };
+    while !handles(&mut child, Signal::SIGTERM) {
+        sleep(Duration::from_millis(10));
+    }
+    let signal = |signal| kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+    // Buffers of 16 MiB hold 8000 records of 2 KiB.
+    sleep(Duration::from_millis(100));
+    signal(Signal::SIGSTOP);
+    sleep(Duration::from_secs(2));
+    signal(Signal::SIGCONT);
+    sleep(Duration::from_millis(500));
+    signal(Signal::SIGINT);
+    let output = child.wait_with_output().unwrap();
+    let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    if lacks_perf(output.status.code(), &error) {
+        return;
+    }
+    assert_eq!((output.status.code(), &*error), (Some(0), ""), "{out}");
+    let json: Value = serde_json::from_str(&out).unwrap();
+    let number = |field: &str| json[field].as_u64().unwrap();
+    assert!(number("lost") > 0, "{json}");
+    assert_eq!(number("reads"), number("samples") + number("lost"), "{json}");
+}
