@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Write as _};
 
+use hdrhistogram::Histogram;
 use vdso_time::counter::{self, State, Statistics, Status};
 use vdso_time::{ClockId, clock_gettime};
 
@@ -61,51 +62,16 @@ fn nanos(clock: ClockId) -> Result<i64, String> {
     Ok(now.as_nanos())
 }
 
-/// Deviations up to this, in nanoseconds, have a count of their own.
-const FINE: usize = 10_000;
-
-/// How many reads were how far off.
-struct Histogram {
-    counts: Vec<u64>,
-    largest: u64,
-}
-
-impl Histogram {
-    fn new() -> Self {
-        Self { counts: vec![0; FINE + 1], largest: 0 }
-    }
-
-    fn add(&mut self, deviation: i64) {
-        let size = deviation.unsigned_abs();
-        self.counts[usize::try_from(size).map_or(FINE, |size| size.min(FINE))] += 1;
-        self.largest = self.largest.max(size);
-    }
-
-    /// The size that this many of a thousand reads do not exceed.
-    fn permille(&self, share: u64) -> u64 {
-        let mut left = self.counts.iter().sum::<u64>() * share / 1000;
-        let size = self.counts.iter().position(|count| {
-            let is_here = left <= *count;
-            left = left.saturating_sub(*count);
-            is_here
-        });
-        size.filter(|size| *size < FINE).map_or(self.largest, |size| size as u64)
-    }
-}
-
-impl fmt::Display for Histogram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [p50, p99, p999] = [500, 990, 999].map(|share| self.permille(share));
-        let total: u64 = self.counts.iter().sum();
-        write!(f, "{p50:>6} {p99:>6} {p999:>6} {:>6} {total:>10}", self.largest)
-    }
+/// How many reads were how far off, to three digits.
+fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("a histogram can have three digits")
 }
 
 /// The counter clock between two reads of the kernel's clock: how far it is from their middle.
 /// Reads that were interrupted are counted and left out.
 struct Deviation {
-    monotonic: Histogram,
-    realtime: Histogram,
+    monotonic: Histogram<u64>,
+    realtime: Histogram<u64>,
     backward: u64,
     interrupted: u64,
     first: Option<(i64, i64)>,
@@ -115,9 +81,13 @@ struct Deviation {
 impl fmt::Display for Deviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { monotonic, realtime, backward, interrupted, .. } = self;
+        let row = |sizes: &Histogram<u64>| {
+            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| sizes.value_at_quantile(share));
+            format!("{p50:>6} {p99:>6} {p999:>6} {:>6} {:>10}", sizes.max(), sizes.len())
+        };
         writeln!(f, "deviation from the kernel's clock, without {interrupted} reads that were interrupted")?;
         writeln!(f, "ns               p50    p99  p99.9    max   of reads")?;
-        writeln!(f, "MONOTONIC     {monotonic}\nREALTIME      {realtime}")?;
+        writeln!(f, "MONOTONIC     {}\nREALTIME      {}", row(monotonic), row(realtime))?;
         write!(f, "backward steps {backward}\nrate over the whole: {:+.2} ppb of the kernel's", self.rate())
     }
 }
@@ -125,8 +95,8 @@ impl fmt::Display for Deviation {
 impl Deviation {
     fn measure(length: i64) -> Result<Self, String> {
         let mut seen = Self {
-            monotonic: Histogram::new(),
-            realtime: Histogram::new(),
+            monotonic: histogram(),
+            realtime: histogram(),
             backward: 0,
             interrupted: 0,
             first: None,
@@ -153,12 +123,12 @@ impl Deviation {
                 seen.interrupted += 1;
                 continue;
             }
-            seen.monotonic.add(here.deviation);
+            seen.monotonic.saturating_record(here.deviation.unsigned_abs());
             seen.last = Some((passed, here.deviation));
             seen.first = seen.first.or(seen.last);
             let wall = probe(ClockId::REALTIME, || counter::realtime() as u64)?;
             if wall.width <= limit {
-                seen.realtime.add(wall.deviation);
+                seen.realtime.saturating_record(wall.deviation.unsigned_abs());
             }
         }
     }
@@ -186,16 +156,4 @@ fn probe(clock: ClockId, read: impl Fn() -> u64) -> Result<Probe, String> {
     let read = read() as i64;
     let after = nanos(clock)?;
     Ok(Probe { read, deviation: read - (before + (after - before) / 2), width: after - before })
-}
-
-#[test]
-fn a_quantile_is_the_size_that_the_share_does_not_exceed() {
-    let mut sizes = Histogram::new();
-    (1..=998).for_each(|size| sizes.add(if size % 2 == 0 { size } else { -size }));
-    sizes.add(20_000);
-    sizes.add(-30_000);
-    assert_eq!(
-        [500, 990, 998, 999, 1000].map(|share| sizes.permille(share)),
-        [500, 990, 998, 30_000, 30_000]
-    );
 }

@@ -61,8 +61,8 @@ pub use image::Image;
 pub use machine::{ClockSource, Machine, Supervisor};
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
-use proof::{Effort, Examination, Timing};
 pub use proof::{Evidence, Method, Place, Reading};
+use proof::{Examination, Timing, worst_place};
 pub use read::Read;
 #[doc(hidden)]
 pub use report::wrapped;
@@ -105,20 +105,9 @@ impl Diagnosis {
     ///
     /// It is [`Place::UserSpace`] only if proof or the route shows it for each of them, and
     /// [`Place::Kernel`] if that is known for one. What an emulator does is [`Place::Unknown`].
-    ///
-    /// ```
-    /// use vdso_doctor::{Place, Read};
-    ///
-    /// let diagnosis = vdso_doctor::diagnose()?;
-    /// if diagnosis.place(&Read::USUAL) == Place::Kernel {
-    ///     eprintln!("{}", diagnosis.verdict);
-    /// }
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
     #[must_use]
     pub fn place(&self, reads: &[Read]) -> Place {
-        let is_emulated = self.machine.supervisor == Some(Supervisor::Emulator);
-        Examination::place(&self.reads, is_emulated, reads)
+        worst_place(&self.reads, self.machine.supervisor, reads)
     }
 }
 
@@ -152,19 +141,6 @@ const CALLS: [u32; 2] = [32, 1000];
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_doctor::{Place, Read, check};
-/// use vdso_time::ClockId;
-///
-/// match check(&[Read::Time, ClockId::MONOTONIC.into()]) {
-///     Ok(()) => println!("fast"),
-///     Err(finding) if finding.place == Place::Kernel => eprintln!("slow: {finding}"),
-///     Err(finding) => eprintln!("unknown: {finding}"),
-/// }
-/// ```
 pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
     if machine::is_counter_fatal() {
         return Err(Finding { place: Place::Unknown, cause: Cause::Refused, message: FATAL_COUNTER.into() });
@@ -174,16 +150,13 @@ pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
     // The advice depends on these.
     let cheap = [Read::Time, Read::ClockGettime(ClockId::MONOTONIC_COARSE)];
     include(&mut reads, &[cheap.as_slice(), &Read::USUAL].concat());
-    let vdso = Vdso::locate().ok();
-    let effort = Effort { calls: CALLS[0], timing: Timing::None };
-    let seen = Examination::of(&reads, &routes(), vdso.is_some(), effort);
+    let seen = Examination::of(&reads, CALLS[0], Timing::None);
     // A read in user space is that in an emulator, too.
-    if Examination::place(&seen.readings, true, &about) == Place::UserSpace {
+    if worst_place(&seen.readings, None, &about) == Place::UserSpace {
         return Ok(());
     }
-    let machine = Machine::look(vdso.as_ref());
-    let is_emulated = machine.supervisor == Some(Supervisor::Emulator);
-    let place = Examination::place(&seen.readings, is_emulated, &about);
+    let machine = Machine::look();
+    let place = worst_place(&seen.readings, machine.supervisor, &about);
     let (cause, message) = verdict::verdict(&machine, &seen, &about);
     Err(Finding { place, cause, message })
 }
@@ -217,18 +190,13 @@ pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
     if machine::is_counter_fatal() {
         return Err(io::Error::other(FATAL_COUNTER));
     }
-    let vdso = Vdso::locate();
-    let routes = routes();
-    let machine = Machine::look(vdso.as_ref().ok());
-    let is_emulated = machine.supervisor.is_some_and(Supervisor::emulates);
-    let timing = if is_emulated { Timing::Emulated } else { Timing::Meaningful };
+    let machine = Machine::look();
     let mut reads = read::all();
     include(&mut reads, about);
-    let effort = Effort { calls: CALLS[1], timing };
-    let seen = Examination::of(&reads, &routes, vdso.is_ok(), effort);
+    let seen = Examination::of(&reads, CALLS[1], Timing::on(&machine));
     let (cause, verdict) = verdict::verdict(&machine, &seen, about);
-    let vdso = vdso.as_ref().map(Image::of).map_err(|error| *error);
-    let Examination { readings: reads, method, cpus, unproved } = seen;
+    let vdso = Vdso::locate().as_ref().map(Image::of).map_err(|error| *error);
+    let (routes, Examination { readings: reads, method, cpus, unproved }) = (routes(), seen);
     let about = about.to_vec();
     Ok(Diagnosis { format: 1, machine, vdso, routes, method, unproved, cpus, reads, cause, verdict, about })
 }

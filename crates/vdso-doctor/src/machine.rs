@@ -113,7 +113,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn look(vdso: Option<&Vdso<'_>>) -> Self {
+    pub(crate) fn look() -> Self {
         let file = |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource"));
         let available = file("available").unwrap_or_default();
         let kernel = uname().map_or(String::new(), |name| name.release().to_string_lossy().into_owned());
@@ -123,7 +123,7 @@ impl Machine {
                 available: available.split_whitespace().map(String::from).collect(),
             },
             architecture: ARCH,
-            supervisor: supervisor(vdso),
+            supervisor: supervisor(),
             command_line: read("/proc/cmdline").unwrap_or_default(),
             has_steady_tsc: has_steady_tsc(&read("/proc/cpuinfo").unwrap_or_default()),
             kernel,
@@ -141,12 +141,12 @@ fn has_steady_tsc(cpuinfo: &str) -> bool {
     has("constant_tsc") && has("nonstop_tsc")
 }
 
-fn supervisor(vdso: Option<&Vdso<'_>>) -> Option<Supervisor> {
+fn supervisor() -> Option<Supervisor> {
     // gVisor and WSL 1 link their image for this address, wherever they map it. QEMU relocates its
     // own.
     const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
-    let linked_for = vdso.map_or(0, |vdso| vdso.image().load_address());
-    let mapped_at = vdso.map_or(0, |vdso| vdso.base().addr() as u64);
+    let addresses = Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
+    let (linked_for, mapped_at) = addresses.unwrap_or_default();
     let maps = read("/proc/self/maps").unwrap_or_default();
     if ["/valgrind/", "/vgpreload_"].iter().any(|part| maps.contains(part)) {
         Some(Supervisor::Valgrind)

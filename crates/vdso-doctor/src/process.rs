@@ -7,9 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
-use object::Endianness;
-use object::elf::{ELF_NOTE_GNU, FileHeader32, FileHeader64, NT_GNU_BUILD_ID, PT_GNU_EH_FRAME, PT_NOTE};
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Object as _, ObjectSection as _};
 use serde::Serialize;
 use vdso_time::Errno;
 use vdso_time::elf::{Image, ParseError};
@@ -41,7 +39,7 @@ pub struct ProcessVdso {
     pub bytes: Vec<u8>,
     /// The GNU build id, in hexadecimal digits.
     pub build_id: Option<String>,
-    /// The addresses of `.eh_frame_hdr`.
+    /// The addresses of `.eh_frame_hdr`, if the image has section headers.
     pub eh_frame_hdr: Option<Range<u64>>,
     /// The symbols that can be called.
     pub symbols: Vec<ProcessSymbol>,
@@ -140,12 +138,14 @@ impl ProcessVdso {
             ProcessSymbol { name: text(symbol.name()), version: symbol.version().map(text), range }
         });
         let symbols = symbols.collect();
-        let (build_id, frames) = match image.class() {
-            1 => segments::<FileHeader32<Endianness>>(&bytes),
-            _ => segments::<FileHeader64<Endianness>>(&bytes),
-        }
-        .unwrap_or_default();
-        let eh_frame_hdr = frames.map(|range| address(range.start)..address(range.end));
+        let file = object::File::parse(&*bytes).ok();
+        let build_id = file.as_ref().and_then(|file| file.build_id().ok()?);
+        let build_id = build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
+        let frames = file.as_ref().and_then(|file| file.section_by_name(".eh_frame_hdr"));
+        let eh_frame_hdr = frames.filter(|frames| frames.size() != 0).map(|frames| {
+            let start = address(frames.address());
+            start..start.wrapping_add(frames.size())
+        });
         let range = base..base.wrapping_add(bytes.len() as u64);
         Ok(Self { pid, range, bytes, build_id, eh_frame_hdr, symbols })
     }
@@ -206,37 +206,4 @@ fn mapping_at(pid: u32, base: u64) -> Option<usize> {
         (number(start)? == base).then(|| number(rest.split(' ').next()?))?
     };
     maps.lines().find_map(ends).map(|end| (end - base) as usize)
-}
-
-/// The build id, and the values of the addresses of `.eh_frame_hdr`.
-type Segments = (Option<String>, Option<Range<u64>>);
-
-fn segments<H: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> object::Result<Segments> {
-    let header = H::parse(bytes)?;
-    let endian = header.endian()?;
-    let mut found = Segments::default();
-    for segment in header.program_headers(endian, bytes)? {
-        let (start, size) = (segment.p_vaddr(endian).into(), segment.p_memsz(endian).into());
-        if segment.p_type(endian) == PT_GNU_EH_FRAME && size != 0 {
-            found.1 = Some(start..start.wrapping_add(size));
-        }
-        if segment.p_type(endian) == PT_NOTE && found.0.is_none() {
-            found.0 = build_id(segment, endian, bytes)?;
-        }
-    }
-    Ok(found)
-}
-
-fn build_id<P>(segment: &P, endian: Endianness, bytes: &[u8]) -> object::Result<Option<String>>
-where
-    P: ProgramHeader<Endian = Endianness>,
-{
-    let mut notes = segment.notes(endian, bytes)?.into_iter().flatten();
-    while let Some(note) = notes.next().transpose()? {
-        if note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID {
-            let digits: Vec<_> = note.desc().iter().map(|byte| format!("{byte:02x}")).collect();
-            return Ok(Some(digits.concat()));
-        }
-    }
-    Ok(None)
 }

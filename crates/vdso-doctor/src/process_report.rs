@@ -3,13 +3,12 @@
 use std::{fmt, fs};
 
 use serde::Serialize;
-use vdso_time::vdso::Vdso;
-use vdso_time::{ClockId, Route, Routes, routes};
+use vdso_time::{ClockId, Route, Routes};
 
 use crate::machine::{Machine, is_counter_fatal};
-use crate::proof::{Effort, Examination, Place, Reading, Timing};
+use crate::proof::{Examination, Place, Reading, Timing, worst_place};
 use crate::report::{table, wrapped};
-use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, Supervisor, verdict};
+use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, verdict};
 
 /// The vDSO of another process, and what its clock reads cost.
 ///
@@ -51,21 +50,17 @@ impl ProcessDiagnosis {
         let is_other = namespace(&pid.to_string()) != namespace("self");
         let own_image = ProcessVdso::read(std::process::id());
         let is_own_image = own_image.is_ok_and(|own| own.bytes == vdso.bytes);
-        let own = Vdso::locate().ok();
-        let machine = Machine::look(own.as_ref());
-        let is_emulated = machine.supervisor.is_some_and(Supervisor::emulates);
+        let machine = Machine::look();
         let (seen, own_verdict) = if is_counter_fatal() {
             (Examination::default(), FATAL_COUNTER.into())
         } else {
             let coarse = Read::ClockGettime(ClockId::MONOTONIC_COARSE);
             let reads = [&[Read::Time], &Read::USUAL[..], &[coarse]].concat();
-            let timing = if is_emulated { Timing::Emulated } else { Timing::Meaningful };
-            let effort = Effort { calls: CALLS[0], timing };
-            let seen = Examination::of(&reads, &routes(), own.is_some(), effort);
+            let seen = Examination::of(&reads, CALLS[0], Timing::on(&machine));
             let (_, verdict) = verdict::verdict(&machine, &seen, &Read::USUAL);
             (seen, verdict)
         };
-        let own_place = Examination::place(&seen.readings, is_emulated, &Read::USUAL);
+        let own_place = worst_place(&seen.readings, machine.supervisor, &Read::USUAL);
         let routes = Routes::of_image(&vdso.image());
         let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own_place) {
             (Some(Route::Syscall { reason, .. }), _) => {

@@ -4,8 +4,10 @@
 //! cannot read the clock. So each function is called, and its system calls are detected.
 
 use serde::Serialize;
-use vdso_time::{ClockId, FallbackReason, Route, Routes, Timespec, clock_getres};
+use vdso_time::vdso::Vdso;
+use vdso_time::{ClockId, FallbackReason, Route, Routes, Timespec, clock_getres, routes};
 
+use crate::machine::{Machine, Supervisor};
 use crate::read::{Entry, Read};
 use crate::{seccomp, timing};
 
@@ -116,14 +118,6 @@ impl Reading {
     }
 }
 
-/// How thoroughly reads are examined.
-#[derive(Clone, Copy)]
-pub(crate) struct Effort {
-    /// So many calls on each CPU.
-    pub(crate) calls: u32,
-    pub(crate) timing: Timing,
-}
-
 /// What is timed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
@@ -133,6 +127,12 @@ pub(crate) enum Timing {
     Emulated,
     /// The reads. If nothing can be proved, a cost indicates where a read is answered.
     Meaningful,
+}
+
+impl Timing {
+    pub(crate) fn on(machine: &Machine) -> Self {
+        if machine.supervisor.is_some_and(Supervisor::emulates) { Self::Emulated } else { Self::Meaningful }
+    }
 }
 
 /// What was found out about some reads.
@@ -147,21 +147,22 @@ pub(crate) struct Examination {
 }
 
 impl Examination {
-    /// Examines reads. Only the vDSO's can be proved.
-    pub(crate) fn of(reads: &[Read], routes: &Routes, has_vdso: bool, effort: Effort) -> Self {
+    /// Examines reads, by so many calls on each CPU. Only the vDSO's can be proved.
+    pub(crate) fn of(reads: &[Read], calls: u32, timing: Timing) -> Self {
+        let routes = routes();
         let mut this = Self::default();
         let mut entries = Vec::new();
         for read in reads {
-            let (reading, entry) = examine(*read, routes);
+            let (reading, entry) = examine(*read, &routes);
             entries.extend(entry.map(|entry| (this.readings.len(), entry)));
             this.readings.push(reading);
         }
         // If libc answers, there is nothing to prove.
-        if has_vdso && routes.time != Route::Libc {
-            this.prove(&entries, effort.calls);
+        if routes.time != Route::Libc && Vdso::locate().is_ok() {
+            this.prove(&entries, calls);
         }
-        if effort.timing != Timing::None && timing::has_watch() {
-            this.time(routes, effort.timing);
+        if timing != Timing::None && timing::has_watch() {
+            this.time(&routes, timing);
         }
         this
     }
@@ -212,22 +213,22 @@ impl Examination {
             (reading.place, reading.evidence) = (likely, Evidence::Likely);
         }
     }
+}
 
-    /// The worst place of these reads. A system call in an emulator says nothing about the kernel's
-    /// vDSO.
-    pub(crate) fn place(readings: &[Reading], is_emulated: bool, reads: &[Read]) -> Place {
-        let of = |read: &Read| {
-            let reading = readings.iter().find(|reading| reading.read == *read);
-            match reading.map(|reading| (reading.place, reading.evidence)) {
-                Some((Place::UserSpace, Evidence::Proved | Evidence::Routed)) => Place::UserSpace,
-                Some((Place::Kernel, Evidence::Proved | Evidence::Routed)) if !is_emulated => Place::Kernel,
-                _ => Place::Unknown,
-            }
-        };
-        let places: Vec<_> = reads.iter().map(of).collect();
-        let worst = [Place::Kernel, Place::Unknown].into_iter().find(|place| places.contains(place));
-        worst.unwrap_or(Place::UserSpace)
-    }
+/// The worst place of these reads. A system call in an emulator says nothing about the kernel's
+/// vDSO.
+pub(crate) fn worst_place(readings: &[Reading], supervisor: Option<Supervisor>, reads: &[Read]) -> Place {
+    let of = |read: &Read| {
+        let reading = readings.iter().find(|reading| reading.read == *read);
+        match reading.map(|reading| (reading.place, reading.evidence)) {
+            Some((Place::Kernel, _)) if supervisor == Some(Supervisor::Emulator) => Place::Unknown,
+            Some((place, Evidence::Proved | Evidence::Routed)) => place,
+            _ => Place::Unknown,
+        }
+    };
+    let places: Vec<_> = reads.iter().map(of).collect();
+    let worst = [Place::Kernel, Place::Unknown].into_iter().find(|place| places.contains(place));
+    worst.unwrap_or(Place::UserSpace)
 }
 
 /// Makes a read once. Returns the vDSO's function if it answered.

@@ -11,6 +11,7 @@ use serde::Serialize;
 use vdso_doctor::ProcessVdso;
 use vdso_time::{ClockId, clock_gettime};
 
+use super::stack::Frame;
 use super::tally::{Caller, Tally};
 use super::trap::Trap;
 use super::{Result, Who};
@@ -19,16 +20,38 @@ const COLUMNS: usize = 80;
 /// The columns before a caller.
 const NUMBERS: usize = 30;
 
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Method {
+    #[default]
     Sampled,
     Slices,
     Exact,
 }
 
+/// How much the clock is read, as far as the method shows it.
+#[derive(Default, Serialize)]
+struct Amounts {
+    reads: Option<u64>,
+    reads_per_second: Option<f64>,
+    cpu_percent: Option<f64>,
+    process_percent: Option<f64>,
+}
+
+impl Amounts {
+    fn share(&self, share: f64) -> Self {
+        let part = |whole: Option<f64>| whole.map(|whole| whole * share);
+        Self {
+            reads: self.reads.map(|reads| (reads as f64 * share).round() as u64),
+            reads_per_second: part(self.reads_per_second),
+            cpu_percent: part(self.cpu_percent),
+            process_percent: part(self.process_percent),
+        }
+    }
+}
+
 /// What was found out.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Report {
     format: u32,
     pid: u32,
@@ -60,10 +83,8 @@ pub(super) struct Report {
     overhead_percent: Option<f64>,
     /// How far the number of reads may be off. None if it is only known to be at least `reads`.
     error_percent: Option<f64>,
-    reads: Option<u64>,
-    reads_per_second: Option<f64>,
-    cpu_percent: Option<f64>,
-    process_percent: Option<f64>,
+    #[serde(flatten)]
+    whole: Amounts,
     callers: Vec<Row>,
     #[serde(skip)]
     pub(super) folded: Vec<String>,
@@ -72,16 +93,12 @@ pub(super) struct Report {
 /// A caller.
 #[derive(Serialize)]
 struct Row {
-    function: String,
-    file: Option<String>,
-    line: Option<u32>,
-    module: String,
+    #[serde(flatten)]
+    frame: Frame,
     /// Samples, or counted reads.
     records: u64,
-    reads: Option<f64>,
-    reads_per_second: Option<f64>,
-    cpu_percent: Option<f64>,
-    process_percent: Option<f64>,
+    #[serde(flatten)]
+    amounts: Amounts,
     close_percent: Option<f64>,
 }
 
@@ -118,25 +135,9 @@ impl Report {
             pid,
             name,
             method,
-            sees_kernel: false,
             has_vdso: vdso.is_some(),
-            programs: 0,
-            time: Duration::ZERO,
-            cpu: Duration::ZERO,
-            counted: Duration::ZERO,
-            counted_reads: 0,
-            samples: 0,
-            lost: 0,
             read_ns: is_own.then(read_ns),
-            trap_ns: None,
-            overhead_percent: None,
-            error_percent: None,
-            reads: None,
-            reads_per_second: None,
-            cpu_percent: None,
-            process_percent: None,
-            callers: Vec::new(),
-            folded: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -145,8 +146,7 @@ impl Report {
     /// is unknown, and the reads are scaled by the whole time: there were at least so many.
     pub(super) fn finish(&mut self, tally: &Tally, trap: Trap) {
         let time = self.time.as_secs_f64().max(1e-9);
-        let counts = |callers: &[Caller]| callers.iter().map(|caller| caller.reads).sum::<u64>();
-        let seen = counts(&tally.callers).max(1) as f64;
+        let seen = tally.reads.max(1) as f64;
         // Lost records are spread over the callers.
         let reads = match self.method {
             Method::Sampled => tally.reads,
@@ -168,38 +168,30 @@ impl Report {
             Method::Slices => reads * own / counted,
         };
         if self.method == Method::Sampled {
-            self.process_percent = Some(100.0 * reads / self.samples.max(1) as f64);
-            self.cpu_percent = self.process_percent.map(|percent| percent * self.cpu.as_secs_f64() / time);
+            let process_percent = 100.0 * reads / self.samples.max(1) as f64;
+            self.whole.process_percent = Some(process_percent);
+            self.whole.cpu_percent = Some(process_percent * cpu / time);
         } else {
             self.overhead_percent = Some(100.0 * traps / time);
             self.trap_ns = Some(trap.ns);
-            self.reads = Some(all.round() as u64);
-            self.reads_per_second = Some(all / time);
             self.error_percent = match self.method {
                 Method::Exact => Some(0.0),
                 _ => is_known.then(|| 100.0 * (spread / own_counted + 1.0 / reads.max(1.0).sqrt())),
             };
             // A program that stops at each read spends another share of its time in reads.
             let read_ns = self.error_percent.and(self.read_ns).filter(|_| self.method == Method::Slices);
-            self.cpu_percent = read_ns.map(|ns| all / time * ns / 1e7);
-            self.process_percent = read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0));
+            self.whole = Amounts {
+                reads: Some(all.round() as u64),
+                reads_per_second: Some(all / time),
+                cpu_percent: read_ns.map(|ns| all / time * ns / 1e7),
+                process_percent: read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0)),
+            };
         }
-        let row = |caller: &Caller| {
-            let share = caller.reads as f64 / seen;
-            let part = |whole: Option<f64>| whole.map(|whole| whole * share);
-            let frame = caller.frame.clone();
-            Row {
-                function: frame.function,
-                file: frame.file,
-                line: frame.line,
-                module: frame.module,
-                records: caller.reads,
-                reads: part(self.reads.map(|reads| reads as f64)),
-                reads_per_second: part(self.reads_per_second),
-                cpu_percent: part(self.cpu_percent),
-                process_percent: part(self.process_percent),
-                close_percent: self.trap_ns.map(|_| 100.0 * caller.soon as f64 / caller.reads.max(1) as f64),
-            }
+        let row = |caller: &Caller| Row {
+            frame: caller.frame.clone(),
+            records: caller.reads,
+            amounts: self.whole.share(caller.reads as f64 / seen),
+            close_percent: self.trap_ns.map(|_| 100.0 * caller.soon as f64 / caller.reads.max(1) as f64),
         };
         self.callers = tally.callers.iter().map(row).collect();
         self.callers.sort_by_key(|row| std::cmp::Reverse(row.records));
@@ -229,8 +221,8 @@ impl Report {
         let process = format!("process {} ({})", self.pid, self.name.escape_debug());
         let seconds = self.time.as_secs_f64();
         let own = if self.sees_kernel { "CPU time" } else { "CPU time in user space" };
-        let share = number(self.process_percent.unwrap_or(0.0));
-        let verdict = match self.reads {
+        let share = number(self.whole.process_percent.unwrap_or(0.0));
+        let verdict = match self.whole.reads {
             None if self.samples == 0 => format!("{process} used no CPU time in {seconds:.1} s."),
             None => format!("{process} spends {share} % of its {own} in clock reads."),
             Some(0) => format!("{process} read no clock while reads were counted."),
@@ -240,7 +232,7 @@ impl Report {
             }
             Some(_) => {
                 let amount = if self.error_percent.is_some() { "about" } else { "at least" };
-                let rate = number(self.reads_per_second.unwrap_or(0.0));
+                let rate = number(self.whole.reads_per_second.unwrap_or(0.0));
                 format!("{process} reads clocks {amount} {rate} times a second.")
             }
         };
@@ -282,13 +274,15 @@ impl Report {
                 notes.push("`<1us`: the share of reads that came less than 1 us after the one before of the same thread (the breakpoint's time is subtracted): candidates for one read instead of two".into());
             }
         }
-        if let (Some(ns), Some(_)) = (self.read_ns, self.cpu_percent.filter(|_| self.reads.is_some())) {
+        if let (Some(ns), Some(_)) =
+            (self.read_ns, self.whole.cpu_percent.filter(|_| self.whole.reads.is_some()))
+        {
             notes.push(format!("% CPU: {ns:.0} ns a read, measured in the doctor"));
         }
         if self.lost != 0 {
             notes.push(format!("{} records were lost, because the buffers were full", self.lost));
         }
-        if !self.sees_kernel && self.reads.is_none() {
+        if !self.sees_kernel && self.whole.reads.is_none() {
             notes.push("the time in system calls is not seen: run it as root or with CAP_PERFMON".into());
         }
         if self.programs != 0 {
@@ -313,19 +307,19 @@ impl Display for Report {
             };
             writeln!(f, "\n{:>11} {:>8} {:>7}  caller", titles[0], titles[1], titles[2])?;
         }
-        for row in &self.callers {
-            let first = match row.reads_per_second {
+        for Row { frame, records, amounts, close_percent } in &self.callers {
+            let first = match amounts.reads_per_second {
                 Some(rate) if self.method == Method::Slices => number(rate),
-                _ => row.reads.map_or(row.records.to_string(), |reads| format!("{reads:.0}")),
+                _ => amounts.reads.unwrap_or(*records).to_string(),
             };
-            let [cpu, last] = [row.cpu_percent, row.close_percent.or(row.process_percent)];
+            let [cpu, last] = [amounts.cpu_percent, close_percent.or(amounts.process_percent)];
             let [cpu, last] = [cpu, last].map(|value| value.map_or("-".into(), number));
             let cpu = if self.method == Method::Exact { String::new() } else { cpu };
-            let function = row.function.escape_debug().to_string();
+            let function = frame.function.escape_debug().to_string();
             let width = COLUMNS - NUMBERS;
             writeln!(f, "{first:>11} {cpu:>8} {last:>7}  {}", shortened(&function, width, true))?;
-            let line = row.line.map_or(String::new(), |line| format!(":{line}"));
-            let place = row.file.as_ref().unwrap_or(&row.module).escape_debug().to_string() + &line;
+            let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
+            let place = frame.file.as_ref().unwrap_or(&frame.module).escape_debug().to_string() + &line;
             if !place.is_empty() {
                 writeln!(f, "{:NUMBERS$}{}", "", shortened(&place, width, false))?;
             }

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::{fs, io};
 
+use serde::Serialize;
 use vdso_doctor::{ProcessError, ProcessVdso};
 
 use clock_function::is_clock_function;
@@ -47,7 +48,7 @@ pub(crate) struct Registers {
 }
 
 /// The name of an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Frame {
     /// Demangled. Without a symbol: the module and the offset in its file.
     pub(crate) function: String,
