@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use vdso_time::vdso::Vdso;
-use vdso_time::{ClockId, FallbackReason, Route, Routes, Timespec, clock_getres, routes};
+use vdso_time::{FallbackReason, Route, Routes, Timespec, clock_getres, routes};
 
 use crate::machine::{Machine, Supervisor};
 use crate::read::{Entry, Read};
@@ -72,14 +72,8 @@ pub enum Evidence {
 #[non_exhaustive]
 pub struct Reading {
     /// The read.
-    #[serde(skip)]
+    #[serde(flatten)]
     pub read: Read,
-    /// The function's name.
-    pub function: &'static str,
-    /// The clock's name.
-    pub clock: Option<String>,
-    /// The clock's number.
-    pub clock_id: Option<i32>,
     /// Where the read is answered.
     pub place: Place,
     /// How that is known.
@@ -103,13 +97,7 @@ pub struct Reading {
 
 impl Reading {
     pub(crate) fn new(read: Read) -> Self {
-        Self {
-            read,
-            function: read.function(),
-            clock: read.clock().map(|clock| format!("{clock:?}")),
-            clock_id: read.clock().map(ClockId::as_raw),
-            ..Self::default()
-        }
+        Self { read, ..Self::default() }
     }
 
     /// The cost of a read as a share of the system call's.

@@ -8,6 +8,7 @@ use std::mem;
 use std::ptr;
 use std::str::FromStr;
 
+use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use vdso_time::{ClockId, Errno, Route, Routes};
 
 /// One way to read a clock, or to ask about one.
@@ -99,6 +100,18 @@ impl Read {
 impl From<ClockId> for Read {
     fn from(clock: ClockId) -> Self {
         Self::ClockGettime(clock)
+    }
+}
+
+/// The names of the function and the clock, and the clock's number.
+impl Serialize for Read {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let clock = self.clock();
+        let mut fields = to.serialize_struct("Read", 3)?;
+        fields.serialize_field("function", self.function())?;
+        fields.serialize_field("clock", &clock.map(|clock| format!("{clock:?}")))?;
+        fields.serialize_field("clock_id", &clock.map(ClockId::as_raw))?;
+        fields.end()
     }
 }
 

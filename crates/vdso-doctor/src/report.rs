@@ -108,14 +108,12 @@ pub(crate) fn table(readings: &[&Reading]) -> String {
     let mut text = line(["", "answered in", "resolution", "ns", "system call"]);
     let mut last = "";
     for reading in readings {
-        let name = match &reading.clock {
-            Some(clock) => format!("  {clock}"),
-            None => reading.read.to_string(),
-        };
-        if reading.clock.is_some() && last != reading.function {
-            text += &line([reading.function, "", "", "", ""]);
+        let (read, function) = (reading.read, reading.read.function());
+        let name = read.clock().map_or(read.to_string(), |clock| format!("  {clock:?}"));
+        if read.clock().is_some() && last != function {
+            text += &line([function, "", "", "", ""]);
         }
-        last = reading.function;
+        last = function;
         let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
         let resolution = reading.resolution_ns.map_or(String::new(), duration);
         let [here, call] = [reading.ns, reading.syscall_ns].map(number);

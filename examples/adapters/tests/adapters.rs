@@ -8,9 +8,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use governor::clock::Clock;
+use governor::nanos::Nanos;
 use log4rs::encode::Encode as _;
 use log4rs::encode::writer::simple::SimpleWriter;
 use time::OffsetDateTime;
+use vdso_time::{ClockId, syscall};
+use vdso_time_adapters::governor_clock::{CounterClock, MonotonicClock};
 use vdso_time_adapters::tracing_timer::CoarseTime;
 use vdso_time_adapters::{dates, log4rs_encoder};
 
@@ -101,6 +105,21 @@ fn lines_start_with_the_time() {
     is_now(&format!("{:.3}", dates::jiff_now().unwrap()));
     is_now(&dates::chrono_now().to_rfc3339_opts(SecondsFormat::Millis, true));
     is_now(&dates::time_now().format(dates::MILLISECONDS).unwrap());
+}
+
+#[test]
+fn the_limiters_clocks_are_the_kernels_monotonic_clock() {
+    fn check(clock: &impl Clock<Instant = Nanos>, error: u64) {
+        let kernel = || {
+            let now = syscall::clock_gettime(ClockId::MONOTONIC).unwrap();
+            u64::try_from(now.as_nanos()).unwrap()
+        };
+        let (before, now, after) = (kernel(), clock.now().as_u64(), kernel());
+        assert!((before - error..=after + error).contains(&now), "{before} {now} {after}");
+    }
+    check(&MonotonicClock, 0);
+    // The error of the counter's clock.
+    check(&CounterClock, 100_000);
 }
 
 /// Without indentation and empty lines, so that a page can show a part of a function.

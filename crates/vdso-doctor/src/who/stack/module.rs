@@ -12,8 +12,8 @@ use std::rc::Rc;
 use addr2line::{Context, demangle_auto};
 use flate2::read::ZlibDecoder;
 use gimli::{
-    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, EndianSlice, Reader as _, RunTimeEndian,
-    SectionId, UnwindContext, UnwindSection as _, UnwindTableRow,
+    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, Reader as _, RunTimeEndian, SectionId,
+    UnwindContext, UnwindSection as _, UnwindTableRow,
 };
 use object::{
     CompressionFormat, File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
@@ -32,11 +32,9 @@ pub(super) struct Module {
     segments: Vec<(Range<u64>, u64)>,
     /// Sorted.
     symbols: Vec<Symbol>,
-    /// `.eh_frame`: the bytes, and the addresses.
-    eh_frame: Range<usize>,
+    eh_frame: EhFrame<Reader>,
     bases: BaseAddresses,
-    address_size: u8,
-    /// The addresses of the functions with unwind tables, sorted, and where their tables are.
+    /// See [`tables`]. Sorted.
     tables: Vec<(Range<u64>, usize)>,
     /// None if there is no debug information. It is parsed when it is first needed.
     debug: OnceCell<Option<Context<Reader>>>,
@@ -92,23 +90,16 @@ impl Module {
             .collect();
         symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
         symbols.dedup_by_key(|symbol| symbol.range.start);
-        let (eh_frame, bases) = eh_frame(&file);
-        let address_size = if file.is_64() { 8 } else { 4 };
+        let whole = EndianReader::new(bytes.clone(), endian);
+        let mut most = MOST_DEBUG_BYTES;
+        let eh_frame = section(&file, SectionId::EhFrame, &whole, &mut most);
+        let mut eh_frame = EhFrame::from(eh_frame.unwrap_or_else(|| whole.range(0..0)));
+        eh_frame.set_address_size(if file.is_64() { 8 } else { 4 });
+        let start = |name| file.section_by_name(name).map_or(0, |section| section.address());
+        let bases = BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame"));
+        let tables = tables(&eh_frame, &bases);
         let debug = OnceCell::new();
-        let tables = Vec::new();
-        let mut new = Self {
-            endian,
-            segments,
-            symbols,
-            eh_frame,
-            bases,
-            address_size,
-            tables,
-            debug,
-            bytes: bytes.clone(),
-        };
-        new.tables = new.tables();
-        Some(new)
+        Some(Self { endian, segments, symbols, eh_frame, bases, tables, debug, bytes: bytes.clone() })
     }
 
     /// The address of a loaded byte of the file.
@@ -180,25 +171,6 @@ impl Module {
         Context::from_dwarf(gimli::Dwarf::load(load).ok()?).ok()
     }
 
-    fn unwind_section(&self) -> EhFrame<EndianSlice<'_, RunTimeEndian>> {
-        let mut section = EhFrame::new(&self.bytes[self.eh_frame.clone()], self.endian);
-        section.set_address_size(self.address_size);
-        section
-    }
-
-    fn tables(&self) -> Vec<(Range<u64>, usize)> {
-        let section = self.unwind_section();
-        let mut entries = section.entries(&self.bases);
-        let mut tables = Vec::new();
-        while let Ok(Some(entry)) = entries.next() {
-            let CieOrFde::Fde(partial) = entry else { continue };
-            let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
-            tables.push((fde.initial_address()..fde.end_address(), fde.offset()));
-        }
-        tables.sort_by_key(|(range, _)| range.start);
-        tables
-    }
-
     /// How the registers of the caller are found at an address.
     pub(super) fn unwind_row<T>(
         &self,
@@ -207,32 +179,28 @@ impl Module {
     ) -> Option<T> {
         let next = self.tables.partition_point(|(range, _)| range.start <= address);
         let (_, offset) = self.tables[..next].last().filter(|(range, _)| range.contains(&address))?;
-        let section = self.unwind_section();
-        let offset = EhFrameOffset(*offset);
-        let fde = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset).ok()?;
+        let Self { eh_frame, bases, .. } = self;
+        let fde = eh_frame.fde_from_offset(bases, EhFrameOffset(*offset), EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        let row = fde.unwind_info_for_address(&section, &self.bases, &mut context, address).ok()?;
+        let row = fde.unwind_info_for_address(eh_frame, bases, &mut context, address).ok()?;
         Some(use_row(row))
     }
 }
 
-fn eh_frame(file: &File<'_>) -> (Range<usize>, BaseAddresses) {
-    let mut bases = BaseAddresses::default();
-    if let Some(text) = file.section_by_name(".text") {
-        bases = bases.set_text(text.address());
+/// The addresses of the functions with unwind tables, and where their tables are.
+fn tables(eh_frame: &EhFrame<Reader>, bases: &BaseAddresses) -> Vec<(Range<u64>, usize)> {
+    let mut entries = eh_frame.entries(bases);
+    let mut tables = Vec::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        tables.push((fde.initial_address()..fde.end_address(), fde.offset()));
     }
-    let section = file.section_by_name(".eh_frame");
-    let range = section.and_then(|section| {
-        bases = std::mem::take(&mut bases).set_eh_frame(section.address());
-        let (offset, size) = section.file_range()?;
-        // Such a range was checked if it has data.
-        section.data().ok()?;
-        Some(offset as usize..offset.checked_add(size)? as usize)
-    });
-    (range.unwrap_or_default(), bases)
+    tables.sort_by_key(|(range, _)| range.start);
+    tables
 }
 
-/// A section of the debug information, decompressed.
+/// A section, decompressed.
 fn section(file: &File<'_>, id: SectionId, whole: &Reader, left: &mut u64) -> Option<Reader> {
     let section = file.section_by_name(id.name())?;
     let data = section.compressed_data().ok()?;
