@@ -8,7 +8,6 @@ mod machines;
 mod matrix;
 mod matrix_page;
 mod matrix_table;
-mod programs;
 mod tools;
 mod workspace;
 

@@ -15,11 +15,11 @@ use vdso_time_kernel_runner::protocol::IMAGE;
 use vdso_time_kernel_runner::runner::{Program, Run};
 use vdso_time_kernel_runner::setup::Setup;
 use vdso_time_kernel_runner::step;
+use xshell::Cmd;
 
 use crate::machines;
 use crate::matrix_page::{page, table};
 use crate::matrix_table::{NATIVE_ONLY, QUICK, TESTS, machines};
-use crate::programs::executables;
 use crate::workspace;
 
 const PAGE: &str = "docs/MATRIX.md";
@@ -186,6 +186,19 @@ fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
         arguments: vec![IMAGE.into()],
     });
     Ok([image.into_iter().collect(), vec![doctor], tests].concat())
+}
+
+/// Runs cargo, and returns the programs that it built: tests, or the others.
+fn executables(cargo: Cmd<'_>, are_tests: bool) -> Result<Vec<Program>> {
+    let messages = cargo.arg("--message-format=json-render-diagnostics").read()?;
+    let program = |message: &str| {
+        let message: Value = serde_json::from_str(message).ok()?;
+        let path = message["executable"].as_str()?.to_owned();
+        let name = message["target"]["name"].as_str()?.to_owned();
+        let is_test = message["profile"]["test"] == true;
+        (is_test == are_tests).then(|| Program { name, path, arguments: Vec::new() })
+    };
+    Ok(messages.lines().filter_map(program).collect())
 }
 
 #[cfg(test)]

@@ -140,7 +140,8 @@ impl ProcessVdso {
         let symbols = symbols.collect();
         let file = object::File::parse(&*bytes).ok();
         let build_id = file.as_ref().and_then(|file| file.build_id().ok()?);
-        let build_id = build_id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect());
+        let digits = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let build_id = build_id.map(digits);
         let frames = file.as_ref().and_then(|file| file.section_by_name(".eh_frame_hdr"));
         let eh_frame_hdr = frames.filter(|frames| frames.size() != 0).map(|frames| {
             let start = address(frames.address());

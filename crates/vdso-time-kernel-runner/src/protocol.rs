@@ -33,31 +33,19 @@ pub struct Job {
 /// The most bytes that a message contains.
 pub const LONGEST: usize = 512;
 
-/// What happened in the guest. Bytes are written as characters of the same number.
+/// What happened in the guest.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Message {
     /// Init has started.
     Hello,
     /// Bytes of the program's standard output.
-    Out(String),
+    Out(Vec<u8>),
     /// Bytes of its standard error.
-    Err(String),
+    Err(Vec<u8>),
     /// The program ended with this [`exit_code`].
     Ended(u8),
     /// The job is done.
     End,
-}
-
-/// The bytes as characters, which JSON holds in the least space.
-#[must_use]
-pub fn to_text(bytes: &[u8]) -> String {
-    bytes.iter().copied().map(char::from).collect()
-}
-
-/// The bytes of [`to_text`].
-#[must_use]
-pub fn to_bytes(text: &str) -> Vec<u8> {
-    text.chars().map(|char| char as u8).collect()
 }
 
 /// The exit code, or 128 plus the signal that ended the program.
@@ -159,8 +147,7 @@ mod tests {
     #[test]
     fn undamaged_frames_are_found_among_kernel_messages_in_parts_of_any_size() {
         let all: Vec<u8> = (0..=255).collect();
-        assert_eq!(to_bytes(&to_text(&all)), all);
-        let frames = [Frame(0, Message::Out(to_text(&all))), Frame(1, Message::Ended(101))];
+        let frames = [Frame(0, Message::Out(all)), Frame(1, Message::Ended(101))];
         let [out, status] = frames.clone().map(|frame| frame.encode());
         let sent = ["Run /init\r\n\x02zz\x03", &out, "noise", &status, "end"].concat();
         for size in 1..sent.len() {

@@ -15,7 +15,7 @@ use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::{ClockId, Timespec, clock_settime};
 use vdso_time_kernel_runner::protocol::{
-    Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code, to_text,
+    Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
 };
 
 /// How long to wait for an acknowledgement before the frame is repeated.
@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
     }
     let mut link = Link::new();
     if let Err(error) = do_job(&mut link) {
-        link.send(Message::Err(format!("guest-init: {error}\n")));
+        link.send(Message::Err(format!("guest-init: {error}\n").into()));
     }
     link.send(Message::End);
     // If this fails, init exits and the kernel panics, which ends QEMU too.
@@ -65,7 +65,7 @@ fn do_job(link: &mut Link) -> io::Result<()> {
         command.args(arguments).current_dir(&job.folder).envs(&job.environment);
         let code = run(link, &mut command).map_or_else(
             |error| {
-                link.send(Message::Err(format!("guest-init: {program}: {error}\n")));
+                link.send(Message::Err(format!("guest-init: {program}: {error}\n").into()));
                 NOT_STARTED
             },
             exit_code,
@@ -85,10 +85,10 @@ fn run(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
     let mut child = command.stdin(Stdio::null()).stdout(out_writer).stderr(err_writer).spawn()?;
     loop {
         let status = child.try_wait()?;
-        for (kind, file) in [(Message::Out as fn(String) -> _, &mut out), (Message::Err, &mut err)] {
+        for (kind, file) in [(Message::Out as fn(Vec<u8>) -> _, &mut out), (Message::Err, &mut err)] {
             let mut new = Vec::new();
             file.read_to_end(&mut new)?;
-            link.send_bytes(kind, &new);
+            new.chunks(LONGEST).for_each(|part| link.send(kind(part.to_vec())));
         }
         match status {
             Some(status) => return Ok(status),
@@ -139,11 +139,6 @@ impl Link {
             io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         Self { lines, number: 0 }
-    }
-
-    /// Sends bytes in as many messages as needed.
-    fn send_bytes(&mut self, kind: fn(String) -> Message, bytes: &[u8]) {
-        bytes.chunks(LONGEST).for_each(|part| self.send(kind(to_text(part))));
     }
 
     /// Returns when the runner has received the message.

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, anyhow};
 use fs_err as fs;
 
 use super::{Process, Program, Run, ends_with_this_process, initramfs, timed_out};
-use crate::protocol::{Console, Frame, Message, acknowledgement, to_bytes};
+use crate::protocol::{Console, Frame, Message, acknowledgement};
 use crate::step;
 
 /// How many of the kernel's last lines an error shows.
@@ -96,8 +96,8 @@ fn listen(
             match message {
                 Message::Hello => deadline = Instant::now() + run.limit,
                 // A closed output is no failure: its reader has seen enough.
-                Message::Out(text) => drop((&run.out).write_all(&to_bytes(&text))),
-                Message::Err(text) => drop((&run.err).write_all(&to_bytes(&text))),
+                Message::Out(bytes) => drop((&run.out).write_all(&bytes)),
+                Message::Err(bytes) => drop((&run.err).write_all(&bytes)),
                 Message::Ended(code) => {
                     if let Some(program) = programs.next() {
                         ended(program, code);
