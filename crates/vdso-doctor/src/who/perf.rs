@@ -15,8 +15,6 @@ use perf_event::data::Record;
 use perf_event::events::{Breakpoint, Software};
 use perf_event::{Builder, Counter, SampleFlag, Sampler};
 
-use super::stack::Registers;
-
 /// Bytes of the user stack in a record.
 const STACK: [u32; 2] = [8192, 2048];
 /// Bytes of all buffers, and the most and the fewest of one.
@@ -58,9 +56,21 @@ pub(super) struct Taken {
     pub(super) registers: Registers,
     /// The number of the system call on aarch64, if the thread is in one.
     pub(super) number: Option<u64>,
+    /// A copy of the user stack, from the stack pointer on.
     pub(super) stack: Vec<u8>,
-    /// Return addresses by the kernel, which follows frame pointers.
+    /// Return addresses by the kernel, which follows frame pointers. Go calls the vDSO on another
+    /// stack, so the copy ends before Go's callers.
     pub(super) callchain: Vec<u64>,
+}
+
+/// The user's registers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registers {
+    pub(super) pc: u64,
+    pub(super) sp: u64,
+    pub(super) fp: u64,
+    /// 0 on x86.
+    pub(super) lr: u64,
 }
 
 #[derive(Default)]

@@ -22,30 +22,9 @@ use std::{fs, io};
 use serde::Serialize;
 use vdso_doctor::{ProcessError, ProcessVdso};
 
+use super::perf::Taken;
 use clock_function::is_clock_function;
 use module::Module;
-
-/// What perf_event_open(2) recorded of one thread at one moment.
-pub(crate) struct Sample<'a> {
-    /// `PERF_SAMPLE_REGS_ABI_64`.
-    pub(crate) is_64_bit: bool,
-    pub(crate) registers: Registers,
-    /// A copy of the user stack, from the stack pointer on.
-    pub(crate) stack: &'a [u8],
-    /// `PERF_SAMPLE_CALLCHAIN` with `exclude_callchain_kernel`: the kernel's walk of the frame
-    /// pointers. Go calls the vDSO on another stack, so the copy ends before Go's callers.
-    pub(crate) callchain: &'a [u64],
-}
-
-/// The user's registers.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Registers {
-    pub(crate) pc: u64,
-    pub(crate) sp: u64,
-    pub(crate) fp: u64,
-    /// 0 on x86.
-    pub(crate) lr: u64,
-}
 
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -139,7 +118,7 @@ impl Stacks {
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If the
     /// thread is not in the vDSO, the program counter is the first.
-    pub(crate) fn chain(&mut self, sample: &Sample<'_>) -> Vec<u64> {
+    pub(crate) fn chain(&mut self, sample: &Taken) -> Vec<u64> {
         let mut chain = unwind::chain(self, sample);
         let inside = chain.iter().take_while(|address| self.is_vdso(**address)).count();
         chain.drain(..inside);

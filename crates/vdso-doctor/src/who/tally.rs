@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use vdso_doctor::ProcessVdso;
 
 use super::perf::Taken;
-use super::stack::{Frame, Sample, Stacks};
+use super::stack::{Frame, Stacks};
 
 /// A caller, and its reads or samples.
 pub(super) struct Caller {
@@ -63,15 +63,13 @@ impl Tally {
 
     /// Adds a read. It is soon if less than `soon` nanoseconds passed since the one before.
     pub(super) fn add(&mut self, time: u64, taken: &Taken, soon: u64) {
-        let Taken { tid, is_64_bit, registers, stack, callchain, .. } = taken;
-        let sample = Sample { is_64_bit: *is_64_bit, registers: *registers, stack, callchain };
-        let addresses = self.stacks.chain(&sample);
-        let before = self.last.insert(*tid, time);
+        let addresses = self.stacks.chain(taken);
+        let before = self.last.insert(taken.tid, time);
         let gap = before.map(|before| time.saturating_sub(before));
         let is_soon = gap.is_some_and(|gap| gap < soon);
         self.gaps.extend(gap.filter(|_| self.gaps.len() < GAPS));
         if !self.chains.contains_key(&addresses) {
-            let chain = self.chain(&addresses, registers.pc);
+            let chain = self.chain(&addresses, taken.registers.pc);
             self.chains.insert(addresses.clone(), chain);
         }
         let Some(chain) = self.chains.get_mut(&addresses) else { return };

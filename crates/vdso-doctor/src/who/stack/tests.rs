@@ -2,7 +2,8 @@
 
 use super::module::Module;
 use super::names::PerfMap;
-use super::{Frame, Registers, Sample, Stacks, is_clock_function, mapping};
+use super::{Frame, Stacks, Taken, is_clock_function, mapping};
+use crate::who::perf::Registers;
 
 /// Each word of the stack and each register is a likely address: of code, of the stack, or any.
 #[test]
@@ -20,10 +21,11 @@ fn the_chain_of_any_registers_and_stack_ends() {
         };
         let registers =
             Registers { pc: word(), sp: if word() % 8 == 0 { word() } else { sp }, fp: word(), lr: word() };
-        let words: Vec<_> = (0..256).map(|_| word()).collect();
-        let stack: Vec<_> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let is_64_bit = word() % 4 != 0;
-        let chain = stacks.chain(&Sample { is_64_bit, registers, stack: &stack, callchain: &words });
+        let callchain: Vec<_> = (0..256).map(|_| word()).collect();
+        let stack = callchain.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let (is_64_bit, pid, tid, number) = (word() % 4 != 0, 0, 0, None);
+        let taken = Taken { pid, tid, in_kernel: false, is_64_bit, registers, number, stack, callchain };
+        let chain = stacks.chain(&taken);
         longest = longest.max(chain.len());
         if let Some(caller) = stacks.caller(&chain) {
             stacks.frame(caller);

@@ -4,7 +4,8 @@ use std::env::consts::ARCH;
 
 use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
 
-use super::{Registers, Sample, Stacks};
+use super::{Stacks, Taken};
+use crate::who::perf::Registers;
 
 const MOST_FRAMES: usize = 128;
 
@@ -29,7 +30,7 @@ struct Abi {
 
 impl Abi {
     /// None where only the link register is known.
-    fn of(sample: &Sample<'_>) -> Option<Self> {
+    fn of(sample: &Taken) -> Option<Self> {
         let new = |word, [sp, fp, return_address]: [u16; 3], is_x86| Self {
             word,
             sp: Register(sp),
@@ -82,12 +83,12 @@ enum Call {
 
 struct Walk<'a> {
     stacks: &'a mut Stacks,
-    sample: &'a Sample<'a>,
+    sample: &'a Taken,
     abi: Abi,
 }
 
 /// The program counter, and the return addresses.
-pub(super) fn chain(stacks: &mut Stacks, sample: &Sample<'_>) -> Vec<u64> {
+pub(super) fn chain(stacks: &mut Stacks, sample: &Taken) -> Vec<u64> {
     let mut registers = sample.registers;
     let mut chain = vec![registers.pc];
     let Some(abi) = Abi::of(sample) else {
@@ -242,7 +243,7 @@ impl Walk<'_> {
 
     /// Appends what the kernel found further out.
     fn continue_with_the_kernels(&self, chain: &mut Vec<u64>, at: Registers) {
-        let callchain = self.sample.callchain;
+        let callchain = &self.sample.callchain[..];
         let last = chain.last().and_then(|last| callchain.iter().rposition(|address| address == last));
         let rest = match last {
             Some(last) => &callchain[last + 1..],
