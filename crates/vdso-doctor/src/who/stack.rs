@@ -28,13 +28,13 @@ use module::Module;
 
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Frame {
+pub(super) struct Frame {
     /// Demangled. Without a symbol: the module and the offset in its file.
-    pub(crate) function: String,
-    pub(crate) file: Option<String>,
-    pub(crate) line: Option<u32>,
+    pub(super) function: String,
+    pub(super) file: Option<String>,
+    pub(super) line: Option<u32>,
     /// The file's name, `[vdso]`, or `[anon]`.
-    pub(crate) module: String,
+    pub(super) module: String,
 }
 
 /// An executable mapping.
@@ -47,7 +47,7 @@ struct Mapping {
 }
 
 /// The code of a process.
-pub(crate) struct Stacks {
+pub(super) struct Stacks {
     pid: u32,
     vdso: Option<ProcessVdso>,
     /// Sorted.
@@ -73,7 +73,7 @@ const VDSO: &str = "[vdso]";
 
 impl Stacks {
     /// Reads the mappings of a process.
-    pub(crate) fn new(pid: u32) -> Result<Self, ProcessError> {
+    pub(super) fn new(pid: u32) -> Result<Self, ProcessError> {
         let mut new = Self {
             pid,
             vdso: None,
@@ -95,7 +95,7 @@ impl Stacks {
 
     /// Reads the mappings again, after the process mapped something or executed another program.
     /// After an error the known mappings stay.
-    pub(crate) fn refresh(&mut self) -> Result<(), ProcessError> {
+    pub(super) fn refresh(&mut self) -> Result<(), ProcessError> {
         let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
         // A zombie has no memory. What it mapped before stays.
         if maps.is_empty() {
@@ -118,7 +118,7 @@ impl Stacks {
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If the
     /// thread is not in the vDSO, the program counter is the first.
-    pub(crate) fn chain(&mut self, sample: &Taken) -> Vec<u64> {
+    pub(super) fn chain(&mut self, sample: &Taken) -> Vec<u64> {
         let mut chain = unwind::chain(self, sample);
         let inside = chain.iter().take_while(|address| self.is_vdso(**address)).count();
         chain.drain(..inside);
@@ -127,7 +127,7 @@ impl Stacks {
 
     /// Returns the name of a return address: the innermost inlined function that is not one of the
     /// clock functions.
-    pub(crate) fn frame(&mut self, address: u64) -> Frame {
+    pub(super) fn frame(&mut self, address: u64) -> Frame {
         if let Some(frame) = self.frames.get(&address) {
             return frame.clone();
         }
@@ -144,7 +144,7 @@ impl Stacks {
 
     /// Returns the first address that is the program's: not the vDSO's, and no clock function of libc,
     /// Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
-    pub(crate) fn caller(&mut self, chain: &[u64]) -> Option<u64> {
+    pub(super) fn caller(&mut self, chain: &[u64]) -> Option<u64> {
         let mut is_program = |address: &&u64| !is_clock_function(&self.frame(**address));
         chain.iter().find(&mut is_program).or(chain.first()).copied()
     }
