@@ -64,17 +64,6 @@ fn a_name_in_two_versions_is_found_by_its_version_and_one_without_a_version_by_n
     assert_eq!([of("clock", None), of("plain", None), of("plain", Some(V))], [old, plain, None]);
 }
 
-#[test]
-fn the_hidden_bit_of_a_version_is_ignored() {
-    let spec = x86_64();
-    let fields = (1..=spec.symbols.len()).map(|index| format!("versym[{index}]"));
-    for field in fields.chain(["verdef[1].vd_ndx".into()]) {
-        let mut built = spec.build();
-        built.set(&field, built.get(&field) | 0x8000);
-        assert_symbols(&built.bytes, &spec, &built, &field);
-    }
-}
-
 /// Linkers put the name of a definition between it and the next one.
 #[test]
 fn version_definitions_may_be_contiguous() {
@@ -106,21 +95,6 @@ fn without_hash_tables_the_symbols_end_at_the_string_table() {
         let symbols = Image::parse(&built.bytes).unwrap().symbols();
         assert_eq!(symbols.filter(|symbol| !symbol.name().is_empty()).count(), 2 + copies, "{last:?}");
     }
-}
-
-#[test]
-fn only_the_string_table_and_the_symbol_table_are_necessary() {
-    let spec = x86_64();
-    let without = |tag| Image::parse(&spec.build().remove(tag).bytes).map(|image| seen(image.symbols()));
-    for tag in ["DT_HASH", "DT_GNU_HASH", "DT_STRSZ", "DT_SYMENT", "DT_VERDEFNUM"] {
-        assert_eq!(without(tag), Ok(described(&spec, &spec.build())), "{tag}");
-    }
-    assert_eq!(without("DT_STRTAB"), Err(ParseError::StringTable));
-    assert_eq!(without("DT_SYMTAB"), Err(ParseError::SymbolTable));
-    // The section ends at the first DT_NULL.
-    let mut built = arm().build();
-    let ended = Image::parse(&built.set("DT_HASH.d_tag", 0).bytes);
-    assert_eq!(ended.unwrap_err(), ParseError::StringTable);
 }
 
 /// No process maps a 32-bit image there. Its addresses are computed in 64 bits, so wrapped ones lie

@@ -19,6 +19,9 @@ const HUGE: Values = Are(&[0x4000_0000, 0x7fff_ffff, 0x8000_0000, 0xffff_fff0, 0
 /// Sizes and offsets past the end of every image.
 const FAR: Values = Are(&[1 << 20, 0xffff_ffff, u64::MAX]);
 
+/// Removes an entry of the dynamic section: it is `DT_DEBUG` then.
+const REMOVED: Values = Are(&[21]);
+
 /// The parser's result for a malformed image.
 #[derive(Clone, Copy)]
 enum Expected {
@@ -144,6 +147,15 @@ const FLAWS: &[Flaw] = &[
     (moved, "PT_DYNAMIC.p_offset", Overflow("PT_DYNAMIC.p_filesz", 0), Refused(LoadSegment)),
     (moved, "PT_DYNAMIC.p_filesz", FAR, Refused(LoadSegment)),
     (moved, "PT_DYNAMIC.p_filesz", Overflow("PT_DYNAMIC.p_offset", 0), Refused(LoadSegment)),
+    (one, "DT_STRTAB.d_tag", REMOVED, Refused(StringTable)),
+    (one, "DT_SYMTAB.d_tag", REMOVED, Refused(SymbolTable)),
+    (one, "DT_HASH.d_tag", REMOVED, Unharmed),
+    (one, "DT_GNU_HASH.d_tag", REMOVED, Unharmed),
+    (one, "DT_STRSZ.d_tag", REMOVED, Unharmed),
+    (one, "DT_SYMENT.d_tag", REMOVED, Unharmed),
+    (one, "DT_VERDEFNUM.d_tag", REMOVED, Unharmed),
+    // The section ends at the first DT_NULL.
+    (sysv, "DT_HASH.d_tag", Are(&[0]), Refused(StringTable)),
     (all, "DT_STRTAB", Outside, Refused(StringTable)),
     (all, "DT_STRSZ", FAR, Refused(StringTable)),
     (one, "DT_STRSZ", Overflow("DT_STRTAB", 16), Refused(StringTable)),
@@ -181,6 +193,9 @@ const FLAWS: &[Flaw] = &[
     (versioned, "verdef[0].vd_aux", HUGE, Refused(Versions)),
     (versioned, "verdef[1].vd_aux", HUGE, Refused(Versions)),
     (one, "DT_VERDEFNUM", Are(&[3, 17, 0x7fff_ffff, u64::MAX]), Unharmed),
+    // The hidden bit of a version is ignored.
+    (versioned, "versym[1]", Near(&[0x8000]), Unharmed),
+    (versioned, "verdef[1].vd_ndx", Near(&[0x8000]), Unharmed),
     // A symbol of an undefined version has none.
     (sysv, "verdef[0].vd_next", Are(&[0]), Unversioned),
     (gnu, "verdef[0].vd_next", Are(&[0]), Unversioned),

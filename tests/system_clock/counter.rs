@@ -8,7 +8,7 @@ use std::mem::zeroed;
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
-use test_support::{child, is_required, not_run_here, oracle};
+use test_support::{child, not_run_here, oracle};
 use vdso_time::SystemTime;
 use vdso_time::counter::{self, Interval, Status};
 
@@ -70,10 +70,7 @@ const STANDSTILL: i64 = 10_000;
 
 #[test]
 fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
-    if !is_required(OWN) {
-        return not_run_here(OWN, "it would change the rate of the whole system");
-    }
-    let _turn = turn();
+    let Some(_turn) = turn(OWN) else { return };
     let end = child::end_of(|| {
         if !is_used() {
             return true;
@@ -113,10 +110,7 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
 
 #[test]
 fn a_switched_clock_source_is_followed_both_ways() {
-    if !is_required(WORD) {
-        return not_run_here(WORD, "it would switch the clock source of the whole system");
-    }
-    let _turn = turn();
+    let Some(_turn) = turn(WORD) else { return };
     let first = read("current_clocksource");
     let available = read("available_clocksource");
     let Some(other) = available.split_whitespace().find(|name| *name != first) else {
@@ -159,10 +153,7 @@ fn wall_offset() -> i64 {
 #[test]
 fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
     const MILLI: i64 = 1_000_000;
-    if !is_required(OWN) {
-        return not_run_here(OWN, "it would set the clock of the whole system");
-    }
-    let _turn = turn();
+    let Some(_turn) = turn(OWN) else { return };
     child::forked(|| {
         // The wall time before the first step, plus the time since.
         let base = wall_offset();
@@ -202,13 +193,10 @@ fn a_new_disruption_marker_of_a_vm_clock_begins_a_calibration() {
     const DEVICE: &str = "/dev/vmclock0";
     const SEQUENCE: u64 = 12;
     const MARKER: u64 = 16;
-    if !is_required(OWN) {
-        return not_run_here(OWN, format!("it would create {DEVICE}"));
-    }
+    let Some(_turn) = turn(OWN) else { return };
     if cfg!(not(feature = "libc")) || fs::exists(DEVICE).unwrap() {
         return not_run_here("libc", format!("the feature `libc` is missing, or {DEVICE} is real"));
     }
-    let _turn = turn();
     let mut page = [0; 4096];
     page[..4].copy_from_slice(b"VCLK");
     fs::write(DEVICE, page).unwrap();
