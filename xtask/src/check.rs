@@ -77,7 +77,8 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
 /// The targets whose names contain one of these, with the feature sets to check.
 fn targets(names: &[String]) -> Result<Vec<(&'static str, &'static [Features])>> {
     // `std` is there only if it is packaged. Otherwise cargo compiles `core`.
-    let features = |arch: &Arch| if arch.is_packaged { &[DEFAULT, NONE, ALL][..] } else { &[COUNTER, NONE] };
+    let features =
+        |arch: &Arch| if arch.is_packaged() { &[DEFAULT, NONE, ALL][..] } else { &[COUNTER, NONE] };
     let mut targets: Vec<_> = ARCHES.iter().map(|arch| (arch.triple, features(arch))).collect();
     targets.dedup();
     targets.extend(CORE_TARGETS.iter().map(|(triple, has_table)| {

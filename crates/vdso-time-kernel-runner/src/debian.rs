@@ -36,6 +36,10 @@ pub(crate) struct Package {
 }
 
 impl Package {
+    pub(crate) fn new(name: &str, architecture: &str, suite: &'static str) -> Self {
+        Self { name: name.into(), architecture: architecture.into(), suite }
+    }
+
     /// The newest version in the suite, in apt's syntax.
     fn request(&self) -> String {
         format!("{}:{}/{}", self.name, self.architecture, self.suite)
@@ -132,6 +136,13 @@ impl Archive {
     fn configured<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
         command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").quiet()
     }
+}
+
+/// Fetches packages and unpacks them into a folder.
+pub(crate) fn unpack(packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
+    let apt = into.join("apt");
+    Archive::open(&apt, packages)?.unpack(packages, with_dependencies, into)?;
+    Ok(fs::remove_dir_all(apt)?)
 }
 
 /// The mirror of Debian: the one that the environment names, or that of apt's sources.

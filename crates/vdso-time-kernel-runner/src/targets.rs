@@ -13,8 +13,6 @@ pub struct Arch {
     /// The guests whose kernels run its programs, the usual one first.
     pub guests: &'static [&'static str],
     pub rustflags: &'static str,
-    /// Whether the standard library comes from Debian. Otherwise it is compiled.
-    pub is_packaged: bool,
 }
 
 const fn arch(
@@ -22,16 +20,7 @@ const fn arch(
     hosts: &'static [&'static str],
     guests: &'static [&'static str],
 ) -> Arch {
-    Arch { name, triple, debian, qemu, hosts, guests, rustflags: "", is_packaged: true }
-}
-
-/// An architecture whose standard library is compiled.
-const fn compiled(
-    names: [&'static str; 4],
-    hosts: &'static [&'static str],
-    guests: &'static [&'static str],
-) -> Arch {
-    Arch { is_packaged: false, ..arch(names, hosts, guests) }
+    Arch { name, triple, debian, qemu, hosts, guests, rustflags: "" }
 }
 
 const ARMV7: Arch =
@@ -44,17 +33,22 @@ pub const ARCHES: &[Arch] = &[
     ARMV7,
     // The same libraries, but our code in Thumb mode.
     Arch { name: "thumbv7", rustflags: "-Ctarget-feature=+thumb-mode", ..ARMV7 },
-    compiled(["riscv64", "riscv64gc-unknown-linux-gnu", "riscv64", "riscv64"], &["riscv64"], &["riscv64"]),
-    compiled(["s390x", "s390x-unknown-linux-gnu", "s390x", "s390x"], &["s390x"], &["s390x"]),
-    compiled(
+    arch(["riscv64", "riscv64gc-unknown-linux-gnu", "riscv64", "riscv64"], &["riscv64"], &["riscv64"]),
+    arch(["s390x", "s390x-unknown-linux-gnu", "s390x", "s390x"], &["s390x"], &["s390x"]),
+    arch(
         ["loongarch64", "loongarch64-unknown-linux-gnu", "loong64", "loongarch64"],
         &["loongarch64"],
         &["loong64"],
     ),
-    compiled(["ppc64le", "powerpc64le-unknown-linux-gnu", "ppc64el", "ppc64le"], &[], &["ppc64el"]),
+    arch(["ppc64le", "powerpc64le-unknown-linux-gnu", "ppc64el", "ppc64le"], &[], &["ppc64el"]),
 ];
 
 impl Arch {
+    /// Whether Debian has the standard library. Otherwise it is compiled.
+    pub fn is_packaged(&self) -> bool {
+        ["amd64", "arm64", "armhf", "i386"].contains(&self.debian)
+    }
+
     /// GNU's name: the prefix of its compiler, and the folder of its libraries.
     pub fn gnu(&self) -> String {
         self.triple.replace("-unknown", "").replace("armv7", "arm").replace("riscv64gc", "riscv64")

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use fs_err as fs;
 use xshell::{Cmd, Shell, cmd};
 
-use crate::debian::{Archive, Package, native_architecture};
+use crate::debian::{self, Package, native_architecture};
 use crate::targets::ARCHES;
 use crate::{cache, step, workspace};
 
@@ -29,7 +29,7 @@ pub struct Compiler {
 impl Compiler {
     /// The compiler of the oldest supported version, fetched the first time.
     pub fn oldest() -> Result<Self> {
-        let packaged = ARCHES.iter().filter(|arch| arch.is_packaged);
+        let packaged = ARCHES.iter().filter(|arch| arch.is_packaged());
         let mut architectures: Vec<&str> = packaged.map(|arch| arch.debian).collect();
         architectures.sort_unstable();
         architectures.dedup();
@@ -113,22 +113,16 @@ impl Compiler {
 
 fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
     let native = native_architecture(&Shell::new()?)?;
-    let package = |name: &str, architecture: &str| Package {
-        name: name.into(),
-        architecture: architecture.into(),
-        suite: SUITE,
-    };
     // If the suite has another version, apt does not find this library.
     let library = format!("libstd-rust-web-{MSRV}");
     let names = ["rustc-web", &library, "rust-web-clippy", "libllvm19", "rust-web-src"];
-    let mut packages = names.map(|name| package(name, &native)).to_vec();
+    let mut packages = names.map(|name| Package::new(name, &native, SUITE)).to_vec();
     let host = Some(&*native).filter(|host| !architectures.contains(host));
     let architectures = architectures.iter().copied().chain(host);
-    packages.extend(architectures.map(|architecture| package("libstd-rust-web-dev", architecture)));
-    let apt = draft.join("apt");
-    Archive::open(&apt, &packages)?.unpack(&packages, false, draft)?;
+    packages
+        .extend(architectures.map(|architecture| Package::new("libstd-rust-web-dev", architecture, SUITE)));
+    debian::unpack(&packages, false, draft)?;
     move_sources(draft)?;
-    fs::remove_dir_all(apt)?;
     Ok(fs::remove_dir_all(draft.join("usr/share"))?)
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use xshell::{Shell, cmd};
 
-use crate::debian::{Archive, Package, native_architecture};
+use crate::debian::{self, Archive, Package, native_architecture};
 use crate::targets::{ARCHES, Arch, Guest};
 use crate::{cache, step};
 
@@ -95,7 +95,7 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
     cache::build_once(&folder, |draft| {
         step(&format!("fetching the {} kernel {version}", guest.name));
         let suite = guest.kernels.iter().find(|(name, _)| *name == version).map_or(SUITE, |(_, suite)| suite);
-        let mut package = Package { name: guest.package.into(), architecture: guest.name.into(), suite };
+        let mut package = Package::new(guest.package, guest.name, suite);
         let (apt, tree) = (draft.join("apt"), draft.join("tree"));
         let archive = Archive::open(&apt, std::slice::from_ref(&package))?;
         // The first package is empty and depends on the one with the kernel.
@@ -146,12 +146,8 @@ fn build_tree(
     cache::build_once(tree, |draft| {
         step(&format!("fetching {}", names.join(", ")));
         let architecture = native_architecture(&Shell::new()?)?;
-        let package =
-            |name: &&str| Package { name: (*name).into(), architecture: architecture.clone(), suite };
-        let packages: Vec<Package> = names.iter().map(package).collect();
-        let apt = draft.join("apt");
-        Archive::open(&apt, &packages)?.unpack(&packages, true, draft)?;
-        fs::remove_dir_all(apt)?;
+        let packages: Vec<_> = names.iter().map(|name| Package::new(name, &architecture, suite)).collect();
+        debian::unpack(&packages, true, draft)?;
         for unused in ["doc", "man", "locale"].map(|name| draft.join("usr/share").join(name)) {
             if unused.is_dir() {
                 fs::remove_dir_all(unused)?;
