@@ -18,6 +18,49 @@ mod source {
     #[allow(unreachable_pub, reason = "public in the crate")]
     pub(crate) mod status;
 
+    use sample::Sample;
+    use segment::Segment;
+    use state::{ClockState, Phase, Tally};
+
+    /// The largest and the least value of each field, for each code.
+    #[test]
+    fn a_state_is_the_same_after_its_words() {
+        let statuses = status::Status::ALL;
+        let offs = statuses.iter().map(|&status| Phase::Off(status));
+        let phases = [Phase::Idle, Phase::Rough, Phase::Baseline, Phase::Running].into_iter().chain(offs);
+        let refusals = [None].into_iter().chain(statuses.iter().copied().map(Some));
+        for (phase, refusal) in phases.flat_map(|phase| refusals.clone().map(move |refusal| (phase, refusal)))
+        {
+            for ones in [0, u64::MAX] {
+                let state = ClockState {
+                    segment: Segment { start: ones, nanos: ones >> 1, rate: ones >> 2, span: ones >> 3 },
+                    offset: (ones >> 4) as i64,
+                    sampled: Sample { ticks: ones >> 5, nanos: ones >> 6 },
+                    base_rate: ones >> 7,
+                    cost: ones >> 32,
+                    disruption: !ones as u32,
+                    checked: ones >> 8,
+                    marked: ones >> 9,
+                    raw_offset: (ones >> 10) as i64,
+                    phase,
+                    spoilt: ones as u8,
+                    strikes: !ones as u8,
+                    unsteady: (ones >> 57) as u8,
+                    cpu: (ones == 0).then_some(u32::MAX),
+                    tally: Tally {
+                        segments: ones >> 11,
+                        calibrations: ones as u32,
+                        refusals: !ones as u32 >> 8,
+                        refusal,
+                        last_error: ones as u32,
+                        largest_error: !ones as u32,
+                    },
+                };
+                assert_eq!(ClockState::from_words(&state.to_update().words), state);
+            }
+        }
+    }
+
     #[test]
     fn a_segment_of_any_rate_has_a_tick() {
         for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {

@@ -128,6 +128,19 @@ fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
         witness.watch(4 * CALIBRATION);
         assert_off(&witness, Status::Frequency);
         assert_eq!(witness.clock.check(), Err(Status::Frequency));
+        // The clock tries again after 10 s, 20 s, and so on, up to 640 s.
+        if machine.interrupts > 0 {
+            return true;
+        }
+        for seconds in [10, 20, 40, 80, 160, 320, 640, 640] {
+            let refusals = witness.clock.statistics().refusals;
+            witness.world.pass(seconds * SECOND - 2 * SECOND);
+            witness.watch(4 * CALIBRATION);
+            assert_eq!(witness.clock.statistics().refusals, refusals, "tried again early");
+            witness.world.pass(2 * SECOND);
+            witness.watch(4 * CALIBRATION);
+            assert_eq!(witness.clock.statistics().refusals, refusals + 1);
+        }
         true
     });
 }
@@ -233,19 +246,34 @@ fn a_denied_clock_returns_no_time_and_recovers() {
     assert!(reached > 0.5, "{reached} of the machines denied a read");
 }
 
+/// Neither do those that come with a move to the other CPU, whose counter agrees in between.
 #[test]
 fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
-    check(50, &(machine(), any::<bool>()), |(machine, hides_cpu)| {
+    check(50, &(machine(), any::<[bool; 4]>()), |(machine, [hides_cpu, is_moved, is_marked, is_early])| {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
-        witness.world.hides_cpu.set(hides_cpu);
+        let world = &witness.world;
+        world.hides_cpu.set(hides_cpu);
         witness.is_accurate.set(false);
-        for _ in 0..5 {
-            witness.watch(8 * CALIBRATION);
-            assert_eq!(witness.settled(), Status::Used);
-            witness.world.suspend(SECOND, false);
+        for round in 1..6 {
+            while witness.clock.status() != Status::Used {
+                witness.watch(100 * MICRO);
+            }
+            if !is_early {
+                world.cpu.set(if is_moved { round % 2 } else { 0 });
+                witness.watch(8 * CALIBRATION);
+                assert_eq!(witness.settled(), Status::Used);
+                world.cpu.set(0);
+            }
+            world.disruption.set(if is_marked { round } else { 0 });
+            world.suspend(SECOND, false);
             witness.watch(5 * MILLI);
             assert_eq!(witness.clock.status(), Status::Calibrating);
-            witness.world.suspend(SECOND, false);
+            world.suspend(SECOND, false);
+            let limit = world.kernel() + 100_000_000;
+            while witness.clock.status() != Status::Used {
+                assert!(world.kernel() < limit, "{}", witness.clock.status());
+                witness.watch(100 * MICRO);
+            }
         }
         true
     });

@@ -60,6 +60,44 @@ fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
     });
 }
 
+/// The stated rate is compared with the clock that nobody slews. Segments are short for some time
+/// after a change of the rate.
+#[test]
+fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
+    let slew = prop_oneof![30_000_000..100_000_000_i64, -100_000_000..-30_000_000_i64];
+    check(20, &(machine(), slew, 0..12_u128, any::<bool>()), |(machine, slew, millis, is_changed)| {
+        let stated_hertz = Some(machine.hertz);
+        let witness = Witness::new(Machine { stated_hertz, interrupts: 0, is_shared: false, ..machine });
+        let Witness { world, clock, .. } = &*witness;
+        world.discipline(slew);
+        witness.watch(millis * MILLI);
+        world.discipline(if is_changed { -slew } else { slew });
+        while clock.status() == Status::Calibrating {
+            witness.tolerate(true, 100 * MICRO);
+        }
+        let statistics = clock.statistics();
+        assert_eq!((statistics.calibrations, statistics.segments, statistics.refusals), (1, 1, 0));
+        let segments = |picos: u128| {
+            let before = clock.statistics().segments;
+            witness.tolerate(true, picos);
+            clock.statistics().segments - before
+        };
+        segments(SEGMENT);
+        world.discipline(0);
+        segments(SEGMENT);
+        assert!((24..=51).contains(&segments(100 * MILLI)), "segments are not short");
+        segments(500 * MILLI);
+        assert!((6..=14).contains(&segments(100 * MILLI)), "segments are still short");
+        let errors = clock.statistics();
+        assert!(errors.largest_error > 50_000 && errors.last_error < 10_000, "{errors:?}");
+        assert_eq!((clock.status(), world.detections.get()), (Status::Used, 1));
+        world.pass(11 * SECOND);
+        segments(4 * SEGMENT);
+        assert_eq!((clock.status(), world.detections.get()), (Status::Used, 2));
+        true
+    });
+}
+
 /// One read of the kernel's clock, and no segment. Two reads within 1 ms make one.
 #[test]
 fn a_read_once_in_a_while_asks_the_vdso_alone() {
