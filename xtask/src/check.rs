@@ -2,46 +2,34 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use vdso_time_kernel_runner::targets::{ARCHES, Arch};
+use anyhow::{Context as _, Result, bail};
+use vdso_time_kernel_runner::targets::ARCHES;
 use vdso_time_kernel_runner::toolchain::Compiler;
 
 use crate::workspace;
 
-/// Arguments for cargo.
-type Features = &'static [&'static str];
-
-const DEFAULT: Features = &[];
-const NONE: Features = &["--no-default-features"];
-const ALL: Features = &["--all-features"];
-/// `std` needs more than `core`.
-const COUNTER: Features = &["--features", "counter"];
-
-/// Further targets to compile for, with `core` alone, and whether the feature `libc`
-/// makes a difference there.
-const CORE_TARGETS: &[(&str, bool)] = &[
+/// Further targets, to compile for with `core` alone.
+const CORE_TARGETS: &[&str] = &[
     // The architectures with a table, on Linux.
-    ("x86_64-unknown-linux-musl", true),
-    ("aarch64-unknown-linux-musl", true),
-    ("aarch64_be-unknown-linux-gnu", true),
-    ("arm-unknown-linux-gnueabihf", true),
-    ("thumbv7neon-unknown-linux-gnueabihf", true),
+    "x86_64-unknown-linux-musl",
+    "aarch64-unknown-linux-musl",
+    "aarch64_be-unknown-linux-gnu",
+    "arm-unknown-linux-gnueabihf",
+    "thumbv7neon-unknown-linux-gnueabihf",
     // The same on Android.
-    ("aarch64-linux-android", true),
-    ("armv7-linux-androideabi", true),
-    ("i686-linux-android", true),
-    ("x86_64-linux-android", true),
+    "aarch64-linux-android",
+    "armv7-linux-androideabi",
+    "i686-linux-android",
+    "x86_64-linux-android",
     // Linux where every call goes through libc.
-    ("x86_64-unknown-linux-gnux32", false),
-    ("powerpc64-unknown-linux-gnu", false),
-    ("sparc64-unknown-linux-gnu", false),
-    ("mips64el-unknown-linux-gnuabi64", false),
-    // Another system, without std.
-    ("wasm32-unknown-unknown", false),
+    "x86_64-unknown-linux-gnux32",
+    "powerpc64-unknown-linux-gnu",
+    "sparc64-unknown-linux-gnu",
+    "mips64el-unknown-linux-gnuabi64",
 ];
 
-/// Systems over whose std the tests of every system are type-checked.
-const STD_TARGETS: &[&str] = &[
+/// Other systems, over whose std the tests of every system are type-checked.
+const OTHER_SYSTEMS: &[&str] = &[
     "wasm32-unknown-unknown",
     "wasm32-wasip1",
     "x86_64-apple-darwin",
@@ -50,48 +38,49 @@ const STD_TARGETS: &[&str] = &[
     "x86_64-unknown-illumos",
 ];
 
+/// Arguments for `cargo check`.
+const WITH_STD: &[&str] = &[
+    "--package vdso-time --lib",
+    "--package vdso-time --lib --no-default-features",
+    "--package vdso-time --lib --all-features",
+];
+/// `std` needs more than `core`.
+const WITH_CORE: &[&str] =
+    &["--package vdso-time --lib --features counter", "--package vdso-time --lib --no-default-features"];
+const PORTABLE_TESTS: &[&str] = &["--package vdso-time-portable --package vdso-time-quanta --tests"];
+
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
-    let targets = targets(names)?;
+    let is_named = |triple: &&str| names.is_empty() || names.iter().any(|name| triple.contains(&**name));
+    let named = |triples: &[&'static str]| triples.iter().copied().filter(is_named).collect::<Vec<_>>();
+    let mut linux: Vec<_> = ARCHES.iter().map(|arch| arch.triple).collect();
+    linux.dedup();
+    let groups = [
+        (named(&linux), None, WITH_STD),
+        (named(CORE_TARGETS), Some("core"), WITH_CORE),
+        (named(OTHER_SYSTEMS), Some("std,panic_abort,test"), &[WITH_STD, PORTABLE_TESTS].concat()),
+    ];
+    if groups.iter().all(|(triples, ..)| triples.is_empty()) {
+        bail!("no target's name contains `{}`; `cargo xtask check` prints all of them", names.join("` or `"));
+    }
     let compiler = Compiler::oldest()?;
     let sh = workspace::shell()?;
-    for triple in STD_TARGETS.iter().filter(|triple| is_named(names, triple)) {
-        println!("{triple}, with std");
-        let cargo = compiler.cargo(&sh, "check").env("RUSTC_BOOTSTRAP", "1");
-        let cargo = cargo.args(["check", "--quiet", "--tests", "--package", "vdso-time-portable"]);
-        let cargo = cargo.args(["--package", "vdso-time-quanta"]);
-        cargo.args(["-Zbuild-std=std,panic_abort,test", "--target", triple]).run()?;
-    }
-    for (triple, feature_sets) in &targets {
-        let core = (!feature_sets.contains(&ALL)).then_some("-Zbuild-std=core");
-        for features in *feature_sets {
-            println!("{triple} {}", features.join(" "));
-            let cargo = compiler.clippy(&sh, "check").env("RUSTFLAGS", "-Dwarnings");
-            let cargo = cargo.args(["check", "--quiet", "--lib", "--package", "vdso-time"]);
-            let cargo = cargo.args(["--target", triple]).args(*features).args(core);
-            core.iter().fold(cargo, |cargo, _| cargo.env("RUSTC_BOOTSTRAP", "1")).run()?;
+    for (triples, crates, checks) in groups.iter().filter(|(triples, ..)| !triples.is_empty()) {
+        let mut flags = String::from("-Dwarnings");
+        match crates {
+            Some(crates) => {
+                let sysroot = compiler.sysroot_to_check(triples, crates)?;
+                flags += &format!(" --sysroot={}", sysroot.display());
+            }
+            None => triples.iter().try_for_each(|triple| compiler.add_std(triple))?,
+        }
+        println!("{}", triples.join(" "));
+        for check in *checks {
+            println!("    {check}");
+            let cargo = compiler.clippy(&sh, "check").env("RUSTFLAGS", &flags).args(["check", "--quiet"]);
+            let cargo = cargo.args(check.split(' '));
+            let cargo = triples.iter().fold(cargo, |cargo, triple| cargo.args(["--target", triple]));
+            cargo.run().context("`cargo xtask check TARGET` checks one target alone")?;
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The targets whose names contain one of these, with the feature sets to check.
-fn targets(names: &[String]) -> Result<Vec<(&'static str, &'static [Features])>> {
-    // `std` is there only if it is packaged. Otherwise cargo compiles `core`.
-    let features =
-        |arch: &Arch| if arch.is_packaged() { &[DEFAULT, NONE, ALL][..] } else { &[COUNTER, NONE] };
-    let mut targets: Vec<_> = ARCHES.iter().map(|arch| (arch.triple, features(arch))).collect();
-    targets.dedup();
-    targets.extend(CORE_TARGETS.iter().map(|(triple, has_table)| {
-        (*triple, if *has_table { &[COUNTER, NONE][..] } else { &[COUNTER][..] })
-    }));
-    let all = || targets.iter().map(|(triple, _)| triple).chain(STD_TARGETS);
-    if let Some(name) = names.iter().find(|name| !all().any(|triple| triple.contains(&***name))) {
-        bail!("no target's name contains `{name}`; `cargo xtask check` prints all of them");
-    }
-    targets.retain(|(triple, _)| is_named(names, triple));
-    Ok(targets)
-}
-
-fn is_named(names: &[String], triple: &str) -> bool {
-    names.is_empty() || names.iter().any(|name| triple.contains(&**name))
 }

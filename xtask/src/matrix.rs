@@ -7,19 +7,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use fs_err as fs;
 use serde_json::Value;
-use vdso_time_kernel_runner::machine::{Machine, Runner};
+use vdso_time_kernel_runner::machine::Machine;
 use vdso_time_kernel_runner::protocol::IMAGE;
-use vdso_time_kernel_runner::runner::{Program, Run};
-use vdso_time_kernel_runner::setup::Setup;
+use vdso_time_kernel_runner::runner::Run;
 use vdso_time_kernel_runner::step;
-use xshell::Cmd;
 
 use crate::machines;
 use crate::matrix_page::{page, table};
-use crate::matrix_table::{NATIVE_ONLY, QUICK, TESTS, machines};
+use crate::matrix_table::{QUICK, machines};
+use crate::programs::{DOCTOR, programs};
 use crate::workspace;
 
 const PAGE: &str = "docs/MATRIX.md";
@@ -29,9 +28,6 @@ const MOST_AT_ONCE: usize = 8;
 
 /// How long a program may run, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(600);
-
-/// The doctor's program. Its unit tests have the name of the target.
-const DOCTOR: &str = "doctor";
 
 /// cargo builds for one machine at a time.
 static BUILDING: Mutex<()> = Mutex::new(());
@@ -164,41 +160,6 @@ fn run_all(machines: &[Machine]) -> Vec<Row> {
     let workers = thread::available_parallelism().map_or(1, |count| count.get().min(MOST_AT_ONCE));
     thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
     rows.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The programs for the machine: the doctor before the tests, because one may change the clock source.
-fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
-    let words = |text: &str| text.split(' ').map(String::from).collect::<Vec<_>>();
-    let sh = workspace::shell()?;
-    let build = words("build --quiet --release --package vdso-doctor");
-    let mut doctor =
-        executables(setup.cargo(&sh).args(build), false)?.pop().context("cargo built no doctor")?;
-    doctor.name = DOCTOR.into();
-    doctor.arguments.push("--json".into());
-    let mut tests = executables(setup.cargo(&sh).args(words(TESTS)), true)?;
-    tests.retain(|test| machine.runner == Runner::Native || !NATIVE_ONLY.contains(&&*test.name));
-    for test in &mut tests {
-        test.arguments.push("--show-output".into());
-    }
-    let image = setup.plan.init.as_ref().map(|init| Program {
-        name: IMAGE.into(),
-        path: init.display().to_string(),
-        arguments: vec![IMAGE.into()],
-    });
-    Ok([image.into_iter().collect(), vec![doctor], tests].concat())
-}
-
-/// Runs cargo, and returns the programs that it built: tests, or the others.
-fn executables(cargo: Cmd<'_>, are_tests: bool) -> Result<Vec<Program>> {
-    let messages = cargo.arg("--message-format=json-render-diagnostics").read()?;
-    let program = |message: &str| {
-        let message: Value = serde_json::from_str(message).ok()?;
-        let path = message["executable"].as_str()?.to_owned();
-        let name = message["target"]["name"].as_str()?.to_owned();
-        let is_test = message["profile"]["test"] == true;
-        (is_test == are_tests).then(|| Program { name, path, arguments: Vec::new() })
-    };
-    Ok(messages.lines().filter_map(program).collect())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The machines of the matrix, and what is not run on them.
+//! The machines of the matrix.
 
 use vdso_time_kernel_runner::machine::Machine;
 use vdso_time_kernel_runner::step;
@@ -47,13 +47,6 @@ pub(crate) const QUICK: &[&str] = &[
     "loongarch64@7",
     "ppc64le@6.12",
 ];
-
-/// The arguments of cargo that build the tests.
-pub(crate) const TESTS: &str =
-    "test --no-run --quiet --tests --package vdso-time --package vdso-doctor --features counter";
-
-/// Test programs that run natively alone, because they compile programs or run the machine's own.
-pub(crate) const NATIVE_ONLY: &[&str] = &["codegen"];
 
 /// The names of all machines.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

@@ -18,7 +18,7 @@ const MSRV: &str = env!("CARGO_PKG_RUST_VERSION");
 /// The Debian release whose `rustc-web` has that version.
 const SUITE: &str = "bookworm";
 
-/// A package that needs the standard library.
+/// A package, to compile the standard library for.
 const STD_MANIFEST: &str = "[package]\nname = \"empty\"\nedition = \"2021\"\n[workspace]\n";
 
 pub struct Compiler {
@@ -55,23 +55,35 @@ impl Compiler {
     }
 
     /// Compiles the standard library for a target, unless Debian has it.
-    fn add_std(&self, triple: &str) -> Result<()> {
+    pub fn add_std(&self, triple: &str) -> Result<()> {
         let sh = Shell::new()?;
-        let sysroot =
-            self.with_libraries(sh.cmd(self.program("rustc"))).args(["--print", "sysroot"]).read()?;
-        let library = Path::new(&sysroot).join("lib/rustlib").join(triple);
-        cache::build_once(&library, |draft| {
+        let rustc = self.with_libraries(sh.cmd(self.program("rustc")));
+        let sysroot = rustc.args(["--print", "sysroot"]).read()?;
+        self.build_std(Path::new(&sysroot), triple, "std,panic_unwind,test", &["build", "--release"])
+    }
+
+    /// A sysroot with these crates of the standard library, as far as `cargo check` needs them.
+    pub fn sysroot_to_check(&self, triples: &[&str], crates: &str) -> Result<PathBuf> {
+        let tree = self.tree.as_deref().context("the installed compiler's folder is not ours")?;
+        let sysroot = tree.join(format!("check-{crates}"));
+        triples.iter().try_for_each(|triple| self.build_std(&sysroot, triple, crates, &["check"]))?;
+        Ok(sysroot)
+    }
+
+    fn build_std(&self, sysroot: &Path, triple: &str, crates: &str, command: &[&str]) -> Result<()> {
+        cache::build_once(&sysroot.join("lib/rustlib").join(triple), |draft| {
             step(&format!("compiling the standard library for {triple}"));
             let package = draft.join("package");
             fs::create_dir_all(package.join("src"))?;
-            fs::write(package.join("src/lib.rs"), "")?;
+            fs::write(package.join("src/lib.rs"), "#![no_std]")?;
             fs::write(package.join("Cargo.toml"), STD_MANIFEST)?;
+            let sh = Shell::new()?;
             sh.change_dir(&package);
             let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "");
-            let cargo = cargo.args(["build", "--quiet", "--release", "--target", triple]);
-            let cargo = cargo.args(["-Zbuild-std=std,panic_unwind,test", "--target-dir", "target"]);
-            cargo.run()?;
-            fs::rename(package.join("target").join(triple).join("release/deps"), draft.join("lib"))?;
+            let cargo = cargo.args(command).args(["--quiet", "--target", triple]);
+            cargo.arg(format!("-Zbuild-std={crates}")).args(["--target-dir", "target"]).run()?;
+            let profile = if command.contains(&"--release") { "release" } else { "debug" };
+            fs::rename(package.join("target").join(triple).join(profile).join("deps"), draft.join("lib"))?;
             Ok(fs::remove_dir_all(package)?)
         })
     }
