@@ -203,6 +203,7 @@ mod system {
             Self
         }
 
+        #[expect(clippy::unused_self, reason = "the same call as on Linux")]
         pub(in super::super) fn read(&self, clock: ClockId) -> Option<Timespec> {
             clock_gettime(clock).ok()
         }
