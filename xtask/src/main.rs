@@ -8,6 +8,7 @@ mod machines;
 mod matrix;
 mod matrix_page;
 mod matrix_table;
+mod programs;
 mod tools;
 mod workspace;
 
