@@ -54,12 +54,12 @@ fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
 struct Samples([Sample; 4]);
 
 impl Samples {
-    /// None while the counter is not measured.
+    /// None before the first sample.
     fn from_words([t0, n0, t1, n1, t2, n2]: [u64; 6], state: &ClockState) -> Option<Self> {
         let [first, older, younger] =
             [(t0, n0), (t1, n1), (t2, n2)].map(|(ticks, nanos)| Sample { ticks, nanos });
         let last = state.sampled.centred(state.cost);
-        (n2 != 0 && state.phase == Phase::Running).then_some(Self([first, older, younger, last]))
+        (n2 != 0).then_some(Self([first, older, younger, last]))
     }
 
     /// The time of a tick, given the rate of a short baseline.

@@ -62,6 +62,16 @@ mod source {
     }
 
     #[test]
+    fn a_baseline_converts_by_rounding_and_saturates() {
+        let baseline = history::Baseline { ticks: 3, nanos: 10 };
+        for (ticks, nanos) in [(0, 0), (1, 3), (2, 7), (3, 10), (u64::MAX, u64::MAX)] {
+            assert_eq!(baseline.nanos_of(ticks), nanos);
+        }
+        assert_eq!(baseline.frequency(), 300_000_000);
+        assert_eq!(history::Baseline { ticks: 2, nanos: 3 }.frequency(), 666_666_667);
+    }
+
+    #[test]
     fn a_segment_of_any_rate_has_a_tick() {
         for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
             assert!(segment::span(rate).is_power_of_two());
