@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness};
-use super::world::{MILLI, Machine, SECOND, World, machine};
+use super::world::{MICRO, MILLI, Machine, SECOND, World, machine};
 use crate::cases::check;
 use crate::source::bounded::{Bounds, Discipline, Disciplined, Limits};
 use crate::source::sample::Source;
@@ -34,6 +34,11 @@ fn a_step_is_within_the_wall_bound_at_once_and_seen_after_resync() {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
         for (nanos, _, millis) in steps {
             witness.watch(millis % 40 * MILLI + u128::from(witness.world.random(1_000_000_000)));
+            // Also while the next segment is made and the old one is in force.
+            if nanos % 2 == 0 {
+                witness.world.pass(witness.left().saturating_sub(10 * MICRO));
+                witness.read();
+            }
             witness.world.step(nanos);
             let bound = witness.clock.wall_bound(witness.clock.state().error_bound).unwrap() as i64;
             let before = witness.world.wall();
@@ -42,8 +47,25 @@ fn a_step_is_within_the_wall_bound_at_once_and_seen_after_resync() {
             assert!((before - bound..=witness.world.wall() + bound).contains(&now), "{now}, {bound}");
             let monotonic = witness.read();
             assert!(witness.clock.resync());
+            assert!(witness.clock.state().error_bound < 20_000, "{:?}", witness.clock.state());
             witness.read_wall();
             assert!(witness.read() >= monotonic);
+        }
+        true
+    });
+}
+
+/// Also if interrupts come between the reads.
+#[test]
+fn resync_finds_the_middle_of_the_possible_offsets() {
+    check(150, &machine(), |machine| {
+        let witness = Witness::new(Machine { interrupts: machine.interrupts.min(3_000), ..machine });
+        for _ in 0..20 {
+            witness.watch(2 * CALIBRATION);
+            assert!(witness.clock.resync());
+            let expected = witness.world.wall() - witness.world.kernel() as i64;
+            let offset = witness.world.foresee(0, || witness.clock.offset().unwrap());
+            assert!(offset.abs_diff(expected) <= 12, "off by {} ns", offset - expected);
         }
         true
     });
