@@ -1,10 +1,11 @@
 //! [`CounterClock`]: how a read is answered, and which read updates the clock.
 //!
-//! A fast read takes the current segment from the latch's first cache line. It fails if the next segment is due, if an
-//! update came between, or if its answer is below the high-water mark. Then a slow read follows. It
-//! asks the vDSO if no segment covers its tick. It updates the latch if the next segment is due, if
-//! the clock is being calibrated, or if another read came within the last millisecond without a
-//! segment in force. So a reader that comes once in a while pays for the vDSO only.
+//! A fast read takes the current segment from the latch's first cache line. It fails if the next
+//! segment is due, if an update came between, or if its answer is below the high-water mark. Then a
+//! slow read follows. It asks the vDSO if no segment covers its tick. It updates the latch if the
+//! next segment is due, if the clock is being calibrated, or if another read came within the last
+//! millisecond without a segment in force. So a reader that comes once in a while pays for the vDSO
+//! only.
 //!
 //! # Memory ordering
 //!
@@ -19,29 +20,31 @@
 //!   refusal the segment stays in force until it ends.
 //!
 //! An ordered fast read on x86 fences before it loads the latch, and not between the latch and the
-//! counter. The CPU then reads the counter before or after the latch. Either is right, because a tick
-//! has one time in whatever segment covers it.
+//! counter. The CPU then reads the counter before or after the latch. Either is right, because a
+//! tick has one time in whatever segment covers it.
 //!
 //! A slow read loads the latch before the counter. So its tick is not smaller than those that the
 //! writer of the segment read.
 //!
 //! Where the counter is not used, a read writes nothing, not even the high-water mark. It asks the
-//! vDSO between two loads of the sequence number, and needs no mark if both are the same. Each later
-//! segment follows three later updates: a sample, another one at least 1 ms later by the kernel's
-//! clock, and the first segment, at least 10 ms after that. A CPU can execute the second load before
-//! the vDSO's read of the counter, but no earlier than its window of instructions reaches, which is
-//! far less than 11 ms; an interrupt between them empties the window. So the segment begins later
-//! than the answer.
+//! vDSO between two loads of the sequence number, and needs no mark if both are the same. Each
+//! later segment follows three later updates: a sample, another one at least 1 ms later by the
+//! kernel's clock, and the first segment, at least 10 ms after that. A CPU can execute the second
+//! load before the vDSO's read of the counter, but no earlier than its window of instructions
+//! reaches, which is far less than 11 ms; an interrupt between them empties the window. So the
+//! segment begins later than the answer.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use super::discipline::Step;
 use super::high_water::HighWater;
 use super::history::History;
-use super::latch::{Latch, Snapshot, Word};
+use super::latch::{Latch, Snapshot, WRITER, Word};
 use super::sample::Source;
 use super::segment::{self, Segment};
-use super::state::{ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, WORDS, fresh_monotonic, may_rest, rests};
+use super::state::{
+    ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, WORDS, fresh_monotonic, is_refused, may_rest, rests,
+};
 use super::status::{State, Statistics, Status};
 
 /// The least error of a segment, in nanoseconds, while the kernel's clock keeps its rate. Three
@@ -89,10 +92,6 @@ struct Marks {
 }
 
 impl<S> Line<S> {
-    fn count_vdso_read(&self) {
-        count(&self.vdso_reads);
-    }
-
     /// Whether the vDSO answered shortly before. Not if its answer was later.
     #[inline]
     fn is_soon(&self, now: u64) -> bool {
@@ -100,6 +99,13 @@ impl<S> Line<S> {
     }
 }
 
+/// The monotonic time at a time of the wall clock, by the offset between them.
+#[inline]
+fn monotonic_at(time: i64, offset: &Word) -> u64 {
+    time.wrapping_sub(offset.load() as i64) as u64
+}
+
+#[inline]
 fn count(counter: &AtomicUsize) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
@@ -166,51 +172,63 @@ impl<S: Source> CounterClock<S> {
     /// The monotonic time by a slow read, which updates the clock if that is due. None if a sandbox
     /// denies the time.
     ///
-    /// Inlined, because after a pause each cache line of code costs as much as the vDSO's own.
-    #[inline(always)]
-    #[allow(clippy::inline_always, reason = "each caller is one cold function")]
+    /// After a pause each cache line and page of code costs as much as the vDSO's own, and a
+    /// function of its own would be in another page. So this is inlined.
+    #[inline]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        let line = &self.latch.beside;
-        match self.resting(Source::monotonic, |now, _| now) {
-            Some((now, true)) => Some(now),
+        let Line { high_water: mark, vdso_reads, .. } = &self.latch.beside;
+        if let Some(now) = self.sparse(Source::monotonic, |now, _| now) {
+            let high_water = mark.get();
             // Not if a later time was read before, either.
-            Some((now, false)) if now.wrapping_sub(line.high_water.get()).wrapping_sub(SOON) as i64 >= 0 => {
-                line.count_vdso_read();
-                Some(line.high_water.raise(now))
+            let is_late = now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0;
+            if is_late && mark.replace(high_water, now) {
+                count(vdso_reads);
+                return Some(now);
             }
-            _ => self.updating_monotonic(),
         }
+        self.refused(Source::monotonic, |now, _| now).or_else(|| self.updating_monotonic())
     }
 
     /// The time since the Epoch by a slow read.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
-        let monotonic = |time: i64, offset: &Word| time.wrapping_sub(offset.load() as i64) as u64;
-        if let Some((time, is_off)) = self.resting(Source::realtime, monotonic) {
-            let now = monotonic(time, self.latch.late());
-            if is_off || !(self.marks.is_soon(now) || self.latch.beside.is_soon(now)) {
-                if !is_off {
-                    self.marks.mark(now);
-                    self.latch.beside.count_vdso_read();
-                }
+        if let Some(time) = self.sparse(Source::realtime, monotonic_at) {
+            let now = monotonic_at(time, self.latch.late());
+            if !(self.marks.is_soon(now) || self.latch.beside.is_soon(now)) {
+                self.marks.mark(now);
+                count(&self.latch.beside.vdso_reads);
                 return Some(time);
             }
         }
-        self.updating_monotonic()?;
-        self.source().realtime()
+        self.refused(Source::realtime, monotonic_at).or_else(|| {
+            self.updating_monotonic()?;
+            self.source().realtime()
+        })
     }
 
-    /// The vDSO's answer if no update is due, and whether the counter is not used. `monotonic` computes
-    /// the monotonic time from the answer and the offset of the wall clock.
+    /// The vDSO's answer while the counter is not used and the kernel need not be asked.
+    /// `monotonic` computes the monotonic time from the answer and the offset of the wall clock.
     #[inline]
-    fn resting<T: Copy>(
+    fn refused<T: Copy>(
         &self,
         read: impl FnOnce(&S) -> Option<T>,
         monotonic: impl FnOnce(T, &Word) -> u64,
-    ) -> Option<(T, bool)> {
+    ) -> Option<T> {
         self.latch.read(|flags, hot, offset| {
-            let answer =
-                may_rest(flags, hot, || self.source().ticks_ordered()).then(|| read(self.source()))??;
-            rests(flags, hot, monotonic(answer, offset)).then_some((answer, flags & NOT_USED != 0))
+            let answer = (flags & (NOT_USED | WRITER) == NOT_USED).then(|| read(self.source()))??;
+            is_refused(hot, monotonic(answer, offset)).then_some(answer)
+        })
+    }
+
+    /// The vDSO's answer if there is no segment for this read.
+    #[inline]
+    fn sparse<T: Copy>(
+        &self,
+        read: impl FnOnce(&S) -> Option<T>,
+        monotonic: impl FnOnce(T, &Word) -> u64,
+    ) -> Option<T> {
+        self.latch.read(|flags, hot, offset| {
+            let answer = may_rest(flags, hot, || self.source().ticks()).then(|| read(self.source()))??;
+            rests(hot, monotonic(answer, offset)).then_some(answer)
         })
     }
 
@@ -233,7 +251,7 @@ impl<S: Source> CounterClock<S> {
             // A segment removes a lead. Without it the time would stand still.
             self.update(&view, now, is_soon || answer > now);
         }
-        self.latch.beside.count_vdso_read();
+        count(&self.latch.beside.vdso_reads);
         Some(answer)
     }
 
@@ -253,8 +271,8 @@ impl<S: Source> CounterClock<S> {
         }
     }
 
-    /// The segment that covers a tick: the current one, or the previous one, which covers the ticks up
-    /// to the current one's first. The error is that there was an update since.
+    /// The segment that covers a tick: the current one, or the previous one, which covers the ticks
+    /// up to the current one's first. The error is that there was an update since.
     fn segment_at(
         &self,
         snapshot: &Snapshot<WORDS>,
@@ -287,7 +305,7 @@ impl<S: Source> CounterClock<S> {
         let now = self.source().monotonic()?;
         let is_foreign = |nanos: u64| nanos > now.saturating_add(MAX_LEAD);
         if is_foreign(high_water) {
-            mark.lower(high_water, now);
+            mark.replace(high_water, now);
         }
         let answer = [high_water, held].into_iter().filter(|&nanos| !is_foreign(nanos)).fold(now, u64::max);
         Some((now, answer))
@@ -299,8 +317,7 @@ impl<S: Source> CounterClock<S> {
         if snapshot.has_writer() {
             return;
         }
-        let may_check = !self.marks.forbids_checks.load(Relaxed);
-        let step = Step { source: self.source(), state, now, is_wanted, may_check };
+        let step = Step { source: self.source(), state, now, is_wanted, may_check: self.may_check() };
         if let Some(mut next) = step.next_state() {
             if next.phase != Phase::Running && view.segment.is_none() {
                 next.segment = Segment::empty(next.segment.end_nanos());
@@ -384,6 +401,11 @@ impl<S: Source> CounterClock<S> {
     /// Makes no system call from now on.
     pub(crate) fn forbid_checks(&self) {
         self.marks.forbids_checks.store(true, Relaxed);
+    }
+
+    /// Whether system calls are permitted.
+    pub(crate) fn may_check(&self) -> bool {
+        !self.marks.forbids_checks.load(Relaxed)
     }
 
     /// What the clock has done so far.

@@ -33,10 +33,10 @@ impl HighWater {
         self.0.fetch_max(nanos, Relaxed).max(nanos)
     }
 
-    /// Replaces the mark `old` by `nanos`, because the kernel's clock is another one now.
-    pub(super) fn lower(&self, old: u64, nanos: u64) {
-        // A failure means that another caller has already changed the mark.
-        let _ = self.0.compare_exchange(old, nanos, Relaxed, Relaxed);
+    /// Replaces the mark `old`. Returns `false` if another caller has changed it.
+    #[inline]
+    pub(super) fn replace(&self, old: u64, nanos: u64) -> bool {
+        self.0.compare_exchange(old, nanos, Relaxed, Relaxed).is_ok()
     }
 }
 
@@ -59,5 +59,8 @@ impl HighWater {
         nanos
     }
 
-    pub(super) fn lower(&self, _old: u64, _nanos: u64) {}
+    #[inline]
+    pub(super) fn replace(&self, _old: u64, _nanos: u64) -> bool {
+        true
+    }
 }

@@ -2,8 +2,9 @@
 //! covers any more.
 //!
 //! It has four samples: the first one, the last one, and two that become older than a second. The
-//! last one is in the state, so the others change once a second. The line through the older of these
-//! and the last one follows the kernel's rate of the last 1 to 3 s. The line through the first one and the older one has the longest baseline.
+//! last one is in the state, so the others change once a second. The line through the older of
+//! these and the last one follows the kernel's rate of the last 1 to 3 s. The line through the
+//! first one and the older one has the longest baseline.
 
 use super::clock::CounterClock;
 use super::latch::{Latch, Update};
@@ -18,8 +19,8 @@ const SHORTEST: u64 = 10_000_000;
 /// The number of ticks that took some nanoseconds of `CLOCK_MONOTONIC`, from
 /// [`baseline`](super::baseline).
 ///
-/// Both numbers have an error of a read of both clocks, tens of nanoseconds. So the rate has an error
-/// of some parts per billion after a minute.
+/// Both numbers have an error of a read of both clocks, tens of nanoseconds. So the rate has an
+/// error of some parts per billion after a minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Baseline {
@@ -95,8 +96,8 @@ impl History {
         Self(Latch::new(0, ()))
     }
 
-    /// Follows a state that was published: takes its sample as a mark, or forgets all if the counter
-    /// is not measured. If two callers do that at once, one of them is ignored.
+    /// Follows a state that was published: takes its sample as a mark, or forgets all if the
+    /// counter is not measured. If two callers do that at once, one of them is ignored.
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&self, state: &ClockState) {

@@ -31,18 +31,22 @@ pub struct Interval {
 ///   read;
 /// - the [`error_bound`](super::error_bound).
 ///
-/// They are as true as `maxerror`. The kernel is asked once a second, and again if the wall clock is
-/// set. A step is seen when [`realtime`](super::realtime) sees it. Until then the limits are those of
-/// the clock before the step. If the kernel was slewing its clock by `tick`, that rate is added to the
-/// 500 ppm. The events of [Accuracy](super#accuracy) apply, except the one for `realtime`.
+/// They are as true as `maxerror`. The kernel is asked once a second, and again if the wall clock
+/// is set. A step is seen when [`realtime`](super::realtime) sees it. Until then the limits are
+/// those of the clock before the step. If the kernel was slewing its clock by `tick`, that rate is
+/// added to the 500 ppm. The events of [Accuracy](super#accuracy) apply, except the one for
+/// `realtime`.
 ///
-/// Do not call this in a sandbox that kills for adjtimex(2), as Android's may.
+/// A sandbox may kill for adjtimex(2), as Android's may. After
+/// [`forbid_checks`](super::forbid_checks) this does not make the call.
 ///
-/// To order two events on two machines, compare `latest` of the first with `earliest` of the second.
+/// To order two events on two machines, compare `latest` of the first with `earliest` of the
+/// second.
 ///
 /// # Errors
 ///
 /// - Mostly `EPERM`, if a sandbox denies adjtimex(2) or the clocks.
+/// - `EPERM` after `forbid_checks`, from a second after the last answer of the kernel on.
 /// - `ENOSYS` on systems other than Linux, and where every call goes through libc.
 ///
 /// # Examples
@@ -59,8 +63,9 @@ pub struct Interval {
 pub fn realtime_bounded() -> Result<Interval, Errno> {
     let Some(limits) = BOUNDS.limits(&CLOCK) else {
         // Denied, so a second call returns the error.
-        super::try_slow_realtime()?;
-        return Err(machine::discipline().err().unwrap_or(Errno::ENOSYS));
+        super::kernels_realtime()?;
+        let is_asked = CLOCK.may_check().then(machine::discipline);
+        return Err(is_asked.map_or(Errno::EPERM, |answer| answer.err().unwrap_or(Errno::ENOSYS)));
     };
     let [earliest, latest] = limits.times.map(SystemTime::from_nanos);
     Ok(Interval { earliest, latest, is_synchronized: limits.is_synchronized })

@@ -29,8 +29,8 @@
 //!
 //! - W4 synchronizes with R1: a reader that sees a sequence number sees the words it selects. It
 //!   also synchronizes with W1, which is `Acquire`: so the stores of all writers are in order.
-//! - [`Latch::read`] takes words that a writer stores in place. It fails if R1 sees the writer bit, and
-//!   by R4 if the writer came later. So its words are those of R1's update.
+//! - [`Latch::read`] takes words that a writer stores in place. It fails if R1 sees the writer bit,
+//!   and by R4 if the writer came later. So its words are those of R1's update.
 //! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
 //!   whose words come from a later update than R1 sees a changed sequence number and drops them.
 //!
@@ -94,8 +94,8 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         Self { sequence: AtomicUsize::new(flags & FLAGS), hot, beside, late: Word::new(), copies }
     }
 
-    /// Applies `read` to the flags, the hot words and the late one. Returns `None` if a writer stores,
-    /// or an update began meanwhile: then the words may be torn.
+    /// Applies `read` to the flags, the hot words and the late one. Returns `None` if a writer
+    /// stores, or an update began meanwhile: then the words may be torn.
     #[inline]
     pub(super) fn read<T>(&self, read: impl FnOnce(usize, &[Word; H], &Word) -> Option<T>) -> Option<T> {
         let sequence = self.sequence.load(Ordering::Acquire);

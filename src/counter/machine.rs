@@ -93,7 +93,8 @@ mod system {
     use crate::linux::{calls, process, routes, syscall, timex, vmclock};
     use crate::types::{ClockId, Timespec};
 
-    /// A copy of the slot of clock_gettime, in the cache line that a read after a pause needs anyway.
+    /// A copy of the slot of clock_gettime, in the cache line that a read after a pause needs
+    /// anyway.
     #[repr(transparent)]
     pub(in super::super) struct Vdso(Slot<ClockFn>);
 

@@ -1,7 +1,8 @@
 //! A clock that reads the CPU's own counter and follows the kernel's clock (feature `counter`).
 //!
 //! The counter is the TSC on x86, `CNTVCT` on arm and aarch64, `time` on riscv64, the time-of-day
-//! clock on s390x and the stable counter on loongarch64. A read costs what reading the counter costs.
+//! clock on s390x and the stable counter on loongarch64. A read costs what reading the counter
+//! costs.
 //!
 //! # How it works
 //!
@@ -9,11 +10,11 @@
 //!   vDSO answers meanwhile.
 //! - Then a *segment* gives the time of each tick as a linear function, for 8 to 16 ms, or for 2 to
 //!   4 ms for some time after the kernel's rate changed.
-//! - In the last 1/256 of a segment, one caller reads both clocks side by side and computes the next
-//!   one. It begins where the old one ends and is bent towards the kernel's clock, by at most 1/4 of
-//!   its length. So the time neither steps nor stands still nor goes back.
-//! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO answers.
-//!   A read within 1 ms of such a read makes a new segment.
+//! - In the last 1/256 of a segment, one caller reads both clocks side by side and computes the
+//!   next one. It begins where the old one ends and is bent towards the kernel's clock, by at most
+//!   1/4 of its length. So the time neither steps nor stands still nor goes back.
+//! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO
+//!   answers. A read within 1 ms of such a read makes a new segment.
 //!
 //! Readers take no lock, never wait, and write nothing. A signal handler can read at any time, even
 //! if it interrupts a caller that makes a segment. That caller pays for some reads of the vDSO. A
@@ -24,9 +25,9 @@
 //!
 //! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
 //! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
-//! counters of the CPUs agree. Otherwise the vDSO answers, at its own cost. So it does if a read of
-//! the counter takes at least half as long as a system call ([`Status::Trapped`]). The kernel is asked
-//! again
+//! counters of the CPUs agree. Otherwise the vDSO answers, at its own cost, and for an ordered read
+//! that of one more fence. So it does if a read of the counter takes at least half as long as a
+//! system call ([`Status::Trapped`]). The kernel is asked again
 //!
 //! - every 10 s, also while it keeps its time by another clock source;
 //! - if the counter and the clock diverge by more than adjtimex(2) can explain;
@@ -41,8 +42,8 @@
 //!
 //! # Accuracy
 //!
-//! [`error_bound`] returns how far a read at this moment is from the kernel's clock at most. It reads
-//! both clocks, and adds up
+//! [`error_bound`] returns how far a read at this moment is from the kernel's clock at most. It
+//! reads both clocks, and adds up
 //!
 //! - the distance between them;
 //! - 30 ns, or three ticks if they are longer;
@@ -58,14 +59,25 @@
 //! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
 //!
-//! The clock follows a slew from the next segment on. A change of the rate by 10 % causes an error of
-//! up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before. The clock notices another
-//! event when the segment ends, after at most 17 ms of the old counter. If the rate since the last
-//! segment differs by more than 1/4, the counter is measured again, and the vDSO answers meanwhile. A hypervisor with a VM clock device (`/dev/vmclock0`, Linux
-//! 6.13) says that it moved or restored the machine. Then the counter is measured again in any case,
-//! if this process may read the device. Other machines are followed by what their clocks show. An event during the measurement can make the first segment
-//! wrong in the same way. The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with
-//! `CLOCK_MONOTONIC_RAW`, which is never slewed.
+//! The clock follows a slew from the next segment on. A change of the rate by 10 % causes an error
+//! of up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before.
+//!
+//! The clock notices another event when the segment ends. Until then it answers by the old segment,
+//! whose ticks take at most 17 ms at the old frequency: on a counter that is now half as fast, 34
+//! ms. A tick outside of the segment is not answered by it. If the
+//! rate since the last segment differs by more than 1/4, the counter is measured again, and the
+//! vDSO answers meanwhile. An event during the measurement can make the first segment wrong in the
+//! same way.
+//!
+//! A hypervisor with a VM clock device (`/dev/vmclock0`, Linux 6.13) says that it moved or restored
+//! the machine. If this process may read the device, the counter is then measured again in any
+//! case. The device is looked at where a segment would be made, not by each read, which it would
+//! cost two more cache lines. So the limit of 17 ms holds with it, too. The kernel's vDSO does not
+//! look at it either: until the kernel corrects its own clock, both clocks count the same ticks at
+//! the same rate.
+//!
+//! The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with `CLOCK_MONOTONIC_RAW`,
+//! which is never slewed.
 //!
 //! # Order
 //!
@@ -77,8 +89,8 @@
 //! The time can go back in two cases:
 //!
 //! - **The process enters another time namespace** whose `CLOCK_MONOTONIC` is behind by more than
-//!   64 ms. If it is behind by less, the time stands still, or goes slower, until the kernel's clock
-//!   has caught up, and [`error_bound`] includes the difference.
+//!   64 ms. If it is behind by less, the time stands still, or goes slower, until the kernel's
+//!   clock has caught up, and [`error_bound`] includes the difference.
 //! - **The counter is set back** by less than a segment. Kernels do that only when they restore a
 //!   virtual machine.
 //!
@@ -87,12 +99,13 @@
 //! - A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
 //!   in a vDSO that reads the counter.
 //! - Some reads call `prctl`, `openat`, `read` and `close`, and `mmap` where there is a VM clock
-//!   device: the first one, and those that [ask the kernel](self#when-the-counter-is-used). The end of
-//!   each measurement calls `clock_gettime`, to compare its cost with the counter's. Before a thread enters a sandbox that kills for
-//!   one of these calls, call [`forbid_checks`]. If a sandbox returns an error, or there is no /sys,
-//!   the vDSO answers, and the kernel is asked again after a second ([`Status::Unknown`]).
-//! - If a process forks while another thread updates the clock, the child cannot update it: the vDSO
-//!   answers there after the segment has ended ([`Status::Updating`]).
+//!   device: the first one, and those that [ask the kernel](self#when-the-counter-is-used). The end
+//!   of each measurement calls `clock_gettime`, to compare its cost with the counter's. Before a
+//!   thread enters a sandbox that kills for one of these calls, call [`forbid_checks`]. If a
+//!   sandbox returns an error, or there is no /sys, the vDSO answers, and the kernel is asked again
+//!   after a second ([`Status::Unknown`]).
+//! - If a process forks while another thread updates the clock, the child cannot update it: the
+//!   vDSO answers there after the segment has ended ([`Status::Updating`]).
 
 mod bounded;
 mod clock;
@@ -151,11 +164,7 @@ static CLOCK: CounterClock<Native> = CounterClock::new(Native::new());
 #[must_use]
 #[track_caller]
 pub fn monotonic() -> u64 {
-    let Some(nanos) = CLOCK.monotonic(Native::ticks) else {
-        unlikely();
-        return slow_monotonic();
-    };
-    nanos
+    answer(CLOCK.monotonic(Native::ticks), || CLOCK.slow_monotonic(), kernels_monotonic)
 }
 
 /// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by an ordered read of the counter.
@@ -181,11 +190,7 @@ pub fn monotonic() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn monotonic_ordered() -> u64 {
-    let Some(nanos) = CLOCK.monotonic_ordered() else {
-        unlikely();
-        return slow_monotonic();
-    };
-    nanos
+    answer(CLOCK.monotonic_ordered(), || CLOCK.slow_monotonic(), kernels_monotonic)
 }
 
 /// Returns the time of `CLOCK_REALTIME` in nanoseconds since the Epoch, by the counter.
@@ -205,11 +210,7 @@ pub fn monotonic_ordered() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn realtime() -> i64 {
-    let Some(nanos) = CLOCK.realtime(Native::ticks) else {
-        unlikely();
-        return slow_realtime();
-    };
-    nanos
+    answer(CLOCK.realtime(Native::ticks), || CLOCK.slow_realtime(), kernels_realtime)
 }
 
 /// Returns the counter's value.
@@ -302,7 +303,8 @@ pub fn statistics() -> Statistics {
 /// Call it before the thread enters a sandbox that kills for `prctl`, `openat`, `read` or `close`,
 /// after [`status`] has become [`Status::Used`]. A counter that is not yet used never will be.
 ///
-/// The vDSO itself makes a system call where the kernel's clock source cannot be read in user space.
+/// The vDSO itself makes a system call where the kernel's clock source cannot be read in user
+/// space.
 ///
 /// # Examples
 ///
@@ -361,8 +363,8 @@ fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
 /// stated one. A program can call this before its first read, to choose a clock.
 ///
 /// Each call makes system calls: `prctl`, `openat`, `read` and `close`, and `mmap` if it finds a VM
-/// clock device. The first call also makes those of the first call of this crate. The clock does not
-/// change.
+/// clock device. The first call also makes those of the first call of this crate. The clock does
+/// not change.
 ///
 /// # Errors
 ///
@@ -400,51 +402,48 @@ impl Clock for Counter {
     fn try_now() -> Result<Instant<Self>, Errno> {
         let Some(nanos) = CLOCK.monotonic_ordered() else {
             unlikely();
-            return try_slow_monotonic().map(|nanos| Instant::from_nanos(nanos as i64));
+            let nanos = CLOCK.slow_monotonic().map_or_else(kernels_monotonic, Ok)?;
+            return Ok(Instant::from_nanos(nanos as i64));
         };
         Ok(Instant::from_nanos(nanos as i64))
     }
 }
 
-/// Makes the branch that calls it an unlikely one. A cold function would be in another page of the
-/// program, whose first access costs more than the vDSO.
+/// The kernel's answer, or why there is none.
+fn kernels_monotonic() -> Result<u64, Errno> {
+    clock_gettime(ClockId::MONOTONIC).map(|time| time.ktime() as u64)
+}
+
+fn kernels_realtime() -> Result<i64, Errno> {
+    clock_gettime(ClockId::REALTIME).map(Timespec::ktime)
+}
+
+/// The answer of a fast read, or else of a slow one.
+#[inline]
+#[track_caller]
+fn answer<T>(fast: Option<T>, slow: impl FnOnce() -> Option<T>, kernels: fn() -> Result<T, Errno>) -> T {
+    if let Some(time) = fast {
+        return time;
+    }
+    unlikely();
+    match slow() {
+        Some(time) => time,
+        None => denied(kernels),
+    }
+}
+
+/// Makes the branch that calls it an unlikely one.
 #[cold]
 #[inline]
 fn unlikely() {}
 
-// If a sandbox denies the clock, a second call returns its error.
-
-#[inline(never)]
-fn try_slow_monotonic() -> Result<u64, Errno> {
-    CLOCK
-        .slow_monotonic()
-        .map_or_else(|| clock_gettime(ClockId::MONOTONIC).map(|time| time.ktime() as u64), Ok)
-}
-
-#[inline(never)]
-fn try_slow_realtime() -> Result<i64, Errno> {
-    CLOCK.slow_realtime().map_or_else(|| clock_gettime(ClockId::REALTIME).map(Timespec::ktime), Ok)
-}
-
+/// Reads a clock again that was denied.
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn slow_monotonic() -> u64 {
-    match CLOCK.slow_monotonic() {
-        Some(nanos) => nanos,
-        None => try_slow_monotonic().unwrap_or_else(|error| denied(error)),
+fn denied<T>(read: fn() -> Result<T, Errno>) -> T {
+    match read() {
+        Ok(time) => time,
+        Err(error) => panic!("the clock cannot be read: {error}"),
     }
-}
-
-#[inline(never)]
-#[track_caller]
-fn slow_realtime() -> i64 {
-    try_slow_realtime().unwrap_or_else(|error| denied(error))
-}
-
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn denied<T>(error: Errno) -> T {
-    panic!("the clock cannot be read: {error}")
 }

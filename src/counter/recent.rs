@@ -5,7 +5,8 @@
 //! [`refresh`] loads the kept time by `Acquire`, reads the clock after that, and raises the kept
 //! time by `Release`. So a refresh that sees a kept time happens after the one that stored it, and
 //! its own time is not earlier, except if the clock itself went back. [`recent`] can be `Relaxed`:
-//! coherence of the single atomic makes each thread's loads see it rise, and a thread's own refresh.
+//! coherence of the single atomic makes each thread's loads see it rise, and a thread's own
+//! refresh.
 
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +25,8 @@ static RECENT: AtomicU64 = AtomicU64::new(0);
 ///
 /// It is not earlier than any time that the same thread got from `recent` or `refresh` before, or
 /// that another thread got from them and passed on. It does not know of other reads, because they
-/// write nothing: `recent().max(start)` if `start` is a time of [`monotonic`](super::monotonic). The
-/// exceptions are those of [Order](super#order).
+/// write nothing: `recent().max(start)` if `start` is a time of [`monotonic`](super::monotonic).
+/// The exceptions are those of [Order](super#order).
 ///
 /// Programs without 64-bit atomics (ARMv5 and older) keep no time, and read the clock.
 ///

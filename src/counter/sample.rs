@@ -39,8 +39,9 @@ pub(crate) trait Source {
     fn stated_frequency(&self) -> Option<u64>;
 }
 
-/// Whether a read of the counter takes at least half as long as a system call. Then the kernel traps and
-/// emulates it, as arm64's does where an erratum makes the counter unreliable (arm_arch_timer.c).
+/// Whether a read of the counter takes at least half as long as a system call. Then the kernel
+/// traps and emulates it, as arm64's does where an erratum makes the counter unreliable
+/// (arm_arch_timer.c).
 pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     /// Reads that are timed together, so that a coarse counter advances.
     const READS: u64 = 8;
@@ -121,8 +122,8 @@ impl Burst {
         }
     }
 
-    /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often. Stops early if the
-    /// cost is at most `enough`.
+    /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often. Stops early if
+    /// the cost is at most `enough`.
     ///
     /// An interrupt between counter and clock makes a sample late. Nothing makes it early. So the
     /// best sample is the one whose clock is least ahead of the counter at this rate. Without a

@@ -1,5 +1,5 @@
-//! [`Segment`]: the time as a linear function of the counter, for 8 to 16 ms, or for a quarter of that
-//! after the kernel's rate changed.
+//! [`Segment`]: the time as a linear function of the counter, for 8 to 16 ms, or for a quarter of
+//! that after the kernel's rate changed.
 //!
 //! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
 //! depends neither on when a segment was published, nor on the thread that reads it. Consecutive
@@ -71,7 +71,8 @@ impl Segment {
     }
 }
 
-/// The change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of the error.
+/// The change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of the
+/// error.
 pub(super) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     let limit = (rate >> SLEW_SHIFT) as i64;
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
@@ -110,7 +111,8 @@ pub(super) fn rate_of(change: i64, ticks: u64) -> i64 {
     }
 }
 
-/// Whether a counter can have the rate: 1 MHz to 64 GHz, with a margin for the error of measurement.
+/// Whether a counter can have the rate: 1 MHz to 64 GHz, with a margin for the error of
+/// measurement.
 pub(super) fn is_possible(rate: Rate) -> bool {
     ((1 << 32) / 66..1024 << 32).contains(&rate)
 }

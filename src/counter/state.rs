@@ -12,7 +12,7 @@ pub(super) const HOT: usize = 4;
 
 /// The flag of a state without a segment.
 pub(super) const NO_SEGMENT: usize = 2;
-/// The flag of a state without which a read outside of its segment must update the clock.
+/// The flag of a state in which a sparse read need not update the clock.
 pub(super) const RESTS: usize = 4;
 /// The flag of a state in which the counter is not used.
 pub(super) const NOT_USED: usize = 8;
@@ -128,22 +128,24 @@ impl ClockState {
         Update { words: self.to_words(), hot, late: self.offset as u64, flags }
     }
 
-    /// The flags and the hot words: the segment with the ticks in which the next one is not due, or
-    /// the span and the first of the times at which the vDSO's answer is all that a read needs.
+    /// The flags and the hot words: the segment with the ticks in which the next one is not due.
+    /// While the counter is not used, the length and the start of the time in which the kernel need
+    /// not be asked again.
     fn hot(&self) -> (usize, [u64; HOT]) {
         let Segment { start, nanos, rate, span } = self.segment;
         let next = self.sampled.nanos;
-        let resting = |flags: usize, from: u64, to: u64| {
-            let from = from.max(nanos);
-            (NO_SEGMENT | RESTS | flags, [to.saturating_sub(from), from, 0, 0])
-        };
         match self.phase {
             Phase::Running => (RESTS, [start, nanos, rate, self.segment.fresh_span()]),
             // No segment follows that could be due.
             _ if span > 0 => (0, [start, nanos, rate, span]),
-            // A time that a step of the wall clock made is far from the check.
-            Phase::Off(_) => resting(NOT_USED, next.saturating_sub(LONGEST_RETRY), next),
-            Phase::Rough | Phase::Baseline => resting(0, next.saturating_add(OLD), u64::MAX),
+            Phase::Off(_) => {
+                // A time that a step of the wall clock made is far from the check.
+                let from = next.saturating_sub(LONGEST_RETRY).max(nanos);
+                (NO_SEGMENT | NOT_USED, [next.saturating_sub(from), from, 0, 0])
+            }
+            Phase::Rough | Phase::Baseline => {
+                (NO_SEGMENT | RESTS, [0, next.saturating_add(OLD).max(nanos), 0, 0])
+            }
             Phase::Idle => (NO_SEGMENT, [0; HOT]),
         }
     }
@@ -223,8 +225,8 @@ pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnc
     (past < fresh_span.load()).then_some(nanos)
 }
 
-/// Whether the vDSO's answer can be all that a read needs. If there is a segment, it must have ended,
-/// by at least its length.
+/// Whether the vDSO's answer may be all that a sparse read needs. If there is a segment, it must
+/// have ended, by at least its length.
 #[inline]
 pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> bool {
     let [start, .., fresh_span] = hot;
@@ -232,14 +234,17 @@ pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> 
     flags & (RESTS | WRITER) == RESTS && (flags & NO_SEGMENT != 0 || is_far())
 }
 
-/// Whether it is, at a time that is not before an earlier answer. The words are loaded after the
-/// time: until then they would occupy registers.
+/// Whether it is: it is not before the end of the segment.
 #[inline]
-pub(super) fn rests(flags: usize, hot: &[Word; HOT], now: u64) -> bool {
-    let [start, from, rate, fresh_span] = hot.each_ref().map(Word::load);
-    if flags & NO_SEGMENT != 0 {
-        return now.wrapping_sub(from) < start;
-    }
-    let end = from.wrapping_add(segment::nanos(fresh_span * 2, rate));
+pub(super) fn rests(hot: &[Word; HOT], now: u64) -> bool {
+    let [_, nanos, rate, fresh_span] = hot;
+    let end = nanos.load().wrapping_add(segment::nanos(fresh_span.load() * 2, rate.load()));
     now.wrapping_sub(end) as i64 >= 0
+}
+
+/// Whether the kernel need not be asked again at a time at which the counter is not used.
+#[inline]
+pub(super) fn is_refused(hot: &[Word; HOT], now: u64) -> bool {
+    let [length, from, ..] = hot;
+    now.wrapping_sub(from.load()) < length.load()
 }

@@ -12,8 +12,8 @@ pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
     /// How far a [`monotonic`](super::monotonic) of this moment may be from `CLOCK_MONOTONIC`, in
-    /// nanoseconds. It is measured by a read of both clocks. It holds until the segment ends, unless
-    /// the kernel's rate changes by more than 500 ppm: see [Accuracy](super#accuracy).
+    /// nanoseconds. It is measured by a read of both clocks. It holds until the segment ends,
+    /// unless the kernel's rate changes by more than 500 ppm: see [Accuracy](super#accuracy).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. If another thread or a signal handler makes a segment before the next read, the
@@ -34,15 +34,15 @@ pub struct Statistics {
     pub segments: u64,
     /// Measurements of the counter's rate begun.
     pub calibrations: u64,
-    /// How often the counter was refused or given up. A check that confirms the same reason does not
-    /// count.
+    /// How often the counter was refused or given up. A check that confirms the same reason does
+    /// not count.
     pub refusals: u64,
     by_reason: [u64; Status::COUNT],
     /// The reason of the last refusal.
     pub last_refusal: Option<Status>,
     /// Reads that the vDSO answered in the counter's place: during a calibration, or because no
-    /// segment was in force. Threads that count at once can lose some. While the counter is refused,
-    /// reads are not counted, because that would cost them a shared write.
+    /// segment was in force. Threads that count at once can lose some. While the counter is
+    /// refused, reads are not counted, because that would cost them a shared write.
     pub vdso_reads: u64,
     /// The clock's error that the last segment began to remove, in nanoseconds.
     pub last_error: u64,
@@ -145,10 +145,11 @@ statuses! {
     /// The counters of two CPUs differ by more than a slew of the kernel's clock can explain. The
     /// clock tries again, as after [`Frequency`](Self::Frequency).
     CpusDisagree: "the counters of two CPUs differ",
-    /// A read of the counter takes at least half as long as a system call, because the kernel or the
-    /// hypervisor traps it. arm64's kernel does so where an erratum makes the counter unreliable. The
-    /// clock tries again after 640 s.
-    Trapped: "the kernel or the hypervisor traps reads of the counter",
+    /// A read of the counter takes at least half as long as a system call, because the kernel, the
+    /// firmware or the hypervisor traps it. arm64's kernel does so where an erratum makes the
+    /// counter unreliable, and the firmware of some riscv64 boards for `rdtime`. QEMU's emulated
+    /// counters are quick enough. The clock tries again after 640 s.
+    Trapped: "the kernel, the firmware or the hypervisor traps reads of the counter",
     /// The kernel would have to be asked, which [`forbid_checks`](super::forbid_checks) forbids.
     ChecksForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }

@@ -1,6 +1,6 @@
 //! [`Wall`]: the wall clock by the counter, and the wall time of an [`Instant`] of the counter.
 
-use super::{CLOCK, Counter, error_bound, try_slow_realtime};
+use super::{CLOCK, Counter, error_bound, kernels_realtime};
 use crate::errno::Errno;
 use crate::instant::{Instant, Monotonic, Realtime, SystemTime, WallClock};
 use crate::system::calls::clock_gettime;
@@ -27,7 +27,8 @@ pub enum Wall {}
 impl WallClock for Wall {
     #[inline]
     fn try_now() -> Result<SystemTime<Self>, Errno> {
-        CLOCK.realtime_ordered().map_or_else(try_slow_realtime, Ok).map(SystemTime::from_nanos)
+        let nanos = CLOCK.realtime_ordered().or_else(|| CLOCK.slow_realtime());
+        nanos.map_or_else(kernels_realtime, Ok).map(SystemTime::from_nanos)
     }
 }
 
@@ -57,8 +58,8 @@ fn by_kernel() -> Result<i64, Errno> {
 /// Returns how far the next [`realtime`](super::realtime) may be from `CLOCK_REALTIME`, in
 /// nanoseconds, unless somebody sets the clock before.
 ///
-/// It is [`error_bound`] and the difference between the offset of the two clocks that is used and the
-/// one that the kernel's clocks have now. So it includes a step that `realtime` does not follow
+/// It is [`error_bound`] and the difference between the offset of the two clocks that is used and
+/// the one that the kernel's clocks have now. So it includes a step that `realtime` does not follow
 /// yet.
 ///
 /// # Examples
@@ -75,12 +76,12 @@ pub fn realtime_error_bound() -> u64 {
 
 /// Makes [`realtime`](super::realtime) follow the kernel's wall clock at once.
 ///
-/// A thread that set the clock calls this. Each read that happens after it sees the step. Without it
-/// the clock sees the step when the segment ends.
+/// A thread that set the clock calls this. Each read that happens after it sees the step. Without
+/// it the clock sees the step when the segment ends.
 ///
-/// It returns `false` if a sandbox denies the clock, if this is a signal handler that interrupted an
-/// update of the clock, or if a fork lost such an update. Then the clock follows when the segment
-/// ends. [`monotonic`](super::monotonic) does not change.
+/// It returns `false` if a sandbox denies the clock, if this is a signal handler that interrupted
+/// an update of the clock, or if a fork lost such an update. Then the clock follows when the
+/// segment ends. [`monotonic`](super::monotonic) does not change.
 ///
 /// # Examples
 ///

@@ -133,12 +133,16 @@ fn the_kernel_is_asked_for_its_error_once_a_second_and_after_a_step() {
 }
 
 #[test]
-fn a_denied_discipline_gives_no_limits() {
+fn a_denied_or_forbidden_discipline_gives_no_limits() {
     check(20, &machine(), |machine| {
-        let (witness, bounds) = (Witness::new(machine), Bounds::new());
+        let (witness, bounds) = (Witness::new(Machine { interrupts: 0, ..machine }), Bounds::new());
         witness.world.is_denied.set(true);
         assert_eq!(bounds.limits(&witness.clock), None);
         witness.world.is_denied.set(false);
-        bounds.limits(&witness.clock).is_some()
+        assert!(bounds.limits(&witness.clock).is_some());
+        witness.clock.forbid_checks();
+        assert!(bounds.limits(&witness.clock).is_some(), "the last answer is kept for a second");
+        witness.world.pass(SECOND);
+        bounds.limits(&witness.clock).is_none()
     });
 }
