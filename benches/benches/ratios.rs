@@ -125,7 +125,8 @@ fn ratios(rows: &[String], samples: &Samples) -> Table {
     let head: Vec<&str> = ["row", "ns"].into_iter().chain(others.iter().map(String::as_str)).collect();
     let mut table = Table::new("ratios", &head);
     for row in rows {
-        let nanos = |spacing| Some(format!("{:.1}", samples.nanos(row, spacing, OURS)?));
+        let text = |nanos: f64| if nanos > 0.0 { format!("{nanos:.1}") } else { "-".into() };
+        let nanos = |spacing| samples.nanos(row, spacing, OURS).map(text);
         let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
         if !nanos.is_empty() {
             let cells = OTHERS.map(|other| samples.cell(row, [OURS, other]));

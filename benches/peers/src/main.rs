@@ -95,7 +95,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     }
     let mut scales = scale::ROWS.to_vec();
     scales.retain(|row| arguments.wants(row) && !arguments.is_left_out(row));
-    for _ in 0..arguments.effort.choose(1, 1, 5) {
+    for _ in 0..arguments.effort.choose(1, 3, 5) {
         report.missed.extend(scale::add(&mut samples, &scales, arguments.effort.choose("1", "100", "500")));
     }
     let (bars, missed) = bars::table("peers-bars", BARS, &samples, arguments);

@@ -13,33 +13,32 @@ pub trait Keep {
     fn keep(self);
 }
 
-macro_rules! keep {
-    ($($type:ty: $($field:ident)*;)*) => {$(
+macro_rules! impl_keep {
+    ($($type:ty: |$answer:ident| $($number:expr),+;)*) => {$(
         impl Keep for $type {
             #[inline]
             fn keep(self) {
-                $(black_box(self.$field);)*
-            }
-        }
-    )*};
-    ($($type:ty)*) => {$(
-        impl Keep for $type {
-            #[inline]
-            fn keep(self) {
-                black_box(self);
+                let $answer = self;
+                $(black_box($number);)+
             }
         }
     )*};
 }
 
-keep! { () i32 u32 i64 u64 isize Instant SystemTime }
-
-keep! {
-    Timespec: tv_sec tv_nsec;
-    Timeval: tv_sec tv_usec;
-    Cpu: cpu node;
-    libc::timespec: tv_sec tv_nsec;
-    libc::timeval: tv_sec tv_usec;
+impl_keep! {
+    (): |answer| answer;
+    i32: |answer| answer;
+    u32: |answer| answer;
+    i64: |answer| answer;
+    u64: |answer| answer;
+    isize: |answer| answer;
+    Instant: |answer| answer;
+    SystemTime: |answer| answer;
+    Timespec: |time| time.tv_sec, time.tv_nsec;
+    Timeval: |time| time.tv_sec, time.tv_usec;
+    Cpu: |at| at.cpu, at.node;
+    libc::timespec: |time| time.tv_sec, time.tv_nsec;
+    libc::timeval: |time| time.tv_sec, time.tv_usec;
 }
 
 impl<N: Keep> Keep for [N; 2] {

@@ -9,32 +9,26 @@ use vdso_time::ClockId;
 
 use super::keep::Keep;
 
-/// Makes a call that returns 0 if it wrote to `out`, and keeps what it wrote.
-macro_rules! ask {
-    (|$out:ident: *mut $type:ty| $call:expr) => {{
-        let mut answer = MaybeUninit::<$type>::uninit();
-        let $out = answer.as_mut_ptr();
-        // SAFETY: the function writes at most a value of the type to `out`, which has room for it.
-        if unsafe { $call } == 0 {
-            // SAFETY: the function returned 0, so it wrote the value.
-            unsafe { answer.assume_init() }.keep();
+/// Defines functions that make a call which returns 0 if it wrote to `out`, and keep what it wrote.
+macro_rules! libc_calls {
+    ($($name:ident($($clock:ident)?): |$out:ident: $type:ty| $call:expr;)*) => {$(
+        #[inline]
+        pub(super) fn $name($($clock: ClockId)?) {
+            let mut answer = MaybeUninit::<$type>::uninit();
+            let $out = answer.as_mut_ptr();
+            // SAFETY: the function writes at most a value of the type to `out`, which has room for it.
+            if unsafe { $call } == 0 {
+                // SAFETY: the function returned 0, so it wrote the value.
+                unsafe { answer.assume_init() }.keep();
+            }
         }
-    }};
+    )*};
 }
 
-#[inline]
-pub(super) fn clock_gettime(clock: ClockId) {
-    ask!(|out: *mut libc::timespec| libc::clock_gettime(clock.as_raw(), out));
-}
-
-#[inline]
-pub(super) fn clock_getres(clock: ClockId) {
-    ask!(|out: *mut libc::timespec| libc::clock_getres(clock.as_raw(), out));
-}
-
-#[inline]
-pub(super) fn gettimeofday() {
-    ask!(|out: *mut libc::timeval| libc::gettimeofday(out, null_mut()));
+libc_calls! {
+    clock_gettime(clock): |out: libc::timespec| libc::clock_gettime(clock.as_raw(), out);
+    clock_getres(clock): |out: libc::timespec| libc::clock_getres(clock.as_raw(), out);
+    gettimeofday(): |out: libc::timeval| libc::gettimeofday(out, null_mut());
 }
 
 #[inline]

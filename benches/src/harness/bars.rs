@@ -3,6 +3,7 @@
 use super::Spacing;
 use super::command::Arguments;
 use super::document::Table;
+use super::machine;
 use super::samples::{OURS, Samples};
 
 /// An upper bound on this crate's time, as a multiple of another contender's.
@@ -76,8 +77,9 @@ pub fn table(
 ) -> (Table, Vec<String>) {
     let mut table = Table::new(name, &["vdso-time's time /", "at most", "found", "verdict"]);
     let mut missed = Vec::new();
-    // The bars are claims about 64-bit architectures.
-    let bars = bars.iter().filter(|_| cfg!(target_pointer_width = "64"));
+    // The bars are claims about 64-bit hardware.
+    let is_claimed = cfg!(target_pointer_width = "64") && !machine::is_emulated();
+    let bars = bars.iter().filter(|_| is_claimed);
     for bar in bars.filter(|bar| arguments.wants(bar.row) && !arguments.is_left_out(bar.against)) {
         let found = bar.found(samples);
         let list = |numbers: Vec<String>| numbers.join(", ");

@@ -91,11 +91,12 @@ impl Report {
                 let rows = rows.iter().filter(is_told).cloned().collect();
                 (*name, Table { name, head: head.clone(), rows }.markdown())
             });
-        let sections: Vec<(&str, String)> = tables.chain([("machine", machine)]).collect();
+        let is_part = arguments.is_filtered();
+        let machine = Some(("machine", machine)).filter(|_| !is_part);
+        let sections: Vec<(&str, String)> = tables.chain(machine).collect();
         for document in DOCUMENTS {
             let file = root.join(document);
             let old = fs::read_to_string(&file).map_err(|error| format!("{document}: {error}"))?;
-            let is_part = arguments.is_filtered();
             let new = sections.iter().fold(old, |text, (name, body)| fill(&text, name, body, is_part));
             put(&file, &new)?;
         }

@@ -9,7 +9,7 @@ use super::command::run;
 const EMULATED: &str = "- emulated by QEMU: only ratios within a table mean something\n";
 
 /// `cargo xtask on` tells its programs.
-fn is_emulated() -> bool {
+pub fn is_emulated() -> bool {
     env::var_os("VDSO_TIME_EMULATED").is_some()
 }
 

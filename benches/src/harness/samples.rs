@@ -86,12 +86,13 @@ impl Samples {
         self.of(row, spacing, contender).map(median)
     }
 
-    /// Returns the median of the ratios within each process. An isolated call can cost less than its
-    /// fence, which gives no ratio.
+    /// Returns the median of the ratios within each process. In an emulator an isolated call can cost
+    /// less than its fence, which gives no ratio.
     pub fn ratio(&self, row: &str, spacing: Spacing, [one, other]: [&str; 2]) -> Option<f64> {
         let (ones, others) = (self.of(row, spacing, one)?, self.of(row, spacing, other)?);
-        let ratios: Vec<f64> = ones.iter().zip(others).map(|(one, other)| one / other).collect();
-        Some(median(&ratios)).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+        let pairs = ones.iter().zip(others).filter(|(one, other)| **one > 0.0 && **other > 0.0);
+        let ratios: Vec<f64> = pairs.map(|(one, other)| one / other).collect();
+        Some(median(&ratios)).filter(|_| ratios.len() * 2 > ones.len())
     }
 
     /// Returns how much the ratio of the same call measured twice differs from 1.
