@@ -70,9 +70,9 @@ impl Samples {
         let (from, to) = if is_old { (first, older) } else { (older, last) };
         let baseline = between(from, to).unwrap_or(short);
         if is_before(ticks, to.ticks) {
-            to.nanos.wrapping_sub(baseline.nanos_of(to.ticks.wrapping_sub(ticks)))
+            to.nanos.saturating_sub(baseline.nanos_of(to.ticks.wrapping_sub(ticks)))
         } else {
-            to.nanos.wrapping_add(baseline.nanos_of(ticks.wrapping_sub(to.ticks)))
+            to.nanos.saturating_add(baseline.nanos_of(ticks.wrapping_sub(to.ticks)))
         }
     }
 }

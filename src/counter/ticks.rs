@@ -89,7 +89,8 @@ impl Ticks {
     /// Returns the time of `CLOCK_MONOTONIC` at this value, in nanoseconds.
     ///
     /// `None` if the counter is not used or not measured yet. A value from before the measurement
-    /// can be converted after it. The call may ask the vDSO, as a read of the clock.
+    /// can be converted after it. One from before the clock's zero gives 0. The call may ask the
+    /// vDSO, as a read of the clock.
     ///
     /// The error of a value of the current segment is that of [`monotonic`](super::monotonic). For
     /// a value of up to a second ago, it is that of the kernel's reads, tens of nanoseconds, while

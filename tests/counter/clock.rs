@@ -70,6 +70,11 @@ fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
             let allowed = before - 100_000..after + 100_000;
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
         }
+        // The counter of a machine can start before its clock, and any value can come from a file.
+        for [earlier, later] in [[0, 1], [1, 1 << 62], [1 << 62, i64::MAX as u64]] {
+            let [earlier, later] = [earlier, later].map(|ticks| Ticks::from_raw(ticks).monotonic().unwrap());
+            assert!(earlier <= later, "{earlier} {later}");
+        }
         let baseline = counter::baseline().unwrap();
         assert!(baseline.nanos_of(baseline.ticks).abs_diff(baseline.nanos) <= 1, "{baseline:?}");
         assert_eq!(counter::frequency(), Some(baseline.frequency()));

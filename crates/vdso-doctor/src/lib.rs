@@ -59,6 +59,8 @@ use vdso_time::{ClockId, Routes, routes};
 
 pub use image::Image;
 pub use machine::{ClockSource, Machine, Supervisor};
+#[doc(hidden)]
+pub use process::text;
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
 pub use proof::{Evidence, Method, Place, Reading};

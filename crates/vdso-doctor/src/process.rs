@@ -61,8 +61,10 @@ pub struct ProcessSymbol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// There is no such process, or it ended, or it is a kernel thread.
+    /// There is no such process, it or its main thread ended, or it is a kernel thread.
     Ended,
+    /// There is no /proc of this process's PID namespace.
+    NoProc,
     /// This process may not read the other's memory.
     Denied,
     /// The process has no vDSO, so each of its clock reads is a system call.
@@ -78,7 +80,8 @@ pub enum ProcessError {
 impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ended => "there is no such process, it ended, or it is a kernel thread",
+            Self::Ended => "there is no such process, it or its main thread ended, or it is a kernel thread",
+            Self::NoProc => "there is no /proc of this PID namespace: `mount -t proc proc /proc`",
             Self::Denied => {
                 "its memory may not be read: run as its user (with kernel.yama.ptrace_scope=0), as root or with \
                  CAP_SYS_PTRACE"
@@ -96,6 +99,7 @@ impl std::error::Error for ProcessError {}
 impl From<io::Error> for ProcessError {
     fn from(error: io::Error) -> Self {
         match error.raw_os_error() {
+            Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => Self::NoProc,
             Some(libc::ENOENT | libc::ESRCH) => Self::Ended,
             Some(libc::EACCES | libc::EPERM) => Self::Denied,
             Some(libc::EIO | libc::EFAULT) => Self::Unmapped,
@@ -198,9 +202,15 @@ fn sysinfo_ehdr(auxv: &[u8]) -> Option<u64> {
     })
 }
 
+/// A file of /proc/PID. Names of programs and files need not be UTF-8.
+#[doc(hidden)]
+pub fn text(pid: u32, file: &str) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
+}
+
 /// The size of the mapping that begins here.
 fn mapping_at(pid: u32, base: u64) -> Option<usize> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let maps = text(pid, "maps").ok()?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let ends = |line: &str| {
         let (start, rest) = line.split_once('-')?;

@@ -44,7 +44,7 @@ impl ProcessDiagnosis {
     /// As [`ProcessVdso::read`].
     pub fn of(pid: u32) -> Result<Self, ProcessError> {
         let vdso = ProcessVdso::read(pid)?;
-        let file = |name| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+        let file = |name| crate::text(pid, name).unwrap_or_default();
         let name = file("comm").trim_end().to_owned();
         let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
         let is_other = namespace(&pid.to_string()) != namespace("self");

@@ -46,8 +46,7 @@ static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
 /// Watches a process, prints the report, and returns the exit status.
 pub(crate) fn run(options: &Who) -> Result<u8> {
-    let mut target =
-        options.pid.map_or_else(|| Target::start(&options.command), |pid| Ok(Target::attach(pid)))?;
+    let mut target = options.pid.map_or_else(|| Target::start(&options.command), Target::attach)?;
     let mut watch = Watch::new(target.pid, options).map_err(|error| match options.pid {
         Some(pid) => format!("process {pid}: {error}").into(),
         None => error,
@@ -150,28 +149,25 @@ impl<'a> Watch<'a> {
 
     fn drain(&mut self) {
         let is_sampled = self.report.method == Method::Sampled;
-        let mut is_mapped = false;
-        for (time, event) in self.events.drain() {
+        let events = self.events.drain();
+        // Once, because a process can map code with each read.
+        if events.iter().any(|(_, event)| matches!(event, Event::Mapped)) {
+            self.tally.refresh();
+        }
+        for (time, event) in events {
             match event {
-                Event::Mapped => is_mapped = true,
                 Event::Executed(pid) if pid == self.pid => self.replace(),
                 // A process that it started, with a kernel that lets it inherit events.
                 Event::Sample(taken) if taken.pid != self.pid => {}
                 Event::Sample(taken) => {
-                    if std::mem::take(&mut is_mapped) {
-                        self.tally.refresh();
-                    }
                     self.report.samples += 1;
                     if !is_sampled || self.entries.is_clock_read(&taken) {
                         self.tally.add(time, &taken, self.trap.ns + CLOSE);
                     }
                 }
                 Event::Lost(records) => self.report.lost += records,
-                Event::Executed(_) => {}
+                Event::Executed(_) | Event::Mapped => {}
             }
-        }
-        if is_mapped {
-            self.tally.refresh();
         }
     }
 
@@ -319,7 +315,8 @@ fn explain(error: &io::Error) -> Box<dyn Error> {
             "there are too many threads and CPUs for the limit of open files: raise it with `ulimit -Hn`".into()
         }
         Some(libc::ESRCH) => ProcessError::Ended.to_string(),
-        _ => format!("perf_event_open(2) failed: {error}"),
+        None => error.to_string(),
+        Some(_) => format!("perf_event_open(2) failed: {error}"),
     };
     what.into()
 }

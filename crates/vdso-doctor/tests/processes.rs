@@ -1,17 +1,21 @@
 //! The vDSO of child processes.
 
 use std::env::consts::ARCH;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
+use std::num::NonZero;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, id};
 
 use goblin::elf::{Elf, note::NT_GNU_BUILD_ID, program_header::PT_GNU_EH_FRAME};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
-use nix::unistd::{Pid, Uid, getppid, pause, setuid};
+use nix::unistd::{Pid, Uid, chroot, getppid, pause, setuid};
 use test_support::not_run::target_tmpdir;
 use test_support::{child, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
 use vdso_doctor::{Cause, ProcessDiagnosis, ProcessError, ProcessVdso, Read, check};
@@ -122,6 +126,27 @@ fn control_characters_of_a_processs_name_are_escaped() {
     assert!(report.contains(r"(a\u{1b}[31mb)") && !report.contains('\x1b'), "{report}");
 }
 
+/// Maps a file whose name is not UTF-8.
+#[allow(unsafe_code, reason = "a file is mapped")]
+fn map_a_file_without_a_text_for_a_name() -> io::Result<()> {
+    let path = target_tmpdir().join(OsStr::from_bytes(b"mapped-\xff"));
+    fs::write(&path, "content")?;
+    let (file, size) = (File::open(path)?, NonZero::new(7).unwrap());
+    // SAFETY: the kernel chooses a free address, and nothing uses the mapping.
+    unsafe { mmap(None, size, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE, file, 0) }?;
+    fs::write("/proc/self/comm", b"a\xffb")
+}
+
+#[test]
+fn names_that_are_not_utf_8_do_not_hide_the_vdso() {
+    if !is_testable() {
+        return;
+    }
+    let Some(child) = Sleeper::after("proc", map_a_file_without_a_text_for_a_name) else { return };
+    let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
+    assert!(diagnosis.is_own_image && diagnosis.name == "a\u{fffd}b", "{diagnosis}");
+}
+
 #[test]
 fn a_process_without_a_vdso_is_an_error() {
     if !is_testable() {
@@ -182,6 +207,14 @@ fn another_time_namespace_is_reported() {
         let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
         let offsets = diagnosis.time_namespace.as_deref().unwrap_or_default();
         assert!(offsets.contains("monotonic 100000 0"), "{diagnosis}");
+    });
+}
+
+#[test]
+fn a_missing_proc_is_not_taken_for_a_missing_process() {
+    child::forked(|| match chroot("/dev") {
+        Err(error) => not_run_here("chroot", error),
+        Ok(()) => assert_eq!(ProcessVdso::read(id()).unwrap_err(), ProcessError::NoProc),
     });
 }
 

@@ -81,6 +81,10 @@ enum vdso_time_status {
    * vdso_time_counter_forbid_checks() forbids to ask the kernel.
    */
   VDSO_TIME_STATUS_CHECKS_FORBIDDEN = 11,
+  /**
+   * The kernel or the hypervisor traps reads of the counter.
+   */
+  VDSO_TIME_STATUS_TRAPPED = 12,
 };
 
 /**

@@ -35,6 +35,8 @@ pub enum vdso_time_status {
     CpusDisagree = 10,
     /// vdso_time_counter_forbid_checks() forbids to ask the kernel.
     ChecksForbidden = 11,
+    /// The kernel or the hypervisor traps reads of the counter.
+    Trapped = 12,
 }
 
 /// What is known of the counter's clock at one moment.
@@ -75,7 +77,7 @@ pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_nanos(ticks: u64) -> i64 {
     const EAGAIN: i64 = 11;
-    Ticks::from_raw(ticks).monotonic().map_or(-EAGAIN, |time| time as i64)
+    Ticks::from_raw(ticks).monotonic().map_or(-EAGAIN, |time| i64::try_from(time).unwrap_or(i64::MAX))
 }
 
 /// Returns whether the counter is used, and how accurate it is.
@@ -94,6 +96,7 @@ pub extern "C" fn vdso_time_counter_state() -> vdso_time_counter_state {
         Status::Frequency => vdso_time_status::Frequency,
         Status::CpusDisagree => vdso_time_status::CpusDisagree,
         Status::ChecksForbidden => vdso_time_status::ChecksForbidden,
+        Status::Trapped => vdso_time_status::Trapped,
         _ => vdso_time_status::Unknown,
     };
     vdso_time_counter_state { error_bound, frequency: frequency.unwrap_or(0), status }

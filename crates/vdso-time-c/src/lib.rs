@@ -129,6 +129,8 @@ pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usi
     let room: &mut [MaybeUninit<u8>] = if text.is_null() {
         &mut []
     } else {
+        // As for snprintf(3), SIZE_MAX can stand for enough. No slice is that long.
+        let size = size.min(!text.addr()).min(isize::MAX as usize);
         // SAFETY: the caller passes `size` bytes to write to, which need not be initialised.
         unsafe { slice::from_raw_parts_mut(text.cast(), size) }
     };

@@ -12,6 +12,7 @@ use std::{env, fs};
 use goblin::elf::Elf;
 use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run, not_run_here};
+use vdso_time::counter::Status;
 
 /// Commands run in this folder.
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
@@ -133,9 +134,12 @@ fn cmake_finds_both_libraries() {
     let folder = installed("project");
     fs::create_dir_all(&folder).unwrap();
     let project = format!(
-        "cmake_minimum_required(VERSION 3.10)\nproject(clocks C)\nfind_package(vdso_time 0.1 REQUIRED)\n\
+        "cmake_minimum_required(VERSION 3.10)\nproject(clocks C)\nset(target kept)\n\
+         find_package(vdso_time 0.1 REQUIRED)\nif(NOT target STREQUAL kept)\nmessage(FATAL_ERROR)\nendif()\n\
+         find_package(vdso_time {} EXACT REQUIRED)\n\
          foreach(kind shared static)\nadd_executable(${{kind}} {PACKAGE}/examples/clock.c)\n\
-         target_link_libraries(${{kind}} vdso_time::${{kind}})\nendforeach()\n"
+         target_link_libraries(${{kind}} vdso_time::${{kind}})\nendforeach()\n",
+        env!("CARGO_PKG_VERSION")
     );
     fs::write(format!("{folder}/CMakeLists.txt"), project).unwrap();
     let build = format!("{folder}/build");
@@ -179,6 +183,8 @@ fn the_library_exports_what_the_header_declares_and_cannot_panic() {
     if !can_build() {
         return;
     }
+    let archive = fs::read(installed("lib/libvdso_time.a")).unwrap();
+    assert!(!is_native() || !archive.windows(7).any(|bytes| bytes == b".llvmbc"), "bitcode for one LLVM");
     let bytes = fs::read(installed("lib/libvdso_time.so")).unwrap();
     let elf = Elf::parse(&bytes).unwrap();
     let names = |is_defined: bool| {
@@ -187,6 +193,11 @@ fn the_library_exports_what_the_header_declares_and_cannot_panic() {
         names.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>()
     };
     let header = fs::read_to_string(installed("include/vdso_time.h")).unwrap();
+    for status in Status::ALL.iter().filter(|status| **status != Status::Unsupported) {
+        let name = format!("VDSO_TIME_STATUS_{status:?}=").to_uppercase();
+        let is_declared = |line: &str| line.replace(['_', ' '], "").starts_with(&name.replace('_', ""));
+        assert!(header.lines().any(is_declared), "{name}");
+    }
     let lines = header.lines().filter(|line| line.ends_with(");") && !line.starts_with(' '));
     let declared = lines.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next());
     let kernel = ["vdso_init_from_auxv", "vdso_init_from_sysinfo_ehdr", "vdso_sym"];

@@ -9,6 +9,7 @@
 void vdso_init_from_sysinfo_ehdr(uintptr_t base);
 void vdso_init_from_auxv(void *auxv);
 void *vdso_sym(const char *version, const char *name);
+size_t vdso_time_routes(char *text, size_t size);
 
 #if defined(__x86_64__)
 #define VERSION "LINUX_2.6"
@@ -43,6 +44,9 @@ int main(void)
     EXPECT(!vdso_sym(VERSION, NAME));
     vdso_init_from_auxv(auxv);
     EXPECT(vdso_sym(VERSION, NAME) == found);
+
+    char text[4096] = "";
+    EXPECT(vdso_time_routes(text, SIZE_MAX) == strlen(text));
 
     long (*function)(struct timeval *, void *);
     struct timeval before, now, after;

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use portable_atomic::{AtomicU64, Ordering};
@@ -20,9 +21,9 @@ impl IntoNanoseconds for Duration {
     }
 }
 
-/// The time of a mocked [`Clock`](crate::Clock), which a test moves.
-#[derive(Debug, Default)]
-pub struct Mock(AtomicU64);
+/// The time of a mocked [`Clock`](crate::Clock), which a test moves. Clones are the same mock.
+#[derive(Clone, Debug, Default)]
+pub struct Mock(Arc<AtomicU64>);
 
 impl Mock {
     /// Moves the time forward.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use vdso_time_quanta::minstant::{Anchor, Atomic};
-use vdso_time_quanta::{Clock, Instant, Upkeep, set_recent, with_clock};
+use vdso_time_quanta::{Clock, Instant, Mock, Upkeep, set_recent, with_clock};
 
 /// More than any machine needs for what is to come.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -71,6 +71,10 @@ fn a_mock_ends_with_its_closure_even_if_that_panics() {
     with_clock(&clock, || assert!(nested() > Instant::now()));
     assert!(catch_unwind(AssertUnwindSafe(|| with_clock(&clock, || panic!("on purpose")))).is_err());
     assert!(Instant::now() > clock.now());
+    let mock = Mock::clone(&mock);
+    mock.increment(1_u64);
+    assert_eq!(clock.raw(), 8);
+    mock.decrement(1_u64);
     assert!(catch_unwind(|| mock.decrement(8_u64)).is_err());
     assert_eq!(mock.value(), 7);
 }

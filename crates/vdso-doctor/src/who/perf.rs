@@ -3,7 +3,6 @@
 //! The kernel maps no buffer of an event that new threads inherit on all CPUs. So there is one event
 //! for each thread and CPU, and one buffer for each CPU.
 
-use std::cmp::Reverse;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -87,7 +86,7 @@ pub(super) struct Events {
 impl Events {
     /// Opens the events of a process. Breakpoints are disabled.
     pub(super) fn open(pid: u32, trigger: &Trigger<'_>) -> io::Result<Self> {
-        raise_open_files();
+        set_limits();
         match Self::open_at(pid, trigger, true) {
             Err(error) if [Some(libc::EACCES), Some(libc::EPERM)].contains(&error.raw_os_error()) => {
                 Self::open_at(pid, trigger, false)
@@ -101,12 +100,12 @@ impl Events {
         let cpus = online_cpus()?;
         // A thread that is made meanwhile by one that has events inherits them. A second
         // list would count it twice.
-        for (index, tid) in threads(pid)?.into_iter().enumerate() {
+        for tid in threads(pid)? {
             for (at, cpu) in cpus.iter().enumerate() {
                 let opened = events.open_one(tid, (*cpu, at, cpus.len()), trigger);
                 match opened {
-                    // This thread ended.
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) && index > 0 => {}
+                    // This thread ended, which may have a lower number than the process.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) && tid as u32 != pid => {}
                     opened => opened?,
                 }
             }
@@ -203,8 +202,7 @@ impl Events {
                 found.extend(event(&record));
             }
         }
-        // A stable sort: what was mapped comes before the sample with the same time.
-        found.sort_by_key(|(time, event)| (*time, Reverse(matches!(event, Event::Mapped))));
+        found.sort_by_key(|(time, _)| *time);
         found
     }
 }
@@ -268,8 +266,14 @@ fn event(record: &perf_event::Record<'_>) -> Option<(u64, Event)> {
     }
 }
 
-/// Each event is an open file.
-fn raise_open_files() {
+/// A file of a hostile process can make addr2line allocate any amount of memory.
+const MOST_MEMORY: u64 = 8 << 30;
+
+/// Limits the memory, and raises the limit of open files: each event is one.
+fn set_limits() {
+    if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
+        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
+    }
     if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
     }
@@ -284,7 +288,9 @@ fn threads(pid: u32) -> io::Result<Vec<i32>> {
 
 /// The CPUs of a list as `0-3,8`.
 fn online_cpus() -> io::Result<Vec<usize>> {
-    let ranges = fs::read_to_string("/sys/devices/system/cpu/online")?;
+    const ONLINE: &str = "/sys/devices/system/cpu/online";
+    let named = |error| io::Error::other(format!("cannot read {ONLINE}: {error}: mount /sys"));
+    let ranges = fs::read_to_string(ONLINE).map_err(named)?;
     let range = |text: &str| {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         Some(first.parse().ok()?..=last.parse().ok()?)

@@ -3,7 +3,7 @@
 #![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
 
 use std::fmt::{self, Display, Write as _};
-use std::fs::{self, File};
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use inferno::flamegraph;
@@ -122,7 +122,7 @@ fn read_ns() -> f64 {
 
 impl Report {
     pub(super) fn new(pid: u32, options: &Who, vdso: Option<&ProcessVdso>) -> Self {
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned();
+        let name = vdso_doctor::text(pid, "comm").unwrap_or_default().trim_end().to_owned();
         let own = ProcessVdso::read(std::process::id()).ok();
         let is_own = own.zip(vdso).is_some_and(|(own, vdso)| own.bytes == vdso.bytes);
         let method = match options {
@@ -223,7 +223,14 @@ impl Report {
         let own = if self.sees_kernel { "CPU time" } else { "CPU time in user space" };
         let share = number(self.whole.process_percent.unwrap_or(0.0));
         let verdict = match self.whole.reads {
-            None if self.samples == 0 => format!("{process} used no CPU time in {seconds:.1} s."),
+            None if self.samples == 0 && self.cpu < Duration::from_millis(10) => {
+                format!("{process} used no CPU time in {seconds:.1} s.")
+            }
+            None if self.samples == 0 => format!(
+                "{process} used {:.2} s of CPU time, but no thread enough for a sample: use a longer --duration, a \
+                 higher --frequency, or --count.",
+                self.cpu.as_secs_f64()
+            ),
             None => format!("{process} spends {share} % of its {own} in clock reads."),
             Some(0) => format!("{process} read no clock while reads were counted."),
             Some(reads) if self.method == Method::Exact => {

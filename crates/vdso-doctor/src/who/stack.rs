@@ -14,10 +14,10 @@ mod tests;
 mod unwind;
 
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::rc::Rc;
-use std::{fs, io};
 
 use serde::Serialize;
 use vdso_doctor::{ProcessError, ProcessVdso};
@@ -96,7 +96,7 @@ impl Stacks {
     /// Reads the mappings again, after the process mapped something or executed another program.
     /// After an error the known mappings stay.
     pub(super) fn refresh(&mut self) -> Result<(), ProcessError> {
-        let maps = fs::read_to_string(format!("/proc/{}/maps", self.pid))?;
+        let maps = vdso_doctor::text(self.pid, "maps")?;
         // A zombie has no memory. What it mapped before stays.
         if maps.is_empty() {
             return Err(ProcessError::Ended);
@@ -184,8 +184,9 @@ impl Stacks {
         }
         let (pid, Range { start, end }) = (self.pid, mapping.range.clone());
         // The first is the mapped file, also if it was removed. It needs CAP_CHECKPOINT_RESTORE.
-        module::read(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), self.budget)
-            .or_else(|_| module::read(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), self.budget))
+        module::read(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), self.budget, 0).or_else(
+            |_| module::read(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), self.budget, 0),
+        )
     }
 
     /// The functions at an address, the innermost inlined one first; at least one.

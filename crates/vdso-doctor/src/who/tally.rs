@@ -29,8 +29,8 @@ pub(super) struct Tally {
     is_folded: bool,
     /// Those of the program that runs.
     chains: HashMap<Vec<u64>, Chain>,
-    /// Folded chains and their reads, of programs that ran before.
-    past: Vec<(String, u64)>,
+    /// Folded chains and their reads that are no longer in `chains`.
+    past: HashMap<String, u64>,
     pub(super) callers: Vec<Caller>,
     /// When each thread read a clock last.
     last: HashMap<u32, u64>,
@@ -40,6 +40,9 @@ pub(super) struct Tally {
 }
 
 const GAPS: usize = 100_000;
+
+/// The call chains that are kept. A recursive function has any number of them.
+const MOST_CHAINS: usize = 1 << 15;
 
 impl Tally {
     pub(super) fn new(stacks: Stacks, vdso: Option<ProcessVdso>, is_folded: bool) -> Self {
@@ -55,10 +58,19 @@ impl Tally {
 
     /// The process executed another program.
     pub(super) fn replace(&mut self, stacks: Stacks, vdso: Option<ProcessVdso>) {
-        self.past.extend(self.chains.drain().filter_map(|(_, chain)| Some((chain.folded?, chain.reads))));
+        self.fold();
         self.last.clear();
         self.stacks = stacks;
         self.vdso = vdso;
+    }
+
+    /// Keeps of the chains what a flame graph shows.
+    fn fold(&mut self) {
+        for Chain { folded, reads, .. } in self.chains.drain().map(|(_, chain)| chain) {
+            let Some(chain) = folded else { continue };
+            let is_kept = self.past.len() < MOST_CHAINS || self.past.contains_key(&chain);
+            *self.past.entry(if is_kept { chain } else { "[other chains]".into() }).or_default() += reads;
+        }
     }
 
     /// Adds a read. It is soon if less than `soon` nanoseconds passed since the one before.
@@ -69,6 +81,9 @@ impl Tally {
         let is_soon = gap.is_some_and(|gap| gap < soon);
         self.gaps.extend(gap.filter(|_| self.gaps.len() < GAPS));
         if !self.chains.contains_key(&addresses) {
+            if self.chains.len() >= MOST_CHAINS {
+                self.fold();
+            }
             let chain = self.chain(&addresses, taken.registers.pc);
             self.chains.insert(addresses.clone(), chain);
         }
@@ -95,7 +110,7 @@ impl Tally {
             let symbol = self.vdso.as_ref().and_then(|vdso| vdso.symbol_at(pc));
             let leaf = symbol.map_or("[system call]", |symbol| &symbol.name).to_owned();
             let names = addresses.iter().rev().map(|address| self.stacks.frame(*address).function);
-            names.chain([leaf]).map(|name| name.replace(';', ":")).collect::<Vec<_>>().join(";")
+            names.chain([leaf]).map(|name| of_folded(&name)).collect::<Vec<_>>().join(";")
         });
         Chain { caller, reads: 0, folded }
     }
@@ -106,4 +121,14 @@ impl Tally {
         let past = self.past.iter().map(|(chain, reads)| (&**chain, *reads));
         now.chain(past).map(|(chain, reads)| format!("{chain} {reads}")).collect()
     }
+}
+
+/// A name as inferno reads it, and as XML may contain it.
+fn of_folded(name: &str) -> String {
+    name.replace(';', ":").replace(char::is_control, "?")
+}
+
+#[test]
+fn no_name_breaks_a_folded_line_or_xml() {
+    assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
 }

@@ -24,8 +24,15 @@ pub(super) struct Target {
 }
 
 impl Target {
-    pub(super) fn attach(pid: u32) -> Self {
-        Self { pid, child: None, is_stopped: false }
+    /// Takes a running process. Records carry its number, so that of a thread is refused.
+    pub(super) fn attach(pid: u32) -> Result<Self> {
+        let status = vdso_doctor::text(pid, "status").unwrap_or_default();
+        match status.lines().find_map(|line| line.strip_prefix("Tgid:")) {
+            Some(process) if process.trim() != pid.to_string() => {
+                Err(format!("{pid} is a thread of process {0}: use --pid {0}", process.trim()).into())
+            }
+            _ => Ok(Self { pid, child: None, is_stopped: false }),
+        }
     }
 
     /// Starts a command, which stops before its first instruction.

@@ -50,10 +50,12 @@ fn watched(option: &str, work: impl FnOnce()) -> Option<([u64; 2], Value, Vec<St
         }
     };
     end.write_all(&[0]).unwrap();
-    watch.watch(&Target::attach(child.as_raw() as u32));
+    watch.watch(&Target::attach(child.as_raw() as u32).unwrap());
     assert_eq!(child::wait(child, child::LIMIT), child::WELL);
     let report = watch.report();
-    let (report, folded) = (serde_json::to_value(&report).unwrap(), report.folded);
+    let text = report.to_string();
+    let (mut report, folded) = (serde_json::to_value(&report).unwrap(), report.folded);
+    report["text"] = text.into();
     let callers = report["callers"].as_array().unwrap();
     let records = ["::often", "::seldom"].map(|name| {
         let own = callers.iter().filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
@@ -99,4 +101,15 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     let Some(([in_often, in_seldom], report, _)) = watched("--frequency=1999", work) else { return };
     let all = in_often + in_seldom;
     assert!(all > 200 && (in_often * 1000).abs_diff(750 * all) <= 75 * all, "{report:#}");
+}
+
+#[test]
+fn a_process_without_a_sample_is_not_called_idle() {
+    let work = || {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(300) {}
+    };
+    let Some((_, report, _)) = watched("--frequency=1", work) else { return };
+    let text = report["text"].as_str().unwrap();
+    assert!(report["samples"] == 0 && text.contains("of CPU time, but"), "{report:#}");
 }

@@ -8,8 +8,10 @@ use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::channel;
 
 use serde_json::Value;
+use test_support::nix::unistd::gettid;
 use test_support::{has_tool, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
@@ -180,10 +182,20 @@ fn another_process_has_a_report() {
 
 #[test]
 fn a_missing_process_or_command_is_an_error_in_one_line() {
-    let process = "process 4194305: there is no such process, it ended, or it is a kernel thread";
+    let process = "process 4194305: there is no such process, it or its main thread ended, or it is";
+    let number = std::process::id();
+    let (to, from) = channel();
+    std::thread::spawn(move || {
+        to.send(gettid()).unwrap();
+        std::thread::park();
+    });
+    let thread = from.recv().unwrap();
+    let of_thread = format!("who --pid={thread}");
+    let is_thread = format!("{thread} is a thread of process {number}: use --pid {number}");
     let mut cases = vec![("--pid=4194305", process)];
     if cfg!(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64"))) {
         cases.push(("who --pid=4194305", process));
+        cases.push((&of_thread, &is_thread));
         cases.push(("who -- /nonexistent/program", "cannot run /nonexistent/program: "));
     }
     for (arguments, expected) in cases {

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, anyhow};
-use fs_err as fs;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::{Process, Program, Run, ends_with_this_process, initramfs, timed_out};
 use crate::protocol::{Console, Frame, Message, acknowledgement};
@@ -28,7 +28,9 @@ struct Failure {
 
 /// Boots the kernel and runs the programs.
 pub(super) fn boot(run: &Run<'_>, init: &Path, mut ended: impl FnMut(&Program, u8)) -> Result<()> {
-    let archive = unnamed_file(&initramfs::archive(run, init)?)?;
+    // A file in memory, so that no other user can prepare its name in /tmp.
+    let mut archive = File::from(memfd_create("initramfs", MemfdFlags::CLOEXEC)?);
+    archive.write_all(&initramfs::archive(run, init)?)?;
     let mut once = || -> Result<_> {
         let (program, arguments) = run.plan.qemu.split_first().context("the plan names no QEMU")?;
         let mut qemu = ends_with_this_process(program);
@@ -45,15 +47,6 @@ pub(super) fn boot(run: &Run<'_>, init: &Path, mut ended: impl FnMut(&Program, u
         outcome = once()?;
     }
     outcome.map_err(|failure| anyhow!(failure.text))
-}
-
-/// A file that disappears with this process.
-fn unnamed_file(bytes: &[u8]) -> io::Result<File> {
-    let path = std::env::temp_dir().join(format!("vdso-time-initramfs-{}", process::id()));
-    fs::write(&path, bytes)?;
-    let file = fs::File::open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file.into_parts().0)
 }
 
 /// Reads in a thread, so that waiting for the next bytes can time out.
@@ -95,9 +88,8 @@ fn listen(
             next += 1;
             match message {
                 Message::Hello => deadline = Instant::now() + run.limit,
-                // A closed output is no failure: its reader has seen enough.
-                Message::Out(bytes) => drop((&run.out).write_all(&bytes)),
-                Message::Err(bytes) => drop((&run.err).write_all(&bytes)),
+                Message::Out(bytes) => write(&run.out, &bytes)?,
+                Message::Err(bytes) => write(&run.err, &bytes)?,
                 Message::Ended(code) => {
                     if let Some(program) = programs.next() {
                         ended(program, code);
@@ -126,6 +118,16 @@ fn listen(
     }
 }
 
+/// Writes a program's output. A closed pipe is no failure: its reader has seen enough.
+fn write(mut to: &File, bytes: &[u8]) -> Result<(), Failure> {
+    match to.write_all(bytes) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure { text: format!("cannot write the program's output: {error}"), may_retry: false })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The kernel's last lines, indented but for the first.
 fn last_lines(messages: &str) -> String {
     let lines: Vec<&str> = messages.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
@@ -147,7 +149,8 @@ mod tests {
         drop(sender);
         let programs = [Program { name: String::new(), path: "/p".into(), arguments: Vec::new() }];
         let plan = Plan::default();
-        let run = Run { limit: Duration::from_secs(60), ..Run::new(&plan, &programs).unwrap() };
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let run = Run { limit: Duration::from_secs(60), out: full, ..Run::new(&plan, &programs).unwrap() };
         let (mut codes, mut input) = (Vec::new(), Vec::new());
         let result = listen(&run, &mut input, &receiver, |_, code| codes.push(code));
         (result, codes, String::from_utf8(input).unwrap().replace("ack ", "").replace('\n', ""))
@@ -165,6 +168,15 @@ mod tests {
             (&[hello, ended, end][..], &[3][..], "012", None),
             (&[hello, ended, ended, hello, ended, end], &[3], "011012", None),
             (&[ended, end], &[], "", Some((true, format!("/p: QEMU ended; init did not start. {lines}")))),
+            (
+                &[hello, &frame(1, Message::Out("said".into())), end],
+                &[],
+                "01",
+                Some((
+                    false,
+                    "cannot write the program's output: No space left on device (os error 28)".into(),
+                )),
+            ),
             (&[hello, end], &[], "0", Some((false, format!("/p: QEMU ended. {lines}")))),
             (&[hello, &no_program], &[], "01", Some((false, "/p: did not run".into()))),
             (&[panic], &[], "", Some((true, format!("/p: QEMU ended; init did not start. {lines}{panic}")))),

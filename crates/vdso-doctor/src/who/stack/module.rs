@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::ops::Range;
@@ -9,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::rc::Rc;
 
-use addr2line::{Context, demangle_auto};
+use addr2line::Context;
 use flate2::read::ZlibDecoder;
 use gimli::{
     BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, Reader as _, RunTimeEndian, SectionId,
@@ -17,10 +18,10 @@ use gimli::{
 };
 use object::{
     CompressionFormat, File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
-    SymbolKind,
+    ObjectSymbolTable as _, SymbolIndex, SymbolKind,
 };
 
-use super::Frame;
+use super::{Frame, names};
 
 type Reader = EndianReader<RunTimeEndian, Rc<[u8]>>;
 
@@ -43,7 +44,9 @@ pub(super) struct Module {
 /// A function.
 pub(super) struct Symbol {
     pub(super) range: Range<u64>,
-    name: Box<str>,
+    /// Its table and its index there. Many symbols can share one long name, so no name is kept.
+    is_dynamic: bool,
+    index: SymbolIndex,
 }
 
 /// More symbols of a file are ignored.
@@ -52,16 +55,19 @@ const MOST_SYMBOLS: usize = 1 << 22;
 /// Larger debug sections are ignored.
 const MOST_DEBUG_BYTES: u64 = 1 << 29;
 
+/// Debug information that is nested deeper is ignored, because addr2line recurses.
+const MOST_NESTED: isize = 512;
+
 /// More functions that are inlined into one another are ignored.
 const MOST_INLINED: usize = 64;
 
-/// Reads a regular file of at most so many bytes.
-pub(super) fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+/// Reads a regular file of at most so many bytes. `flags` can be `O_NOFOLLOW`.
+pub(super) fn read(path: &Path, most: u64, flags: i32) -> io::Result<Vec<u8>> {
     // Opening a device could have an effect, and a pipe could be put here after this check.
     if !fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)?;
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
@@ -77,14 +83,13 @@ impl Module {
             (offset..offset.saturating_add(size), segment.address())
         });
         let segments = segments.collect();
-        let mut symbols: Vec<_> = file
-            .symbols()
-            .chain(file.dynamic_symbols())
-            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| {
-                let name = String::from_utf8_lossy(symbol.name_bytes().ok()?).into();
+        let symbols = file.symbols().map(|symbol| (false, symbol));
+        let mut symbols: Vec<_> = symbols
+            .chain(file.dynamic_symbols().map(|symbol| (true, symbol)))
+            .filter(|(_, symbol)| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            .filter_map(|(is_dynamic, symbol)| {
                 let range = symbol.address()..symbol.address().checked_add(symbol.size())?;
-                Some(Symbol { range, name })
+                Some(Symbol { range, is_dynamic, index: symbol.index() })
             })
             .take(MOST_SYMBOLS)
             .collect();
@@ -128,19 +133,26 @@ impl Module {
 
     /// The functions at an address, the innermost inlined one first. Empty if there is no symbol.
     pub(super) fn frames(&self, address: u64, module: &str) -> Vec<Frame> {
-        let symbol = self.symbol(address).map(|symbol| demangle_auto((&*symbol.name).into(), None));
+        let symbol = self.symbol(address).and_then(|symbol| self.name(symbol));
         let mut found = self.debug_frames(address, module).unwrap_or_default();
         // The outermost function of the debug information may have no name.
         if let (Some(frame), Some(symbol)) = (found.last_mut(), &symbol) {
             if frame.function.is_empty() {
-                frame.function = symbol.to_string();
+                frame.function.clone_from(symbol);
             }
         }
         found.retain(|frame| !frame.function.is_empty());
         match symbol {
-            Some(symbol) if found.is_empty() => vec![Frame::unknown(symbol.into_owned(), module)],
+            Some(symbol) if found.is_empty() => vec![Frame::unknown(symbol, module)],
             _ => found,
         }
+    }
+
+    fn name(&self, symbol: &Symbol) -> Option<String> {
+        let file = File::parse(&*self.bytes).ok()?;
+        let table = if symbol.is_dynamic { file.dynamic_symbol_table() } else { file.symbol_table() };
+        let symbol = table?.symbol_by_index(symbol.index).ok()?;
+        Some(names::demangled(symbol.name_bytes().ok()?))
     }
 
     fn debug_frames(&self, address: u64, module: &str) -> Option<Vec<Frame>> {
@@ -148,10 +160,10 @@ impl Module {
         let mut frames = context.find_frames(address).skip_all_loads().ok()?;
         let mut found = Vec::new();
         while let Some(frame) = frames.next().ok()?.filter(|_| found.len() < MOST_INLINED) {
-            let name = frame.function.as_ref().and_then(|name| name.demangle().ok());
+            let name = frame.function.as_ref().and_then(|function| function.name.to_slice().ok());
             let location = frame.location.as_ref();
             found.push(Frame {
-                function: name.unwrap_or_default().into_owned(),
+                function: names::demangled(&name.unwrap_or_default()),
                 file: location.and_then(|location| location.file).map(str::to_owned),
                 line: location.and_then(|location| location.line),
                 module: module.to_owned(),
@@ -168,7 +180,8 @@ impl Module {
         let load = |id: SectionId| -> Result<Reader, gimli::Error> {
             Ok(section(&file, id, &whole, &mut left).unwrap_or_else(|| whole.range(0..0)))
         };
-        Context::from_dwarf(gimli::Dwarf::load(load).ok()?).ok()
+        let dwarf = gimli::Dwarf::load(load).ok()?;
+        if is_deep(&dwarf) { None } else { Context::from_dwarf(dwarf).ok() }
     }
 
     /// How the registers of the caller are found at an address.
@@ -191,13 +204,37 @@ impl Module {
 fn tables(eh_frame: &EhFrame<Reader>, bases: &BaseAddresses) -> Vec<(Range<u64>, usize)> {
     let mut entries = eh_frame.entries(bases);
     let mut tables = Vec::new();
+    // Many tables share one, which can be long.
+    let mut known = HashMap::new();
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(fde) = partial.parse(EhFrame::cie_from_offset) else { continue };
+        let fde = partial.parse(|section, bases, offset| {
+            known.entry(offset.0).or_insert_with(|| section.cie_from_offset(bases, offset)).clone()
+        });
+        let Ok(fde) = fde else { continue };
         tables.push((fde.initial_address()..fde.end_address(), fde.offset()));
     }
     tables.sort_by_key(|(range, _)| range.start);
     tables
+}
+
+pub(super) fn is_deep<R: gimli::Reader>(dwarf: &gimli::Dwarf<R>) -> bool {
+    let mut units = dwarf.units();
+    while let Ok(Some(unit)) = units.next() {
+        let Ok(abbreviations) = dwarf.abbreviations(&unit) else { continue };
+        let Ok(mut entries) = unit.entries_raw(&abbreviations, None) else { continue };
+        while !entries.is_empty() {
+            if entries.next_depth() > MOST_NESTED {
+                return true;
+            }
+            match entries.read_abbreviation() {
+                Ok(Some(entry)) if entries.skip_attributes(entry.attributes()).is_ok() => {}
+                Ok(None) => {}
+                _ => break,
+            }
+        }
+    }
+    false
 }
 
 /// A section, decompressed.

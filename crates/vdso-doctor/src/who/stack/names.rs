@@ -1,6 +1,6 @@
-//! Names of files and of code without one.
+//! Names of files, of functions, and of code without a file.
 
-use std::fs;
+use std::fmt::{self, Write};
 use std::path::Path;
 
 use super::module;
@@ -12,6 +12,37 @@ pub(super) fn of_module(path: &str) -> String {
     if name.is_empty() { "[anon]".into() } else { name.into() }
 }
 
+/// The bytes of a name that are kept.
+const MOST_OF_NAME: usize = 1 << 14;
+
+/// The function's name in its language.
+pub(super) fn demangled(name: &[u8]) -> String {
+    let name = String::from_utf8_lossy(&name[..name.len().min(MOST_OF_NAME)]);
+    let rust = || addr2line::demangle(&name, gimli::DW_LANG_Rust);
+    let cpp = || {
+        // Without this, `a` is a type: `signed char`.
+        let symbol = cpp_demangle::Symbol::new(name.strip_prefix('_').map(|_| name.as_bytes())?).ok()?;
+        let mut text = Limited(String::new());
+        // Each part of a name can repeat the one before twice, so the text can be endless.
+        symbol.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::new()).ok()?;
+        Some(text.0)
+    };
+    rust().or_else(cpp).unwrap_or_else(|| name.into_owned())
+}
+
+/// A text that fails if it gets too long.
+struct Limited(String);
+
+impl Write for Limited {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST_OF_NAME {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
 /// What a just-in-time compiler wrote to /tmp/perf-PID.map, sorted.
 pub(super) struct PerfMap(Vec<(u64, u64, String)>);
 
@@ -21,11 +52,12 @@ const MOST_BYTES: u64 = 64 << 20;
 impl PerfMap {
     /// Reads the file of the process, in its file system and by its own number. It may not exist.
     pub(super) fn read(pid: u32) -> Self {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let status = vdso_doctor::text(pid, "status").unwrap_or_default();
         let own = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
         let path = format!("/proc/{pid}/root/tmp/perf-{}.map", own.unwrap_or("self"));
-        let bytes = module::read(Path::new(&path), MOST_BYTES).unwrap_or_default();
-        Self::parse(&String::from_utf8_lossy(&bytes))
+        // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
+        let bytes = module::read(Path::new(&path), MOST_BYTES, libc::O_NOFOLLOW);
+        Self::parse(&String::from_utf8_lossy(&bytes.unwrap_or_default()))
     }
 
     pub(super) fn parse(text: &str) -> Self {

@@ -1,7 +1,7 @@
 //! Names, and bytes that a process may have chosen.
 
-use super::module::Module;
-use super::names::PerfMap;
+use super::module::{Module, is_deep};
+use super::names::{PerfMap, demangled};
 use super::{Frame, Stacks, Taken, is_clock_function, mapping};
 use crate::who::perf::Registers;
 
@@ -57,6 +57,34 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
         }
     }
     assert!(parsed > 100, "{parsed}");
+}
+
+/// addr2line recurses into nested entries, and a C++ name may repeat itself without end.
+#[test]
+fn deep_debug_information_and_endless_names_are_ignored() {
+    for (depth, expected) in [(100, false), (100_000, true)] {
+        // Tag 1 is a compile unit (0x11), tag 2 an inlined subroutine (0x1d); both have children.
+        let abbreviations = [1, 0x11, 1, 0, 0, 2, 0x1d, 1, 0, 0, 0];
+        // DWARF 4, the abbreviations at 0, addresses of 8 bytes.
+        let unit = [&[4, 0, 0, 0, 0, 0, 8, 1][..], &vec![2; depth], &vec![0; depth + 1]].concat();
+        let info = [&(unit.len() as u32).to_le_bytes(), &unit[..]].concat();
+        let load = |id| -> Result<_, ()> {
+            let bytes = match id {
+                gimli::SectionId::DebugInfo => &info[..],
+                gimli::SectionId::DebugAbbrev => &abbreviations,
+                _ => &[],
+            };
+            Ok(gimli::EndianSlice::new(bytes, gimli::LittleEndian))
+        };
+        assert_eq!(is_deep(&gimli::Dwarf::load(load).unwrap()), expected, "{depth}");
+    }
+    // f(P<int, int>, P<S0_, S0_>, P<S1_, S1_>, ...), as c++filt says.
+    let digits: Vec<_> = (b'0'..=b'9').chain(b'A'..=b'Z').map(char::from).collect();
+    let pairs: Vec<_> = digits[..30].iter().map(|digit| format!("S_IS{digit}_S{digit}_E")).collect();
+    let endless = format!("_Z1f1PIiiE{}", pairs.concat());
+    for (name, expected) in [("_ZN1a1bEv", "a::b()"), ("a", "a"), (&endless, &endless)] {
+        assert_eq!(demangled(name.as_bytes()), expected);
+    }
 }
 
 struct Random(u64);
