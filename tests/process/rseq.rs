@@ -44,8 +44,8 @@ fn a_registered_area_answers() {
     });
 }
 
-/// The child of a fork keeps the area, and so does its thread. A thread without an area asks the vDSO
-/// or the kernel.
+/// The child of a fork keeps the area, and so does its thread. A thread without an area asks the
+/// vDSO or the kernel.
 #[test]
 fn a_thread_gets_its_own_cpu_after_a_move_after_a_fork_and_without_an_area() {
     let Some(cpus) = Cpus::allowed() else { return };

@@ -136,8 +136,8 @@ fn codes<const SECONDS: i32>() -> (i32, [Code; 3]) {
     (SECONDS, code)
 }
 
-/// After January 2038 the seconds of a 32-bit symbol are negative, and after February 2106 they count
-/// from 1970 again. Then the 64-bit system call is asked.
+/// After January 2038 the seconds of a 32-bit symbol are negative, and after February 2106 they
+/// count from 1970 again. Then the 64-bit system call is asked.
 #[test]
 fn a_32_bit_time_is_believed_unless_it_may_have_wrapped() {
     const IN_2030: i32 = 1_900_000_000;

@@ -1,10 +1,8 @@
 //! Sound images with one change. `fuzz` makes several.
 
 use test_images::kinds::kinds;
+use test_images::spoil::EXTREMES;
 use test_images::{Built, keeps_promises};
-
-/// Numbers at which sums, products and casts overflow.
-const EXTREMES: [u64; 8] = [0, 1, u64::MAX, u64::MAX - 1, 0x80, 0x8000, 1 << 31, 1 << 63];
 
 #[test]
 fn a_change_of_any_byte_keeps_the_promises() {

@@ -15,8 +15,8 @@ mod denied_discovery;
 
 use test_support::{child, filter, not_run_here};
 
-/// Tries a filter in a child. The child says nothing itself: another thread of the parent may have had
-/// the lock of standard output during the fork.
+/// Tries a filter in a child. The child says nothing itself: another thread of the parent may have
+/// had the lock of standard output during the fork.
 fn sandboxes_work() -> bool {
     let works = child::end_of(|| filter::restrict(&[], filter::ALLOW).is_ok()) == child::WELL;
     if !works {

@@ -1,5 +1,5 @@
-//! vDSO-like ELF images for tests: a builder, an image of each kind, and what the parser promises of
-//! any bytes. The tests, the properties and the fuzz target share it.
+//! vDSO-like ELF images for tests: a builder, an image of each kind, ways to spoil an image, and
+//! what the parser promises of any bytes. The tests, the properties and the fuzz targets share it.
 
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::missing_errors_doc, reason = "not published")]
 #![allow(clippy::must_use_candidate, reason = "not published")]
@@ -13,6 +13,7 @@ mod built;
 pub mod kinds;
 pub mod promises;
 mod spec;
+pub mod spoil;
 pub mod steps;
 mod tables;
 pub mod walks;

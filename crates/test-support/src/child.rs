@@ -87,8 +87,8 @@ pub fn leave(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Says where the vDSO of this process is, before its first call; 0 is nowhere. Its rseq area does not
-/// answer for the vDSO then.
+/// Says where the vDSO of this process is, before its first call; 0 is nowhere. Its rseq area does
+/// not answer for the vDSO then.
 pub fn set_vdso(address: usize) {
     rseq::unregister();
     // SAFETY: tests give the address of their own image, or one where nothing can be called.
