@@ -1,5 +1,7 @@
 //! Whatever happens to a machine, the time never goes back and is within the error bound.
 
+use std::cell::Cell;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -195,6 +197,12 @@ fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
         let mut values = Vec::new();
         for (ppb, reads) in changes {
             witness.watch(SEGMENT);
+            let ticks = Cell::new(0);
+            let nanos = witness.clock.monotonic(|world| {
+                ticks.set(world.ticks_ordered());
+                ticks.get()
+            });
+            assert!(nanos.is_none() || witness.clock.nanos_of(ticks.get()) == nanos, "{nanos:?}");
             witness.world.discipline(ppb);
             collect(&witness, &mut values, reads);
             for &(ticks, nanos) in &values {

@@ -112,6 +112,14 @@ fn a_moved_machine_is_measured_again_at_the_next_segment() {
         witness.watch(SEGMENT + CALIBRATION);
         assert_eq!(witness.settled(), Status::Used);
         assert_eq!(witness.clock.statistics().calibrations, before + 1);
+        // The samples of the old rate are forgotten.
+        let hertz = (machine.hertz / 4 * 3).max(1_000_000);
+        witness.world.migrate(hertz);
+        witness.world.disruption.set(2);
+        witness.tolerate(true, 8 * SEGMENT + 4 * CALIBRATION);
+        assert_eq!(witness.settled(), Status::Used);
+        let measured = witness.clock.baseline().unwrap().frequency();
+        assert!(measured.abs_diff(hertz) <= hertz / 100, "{measured} Hz, not {hertz}");
         true
     });
 }
@@ -157,6 +165,9 @@ fn reads_more_than_a_second_apart_never_measure_the_counter() {
         let statistics = witness.clock.statistics();
         assert_eq!((statistics.calibrations, statistics.segments), (1, 0));
         assert_eq!(witness.clock.status(), Status::Calibrating);
+        // Two reads in a row begin again, because a suspend may have spoilt the old sample.
+        witness.watch(60 * MICRO);
+        assert_eq!(witness.clock.statistics().calibrations, 2);
         true
     });
 }
