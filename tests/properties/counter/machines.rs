@@ -198,6 +198,7 @@ fn cpus_that_disagree_are_found() {
         witness.watch(5 * MILLI);
         for _ in 0..2 {
             assert_eq!(witness.clock.statistics().refusals, 1);
+            witness.world.cpu.set(1 - witness.world.cpu.get());
             witness.world.suspend(SECOND, false);
             witness.tolerate(true, SEGMENT + 4 * CALIBRATION);
             assert_eq!(witness.settled(), Status::Used);
@@ -266,9 +267,7 @@ fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
         world.hides_cpu.set(hides_cpu);
         witness.is_accurate.set(false);
         for round in 1..6 {
-            while witness.clock.status() != Status::Used {
-                witness.watch(100 * MICRO);
-            }
+            witness.watch_until_used();
             if !is_early {
                 world.cpu.set(if is_moved { round % 2 } else { 0 });
                 witness.watch(8 * CALIBRATION);
@@ -280,11 +279,7 @@ fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
             witness.watch(5 * MILLI);
             assert_eq!(witness.clock.status(), Status::Calibrating);
             world.suspend(SECOND, false);
-            let limit = world.kernel() + 100_000_000;
-            while witness.clock.status() != Status::Used {
-                assert!(world.kernel() < limit, "{}", witness.clock.status());
-                witness.watch(100 * MICRO);
-            }
+            witness.watch_until_used();
         }
         true
     });

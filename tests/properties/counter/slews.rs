@@ -72,9 +72,8 @@ fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
         world.discipline(slew);
         witness.watch(millis * MILLI);
         world.discipline(if is_changed { -slew } else { slew });
-        while clock.status() == Status::Calibrating {
-            witness.tolerate(true, 100 * MICRO);
-        }
+        witness.is_accurate.set(false);
+        witness.watch_until_used();
         let statistics = clock.statistics();
         assert_eq!((statistics.calibrations, statistics.segments, statistics.refusals), (1, 1, 0));
         let segments = |picos: u128| {

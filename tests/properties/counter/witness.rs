@@ -115,6 +115,16 @@ impl Witness {
         }
     }
 
+    /// Reads until the counter is used, for 100 ms at most.
+    #[track_caller]
+    pub(crate) fn watch_until_used(&self) {
+        let end = self.world.kernel() + 100_000_000;
+        while self.clock.status() != Status::Used {
+            assert!(self.world.kernel() < end, "{}", self.clock.status());
+            self.watch(60 * MICRO);
+        }
+    }
+
     /// Watches a clock that need not be accurate, or not ordered, at first.
     #[track_caller]
     pub(crate) fn tolerate(&self, is_ordered: bool, picos: u128) {
