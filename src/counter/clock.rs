@@ -177,6 +177,9 @@ impl<S: Source> CounterClock<S> {
     #[inline]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
         let Line { high_water: mark, vdso_reads, .. } = &self.latch.beside;
+        if let Some(now) = self.refused(Source::monotonic, |now, _| now) {
+            return Some(now);
+        }
         if let Some(now) = self.sparse(Source::monotonic, |now, _| now) {
             let high_water = mark.get();
             // Not if a later time was read before, either.
@@ -186,11 +189,14 @@ impl<S: Source> CounterClock<S> {
                 return Some(now);
             }
         }
-        self.refused(Source::monotonic, |now, _| now).or_else(|| self.updating_monotonic())
+        self.updating_monotonic()
     }
 
     /// The time since the Epoch by a slow read.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
+        if let Some(time) = self.refused(Source::realtime, monotonic_at) {
+            return Some(time);
+        }
         if let Some(time) = self.sparse(Source::realtime, monotonic_at) {
             let now = monotonic_at(time, self.latch.late());
             if !(self.marks.is_soon(now) || self.latch.beside.is_soon(now)) {
@@ -199,10 +205,8 @@ impl<S: Source> CounterClock<S> {
                 return Some(time);
             }
         }
-        self.refused(Source::realtime, monotonic_at).or_else(|| {
-            self.updating_monotonic()?;
-            self.source().realtime()
-        })
+        self.updating_monotonic()?;
+        self.source().realtime()
     }
 
     /// The vDSO's answer while the counter is not used and the kernel need not be asked.

@@ -1,6 +1,7 @@
 //! What a read of the counter clock costs where the current segment does not answer it.
 
 #![allow(unsafe_code, reason = "setrlimit(2)")]
+#![allow(clippy::inline_always, reason = "otherwise the compiler inlines only the shorter one of two reads")]
 
 use std::thread;
 use std::time::Duration;
@@ -73,20 +74,18 @@ fn overhead() -> f64 {
     median(&(0..1000).map(|_| time(|| ())).collect::<Vec<_>>())
 }
 
-// Each read is a function that is called, so that none is inlined into a loop where another is not.
-
-#[inline(never)]
+#[inline(always)]
 fn read_ours() {
     keep(counter::monotonic());
 }
 
-#[inline(never)]
+#[inline(always)]
 fn read_vdso() {
     vdso_time::clock_gettime(ClockId::MONOTONIC).keep();
 }
 
 /// The same result as [`read_ours`]: a number of nanoseconds.
-#[inline(never)]
+#[inline(always)]
 fn read_vdso_nanos() {
     keep(vdso_time::Instant::now().as_nanos());
 }
