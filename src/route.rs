@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::arch::{ALL, Abi, Candidate, Function, Quirk, TIME32_FIRST};
-use crate::elf::{Format, Image, ParseError, ParsedImage};
+use crate::elf::{Entry, Format, Image, ParseError, ParsedImage};
 
 /// What answers a function.
 ///
@@ -92,7 +92,7 @@ impl Routes {
         let is_of_image = |abi: &&&Abi| (abi.machine, abi.class) == (image.machine(), image.class());
         let abi = ALL.iter().find(is_of_image)?;
         let is_blanked = abi.has_quirk(Quirk::BlankedNames) && image.parsed.has_blanked_names();
-        let outcomes = outcomes(abi, &image.parsed, is_blanked, |value| value as usize);
+        let outcomes = outcomes(abi, &image.parsed, is_blanked, |entry| Ok(entry.value as usize));
         Some(Self::new(abi, outcomes.map(Some)))
     }
 
@@ -231,14 +231,14 @@ pub(crate) enum Outcome {
     Fallback(FallbackReason),
 }
 
-/// Decides how an image answers each of [`Abi::functions`], in one pass over its symbols. The best
-/// candidate that the image has answers. `address` converts the value of a symbol.
+/// Decides how an image answers each of [`Abi::functions`]. The best candidate that the image has
+/// answers. `code` returns the address of an entry's code.
 #[inline(never)]
 pub(crate) fn outcomes<F: Format>(
     abi: &Abi,
     image: &ParsedImage<'_, F>,
     is_blanked: bool,
-    address: impl Fn(u64) -> usize,
+    code: impl Fn(&Entry) -> Result<usize, LocateError>,
 ) -> [Outcome; 5] {
     let is_relocated = image.load_address() != 0;
     let flaw = |candidate: &Candidate| match candidate.unless {
@@ -246,39 +246,36 @@ pub(crate) fn outcomes<F: Format>(
         Some(Quirk::Relocated) if is_relocated => Some(FallbackReason::RelocatedImage),
         _ => None,
     };
-    let functions = abi.functions().map(|(_, function)| function);
-    let mut found: [Option<(usize, usize)>; 5] = [None; 5];
-    for raw in image.raw_entries() {
-        for (function, found) in functions.iter().zip(&mut found) {
+    let mut outcomes = [Outcome::Fallback(FallbackReason::NoSymbol); 5];
+    for (outcome, (_, function)) in outcomes.iter_mut().zip(abi.functions()) {
+        if let Some(flaw) = function.candidates.iter().find_map(flaw) {
+            *outcome = Outcome::Fallback(flaw);
+        }
+        let ranks: &[bool] = const { if TIME32_FIRST { &[true, false] } else { &[false] } };
+        'found: for is_first in ranks {
             for (row, candidate) in function.candidates.iter().enumerate() {
-                let is_better = found.is_none_or(|(best, _)| rank(function, row) < rank(function, best));
-                if is_better && raw.is_named(candidate.name) && flaw(candidate).is_none() {
-                    if let Some(entry) = raw.entry(Some(abi.version)) {
-                        *found = Some((row, address(entry.value)));
-                    }
+                if is_first_choice(candidate) != *is_first || flaw(candidate).is_some() {
+                    continue;
+                }
+                if let Some(entry) = image.find(candidate.name, Some(abi.version)) {
+                    *outcome = match code(&entry) {
+                        Ok(address) => Outcome::Symbol { row, is_versioned: image.has_versions(), address },
+                        Err(error) => Outcome::Fallback(FallbackReason::NoVdso(error)),
+                    };
+                    break 'found;
                 }
             }
-        }
-    }
-    let mut outcomes = [Outcome::Fallback(FallbackReason::NoSymbol); 5];
-    for ((outcome, function), found) in outcomes.iter_mut().zip(functions).zip(found) {
-        if let Some((row, address)) = found {
-            *outcome = Outcome::Symbol { row, is_versioned: image.has_versions(), address };
-        } else if let Some(flaw) = function.candidates.iter().find_map(flaw) {
-            *outcome = Outcome::Fallback(flaw);
         }
     }
     outcomes
 }
 
-/// Returns the position of a row in the order of preference.
+/// Returns whether a symbol is preferred to those of the function for which this is false.
 ///
 /// The 64-bit symbols of a 32-bit vDSO make the 64-bit system call for the clocks that they cannot
 /// read, and Android may kill for that call. So the 32-bit symbols come first there, as in bionic.
-fn rank(function: &Function, row: usize) -> usize {
-    let is_time32 =
-        |row: usize| function.candidates.get(row).is_some_and(|candidate| candidate.shape.is_time32());
-    if TIME32_FIRST && !is_time32(row) { row + function.candidates.len() } else { row }
+const fn is_first_choice(candidate: &Candidate) -> bool {
+    TIME32_FIRST && candidate.shape.is_time32()
 }
 
 /// Why this process has no usable vDSO.

@@ -70,8 +70,8 @@ impl<'a> Image<'a> {
     /// ```
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         Self::with(
-            || ProgramHeaders::<Native>::read(bytes)?.image(bytes),
-            || ProgramHeaders::<Any>::read(bytes)?.image(bytes),
+            || ProgramHeaders::<Native>::read(bytes)?.whole_image(bytes),
+            || ProgramHeaders::<Any>::read(bytes)?.whole_image(bytes),
         )
     }
 
@@ -160,6 +160,11 @@ impl<'a> Image<'a> {
     /// Finds an entry with the code for the image's format.
     #[inline]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
+        // Without an early end, this is a few vector instructions.
+        let has_nul = |string: &str| string.bytes().fold(false, |found, byte| found | (byte == 0));
+        if has_nul(name) || version.is_some_and(has_nul) {
+            return None;
+        }
         match self.parsed.in_format::<Native>() {
             Some(native) => native.find(name, version),
             None => self.parsed.find(name, version),
@@ -179,12 +184,19 @@ pub(crate) struct ParsedImage<'a, F> {
 }
 
 impl<F: Format> ProgramHeaders<F> {
-    /// Finds the tables of the image that has these headers.
+    /// Finds the tables of the image that has these headers. More bytes may follow it.
     #[inline(always)]
-    pub(crate) fn image(self, bytes: &[u8]) -> Result<Image<'_>, ParseError> {
-        let Self { format, load, dynamic } = self;
-        let bytes = Bytes { raw: bytes, format }.head(load.end).ok_or(ParseError::Truncated)?;
-        let dynamic = bytes.raw.get(dynamic).ok_or(ParseError::NoDynamicSegment)?;
+    fn whole_image(self, bytes: &[u8]) -> Result<Image<'_>, ParseError> {
+        self.image(bytes.get(..self.extent()).ok_or(ParseError::Truncated)?)
+    }
+
+    /// Finds the tables of the image that has these headers, or fails if one may not end in these
+    /// bytes, with which the image begins.
+    #[inline(always)]
+    pub(crate) fn image<'a>(&self, bytes: &'a [u8]) -> Result<Image<'a>, ParseError> {
+        let Self { format, load, ref dynamic } = *self;
+        let bytes = Bytes { raw: bytes, format };
+        let dynamic = bytes.raw.get(dynamic.clone()).ok_or(ParseError::NoDynamicSegment)?;
         let Dynamic { hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum } =
             Dynamic::read(bytes.with(dynamic));
         // The bytes from a table on. An address of 0 means that the table is missing.
@@ -207,12 +219,16 @@ impl<F: Format> ProgramHeaders<F> {
             let between = symbols.raw.len().saturating_sub(from_strings.raw.len());
             symbols.head(between).filter(|_| between != 0).unwrap_or(symbols).count(size)
         };
+        let is_open = strsz == 0 || (hash == 0 && gnu_hash == 0) || symbols.count(size) < count;
+        if is_open && bytes.raw.len() < load.end {
+            return Err(ParseError::Truncated);
+        }
         let count = count.min(symbols.count(size));
         let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?.raw;
         let versions = if versym != 0 && verdef != 0 {
             let tables = table(versym).and_then(|versym| versym.first(count, 2)).zip(table(verdef));
             let (versym, verdef) = tables.ok_or(ParseError::Versions)?;
-            version::find(verdef, verdefnum, 0).map_err(|_| ParseError::Versions)?;
+            version::find(verdef, verdefnum, None).map_err(|_| ParseError::Versions)?;
             Some(Versions { versym: versym.raw, verdef: verdef.raw, verdefnum })
         } else {
             None
@@ -258,7 +274,14 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     }
 
     pub(crate) fn size(&self) -> usize {
-        self.bytes.raw.len()
+        self.load.end
+    }
+
+    /// Returns whether the code of an entry ends in the bytes that the tables were read from.
+    #[inline]
+    pub(crate) fn is_read(&self, entry: &Entry) -> bool {
+        let end = entry.value.wrapping_sub(self.origin()).saturating_add(entry.size);
+        end <= self.bytes.raw.len() as u64
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Entry {
     /// The offset of the version's name.
     version: Option<usize>,
     pub(crate) value: u64,
-    size: u64,
+    pub(crate) size: u64,
     kind: SymbolKind,
     is_weak: bool,
 }
@@ -112,15 +112,20 @@ pub(crate) struct RawEntry<'i, 'a, F> {
 }
 
 impl<F: Format> RawEntry<'_, '_, F> {
-    /// Returns whether this is its name. A blank name never matches.
-    pub(crate) fn is_named(&self, name: &str) -> bool {
-        self.image.has_string(self.symbol.word(ST_NAME), name)
+    /// Returns whether its name may be this one. The end is compared, because it differs in most
+    /// names.
+    #[inline]
+    pub(crate) fn may_be(&self, name: &str) -> bool {
+        self.image.ends(self.symbol.word(ST_NAME), name)
     }
 
-    /// Returns the entry if it can be called and has this version. In an image without versions,
-    /// every entry has it.
-    #[inline]
-    pub(crate) fn entry(&self, version: Option<&str>) -> Option<Entry> {
+    /// Returns the entry if it can be called and has this name and version. A blank name never
+    /// matches. In an image without versions, every entry has the version.
+    #[inline(never)] // few entries get here, and the loops around need the registers
+    pub(crate) fn entry(&self, name: &str, version: Option<&str>) -> Option<Entry> {
+        if !self.image.has_string(self.symbol.word(ST_NAME), name) {
+            return None;
+        }
         let entry = self.image.entry(self.index, self.symbol)?;
         let wanted = version.filter(|_| self.image.has_versions());
         let has = |wanted| entry.version.is_some_and(|start| self.image.has_string(start, wanted));
@@ -135,16 +140,23 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         symtab.table(symtab.of(SYM_SIZE)).enumerate().map(raw)
     }
 
-    /// Returns the first entry with this name and version that can be called. A string of 1024
-    /// bytes or more is not compared.
+    /// Returns the first entry with this name and version, without NULs, that can be called. A
+    /// string of 1024 bytes or more is not compared.
     #[inline]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         let is_short = |string: &str| string.len() < LONGEST_NAME;
         if !is_short(name) || !version.is_none_or(is_short) {
             return None;
         }
-        let mut named = self.raw_entries().filter(|raw| raw.is_named(name));
-        named.find_map(|raw| raw.entry(version))
+        // A loop takes less of a small stack than closures in an unoptimised program.
+        for raw in self.raw_entries() {
+            if raw.may_be(name) {
+                if let Some(entry) = raw.entry(name, version) {
+                    return Some(entry);
+                }
+            }
+        }
+        None
     }
 
     /// Returns the entries that can be called, from one of the table's on.
@@ -226,44 +238,34 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         Some(Entry { index, name, version, value, size, kind, is_weak })
     }
 
-    /// Returns whether the string at `start` is `wanted`. A blank string, and one with a NUL in it,
-    /// never matches.
+    /// Returns whether a string at `start` has this length, if it is not shorter.
     #[inline(always)]
+    fn ends(&self, start: usize, wanted: &str) -> bool {
+        self.strtab.get(start.saturating_add(wanted.len())) == Some(&0)
+    }
+
+    /// Returns whether the string at `start` is `wanted`, which has no NUL. A blank string never
+    /// matches.
     fn has_string(&self, start: usize, wanted: &str) -> bool {
-        // The end comes first, because it differs in most names.
         let end = start.saturating_add(wanted.len());
-        if wanted.is_empty() || self.strtab.get(end) != Some(&0) {
-            return false;
-        }
-        let wanted = wanted.as_bytes();
-        self.strtab.get(start..end).is_some_and(|string| is_same(string, wanted))
+        let string = self.strtab.get(start..end).filter(|_| !wanted.is_empty() && self.ends(start, wanted));
+        string.is_some_and(|string| is_same(string, wanted.as_bytes()))
     }
 }
 
-/// Returns whether two strings of one length are the same and have no NUL.
-#[inline(always)]
+/// Returns whether two strings of one length are the same.
+#[inline]
 fn is_same(string: &[u8], wanted: &[u8]) -> bool {
-    let is_chunk = |chunk: &[u8; 8], wanted: &[u8; 8]| {
-        steps::take(8);
-        let (low, high) = (u64::from_ne_bytes([0x01; 8]), u64::from_ne_bytes([0x80; 8]));
-        let bytes = u64::from_ne_bytes(*chunk);
-        // The second test is 0 if no byte is 0 (Lamport, "Multiple byte processing", 1975).
-        chunk == wanted && bytes.wrapping_sub(low) & !bytes & high == 0
-    };
     let (mut rest, mut wanted_rest) = (string, wanted);
-    while let (Some((chunk, after)), Some((wanted, wanted_after))) =
-        (rest.split_first_chunk(), wanted_rest.split_first_chunk())
+    while let (Some((chunk, after)), Some((wanted_chunk, wanted_after))) =
+        (rest.split_first_chunk::<8>(), wanted_rest.split_first_chunk::<8>())
     {
-        if !is_chunk(chunk, wanted) {
+        steps::take(8);
+        if u64::from_ne_bytes(*chunk) != u64::from_ne_bytes(*wanted_chunk) {
             return false;
         }
         (rest, wanted_rest) = (after, wanted_after);
     }
-    if let (Some(last), Some(wanted)) = (string.last_chunk(), wanted.last_chunk()) {
-        return is_chunk(last, wanted);
-    }
-    rest.iter().zip(wanted_rest).all(|(byte, wanted)| {
-        steps::take(1);
-        byte == wanted && *byte != 0
-    })
+    steps::take(rest.len());
+    rest == wanted_rest
 }

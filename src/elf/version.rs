@@ -23,16 +23,16 @@ impl Versions<'_> {
     pub(super) fn name_of<F: Format>(self, image: Bytes<'_, F>, index: usize) -> Option<usize> {
         let versym = Bytes { raw: self.versym, format: image.format }.after(index, 2)?.half(at(0));
         let verdef = Bytes { raw: self.verdef, format: image.format };
-        find(verdef, self.verdefnum, versym).ok()?
+        find(verdef, self.verdefnum, Some(versym)).ok()?
     }
 }
 
 /// Returns where the name of the definition with this index begins, except of the definition
-/// that names the image.
+/// that names the image. Without an index, it checks all definitions.
 pub(super) fn find<F: Format>(
     verdef: Bytes<'_, F>,
     verdefnum: u64,
-    versym: u16,
+    versym: Option<u16>,
 ) -> Result<Option<usize>, Malformed> {
     const VER_FLG_BASE: u16 = 1; // names the image
     const HIDDEN: u16 = 0x8000; // hides the symbol from look-ups without a version
@@ -42,7 +42,8 @@ pub(super) fn find<F: Format>(
         let (flags, index) = (verdef.half(VD_FLAGS), verdef.half(VD_NDX));
         let (aux, next) = (verdef.word(VD_AUX), verdef.word(VD_NEXT));
         let name = rest.tail(aux).and_then(|aux| aux.head(4)).ok_or(Malformed)?.word(VDA_NAME);
-        if (index ^ versym) & !HIDDEN == 0 && flags & VER_FLG_BASE == 0 {
+        let is_wanted = versym.is_some_and(|versym| (index ^ versym) & !HIDDEN == 0);
+        if is_wanted && flags & VER_FLG_BASE == 0 {
             return Ok(Some(name));
         }
         // If the count is missing, only `vd_next` ends the table.

@@ -12,9 +12,8 @@ const PAGE: usize = 4096;
 
 /// Parses the image at `base`.
 ///
-/// Reads only the first page until the program headers give the extent. Calls `check` for every
-/// page before reading it, with an address in it. The 8 bytes from that address may extend into the
-/// next page, which is then checked too.
+/// Reads the first page, and the others only if the tables are not in it or `is_whole` asks for
+/// them. Calls `check` for every page before reading it, with the page's address.
 ///
 /// # Safety
 ///
@@ -23,28 +22,35 @@ const PAGE: usize = 4096;
 #[inline(always)]
 pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     base: *const u8,
+    is_whole: bool,
     check: impl Fn(usize) -> Result<(), E>,
 ) -> Result<Image<'a>, E> {
-    let first = base.addr() & !(PAGE - 1);
-    let second = first.wrapping_add(PAGE);
-    // Most images have two pages. One check of 8 bytes across their border covers both.
-    let mut unchecked = if check(second.wrapping_sub(4)).is_ok() {
-        second.wrapping_add(PAGE)
-    } else {
-        check(first)?;
-        second
-    };
+    let first = page_of(base.addr());
+    check(first)?;
+    let mut unchecked = first.wrapping_add(PAGE);
     // SAFETY: `check` passed the first page, and the slice ends with that page.
-    let page = unsafe { bytes(base, second.wrapping_sub(base.addr())) };
+    let page = unsafe { bytes(base, unchecked.wrapping_sub(base.addr())) };
     let headers = ProgramHeaders::<F>::read(page)?;
-    let end = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
-    while unchecked < end {
-        check(unchecked)?;
-        unchecked = unchecked.saturating_add(PAGE);
+    let all = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
+    let mut end = if is_whole { all } else { all.min(unchecked) };
+    loop {
+        while unchecked < end {
+            check(unchecked)?;
+            unchecked = unchecked.saturating_add(PAGE);
+        }
+        // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
+        let known = unsafe { bytes(base, end.wrapping_sub(base.addr())) };
+        let image = headers.image(known);
+        if image.is_ok() || end == all {
+            return image.map_err(E::from);
+        }
+        end = all;
     }
-    // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
-    let image = unsafe { bytes(base, headers.extent()) };
-    headers.image(image).map_err(E::from)
+}
+
+/// Returns the address of the page that contains an address.
+pub(super) const fn page_of(address: usize) -> usize {
+    address & !(PAGE - 1)
 }
 
 /// Returns the `len` bytes at `base`.

@@ -10,7 +10,7 @@ use crate::errno::Errno;
 ///
 /// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
 /// that the bytes are readable, `EFAULT` that they are not, and a sandbox answers any other error.
-/// The address is made odd, which stays in the same pages, because address 0 means no signal set.
+/// The address, a multiple of 16, is made odd, because address 0 means no signal set.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
     const SIGSET_SIZE: usize = 8;

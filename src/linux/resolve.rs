@@ -15,7 +15,7 @@ use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::syscall;
 use super::vdso;
 use crate::arch::{Function, Quirk, Shape, set_entry};
-use crate::elf::Native;
+use crate::elf::{Entry, Native};
 use crate::route::{FallbackReason, Outcome, outcomes};
 use crate::types::{ClockId, Timespec, Timeval};
 
@@ -43,15 +43,15 @@ slots! {
 /// Finds the vDSO and fills every slot.
 #[inline(never)]
 pub(super) fn resolve_all() {
-    let outcomes = match vdso::find::<Native>().map(|image| image.parsed.in_format::<Native>()) {
+    let outcomes = match vdso::find::<Native>(false).map(|image| image.parsed.in_format::<Native>()) {
         Ok(Some(image)) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => {
-            let address = |value| vdso::address(&image, value);
+            let code = |entry: &Entry| vdso::code(&image, entry);
             set_entry(|name, version| {
                 let entry = image.find(name, Some(version))?;
-                Some(ptr::with_exposed_provenance_mut(address(entry.value)))
+                code(&entry).ok().map(ptr::with_exposed_provenance_mut)
             });
             let is_blanked = const { ABI.has_quirk(Quirk::BlankedNames) } && image.has_blanked_names();
-            outcomes(&ABI, &image, is_blanked, address)
+            outcomes(&ABI, &image, is_blanked, code)
         }
         Ok(_) => [Outcome::Fallback(FallbackReason::ForeignImage); 5],
         Err(error) => [Outcome::Fallback(FallbackReason::from(error)); 5],

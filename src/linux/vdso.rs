@@ -5,7 +5,7 @@
 use core::ptr;
 
 use super::{auxv, mapping, process};
-use crate::elf::{Any, Format, Image, Native, ParseError, ParsedImage, Symbol, Symbols};
+use crate::elf::{Any, Entry, Format, Image, Native, ParseError, ParsedImage, Symbol, Symbols};
 use crate::errno::Errno;
 pub use crate::route::LocateError;
 
@@ -42,12 +42,13 @@ impl Vdso<'static> {
     ///
     /// [`LocateError`] says why there is none. The clock functions work nevertheless.
     pub fn locate() -> Result<Self, LocateError> {
-        Image::with(find::<Native>, find::<Any>).map(|image| Self { image })
+        Image::with(|| find::<Native>(true), || find::<Any>(true)).map(|image| Self { image })
     }
 }
 
-/// Finds the vDSO, and parses it if it has this format.
-pub(crate) fn find<F: Format>() -> Result<Image<'static>, LocateError> {
+/// Finds the vDSO, and parses it if it has this format. Unless `is_whole`, it reads only the pages
+/// that have headers and tables.
+pub(crate) fn find<F: Format>(is_whole: bool) -> Result<Image<'static>, LocateError> {
     let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
     let check = |page| match process::probe(page) {
         Ok(()) => Ok(()),
@@ -58,7 +59,23 @@ pub(crate) fn find<F: Format>() -> Result<Image<'static>, LocateError> {
     // SAFETY: `check` passes a page if the kernel says that it is readable, or if a sandbox denies
     // the question and the address is getauxval's. The vDSO is read-only, and stays mapped
     // (`locate`).
-    unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), check) }
+    unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), is_whole, check) }
+}
+
+/// Returns the address of an entry's code, if it can be read. [`find`] checked the pages that the
+/// tables are in, and whether an address counts if a sandbox denies the check.
+#[inline]
+pub(crate) fn code<F: Format>(image: &ParsedImage<'_, F>, entry: &Entry) -> Result<usize, LocateError> {
+    let start = address(image, entry.value);
+    if image.is_read(entry) { Ok(start) } else { checked_code(start, entry.size as usize) }
+}
+
+/// Asks the kernel about the first page of some code and about the last one.
+#[cold]
+fn checked_code(start: usize, size: usize) -> Result<usize, LocateError> {
+    let end = start.saturating_add(size.saturating_sub(1));
+    let is_missing = |address| process::probe(mapping::page_of(address)) == Err(Errno::EFAULT);
+    if is_missing(start) || is_missing(end) { Err(LocateError::Unmapped) } else { Ok(start) }
 }
 
 /// Returns the address of a value of a mapped image. It wraps.
@@ -98,9 +115,9 @@ impl<'a> Vdso<'a> {
         let readable = |_| Ok::<(), ParseError>(());
         // SAFETY: every page passes the check, and the caller promises that all of them are
         // readable and do not change.
-        let native = || unsafe { mapping::image::<Native, _>(base, readable) };
+        let native = || unsafe { mapping::image::<Native, _>(base, true, readable) };
         // SAFETY: as for the other format.
-        let any = || unsafe { mapping::image::<Any, _>(base, readable) };
+        let any = || unsafe { mapping::image::<Any, _>(base, true, readable) };
         Image::with(native, any).map(|image| Self { image })
     }
 

@@ -76,7 +76,7 @@ pub fn bounded(bytes: &[u8]) -> Rates {
     }
 
     for abi in ALL {
-        // As if no symbol were found: the most that the pass in `linux::outcome` can take.
+        // As if no symbol were found: the most that `route::outcomes` can take.
         let ((), steps) = counted(|| {
             let candidates = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
             if abi.name == "x86" {
@@ -86,8 +86,8 @@ pub fn bounded(bytes: &[u8]) -> Rates {
                 image.parsed.has_blanked_names();
             }
             for raw in image.parsed.raw_entries() {
-                for _ in candidates().filter(|candidate| raw.is_named(candidate.name)) {
-                    raw.entry(Some(abi.version));
+                for candidate in candidates().filter(|candidate| raw.may_be(candidate.name)) {
+                    raw.entry(candidate.name, Some(abi.version));
                 }
             }
         });
