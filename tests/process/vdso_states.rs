@@ -69,8 +69,9 @@ fn an_image_that_is_cut_short_is_noticed() {
         let symbols = names.map(|candidate| Sym::func(candidate.name, abi.version)).collect();
         let spec = Spec { machine: abi.machine, wide: abi.class == 2, symbols, ..Spec::default() };
         let spec = Spec { big_endian: cfg!(target_endian = "big"), wide_hash: abi.machine == 22, ..spec };
-        let order = Part::with_last(&[last]);
-        let built = Spec { order, extent: 2 * page_size(), ..spec }.build();
+        // A table of GNU's is read if there is no other.
+        let (sysv_hash, order) = (last != Part::GnuHash, Part::with_last(&[last]));
+        let built = Spec { sysv_hash, order, extent: 2 * page_size(), ..spec }.build();
         child::forked(|| {
             child::set_vdso(a_page_with(&built.bytes[..page_size()]));
             check(&format!("cut before {last:?}"), LocateError::Unmapped);
