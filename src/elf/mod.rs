@@ -161,7 +161,7 @@ impl<'a> Image<'a> {
     #[inline]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         // Without an early end, this is a few vector instructions.
-        let has_nul = |string: &str| string.bytes().fold(false, |found, byte| found | (byte == 0));
+        let has_nul = |string: &str| string.bytes().min() == Some(0);
         if has_nul(name) || version.is_some_and(has_nul) {
             return None;
         }
