@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
-use vdso_time_benches::calls::{self, FUNCTIONS, LINE, SYSCALL, TICKS, TIME_NOW};
+use vdso_time_benches::calls::{self, FUNCTIONS, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
 use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
@@ -35,6 +35,7 @@ const BARS: &[Bar] = &[
     isolated("clock_gettime(MONOTONIC_COARSE)", "libc", 0.90),
     both("clock_getres(MONOTONIC)", DIRECT, 1.03),
     both("clock_getres(MONOTONIC)", "libc", 0.92),
+    both(SYSCALL_TIME, "libc", 1.01),
     both("getcpu()", DIRECT, 1.03),
     both("cpu()", DIRECT, 0.25),
     // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more than

@@ -97,25 +97,50 @@ pub(crate) const fn earliest(clock: ClockId) -> i64 {
 /// Makes the system calls of a function until one answers.
 ///
 /// After an error it makes the next one, except after `EINVAL` for a clock of the caller's.
+#[inline] // the number and the shape of the first call are constants then
 fn ask(function: &Function, query: &Query) -> Result<Timespec, Errno> {
-    let mut refusal = Errno::ENOSYS;
-    for call in function.syscalls_in_order(TIME32_FIRST) {
-        if may_be_killed_for(call) && !matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW) {
+    let mut calls = function.syscalls_in_order(TIME32_FIRST);
+    let first = calls.next().map(|call| answer(call, query, Errno::ENOSYS));
+    match first {
+        Some(Err(error)) => ask_others(calls, query, error),
+        answer => answer.unwrap_or(Err(Errno::ENOSYS)),
+    }
+}
+
+#[cold]
+fn ask_others(
+    calls: impl Iterator<Item = &'static Syscall>,
+    query: &Query,
+    first: Errno,
+) -> Result<Timespec, Errno> {
+    let mut refusal = first;
+    let mut error = first;
+    for call in calls {
+        let is_final = query.is_callers && error == Errno::EINVAL;
+        let may_be_tried = !may_be_killed_for(call) || matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW);
+        if is_final || !may_be_tried {
             break;
         }
-        let error = match read(call, query.clock) {
-            Ok(time) if !is_time32(call) || is_believed(time.tv_sec, query.earliest, refusal) => {
-                return Ok(time);
-            }
-            Ok(_) => Errno::EOVERFLOW,
-            Err(Errno::EINVAL) if query.is_callers => return Err(Errno::EINVAL),
-            Err(error) => error,
-        };
+        match answer(call, query, refusal) {
+            Ok(time) => return Ok(time),
+            Err(another) => error = another,
+        }
         if refusal == Errno::ENOSYS || error == Errno::EOVERFLOW {
             refusal = error;
         }
     }
-    Err(refusal)
+    if query.is_callers && error == Errno::EINVAL { Err(error) } else { Err(refusal) }
+}
+
+/// Makes one system call, given the error of those before.
+#[inline]
+fn answer(call: &Syscall, query: &Query, refusal: Errno) -> Result<Timespec, Errno> {
+    match read(call, query.clock) {
+        Ok(time) if is_time32(call) && !is_believed(time.tv_sec, query.earliest, refusal) => {
+            Err(Errno::EOVERFLOW)
+        }
+        answer => answer,
+    }
 }
 
 /// Returns whether 32-bit Android may kill for a system call. Such a call is made only after

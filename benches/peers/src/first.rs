@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::{WaitOptions, waitpid};
-use vdso_time::{ClockId, Timespec, clock_gettime, counter, syscall};
+use vdso_time::{
+    ClockId, Timespec, clock_getres, clock_gettime, counter, getcpu, gettimeofday, syscall, time,
+};
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::document::Table;
@@ -12,15 +14,34 @@ use vdso_time_benches::harness::samples::{OURS, Samples};
 /// The rows: a new program, a child of a process that read no clock, and of one that did.
 pub const ROWS: [&str; 3] = ["first call", "in a forked child", "after warm_up(), in a forked child"];
 
+/// The floor of a first call that reads no page before the kernel said that it is readable.
+pub const CHECKED: &str = "rustix and a check";
+
 /// How each contender reads a monotonic clock.
-const CONTENDERS: [(&str, fn()); 6] = [
+const CONTENDERS: [(&str, fn()); 8] = [
     (OURS, || keep(clock_gettime(ClockId::MONOTONIC))),
+    ("vdso-time, all functions", || {
+        keep((time(), gettimeofday(), getcpu()));
+        keep((clock_getres(ClockId::MONOTONIC), clock_gettime(ClockId::MONOTONIC)));
+    }),
     ("vdso-time, counter", || keep(counter::monotonic())),
     ("std", || keep(Instant::now())),
     ("rustix", || keep(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic))),
+    (CHECKED, || {
+        check();
+        keep(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic));
+    }),
     ("coarsetime", || keep(coarsetime::Instant::now())),
     ("quanta", || keep(quanta::Instant::now())),
 ];
+
+/// Asks the kernel whether the vDSO's first page is readable, as this crate does.
+fn check() {
+    // SAFETY: it reads the auxiliary vector.
+    let vdso = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) };
+    // SAFETY: `how` is invalid, so the call changes nothing.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, -1, vdso | 1, 0, 8) };
+}
 
 /// Prints the nanoseconds of the contender's first call in a process: in this one, or in children.
 pub fn print(row: &str, name: &str, children: usize) -> Result<(), String> {

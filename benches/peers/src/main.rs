@@ -30,7 +30,7 @@ const BARS: &[Bar] = &[
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
     above(TICKS, COUNTER, QUANTA[0]),
     above(TICKS, COUNTER, QUANTA[1]),
-    isolated(first::ROWS[0], "rustix", 1.00),
+    above(first::CHECKED, first::ROWS[0], "rustix"),
     isolated(first::ROWS[2], "rustix", 1.05),
     isolated(scale::ROWS[1], "std", 1.03),
     isolated(scale::ROWS[4], "std", 1.03),

@@ -29,6 +29,7 @@ libc_calls! {
     clock_gettime(clock): |out: libc::timespec| libc::clock_gettime(clock.as_raw(), out);
     clock_getres(clock): |out: libc::timespec| libc::clock_getres(clock.as_raw(), out);
     gettimeofday(): |out: libc::timeval| libc::gettimeofday(out, null_mut());
+    syscall_of(clock): |out: libc::timespec| libc::syscall(libc::SYS_clock_gettime, clock.as_raw(), out);
 }
 
 #[inline]

@@ -34,6 +34,9 @@ pub const FUNCTIONS: [&str; 5] =
 pub const COUNTERS: [&str; 3] =
     ["counter::monotonic()", "counter::monotonic_ordered()", "counter::realtime()"];
 
+/// The row of the system call of `time()`.
+pub const SYSCALL_TIME: &str = "syscall::time()";
+
 /// The row of Go's `time.Now`.
 pub const TIME_NOW: &str = "TimeNow";
 
@@ -63,7 +66,7 @@ fn with_direct(mut row: Row) -> Row {
     let clock = clock.map_or(ClockId::MONOTONIC, |(_, clock)| *clock);
     let function = row.name.split('(').next().unwrap_or_default();
     let (route, clock) = match function {
-        TIME_NOW => return row,
+        TIME_NOW | "syscall::time" => return row,
         // time() has the vDSO's clock_gettime where it has no time().
         "time" => (routes.time, ClockId::REALTIME_COARSE),
         "gettimeofday" => (routes.gettimeofday, ClockId::REALTIME),
@@ -125,7 +128,7 @@ fn clock_getres(name: &str, clock: ClockId) -> Row {
     )
 }
 
-fn others() -> [Row; 4] {
+fn others() -> [Row; 5] {
     [
         row!("gettimeofday()";
             OURS => vdso_time::gettimeofday().keep(),
@@ -137,6 +140,10 @@ fn others() -> [Row; 4] {
             SYSCALL => syscall::time().keep(),
             "libc" => libc_calls::time(),
             "std" => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).keep(),
+        ),
+        row!(SYSCALL_TIME;
+            OURS => syscall::time().keep(),
+            "libc" => libc_calls::syscall_of(ClockId::REALTIME_COARSE),
         ),
         row!("getcpu()";
             OURS => vdso_time::getcpu().keep(),
