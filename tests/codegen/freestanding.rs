@@ -1,5 +1,5 @@
 //! Without libc: a program with its own `_start` prints the time, the routes and the symbols. It
-//! has no symbol of libc, and the five functions take about 6 KiB.
+//! has no symbol of libc, and the five functions take about 7 KiB.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -151,9 +151,9 @@ fn there_is_no_constructor() {
     });
 }
 
-/// Compilers before Rust 1.95 make a little more code of the same source than 6 KiB.
+/// Compilers before Rust 1.95 make a little more code of the same source.
 #[test]
-fn the_five_functions_take_less_than_7_5_kib() {
+fn the_five_functions_take_less_than_8_kib() {
     let Some(folder) = programs() else { return };
     let size = |program: &str| {
         with_elf(&folder.join(program), |elf| {
@@ -166,6 +166,6 @@ fn the_five_functions_take_less_than_7_5_kib() {
     };
     let size = size("five-functions") - size("no-functions");
     println!("{size} bytes of .text and .rodata");
-    // Rust 1.85 makes about 700 bytes more than 1.95.
-    assert!(size < 7680, "{size}");
+    // Rust 1.85 makes about 500 bytes more than 1.95.
+    assert!(size < 8192, "{size}");
 }
