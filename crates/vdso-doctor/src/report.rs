@@ -39,7 +39,7 @@ impl fmt::Display for Diagnosis {
         if is_full {
             writeln!(f, "{}", wrapped("available", &sources.available.join(", ")))?;
             for (function, route) in self.routes.functions() {
-                writeln!(f, "{function:TITLE$}{route}")?;
+                writeln!(f, "{}", wrapped(function, &route.to_string()))?;
             }
         }
         writeln!(f)?;
