@@ -1,4 +1,5 @@
-//! The vDSO's functions through pointers: the floor of every row.
+//! The vDSO's functions through pointers: the floor of every row. As a careful caller does, these
+//! calls initialise the memory for the answer and test the result.
 
 #![allow(unsafe_code, reason = "calls of functions by address")]
 
@@ -43,20 +44,15 @@ unsafe fn function<F: Copy>(address: usize) -> F {
     unsafe { mem::transmute_copy(&address) }
 }
 
-fn clock_call<N: Keep + 'static>(address: usize, clock: ClockId) -> Contender {
+fn clock_call<N: Keep + Copy + Default + 'static>(address: usize, clock: ClockId) -> Contender {
     let clock = clock.as_raw();
     // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
     let call: ClockFn<N> = unsafe { function(address) };
-    let mut out = MaybeUninit::uninit();
-    // SAFETY: the function writes two numbers of the type `N` to `out`, and nothing else.
-    let is_refused = unsafe { call(clock, out.as_mut_ptr()) } != 0;
-    assert!(!is_refused, "the vDSO refuses {clock}");
     Contender::new(DIRECT, move || {
-        let mut out = MaybeUninit::uninit();
+        let mut out = [N::default(); 2];
         // SAFETY: the function writes two numbers of the type `N` to `out`, and nothing else.
-        unsafe { call(clock, out.as_mut_ptr()) };
-        // SAFETY: the same call returned 0 above, so this one does too, and both numbers are written.
-        unsafe { out.assume_init() }.keep();
+        assert!(unsafe { call(clock, &raw mut out) } == 0, "the vDSO refuses {clock}");
+        out.keep();
     })
 }
 
@@ -64,11 +60,10 @@ fn gettimeofday_call(address: usize) -> Contender {
     // SAFETY: the vDSO has a function with a name of this signature at the address of the route.
     let call: GettimeofdayFn = unsafe { function(address) };
     Contender::new(DIRECT, move || {
-        let mut out = MaybeUninit::uninit();
+        let mut out = [0; 2];
         // SAFETY: the function writes two numbers to `out`, and nothing to the null pointer.
-        unsafe { call(out.as_mut_ptr(), null_mut()) };
-        // SAFETY: gettimeofday with a valid pointer cannot fail, so both numbers are written.
-        unsafe { out.assume_init() }.keep();
+        assert!(unsafe { call(&raw mut out, null_mut()) } == 0, "the vDSO has no time");
+        out.keep();
     })
 }
 

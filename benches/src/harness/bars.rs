@@ -21,6 +21,11 @@ pub const fn isolated(row: &'static str, against: &'static str, at_most: f64) ->
     Bar { row, spacings: &[Spacing::Isolated], against, floor: None, at_most }
 }
 
+/// For calls so short that an isolated one is mostly the two reads of the timer.
+pub const fn back_to_back(row: &'static str, against: &'static str, at_most: f64) -> Bar {
+    Bar { spacings: &[Spacing::BackToBack], ..isolated(row, against, at_most) }
+}
+
 pub const fn both(row: &'static str, against: &'static str, at_most: f64) -> Bar {
     Bar { row, spacings: &Spacing::ALL, against, floor: None, at_most }
 }
