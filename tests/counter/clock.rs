@@ -71,7 +71,8 @@ fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
         }
         // The counter of a machine can start before its clock, and any value can come from a file.
-        let at = |from_now: i64| Ticks::from_raw(early.1.as_raw().wrapping_add_signed(from_now)).monotonic();
+        let at =
+            |from_now: i64| Ticks::from_raw(early.1.as_raw().saturating_add_signed(from_now)).monotonic();
         let times = [-1 << 62, -1 << 50, -1 << 40, 0, 1 << 40, 1 << 62].map(|from_now| at(from_now).unwrap());
         assert!(times.is_sorted(), "{times:?}");
         let baseline = counter::baseline().unwrap();
