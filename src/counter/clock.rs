@@ -41,7 +41,7 @@ use super::high_water::HighWater;
 use super::history::History;
 use super::latch::{Latch, Snapshot, WRITER, Word};
 use super::sample::Source;
-use super::segment::{self, Segment};
+use super::segment::{self, Rate, Segment};
 use super::state::{
     ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, WORDS, fresh_monotonic, is_refused, may_rest, rests,
 };
@@ -369,8 +369,9 @@ impl<S: Source> CounterClock<S> {
     /// How far the segment is from the kernel's clock, and how far it can be before it ends, in
     /// nanoseconds.
     fn segment_error(&self, view: &View, segment: &Segment) -> u64 {
-        let ClockState { base_rate, cost, .. } = view.state;
-        let (mut error, mut before) = (u64::MAX, view.ticks);
+        let ClockState { base_rate, sampled, cost, .. } = view.state;
+        let (mut error, mut seen) = (u64::MAX, base_rate);
+        let mut before = view.ticks;
         for _ in 0..TRIES {
             // A denied clock shows no error.
             let now = self.source().monotonic().unwrap_or(segment.time(before));
@@ -378,14 +379,19 @@ impl<S: Source> CounterClock<S> {
             // The clocks were read between the two ticks.
             let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
             error = error.min(far.into_iter().fold(0, u64::max));
+            // The kernel's rate since the last sample: a slew may have begun.
+            let passed = before.wrapping_sub(sampled.ticks);
+            if passed > segment.span / 8 && passed < segment.span.saturating_mul(2) {
+                seen = segment::rate(passed, now.wrapping_sub(sampled.nanos)).unwrap_or(base_rate);
+            }
             if after.wrapping_sub(before) <= cost.saturating_mul(3) {
                 break;
             }
             before = after;
         }
         let left = segment.end().wrapping_sub(view.ticks);
-        let apart = segment::nanos(left, segment.rate.abs_diff(base_rate));
-        let growth = apart + segment::nanos(left, segment.rate).div_ceil(2000);
+        let apart = |rate: Rate| segment::nanos(left, segment.rate.abs_diff(rate));
+        let growth = apart(base_rate).max(apart(seen)) + segment::nanos(left, segment.rate).div_ceil(2000);
         NOISE.max(segment::nanos(3, base_rate)).saturating_add(error).saturating_add(growth)
     }
 

@@ -47,14 +47,14 @@
 //!
 //! - the distance between them;
 //! - 30 ns, or three ticks if they are longer;
-//! - what the segment's rate and the kernel's, by its last two samples, can make of that until the
-//!   segment ends, and 500 ppm of this time for NTP;
+//! - what the segment's rate and the kernel's can make of that until the segment ends (the kernel's
+//!   by its last two samples, and since the last one), and 500 ppm of this time for NTP;
 //! - the lead that the clock keeps because it does not go back, usually 0.
 //!
 //! So the bound holds until the segment ends, unless one of these events comes after the call:
 //!
-//! - the kernel's rate changes by more than 500 ppm, or did so in this segment or the one before:
-//!   adjtimex(2) slews by up to 10 %, and chrony by 8.3 %;
+//! - the kernel's rate changes by more than 500 ppm, or did so in this segment: adjtimex(2) slews by
+//!   up to 10 %, and chrony by 8.3 %;
 //! - the system is suspended, or its virtual machine is moved or restored;
 //! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
