@@ -104,42 +104,7 @@ impl<'a> Iterator for Symbols<'a> {
 
 impl core::iter::FusedIterator for Symbols<'_> {}
 
-/// An entry of the symbol table that is not checked yet.
-pub(crate) struct RawEntry<'i, 'a, F> {
-    image: &'i ParsedImage<'a, F>,
-    index: usize,
-    symbol: Bytes<'a, F>,
-}
-
-impl<F: Format> RawEntry<'_, '_, F> {
-    /// Returns whether its name may be this one. The end is compared, because it differs in most
-    /// names.
-    #[inline]
-    pub(crate) fn may_be(&self, name: &str) -> bool {
-        self.image.ends(self.symbol.word(ST_NAME), name)
-    }
-
-    /// Returns the entry if it can be called and has this name and version. A blank name never
-    /// matches. In an image without versions, every entry has the version.
-    #[inline(never)] // few entries get here, and the loops around need the registers
-    pub(crate) fn entry(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        if !self.image.has_string(self.symbol.word(ST_NAME), name) {
-            return None;
-        }
-        let entry = self.image.entry(self.index, self.symbol)?;
-        let wanted = version.filter(|_| self.image.has_versions());
-        let has = |wanted| entry.version.is_some_and(|start| self.image.has_string(start, wanted));
-        wanted.is_none_or(has).then_some(entry)
-    }
-}
-
 impl<'a, F: Format> ParsedImage<'a, F> {
-    pub(crate) fn raw_entries(&self) -> impl Iterator<Item = RawEntry<'_, 'a, F>> {
-        let raw = |(index, symbol)| RawEntry { image: self, index, symbol };
-        let symtab = self.bytes.with(self.symtab);
-        symtab.table(symtab.of(SYM_SIZE)).enumerate().map(raw)
-    }
-
     /// Returns the first entry with this name and version, without NULs, that can be called. A
     /// string of 1024 bytes or more is not compared.
     #[inline]
@@ -148,15 +113,36 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         if !is_short(name) || !version.is_none_or(is_short) {
             return None;
         }
+        let symtab = self.bytes.with(self.symtab);
         // A loop takes less of a small stack than closures in an unoptimised program.
-        for raw in self.raw_entries() {
-            if raw.may_be(name) {
-                if let Some(entry) = raw.entry(name, version) {
+        for (index, symbol) in symtab.table(symtab.of(SYM_SIZE)).enumerate() {
+            // The end is compared first, because it differs in most names.
+            if self.ends(symbol.word(ST_NAME), name) {
+                if let Some(entry) = self.entry_named(index, symbol, name, version) {
                     return Some(entry);
                 }
             }
         }
         None
+    }
+
+    /// Returns the entry if it can be called and has this name and version. A blank name never
+    /// matches. In an image without versions, every entry has the version.
+    #[inline(never)] // few entries get here, and the loops around need the registers
+    fn entry_named(
+        &self,
+        index: usize,
+        symbol: Bytes<'_, F>,
+        name: &str,
+        version: Option<&str>,
+    ) -> Option<Entry> {
+        if !self.has_string(symbol.word(ST_NAME), name) {
+            return None;
+        }
+        let entry = self.entry(index, symbol)?;
+        let wanted = version.filter(|_| self.has_versions());
+        let has = |wanted| entry.version.is_some_and(|start| self.has_string(start, wanted));
+        wanted.is_none_or(has).then_some(entry)
     }
 
     /// Returns the entries that can be called, from one of the table's on.

@@ -107,29 +107,28 @@ fn ask(function: &Function, query: &Query) -> Result<Timespec, Errno> {
     }
 }
 
+/// Makes the further system calls after the first one was refused.
 #[cold]
 fn ask_others(
     calls: impl Iterator<Item = &'static Syscall>,
     query: &Query,
-    first: Errno,
+    mut refusal: Errno,
 ) -> Result<Timespec, Errno> {
-    let mut refusal = first;
-    let mut error = first;
+    let is_final = |error| query.is_callers && error == Errno::EINVAL;
     for call in calls {
-        let is_final = query.is_callers && error == Errno::EINVAL;
         let may_be_tried = !may_be_killed_for(call) || matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW);
-        if is_final || !may_be_tried {
+        if is_final(refusal) || !may_be_tried {
             break;
         }
         match answer(call, query, refusal) {
             Ok(time) => return Ok(time),
-            Err(another) => error = another,
-        }
-        if refusal == Errno::ENOSYS || error == Errno::EOVERFLOW {
-            refusal = error;
+            Err(error) if refusal == Errno::ENOSYS || error == Errno::EOVERFLOW || is_final(error) => {
+                refusal = error;
+            }
+            Err(_) => {}
         }
     }
-    if query.is_callers && error == Errno::EINVAL { Err(error) } else { Err(refusal) }
+    Err(refusal)
 }
 
 /// Makes one system call, given the error of those before.

@@ -85,10 +85,8 @@ pub fn bounded(bytes: &[u8]) -> Rates {
             if candidates().any(|candidate| candidate.unless == Some(Quirk::BlankedNames)) {
                 image.parsed.has_blanked_names();
             }
-            for raw in image.parsed.raw_entries() {
-                for candidate in candidates().filter(|candidate| raw.may_be(candidate.name)) {
-                    raw.entry(candidate.name, Some(abi.version));
-                }
+            for candidate in candidates() {
+                image.parsed.find(candidate.name, Some(abi.version));
             }
         });
         rates.resolve = rates.resolve.max(within("a resolver's pass", steps, RESOLVE, size));
