@@ -97,7 +97,7 @@ impl Row {
             self.add_tests(out).is_some()
         };
         if code != 0 {
-            self.errors.push(format!("{name}: status {code}"));
+            self.errors.push(format!("{name}: status {code}{}", excerpt(out)));
         } else if !is_whole {
             self.errors.push(format!("{name}: its output is incomplete"));
         }
@@ -115,6 +115,16 @@ impl Row {
         self.not_run += out.lines().filter(|line| line.contains("not run here: ")).count();
         Some(())
     }
+}
+
+/// The failures of a test program, or the last lines of another's output.
+fn excerpt(out: &str) -> String {
+    const MOST: usize = 40;
+    let lines: Vec<&str> = out.lines().collect();
+    let failures = lines.iter().position(|line| *line == "failures:");
+    let first = failures.unwrap_or(lines.len().saturating_sub(MOST));
+    let lines = lines[first..].iter().take(MOST).flat_map(|line| ["\n    ", line]);
+    lines.collect()
 }
 
 /// The tests look there, whatever CARGO_TARGET_DIR is.
@@ -178,14 +188,14 @@ mod tests {
             ("doctor", 0, DOCTOR, [0, 0, 0], ""),
             ("doctor", 0, "{", [0, 1, 0], "doctor: its output is incomplete"),
             ("live", 0, GOOD, [3, 0, 1], ""),
-            ("live", 101, BAD, [2, 1, 0], "live: status 101"),
-            ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139"),
+            ("live", 101, BAD, [2, 1, 0], "live: status 101\n    failures:\n        broken"),
+            ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139\n    running 3 tests"),
             ("live", 0, "running 3 tests\n", [0, 1, 0], "live: its output is incomplete"),
         ] {
             let mut row = Row::default();
             row.add(name, code, out);
             assert_eq!([row.passed, row.failed(), row.not_run], counts);
-            assert_eq!(row.errors.join("; "), errors);
+            assert!(row.errors.join("; ").starts_with(errors), "{:?}", row.errors);
         }
     }
 }

@@ -14,6 +14,7 @@ mod tests;
 mod unwind;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -38,6 +39,7 @@ pub(super) struct Frame {
 }
 
 /// An executable mapping.
+#[derive(Clone)]
 struct Mapping {
     range: Range<u64>,
     offset: u64,
@@ -46,14 +48,28 @@ struct Mapping {
     inode: u64,
 }
 
+impl Mapping {
+    /// What names its file.
+    fn key(&self) -> (String, u64) {
+        (self.path.clone(), self.inode)
+    }
+}
+
+/// A mapped file.
+enum Source {
+    /// Open, because the file of a process that ended has no path.
+    Open(File),
+    /// None if the file cannot be read.
+    Read(Option<Rc<Module>>),
+}
+
 /// The code of a process.
 pub(super) struct Stacks {
     pid: u32,
     vdso: Option<ProcessVdso>,
     /// Sorted.
     mappings: Vec<Mapping>,
-    /// By path and inode. None if the file cannot be read.
-    modules: HashMap<(String, u64), Option<Rc<Module>>>,
+    modules: HashMap<(String, u64), Source>,
     /// How many more bytes of files may be read.
     budget: u64,
     frames: HashMap<u64, Frame>,
@@ -65,6 +81,9 @@ pub(super) struct Stacks {
 
 /// The bytes of files that are read of one process.
 const MOST_BYTES: u64 = 2 << 30;
+
+/// The files that are kept open.
+const MOST_FILES: usize = 256;
 
 /// The names that are kept.
 const MOST_FRAMES: usize = 1 << 16;
@@ -87,8 +106,8 @@ impl Stacks {
         new.refresh()?;
         // Reading its debug information takes long. If that came with the first sample, others would
         // be lost meanwhile.
-        if let Some(program) = new.mappings.first().map(|mapping| mapping.range.start) {
-            new.named(program);
+        if let Some(program) = new.mappings.iter().find(|mapping| mapping.inode != 0) {
+            new.named(program.range.start);
         }
         Ok(new)
     }
@@ -110,6 +129,13 @@ impl Stacks {
         };
         self.mappings = mappings;
         self.modules.remove(&(VDSO.to_owned(), 0));
+        for mapping in &self.mappings {
+            if self.modules.len() < MOST_FILES && !self.modules.contains_key(&mapping.key()) {
+                if let Ok(file) = self.open(mapping) {
+                    self.modules.insert(mapping.key(), Source::Open(file));
+                }
+            }
+        }
         self.frames.clear();
         self.rules.clear();
         self.jit = None;
@@ -160,33 +186,41 @@ impl Stacks {
 
     /// The module of an address, and the address in its file. The file is read when it is first needed.
     fn module(&mut self, address: u64) -> Option<(Rc<Module>, u64)> {
-        let mapping = self.mapping(address)?;
-        let key = (mapping.path.clone(), mapping.inode);
+        let mapping = self.mapping(address)?.clone();
+        let key = mapping.key();
         let offset = address - mapping.range.start + mapping.offset;
-        if !self.modules.contains_key(&key) {
-            let module = self.bytes(mapping).ok().and_then(|bytes| {
-                self.budget = self.budget.saturating_sub(bytes.len() as u64);
-                Module::parse(bytes).map(Rc::new)
-            });
-            self.modules.insert(key.clone(), module);
-        }
-        let module = self.modules.get(&key)?.clone()?;
+        let module = match self.modules.remove(&key) {
+            Some(Source::Read(module)) => module,
+            Some(Source::Open(file)) => self.parsed(module::read(file, self.budget)),
+            None => self.parsed(self.bytes(&mapping)),
+        };
+        self.modules.insert(key, Source::Read(module.clone()));
+        let module = module?;
         let address = module.address(offset)?;
         Some((module, address))
     }
 
+    fn parsed(&mut self, bytes: io::Result<Vec<u8>>) -> Option<Rc<Module>> {
+        let bytes = bytes.ok()?;
+        self.budget = self.budget.saturating_sub(bytes.len() as u64);
+        Module::parse(bytes).map(Rc::new)
+    }
+
     fn bytes(&self, mapping: &Mapping) -> io::Result<Vec<u8>> {
-        if let Some(vdso) = self.vdso.as_ref().filter(|vdso| vdso.range.contains(&mapping.range.start)) {
-            return Ok(vdso.bytes.clone());
+        match self.vdso.as_ref().filter(|vdso| vdso.range.contains(&mapping.range.start)) {
+            Some(vdso) => Ok(vdso.bytes.clone()),
+            None => module::read(self.open(mapping)?, self.budget),
         }
+    }
+
+    fn open(&self, mapping: &Mapping) -> io::Result<File> {
         if mapping.inode == 0 {
             return Err(io::ErrorKind::NotFound.into());
         }
         let (pid, Range { start, end }) = (self.pid, mapping.range.clone());
         // The first is the mapped file, also if it was removed. It needs CAP_CHECKPOINT_RESTORE.
-        module::read(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), self.budget, 0).or_else(
-            |_| module::read(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), self.budget, 0),
-        )
+        module::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), 0)
+            .or_else(|_| module::open(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), 0))
     }
 
     /// The functions at an address, the innermost inlined one first; at least one.

@@ -61,13 +61,17 @@ const MOST_NESTED: isize = 512;
 /// More functions that are inlined into one another are ignored.
 const MOST_INLINED: usize = 64;
 
-/// Reads a regular file of at most so many bytes. `flags` can be `O_NOFOLLOW`.
-pub(super) fn read(path: &Path, most: u64, flags: i32) -> io::Result<Vec<u8>> {
+/// Opens a regular file. `flags` can be `O_NOFOLLOW`.
+pub(super) fn open(path: &Path, flags: i32) -> io::Result<fs::File> {
     // Opening a device could have an effect, and a pipe could be put here after this check.
     if !fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)?;
+    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)
+}
+
+/// Reads a file of at most so many bytes.
+pub(super) fn read(file: fs::File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }

@@ -56,7 +56,8 @@ impl PerfMap {
         let own = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
         let path = format!("/proc/{pid}/root/tmp/perf-{}.map", own.unwrap_or("self"));
         // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
-        let bytes = module::read(Path::new(&path), MOST_BYTES, libc::O_NOFOLLOW);
+        let file = module::open(Path::new(&path), libc::O_NOFOLLOW);
+        let bytes = file.and_then(|file| module::read(file, MOST_BYTES));
         Self::parse(&String::from_utf8_lossy(&bytes.unwrap_or_default()))
     }
 

@@ -1,9 +1,31 @@
 //! Names, and bytes that a process may have chosen.
 
+use std::thread;
+
+use test_support::nix::sys::signal::{Signal, kill};
+use test_support::{child, not_run};
+
 use super::module::{Module, is_deep};
 use super::names::{PerfMap, demangled};
 use super::{Frame, Stacks, Taken, is_clock_function, mapping};
 use crate::who::perf::Registers;
+
+#[test]
+fn the_functions_of_a_process_that_ended_have_names() {
+    let child = child::fork(|| {
+        loop {
+            thread::park();
+        }
+    });
+    let mut stacks = Stacks::new(child.as_raw() as u32).unwrap();
+    kill(child, Signal::SIGKILL).unwrap();
+    child::wait(child, child::LIMIT);
+    let function = libc::getppid as *const () as u64;
+    if stacks.mapping(function).is_none() {
+        return not_run("/proc shows the mappings of an emulator");
+    }
+    assert!(stacks.frame(function + 1).function.ends_with("getppid"));
+}
 
 /// Each word of the stack and each register is a likely address: of code, of the stack, or any.
 #[test]
