@@ -2,7 +2,7 @@
 //! segment, or the end of the counter's use.
 
 use super::history::MARK;
-use super::sample::{Burst, Sample, Source, is_trapped};
+use super::sample::{Burst, Sample, Source, is_trapped, middle};
 use super::segment::{self, Rate, Segment};
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase, Tally};
 use super::status::Status;
@@ -116,7 +116,7 @@ impl<S: Source> Step<'_, S> {
         let disruption = self.source.disruption();
         let burst = Burst::take(self.source, 1, None, None)?;
         let Burst { sample: sampled, cost, .. } = burst;
-        let offset = burst.middle_offset();
+        let offset = middle(burst.offset);
         let tally = self.state.tally.calibrated();
         Some(ClockState {
             phase: Phase::Rough,
@@ -190,7 +190,7 @@ impl<S: Source> Step<'_, S> {
         let Sample { ticks: start, nanos } = burst.sample.centred(cost);
         Some(ClockState {
             segment: Segment { start, nanos, rate: base_rate, span: segment::span(base_rate) },
-            offset: burst.middle_offset(),
+            offset: middle(burst.offset),
             base_rate,
             sampled: burst.sample,
             marked: burst.sample.nanos,

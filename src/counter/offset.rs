@@ -3,7 +3,7 @@
 use core::cell::Cell;
 
 use super::clock::CounterClock;
-use super::sample::Source;
+use super::sample::{Source, middle};
 use super::state::ClockState;
 
 /// How often the offset is measured. The narrowest result counts, because an interrupt between two
@@ -80,8 +80,4 @@ impl<S: Source> CounterClock<S> {
 
 fn width([low, high]: [i64; 2]) -> u64 {
     high.abs_diff(low)
-}
-
-fn middle([low, high]: [i64; 2]) -> i64 {
-    low.wrapping_add((high.wrapping_sub(low)) / 2)
 }

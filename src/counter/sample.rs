@@ -102,12 +102,6 @@ pub(super) struct Burst {
 }
 
 impl Burst {
-    /// The middle of the possible offsets.
-    pub(super) fn middle_offset(&self) -> i64 {
-        let [low, high] = self.offset;
-        low.wrapping_add(high.wrapping_sub(low) / 2)
-    }
-
     /// The new offset, given the old one.
     ///
     /// Keeps the old offset while it is possible. If the interval is narrow, moves it by 1/8
@@ -116,9 +110,9 @@ impl Burst {
         let [low, high] = self.offset;
         let is_narrow = high.abs_diff(low) <= segment::nanos(self.cost, rate).saturating_mul(4);
         match (low <= old && old <= high, is_narrow) {
-            (true, true) => old.wrapping_add(self.middle_offset().wrapping_sub(old) / 8),
+            (true, true) => old.wrapping_add(middle(self.offset).wrapping_sub(old) / 8),
             (true, false) => old,
-            (false, _) => self.middle_offset(),
+            (false, _) => middle(self.offset),
         }
     }
 
@@ -164,4 +158,9 @@ impl Burst {
         }
         Some(Self { sample: best, cost, offset: [low, high] })
     }
+}
+
+/// The middle of the possible offsets.
+pub(super) fn middle([low, high]: [i64; 2]) -> i64 {
+    low.wrapping_add(high.wrapping_sub(low) / 2)
 }

@@ -62,13 +62,40 @@ mod source {
     }
 
     #[test]
-    fn a_baseline_converts_by_rounding_and_saturates() {
+    fn conversions_round_and_saturate() {
         let baseline = history::Baseline { ticks: 3, nanos: 10 };
         for (ticks, nanos) in [(0, 0), (1, 3), (2, 7), (3, 10), (u64::MAX, u64::MAX)] {
             assert_eq!(baseline.nanos_of(ticks), nanos);
         }
         assert_eq!(baseline.frequency(), 300_000_000);
         assert_eq!(history::Baseline { ticks: 2, nanos: 3 }.frequency(), 666_666_667);
+        for (rate, hertz) in [(1 << 32, 1_000_000_000), (3 << 32, 333_333_333), (3 << 31, 666_666_667)] {
+            assert_eq!(segment::frequency(rate), hertz);
+        }
+        for (change, ticks, rate) in [
+            (-3, 1 << 32, -3),
+            (7, 2, 7 << 31),
+            (1 << 40, 3 << 30, (1 << 42) / 3),
+            (i64::MIN, 1 << 63, -1 << 32),
+        ] {
+            assert_eq!(segment::rate_of(change, ticks), rate);
+        }
+    }
+
+    /// Narrow is up to four reads of both clocks, here of 10 ns each.
+    #[test]
+    fn a_possible_offset_is_kept_and_moved_by_an_eighth_if_the_interval_is_narrow() {
+        let sample = Sample { ticks: 0, nanos: 0 };
+        for (offset, old, new) in [
+            ([-20, 20], 16, 14),
+            ([-20, 20], -20, -18),
+            ([-20, 20], 20, 18),
+            ([-20, 21], 16, 16),
+            ([-20, 20], 21, 0),
+            ([-60, 20], -61, -20),
+        ] {
+            assert_eq!(sample::Burst { sample, cost: 10, offset }.offset_after(old, 1 << 32), new);
+        }
     }
 
     #[test]
