@@ -18,7 +18,7 @@ use serde_json::Value;
 use vdso_time_kernel_runner::{cache, step};
 use xshell::{Shell, cmd};
 
-use crate::{matrix_page, workspace};
+use crate::{page, workspace};
 
 const PAGE: &str = "docs/CLIENTS.md";
 
@@ -113,8 +113,9 @@ pub(crate) fn run(quick: bool, write: bool) -> Result<ExitCode> {
     println!("{table}");
     ensure!(faults.is_empty(), "{faults}");
     if write {
-        let page = workspace::root().join(PAGE);
-        fs::write(&page, matrix_page::page(&fs::read_to_string(&page)?, &table.to_string()))?;
+        let file = workspace::root().join(PAGE);
+        let old = fs::read_to_string(&file)?;
+        fs::write(file, page::with_table(&old, &table.to_string()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -34,7 +34,7 @@ const MACHINES: &str = "
 ";
 
 /// Those that CI runs.
-pub(crate) const QUICK: &[&str] = &[
+pub(super) const QUICK: &[&str] = &[
     "i686@native",
     "armv7@qemu-10",
     "aarch64@7",
@@ -49,12 +49,12 @@ pub(crate) const QUICK: &[&str] = &[
 ];
 
 /// The names of all machines.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     MACHINES.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace)
 }
 
 /// The machines that are wanted. Prints which ones cannot run here.
-pub(crate) fn machines(is_wanted: impl Fn(&Machine) -> bool) -> Vec<Machine> {
+pub(super) fn machines(is_wanted: impl Fn(&Machine) -> bool) -> Vec<Machine> {
     let machine = |name: &str| name.parse().map_err(|why| step(&format!("{name} not run here: {why}"))).ok();
     names().filter_map(machine).filter(is_wanted).collect()
 }

@@ -1,17 +1,17 @@
-//! The table of the matrix, which `docs/MATRIX.md` contains.
+//! The table of `docs/MATRIX.md`.
 
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use serde_json::Value;
 
-use crate::matrix::Row;
-use crate::matrix_table::names;
+use super::machines::names;
+use super::row::Row;
 
 /// The functions whose routes the doctor reports.
 const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
 
 /// The table with these rows. Rows of other machines are taken from the old page.
-pub(crate) fn table(rows: &[Row], old: &str) -> String {
+pub(super) fn table(rows: &[Row], old: &str) -> String {
     let head = ["machine", "kernel"].into_iter().chain(FUNCTIONS);
     let head: Vec<&str> = head.chain(["clock", "doctor", "tests"]).collect();
     let mut lines: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -54,16 +54,10 @@ fn route(route: &Value) -> String {
     }
 }
 
-/// The page with another table. The text around it stays.
-pub(crate) fn page(old: &str, table: &str) -> String {
-    let (head, rest) = old.split_once("\n| ").unwrap_or((old, ""));
-    let after = rest.split_once("|\n\n").map_or("", |(_, after)| after);
-    format!("{head}\n{table}\n\n{after}")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Row, cells, page, table};
+    use super::{Row, cells, table};
+    use crate::page::with_table;
 
     #[test]
     fn the_doctors_findings() {
@@ -81,7 +75,7 @@ mod tests {
     fn rows_of_other_machines_and_the_text_stay() {
         let row = |machine: &str, passed| Row { machine: machine.into(), passed, ..Row::default() };
         let old = table(&[row("i686@native", 1), row("armv7@7", 2)], "");
-        let old = page("# Page\n\n| x |\n| y |\n\nThe end.\n", &old);
+        let old = with_table("# Page\n\n| x |\n| y |\n\nThe end.\n", &old);
         let both = [row("i686@native", 1), row("aarch64@7", 3), row("armv7@7", 4)];
         assert_eq!(table(&both[1..], &old), table(&both, ""));
         assert!(old.starts_with("# Page\n\n| machine ") && old.ends_with(" 2 / 0 / 0 |\n\nThe end.\n"));

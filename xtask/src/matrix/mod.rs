@@ -1,0 +1,119 @@
+//! `cargo xtask matrix`: runs the doctor and all tests on every machine of the table.
+
+mod machines;
+mod row;
+mod table;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use fs_err as fs;
+use vdso_time_kernel_runner::machine::Machine;
+use vdso_time_kernel_runner::protocol::IMAGE;
+use vdso_time_kernel_runner::runner::Run;
+use vdso_time_kernel_runner::step;
+
+use crate::programs::programs;
+use crate::{page, workspace};
+use machines::{QUICK, machines};
+use row::Row;
+use table::table;
+
+const PAGE: &str = "docs/MATRIX.md";
+
+/// Each guest has half a gigabyte of memory.
+const MOST_AT_ONCE: usize = 8;
+
+/// How long a program may run, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// cargo builds for one machine at a time.
+static BUILDING: Mutex<()> = Mutex::new(());
+
+/// Runs the programs on a machine.
+fn run_on(machine: &Machine) -> Row {
+    let mut row = Row { machine: machine.to_string(), ..Row::default() };
+    if let Err(error) = fill(&mut row, machine) {
+        row.errors.push(format!("{error:#}"));
+    }
+    let counts = format!("{} passed, {} failed, {} not run", row.passed, row.failed(), row.not_run);
+    let cause = row.doctor["cause"].as_str().unwrap_or("no doctor");
+    step(&format!("{:<26} {counts}; {cause}", row.machine));
+    row
+}
+
+fn fill(row: &mut Row, machine: &Machine) -> Result<()> {
+    let turn = lock(&BUILDING);
+    let setup = crate::machines::setup(machine)?;
+    let programs = programs(machine, &setup)?;
+    drop(turn);
+    let folder = workspace::target().join("matrix");
+    fs::create_dir_all(&folder)?;
+    let [out, err] = ["out", "err"].map(|name| folder.join(format!("{machine}.{name}")));
+    let mut plan = setup.plan;
+    let folder = workspace::root();
+    plan.environment.push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
+    let path = out;
+    let (out, err) = (File::create(&path)?, File::create(err)?);
+    let mut output = File::open(path)?;
+    Run { limit: LIMIT, folder, out, err, ..Run::new(&plan, &programs)? }.run(|program, code| {
+        let mut text = Vec::new();
+        let mut result = output.read_to_end(&mut text).map(drop);
+        if program.name != IMAGE {
+            row.add(&program.name, code, &String::from_utf8_lossy(&text));
+        } else if code == 0 {
+            result = result.and_then(|()| write_image(machine, &text));
+        }
+        row.errors.extend(result.err().map(|error| error.to_string()));
+    })
+}
+
+/// The tests look there, whatever CARGO_TARGET_DIR is.
+fn write_image(machine: &Machine, image: &[u8]) -> io::Result<()> {
+    let folder = workspace::root().join("target/vdso-images");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(format!("{machine}.so")), image)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn run(quick: bool, write: bool, named: Vec<Machine>) -> Result<ExitCode> {
+    let is_wanted = |machine: &Machine| !quick || QUICK.contains(&&*machine.to_string());
+    let machines = if named.is_empty() { machines(is_wanted) } else { named };
+    let rows = run_all(&machines);
+    println!("{}", table(&rows, ""));
+    let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
+    for Row { machine, errors, .. } in &failed {
+        println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");
+        println!("- {}", errors.join("\n- "));
+    }
+    if write {
+        let file = workspace::root().join(PAGE);
+        let old = fs::read_to_string(&file)?;
+        fs::write(file, page::with_table(&old, &table(&rows, &old)))?;
+    }
+    Ok(ExitCode::from(u8::from(!failed.is_empty())))
+}
+
+/// Runs as many machines at a time as there are processors: each keeps one busy.
+fn run_all(machines: &[Machine]) -> Vec<Row> {
+    let queue = Mutex::new(machines.iter());
+    let rows = Mutex::new(Vec::new());
+    let next = || lock(&queue).next();
+    let work = || {
+        while let Some(machine) = next() {
+            let row = run_on(machine);
+            lock(&rows).push(row);
+        }
+    };
+    let workers = thread::available_parallelism().map_or(1, |count| count.get().min(MOST_AT_ONCE));
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    rows.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
