@@ -6,6 +6,7 @@
 //!
 //! The process is not trusted: its files are read with limits, never mapped.
 
+mod bounded;
 mod clock_function;
 mod module;
 mod names;
@@ -24,6 +25,7 @@ use serde::Serialize;
 use vdso_doctor::{ProcessError, ProcessVdso};
 
 use super::perf::Taken;
+pub(super) use bounded::has_room;
 use clock_function::is_clock_function;
 use module::Module;
 
@@ -70,8 +72,6 @@ pub(super) struct Stacks {
     /// Sorted.
     mappings: Vec<Mapping>,
     modules: HashMap<(String, u64), Source>,
-    /// How many more bytes of files may be read.
-    budget: u64,
     frames: HashMap<u64, Frame>,
     /// By program counter.
     rules: HashMap<u64, unwind::Rule>,
@@ -79,14 +79,11 @@ pub(super) struct Stacks {
     jit: Option<names::PerfMap>,
 }
 
-/// The bytes of files that are read of one process.
-const MOST_BYTES: u64 = 2 << 30;
-
 /// The files that are kept open.
 const MOST_FILES: usize = 256;
 
 /// The names that are kept.
-const MOST_FRAMES: usize = 1 << 16;
+const MOST_FRAMES: usize = 1 << 14;
 
 const VDSO: &str = "[vdso]";
 
@@ -98,7 +95,6 @@ impl Stacks {
             vdso: None,
             mappings: Vec::new(),
             modules: HashMap::new(),
-            budget: MOST_BYTES,
             frames: HashMap::new(),
             rules: HashMap::new(),
             jit: None,
@@ -191,8 +187,7 @@ impl Stacks {
         let offset = address - mapping.range.start + mapping.offset;
         let module = match self.modules.remove(&key) {
             Some(Source::Read(module)) => module,
-            Some(Source::Open(file)) => self.parsed(module::read(file, self.budget)),
-            None => self.parsed(self.bytes(&mapping)),
+            source => self.bytes(&mapping, source).ok().and_then(Module::parse).map(Rc::new),
         };
         self.modules.insert(key, Source::Read(module.clone()));
         let module = module?;
@@ -200,16 +195,13 @@ impl Stacks {
         Some((module, address))
     }
 
-    fn parsed(&mut self, bytes: io::Result<Vec<u8>>) -> Option<Rc<Module>> {
-        let bytes = bytes.ok()?;
-        self.budget = self.budget.saturating_sub(bytes.len() as u64);
-        Module::parse(bytes).map(Rc::new)
-    }
-
-    fn bytes(&self, mapping: &Mapping) -> io::Result<Vec<u8>> {
+    fn bytes(&self, mapping: &Mapping, source: Option<Source>) -> io::Result<Rc<[u8]>> {
         match self.vdso.as_ref().filter(|vdso| vdso.range.contains(&mapping.range.start)) {
-            Some(vdso) => Ok(vdso.bytes.clone()),
-            None => module::read(self.open(mapping)?, self.budget),
+            Some(vdso) => Ok(vdso.bytes[..].into()),
+            None => match source {
+                Some(Source::Open(file)) => module::read(file, u64::MAX),
+                _ => module::read(self.open(mapping)?, u64::MAX),
+            },
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use vdso_doctor::ProcessVdso;
 
 use super::perf::Taken;
-use super::stack::{Frame, Stacks};
+use super::stack::{Frame, Stacks, has_room};
 
 /// A caller, and its reads or samples.
 pub(super) struct Caller {
@@ -75,7 +75,11 @@ impl Tally {
 
     /// Adds a read. It is soon if less than `soon` nanoseconds passed since the one before.
     pub(super) fn add(&mut self, time: u64, taken: &Taken, soon: u64) {
-        let addresses = self.stacks.chain(taken);
+        let mut addresses = self.stacks.chain(taken);
+        // A process can have any number of functions, with long names.
+        if !self.chains.contains_key(&addresses) && !has_room(0) {
+            addresses.clear();
+        }
         let before = self.last.insert(taken.tid, time);
         let gap = before.map(|before| time.saturating_sub(before));
         let is_soon = gap.is_some_and(|gap| gap < soon);

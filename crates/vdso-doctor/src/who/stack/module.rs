@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
@@ -21,9 +22,8 @@ use object::{
     ObjectSymbolTable as _, SymbolIndex, SymbolKind,
 };
 
+use super::bounded::{Bounded, Bytes, Limits, has_room};
 use super::{Frame, names};
-
-type Reader = EndianReader<RunTimeEndian, Rc<[u8]>>;
 
 /// A file.
 pub(super) struct Module {
@@ -33,12 +33,12 @@ pub(super) struct Module {
     segments: Vec<(Range<u64>, u64)>,
     /// Sorted.
     symbols: Vec<Symbol>,
-    eh_frame: EhFrame<Reader>,
+    eh_frame: EhFrame<Bytes>,
     bases: BaseAddresses,
     /// See [`tables`]. Sorted.
     tables: Vec<(Range<u64>, usize)>,
     /// None if there is no debug information. It is parsed when it is first needed.
-    debug: OnceCell<Option<Context<Reader>>>,
+    debug: OnceCell<Option<Context<Bounded>>>,
 }
 
 /// A function.
@@ -52,8 +52,8 @@ pub(super) struct Symbol {
 /// More symbols of a file are ignored.
 const MOST_SYMBOLS: usize = 1 << 22;
 
-/// Larger debug sections are ignored.
-const MOST_DEBUG_BYTES: u64 = 1 << 29;
+/// The shared parts of unwind tables that are kept.
+const MOST_SHARED: usize = 1 << 16;
 
 /// Debug information that is nested deeper is ignored, because addr2line recurses.
 const MOST_NESTED: isize = 512;
@@ -70,16 +70,19 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<fs::File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)
 }
 
-/// Reads a file of at most so many bytes.
-pub(super) fn read(file: fs::File, most: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+/// Reads a file of at most so many bytes, if there is memory for it.
+pub(super) fn read(mut file: fs::File, most: u64) -> io::Result<Rc<[u8]>> {
+    let size = file.metadata()?.len();
+    if size > most || !has_room(size) {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let mut bytes: Rc<[u8]> = repeat_n(0, size as usize).collect();
+    file.read_exact(Rc::make_mut(&mut bytes))?;
+    Ok(bytes)
 }
 
 impl Module {
-    pub(super) fn parse(bytes: Vec<u8>) -> Option<Self> {
-        let bytes: Rc<[u8]> = bytes.into();
+    pub(super) fn parse(bytes: Rc<[u8]>) -> Option<Self> {
         let file = File::parse(&*bytes).ok()?;
         let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let segments = file.segments().map(|segment| {
@@ -100,8 +103,7 @@ impl Module {
         symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
         symbols.dedup_by_key(|symbol| symbol.range.start);
         let whole = EndianReader::new(bytes.clone(), endian);
-        let mut most = MOST_DEBUG_BYTES;
-        let eh_frame = section(&file, SectionId::EhFrame, &whole, &mut most);
+        let eh_frame = section(&file, SectionId::EhFrame, &whole);
         let mut eh_frame = EhFrame::from(eh_frame.unwrap_or_else(|| whole.range(0..0)));
         eh_frame.set_address_size(if file.is_64() { 8 } else { 4 });
         let start = |name| file.section_by_name(name).map_or(0, |section| section.address());
@@ -161,31 +163,15 @@ impl Module {
 
     fn debug_frames(&self, address: u64, module: &str) -> Option<Vec<Frame>> {
         let context = self.debug.get_or_init(|| self.context()).as_ref()?;
-        let mut frames = context.find_frames(address).skip_all_loads().ok()?;
-        let mut found = Vec::new();
-        while let Some(frame) = frames.next().ok()?.filter(|_| found.len() < MOST_INLINED) {
-            let name = frame.function.as_ref().and_then(|function| function.name.to_slice().ok());
-            let location = frame.location.as_ref();
-            found.push(Frame {
-                function: names::demangled(&name.unwrap_or_default()),
-                file: location.and_then(|location| location.file).map(str::to_owned),
-                line: location.and_then(|location| location.line),
-                module: module.to_owned(),
-            });
-        }
-        Some(found)
+        debug_frames(context, address, module)
     }
 
-    fn context(&self) -> Option<Context<Reader>> {
+    fn context(&self) -> Option<Context<Bounded>> {
         let file = File::parse(&*self.bytes).ok()?;
         file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
-        let mut left = MOST_DEBUG_BYTES;
         let whole = EndianReader::new(self.bytes.clone(), self.endian);
-        let load = |id: SectionId| -> Result<Reader, gimli::Error> {
-            Ok(section(&file, id, &whole, &mut left).unwrap_or_else(|| whole.range(0..0)))
-        };
-        let dwarf = gimli::Dwarf::load(load).ok()?;
-        if is_deep(&dwarf) { None } else { Context::from_dwarf(dwarf).ok() }
+        let sections = |id| section(&file, id, &whole).unwrap_or_else(|| whole.range(0..0));
+        context(sections, Limits::of(self.bytes.len() as u64))
     }
 
     /// How the registers of the caller are found at an address.
@@ -205,13 +191,16 @@ impl Module {
 }
 
 /// The addresses of the functions with unwind tables, and where their tables are.
-fn tables(eh_frame: &EhFrame<Reader>, bases: &BaseAddresses) -> Vec<(Range<u64>, usize)> {
+fn tables(eh_frame: &EhFrame<Bytes>, bases: &BaseAddresses) -> Vec<(Range<u64>, usize)> {
     let mut entries = eh_frame.entries(bases);
     let mut tables = Vec::new();
     // Many tables share one, which can be long.
     let mut known = HashMap::new();
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
+        if known.len() >= MOST_SHARED {
+            known.clear();
+        }
         let fde = partial.parse(|section, bases, offset| {
             known.entry(offset.0).or_insert_with(|| section.cie_from_offset(bases, offset)).clone()
         });
@@ -222,7 +211,15 @@ fn tables(eh_frame: &EhFrame<Reader>, bases: &BaseAddresses) -> Vec<(Range<u64>,
     tables
 }
 
-pub(super) fn is_deep<R: gimli::Reader>(dwarf: &gimli::Dwarf<R>) -> bool {
+/// The debug information of a file. None if reading it takes too much of something.
+pub(super) fn context(sections: impl Fn(SectionId) -> Bytes, limits: Limits) -> Option<Context<Bounded>> {
+    let limits = Rc::new(limits);
+    let load = |id| gimli::Result::Ok(Bounded { bytes: sections(id), limits: limits.clone() });
+    let dwarf = gimli::Dwarf::load(load).ok()?;
+    if is_deep(&dwarf) { None } else { Context::from_dwarf(dwarf).ok() }
+}
+
+fn is_deep(dwarf: &gimli::Dwarf<Bounded>) -> bool {
     let mut units = dwarf.units();
     while let Ok(Some(unit)) = units.next() {
         let Ok(abbreviations) = dwarf.abbreviations(&unit) else { continue };
@@ -241,19 +238,36 @@ pub(super) fn is_deep<R: gimli::Reader>(dwarf: &gimli::Dwarf<R>) -> bool {
     false
 }
 
+/// The functions at an address, the innermost inlined one first.
+pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &str) -> Option<Vec<Frame>> {
+    let mut frames = context.find_frames(address).skip_all_loads().ok()?;
+    let mut found = Vec::new();
+    while let Some(frame) = frames.next().ok()?.filter(|_| found.len() < MOST_INLINED) {
+        let name = frame.function.as_ref().and_then(|function| function.name.to_slice().ok());
+        let location = frame.location.as_ref();
+        found.push(Frame {
+            function: names::demangled(&name.unwrap_or_default()),
+            file: location.and_then(|location| location.file).map(|file| names::shortened(file.as_bytes())),
+            line: location.and_then(|location| location.line),
+            module: module.to_owned(),
+        });
+    }
+    Some(found)
+}
+
 /// A section, decompressed.
-fn section(file: &File<'_>, id: SectionId, whole: &Reader, left: &mut u64) -> Option<Reader> {
+fn section(file: &File<'_>, id: SectionId, whole: &Bytes) -> Option<Bytes> {
     let section = file.section_by_name(id.name())?;
     let data = section.compressed_data().ok()?;
-    *left = left.checked_sub(data.uncompressed_size)?;
     if data.format == CompressionFormat::None {
         let (offset, size) = section.file_range()?;
         return Some(whole.range(offset as usize..(offset + size) as usize));
     }
     // Zstandard's library needs a newer compiler.
-    let is_zlib = matches!(data.format, CompressionFormat::Zlib);
-    let mut bytes = Vec::new();
-    let mut decoder = ZlibDecoder::new(data.data).take(data.uncompressed_size);
-    decoder.read_to_end(&mut bytes).ok().filter(|_| is_zlib)?;
-    Some(EndianReader::new(bytes.into(), whole.endian()))
+    if !matches!(data.format, CompressionFormat::Zlib) || !has_room(data.uncompressed_size) {
+        return None;
+    }
+    let mut bytes: Rc<[u8]> = repeat_n(0, data.uncompressed_size as usize).collect();
+    ZlibDecoder::new(data.data).read_exact(Rc::make_mut(&mut bytes)).ok()?;
+    Some(EndianReader::new(bytes, whole.endian()))
 }

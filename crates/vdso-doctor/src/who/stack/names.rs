@@ -15,9 +15,14 @@ pub(super) fn of_module(path: &str) -> String {
 /// The bytes of a name that are kept.
 const MOST_OF_NAME: usize = 1 << 14;
 
+/// The start of a name.
+pub(super) fn shortened(name: &[u8]) -> String {
+    String::from_utf8_lossy(&name[..name.len().min(MOST_OF_NAME)]).into_owned()
+}
+
 /// The function's name in its language.
 pub(super) fn demangled(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(&name[..name.len().min(MOST_OF_NAME)]);
+    let name = shortened(name);
     let rust = || addr2line::demangle(&name, gimli::DW_LANG_Rust);
     let cpp = || {
         // Without this, `a` is a type: `signed char`.
@@ -27,7 +32,7 @@ pub(super) fn demangled(name: &[u8]) -> String {
         symbol.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::new()).ok()?;
         Some(text.0)
     };
-    rust().or_else(cpp).unwrap_or_else(|| name.into_owned())
+    rust().or_else(cpp).map_or(name.clone(), |name| shortened(name.as_bytes()))
 }
 
 /// A text that fails if it gets too long.
@@ -58,7 +63,7 @@ impl PerfMap {
         // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
         let file = module::open(Path::new(&path), libc::O_NOFOLLOW);
         let bytes = file.and_then(|file| module::read(file, MOST_BYTES));
-        Self::parse(&String::from_utf8_lossy(&bytes.unwrap_or_default()))
+        bytes.map_or(Self(Vec::new()), |bytes| Self::parse(&String::from_utf8_lossy(&bytes)))
     }
 
     pub(super) fn parse(text: &str) -> Self {

@@ -2,10 +2,13 @@
 
 use std::thread;
 
+use addr2line::Context;
+use gimli::{EndianReader, RunTimeEndian, SectionId};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::{child, not_run};
 
-use super::module::{Module, is_deep};
+use super::bounded::{Bounded, Limits, memory};
+use super::module::{Module, context, debug_frames};
 use super::names::{PerfMap, demangled};
 use super::{Frame, Stacks, Taken, is_clock_function, mapping};
 use crate::who::perf::Registers;
@@ -69,7 +72,7 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
             bytes[at as usize] = random.next() as u8;
         }
         bytes.truncate(if round % 4 == 0 { random.next() as usize % bytes.len() } else { bytes.len() });
-        let Some(module) = Module::parse(bytes) else { continue };
+        let Some(module) = Module::parse(bytes.into()) else { continue };
         parsed += 1;
         for _ in 0..50 {
             let address = module.address(random.next() % 8192).unwrap_or(random.next());
@@ -81,24 +84,50 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
     assert!(parsed > 100, "{parsed}");
 }
 
+/// The debug information of a unit with these abbreviations, entries and ranges.
+fn debug(abbreviations: &[u8], entries: &[u8], ranges: &[u8], limits: Limits) -> Option<Context<Bounded>> {
+    // DWARF 4, the abbreviations at 0, addresses of 8 bytes.
+    let unit = [&[4, 0, 0, 0, 0, 0, 8], entries].concat();
+    let info = [&(unit.len() as u32).to_le_bytes(), &unit[..]].concat();
+    let sections = |id| {
+        let bytes = match id {
+            SectionId::DebugInfo => &info,
+            SectionId::DebugAbbrev => abbreviations,
+            SectionId::DebugRanges => ranges,
+            _ => &[],
+        };
+        EndianReader::new(bytes.into(), RunTimeEndian::Little)
+    };
+    context(sections, limits)
+}
+
+/// addr2line keeps each range of each function, also if all have the same list.
+#[test]
+fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
+    // Tag 1 is a compile unit with its addresses, tag 2 a function with a name and ranges.
+    let abbreviations = [1, 0x11, 1, 0x11, 1, 0x12, 6, 0, 0, 2, 0x2e, 0, 3, 8, 0x55, 0x17, 0, 0, 0];
+    let unit = [&[1][..], &0x1000_u64.to_le_bytes(), &0x1000_u32.to_le_bytes()].concat();
+    let entries = [unit, [2, b'f', 0, 0, 0, 0, 0].repeat(128), vec![0]].concat();
+    let range = [0, 0x1000_u64].map(u64::to_le_bytes).concat();
+    let ranges = [range.repeat(1 << 14), vec![0; 16]].concat();
+    let usual = || Limits::of(1 << 20);
+    let little_memory = Limits { memory: memory() + (8 << 20), ..usual() };
+    let little_time = Limits { left: (1 << 20).into(), ..usual() };
+    for (limits, expected) in [(usual(), Some("f")), (little_memory, None), (little_time, None)] {
+        let context = debug(&abbreviations, &entries, &ranges, limits).unwrap();
+        let frames = debug_frames(&context, 0x1400, "");
+        assert_eq!(frames.as_ref().map(|frames| &*frames[0].function), expected);
+    }
+}
+
 /// addr2line recurses into nested entries, and a C++ name may repeat itself without end.
 #[test]
 fn deep_debug_information_and_endless_names_are_ignored() {
-    for (depth, expected) in [(100, false), (100_000, true)] {
+    for (depth, is_used) in [(100, true), (100_000, false)] {
         // Tag 1 is a compile unit (0x11), tag 2 an inlined subroutine (0x1d); both have children.
         let abbreviations = [1, 0x11, 1, 0, 0, 2, 0x1d, 1, 0, 0, 0];
-        // DWARF 4, the abbreviations at 0, addresses of 8 bytes.
-        let unit = [&[4, 0, 0, 0, 0, 0, 8, 1][..], &vec![2; depth], &vec![0; depth + 1]].concat();
-        let info = [&(unit.len() as u32).to_le_bytes(), &unit[..]].concat();
-        let load = |id| -> Result<_, ()> {
-            let bytes = match id {
-                gimli::SectionId::DebugInfo => &info[..],
-                gimli::SectionId::DebugAbbrev => &abbreviations,
-                _ => &[],
-            };
-            Ok(gimli::EndianSlice::new(bytes, gimli::LittleEndian))
-        };
-        assert_eq!(is_deep(&gimli::Dwarf::load(load).unwrap()), expected, "{depth}");
+        let entries = [vec![1], vec![2; depth], vec![0; depth + 1]].concat();
+        assert_eq!(debug(&abbreviations, &entries, &[], Limits::of(0)).is_some(), is_used, "{depth}");
     }
     // f(P<int, int>, P<S0_, S0_>, P<S1_, S1_>, ...), as c++filt says.
     let digits: Vec<_> = (b'0'..=b'9').chain(b'A'..=b'Z').map(char::from).collect();

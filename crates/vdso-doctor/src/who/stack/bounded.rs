@@ -1,0 +1,132 @@
+//! A reader of debug information that fails if that takes too much memory or time.
+//!
+//! A small file can describe any number of ranges, lines and names, and addr2line keeps them all. It
+//! makes none of them without a read. So the reads are counted, and memory is looked at between them.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fs;
+use std::rc::Rc;
+
+use gimli::{EndianReader, Error, Reader, ReaderOffsetId, Result, RunTimeEndian};
+
+pub(super) type Bytes = EndianReader<RunTimeEndian, Rc<[u8]>>;
+
+/// The bytes that are read between two looks at the memory.
+const INTERVAL: u64 = 1 << 18;
+
+/// What one file's debug information may take.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// The memory of this process, in bytes.
+    pub(super) memory: u64,
+    /// How many more bytes may be read.
+    pub(super) left: Cell<u64>,
+}
+
+impl Limits {
+    /// For so many bytes of debug information. Each is needed a few times.
+    pub(super) fn of(bytes: u64) -> Self {
+        Self { memory: MOST_MEMORY, left: Cell::new((1 << 26) + 16 * bytes) }
+    }
+}
+
+/// The memory above which nothing more is read.
+const MOST_MEMORY: u64 = 2 << 30;
+
+/// The memory of this process that is its own, in bytes.
+pub(super) fn memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmData:")?.strip_suffix("kB"));
+    kilobytes.and_then(|number| number.trim().parse::<u64>().ok()).map_or(u64::MAX, |number| number << 10)
+}
+
+/// Whether there is memory for so many bytes more.
+pub(in crate::who) fn has_room(bytes: u64) -> bool {
+    memory().saturating_add(bytes) <= MOST_MEMORY
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Bounded {
+    pub(super) bytes: Bytes,
+    pub(super) limits: Rc<Limits>,
+}
+
+impl Bounded {
+    fn count(&self, bytes: usize) -> Result<()> {
+        let Limits { memory: most, left } = &*self.limits;
+        let before = left.get();
+        let after = before.saturating_sub(bytes as u64 + 1);
+        let is_due = before / INTERVAL != after / INTERVAL;
+        left.set(if is_due && memory() > *most { 0 } else { after });
+        if left.get() == 0 { Err(Error::UnexpectedEof(self.offset_id())) } else { Ok(()) }
+    }
+}
+
+impl Reader for Bounded {
+    type Endian = RunTimeEndian;
+    type Offset = usize;
+
+    fn endian(&self) -> RunTimeEndian {
+        self.bytes.endian()
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn empty(&mut self) {
+        self.bytes.empty();
+    }
+
+    fn truncate(&mut self, len: usize) -> Result<()> {
+        self.bytes.truncate(len)
+    }
+
+    fn offset_from(&self, base: &Self) -> usize {
+        self.bytes.offset_from(&base.bytes)
+    }
+
+    fn offset_id(&self) -> ReaderOffsetId {
+        self.bytes.offset_id()
+    }
+
+    fn lookup_offset_id(&self, id: ReaderOffsetId) -> Option<usize> {
+        self.bytes.lookup_offset_id(id)
+    }
+
+    fn find(&self, byte: u8) -> Result<usize> {
+        let found = self.bytes.find(byte)?;
+        self.count(found)?;
+        Ok(found)
+    }
+
+    fn skip(&mut self, len: usize) -> Result<()> {
+        self.count(0)?;
+        self.bytes.skip(len)
+    }
+
+    fn split(&mut self, len: usize) -> Result<Self> {
+        self.count(0)?;
+        Ok(Self { bytes: self.bytes.split(len)?, limits: self.limits.clone() })
+    }
+
+    fn to_slice(&self) -> Result<Cow<'_, [u8]>> {
+        self.bytes.to_slice()
+    }
+
+    fn to_string(&self) -> Result<Cow<'_, str>> {
+        self.count(self.len())?;
+        self.bytes.to_string()
+    }
+
+    fn to_string_lossy(&self) -> Result<Cow<'_, str>> {
+        self.count(self.len())?;
+        self.bytes.to_string_lossy()
+    }
+
+    fn read_slice(&mut self, buffer: &mut [u8]) -> Result<()> {
+        self.count(buffer.len())?;
+        self.bytes.read_slice(buffer)
+    }
+}
