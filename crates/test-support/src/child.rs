@@ -87,6 +87,20 @@ pub fn leave(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Ends this thread alone, also if it is the main thread.
+pub fn leave_thread() -> ! {
+    loop {
+        // SAFETY: exit(2) takes any status.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    }
+}
+
+/// Waits until the main thread of a child has left. In an emulator it may not be able to.
+pub fn wait_for_main_thread(child: Pid) {
+    let has_left = |_: &u32| !std::fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
+    (0..1000).inspect(|_| thread::sleep(Duration::from_millis(5))).find(has_left);
+}
+
 /// Says where the vDSO of this process is, before its first call; 0 is nowhere. Its rseq area does
 /// not answer for the vDSO then.
 pub fn set_vdso(address: usize) {

@@ -59,9 +59,9 @@ use vdso_time::{ClockId, Routes, routes};
 
 pub use image::Image;
 pub use machine::{ClockSource, Machine, Supervisor};
-#[doc(hidden)]
-pub use process::text;
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
+#[doc(hidden)]
+pub use process::{living_thread, text};
 pub use process_report::ProcessDiagnosis;
 pub use proof::{Evidence, Method, Place, Reading};
 use proof::{Examination, Timing, worst_place};

@@ -61,7 +61,7 @@ pub struct ProcessSymbol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// There is no such process, it or its main thread ended, or it is a kernel thread.
+    /// There is no such process, it ended, or it is a kernel thread.
     Ended,
     /// There is no /proc of this process's PID namespace.
     NoProc,
@@ -80,7 +80,7 @@ pub enum ProcessError {
 impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ended => "there is no such process, it or its main thread ended, or it is a kernel thread",
+            Self::Ended => "there is no such process, it ended, or it is a kernel thread",
             Self::NoProc => "there is no /proc of this PID namespace: `mount -t proc proc /proc`",
             Self::Denied => {
                 "its memory may not be read: run as its user (with kernel.yama.ptrace_scope=0), as root or with \
@@ -114,17 +114,14 @@ impl ProcessVdso {
     /// # Errors
     /// [`ProcessError`] says what is missing.
     pub fn read(pid: u32) -> Result<Self, ProcessError> {
+        let (thread, auxv) = living_thread(pid)?;
         // The open file belongs to the program that runs now, also if another is executed.
-        let memory = File::open(format!("/proc/{pid}/mem"))?;
-        let auxv = fs::read(format!("/proc/{pid}/auxv"))?;
-        if auxv.is_empty() {
-            return Err(ProcessError::Ended);
-        }
+        let memory = File::open(format!("/proc/{thread}/mem"))?;
         let base = sysinfo_ehdr(&auxv).ok_or(ProcessError::NoVdso)?;
         let mut head = [0; 4096];
         read_exactly(&memory, &mut head, base)?;
         let extent = Image::extent(&head).map_err(ProcessError::Malformed)?;
-        let mapped = mapping_at(pid, base).unwrap_or(0);
+        let mapped = mapping_at(thread, base).unwrap_or(0);
         let mut bytes = vec![0; mapped.clamp(extent, MOST_BYTES)];
         read_exactly(&memory, &mut bytes, base)?;
         Self::parse(pid, base, bytes).map_err(ProcessError::Malformed)
@@ -200,6 +197,23 @@ fn sysinfo_ehdr(auxv: &[u8]) -> Option<u64> {
         let value = |tag| entries.clone().find(|entry| entry.0 == tag).map(|entry| entry.1);
         (value(AT_PHENT)? == header).then(|| value(AT_SYSINFO_EHDR).filter(|address| *address != 0))?
     })
+}
+
+/// A thread of a process, and its auxiliary vector. A main thread that ended has no memory in /proc:
+/// its vector is empty or, with a newer kernel, an error.
+#[doc(hidden)]
+pub fn living_thread(pid: u32) -> io::Result<(u32, Vec<u8>)> {
+    let vector = |thread: u32| match fs::read(format!("/proc/{thread}/auxv")) {
+        Ok(vector) if vector.is_empty() => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+        other => other,
+    };
+    let ended = match vector(pid) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => error,
+        other => return Ok((pid, other?)),
+    };
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let mut threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    threads.find_map(|thread| Some((thread, vector(thread).ok()?))).ok_or(ended)
 }
 
 /// A file of /proc/PID. Names of programs and files need not be UTF-8.

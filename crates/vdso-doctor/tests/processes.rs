@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, id};
+use std::thread;
 
 use goblin::elf::{Elf, note::NT_GNU_BUILD_ID, program_header::PT_GNU_EH_FRAME};
 use nix::sched::{CloneFlags, unshare};
@@ -174,6 +175,20 @@ fn a_process_that_ended_is_an_error() {
     assert_eq!(ProcessVdso::read(number).unwrap_err(), ProcessError::Ended, "a zombie");
     drop(child);
     assert_eq!(ProcessVdso::read(number).unwrap_err(), ProcessError::Ended, "no process");
+}
+
+#[test]
+fn a_process_whose_main_thread_ended_has_a_vdso() {
+    if !is_testable() {
+        return;
+    }
+    let child = Sleeper(child::fork(|| {
+        thread::spawn(pause);
+        child::leave_thread()
+    }));
+    child::wait_for_main_thread(child.0);
+    let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
+    assert!(diagnosis.is_own_image && diagnosis.time_namespace.is_none(), "{diagnosis}");
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub(super) struct Entries {
 
 impl Entries {
     pub(super) fn new(pid: u32, vdso: Option<ProcessVdso>) -> Self {
-        let memory = File::open(format!("/proc/{pid}/mem")).ok();
+        let thread = vdso_doctor::living_thread(pid).map_or(pid, |(thread, _)| thread);
+        let memory = File::open(format!("/proc/{thread}/mem")).ok();
         Self { vdso, memory, code: HashMap::new() }
     }
 

@@ -104,13 +104,13 @@ impl Events {
             for (at, cpu) in cpus.iter().enumerate() {
                 let opened = events.open_one(tid, (*cpu, at, cpus.len()), trigger);
                 match opened {
-                    // This thread ended, which may have a lower number than the process.
-                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) && tid as u32 != pid => {}
+                    // This thread ended. It may be the main thread.
+                    Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     opened => opened?,
                 }
             }
         }
-        Ok(events)
+        if events.rings.is_empty() { Err(Errno::ESRCH.into()) } else { Ok(events) }
     }
 
     /// `cpu` is the CPU, its index, and how many there are.

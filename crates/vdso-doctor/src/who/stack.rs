@@ -68,6 +68,8 @@ enum Source {
 /// The code of a process.
 pub(super) struct Stacks {
     pid: u32,
+    /// One that lives, which may not be the main thread.
+    thread: u32,
     vdso: Option<ProcessVdso>,
     /// Sorted.
     mappings: Vec<Mapping>,
@@ -92,6 +94,7 @@ impl Stacks {
     pub(super) fn new(pid: u32) -> Result<Self, ProcessError> {
         let mut new = Self {
             pid,
+            thread: pid,
             vdso: None,
             mappings: Vec::new(),
             modules: HashMap::new(),
@@ -111,11 +114,8 @@ impl Stacks {
     /// Reads the mappings again, after the process mapped something or executed another program.
     /// After an error the known mappings stay.
     pub(super) fn refresh(&mut self) -> Result<(), ProcessError> {
-        let maps = vdso_doctor::text(self.pid, "maps")?;
-        // A zombie has no memory. What it mapped before stays.
-        if maps.is_empty() {
-            return Err(ProcessError::Ended);
-        }
+        (self.thread, _) = vdso_doctor::living_thread(self.pid)?;
+        let maps = vdso_doctor::text(self.thread, "maps")?;
         let mut mappings: Vec<_> = maps.lines().filter_map(mapping).collect();
         mappings.sort_by_key(|mapping| mapping.range.start);
         self.vdso = match ProcessVdso::read(self.pid) {
@@ -209,7 +209,7 @@ impl Stacks {
         if mapping.inode == 0 {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let (pid, Range { start, end }) = (self.pid, mapping.range.clone());
+        let (pid, Range { start, end }) = (self.thread, mapping.range.clone());
         // The first is the mapped file, also if it was removed. It needs CAP_CHECKPOINT_RESTORE.
         module::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), 0)
             .or_else(|_| module::open(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), 0))
@@ -230,7 +230,7 @@ impl Stacks {
             }
         } else if mapping.inode == 0 {
             let has_jvm = self.mappings.iter().any(|mapping| mapping.path.ends_with("/libjvm.so"));
-            let map = self.jit.get_or_insert_with(|| names::PerfMap::read(self.pid));
+            let map = self.jit.get_or_insert_with(|| names::PerfMap::read(self.pid, self.thread));
             let function = map.name(address).unwrap_or(if has_jvm { "java (JIT)" } else { "(JIT)" });
             return vec![Frame::unknown(function.to_owned(), &name)];
         }

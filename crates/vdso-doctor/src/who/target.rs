@@ -1,7 +1,6 @@
 //! The process that is watched.
 
 use std::ffi::OsString;
-use std::fs;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
@@ -72,8 +71,7 @@ impl Target {
                 Ok(WaitStatus::StillAlive) | Err(Errno::EINTR)
             );
         }
-        // A zombie has no memory.
-        fs::read(format!("/proc/{}/auxv", self.pid)).map_or(true, |auxv| auxv.is_empty())
+        vdso_doctor::living_thread(self.pid).is_err()
     }
 
     /// The CPU time of all threads, and of those that ended.

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser as _;
@@ -28,15 +29,29 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// Watches a child until it ends. Returns the records of `often` and of `seldom`, the report, and the
+/// Watches a child until it ends, whose main thread may end before. Returns the records of `often` and of `seldom`, the report, and the
 /// lines of the flame graph.
-fn watched(option: &str, work: impl FnOnce()) -> Option<([u64; 2], Value, Vec<String>)> {
+fn watched(
+    option: &str,
+    has_main_thread: bool,
+    work: impl FnOnce() + Send + 'static,
+) -> Option<([u64; 2], Value, Vec<String>)> {
     let (mut child_end, mut end) = UnixStream::pair().unwrap();
     let child = child::fork(move || {
-        child_end.read_exact(&mut [0]).unwrap();
-        work();
-        true
+        let work = move || {
+            child_end.read_exact(&mut [0]).unwrap();
+            work();
+            child::leave(0)
+        };
+        if !has_main_thread {
+            thread::spawn(work);
+            child::leave_thread();
+        }
+        work()
     });
+    if !has_main_thread {
+        child::wait_for_main_thread(child);
+    }
     let pid = child.to_string();
     let words = ["vdso-doctor", "who", "--duration=100", "--pid", &pid, "--flamegraph=x", option];
     let Some(Command::Who(options)) = Arguments::parse_from(words).command else { unreachable!() };
@@ -75,15 +90,17 @@ fn rounds() {
 /// All records fit in one buffer.
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
-    let Some((records, report, folded)) = watched("--exact", rounds) else { return };
-    assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
-    let is_chain = |line: &&String| line.contains("::rounds;vdso_doctor::who::tests::often;");
-    let reads = |line: &String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
-    assert_eq!(folded.iter().filter(is_chain).map(reads).sum::<u64>(), 600, "{folded:#?}");
-    let most = &report["callers"][0];
-    // A guest's programs have no debug information.
-    if let Some(file) = most["file"].as_str() {
-        assert!(file.ends_with("who/tests.rs") && most["line"] == LINE, "{most}");
+    for has_main_thread in [true, false] {
+        let Some((records, report, folded)) = watched("--exact", has_main_thread, rounds) else { return };
+        assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
+        let is_chain = |line: &&String| line.contains("::rounds;vdso_doctor::who::tests::often;");
+        let reads = |line: &String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+        assert_eq!(folded.iter().filter(is_chain).map(reads).sum::<u64>(), 600, "{folded:#?}");
+        let most = &report["callers"][0];
+        // A guest's programs have no debug information.
+        if let Some(file) = most["file"].as_str() {
+            assert!(file.ends_with("who/tests.rs") && most["line"] == LINE, "{most}");
+        }
     }
 }
 
@@ -98,7 +115,7 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
             }
         }
     };
-    let Some(([in_often, in_seldom], report, _)) = watched("--frequency=1999", work) else { return };
+    let Some(([in_often, in_seldom], report, _)) = watched("--frequency=1999", true, work) else { return };
     let all = in_often + in_seldom;
     assert!(all > 200 && (in_often * 1000).abs_diff(750 * all) <= 75 * all, "{report:#}");
 }
@@ -109,7 +126,7 @@ fn a_process_without_a_sample_is_not_called_idle() {
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(300) {}
     };
-    let Some((_, report, _)) = watched("--frequency=1", work) else { return };
+    let Some((_, report, _)) = watched("--frequency=1", true, work) else { return };
     let text = report["text"].as_str().unwrap();
     assert!(report["samples"] == 0 && text.contains("of CPU time, but"), "{report:#}");
 }

@@ -183,7 +183,7 @@ fn another_process_has_a_report() {
 
 #[test]
 fn a_missing_process_or_command_is_an_error_in_one_line() {
-    let process = "process 4194305: there is no such process, it or its main thread ended, or it is";
+    let process = "process 4194305: there is no such process, it ended, or it is a kernel thread";
     let number = std::process::id();
     let (to, from) = channel();
     std::thread::spawn(move || {

@@ -110,7 +110,7 @@ impl Module {
         let bases = BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame"));
         let tables = tables(&eh_frame, &bases);
         let debug = OnceCell::new();
-        Some(Self { endian, segments, symbols, eh_frame, bases, tables, debug, bytes: bytes.clone() })
+        Some(Self { bytes, endian, segments, symbols, eh_frame, bases, tables, debug })
     }
 
     /// The address of a loaded byte of the file.
