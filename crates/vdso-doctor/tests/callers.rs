@@ -41,6 +41,10 @@ impl Program {
                 }
             };
         let error = String::from_utf8_lossy(&stderr);
+        if status.code() == Some(127) {
+            not_run_here("exec", format!("{}: {status}", self.name));
+            return None;
+        }
         if !status.success() {
             let is_lacking = ["perf_event_open", "breakpoints"].iter().any(|lack| error.contains(lack));
             assert!(is_lacking, "{}: {status}: {error}", self.name);

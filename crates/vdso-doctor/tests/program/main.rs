@@ -5,6 +5,7 @@ mod who;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
@@ -31,7 +32,12 @@ type Ended = (Option<i32>, String, String);
 
 /// Runs a command; none if the kernel cannot start the program, as under QEMU or in a guest.
 fn ended(command: &mut Command) -> Option<Ended> {
-    let why = match command.output() {
+    started(command.output())
+}
+
+/// What a command printed; none if the kernel could not start the program.
+fn started(output: io::Result<Output>) -> Option<Ended> {
+    let why = match output {
         Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => status.to_string(),
         Ok(Output { status, stdout, stderr }) => {
             let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
