@@ -17,17 +17,18 @@ pub struct HashTables {
 
 /// Returns the number of symbols, the second word of `DT_HASH`. `None` if the table ends outside of
 /// the image.
+#[inline(always)]
 pub(super) fn count_sysv<F: Format>(hash: Bytes<'_, F>, machine: u16) -> Option<usize> {
     // Alpha and 64-bit S/390 have words of 8 bytes (their psABIs).
     const EM_S390: u16 = 22;
     const EM_ALPHA: u16 = 0x9026;
-    let is_wide = hash.is_64_bit() && matches!(machine, EM_S390 | EM_ALPHA);
-    hash.head(8)?;
-    let (nbucket, nchain, size) = if is_wide {
-        (hash.offset(at(0)), hash.offset(at(8)), 8)
-    } else {
-        (hash.word(at(0)), hash.word(at(4)), 4)
-    };
+    if hash.is_64_bit() && matches!(machine, EM_S390 | EM_ALPHA) {
+        return count(hash, 8, hash.offset(at(0)), hash.head(16)?.offset(at(8)));
+    }
+    count(hash, 4, hash.word(at(0)), hash.head(8)?.word(at(4)))
+}
+
+fn count<F: Format>(hash: Bytes<'_, F>, size: usize, nbucket: usize, nchain: usize) -> Option<usize> {
     hash.first(nbucket.checked_add(nchain)?.checked_add(2)?, size)?;
     Some(nchain)
 }

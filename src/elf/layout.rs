@@ -99,6 +99,16 @@ impl Format for Native {
     }
 }
 
+/// How an image of this process begins.
+const NATIVE: [u8; 6] = [
+    0x7f,
+    b'E',
+    b'L',
+    b'F',
+    if cfg!(target_pointer_width = "64") { 2 } else { 1 },
+    if cfg!(target_endian = "big") { 2 } else { 1 },
+];
+
 impl<F> fmt::Debug for Bytes<'_, F> {
     /// Writes how many there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,7 +118,18 @@ impl<F> fmt::Debug for Bytes<'_, F> {
 
 impl<'a, F: Format> Bytes<'a, F> {
     /// Reads `e_ident`.
+    #[inline(always)]
     pub(super) fn new(raw: &'a [u8]) -> Result<Self, ParseError> {
+        match raw.first_chunk() {
+            Some(ident) if *ident == NATIVE => Ok(Self { raw, format: F::new(Native.get())? }),
+            _ => Self::foreign(raw),
+        }
+    }
+
+    /// Reads `e_ident` of another format, or says what is wrong with it.
+    #[cold]
+    #[inline(never)]
+    fn foreign(raw: &'a [u8]) -> Result<Self, ParseError> {
         let Some((b"\x7fELF", ident)) = raw.split_first_chunk() else { return Err(ParseError::NotElf) };
         let &[class, data, ..] = ident else { return Err(ParseError::Truncated) };
         if !matches!(class, 1 | 2) {

@@ -76,14 +76,17 @@ impl<'a> Image<'a> {
     }
 
     /// Parses with the code for the format of this process, which is faster, or with that for any.
-    #[inline]
-    pub(crate) fn with<E: From<ParseError> + PartialEq>(
-        native: impl FnOnce() -> Result<Self, E>,
-        any: impl FnOnce() -> Result<Self, E>,
-    ) -> Result<Self, E> {
-        let image = native();
-        let is_foreign = |error| [ParseError::Class, ParseError::ByteOrder].map(E::from).contains(error);
-        if image.as_ref().is_err_and(is_foreign) { any() } else { image }
+    #[inline(always)]
+    pub(crate) fn with<T, E: From<ParseError> + PartialEq>(
+        native: impl FnOnce() -> Result<T, E>,
+        any: impl FnOnce() -> Result<T, E>,
+    ) -> Result<T, E> {
+        match native() {
+            Err(error) if [ParseError::Class, ParseError::ByteOrder].map(E::from).contains(&error) => {
+                foreign(any)
+            }
+            parsed => parsed,
+        }
     }
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
@@ -160,16 +163,18 @@ impl<'a> Image<'a> {
     /// Finds an entry with the code for the image's format.
     #[inline]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        // Without an early end, this is a few vector instructions.
-        let has_nul = |string: &str| string.bytes().min() == Some(0);
-        if has_nul(name) || version.is_some_and(has_nul) {
-            return None;
-        }
         match self.parsed.in_format::<Native>() {
             Some(native) => native.find(name, version),
-            None => self.parsed.find(name, version),
+            None => foreign(|| self.parsed.find(name, version)),
         }
     }
+}
+
+/// Calls the code for foreign images, which must not lie between that of a first call.
+#[cold]
+#[inline(never)]
+fn foreign<T>(work: impl FnOnce() -> T) -> T {
+    work()
 }
 
 /// The bytes and the tables of an image.
@@ -226,8 +231,9 @@ impl<F: Format> ProgramHeaders<F> {
         let count = count.min(symbols.count(size));
         let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?.raw;
         let versions = if versym != 0 && verdef != 0 {
-            let tables = table(versym).and_then(|versym| versym.first(count, 2)).zip(table(verdef));
-            let (versym, verdef) = tables.ok_or(ParseError::Versions)?;
+            let versym = table(versym).and_then(|versym| versym.first(count, 2));
+            let versym = versym.ok_or(ParseError::Versions)?;
+            let verdef = table(verdef).ok_or(ParseError::Versions)?;
             version::find(verdef, verdefnum, None).map_err(|_| ParseError::Versions)?;
             Some(Versions { versym: versym.raw, verdef: verdef.raw, verdefnum })
         } else {

@@ -105,44 +105,29 @@ impl<'a> Iterator for Symbols<'a> {
 impl core::iter::FusedIterator for Symbols<'_> {}
 
 impl<'a, F: Format> ParsedImage<'a, F> {
-    /// Returns the first entry with this name and version, without NULs, that can be called. A
-    /// string of 1024 bytes or more is not compared.
-    #[inline]
+    /// Returns the first entry with this name and version that can be called. A string of 1024 bytes
+    /// or more, or with a NUL, is never found. In an image without versions, every entry has the
+    /// version.
+    #[inline(always)]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         let is_short = |string: &str| string.len() < LONGEST_NAME;
         if !is_short(name) || !version.is_none_or(is_short) {
             return None;
         }
         let symtab = self.bytes.with(self.symtab);
+        let wanted = version.filter(|_| self.has_versions());
         // A loop takes less of a small stack than closures in an unoptimised program.
         for (index, symbol) in symtab.table(symtab.of(SYM_SIZE)).enumerate() {
-            // The end is compared first, because it differs in most names.
-            if self.ends(symbol.word(ST_NAME), name) {
-                if let Some(entry) = self.entry_named(index, symbol, name, version) {
-                    return Some(entry);
-                }
+            if !self.has_string(symbol.word(ST_NAME), name) {
+                continue;
+            }
+            let Some(entry) = self.entry(index, symbol) else { continue };
+            let has = |wanted| entry.version.is_some_and(|start| self.has_string(start, wanted));
+            if wanted.is_none_or(has) {
+                return Some(entry);
             }
         }
         None
-    }
-
-    /// Returns the entry if it can be called and has this name and version. A blank name never
-    /// matches. In an image without versions, every entry has the version.
-    #[inline(never)] // few entries get here, and the loops around need the registers
-    fn entry_named(
-        &self,
-        index: usize,
-        symbol: Bytes<'_, F>,
-        name: &str,
-        version: Option<&str>,
-    ) -> Option<Entry> {
-        if !self.has_string(symbol.word(ST_NAME), name) {
-            return None;
-        }
-        let entry = self.entry(index, symbol)?;
-        let wanted = version.filter(|_| self.has_versions());
-        let has = |wanted| entry.version.is_some_and(|start| self.has_string(start, wanted));
-        wanted.is_none_or(has).then_some(entry)
     }
 
     /// Returns the entries that can be called, from one of the table's on.
@@ -197,7 +182,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 
     /// Returns an entry of the table if it can be called, its value lies in the image, and its name
     /// begins in the string table.
-    #[inline]
+    #[inline(always)]
     fn entry(&self, index: usize, symbol: Bytes<'_, F>) -> Option<Entry> {
         const SHN_UNDEF: u16 = 0;
         const SHN_ABS: u16 = 0xfff1;
@@ -224,34 +209,21 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         Some(Entry { index, name, version, value, size, kind, is_weak })
     }
 
-    /// Returns whether a string at `start` has this length, if it is not shorter.
+    /// Returns whether the string at `start` is `wanted`. A blank string and one with a NUL never
+    /// match.
     #[inline(always)]
-    fn ends(&self, start: usize, wanted: &str) -> bool {
-        self.strtab.get(start.saturating_add(wanted.len())) == Some(&0)
-    }
-
-    /// Returns whether the string at `start` is `wanted`, which has no NUL. A blank string never
-    /// matches.
     fn has_string(&self, start: usize, wanted: &str) -> bool {
         let end = start.saturating_add(wanted.len());
-        let string = self.strtab.get(start..end).filter(|_| !wanted.is_empty() && self.ends(start, wanted));
-        string.is_some_and(|string| is_same(string, wanted.as_bytes()))
-    }
-}
-
-/// Returns whether two strings of one length are the same.
-#[inline]
-fn is_same(string: &[u8], wanted: &[u8]) -> bool {
-    let (mut rest, mut wanted_rest) = (string, wanted);
-    while let (Some((chunk, after)), Some((wanted_chunk, wanted_after))) =
-        (rest.split_first_chunk::<8>(), wanted_rest.split_first_chunk::<8>())
-    {
-        steps::take(8);
-        if u64::from_ne_bytes(*chunk) != u64::from_ne_bytes(*wanted_chunk) {
+        // The end is compared first, because it differs in most names.
+        if self.strtab.get(end) != Some(&0) || wanted.is_empty() {
             return false;
         }
-        (rest, wanted_rest) = (after, wanted_after);
+        let is_same = |string: &[u8]| {
+            string.iter().zip(wanted.as_bytes()).all(|(byte, wanted)| {
+                steps::take(1);
+                byte == wanted && *byte != 0
+            })
+        };
+        self.strtab.get(start..end).is_some_and(is_same)
     }
-    steps::take(rest.len());
-    rest == wanted_rest
 }

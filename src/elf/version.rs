@@ -19,7 +19,7 @@ pub(super) struct Malformed;
 
 impl Versions<'_> {
     /// Returns where the name of a symbol's version begins in the string table.
-    #[inline]
+    #[inline(always)]
     pub(super) fn name_of<F: Format>(self, image: Bytes<'_, F>, index: usize) -> Option<usize> {
         let versym = Bytes { raw: self.versym, format: image.format }.after(index, 2)?.half(at(0));
         let verdef = Bytes { raw: self.verdef, format: image.format };
@@ -29,6 +29,7 @@ impl Versions<'_> {
 
 /// Returns where the name of the definition with this index begins, except of the definition
 /// that names the image. Without an index, it checks all definitions.
+#[inline(always)]
 pub(super) fn find<F: Format>(
     verdef: Bytes<'_, F>,
     verdefnum: u64,

@@ -42,7 +42,8 @@ impl Vdso<'static> {
     ///
     /// [`LocateError`] says why there is none. The clock functions work nevertheless.
     pub fn locate() -> Result<Self, LocateError> {
-        Image::with(|| find::<Native>(true), || find::<Any>(true)).map(|image| Self { image })
+        let vdso = |image| Self { image };
+        Image::with(|| find::<Native>(true).map(vdso), || find::<Any>(true).map(vdso))
     }
 }
 
@@ -113,12 +114,13 @@ impl<'a> Vdso<'a> {
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         let readable = |_| Ok::<(), ParseError>(());
+        let vdso = |image| Self { image };
         // SAFETY: every page passes the check, and the caller promises that all of them are
         // readable and do not change.
-        let native = || unsafe { mapping::image::<Native, _>(base, true, readable) };
+        let native = || unsafe { mapping::image::<Native, _>(base, true, readable) }.map(vdso);
         // SAFETY: as for the other format.
-        let any = || unsafe { mapping::image::<Any, _>(base, true, readable) };
-        Image::with(native, any).map(|image| Self { image })
+        let any = || unsafe { mapping::image::<Any, _>(base, true, readable) }.map(vdso);
+        Image::with(native, any)
     }
 
     /// Returns the address of the image's first byte.

@@ -84,27 +84,45 @@ pub fn table(samples: &Samples) -> Table {
     table
 }
 
-/// Prints the rows with the image in memory and the code in the third-level cache at best.
+/// Prints the rows with the image in memory and the code in the third-level cache at best, without
+/// the time of an empty call.
 pub fn print_cold(times: usize) {
     let Ok(vdso) = Vdso::locate() else { return };
     let large = vec![1_u8; LARGE];
-    for (row, name) in rows().iter().zip(COLD) {
-        let mut nanos = vec![Vec::new(); row.contenders.len()];
+    for (row, name) in rows().into_iter().zip(COLD) {
+        let mut contenders = row.contenders;
+        contenders.push(Contender::new("", || ()));
+        let mut nanos = vec![Vec::new(); contenders.len()];
         for _ in 0..times {
-            for (contender, nanos) in row.contenders.iter().zip(&mut nanos) {
+            for (contender, nanos) in contenders.iter().zip(&mut nanos) {
                 black_box(large.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>());
-                #[cfg(target_arch = "x86_64")]
-                for line in (0..vdso.size()).step_by(64) {
-                    // SAFETY: the line is in the image.
-                    unsafe { std::arch::x86_64::_mm_clflush(vdso.base().wrapping_add(line)) };
-                }
+                flush(&vdso);
                 let start = Instant::now();
                 contender.call();
                 nanos.push(start.elapsed().as_secs_f64() * 1e9);
             }
         }
-        for (contender, nanos) in row.contenders.iter().zip(&nanos) {
-            println!("{name}\tisolated\t{}\t{}", contender.name, median(nanos));
+        let nanos: Vec<f64> = nanos.iter().map(|nanos| median(nanos)).collect();
+        let empty = nanos.last().copied().unwrap_or(0.0);
+        for (contender, nanos) in contenders.iter().zip(nanos).take(contenders.len() - 1) {
+            println!("{name}\tisolated\t{}\t{}", contender.name, nanos - empty);
         }
     }
 }
+
+/// Removes the image from all caches.
+#[cfg(target_arch = "x86_64")]
+fn flush(vdso: &Vdso<'_>) {
+    use std::arch::x86_64::{_mm_clflush, _mm_mfence};
+
+    for line in (0..vdso.size()).step_by(64) {
+        // SAFETY: the line is in the image.
+        unsafe { _mm_clflush(vdso.base().wrapping_add(line)) };
+    }
+    // Without it the flushes go on while the first contender is measured.
+    // SAFETY: every CPU of this architecture has the instruction.
+    unsafe { _mm_mfence() };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn flush(_: &Vdso<'_>) {}
