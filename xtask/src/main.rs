@@ -44,9 +44,6 @@ enum Task {
     /// images of their kernels to target/vdso-images
     #[command(after_help = machine::syntax())]
     Matrix {
-        /// Run only the machines that CI runs
-        #[arg(long, conflicts_with = "write")]
-        quick: bool,
         /// Update the rows in docs/MATRIX.md
         #[arg(long)]
         write: bool,
@@ -65,12 +62,11 @@ enum Task {
     },
     /// Compare the tests of quanta's dependants with quanta and with vdso-time-quanta
     Clients {
-        /// Run only the packages that CI runs
-        #[arg(long, conflicts_with = "write")]
-        quick: bool,
         /// Update the table in docs/CLIENTS.md
-        #[arg(long)]
+        #[arg(long, conflicts_with = "names")]
         write: bool,
+        /// Only the packages of these names
+        names: Vec<String>,
     },
     /// Check that every package is from crates.io, under a licence that deny.toml allows
     Licences,
@@ -91,10 +87,10 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::On { machine, cargo_arguments } => {
             become_command(machines::setup(&machine)?.cargo(&Shell::new()?).args(cargo_arguments))
         }
-        Task::Matrix { quick, write, machines } => matrix::run(quick, write, machines),
+        Task::Matrix { write, machines } => matrix::run(write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
-        Task::Clients { quick, write } => clients::run(quick, write),
+        Task::Clients { write, names } => clients::run(write, &names),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }

@@ -20,7 +20,7 @@ use vdso_time_kernel_runner::step;
 
 use crate::programs::programs;
 use crate::{page, workspace};
-use machines::{QUICK, machines};
+use machines::machines;
 use row::Row;
 use table::table;
 
@@ -84,9 +84,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(crate) fn run(quick: bool, write: bool, named: Vec<Machine>) -> Result<ExitCode> {
-    let is_wanted = |machine: &Machine| !quick || QUICK.contains(&&*machine.to_string());
-    let machines = if named.is_empty() { machines(is_wanted) } else { named };
+pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
+    let machines = if named.is_empty() { machines() } else { named };
     let rows = run_all(&machines);
     println!("{}", table(&rows, ""));
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
