@@ -24,10 +24,16 @@ pub(super) struct Limits {
     pub(super) left: Cell<u64>,
 }
 
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: MOST_MEMORY, left: Cell::new(1 << 26) }
+    }
+}
+
 impl Limits {
-    /// For so many bytes of debug information. Each is needed a few times.
-    pub(super) fn of(bytes: u64) -> Self {
-        Self { memory: MOST_MEMORY, left: Cell::new((1 << 26) + 16 * bytes) }
+    /// Allows for the bytes of a section. Each is needed a few times.
+    pub(super) fn add(&self, section: &Bytes) {
+        self.left.set((self.left.get() + 16 * section.len() as u64).min(1 << 32));
     }
 }
 

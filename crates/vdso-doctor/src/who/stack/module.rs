@@ -171,7 +171,7 @@ impl Module {
         file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
         let whole = EndianReader::new(self.bytes.clone(), self.endian);
         let sections = |id| section(&file, id, &whole).unwrap_or_else(|| whole.range(0..0));
-        context(sections, Limits::of(self.bytes.len() as u64))
+        context(sections, Limits::default())
     }
 
     /// How the registers of the caller are found at an address.
@@ -214,7 +214,11 @@ fn tables(eh_frame: &EhFrame<Bytes>, bases: &BaseAddresses) -> Vec<(Range<u64>, 
 /// The debug information of a file. None if reading it takes too much of something.
 pub(super) fn context(sections: impl Fn(SectionId) -> Bytes, limits: Limits) -> Option<Context<Bounded>> {
     let limits = Rc::new(limits);
-    let load = |id| gimli::Result::Ok(Bounded { bytes: sections(id), limits: limits.clone() });
+    let load = |id| {
+        let bytes = sections(id);
+        limits.add(&bytes);
+        gimli::Result::Ok(Bounded { bytes, limits: limits.clone() })
+    };
     let dwarf = gimli::Dwarf::load(load).ok()?;
     if is_deep(&dwarf) { None } else { Context::from_dwarf(dwarf).ok() }
 }

@@ -110,10 +110,9 @@ fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     let entries = [unit, [2, b'f', 0, 0, 0, 0, 0].repeat(128), vec![0]].concat();
     let range = [0, 0x1000_u64].map(u64::to_le_bytes).concat();
     let ranges = [range.repeat(1 << 14), vec![0; 16]].concat();
-    let usual = || Limits::of(1 << 20);
-    let little_memory = Limits { memory: memory() + (8 << 20), ..usual() };
-    let little_time = Limits { left: (1 << 20).into(), ..usual() };
-    for (limits, expected) in [(usual(), Some("f")), (little_memory, None), (little_time, None)] {
+    let little_memory = Limits { memory: memory() + (8 << 20), ..Limits::default() };
+    let little_time = Limits { left: (1 << 20).into(), ..Limits::default() };
+    for (limits, expected) in [(Limits::default(), Some("f")), (little_memory, None), (little_time, None)] {
         let context = debug(&abbreviations, &entries, &ranges, limits);
         let frames = context.and_then(|context| debug_frames(&context, 0x1400, ""));
         assert_eq!(frames.as_ref().map(|frames| &*frames[0].function), expected);
@@ -127,7 +126,7 @@ fn deep_debug_information_and_endless_names_are_ignored() {
         // Tag 1 is a compile unit (0x11), tag 2 an inlined subroutine (0x1d); both have children.
         let abbreviations = [1, 0x11, 1, 0, 0, 2, 0x1d, 1, 0, 0, 0];
         let entries = [vec![1], vec![2; depth], vec![0; depth + 1]].concat();
-        assert_eq!(debug(&abbreviations, &entries, &[], Limits::of(0)).is_some(), is_used, "{depth}");
+        assert_eq!(debug(&abbreviations, &entries, &[], Limits::default()).is_some(), is_used, "{depth}");
     }
     // f(P<int, int>, P<S0_, S0_>, P<S1_, S1_>, ...), as c++filt says.
     let digits: Vec<_> = (b'0'..=b'9').chain(b'A'..=b'Z').map(char::from).collect();
