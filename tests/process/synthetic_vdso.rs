@@ -41,16 +41,20 @@ extern "C" fn writing_clock_gettime<const SECONDS: i32>(_: i32, out: &mut Time32
 /// Where the code is in the image, which has one page. A debug build's code is not longer.
 const CODE: usize = 4096 - 256;
 
+const EM_ARM: u16 = 40;
+
 /// Maps an image whose symbols all have this code, and says that it is this process's vDSO.
 fn give(machine: u16, class: u8, mut symbols: Vec<Sym<'_>>, code: Code) {
+    // Bit 0 of an address marks Thumb code.
+    let thumb = if machine == EM_ARM { code.addr() & 1 } else { 0 };
     for symbol in &mut symbols {
-        symbol.value = Value::Exactly(CODE as u64);
+        symbol.value = Value::Exactly((CODE + thumb) as u64);
     }
     let (wide, wide_hash, big_endian) = (class == 2, machine == 22, cfg!(target_endian = "big"));
     let spec = Spec { wide, machine, symbols, wide_hash, big_endian, extent: 4096, ..Spec::default() };
     let Built { mut bytes, .. } = spec.build();
     // SAFETY: it is in this program's code, in which more follows than is copied.
-    let code = unsafe { std::slice::from_raw_parts(code.cast(), 4096 - CODE) };
+    let code = unsafe { std::slice::from_raw_parts(code.cast::<u8>().wrapping_sub(thumb), 4096 - CODE) };
     bytes[CODE..].copy_from_slice(code);
     let pages = Pages::new(1);
     pages.fill(&bytes);
