@@ -285,7 +285,7 @@ fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, b
     let whole = segment::rate_of(change, ticks);
     let is_long = ticks > long_span.saturating_mul(64);
     let learnt = if is_long || change.unsigned_abs() > NOISE { whole } else { whole / 8 };
-    let base_rate = segment::changed(state.base_rate, learnt).ok_or(true)?;
+    let base_rate = state.base_rate.checked_add_signed(learnt).ok_or(true)?;
 
     // A later segment begins where the old one ends. If that has passed, the old one may just have
     // answered with its end, and the new one does not begin earlier than that.
@@ -299,7 +299,7 @@ fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, b
     let span = (segment::span(base_rate) >> if unsteady > 0 { 2 } else { 0 }).max(1);
     let correction = segment::correction(error, span, base_rate);
     let correction = if error.unsigned_abs() > NOISE { correction } else { correction / 2 };
-    let rate = segment::changed(base_rate, correction).ok_or(true)?;
+    let rate = base_rate.checked_add_signed(correction).ok_or(true)?;
     let segment = Segment { start, nanos, rate, span };
     Ok(ClockState { segment, base_rate, unsteady, tally: state.tally.made(error.unsigned_abs()), ..*state })
 }

@@ -78,11 +78,6 @@ pub(super) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
 }
 
-/// The rate changed by `change`, if it is positive.
-pub(super) fn changed(rate: Rate, change: i64) -> Option<Rate> {
-    rate.checked_add_signed(change).filter(|&rate| rate > 0)
-}
-
 /// The time that some ticks take, if it is not much longer than [`LONGEST`].
 #[inline]
 pub(super) const fn nanos(ticks: u64, rate: Rate) -> u64 {
@@ -95,10 +90,10 @@ pub(super) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
     nanos.min(i64::MAX as u128) as u64
 }
 
-/// The rate at which `ticks` take `nanos`, if it is close to a possible one.
+/// The rate at which `ticks` take `nanos`, if it is not much higher than a possible one.
 pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
-    ((1 << 25)..(2048 << 32)).contains(&rate).then_some(rate as Rate)
+    (rate < 2048 << 32).then_some(rate as Rate)
 }
 
 /// The rate that makes `change` nanoseconds of so many ticks. A division of 64 bits, if they are
