@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use test_support::functions::{assert_all_right, wrong};
 use test_support::nix::sys::pthread::pthread_kill;
-use test_support::nix::sys::signal::{SaFlags, Signal, kill};
+use test_support::nix::sys::signal::{SaFlags, SigSet, Signal, kill};
 use test_support::nix::unistd::Pid;
 use test_support::{PATHS, child, oracle, signals};
+use vdso_time::vdso::Vdso;
 use vdso_time::{Routes, routes};
 
 use super::{missed_the_vdso, reasons};
@@ -78,19 +79,21 @@ fn threads_race_for_the_first_call_in_a_storm_of_signals() {
 
 #[test]
 fn only_an_init_before_the_first_call_counts() {
-    let by_kernel = || reasons(&routes()).map(|reason| reason.is_some());
+    let found = || (Vdso::locate().is_ok(), reasons(&routes()).map(|reason| reason.is_some()));
     let ehdr = oracle::sysinfo_ehdr();
-    for first in [ehdr, 0] {
+    for first in [None, Some(ehdr), Some(0)] {
         child::forked(|| {
-            child::set_vdso(first);
+            first.into_iter().for_each(child::set_vdso);
+            let mask = SigSet::thread_get_mask();
             assert_all_right(&PATHS[0]);
-            assert!(first == 0 || !missed_the_vdso(&routes()), "{}", routes());
-            let found = by_kernel();
-            assert!(first != 0 || !found.contains(&false), "{}", routes());
+            assert_eq!(SigSet::thread_get_mask(), mask, "blocked signals");
+            assert!(first == Some(0) || !missed_the_vdso(&routes()), "{}", routes());
+            let before = found();
+            assert!(first != Some(0) || before == (false, [true; 5]), "{}", routes());
             for address in [0, ehdr] {
                 child::set_vdso(address);
                 assert_all_right(&PATHS[0]);
-                assert_eq!(by_kernel(), found);
+                assert_eq!(found(), before);
             }
         });
     }

@@ -10,7 +10,7 @@ use test_images::{Built, Spec, Sym, Value};
 use test_support::nix::sys::mman::ProtFlags;
 use test_support::{PATHS, Pages, assert_bracketed, child, not_run, oracle};
 use vdso_time::arch::{Abi, Function, NATIVE, Shape};
-use vdso_time::{ClockId, Errno, Route, Timespec, Timeval, routes, syscall, time, try_time};
+use vdso_time::{ClockId, Errno, FallbackReason, Route, Timespec, Timeval, routes, syscall, time, try_time};
 
 /// A function of the vDSO. Its code is copied, so it must not depend on where it is.
 type Code = *const ();
@@ -229,12 +229,16 @@ fn only_the_entry_of_an_i386_image_makes_system_calls() {
         child::forked(|| {
             let code = returning::<{ -libc::ENOTTY }> as Code;
             let machine = if foreign { 0 } else { abi.machine };
-            give(machine, abi.class, vec![Sym::func("__kernel_vsyscall", version)], code);
+            let clock_gettime = Sym::func(abi.clock_gettime.candidates[0].name, abi.version);
+            give(machine, abi.class, vec![Sym::func("__kernel_vsyscall", version), clock_gettime], code);
             // The image has not been looked at yet.
             assert!(syscall::getcpu().is_ok(), "{state}");
             let answers = [vdso_time::getcpu().err(), syscall::getcpu().err()];
             let expected = is_called.then(|| Errno::from_raw_os_error(libc::ENOTTY).unwrap());
             assert_eq!(answers, [expected; 2], "{state}");
+            let route = routes().clock_gettime;
+            let is_refused = matches!(route, Route::Syscall { reason: FallbackReason::ForeignImage, .. });
+            assert_eq!(is_refused, foreign, "{state}: {route:?}");
         });
     }
 }

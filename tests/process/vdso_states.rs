@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use test_images::{Part, Spec, Sym};
+use test_images::{Part, Spec, Sym, Value};
 use test_support::functions::assert_all_right;
 use test_support::nix::sys::mman::{MRemapFlags, mremap, munmap};
 use test_support::{PATHS, Pages, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
@@ -65,13 +65,17 @@ fn a_wrong_address_is_noticed() {
     }
 }
 
-/// The second page of each image, with its code or one of its tables, cannot be read.
+/// The second page of each image, with its code, the end of its code, or one of its tables, cannot
+/// be read.
 #[test]
 fn an_image_that_is_cut_short_is_noticed() {
     let Some(abi) = NATIVE else { return not_run("no table for this architecture") };
-    for last in Part::ALL {
+    let across = Value::Exactly(page_size() as u64 - 8);
+    let parts = Part::ALL.iter().map(|part| (*part, Value::Next)).chain([(Part::Text, across)]);
+    for (last, value) in parts {
         let names = abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
-        let symbols = names.map(|candidate| Sym::func(candidate.name, abi.version)).collect();
+        let symbols =
+            names.map(|symbol| Sym { value, size: 16, ..Sym::func(symbol.name, abi.version) }).collect();
         let spec = Spec { machine: abi.machine, wide: abi.class == 2, symbols, ..Spec::default() };
         let spec = Spec { big_endian: cfg!(target_endian = "big"), wide_hash: abi.machine == 22, ..spec };
         // A table of GNU's is read if there is no other.
@@ -87,7 +91,7 @@ fn an_image_that_is_cut_short_is_noticed() {
                     FallbackReason::NoVdso(LocateError::Unmapped)
                 }
             });
-            check_reasons(&format!("cut before {last:?}"), LocateError::Unmapped, expected);
+            check_reasons(&format!("cut before {last:?}, {value:?}"), LocateError::Unmapped, expected);
         });
     }
 }

@@ -80,6 +80,10 @@ mod source {
         ] {
             assert_eq!(segment::rate_of(change, ticks), rate);
         }
+        // A correction is at most a quarter of the rate.
+        for (error, change) in [(1 << 10, 1 << 22), (1 << 19, 1 << 30), (-1 << 19, -1 << 30)] {
+            assert_eq!(segment::correction(error, 1 << 20, 1 << 32), change);
+        }
     }
 
     /// Narrow is up to four reads of both clocks, here of 10 ns each.

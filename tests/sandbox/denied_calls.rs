@@ -11,7 +11,7 @@ use std::time::Instant as StdInstant;
 use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
 use test_support::functions::assert_all_right;
 use test_support::{CLOCKS, PATHS, child, not_run, oracle};
-use vdso_time::arch::NATIVE;
+use vdso_time::arch::{NATIVE, TIME32_FIRST};
 use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, routes, syscall};
 
 use crate::sandboxes_work;
@@ -197,5 +197,28 @@ fn another_system_call_replaces_a_denied_one() {
                 }
             });
         }
+    }
+}
+
+#[test]
+fn the_error_is_that_of_the_first_denied_call_that_exists() {
+    let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
+    let functions: [(_, fn() -> Option<Errno>); 3] = [
+        (&abi.time, || syscall::time().err()),
+        (&abi.gettimeofday, || syscall::gettimeofday().err()),
+        (&abi.clock_gettime, || syscall::clock_gettime(ClockId::REALTIME).err()),
+    ];
+    for ((function, read), number) in functions
+        .into_iter()
+        .flat_map(|function| [libc::EPERM, libc::ENOSYS, libc::EINVAL].map(move |number| (function, number)))
+    {
+        child::forked(|| {
+            let all: Vec<u32> = function.syscalls_in_order(TIME32_FIRST).map(|call| call.number).collect();
+            if !filter::deny(&all[..1], number) || !filter::deny(&all[1..], libc::EACCES) {
+                return;
+            }
+            let expected = if number == libc::ENOSYS && all.len() > 1 { libc::EACCES } else { number };
+            assert_eq!(read(), Errno::from_raw_os_error(expected), "{all:?}");
+        });
     }
 }
