@@ -11,19 +11,26 @@ use vdso_time::counter::{self, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 
+/// Without a vDSO too.
 #[test]
 fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
-    child::forked(|| {
-        let State { status, error_bound, frequency, .. } = counter::state();
-        assert_eq!((status, error_bound, frequency), (Status::Calibrating, 0, None));
-        assert_eq!(counter::check().err().unwrap_or(Status::Used), expected());
-        assert_eq!(counter::status(), Status::Calibrating);
-        let State { status, error_bound, frequency, .. } = settle();
-        println!("{status:?}: {status}");
-        assert_eq!(status, expected());
-        assert_eq!((error_bound > 0, frequency.is_some()), (status == Status::Used, status == Status::Used));
-        assert_eq!(counter::frequency().is_some(), status == Status::Used);
-    });
+    for address in [None, Some(0)] {
+        child::forked(|| {
+            address.into_iter().for_each(child::set_vdso);
+            let State { status, error_bound, frequency, .. } = counter::state();
+            assert_eq!((status, error_bound, frequency), (Status::Calibrating, 0, None));
+            assert_eq!(counter::check().err().unwrap_or(Status::Used), expected());
+            assert_eq!(counter::status(), Status::Calibrating);
+            let State { status, error_bound, frequency, .. } = settle();
+            println!("{status:?}: {status}");
+            assert_eq!(status, expected());
+            assert_eq!(
+                (error_bound > 0, frequency.is_some()),
+                (status == Status::Used, status == Status::Used)
+            );
+            assert_eq!(counter::frequency().is_some(), status == Status::Used);
+        });
+    }
 }
 
 #[test]

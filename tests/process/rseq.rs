@@ -100,11 +100,12 @@ fn a_child_that_shares_the_memory_gets_the_parents_cpu() {
     let (Some(&first), Some(&last)) = (cpus.numbers().first(), cpus.numbers().last()) else { return };
     child::forked(|| {
         cpus.pin(first);
-        let expected = if routes().cpu == Route::Rseq { first } else { last };
+        let expected = [routes().cpu, routes().getcpu]
+            .map(|route| if route == Route::Rseq { first } else { last } as u32);
         let mut stack = vec![0; 256 * 1024];
         let child = || {
             cpus.pin(last);
-            child::leave((cpu() != Ok(expected as u32)).into())
+            child::leave(([cpu(), getcpu().map(|here| here.cpu)] != expected.map(Ok)).into())
         };
         let flags = CloneFlags::CLONE_VM | CloneFlags::CLONE_VFORK;
         // SAFETY: this process waits until the other has ended, and the stack outlives it.
