@@ -9,6 +9,7 @@ use super::samples::{OURS, Samples};
 /// An upper bound on this crate's time, as a multiple of another contender's.
 pub struct Bar {
     pub row: &'static str,
+    of: &'static str,
     pub spacings: &'static [Spacing],
     pub against: &'static str,
     /// The contender whose own ratio in the same run is multiplied with `at_most`: the floor of the
@@ -18,7 +19,7 @@ pub struct Bar {
 }
 
 pub const fn isolated(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { row, spacings: &[Spacing::Isolated], against, floor: None, at_most }
+    Bar { row, of: OURS, spacings: &[Spacing::Isolated], against, floor: None, at_most }
 }
 
 /// For calls so short that an isolated one is mostly the two reads of the timer.
@@ -27,7 +28,7 @@ pub const fn back_to_back(row: &'static str, against: &'static str, at_most: f64
 }
 
 pub const fn both(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { row, spacings: &Spacing::ALL, against, floor: None, at_most }
+    Bar { spacings: &Spacing::ALL, ..isolated(row, against, at_most) }
 }
 
 /// What a call may take above its floor, in both spacings.
@@ -36,12 +37,22 @@ pub const fn above(floor: &'static str, row: &'static str, against: &'static str
 }
 
 impl Bar {
+    /// Bounds another contender of this crate, whose name begins with [`OURS`].
+    pub const fn of(self, contender: &'static str) -> Self {
+        Self { of: contender, ..self }
+    }
+
+    /// Bounds isolated calls alone.
+    pub const fn isolated(self) -> Self {
+        Self { spacings: &[Spacing::Isolated], ..self }
+    }
+
     /// The spacings that were measured, the most that each allows, and the ratios found.
     fn found(&self, samples: &Samples) -> Vec<(Spacing, f64, f64)> {
         let found = |&spacing| {
             let ratio = |name| samples.ratio(self.row, spacing, [name, self.against]);
             let most = self.floor.map_or(Some(1.0), ratio)? * self.at_most;
-            Some((spacing, most, ratio(OURS)?))
+            Some((spacing, most, ratio(self.of)?))
         };
         self.spacings.iter().filter_map(found).collect()
     }
@@ -92,7 +103,8 @@ pub fn table(
             None => format!("{:.2}", bar.at_most),
             Some(_) => list(found.iter().map(|(_, most, _)| format!("{most:.3}")).collect()),
         };
-        let (claim, verdict) = (format!("{}, {}", bar.row, bar.against), bar.verdict(samples));
+        let variant = bar.of.trim_start_matches(OURS);
+        let (claim, verdict) = (format!("{}{variant}, {}", bar.row, bar.against), bar.verdict(samples));
         let found = list(found.iter().map(|(.., ratio)| format!("{ratio:.3}")).collect());
         match verdict {
             Some("missed") => missed.push(format!("missed: {claim}: {found}, at most {at_most}")),
