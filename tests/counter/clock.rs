@@ -56,11 +56,11 @@ fn ticks_and_their_frequency_agree_with_the_kernels_clock() {
             || (kernel(libc::CLOCK_MONOTONIC), counter::ticks_ordered(), kernel(libc::CLOCK_MONOTONIC));
         let first = read();
         thread::sleep(Duration::from_millis(200));
-        let last = read();
+        let second = read();
         let frequency = settle().frequency.unwrap();
         let expected = |nanos: i64| (u128::from(frequency) * nanos as u128 / 1_000_000_000) as u64;
-        let (least, most) = (expected(last.0 - first.2), expected(last.2 - first.0));
-        let ticks = last.1 - first.1;
+        let (least, most) = (expected(second.0 - first.2), expected(second.2 - first.0));
+        let ticks = second.1 - first.1;
         // 1 %, because an emulator's clocks are read at slightly different times.
         let allowed = least - least / 100..=most + most / 100;
         assert!(allowed.contains(&ticks), "{ticks} ticks, and not {allowed:?}");

@@ -202,8 +202,9 @@ fn another_system_call_replaces_a_denied_one() {
 
 #[test]
 fn the_error_is_that_of_the_first_denied_call_that_exists() {
+    type Read = fn() -> Option<Errno>;
     let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
-    let functions: [(_, fn() -> Option<Errno>); 3] = [
+    let functions: [(_, Read); 3] = [
         (&abi.time, || syscall::time().err()),
         (&abi.gettimeofday, || syscall::gettimeofday().err()),
         (&abi.clock_gettime, || syscall::clock_gettime(ClockId::REALTIME).err()),
