@@ -4,8 +4,8 @@
 //! segment is due, if an update came between, or if its answer is below the high-water mark. Then a
 //! slow read follows. It asks the vDSO if no segment covers its tick. It updates the latch if the
 //! next segment is due, if the clock is being calibrated, or if another read came within the last
-//! millisecond without a segment in force. So a reader that comes once in a while pays for the vDSO
-//! only.
+//! millisecond without a segment in force. For a monotonic read, one of the wall clock does not
+//! count. So a reader that comes once in a while pays for the vDSO only.
 //!
 //! # Memory ordering
 //!
@@ -27,23 +27,24 @@
 //! writer of the segment read.
 //!
 //! Where the counter is not used, a read writes nothing, not even the high-water mark. It asks the
-//! vDSO between two loads of the sequence number, and needs no mark if both are the same. Each
-//! later segment follows three later updates: a sample, another one at least 1 ms later by the
-//! kernel's clock, and the first segment, at least 10 ms after that. A CPU can execute the second
-//! load before the vDSO's read of the counter, but no earlier than its window of instructions
-//! reaches, which is far less than 11 ms; an interrupt between them empties the window. So the
-//! segment begins later than the answer.
+//! vDSO, and compares the answer with one word: the time at which the kernel must be asked again.
+//! If the answer is earlier, it needs no mark, whatever other callers did between the three loads:
+//!
+//! - A later segment begins later. Before it is made, a caller reads the kernel's clock at that
+//!   time or after it, and then measures the counter for at least 11 ms.
+//! - An earlier segment ended earlier. The state has that word only after a caller read a time of
+//!   the kernel's clock that is not before the end of the last segment.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use super::discipline::Step;
 use super::high_water::HighWater;
 use super::history::History;
-use super::latch::{Latch, Snapshot, WRITER, Word};
+use super::latch::{Latch, Snapshot, Word};
 use super::sample::Source;
 use super::segment::{self, Rate, Segment};
 use super::state::{
-    ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, WORDS, fresh_monotonic, is_refused, may_rest, rests,
+    CHECK, ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, WORDS, fresh_monotonic, is_refused, may_rest, rests,
 };
 use super::status::{State, Statistics, Status};
 
@@ -174,12 +175,19 @@ impl<S: Source> CounterClock<S> {
     ///
     /// After a pause each cache line and page of code costs as much as the vDSO's own, and a
     /// function of its own would be in another page. So this is inlined.
-    #[inline]
+    #[allow(clippy::inline_always, reason = "the compiler takes a call from a cold branch for a rare one")]
+    #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        let Line { high_water: mark, vdso_reads, .. } = &self.latch.beside;
         if let Some(now) = self.refused(Source::monotonic, |now, _| now) {
             return Some(now);
         }
+        self.late_monotonic()
+    }
+
+    /// The same if the counter is used.
+    #[inline]
+    fn late_monotonic(&self) -> Option<u64> {
+        let Line { high_water: mark, vdso_reads, .. } = &self.latch.beside;
         if let Some(now) = self.sparse(Source::monotonic, |now, _| now) {
             let high_water = mark.get();
             // Not if a later time was read before, either.
@@ -217,9 +225,9 @@ impl<S: Source> CounterClock<S> {
         read: impl FnOnce(&S) -> Option<T>,
         monotonic: impl FnOnce(T, &Word) -> u64,
     ) -> Option<T> {
-        self.latch.read(|flags, hot, offset| {
-            let answer = (flags & (NOT_USED | WRITER) == NOT_USED).then(|| read(self.source()))??;
-            is_refused(hot, monotonic(answer, offset)).then_some(answer)
+        self.latch.read_apart(CHECK, |flags, check, offset| {
+            let answer = (flags & NOT_USED != 0).then(|| read(self.source()))??;
+            is_refused(check, monotonic(answer, offset)).then_some(answer)
         })
     }
 
@@ -324,7 +332,9 @@ impl<S: Source> CounterClock<S> {
         let step = Step { source: self.source(), state, now, is_wanted, may_check: self.may_check() };
         if let Some(mut next) = step.next_state() {
             if next.phase != Phase::Running && view.segment.is_none() {
-                next.segment = Segment::empty(next.segment.end_nanos());
+                let end = next.segment.end_nanos();
+                let is_over = matches!(next.phase, Phase::Off(_)) && end <= now;
+                next.segment = Segment::empty(if is_over { 0 } else { end });
             }
             if self.latch.update(snapshot, &next.to_update()) {
                 self.published(state, &next);

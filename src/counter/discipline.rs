@@ -46,7 +46,7 @@ impl<S: Source> Step<'_, S> {
         match state.phase {
             // Far from the time of the check is another time namespace.
             Phase::Off(_) if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
-                (state.segment.span > 0).then_some(*state)
+                (state.segment != Segment::empty(0)).then_some(*state)
             }
             Phase::Idle | Phase::Off(_) => match self.detect() {
                 Ok(()) => self.begin(),

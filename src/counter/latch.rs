@@ -104,6 +104,21 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         result.filter(|_| self.sequence.load(Ordering::Relaxed) == sequence)
     }
 
+    /// Applies `read` to the flags, one hot word and the late one, which may be of later updates.
+    /// None of the words is torn.
+    #[inline]
+    pub(super) fn read_apart<T>(
+        &self,
+        at: usize,
+        read: impl FnOnce(usize, &Word, &Word) -> Option<T>,
+    ) -> Option<T> {
+        if size_of::<Word>() == size_of::<usize>() {
+            read(self.sequence.load(Ordering::Acquire) & FLAGS, &self.hot[at], &self.late)
+        } else {
+            self.read(|flags, hot, late| (flags & WRITER == 0).then(|| read(flags, &hot[at], late))?)
+        }
+    }
+
     /// The late word, which may be of another update than the others.
     pub(super) fn late(&self) -> &Word {
         &self.late

@@ -14,7 +14,8 @@
 //!   next one. It begins where the old one ends and is bent towards the kernel's clock, by at most
 //!   1/4 of its length. So the time neither steps nor stands still nor goes back.
 //! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO
-//!   answers. A read within 1 ms of such a read makes a new segment.
+//!   answers. A read within 1 ms of such a read makes a new segment. A monotonic read does not look
+//!   for an earlier one of the wall clock, whose time is in another cache line.
 //!
 //! Readers take no lock, never wait, and write nothing. A signal handler can read at any time, even
 //! if it interrupts a caller that makes a segment. That caller pays for some reads of the vDSO. A

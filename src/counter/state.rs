@@ -9,12 +9,14 @@ use super::status::Status;
 pub(super) const WORDS: usize = 16;
 /// The number of words beside the sequence number.
 pub(super) const HOT: usize = 4;
+/// The place of the word that a state has while the counter is not used.
+pub(super) const CHECK: usize = 3;
 
 /// The flag of a state without a segment.
 pub(super) const NO_SEGMENT: usize = 2;
 /// The flag of a state in which a sparse read need not update the clock.
 pub(super) const RESTS: usize = 4;
-/// The flag of a state in which the counter is not used.
+/// The flag of a state in which the counter is not used, and the last segment has ended.
 pub(super) const NOT_USED: usize = 8;
 
 /// The age at which a sample gives no rate, because the system may have been suspended since.
@@ -129,8 +131,7 @@ impl ClockState {
     }
 
     /// The flags and the hot words: the segment with the ticks in which the next one is not due.
-    /// While the counter is not used, the length and the start of the time in which the kernel need
-    /// not be asked again.
+    /// While the counter is not used, minus the time at which the kernel must be asked again.
     fn hot(&self) -> (usize, [u64; HOT]) {
         let Segment { start, nanos, rate, span } = self.segment;
         let next = self.sampled.nanos;
@@ -138,15 +139,11 @@ impl ClockState {
             Phase::Running => (RESTS, [start, nanos, rate, self.segment.fresh_span()]),
             // No segment follows that could be due.
             _ if span > 0 => (0, [start, nanos, rate, span]),
-            Phase::Off(_) => {
-                // A time that a step of the wall clock made is far from the check.
-                let from = next.saturating_sub(LONGEST_RETRY).max(nanos);
-                (NO_SEGMENT | NOT_USED, [next.saturating_sub(from), from, 0, 0])
-            }
+            Phase::Off(_) if nanos == 0 => (NO_SEGMENT | NOT_USED, [0, 0, 0, next.wrapping_neg()]),
             Phase::Rough | Phase::Baseline => {
                 (NO_SEGMENT | RESTS, [0, next.saturating_add(OLD).max(nanos), 0, 0])
             }
-            Phase::Idle => (NO_SEGMENT, [0; HOT]),
+            Phase::Idle | Phase::Off(_) => (NO_SEGMENT, [0; HOT]),
         }
     }
 
@@ -230,7 +227,8 @@ pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnc
 #[inline]
 pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> bool {
     let [start, .., fresh_span] = hot;
-    let is_far = || ticks().wrapping_sub(start.load()).wrapping_sub(fresh_span.load() * 2) as i64 >= 0;
+    let is_far =
+        || ticks().wrapping_sub(start.load()).wrapping_sub(fresh_span.load().wrapping_mul(2)) as i64 >= 0;
     flags & (RESTS | WRITER) == RESTS && (flags & NO_SEGMENT != 0 || is_far())
 }
 
@@ -238,13 +236,13 @@ pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> 
 #[inline]
 pub(super) fn rests(hot: &[Word; HOT], now: u64) -> bool {
     let [_, nanos, rate, fresh_span] = hot;
-    let end = nanos.load().wrapping_add(segment::nanos(fresh_span.load() * 2, rate.load()));
+    let end = nanos.load().wrapping_add(segment::nanos(fresh_span.load().wrapping_mul(2), rate.load()));
     now.wrapping_sub(end) as i64 >= 0
 }
 
-/// Whether the kernel need not be asked again at a time at which the counter is not used.
+/// Whether the kernel need not be asked again at a time at which the counter is not used, by the
+/// word [`CHECK`]. In other states the word is a small positive number, so no time is close to it.
 #[inline]
-pub(super) fn is_refused(hot: &[Word; HOT], now: u64) -> bool {
-    let [length, from, ..] = hot;
-    now.wrapping_sub(from.load()) < length.load()
+pub(super) fn is_refused(check: &Word, now: u64) -> bool {
+    now.wrapping_add(check.load()) >= LONGEST_RETRY.wrapping_neg()
 }

@@ -115,7 +115,8 @@ statuses! {
     /// virtual machine was moved or restored, or the process entered another time namespace.
     Calibrating: "the vDSO answers while the counter's rate is measured",
     /// No read came in time to make the next segment. The vDSO answers until two reads come within
-    /// 1 ms: the second one makes a segment.
+    /// 1 ms: the second one makes a segment, unless it is a monotonic one after one of the wall
+    /// clock.
     Stale: "the vDSO answers until two reads come within 1 ms",
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///

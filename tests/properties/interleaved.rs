@@ -23,6 +23,7 @@ struct Machine {
     point: AtomicU64,
     /// Whether there is one.
     is_shared: AtomicBool,
+    is_refused: AtomicBool,
 }
 
 /// How far ahead. A segment without a high-water mark would go back by that.
@@ -64,7 +65,7 @@ impl Source for Arc<Machine> {
     }
 
     fn detect(&self) -> Result<(), Status> {
-        Ok(())
+        if self.is_refused.load(Relaxed) { Err(Status::ClockSource) } else { Ok(()) }
     }
 
     fn disruption(&self) -> u32 {
@@ -86,6 +87,22 @@ fn read(clock: &Clock) -> u64 {
     fast(clock).or_else(|| clock.slow_monotonic()).unwrap()
 }
 
+fn start() -> (Arc<Machine>, Arc<Clock>) {
+    let [nanos, reads] = [5_000 * MILLI, 0].map(Unmodelled::new);
+    let [is_shared, is_refused] = [false; 2].map(AtomicBool::new);
+    let machine = Arc::new(Machine { nanos, reads, point: AtomicU64::new(0), is_shared, is_refused });
+    let clock = Arc::new(CounterClock::new(Arc::clone(&machine)));
+    CLOCK.set(Arc::as_ptr(&clock).addr());
+    (machine, clock)
+}
+
+fn measure(clock: &Clock, machine: &Machine) {
+    while fast(clock).is_none() {
+        read(clock);
+        machine.pass(MILLI / 2);
+    }
+}
+
 /// Two threads read a calibrated clock. One of them may learn the other's time. The first read of the
 /// kernel's clock is ahead or not.
 fn model(prepare: fn(&Clock, &Machine)) {
@@ -96,15 +113,8 @@ fn model(prepare: fn(&Clock, &Machine)) {
 
 fn one_model(parity: u64, prepare: fn(&Clock, &Machine)) {
     check(1, move || {
-        let [nanos, reads] = [5_000 * MILLI, 0].map(Unmodelled::new);
-        let machine =
-            Arc::new(Machine { nanos, reads, point: AtomicU64::new(0), is_shared: AtomicBool::new(false) });
-        let clock = Arc::new(CounterClock::new(Arc::clone(&machine)));
-        CLOCK.set(Arc::as_ptr(&clock).addr());
-        while fast(&clock).is_none() {
-            read(&clock);
-            machine.pass(MILLI / 2);
-        }
+        let (machine, clock) = start();
+        measure(&clock, &machine);
         prepare(&clock, &machine);
         machine.reads.store(parity, Relaxed);
         machine.is_shared.store(true, Relaxed);
@@ -141,4 +151,32 @@ fn the_time_never_goes_back_while_the_first_segment_after_a_pause_is_made() {
         machine.pass(50 * MILLI);
         read(clock); // the next read makes a segment
     });
+}
+
+/// One thread reads while the counter is not used. The other one measures it meanwhile.
+#[test]
+fn the_time_never_goes_back_while_a_refused_counter_comes_into_use() {
+    let used = Arc::new(Unmodelled::new(0));
+    let count = Arc::clone(&used);
+    check(1, move || {
+        let (machine, clock) = start();
+        machine.is_refused.store(true, Relaxed);
+        read(&clock);
+        machine.is_refused.store(false, Relaxed);
+        machine.pass(9_999 * MILLI); // the kernel will soon be asked again
+        machine.is_shared.store(true, Relaxed);
+        let other = Arc::clone(&clock);
+        let thread = thread::spawn(move || {
+            let (first, second) = (read(&other), fast(&other));
+            assert!(second.is_none_or(|second| second >= first), "{second:?} after {first}");
+        });
+        machine.is_shared.store(false, Relaxed); // the other thread can be at its first point
+        for _ in 0..3 {
+            machine.pass(11 * MILLI);
+            read(&clock);
+        }
+        thread.join().unwrap();
+        count.fetch_add(clock.statistics().segments, Relaxed);
+    });
+    assert!(used.load(Relaxed) > 0);
 }

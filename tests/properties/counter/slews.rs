@@ -97,11 +97,35 @@ fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
     });
 }
 
+/// The slew begins when the segment was made.
+#[test]
+fn the_error_bound_includes_a_slew_since_the_last_sample() {
+    let slew = prop_oneof![20_000_000..100_000_000_i64, -100_000_000..-20_000_000_i64];
+    check(200, &(machine(), slew, 2..7_u128), |(machine, slew, eighths)| {
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
+        let Witness { world, clock, .. } = &*witness;
+        witness.watch(4 * CALIBRATION);
+        let segments = clock.statistics().segments;
+        while clock.statistics().segments == segments {
+            world.pass(30 * MICRO);
+            witness.read();
+        }
+        world.discipline(slew);
+        world.pass(witness.left() * eighths / 8);
+        let bound = clock.state().error_bound;
+        world.pass(witness.left().saturating_sub(MICRO));
+        let before = world.kernel();
+        let nanos = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic()).unwrap();
+        let allowed = before - bound..=world.kernel() + bound;
+        assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}, the bound was {bound}");
+        true
+    });
+}
+
 /// One read of the kernel's clock, and no segment. Two reads within 1 ms make one.
 #[test]
 fn a_read_once_in_a_while_asks_the_vdso_alone() {
-    // A read of the monotonic clock does not look at the mark of the wall clock.
-    let kinds = prop::sample::select(&[[false, false], [false, true], [true, true]][..]);
+    let kinds = any::<[bool; 2]>();
     check(200, &(machine(), 1_100..2_000_000_u64, 1..990_u64, kinds), |(machine, micros, soon, kinds)| {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
         let Witness { world, clock, .. } = &*witness;
@@ -130,6 +154,11 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
         read(kinds[0]);
         world.pass(u128::from(soon) * MICRO);
         read(kinds[1]);
+        // A read of the monotonic clock does not look for one of the wall clock.
+        if kinds == [true, false] {
+            assert_eq!(clock.statistics().segments, after.segments);
+            read(false);
+        }
         assert_eq!(clock.statistics().segments, after.segments + 1);
         assert_eq!(clock.status(), Status::Used);
         let fast = [clock.monotonic(Source::ticks), clock.monotonic_ordered()].map(|time| time.is_some());
