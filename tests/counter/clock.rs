@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use test_support::{Cpus, child, not_run_here};
+use vdso_time::Errno;
 use vdso_time::counter::{self, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
@@ -29,8 +30,23 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
                 (status == Status::Used, status == Status::Used)
             );
             assert_eq!(counter::frequency().is_some(), status == Status::Used);
+            let bounds = (0..1000).map(|_| {
+                let _ = counter::monotonic();
+                counter::error_bound()
+            });
+            assert_eq!(bounds.max() >= Some(30), status == Status::Used);
         });
     }
+}
+
+#[test]
+fn forbidden_checks_forbid_the_first_one() {
+    child::forked(|| {
+        counter::forbid_checks();
+        let _ = counter::monotonic();
+        assert_eq!(counter::status(), Status::ChecksForbidden);
+        assert_eq!(counter::realtime_bounded().err(), Some(Errno::EPERM));
+    });
 }
 
 #[test]
@@ -64,7 +80,9 @@ fn ticks_and_their_frequency_agree_with_the_kernels_clock() {
         // 1 %, because an emulator's clocks are read at slightly different times.
         let allowed = least - least / 100..=most + most / 100;
         assert!(allowed.contains(&ticks), "{ticks} ticks, and not {allowed:?}");
-        assert!(counter::ticks() <= counter::ticks());
+        let [before, ticks, after] =
+            [counter::ticks_ordered, counter::ticks, counter::ticks_ordered].map(|read| read());
+        assert!((before..=after).contains(&ticks), "{ticks} is not in {before}..={after}");
     });
 }
 
