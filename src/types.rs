@@ -71,8 +71,14 @@ impl From<Timespec> for Timeval {
         // A 32-bit machine divides 32 bits without calling a function.
         let tv_usec = match u32::try_from(time.tv_nsec) {
             Ok(nanos) if cfg!(target_pointer_width = "32") => i64::from(nanos / 1000),
-            _ => time.tv_nsec / 1000,
+            _ => micros(time.tv_nsec),
         };
         Self { tv_sec: time.tv_sec, tv_usec }
     }
+}
+
+/// Not inline on 32-bit machines, or the compiler divides 64 bits first and tests then.
+#[cfg_attr(target_pointer_width = "32", inline(never))]
+fn micros(nanos: i64) -> i64 {
+    nanos / 1000
 }

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC, QUANTA};
-use vdso_time_benches::calls::{self, SYSCALL, TICKS};
+use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
 use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::{self, Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
@@ -28,8 +28,8 @@ const BARS: &[Bar] = &[
     above(DIRECT, MONOTONIC, "rustix"),
     above(DIRECT, COARSE, "coarsetime").isolated(),
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
-    above(TICKS, COUNTER, QUANTA[0]),
-    above(TICKS, COUNTER, QUANTA[1]),
+    above(LINE, COUNTER, QUANTA[0]),
+    above(LINE, COUNTER, QUANTA[1]),
     above(first::CHECKED, first::ROWS[0], "rustix"),
     isolated(first::ROWS[0], "rustix", 1.30).of(first::ALL),
     isolated(first::ROWS[2], "rustix", 1.05),
