@@ -2,10 +2,10 @@
 
 #![allow(clippy::cast_precision_loss, reason = "what is printed has at most 11 digits")]
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use hdrhistogram::Histogram;
-use vdso_time::counter::{self, State, Status};
+use vdso_time::counter::{self, State, Statistics, Status};
 use vdso_time::{ClockId, clock_gettime};
 
 /// Measures for so many seconds, and returns the report.
@@ -16,10 +16,29 @@ pub(crate) fn report(seconds: u32) -> Result<String, String> {
     match counter::state().status {
         Status::Used | Status::Stale => {
             let State { status, error_bound, .. } = state;
-            Ok(format!("status       {status}\nerror bound  {error_bound} ns\n\n{seen}\n"))
+            Ok(format!("status       {status}\nerror bound  {error_bound} ns\n\n{seen}\n\n{}", statistics()))
         }
         status => Err(format!("the counter is no longer used: {status}")),
     }
+}
+
+/// What the counter clock has done in this process.
+fn statistics() -> String {
+    let statistics = counter::statistics();
+    let Statistics { segments, calibrations, refusals, vdso_reads, last_error, largest_error, .. } =
+        statistics;
+    let mut reasons = String::new();
+    for reason in Status::ALL {
+        let count = statistics.refusals_by(*reason);
+        if count > 0 {
+            let _ = write!(reasons, "\n{count:6}  {reason}"); // a String accepts every write
+        }
+    }
+    format!(
+        "segments made             {segments}\ncalibrations              {calibrations}\n\
+         refusals                  {refusals}{reasons}\nreads answered by vDSO    {vdso_reads}\n\
+         error at last segment     {last_error} ns\nlargest of these errors   {largest_error} ns\n"
+    )
 }
 
 /// Reads until the counter is used, and returns its state of that moment.

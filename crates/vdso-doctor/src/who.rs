@@ -12,7 +12,7 @@ mod trap;
 
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -132,6 +132,7 @@ impl<'a> Watch<'a> {
             }
             self.drain();
             self.report.time = self.start.elapsed();
+            self.show_progress();
             let is_over = end.is_some_and(|end| Instant::now() >= end);
             if has_ended || is_over || SIGNAL.load(Ordering::Relaxed) != 0 {
                 break;
@@ -143,6 +144,7 @@ impl<'a> Watch<'a> {
         if let Some(now) = target.cpu_time() {
             self.report.cpu = now.saturating_sub(cpu_before);
         }
+        clear_progress();
     }
 
     fn drain(&mut self) {
@@ -204,10 +206,25 @@ impl<'a> Watch<'a> {
         self.report.counted += time;
     }
 
+    fn show_progress(&self) {
+        let seconds = self.report.time.as_secs();
+        if seconds >= 3 && self.report.time.subsec_millis() < 100 && io::stderr().is_terminal() {
+            let Report { samples, .. } = self.report;
+            let reads = self.tally.reads;
+            let _ = write!(io::stderr(), "\r\x1b[K{seconds} s, {samples} samples, {reads} in clock reads");
+        }
+    }
+
     fn report(mut self) -> Report {
         self.trap.correct(&self.tally.gaps);
         self.report.finish(&self.tally, self.trap);
         self.report
+    }
+}
+
+fn clear_progress() {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\r\x1b[K");
     }
 }
 

@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 use std::{fs, thread};
 
 use test_support::{Cpus, child, filter, has_proc, not_run, not_run_here, oracle};
-use vdso_doctor::{Diagnosis, Evidence, Method, Place, Read, Reading, check, diagnose};
+use vdso_doctor::{Diagnosis, Evidence, Method, Place, Read, Reading, check, diagnose, diagnose_reads};
 use vdso_time::arch::NATIVE;
 use vdso_time::{ClockId, Route, routes};
 
@@ -63,6 +63,35 @@ fn each_read_is_where_the_clock_source_is_read() {
         }
     }
     assert!(seen >= 8, "{diagnosis}");
+}
+
+#[test]
+fn the_place_of_several_reads_is_the_worst_that_is_known() {
+    let Some(counter) = oracle::counter_is_in_user_space() else { return };
+    // No kernel has clocks 10 and 999.
+    let named = |names: &str| names.split(',').map(|name| name.parse().unwrap()).collect::<Vec<Read>>();
+    let diagnosis = diagnose_reads(&named("999")).unwrap();
+    if diagnosis.vdso.is_err() {
+        return not_run("there is no vDSO");
+    }
+    if !is_proof(&diagnosis) {
+        return not_run_here("seccomp", "nothing can be proved");
+    }
+    let usual = if counter { Place::UserSpace } else { Place::Kernel };
+    for (names, expected) in [
+        ("REALTIME,MONOTONIC", usual),
+        ("CLOCK_MONOTONIC", usual),
+        ("gettimeofday", usual),
+        ("5,monotonic_coarse,time", Place::UserSpace),
+        ("2", Place::Kernel),
+        ("MONOTONIC_COARSE,THREAD_CPUTIME_ID", Place::Kernel),
+        ("10", Place::Unknown),
+        ("10,2", Place::Kernel),
+        ("Time,10,10", Place::Unknown),
+        ("999", Place::Unknown),
+    ] {
+        assert_eq!(diagnosis.place(&named(names)), expected, "{names}\n{diagnosis}");
+    }
 }
 
 /// A thread that a sandbox denies the clock calls, or a filter of its own.

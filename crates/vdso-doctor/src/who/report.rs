@@ -4,11 +4,12 @@
 
 use std::fmt::{self, Display, Write as _};
 use std::fs::File;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use inferno::flamegraph;
 use serde::Serialize;
 use vdso_doctor::ProcessVdso;
+use vdso_time::{ClockId, clock_gettime};
 
 use super::stack::Frame;
 use super::tally::{Caller, Tally};
@@ -75,7 +76,11 @@ pub(super) struct Report {
     /// Records that the kernel took, and those that did not fit in its buffers.
     pub(super) samples: u64,
     pub(super) lost: u64,
+    /// What a read costs in the doctor, if its vDSO is the same.
+    read_ns: Option<f64>,
     pub(super) trap_ns: Option<u64>,
+    /// The share of the CPU time that the breakpoints took.
+    overhead_percent: Option<f64>,
     /// How far the number of reads may be off. None if it is only known to be at least `reads`.
     error_percent: Option<f64>,
     #[serde(flatten)]
@@ -102,15 +107,38 @@ fn seconds<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Err
     to.serialize_f64(time.as_secs_f64())
 }
 
+/// The cheapest of some series, because interrupts make reads slower.
+fn read_ns() -> f64 {
+    const READS: u32 = 1000;
+    let series = || {
+        let start = Instant::now();
+        for _ in 0..READS {
+            let _ = std::hint::black_box(clock_gettime(ClockId::MONOTONIC));
+        }
+        start.elapsed()
+    };
+    (0..20).map(|_| series()).min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(READS)
+}
+
 impl Report {
     pub(super) fn new(pid: u32, options: &Who, vdso: Option<&ProcessVdso>) -> Self {
         let name = vdso_doctor::text(pid, "comm").unwrap_or_default().trim_end().to_owned();
+        let own = ProcessVdso::read(std::process::id()).ok();
+        let is_own = own.zip(vdso).is_some_and(|(own, vdso)| own.bytes == vdso.bytes);
         let method = match options {
             Who { exact: true, .. } => Method::Exact,
             Who { count: true, .. } => Method::Slices,
             _ => Method::Sampled,
         };
-        Self { format: 1, pid, name, method, has_vdso: vdso.is_some(), ..Self::default() }
+        Self {
+            format: 1,
+            pid,
+            name,
+            method,
+            has_vdso: vdso.is_some(),
+            read_ns: is_own.then(read_ns),
+            ..Self::default()
+        }
     }
 
     /// Scales what was counted. A thread's reads follow its own CPU time, without the time that the
@@ -144,13 +172,20 @@ impl Report {
             self.whole.process_percent = Some(process_percent);
             self.whole.cpu_percent = Some(process_percent * cpu / time);
         } else {
+            self.overhead_percent = Some(100.0 * traps / time);
             self.trap_ns = Some(trap.ns);
             self.error_percent = match self.method {
                 Method::Exact => Some(0.0),
                 _ => is_known.then(|| 100.0 * (spread / own_counted + 1.0 / reads.max(1.0).sqrt())),
             };
-            self.whole.reads = Some(all.round() as u64);
-            self.whole.reads_per_second = Some(all / time);
+            // A program that stops at each read spends another share of its time in reads.
+            let read_ns = self.error_percent.and(self.read_ns).filter(|_| self.method == Method::Slices);
+            self.whole = Amounts {
+                reads: Some(all.round() as u64),
+                reads_per_second: Some(all / time),
+                cpu_percent: read_ns.map(|ns| all / time * ns / 1e7),
+                process_percent: read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0)),
+            };
         }
         let row = |caller: &Caller| Row {
             frame: caller.frame.clone(),
@@ -219,8 +254,8 @@ impl Report {
                 self.samples
             )),
             Some(trap) => {
+                let overhead = number(self.overhead_percent.unwrap_or(0.0));
                 let records = self.counted_reads;
-                let overhead = number(records as f64 * trap as f64 / 1e7 / seconds.max(1e-9));
                 let mut note = format!(
                     "{records} reads were counted in {seconds:.1} s; each cost {:.1} us, which is {overhead} % of a CPU",
                     trap as f64 / 1e3
@@ -246,6 +281,11 @@ impl Report {
                 notes.push("`<1us`: the share of reads that came less than 1 us after the one before of the same thread (the breakpoint's time is subtracted): candidates for one read instead of two".into());
             }
         }
+        if let (Some(ns), Some(_)) =
+            (self.read_ns, self.whole.cpu_percent.filter(|_| self.whole.reads.is_some()))
+        {
+            notes.push(format!("% CPU: {ns:.0} ns a read, measured in the doctor"));
+        }
         if self.lost != 0 {
             notes.push(format!("{} records were lost, because the buffers were full", self.lost));
         }
@@ -269,7 +309,7 @@ impl Display for Report {
         if !self.callers.is_empty() {
             let titles = match self.method {
                 Method::Sampled => ["samples", "% CPU", "% own"],
-                Method::Slices => ["reads/s", "", "<1us"],
+                Method::Slices => ["reads/s", "% CPU", "<1us"],
                 Method::Exact => ["reads", "", "<1us"],
             };
             writeln!(f, "\n{:>11} {:>8} {:>7}  caller", titles[0], titles[1], titles[2])?;
@@ -279,8 +319,9 @@ impl Display for Report {
                 Some(rate) if self.method == Method::Slices => number(rate),
                 _ => amounts.reads.unwrap_or(*records).to_string(),
             };
-            let [cpu, last] = [amounts.cpu_percent, close_percent.or(amounts.process_percent)]
-                .map(|value| value.map_or(String::new(), number));
+            let [cpu, last] = [amounts.cpu_percent, close_percent.or(amounts.process_percent)];
+            let [cpu, last] = [cpu, last].map(|value| value.map_or("-".into(), number));
+            let cpu = if self.method == Method::Exact { String::new() } else { cpu };
             let function = frame.function.escape_debug().to_string();
             let width = COLUMNS - NUMBERS;
             writeln!(f, "{first:>11} {cpu:>8} {last:>7}  {}", shortened(&function, width, true))?;

@@ -239,7 +239,7 @@ impl Stacks {
 }
 
 impl Frame {
-    pub(super) fn unknown(function: String, module: &str) -> Self {
+    fn unknown(function: String, module: &str) -> Self {
         Self { function, file: None, line: None, module: module.to_owned() }
     }
 }

@@ -15,14 +15,22 @@ pub(super) struct Caller {
     pub(super) soon: u64,
 }
 
+/// The reads of one call chain.
+struct Chain {
+    caller: usize,
+    reads: u64,
+    /// The chain as inferno reads it.
+    folded: Option<String>,
+}
+
 pub(super) struct Tally {
     stacks: Stacks,
     vdso: Option<ProcessVdso>,
     is_folded: bool,
-    /// The caller of each call chain of the program that runs, and the chain as inferno reads it.
-    chains: HashMap<Vec<u64>, (usize, String)>,
-    /// The reads of each folded chain.
-    folded: HashMap<String, u64>,
+    /// Those of the program that runs.
+    chains: HashMap<Vec<u64>, Chain>,
+    /// Folded chains and their reads that are no longer in `chains`.
+    past: HashMap<String, u64>,
     pub(super) callers: Vec<Caller>,
     /// When each thread read a clock last.
     last: HashMap<u32, u64>,
@@ -38,8 +46,8 @@ const MOST_CHAINS: usize = 1 << 15;
 
 impl Tally {
     pub(super) fn new(stacks: Stacks, vdso: Option<ProcessVdso>, is_folded: bool) -> Self {
-        let (chains, folded, callers, last, gaps) = Default::default();
-        Self { stacks, vdso, is_folded, chains, folded, callers, last, gaps, reads: 0 }
+        let (chains, past, callers, last, gaps) = Default::default();
+        Self { stacks, vdso, is_folded, chains, past, callers, last, gaps, reads: 0 }
     }
 
     /// The process mapped something.
@@ -50,10 +58,19 @@ impl Tally {
 
     /// The process executed another program.
     pub(super) fn replace(&mut self, stacks: Stacks, vdso: Option<ProcessVdso>) {
-        self.chains.clear();
+        self.fold();
         self.last.clear();
         self.stacks = stacks;
         self.vdso = vdso;
+    }
+
+    /// Keeps of the chains what a flame graph shows.
+    fn fold(&mut self) {
+        for Chain { folded, reads, .. } in self.chains.drain().map(|(_, chain)| chain) {
+            let Some(chain) = folded else { continue };
+            let is_kept = self.past.len() < MOST_CHAINS || self.past.contains_key(&chain);
+            *self.past.entry(if is_kept { chain } else { "[other chains]".into() }).or_default() += reads;
+        }
     }
 
     /// Adds a read. It is soon if less than `soon` nanoseconds passed since the one before.
@@ -69,43 +86,44 @@ impl Tally {
         self.gaps.extend(gap.filter(|_| self.gaps.len() < GAPS));
         if !self.chains.contains_key(&addresses) {
             if self.chains.len() >= MOST_CHAINS {
-                self.chains.clear();
+                self.fold();
             }
             let chain = self.chain(&addresses, taken.registers.pc);
             self.chains.insert(addresses.clone(), chain);
         }
-        let (caller, folded) = &self.chains[&addresses];
-        let is_kept = self.folded.len() < MOST_CHAINS || self.folded.contains_key(folded);
-        let folded = if is_kept { folded } else { "[other chains]" };
-        *self.folded.entry(folded.to_owned()).or_default() += 1;
-        let caller = &mut self.callers[*caller];
+        let Some(chain) = self.chains.get_mut(&addresses) else { return };
+        chain.reads += 1;
+        let caller = &mut self.callers[chain.caller];
         caller.reads += 1;
         caller.soon += u64::from(is_soon);
         self.reads += 1;
     }
 
     /// Names the addresses while the process still runs.
-    fn chain(&mut self, addresses: &[u64], pc: u64) -> (usize, String) {
+    fn chain(&mut self, addresses: &[u64], pc: u64) -> Chain {
         let caller = self.stacks.caller(addresses).or(addresses.first().copied());
-        let unknown = || Frame::unknown("[unknown]".into(), "");
+        let unknown =
+            || Frame { function: "[unknown]".into(), file: None, line: None, module: String::new() };
         let frame = caller.map_or_else(unknown, |address| self.stacks.frame(address));
         let known = self.callers.iter().position(|caller| caller.frame == frame);
         let caller = known.unwrap_or(self.callers.len());
         if known.is_none() {
             self.callers.push(Caller { frame, reads: 0, soon: 0 });
         }
-        if !self.is_folded {
-            return (caller, String::new());
-        }
-        let symbol = self.vdso.as_ref().and_then(|vdso| vdso.symbol_at(pc));
-        let leaf = symbol.map_or("[system call]", |symbol| &symbol.name).to_owned();
-        let names = addresses.iter().rev().map(|address| self.stacks.frame(*address).function);
-        (caller, names.chain([leaf]).map(|name| of_folded(&name)).collect::<Vec<_>>().join(";"))
+        let folded = self.is_folded.then(|| {
+            let symbol = self.vdso.as_ref().and_then(|vdso| vdso.symbol_at(pc));
+            let leaf = symbol.map_or("[system call]", |symbol| &symbol.name).to_owned();
+            let names = addresses.iter().rev().map(|address| self.stacks.frame(*address).function);
+            names.chain([leaf]).map(|name| of_folded(&name)).collect::<Vec<_>>().join(";")
+        });
+        Chain { caller, reads: 0, folded }
     }
 
     /// The folded chains, each with its reads.
     pub(super) fn folded(&self) -> Vec<String> {
-        self.folded.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect()
+        let now = self.chains.values().filter_map(|chain| Some((chain.folded.as_deref()?, chain.reads)));
+        let past = self.past.iter().map(|(chain, reads)| (&**chain, *reads));
+        now.chain(past).map(|(chain, reads)| format!("{chain} {reads}")).collect()
     }
 }
 
