@@ -1,4 +1,5 @@
-/* Rounds of four reads: three in often(), one in seldom(). */
+/* Rounds of four reads: three in often(), one in seldom(). Prints the rounds and nanoseconds. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,5 +36,6 @@ int main(int count, char **arguments) {
         if (round % 10 == 0 && rounds < 100000) usleep(round == 0 ? 700000 : 1000);
         round++;
     }
+    printf("%ld %lld\n", round, passed);
     return 0;
 }

@@ -1,7 +1,8 @@
-// Rounds of four reads: three in often(), one in seldom().
+// Rounds of four reads: three in often(), one in seldom(). Prints the rounds and nanoseconds.
 package main
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"time"
@@ -39,4 +40,5 @@ func main() {
 		}
 		round++
 	}
+	fmt.Println(round, passed)
 }

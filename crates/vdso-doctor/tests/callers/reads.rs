@@ -1,4 +1,4 @@
-//! Rounds of four reads: three in `often`, one in `seldom`.
+//! Rounds of four reads: three in `often`, one in `seldom`. Prints the rounds and nanoseconds.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -29,4 +29,5 @@ fn main() {
         }
         round += 1;
     }
+    println!("{round} {}", passed.as_nanos());
 }
