@@ -2,4 +2,5 @@
 
 pub mod dates;
 pub mod governor_clock;
+pub mod log4rs_encoder;
 pub mod tracing_timer;

@@ -1,23 +1,33 @@
-//! `cargo run --release`: what a log line costs with each clock.
+//! `cargo run --release`: what a log line and a check of a rate limiter cost with each clock.
 
 use std::hint::black_box;
 use std::io;
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use governor::clock::{Clock, QuantaClock};
+use governor::middleware::NoOpMiddleware;
+use governor::{Quota, RateLimiter};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Event, Metadata, Subscriber};
+use vdso_time_adapters::governor_clock::{CounterClock, MonotonicClock};
 use vdso_time_adapters::tracing_timer::CoarseTime;
+use vdso_time_benches::calls;
 use vdso_time_benches::harness::command::{self, Arguments};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, Samples};
 use vdso_time_benches::harness::{Contender, Row, Spacing};
 
 const LINE: &str = "a line of tracing-subscriber";
+const CHECK: &str = "a check of governor";
 
-/// The first is the crate's default.
-const CLOCKS: [&str; 3] = ["default", "coarse clock, jiff", "without a time"];
+/// The contenders of each row. The first is the crate's default.
+const ROWS: [(&str, [&str; 3]); 2] = [
+    (LINE, ["default", "coarse clock, jiff", "without a time"]),
+    (CHECK, ["default (quanta)", "vDSO", "counter"]),
+];
 
 /// The subscribers of tracing-subscriber, and which of them gets an event. Only one can be global.
 static SUBSCRIBERS: OnceLock<[Dispatch; 3]> = OnceLock::new();
@@ -54,6 +64,20 @@ fn line(name: &'static str, choice: usize) -> Contender {
     })
 }
 
+/// Returns a contender that checks a limiter that always allows.
+fn check<C>(name: &'static str, clock: C) -> Contender
+where
+    C: Clock + 'static,
+    C::Instant: 'static,
+{
+    let quota = Quota::per_second(NonZeroU32::MAX).allow_burst(NonZeroU32::MAX);
+    let limiter = RateLimiter::<_, _, _, NoOpMiddleware<C::Instant>>::direct_with_clock(quota, clock);
+    let limiter: &'static _ = Box::leak(Box::new(limiter));
+    Contender::new(name, move || {
+        let _ = black_box(limiter.check());
+    })
+}
+
 fn child(asked: &[String]) -> Result<(), String> {
     let lines = || tracing_subscriber::fmt().with_writer(io::sink).with_ansi(false);
     let coarse = Dispatch::new(lines().with_timer(CoarseTime).finish());
@@ -61,20 +85,29 @@ fn child(asked: &[String]) -> Result<(), String> {
         [Dispatch::new(lines().finish()), coarse, Dispatch::new(lines().without_time().finish())];
     SUBSCRIBERS.set(subscribers).map_err(|_| "set twice")?;
     tracing::subscriber::set_global_default(Chosen).map_err(|error| error.to_string())?;
-    let lines = CLOCKS.into_iter().zip(0..).map(|(name, choice)| line(name, choice));
-    samples::print(&[Row::new(LINE, lines)], asked)
+    calls::settle();
+    let [(_, lines), (_, [quanta, vdso, counter])] = ROWS;
+    let lines = lines.into_iter().zip(0..).map(|(name, choice)| line(name, choice));
+    let checks =
+        [check(quanta, QuantaClock::default()), check(vdso, MonotonicClock), check(counter, CounterClock)];
+    samples::print(&[Row::new(LINE, lines), Row::new(CHECK, checks)], asked)
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
+    let names = ROWS.map(|(row, _)| row.to_string());
+    let names: Vec<String> = names.into_iter().filter(|row| arguments.wants(row)).collect();
     let is_noisy = |samples: &Samples, row: &str| {
         Spacing::ALL.iter().any(|&spacing| samples.noise(row, spacing).is_some_and(|noise| noise > 0.02))
     };
-    let samples = Samples::collect(arguments, &[LINE.to_owned()], Samples::add_child, is_noisy)?;
-    let mut table = Table::new("adapters", &["time of a line", "ns", "/ default"]);
-    for clock in CLOCKS {
-        let nanos = |spacing| Some(format!("{:.0}", samples.nanos(LINE, spacing, clock)?));
-        let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
-        table.rows.push(vec![clock.into(), nanos.join(", "), samples.cell(LINE, [clock, CLOCKS[0]])]);
+    let samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
+    let mut table = Table::new("adapters", &["", "clock", "ns", "/ default"]);
+    for (row, clocks) in ROWS.iter().filter(|(row, _)| names.iter().any(|name| name == row)) {
+        for clock in clocks {
+            let nanos = |spacing| Some(format!("{:.0}", samples.nanos(row, spacing, clock)?));
+            let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
+            let ratio = samples.cell(row, [clock, clocks[0]]);
+            table.rows.push(vec![(*row).into(), (*clock).into(), nanos.join(", "), ratio]);
+        }
     }
     Ok(Report { tables: vec![table], ..Report::default() })
 }

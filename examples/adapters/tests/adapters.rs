@@ -9,11 +9,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use governor::clock::Clock;
+use governor::nanos::Nanos;
+use log4rs::encode::Encode as _;
+use log4rs::encode::writer::simple::SimpleWriter;
 use time::OffsetDateTime;
 use vdso_time::{ClockId, syscall};
-use vdso_time_adapters::dates;
-use vdso_time_adapters::governor_clock::CounterClock;
+use vdso_time_adapters::governor_clock::{CounterClock, MonotonicClock};
 use vdso_time_adapters::tracing_timer::CoarseTime;
+use vdso_time_adapters::{dates, log4rs_encoder};
 
 /// What GNU date prints for milliseconds since the Epoch.
 fn date(millis: i64) -> String {
@@ -90,23 +93,33 @@ fn lines_start_with_the_time() {
     let fmt = tracing_subscriber::fmt().with_timer(CoarseTime).with_ansi(false);
     let subscriber = fmt.with_writer(move || writer.clone()).finish();
     tracing::subscriber::with_default(subscriber, || tracing::info!("by tracing"));
+    let record = log::Record::builder().args(format_args!("by log4rs")).build();
+    log4rs_encoder::CoarseTime.encode(&mut SimpleWriter(lines.clone()), &record).unwrap();
     let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    assert!(text.ends_with("by tracing\n"), "{text}");
-    is_now(text.trim_end());
+    let found: Vec<&str> = text.lines().collect();
+    assert!(
+        found.len() == 2 && found[0].ends_with("by tracing") && found[1].ends_with("by log4rs"),
+        "{text}"
+    );
+    found.into_iter().for_each(is_now);
     is_now(&format!("{:.3}", dates::jiff_now().unwrap()));
     is_now(&dates::chrono_now().to_rfc3339_opts(SecondsFormat::Millis, true));
     is_now(&dates::time_now().format(dates::MILLISECONDS).unwrap());
 }
 
 #[test]
-fn the_limiters_clock_is_the_kernels_monotonic_clock() {
-    const ERROR: u64 = 100_000;
-    let kernel = || {
-        let now = syscall::clock_gettime(ClockId::MONOTONIC).unwrap();
-        u64::try_from(now.as_nanos()).unwrap()
-    };
-    let (before, now, after) = (kernel(), CounterClock.now().as_u64(), kernel());
-    assert!((before - ERROR..=after + ERROR).contains(&now), "{before} {now} {after}");
+fn the_limiters_clocks_are_the_kernels_monotonic_clock() {
+    fn check(clock: &impl Clock<Instant = Nanos>, error: u64) {
+        let kernel = || {
+            let now = syscall::clock_gettime(ClockId::MONOTONIC).unwrap();
+            u64::try_from(now.as_nanos()).unwrap()
+        };
+        let (before, now, after) = (kernel(), clock.now().as_u64(), kernel());
+        assert!((before - error..=after + error).contains(&now), "{before} {now} {after}");
+    }
+    check(&MonotonicClock, 0);
+    // The error of the counter's clock.
+    check(&CounterClock, 100_000);
 }
 
 /// Without indentation and empty lines, so that a page can show a part of a function.
