@@ -38,11 +38,13 @@ pub const fn above(floor: &'static str, row: &'static str, against: &'static str
 
 impl Bar {
     /// Bounds another contender of this crate, whose name begins with [`OURS`].
+    #[must_use]
     pub const fn of(self, contender: &'static str) -> Self {
         Self { of: contender, ..self }
     }
 
     /// Bounds isolated calls alone.
+    #[must_use]
     pub const fn isolated(self) -> Self {
         Self { spacings: &[Spacing::Isolated], ..self }
     }
