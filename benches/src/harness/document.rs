@@ -100,7 +100,8 @@ impl Report {
             let new = sections.iter().fold(old, |text, (name, body)| fill(&text, name, body, is_part));
             put(&file, &new)?;
         }
-        self.charts.iter().try_for_each(|chart| put(&root.join(CHARTS).join(chart.file), &chart.svg()))
+        let mut charts = self.charts.iter().filter(|_| !is_part);
+        charts.try_for_each(|chart| put(&root.join(CHARTS).join(chart.file), &chart.svg()))
     }
 }
 
