@@ -95,7 +95,7 @@ pub fn leave_thread() -> ! {
     }
 }
 
-/// Waits until the main thread of a child has left. In an emulator it may not be able to.
+/// Waits until the main thread of a child has left. An emulator may keep it, so not for ever.
 pub fn wait_for_main_thread(child: Pid) {
     let has_left = |_: &u32| !std::fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
     (0..1000).inspect(|_| thread::sleep(Duration::from_millis(5))).find(has_left);

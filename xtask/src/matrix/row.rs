@@ -56,8 +56,7 @@ fn excerpt(out: &str) -> String {
     let lines: Vec<&str> = out.lines().collect();
     let failures = lines.iter().position(|line| *line == "failures:");
     let first = failures.unwrap_or(lines.len().saturating_sub(MOST));
-    let lines = lines[first..].iter().take(MOST).flat_map(|line| ["\n    ", line]);
-    lines.collect()
+    lines[first..].iter().take(MOST).flat_map(|line| ["\n    ", line]).collect()
 }
 
 #[cfg(test)]

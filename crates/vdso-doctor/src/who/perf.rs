@@ -266,7 +266,7 @@ fn event(record: &perf_event::Record<'_>) -> Option<(u64, Event)> {
     }
 }
 
-/// Four times what `stack` reads files into: a limit that no known file reaches.
+/// Four times the limit of `stack`, for what that does not count.
 const MOST_MEMORY: u64 = 8 << 30;
 
 /// Limits the memory, and raises the limit of open files: each event is one.

@@ -8,6 +8,7 @@
 
 mod bounded;
 mod clock_function;
+mod file;
 mod module;
 mod names;
 #[cfg(test)]
@@ -51,7 +52,7 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// What names its file.
+    /// Identifies its file.
     fn key(&self) -> (String, u64) {
         (self.path.clone(), self.inode)
     }
@@ -59,7 +60,7 @@ impl Mapping {
 
 /// A mapped file.
 enum Source {
-    /// Open, because the file of a process that ended has no path.
+    /// Opened before it is needed, because a process that ended has no paths.
     Open(File),
     /// None if the file cannot be read.
     Read(Option<Rc<Module>>),
@@ -199,8 +200,8 @@ impl Stacks {
         match self.vdso.as_ref().filter(|vdso| vdso.range.contains(&mapping.range.start)) {
             Some(vdso) => Ok(vdso.bytes[..].into()),
             None => match source {
-                Some(Source::Open(file)) => module::read(file, u64::MAX),
-                _ => module::read(self.open(mapping)?, u64::MAX),
+                Some(Source::Open(open)) => file::read(open, u64::MAX),
+                _ => file::read(self.open(mapping)?, u64::MAX),
             },
         }
     }
@@ -211,8 +212,8 @@ impl Stacks {
         }
         let (pid, Range { start, end }) = (self.thread, mapping.range.clone());
         // The first is the mapped file, also if it was removed. It needs CAP_CHECKPOINT_RESTORE.
-        module::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), 0)
-            .or_else(|_| module::open(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), 0))
+        file::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), 0)
+            .or_else(|_| file::open(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), 0))
     }
 
     /// The functions at an address, the innermost inlined one first; at least one.

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use super::module;
+use super::file;
 
 /// The last component of a path, `[vdso]`, or `[anon]`.
 pub(super) fn of_module(path: &str) -> String {
@@ -61,8 +61,8 @@ impl PerfMap {
         let own = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
         let path = format!("/proc/{thread}/root/tmp/perf-{}.map", own.unwrap_or("self"));
         // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
-        let file = module::open(Path::new(&path), libc::O_NOFOLLOW);
-        let bytes = file.and_then(|file| module::read(file, MOST_BYTES));
+        let opened = file::open(Path::new(&path), libc::O_NOFOLLOW);
+        let bytes = opened.and_then(|opened| file::read(opened, MOST_BYTES));
         bytes.map_or(Self(Vec::new()), |bytes| Self::parse(&String::from_utf8_lossy(&bytes)))
     }
 
