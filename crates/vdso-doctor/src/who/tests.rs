@@ -29,8 +29,8 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// Watches a child until it ends, whose main thread may end before. Returns the records of `often` and of `seldom`, the report, and the
-/// lines of the flame graph.
+/// Watches a child until it ends, whose main thread may end before. Returns the records of `often`
+/// and of `seldom`, the report, and the lines of the flame graph.
 fn watched(
     option: &str,
     has_main_thread: bool,
