@@ -60,25 +60,14 @@ impl From<Timeval> for Timespec {
     }
 }
 
-impl From<Timeval32> for Timespec {
+impl From<Timeval32> for Timeval {
     fn from(time: Timeval32) -> Self {
-        Self { tv_sec: time.tv_sec.into(), tv_nsec: i64::from(time.tv_usec) * 1000 }
+        Self { tv_sec: time.tv_sec.into(), tv_usec: time.tv_usec.into() }
     }
 }
 
 impl From<Timespec> for Timeval {
     fn from(time: Timespec) -> Self {
-        // A 32-bit machine divides 32 bits without calling a function.
-        let tv_usec = match u32::try_from(time.tv_nsec) {
-            Ok(nanos) if cfg!(target_pointer_width = "32") => i64::from(nanos / 1000),
-            _ => micros(time.tv_nsec),
-        };
-        Self { tv_sec: time.tv_sec, tv_usec }
+        Self { tv_sec: time.tv_sec, tv_usec: time.tv_nsec / 1000 }
     }
-}
-
-/// Not inline on 32-bit machines, or the compiler divides 64 bits first and tests then.
-#[cfg_attr(target_pointer_width = "32", inline(never))]
-fn micros(nanos: i64) -> i64 {
-    nanos / 1000
 }

@@ -61,7 +61,8 @@ pub(super) extern "C" fn time_from_32(_: Option<&mut i64>) -> i64 {
 pub(super) extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
-    *out = now.into();
+    // The kernel's nanoseconds fit in 32 bits. A 32-bit CPU calls a function to divide 64.
+    *out = Timeval { tv_sec: now.tv_sec, tv_usec: (now.tv_nsec as u32 / 1000).into() };
     result
 }
 
@@ -69,7 +70,7 @@ pub(super) extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: O
 pub(super) extern "C" fn gettimeofday_from_32(out: &mut Timeval, zone: Option<&mut ()>) -> i32 {
     let mut now = Timeval32::default();
     let result = GETTIMEOFDAY32.get()(&mut now, zone);
-    *out = Timespec::from(now).into();
+    *out = now.into();
     checked(result, now.tv_sec, earliest(ClockId::REALTIME))
 }
 

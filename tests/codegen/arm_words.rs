@@ -3,31 +3,13 @@
 //! aarch64, an ordered read of the counter has its barriers.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use test_support::{not_run_here, program};
 
+use crate::{FLAGS, place, source};
+
 const TRIPLE: &str = "armv7-unknown-linux-gnueabihf";
-
-/// The library with all its functions.
-const FLAGS: &[&str] = &[
-    "--crate-name=vdso_time",
-    "--cfg=feature=\"counter\"",
-    "--cfg=vdso_time_linux",
-    "--cfg=vdso_time_clock",
-    "-Copt-level=3",
-    "-Clink-dead-code",
-    "-Ccodegen-units=1",
-];
-
-fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
-}
-
-fn place(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
 
 #[test]
 fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
@@ -37,7 +19,7 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     let object = place("armv5te.o");
     // The compiler at hand has the libraries of this target, not of an older one.
     let older = ["-Ctarget-cpu=arm926ej-s", "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6"];
-    program::object(TRIPLE, &source().join("lib.rs"), &[FLAGS, &older].concat(), &object);
+    program::emit("obj", TRIPLE, &source().join("lib.rs"), &[FLAGS, &older].concat(), &object);
     let output = match Command::new("readelf").arg("-A").arg(&object).output() {
         Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
         Err(error) => return not_run_here("readelf", format!("readelf: {error}")),
@@ -60,7 +42,7 @@ fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
         return not_run_here(TRIPLE, why);
     }
     let object = place("aarch64_ticks.o");
-    program::object(TRIPLE, &source().join("lib.rs"), FLAGS, &object);
+    program::emit("obj", TRIPLE, &source().join("lib.rs"), FLAGS, &object);
     let code = fs::read(&object).unwrap();
     // dsb ishld, isb, mrs of CNTVCT_EL0 to any register.
     let is_ordered = |words: &[u8]| {
@@ -120,7 +102,7 @@ fn each_word_is_what_its_mnemonic_is_assembled_to() {
     ];
     let (file, object) = (place("arm_words.rs"), place("arm_words.o"));
     fs::write(&file, text.concat()).unwrap();
-    program::object(TRIPLE, &file, &[], &object);
+    program::emit("obj", TRIPLE, &file, &[], &object);
     let bytes = fs::read(&object).unwrap();
     let elf = goblin::elf::Elf::parse(&bytes).unwrap();
     let code = |name: &str| {

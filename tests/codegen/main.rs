@@ -8,3 +8,24 @@ mod arm_words;
 mod freestanding;
 mod instruction_count;
 mod no_panic;
+
+use std::path::{Path, PathBuf};
+
+/// How the compiler makes the library with all its functions, without cargo.
+const FLAGS: &[&str] = &[
+    "--crate-name=vdso_time",
+    "--cfg=feature=\"counter\"",
+    "--cfg=vdso_time_linux",
+    "--cfg=vdso_time_clock",
+    "-Copt-level=3",
+    "-Clink-dead-code",
+    "-Ccodegen-units=1",
+];
+
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}

@@ -23,15 +23,12 @@ impl Cost {
     /// A turn of the loop in a function: from the first label that a branch goes back to, to that
     /// branch. `test` is how a test of a returned `int` begins.
     pub fn of_turn(listing: &str, function: &str, test: &str) -> Self {
-        let mut lines = listing.lines().map(str::trim);
-        lines.find(|line| line.ends_with(':') && line.contains(function)).expect(function);
-        let lines = lines.take_while(|line| line.starts_with('.') || !line.ends_with(':'));
         let mut labels = Vec::new();
         let (mut cost, mut before) = (Self::default(), "");
-        for line in lines {
+        for line in body(listing, function) {
             if let Some(label) = line.strip_suffix(':') {
                 labels.push((label, cost));
-            } else if !line.starts_with(['.', '#', '@', '/']) {
+            } else if is_instruction(line) {
                 cost.instructions += 1;
                 if let Some(at) = line.find(".LBB") {
                     let back = labels.iter().find(|(label, _)| *label == &line[at..]);
@@ -46,4 +43,20 @@ impl Cost {
         }
         panic!("{function} has no loop")
     }
+}
+
+/// The instructions of a function.
+pub fn instructions<'a>(listing: &'a str, function: &str) -> impl Iterator<Item = &'a str> {
+    body(listing, function).filter(|line| is_instruction(line))
+}
+
+/// The lines of a function after its label.
+fn body<'a>(listing: &'a str, function: &str) -> impl Iterator<Item = &'a str> {
+    let mut lines = listing.lines().map(str::trim);
+    lines.find(|line| line.ends_with(':') && line.contains(function)).expect(function);
+    lines.take_while(|line| line.starts_with('.') || !line.ends_with(':'))
+}
+
+fn is_instruction(line: &str) -> bool {
+    !line.ends_with(':') && !line.is_empty() && !line.starts_with(['.', '#', '@', '/'])
 }

@@ -38,10 +38,10 @@ pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &
     run(rustc.arg("-o").arg(to).arg(source)).map(drop)
 }
 
-/// Compiles one file that needs no library but `core` to an object.
-pub fn object(triple: &str, source: &Path, flags: &[&str], to: &Path) {
+/// Compiles one file that needs no library but `core` to an object (`obj`) or a listing (`asm`).
+pub fn emit(kind: &str, triple: &str, source: &Path, flags: &[&str], to: &Path) {
     let mut rustc = rustc();
-    rustc.args(["--edition=2024", "--crate-type=lib", "--emit=obj", "--target", triple]).args(flags);
+    rustc.args(["--edition=2024", "--crate-type=lib", "--emit", kind, "--target", triple]).args(flags);
     run(rustc.arg("-o").arg(to).arg(source)).unwrap_or_else(|error| panic!("{error}"));
 }
 

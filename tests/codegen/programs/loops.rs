@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-use vdso_time::{ClockId, Instant, Timespec};
+use vdso_time::{ClockId, Instant, Timespec, Timeval};
 
 /// Reads again and again, until a read fails. An answer is one number made of all that was read. So
 /// each field is loaded from where it was stored, and a copy in between would show.
@@ -42,6 +42,7 @@ macro_rules! reads {
 
 type TimeFn = unsafe extern "C" fn(*mut i64) -> i64;
 type ClockFn = unsafe extern "C" fn(i32, *mut Timespec) -> i32;
+type GettimeofdayFn = unsafe extern "C" fn(*mut Timeval, *mut ()) -> i32;
 
 reads! {
     direct_time(time: TimeFn) {
@@ -49,6 +50,15 @@ reads! {
         unsafe { time(null_mut()) }
     };
     our_time Some(vdso_time::time());
+
+    direct_gettimeofday(read: GettimeofdayFn) {
+        // SAFETY: the function writes to the place alone, and null is allowed.
+        let time = written(|time| _ = unsafe { read(time, null_mut()) });
+        time.tv_sec.wrapping_add(time.tv_usec)
+    };
+    our_gettimeofday {
+        vdso_time::gettimeofday().ok().map(|time| time.tv_sec.wrapping_add(time.tv_usec))
+    };
 
     direct_clock_gettime(read: ClockFn) {
         // SAFETY: the function writes to the place alone.
