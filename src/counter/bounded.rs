@@ -101,8 +101,8 @@ impl Bounds {
             Some((nanos, bound.max(clock.state().error_bound)))
         };
         let (now, bound) = read()?;
-        let snapshot = self.0.snapshot();
-        let kept = Kept::from_words(snapshot.words);
+        let (version, words) = self.0.snapshot();
+        let kept = Kept::from_words(words);
         if kept.is_current(now, offset) {
             return Some(kept.limits(now, bound));
         }
@@ -116,7 +116,7 @@ impl Bounds {
             growth: GROWTH.saturating_add(answer.slew),
             is_synchronized: answer.is_synchronized,
         };
-        self.0.update(&snapshot, &Update { words: kept.to_words(), hot: [], late: 0, flags: 0 });
+        self.0.update(version, &Update { words: kept.to_words(), hot: [], late: 0, flags: 0 });
         let (now, bound) = read()?;
         Some(kept.limits(now, bound))
     }

@@ -40,11 +40,12 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use super::discipline::Step;
 use super::high_water::HighWater;
 use super::history::History;
-use super::latch::{Latch, Snapshot, Word};
+use super::latch::{Latch, Version, Word};
 use super::sample::Source;
 use super::segment::{self, Rate, Segment};
 use super::state::{
-    CHECK, ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, WORDS, fresh_monotonic, is_refused, may_rest, rests,
+    CHECK, ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, Refusals, WORDS, fresh_monotonic, is_refused,
+    may_rest, rests,
 };
 use super::status::{State, Statistics, Status};
 
@@ -248,10 +249,10 @@ impl<S: Source> CounterClock<S> {
     #[inline(never)]
     fn updating_monotonic(&self) -> Option<u64> {
         let Line { high_water, .. } = &self.latch.beside;
-        let view = self.view();
+        let mut view = self.view();
         if let Some(nanos) = view.nanos() {
             if view.state.is_ending(view.ticks) {
-                self.update(&view, nanos, true);
+                self.update(&mut view, nanos, true);
             }
             return Some(nanos.max(high_water.get()));
         }
@@ -261,48 +262,43 @@ impl<S: Source> CounterClock<S> {
         let answer = high_water.raise(answer);
         if !view.state.segment.begins_after(view.ticks) {
             // A segment removes a lead. Without it the time would stand still.
-            self.update(&view, now, is_soon || answer > now);
+            self.update(&mut view, now, is_soon || answer > now);
         }
         count(&self.latch.beside.vdso_reads);
         Some(answer)
     }
 
     pub(super) fn load(&self) -> ClockState {
-        ClockState::from_words(&self.latch.snapshot().words)
+        ClockState::from_words(&self.latch.snapshot().1)
     }
 
     /// Loads the latch, reads the counter once if there is a segment, and combines them.
     fn view(&self) -> View {
         loop {
-            let snapshot = self.latch.snapshot();
-            let state = ClockState::from_words(&snapshot.words);
+            let (version, words) = self.latch.snapshot();
+            let state = ClockState::from_words(&words);
             let ticks = if state.segment.span > 0 { self.source().ticks_ordered() } else { 0 };
-            if let Ok(segment) = self.segment_at(&snapshot, state.segment, ticks) {
-                return View { snapshot, state, ticks, segment };
+            if let Ok(segment) = self.segment_at(version, state.segment, ticks) {
+                return View { version, state, ticks, segment };
             }
         }
     }
 
     /// The segment that covers a tick: the current one, or the previous one, which covers the ticks
     /// up to the current one's first. The error is that there was an update since.
-    fn segment_at(
-        &self,
-        snapshot: &Snapshot<WORDS>,
-        current: Segment,
-        ticks: u64,
-    ) -> Result<Option<Segment>, ()> {
+    fn segment_at(&self, version: Version, current: Segment, ticks: u64) -> Result<Option<Segment>, ()> {
         if !current.begins_after(ticks) {
             return Ok(current.covering(ticks));
         }
-        let previous = self.latch.previous(snapshot)?;
-        Ok(previous.and_then(|words| ClockState::from_words(&words).segment.covering(ticks)))
+        let previous = self.latch.previous(version, ClockState::segment_of)?;
+        Ok(previous.and_then(|segment| segment.covering(ticks)))
     }
 
     /// The time of a tick, if a segment covers it.
     pub(super) fn time_at(&self, ticks: u64) -> Option<u64> {
-        let snapshot = self.latch.snapshot();
-        let current = ClockState::from_words(&snapshot.words).segment;
-        Some(self.segment_at(&snapshot, current, ticks).ok()??.time(ticks))
+        let (version, words) = self.latch.snapshot();
+        let current = ClockState::from_words(&words).segment;
+        Some(self.segment_at(version, current, ticks).ok()??.time(ticks))
     }
 
     /// The kernel's time, and the answer when no segment covers the tick. The answer is not earlier
@@ -324,32 +320,40 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Publishes the next state, if it is due and no other caller was faster.
-    fn update(&self, view: &View, now: u64, is_wanted: bool) {
-        let View { snapshot, state, .. } = view;
-        if snapshot.has_writer() {
+    ///
+    /// It is one function, in which the next segment is made in place. The code is in no near cache,
+    /// because it runs once in 16 ms, so each line of it costs more than what it does.
+    fn update(&self, view: &mut View, now: u64, is_wanted: bool) {
+        let View { version, ref mut state, segment, .. } = *view;
+        if version.has_writer() {
             return;
         }
-        let step = Step { source: self.source(), state, now, is_wanted, may_check: self.may_check() };
-        if let Some(mut next) = step.next_state() {
-            if next.phase != Phase::Running && view.segment.is_none() {
-                let end = next.segment.end_nanos();
-                let is_over = matches!(next.phase, Phase::Off(_)) && end <= now;
-                next.segment = Segment::empty(if is_over { 0 } else { end });
-            }
-            if self.latch.update(snapshot, &next.to_update()) {
-                self.published(state, &next);
-            }
+        let refusals = state.tally.refusals;
+        let may_check = self.may_check();
+        let step = Step { source: self.source(), state, now, is_wanted, may_check }.next_state();
+        if step.is_none() {
+            return;
+        }
+        if state.phase != Phase::Running && segment.is_none() {
+            let end = state.segment.end_nanos();
+            let is_over = matches!(state.phase, Phase::Off(_)) && end <= now;
+            state.segment = Segment::empty(if is_over { 0 } else { end });
+        }
+        if self.latch.update(version, &state.to_update()) {
+            self.published(state, refusals);
         }
     }
 
-    /// Keeps what a published state adds to the history and the statistics.
+    /// Keeps what a published state adds to the history and the statistics, given the refusals
+    /// before.
     #[inline]
-    fn published(&self, old: &ClockState, new: &ClockState) {
-        if new.phase != Phase::Running || new.marked != old.marked {
-            self.history.follow(new);
+    fn published(&self, state: &ClockState, refusals: Refusals) {
+        // A sample that is a mark is a new one.
+        if state.phase != Phase::Running || state.marked == state.sampled.nanos {
+            self.history.follow(state);
         }
-        if let Phase::Off(status) = new.phase {
-            if new.tally.refusals != old.tally.refusals {
+        if let Phase::Off(status) = state.phase {
+            if state.tally.refusals != refusals {
                 count(&self.marks.refusals[status as usize]);
             }
         }
@@ -437,7 +441,7 @@ impl<S: Source> CounterClock<S> {
 
 /// A consistent view of the clock at one tick.
 struct View {
-    snapshot: Snapshot<WORDS>,
+    version: Version,
     state: ClockState,
     ticks: u64,
     /// The segment that covers the tick.
@@ -454,7 +458,7 @@ impl View {
         match self.state.phase {
             Phase::Off(status) => status,
             Phase::Running if self.segment.is_some() => Status::Used,
-            _ if self.snapshot.has_writer() => Status::Updating,
+            _ if self.version.has_writer() => Status::Updating,
             Phase::Running => Status::Stale,
             _ => Status::Calibrating,
         }

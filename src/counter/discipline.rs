@@ -1,4 +1,4 @@
-//! [`Step`]: computes the next state from one consistent state: a step of the calibration, the next
+//! [`Step`]: makes the next state of one consistent state: a step of the calibration, the next
 //! segment, or the end of the counter's use.
 
 use super::history::MARK;
@@ -27,9 +27,11 @@ const STRIKES: u8 = 3;
 const UNSTEADY: u8 = 100;
 
 /// What the next state depends on.
+///
+/// Most methods change the state, and return `None` if it must not be published.
 pub(super) struct Step<'a, S> {
     pub(super) source: &'a S,
-    pub(super) state: &'a ClockState,
+    pub(super) state: &'a mut ClockState,
     /// The kernel's time.
     pub(super) now: u64,
     /// Whether more reads are expected soon.
@@ -39,28 +41,34 @@ pub(super) struct Step<'a, S> {
 }
 
 impl<S: Source> Step<'_, S> {
-    /// Returns the next state, if one is due.
-    pub(super) fn next_state(&self) -> Option<ClockState> {
-        let Self { state, now, is_wanted, .. } = *self;
-        let passed = now.wrapping_sub(state.sampled.nanos);
-        match state.phase {
+    /// Makes the next state, if one is due.
+    #[inline]
+    pub(super) fn next_state(&mut self) -> Option<()> {
+        match self.state.phase {
+            Phase::Running if self.state.disruption != self.source.disruption() => self.begin(),
+            Phase::Running if self.is_wanted => self.next_segment(),
+            Phase::Running => None,
+            _ => self.without_segment(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn without_segment(&mut self) -> Option<()> {
+        let passed = self.now.wrapping_sub(self.state.sampled.nanos);
+        match self.state.phase {
             // Far from the time of the check is another time namespace.
             Phase::Off(_) if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
-                (state.segment != Segment::empty(0)).then_some(*state)
+                (self.state.segment != Segment::empty(0)).then_some(())
             }
             Phase::Idle | Phase::Off(_) => match self.detect() {
                 Ok(()) => self.begin(),
                 Err(status) => self.off(status),
             },
-            Phase::Rough | Phase::Baseline | Phase::Running
-                if state.disruption != self.source.disruption() =>
-            {
-                self.begin()
-            }
-            Phase::Rough | Phase::Baseline if passed > OLD => is_wanted.then(|| self.begin())?,
+            _ if self.state.disruption != self.source.disruption() => self.begin(),
+            _ if passed > OLD => self.is_wanted.then(|| self.begin())?,
             Phase::Rough if passed >= ROUGH => self.baseline(),
             Phase::Baseline if passed >= BASELINE => self.first_segment(),
-            Phase::Running if is_wanted => self.next_segment(),
             Phase::Rough | Phase::Baseline | Phase::Running => None,
         }
     }
@@ -75,59 +83,52 @@ impl<S: Source> Step<'_, S> {
     /// The counter is not used until the kernel is asked again.
     #[cold]
     #[inline(never)]
-    fn off(&self, status: Status) -> Option<ClockState> {
-        let state = self.state;
-        let is_new = state.phase != Phase::Off(status);
-        let tally = if is_new { state.tally.refused(status) } else { state.tally };
-        let sampled = Sample { ticks: 0, nanos: self.now.wrapping_add(retry(status, tally.refusals)) };
-        let offset = self.source.realtime()?.wrapping_sub(self.now as i64);
-        Some(ClockState {
-            phase: Phase::Off(status),
-            spoilt: 0,
-            strikes: 0,
-            sampled,
-            offset,
-            tally,
-            ..*state
-        })
+    fn off(&mut self, status: Status) -> Option<()> {
+        let Self { source, state, now, .. } = self;
+        if state.phase != Phase::Off(status) {
+            state.tally.refusals = state.tally.refusals.and(status);
+        }
+        let retry = retry(status, state.tally.refusals.count());
+        state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
+        state.offset = source.realtime()?.wrapping_sub(*now as i64);
+        state.phase = Phase::Off(status);
+        (state.spoilt, state.strikes) = (0, 0);
+        Some(())
     }
 
     /// Calibrates again, or gives the counter up.
     #[cold]
     #[inline(never)]
-    fn restart(&self, spoilt: u8, strikes: u8) -> Option<ClockState> {
+    fn restart(&mut self, spoilt: u8, strikes: u8) -> Option<()> {
         match (spoilt, strikes) {
             (STRIKES.., _) => self.off(Status::Frequency),
             (_, STRIKES..) => self.off(Status::CpusDisagree),
-            _ => Some(ClockState { phase: Phase::Idle, spoilt, strikes, ..*self.state }),
+            _ => {
+                self.state.phase = Phase::Idle;
+                (self.state.spoilt, self.state.strikes) = (spoilt, strikes);
+                Some(())
+            }
         }
     }
 
     /// Calibrates again after a rate that is impossible or not the stated one.
     #[cold]
     #[inline(never)]
-    fn spoilt(&self) -> Option<ClockState> {
+    fn spoilt(&mut self) -> Option<()> {
         self.restart(self.state.spoilt + 1, self.state.strikes)
     }
 
     #[cold]
     #[inline(never)]
-    fn begin(&self) -> Option<ClockState> {
-        let disruption = self.source.disruption();
-        let burst = Burst::take(self.source, 1, None, None)?;
-        let Burst { sample: sampled, cost, .. } = burst;
-        let offset = middle(burst.offset);
-        let tally = self.state.tally.calibrated();
-        Some(ClockState {
-            phase: Phase::Rough,
-            sampled,
-            cost,
-            disruption,
-            offset,
-            checked: self.now,
-            tally,
-            ..*self.state
-        })
+    fn begin(&mut self) -> Option<()> {
+        let Self { source, state, now, .. } = self;
+        state.disruption = source.disruption();
+        let Burst { sample, cost, offset } = Burst::take(*source, 1, None, None)?;
+        state.phase = Phase::Rough;
+        (state.sampled, state.cost, state.offset) = (sample, cost, middle(offset));
+        state.checked = *now;
+        state.tally.calibrations = state.tally.calibrations.saturating_add(1);
+        Some(())
     }
 
     /// The rate from the state's sample to this one.
@@ -154,19 +155,21 @@ impl<S: Source> Step<'_, S> {
 
     #[cold]
     #[inline(never)]
-    fn baseline(&self) -> Option<ClockState> {
+    fn baseline(&mut self) -> Option<()> {
         let Some(base_rate) = self.rate_to(Burst::take(self.source, 1, None, None)?.sample, 0) else {
             return self.spoilt();
         };
         let Burst { sample: sampled, cost, .. } = Burst::take(self.source, LONG, Some(base_rate), None)?;
         let raw_offset = self.raw_offset(sampled, base_rate).unwrap_or(0);
-        Some(ClockState { phase: Phase::Baseline, base_rate, sampled, cost, raw_offset, ..*self.state })
+        *self.state =
+            ClockState { phase: Phase::Baseline, base_rate, sampled, cost, raw_offset, ..*self.state };
+        Some(())
     }
 
     #[cold]
     #[inline(never)]
-    fn first_segment(&self) -> Option<ClockState> {
-        let state = self.state;
+    fn first_segment(&mut self) -> Option<()> {
+        let state = *self.state;
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), None)?;
         // The kernel's clock may be slewed by 10 %, and the slew may change meanwhile.
         let raw = self.raw_offset(burst.sample, state.base_rate);
@@ -188,7 +191,7 @@ impl<S: Source> Step<'_, S> {
         }
         let cost = burst.cost.min(state.cost);
         let Sample { ticks: start, nanos } = burst.sample.centred(cost);
-        Some(ClockState {
+        *self.state = ClockState {
             segment: Segment { start, nanos, rate: base_rate, span: segment::span(base_rate) },
             offset: middle(burst.offset),
             base_rate,
@@ -199,46 +202,63 @@ impl<S: Source> Step<'_, S> {
             spoilt: 0,
             unsteady: 0,
             cpu: self.source.cpu(),
-            tally: state.tally.made(0),
-            ..*state
-        })
+            ..state
+        };
+        self.state.tally.made(0);
+        Some(())
     }
 
-    fn next_segment(&self) -> Option<ClockState> {
-        let Self { state, now, .. } = *self;
+    #[inline]
+    fn next_segment(&mut self) -> Option<()> {
         let cpu = self.source.cpu();
-        let enough = suspect_cost(state.cost);
-        let burst = Burst::take(self.source, SHORT, Some(state.base_rate), Some(enough))?;
+        let enough = suspect_cost(self.state.cost);
+        let burst = Burst::take(self.source, SHORT, Some(self.state.base_rate), Some(enough))?;
         // The vDSO now enters the kernel, or the CPU is slower.
         let is_suspect = burst.cost > enough;
-        let cost = if is_suspect { burst.cost } else { burst.cost.min(state.cost) };
-        let mut checked = state.checked;
-        if is_suspect || (self.may_check && now.wrapping_sub(checked) > RECHECK) {
+        if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
             if let Err(status) = self.detect() {
                 return self.off(status);
             }
-            checked = now;
+            self.state.checked = self.now;
         }
-        let is_same_cpu = cpu.is_none() || cpu == state.cpu;
-        let next = match follow(state, burst.sample, cost) {
-            Ok(next) => next,
-            // A slew that began or ended during a pause.
-            Err(false) => return self.begin(),
-            // A suspend, a migrated virtual machine, or a CPU whose counter differs.
-            Err(true) => {
-                return match self.detect() {
-                    Err(status) => self.off(status),
-                    Ok(()) => self.restart(0, state.strikes + u8::from(!is_same_cpu)),
-                };
-            }
-        };
-        let offset = burst.offset_after(state.offset, state.base_rate);
+        let is_same_cpu = cpu.is_none() || cpu == self.state.cpu;
+        let cost = if is_suspect { burst.cost } else { burst.cost.min(self.state.cost) };
+        let offset = burst.offset_after(self.state.offset, self.state.base_rate);
+        if let Err(divergence) = follow(self.state, burst.sample, cost) {
+            return self.diverged(divergence, is_same_cpu);
+        }
+        let state = &mut *self.state;
+        (state.offset, state.sampled, state.cost, state.cpu) = (offset, burst.sample, cost, cpu);
         // The clocks agree on another CPU, or on an unknown one: so the CPUs caused no strike.
-        let strikes = if cpu.is_some() && is_same_cpu { state.strikes } else { 0 };
-        let is_due = burst.sample.nanos.wrapping_sub(state.marked) > MARK;
-        let marked = if is_due { burst.sample.nanos } else { state.marked };
-        Some(ClockState { offset, sampled: burst.sample, marked, cost, checked, strikes, cpu, ..next })
+        if cpu.is_none() || !is_same_cpu {
+            state.strikes = 0;
+        }
+        if state.sampled.nanos.wrapping_sub(state.marked) > MARK {
+            state.marked = state.sampled.nanos;
+        }
+        Some(())
     }
+
+    #[cold]
+    #[inline(never)]
+    fn diverged(&mut self, divergence: Divergence, is_same_cpu: bool) -> Option<()> {
+        match divergence {
+            Divergence::Slew => self.begin(),
+            Divergence::Jump => match self.detect() {
+                Err(status) => self.off(status),
+                Ok(()) => self.restart(0, self.state.strikes + u8::from(!is_same_cpu)),
+            },
+        }
+    }
+}
+
+/// Why no segment can follow.
+#[derive(Clone, Copy)]
+enum Divergence {
+    /// A slew that began or ended during a pause.
+    Slew,
+    /// More than any slew: a suspend, a migrated virtual machine, or a CPU whose counter differs.
+    Jump,
 }
 
 /// Whether the rate is within 1 % of what the hardware states.
@@ -263,12 +283,11 @@ fn retry(status: Status, refusals: u32) -> u64 {
     }
 }
 
-/// The state with the segment that follows, by a sample of the kernel's clock: its rate since the
-/// last sample, and the time.
-///
-/// The error is whether the clocks diverged by more than any slew can explain.
-fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, bool> {
-    let old = &state.segment;
+/// Makes the segment that follows, by a sample of the kernel's clock: its rate since the last sample,
+/// and the time. An error changes nothing.
+#[inline]
+fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
+    let old = state.segment;
     let centre = sample.centred(cost);
     let ticks = sample.ticks.wrapping_sub(state.sampled.ticks);
     let long_span = segment::span(state.base_rate);
@@ -280,12 +299,12 @@ fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, b
     let noise = segment::nanos(long_span, state.base_rate) / 1024;
     let (slew, ntp) = (expected / 4 + noise, expected / 2000 + noise);
     if change.unsigned_abs() > if ticks <= long_span.saturating_mul(2) { slew } else { ntp } {
-        return Err(change.unsigned_abs() > slew);
+        return Err(if change.unsigned_abs() > slew { Divergence::Jump } else { Divergence::Slew });
     }
     let whole = segment::rate_of(change, ticks);
     let is_long = ticks > long_span.saturating_mul(64);
     let learnt = if is_long || change.unsigned_abs() > NOISE { whole } else { whole / 8 };
-    let base_rate = state.base_rate.checked_add_signed(learnt).ok_or(true)?;
+    let base_rate = state.base_rate.checked_add_signed(learnt).ok_or(Divergence::Jump)?;
 
     // A later segment begins where the old one ends. If that has passed, the old one may just have
     // answered with its end, and the new one does not begin earlier than that.
@@ -299,23 +318,17 @@ fn follow(state: &ClockState, sample: Sample, cost: u64) -> Result<ClockState, b
     let span = (segment::span(base_rate) >> if unsteady > 0 { 2 } else { 0 }).max(1);
     let correction = segment::correction(error, span, base_rate);
     let correction = if error.unsigned_abs() > NOISE { correction } else { correction / 2 };
-    let rate = base_rate.checked_add_signed(correction).ok_or(true)?;
-    let segment = Segment { start, nanos, rate, span };
-    Ok(ClockState { segment, base_rate, unsteady, tally: state.tally.made(error.unsigned_abs()), ..*state })
+    let rate = base_rate.checked_add_signed(correction).ok_or(Divergence::Jump)?;
+    state.segment = Segment { start, nanos, rate, span };
+    (state.base_rate, state.unsteady) = (base_rate, unsteady);
+    state.tally.made(error.unsigned_abs());
+    Ok(())
 }
 
 impl Tally {
-    fn made(self, error: u64) -> Self {
-        let last_error = error.try_into().unwrap_or(u32::MAX);
-        let largest_error = self.largest_error.max(last_error);
-        Self { segments: self.segments.wrapping_add(1), last_error, largest_error, ..self }
-    }
-
-    fn calibrated(self) -> Self {
-        Self { calibrations: self.calibrations.saturating_add(1), ..self }
-    }
-
-    fn refused(self, status: Status) -> Self {
-        Self { refusals: (self.refusals + 1).min((1 << 24) - 1), refusal: Some(status), ..self }
+    fn made(&mut self, error: u64) {
+        self.segments = self.segments.wrapping_add(1);
+        self.last_error = error.try_into().unwrap_or(u32::MAX);
+        self.largest_error = self.largest_error.max(self.last_error);
     }
 }

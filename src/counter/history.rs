@@ -101,16 +101,16 @@ impl History {
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&self, state: &ClockState) {
-        let snapshot = self.0.snapshot();
+        let (version, words) = self.0.snapshot();
         let Sample { ticks, nanos } = state.sampled.centred(state.cost);
-        let [t0, n0, .., t2, n2] = snapshot.words;
+        let [t0, n0, .., t2, n2] = words;
         let next = match state.phase {
             Phase::Running if n2 == 0 => [ticks, nanos, ticks, nanos, ticks, nanos],
             Phase::Running => [t0, n0, t2, n2, ticks, nanos],
             _ => [0; 6],
         };
-        if next != snapshot.words {
-            self.0.update(&snapshot, &Update { words: next, hot: [], late: 0, flags: 0 });
+        if next != words {
+            self.0.update(version, &Update { words: next, hot: [], late: 0, flags: 0 });
         }
     }
 
@@ -122,7 +122,7 @@ impl History {
     }
 
     fn load(&self, state: &ClockState) -> Option<Samples> {
-        Samples::from_words(self.0.snapshot().words, state)
+        Samples::from_words(self.0.snapshot().1, state)
     }
 }
 

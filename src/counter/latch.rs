@@ -15,8 +15,8 @@
 //!
 //! The words that most reads need exist a third time, in the cache line of the sequence number, as
 //! in a `seqlock_t`. [`Latch::read`] takes these, and fails while a writer stores. Then the caller
-//! takes a [`Snapshot`], which does not fail. The sequence number also carries flags of the update,
-//! so that a read can branch on its first load.
+//! takes a [snapshot](Latch::snapshot), which does not fail. The sequence number also carries flags
+//! of the update, so that a read can branch on its first load.
 //!
 //! # Memory ordering
 //!
@@ -72,18 +72,14 @@ pub(super) struct Update<const N: usize, const H: usize> {
     pub(super) flags: usize,
 }
 
-/// A consistent view of the latch.
+/// The sequence number of a snapshot.
 #[derive(Clone, Copy)]
-pub(super) struct Snapshot<const N: usize> {
-    sequence: usize,
-    /// The words of the last update.
-    pub(super) words: [u64; N],
-}
+pub(super) struct Version(usize);
 
-impl<const N: usize> Snapshot<N> {
+impl Version {
     /// Whether a caller held the writer bit.
-    pub(super) fn has_writer(&self) -> bool {
-        self.sequence & WRITER != 0
+    pub(super) fn has_writer(self) -> bool {
+        self.0 & WRITER != 0
     }
 }
 
@@ -124,45 +120,55 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         &self.late
     }
 
-    /// Loads all words. The loop repeats only if another caller made progress.
-    pub(super) fn snapshot(&self) -> Snapshot<N> {
+    /// Loads all words of the last update, and its version. The loop repeats only if another caller
+    /// made progress.
+    #[inline]
+    pub(super) fn snapshot(&self) -> (Version, [u64; N]) {
         loop {
             let sequence = self.sequence.load(Ordering::Acquire);
             let words = self.copy(sequence).each_ref().map(Word::load);
             fence(Ordering::Acquire);
             if self.sequence.load(Ordering::Relaxed) == sequence {
-                return Snapshot { sequence, words };
+                return (Version(sequence), words);
             }
         }
     }
 
-    /// Loads the words of the update before `snapshot`, unless a writer replaced them, or does. The
-    /// error is that there was an update since, or a writer began.
-    pub(super) fn previous(&self, snapshot: &Snapshot<N>) -> Result<Option<[u64; N]>, ()> {
-        if snapshot.has_writer() {
+    /// Applies `read` to the words of the update before `version`, unless a writer replaced them, or
+    /// does. The error is that there was an update since, or a writer began.
+    pub(super) fn previous<T>(
+        &self,
+        version: Version,
+        read: impl FnOnce(&[Word; N]) -> T,
+    ) -> Result<Option<T>, ()> {
+        if version.has_writer() {
             return Ok(None);
         }
-        let words = self.copy(snapshot.sequence.wrapping_add(STEP)).each_ref().map(Word::load);
+        let result = read(self.copy(version.0.wrapping_add(STEP)));
         fence(Ordering::Acquire);
-        let is_whole = self.sequence.load(Ordering::Relaxed) == snapshot.sequence;
-        if is_whole { Ok(Some(words)) } else { Err(()) }
+        let is_whole = self.sequence.load(Ordering::Relaxed) == version.0;
+        if is_whole { Ok(Some(result)) } else { Err(()) }
     }
 
-    /// Publishes new words, if nobody updated or began to since `snapshot`. Returns whether it did.
-    pub(super) fn update(&self, snapshot: &Snapshot<N>, update: &Update<N, H>) -> bool {
-        let old = snapshot.sequence;
+    /// Publishes new words, if nobody updated or began to since `version`. Returns whether it did.
+    #[inline]
+    pub(super) fn update(&self, version: Version, update: &Update<N, H>) -> bool {
+        let Version(old) = version;
         let writing = old | WRITER;
-        if snapshot.has_writer()
+        if version.has_writer()
             || self.sequence.compare_exchange(old, writing, Ordering::Acquire, Ordering::Relaxed).is_err()
         {
             return false;
         }
         fence(Ordering::Release);
         let next = (old & !FLAGS).wrapping_add(STEP) | (update.flags & FLAGS);
-        let pairs = self.copy(next).iter().zip(&update.words).chain(self.hot.iter().zip(&update.hot));
-        for (to, word) in pairs.chain([(&self.late, &update.late)]) {
-            to.store(*word);
+        for (to, word) in self.copy(next).iter().zip(update.words) {
+            to.store(word);
         }
+        for (to, word) in self.hot.iter().zip(update.hot) {
+            to.store(word);
+        }
+        self.late.store(update.late);
         self.sequence.store(next, Ordering::Release);
         true
     }
@@ -190,6 +196,7 @@ impl Word {
         })
     }
 
+    #[inline]
     fn store(&self, word: u64) {
         for (part, place) in self.0.iter().zip(0..) {
             part.store((word >> (place * usize::BITS)) as usize, Ordering::Relaxed);

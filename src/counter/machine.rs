@@ -149,10 +149,10 @@ mod system {
         syscall::clock_gettime(ClockId::MONOTONIC).ok().map(drop)
     }
 
-    /// Returns the CPU, if that needs no system call.
+    /// Returns the CPU, if it matters and that needs no system call.
+    #[inline]
     pub(super) fn cpu() -> Option<u32> {
-        // riscv64's vDSO makes the system call.
-        if native::counter::IS_PER_CPU && routes::are_in_user_space()[1] { calls::cpu().ok() } else { None }
+        if native::counter::IS_PER_CPU && routes::is_cpu_in_user_space() { calls::cpu().ok() } else { None }
     }
 
     pub(super) fn disruption() -> u32 {
@@ -163,9 +163,7 @@ mod system {
     /// keep its time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
     pub(super) fn detect() -> Result<(), Status> {
         // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
-        if cfg!(not(target_has_atomic = "64"))
-            || ABI.clock_sources.is_empty()
-            || !routes::are_in_user_space()[0]
+        if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::has_clock_gettime()
         {
             return Err(Status::NoCounter);
         }

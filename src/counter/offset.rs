@@ -59,18 +59,18 @@ impl<S: Source> CounterClock<S> {
     /// before cannot publish it after this.
     pub(crate) fn resync(&self) -> bool {
         for _ in 0..ATTEMPTS {
-            let snapshot = self.latch.snapshot();
-            let state = ClockState::from_words(&snapshot.words);
+            let (version, words) = self.latch.snapshot();
+            let state = ClockState::from_words(&words);
             // An update forgets the previous segment, which is in force until this one begins.
             let is_early =
                 state.segment.span > 0 && state.segment.begins_after(self.source().ticks_ordered());
-            if is_early || snapshot.has_writer() {
+            if is_early || version.has_writer() {
                 continue;
             }
             let Some(offset) = self.kernels_offset().map(middle) else {
                 return false;
             };
-            if self.latch.update(&snapshot, &ClockState { offset, ..state }.to_update()) {
+            if self.latch.update(version, &ClockState { offset, ..state }.to_update()) {
                 return true;
             }
         }

@@ -62,12 +62,31 @@ pub(super) struct ClockState {
 pub(super) struct Tally {
     pub(super) segments: u64,
     pub(super) calibrations: u32,
-    /// At most 2^24 - 1.
-    pub(super) refusals: u32,
-    pub(super) refusal: Option<Status>,
+    pub(super) refusals: Refusals,
     /// In nanoseconds.
     pub(super) last_error: u32,
     pub(super) largest_error: u32,
+}
+
+/// How often the counter was refused, at most 2^24 - 1, and in the upper byte the code of the last
+/// reason plus 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusals(pub(super) u32);
+
+impl Refusals {
+    const MOST: u32 = (1 << 24) - 1;
+
+    pub(super) fn count(self) -> u32 {
+        self.0 & Self::MOST
+    }
+
+    pub(super) fn last(self) -> Option<Status> {
+        (self.0.to_be_bytes()[0]).checked_sub(1).map(Status::from_code)
+    }
+
+    pub(super) fn and(self, status: Status) -> Self {
+        Self((self.count() + 1).min(Self::MOST) | ((status as u32 + 1) << 24))
+    }
 }
 
 /// The progress of the calibration.
@@ -125,6 +144,7 @@ impl ClockState {
         self.phase == Phase::Running && self.segment.is_ending(ticks)
     }
 
+    #[inline]
     pub(super) fn to_update(self) -> Update<WORDS, HOT> {
         let (flags, hot) = self.hot();
         Update { words: self.to_words(), hot, late: self.offset as u64, flags }
@@ -132,6 +152,7 @@ impl ClockState {
 
     /// The flags and the hot words: the segment with the ticks in which the next one is not due.
     /// While the counter is not used, minus the time at which the kernel must be asked again.
+    #[inline]
     fn hot(&self) -> (usize, [u64; HOT]) {
         let Segment { start, nanos, rate, span } = self.segment;
         let next = self.sampled.nanos;
@@ -147,62 +168,75 @@ impl ClockState {
         }
     }
 
+    #[inline]
     fn to_words(self) -> [u64; WORDS] {
         let Self { segment, tally, .. } = self;
-        let cpu = self.cpu.map_or(0, |cpu| u64::from(cpu) + 1);
-        let refusal = tally.refusal.map_or(0, |status| status as u64 + 1);
+        let progress = u32::from_le_bytes([self.phase.code(), self.spoilt, self.strikes, self.unsteady]);
         [
             segment.start,
             segment.nanos,
             segment.rate,
             segment.span,
             self.offset as u64,
-            u64::from(self.phase.code())
-                | (u64::from(self.spoilt) << 8)
-                | (u64::from(self.strikes) << 16)
-                | (cpu << 24)
-                | (u64::from(self.unsteady) << 57),
+            join(progress, self.cpu.unwrap_or(NO_CPU)),
             self.sampled.nanos,
             self.base_rate,
             self.sampled.ticks,
-            self.cost.min(u32::MAX.into()) | (u64::from(self.disruption) << 32),
+            join(self.cost.try_into().unwrap_or(u32::MAX), self.disruption),
             self.checked,
             self.raw_offset as u64,
             tally.segments,
-            u64::from(tally.calibrations) | (u64::from(tally.refusals) << 32) | (refusal << 56),
-            u64::from(tally.last_error) | (u64::from(tally.largest_error) << 32),
+            join(tally.calibrations, tally.refusals.0),
+            join(tally.last_error, tally.largest_error),
             self.marked,
         ]
     }
 
+    #[inline]
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
-        let [start, nanos, rate, span, offset, rest, sampled, base_rate, more @ ..] = *words;
+        let [start, nanos, rate, span, offset, progress, sampled, base_rate, more @ ..] = *words;
         let [ticks, cost, checked, raw_offset, segments, counts, errors, marked] = more;
+        let (progress, cpu) = split(progress);
+        let [phase, spoilt, strikes, unsteady] = progress.to_le_bytes();
+        let (cost, disruption) = split(cost);
+        let (calibrations, refusals) = split(counts);
+        let (last_error, largest_error) = split(errors);
+        let refusals = Refusals(refusals);
         Self {
             segment: Segment { start, nanos, rate, span },
             offset: offset as i64,
             sampled: Sample { ticks, nanos: sampled },
             base_rate,
-            cost: cost & u64::from(u32::MAX),
-            disruption: (cost >> 32) as u32,
+            cost: cost.into(),
+            disruption,
             checked,
             marked,
             raw_offset: raw_offset as i64,
-            phase: Phase::from_code(rest as u8),
-            spoilt: (rest >> 8) as u8,
-            strikes: (rest >> 16) as u8,
-            unsteady: (rest >> 57) as u8,
-            cpu: (rest << 7 >> 31).checked_sub(1).map(|cpu| cpu as u32),
-            tally: Tally {
-                segments,
-                calibrations: counts as u32,
-                refusals: (counts << 8 >> 40) as u32,
-                refusal: ((counts >> 56) as u8).checked_sub(1).map(Status::from_code),
-                last_error: errors as u32,
-                largest_error: (errors >> 32) as u32,
-            },
+            phase: Phase::from_code(phase),
+            spoilt,
+            strikes,
+            unsteady,
+            cpu: (cpu != NO_CPU).then_some(cpu),
+            tally: Tally { segments, calibrations, refusals, last_error, largest_error },
         }
     }
+
+    /// The segment in the words of a state.
+    pub(super) fn segment_of(words: &[Word; WORDS]) -> Segment {
+        let [start, nanos, rate, span, ..] = words;
+        Segment { start: start.load(), nanos: nanos.load(), rate: rate.load(), span: span.load() }
+    }
+}
+
+/// No CPU has this number, because the kernel's are positive `int`s.
+const NO_CPU: u32 = u32::MAX;
+
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(low) | (u64::from(high) << 32)
+}
+
+fn split(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
 }
 
 /// The time of a tick that is read meanwhile, if there is a segment and the next one is not due.

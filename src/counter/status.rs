@@ -72,9 +72,9 @@ impl Tally {
         Statistics {
             segments: self.segments,
             calibrations: self.calibrations.into(),
-            refusals: self.refusals.into(),
+            refusals: self.refusals.count().into(),
             by_reason,
-            last_refusal: self.refusal,
+            last_refusal: self.refusals.last(),
             vdso_reads,
             last_error: self.last_error.into(),
             largest_error: self.largest_error.into(),

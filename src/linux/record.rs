@@ -38,6 +38,12 @@ impl Record {
         self.code.store(code, Ordering::Release);
     }
 
+    /// Returns whether a symbol answers.
+    #[cfg(feature = "counter")]
+    pub(super) fn is_symbol(&self) -> bool {
+        !matches!(self.code.load(Ordering::Relaxed), 0 | FALLBACK..)
+    }
+
     /// Returns the outcome, or `None` before the first call.
     pub(super) fn load(&self) -> Option<Outcome> {
         let code = self.code.load(Ordering::Acquire);

@@ -5,8 +5,6 @@ use super::record::RECORDS;
 use super::resolve::resolve_all;
 use super::rseq;
 use crate::arch::NATIVE;
-#[cfg(feature = "counter")]
-use crate::route::Outcome;
 use crate::route::{Route, Routes};
 
 /// Returns what answers each function in this process. It calls [`warm_up`] first.
@@ -33,11 +31,18 @@ pub fn warm_up() {
     }
 }
 
-/// Returns whether clock_gettime, and whether cpu, is answered without a system call.
+/// Returns whether the vDSO has clock_gettime.
 #[cfg(feature = "counter")]
-pub(crate) fn are_in_user_space() -> [bool; 2] {
+pub(crate) fn has_clock_gettime() -> bool {
     warm_up();
-    let is_symbol = RECORDS.each_ref().map(|record| matches!(record.load(), Some(Outcome::Symbol { .. })));
-    let [_, _, clock_gettime, _, getcpu] = is_symbol;
-    [clock_gettime, rseq::has_cpu() || getcpu]
+    let [_, _, clock_gettime, ..] = &RECORDS;
+    clock_gettime.is_symbol()
+}
+
+/// Returns whether `cpu` takes no system call. Not before the first call.
+#[cfg(feature = "counter")]
+#[inline]
+pub(crate) fn is_cpu_in_user_space() -> bool {
+    let [.., getcpu] = &RECORDS;
+    rseq::has_cpu() || getcpu.is_symbol()
 }

@@ -20,7 +20,7 @@ mod source {
 
     use sample::Sample;
     use segment::Segment;
-    use state::{ClockState, Phase, Tally};
+    use state::{ClockState, Phase, Refusals, Tally};
 
     /// The largest and the least value of each field, for each code.
     #[test]
@@ -28,9 +28,7 @@ mod source {
         let statuses = status::Status::ALL;
         let offs = statuses.iter().map(|&status| Phase::Off(status));
         let phases = [Phase::Idle, Phase::Rough, Phase::Baseline, Phase::Running].into_iter().chain(offs);
-        let refusals = [None].into_iter().chain(statuses.iter().copied().map(Some));
-        for (phase, refusal) in phases.flat_map(|phase| refusals.clone().map(move |refusal| (phase, refusal)))
-        {
+        for phase in phases {
             for ones in [0, u64::MAX] {
                 let state = ClockState {
                     segment: Segment { start: ones, nanos: ones >> 1, rate: ones >> 2, span: ones >> 3 },
@@ -45,13 +43,12 @@ mod source {
                     phase,
                     spoilt: ones as u8,
                     strikes: !ones as u8,
-                    unsteady: (ones >> 57) as u8,
-                    cpu: (ones == 0).then_some(u32::MAX),
+                    unsteady: ones as u8,
+                    cpu: (ones == 0).then_some(i32::MAX as u32),
                     tally: Tally {
                         segments: ones >> 11,
                         calibrations: ones as u32,
-                        refusals: !ones as u32 >> 8,
-                        refusal,
+                        refusals: Refusals(!ones as u32),
                         last_error: ones as u32,
                         largest_error: !ones as u32,
                     },
@@ -59,6 +56,18 @@ mod source {
                 assert_eq!(ClockState::from_words(&state.to_update().words), state);
             }
         }
+    }
+
+    #[test]
+    fn refusals_are_counted_up_to_a_limit_and_the_last_reason_is_kept() {
+        let mut refusals = Refusals(0);
+        assert_eq!((refusals.count(), refusals.last()), (0, None));
+        for (&status, count) in status::Status::ALL.iter().zip(1..) {
+            refusals = refusals.and(status);
+            assert_eq!((refusals.count(), refusals.last()), (count, Some(status)));
+        }
+        let refusals = Refusals((1 << 24) - 1).and(status::Status::Denied);
+        assert_eq!((refusals.count(), refusals.last()), ((1 << 24) - 1, Some(status::Status::Denied)));
     }
 
     #[test]

@@ -37,7 +37,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use latch::{Latch as AnyLatch, Update, WRITER, Word};
+use latch::{Latch as AnyLatch, Update, Version, WRITER, Word};
 use loom::sync::atomic::Ordering;
 
 mod sync {
@@ -169,7 +169,7 @@ fn model(preemptions: usize, run: impl Fn(Arc<Latch>) + Sync + Send + 'static) {
     check(preemptions, move || {
         let latch = Arc::new(Latch::new(0, ()));
         // These create the atomics before there are threads.
-        let _ = latch.previous(&latch.snapshot());
+        let _ = previous(&latch, latch.snapshot().0);
         read(&latch);
         run(latch);
     });
@@ -179,10 +179,14 @@ fn both(word: u64) -> Update<2, 2> {
     Update { words: [word; 2], hot: [word; 2], late: word, flags: 0 }
 }
 
+fn previous(latch: &Latch, version: Version) -> Option<[u64; 2]> {
+    latch.previous(version, |words| words.each_ref().map(Word::load)).ok()?
+}
+
 /// Increments both words, if nobody else does. Returns whether it did.
 fn update(latch: &Latch) -> bool {
-    let snapshot = latch.snapshot();
-    latch.update(&snapshot, &both(snapshot.words[0] + 1))
+    let (version, words) = latch.snapshot();
+    latch.update(version, &both(words[0] + 1))
 }
 
 /// What a fast read does.
@@ -213,10 +217,9 @@ fn a_snapshot_has_the_words_of_one_update_and_of_the_one_before() {
     model(2, |latch| {
         let snapshots = Arc::clone(&latch);
         let reader = loom::thread::spawn(move || {
-            let snapshot = snapshots.snapshot();
-            let [now, same] = snapshot.words;
+            let (version, [now, same]) = snapshots.snapshot();
             assert_eq!(now, same);
-            let previous = snapshots.previous(&snapshot).ok().flatten();
+            let previous = previous(&snapshots, version);
             assert!(previous.is_none_or(|previous| previous == [now.saturating_sub(1); 2]));
         });
         assert!(update(&latch) && update(&latch));
@@ -228,9 +231,9 @@ fn a_snapshot_has_the_words_of_one_update_and_of_the_one_before() {
 fn one_of_two_updates_from_the_same_snapshot_succeeds() {
     model(3, |latch| {
         let other = Arc::clone(&latch);
-        let snapshot = latch.snapshot();
-        let thread = loom::thread::spawn(move || other.update(&snapshot, &both(1)));
-        let (this, that) = (latch.update(&snapshot, &both(1)), thread.join().unwrap());
+        let (version, _) = latch.snapshot();
+        let thread = loom::thread::spawn(move || other.update(version, &both(1)));
+        let (this, that) = (latch.update(version, &both(1)), thread.join().unwrap());
         assert!(this != that, "{this}, {that}");
         assert_eq!(read(&latch), Some(1));
     });
@@ -245,9 +248,9 @@ fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
             STORES.set(stores);
             let ended = catch_unwind(AssertUnwindSafe(|| update(&latch)));
             STORES.set(usize::MAX);
-            let snapshot = latch.snapshot();
-            assert!(ended.is_err() && snapshot.has_writer());
-            assert_eq!((snapshot.words, read(&latch)), ([1; 2], None));
+            let (version, words) = latch.snapshot();
+            assert!(ended.is_err() && version.has_writer());
+            assert_eq!((words, read(&latch)), ([1; 2], None));
             assert!(!update(&latch));
         });
     }
