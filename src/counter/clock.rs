@@ -409,11 +409,6 @@ impl<S: Source> CounterClock<S> {
         NOISE.max(segment::nanos(3, base_rate)).saturating_add(error).saturating_add(growth)
     }
 
-    /// The counter's rate in Hz, once it is measured.
-    pub(crate) fn frequency(&self) -> Option<u64> {
-        self.baseline().map(|baseline| baseline.frequency())
-    }
-
     /// Asks the kernel whether the counter will be used. If it was given up, returns why.
     pub(crate) fn check(&self) -> Result<(), Status> {
         match self.load().phase {

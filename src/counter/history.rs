@@ -6,9 +6,8 @@
 //! these and the last one follows the kernel's rate of the last 1 to 3 s. The line through the
 //! first one and the older one has the longest baseline.
 
-use super::clock::CounterClock;
 use super::latch::{Latch, Update};
-use super::sample::{Sample, Source};
+use super::sample::Sample;
 use super::state::{ClockState, Phase};
 
 /// The age at which the younger mark becomes the older one, in nanoseconds.
@@ -121,26 +120,12 @@ impl History {
         longest.or(Some(short))
     }
 
+    /// The time of a tick, once the counter is measured.
+    pub(super) fn nanos_of(&self, ticks: u64, state: &ClockState) -> Option<u64> {
+        Some(self.load(state)?.at(ticks, self.baseline(state)?))
+    }
+
     fn load(&self, state: &ClockState) -> Option<Samples> {
         Samples::from_words(self.0.snapshot().1, state)
-    }
-}
-
-impl<S: Source> CounterClock<S> {
-    /// The longest baseline, once the counter is measured.
-    pub(crate) fn baseline(&self) -> Option<Baseline> {
-        self.history.baseline(&self.load())
-    }
-
-    /// The time of a tick, once the counter is measured.
-    pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
-        let by_segment = || self.time_at(ticks);
-        by_segment().or_else(|| {
-            // So that a program that only converts has segments and new samples.
-            self.slow_monotonic()?;
-            let state = self.load();
-            let by_samples = || Some(self.history.load(&state)?.at(ticks, self.history.baseline(&state)?));
-            by_segment().or_else(by_samples)
-        })
     }
 }

@@ -109,6 +109,7 @@
 
 mod bounded;
 mod clock;
+mod conversion;
 mod discipline;
 mod high_water;
 mod history;

@@ -3,7 +3,7 @@
 use super::latch::{Update, WRITER, Word};
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
-use super::status::Status;
+use super::status::{Statistics, Status};
 
 /// The number of words of a state: two cache lines. Fast reads take the hot words instead.
 pub(super) const WORDS: usize = 16;
@@ -66,6 +66,21 @@ pub(super) struct Tally {
     /// In nanoseconds.
     pub(super) last_error: u32,
     pub(super) largest_error: u32,
+}
+
+impl Tally {
+    pub(super) fn statistics(self, vdso_reads: u64, by_reason: [u64; Status::COUNT]) -> Statistics {
+        Statistics {
+            segments: self.segments,
+            calibrations: self.calibrations.into(),
+            refusals: self.refusals.count().into(),
+            by_reason,
+            last_refusal: self.refusals.last(),
+            vdso_reads,
+            last_error: self.last_error.into(),
+            largest_error: self.largest_error.into(),
+        }
+    }
 }
 
 /// How often the counter was refused, at most 2^24 - 1, and in the upper byte the code of the last

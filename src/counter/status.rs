@@ -3,8 +3,6 @@
 
 use core::fmt;
 
-use super::state::Tally;
-
 /// What is known of the clock at one moment, from [`state`](super::state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,7 +35,7 @@ pub struct Statistics {
     /// How often the counter was refused or given up. A check that confirms the same reason does
     /// not count.
     pub refusals: u64,
-    by_reason: [u64; Status::COUNT],
+    pub(super) by_reason: [u64; Status::COUNT],
     /// The reason of the last refusal.
     pub last_refusal: Option<Status>,
     /// Reads that the vDSO answered in the counter's place: during a calibration, or because no
@@ -64,21 +62,6 @@ impl Statistics {
     #[must_use]
     pub fn refusals_by(&self, reason: Status) -> u64 {
         self.by_reason[reason as usize]
-    }
-}
-
-impl Tally {
-    pub(super) fn statistics(self, vdso_reads: u64, by_reason: [u64; Status::COUNT]) -> Statistics {
-        Statistics {
-            segments: self.segments,
-            calibrations: self.calibrations.into(),
-            refusals: self.refusals.count().into(),
-            by_reason,
-            last_refusal: self.refusals.last(),
-            vdso_reads,
-            last_error: self.last_error.into(),
-            largest_error: self.largest_error.into(),
-        }
     }
 }
 
