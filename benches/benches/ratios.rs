@@ -7,11 +7,11 @@ use vdso_time_benches::calls::keep;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, FUNCTIONS, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
 use vdso_time_benches::harness::bars::{self, Bar, above, back_to_back, both, isolated};
-use vdso_time_benches::harness::command::{self, Arguments};
+use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::plot::Chart;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
-use vdso_time_benches::harness::{Contender, Row, Spacing};
+use vdso_time_benches::harness::{self, Contender, Row, Spacing};
 use vdso_time_trace::{Site, Trace, Tracer, sites, traced};
 
 const BARS: &[Bar] = &[
@@ -171,5 +171,5 @@ fn trace_table(samples: &Samples) -> Table {
 }
 
 fn main() -> ExitCode {
-    command::main(&[], child, parent)
+    harness::main(&[], child, parent)
 }

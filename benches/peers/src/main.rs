@@ -15,10 +15,10 @@ use std::time::Duration;
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
 use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
-use vdso_time_benches::harness::command::{self, Arguments, run};
+use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
-use vdso_time_benches::harness::{Row, Spacing};
+use vdso_time_benches::harness::{self, Row, Spacing};
 use weather::{CALM, WEATHERS};
 
 const BARS: &[Bar] = &[
@@ -158,5 +158,5 @@ fn ratios(name: &'static str, rows: &[&str], contenders: &[&str], samples: &Samp
 }
 
 fn main() -> ExitCode {
-    command::main(&["--bench"], child, parent)
+    harness::main(&["--bench"], child, parent)
 }

@@ -1,9 +1,7 @@
 //! The command line of a bench, and its child processes.
 
 use std::env;
-use std::process::{Command, ExitCode};
-
-use super::document::Report;
+use std::process::Command;
 
 /// How much is measured.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -54,7 +52,7 @@ Usage: [--quick] [--check] [--write] [--without CONTENDER]... [ROW...]
 ";
 
 impl Arguments {
-    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut parsed = Self::default();
         let mut is_quick = false;
         while let Some(argument) = arguments.next() {
@@ -101,26 +99,6 @@ impl Arguments {
 
 /// The first argument of a child process.
 pub const CHILD: &str = "--child";
-
-/// Runs a bench. `extra` comes before the arguments of the command line.
-///
-/// `child` runs in the processes that `parent` starts with [`child()`], and prints what it measured.
-pub fn main(
-    extra: &[&str],
-    child: impl FnOnce(&[String]) -> Result<(), String>,
-    parent: impl FnOnce(&Arguments) -> Result<Report, String>,
-) -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let result = match arguments.split_first() {
-        Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
-        _ => Arguments::parse(extra.iter().map(ToString::to_string).chain(arguments))
-            .and_then(|arguments| parent(&arguments)?.finish(&arguments)),
-    };
-    result.unwrap_or_else(|error| {
-        eprintln!("{error}");
-        ExitCode::FAILURE
-    })
-}
 
 /// Returns this program as a child process.
 pub fn child(asked: &[&str]) -> Result<Command, String> {

@@ -9,7 +9,32 @@ pub mod plot;
 pub mod samples;
 pub mod stats;
 
+use std::env;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+use command::{Arguments, CHILD};
+use document::Report;
+
+/// Runs a bench. `extra` comes before the arguments of the command line.
+///
+/// `child` runs in the processes that `parent` starts with [`child()`](command::child), and prints what it measured.
+pub fn main(
+    extra: &[&str],
+    child: impl FnOnce(&[String]) -> Result<(), String>,
+    parent: impl FnOnce(&Arguments) -> Result<Report, String>,
+) -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let result = match arguments.split_first() {
+        Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
+        _ => Arguments::parse(extra.iter().map(ToString::to_string).chain(arguments))
+            .and_then(|arguments| parent(&arguments)?.finish(&arguments)),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("{error}");
+        ExitCode::FAILURE
+    })
+}
 
 /// Some ways to the same answer.
 pub struct Row {

@@ -13,8 +13,8 @@ mod tracer;
 
 pub use read::Read;
 pub use report::{Report, report};
-pub use site::{Site, sites};
-pub use tracer::{Counter, Trace, Tracer};
+pub use site::{Site, Trace, Tracer, sites};
+pub use tracer::Counter;
 
 /// For the code of [`traced!`].
 #[cfg(feature = "enabled")]

@@ -1,11 +1,10 @@
-//! [`Site`]: a place in the source that reads a clock. The linker makes the list of all sites.
+//! [`Site`]: a place in the source that reads a clock, and the [`Tracer`] that it points to. The
+//! linker makes the list of all sites.
 
 use core::fmt;
 use core::ptr::{self, null_mut};
 use core::str;
 use core::sync::atomic::{AtomicPtr, Ordering};
-
-use crate::tracer::Tracer;
 
 /// A use of [`traced!`](crate::traced).
 pub struct Site {
@@ -15,6 +14,35 @@ pub struct Site {
     function: &'static str,
     file: &'static str,
     line: u32,
+}
+
+/// Receives the reads of the sites that it is attached to.
+///
+/// The thread that reads the clock calls the tracer. Several threads may call it at once, and a
+/// signal handler may interrupt a call and make another. So a tracer must not lock or allocate. It
+/// must call the untraced functions: a read at a site that it traces would recurse without end.
+///
+/// An array of tracers is a tracer with one for each of the first `N` [`sites`](crate::sites). A
+/// pair is a tracer that calls both.
+pub trait Trace: Sync + 'static {
+    /// Called after each read, with the [time](crate::Read::nanos) that was read.
+    fn event(&self, site: &'static Site, nanos: Option<i64>);
+}
+
+/// A [`Trace`] that [`Site::set_tracer`] accepts: one pointer, which can be exchanged atomically.
+pub struct Tracer(&'static dyn Trace);
+
+impl Tracer {
+    /// Creates a tracer that sends its events to `target`.
+    pub const fn new(target: &'static dyn Trace) -> Self {
+        Self(target)
+    }
+
+    /// Sends an event, as a site does.
+    #[inline]
+    pub fn call(&self, site: &'static Site, nanos: Option<i64>) {
+        self.0.event(site, nanos);
+    }
 }
 
 /// Each [`traced!`](crate::traced) puts its site into a section of this name, and the linker joins

@@ -1,21 +1,8 @@
-//! [`Trace`], which receives events, [`Tracer`], which a site points to, and [`Counter`].
+//! Receivers of events: [`Counter`], and several of them as one.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::site::Site;
-
-/// Receives the reads of the sites that it is attached to.
-///
-/// The thread that reads the clock calls the tracer. Several threads may call it at once, and a
-/// signal handler may interrupt a call and make another. So a tracer must not lock or allocate. It
-/// must call the untraced functions: a read at a site that it traces would recurse without end.
-///
-/// An array of tracers is a tracer with one for each of the first `N` [`sites`](crate::sites). A
-/// pair is a tracer that calls both.
-pub trait Trace: Sync + 'static {
-    /// Called after each read, with the [time](crate::Read::nanos) that was read.
-    fn event(&self, site: &'static Site, nanos: Option<i64>);
-}
+use crate::site::{Site, Trace};
 
 impl<T: Trace, const N: usize> Trace for [T; N] {
     #[inline]
@@ -31,22 +18,6 @@ impl<A: Trace, B: Trace> Trace for (A, B) {
     fn event(&self, site: &'static Site, nanos: Option<i64>) {
         self.0.event(site, nanos);
         self.1.event(site, nanos);
-    }
-}
-
-/// A [`Trace`] that [`Site::set_tracer`] accepts: one pointer, which can be exchanged atomically.
-pub struct Tracer(&'static dyn Trace);
-
-impl Tracer {
-    /// Creates a tracer that sends its events to `target`.
-    pub const fn new(target: &'static dyn Trace) -> Self {
-        Self(target)
-    }
-
-    /// Sends an event, as a site does.
-    #[inline]
-    pub fn call(&self, site: &'static Site, nanos: Option<i64>) {
-        self.0.event(site, nanos);
     }
 }
 
