@@ -33,7 +33,8 @@ const OTHER_SYSTEMS: &[&str] = &[
     "wasm32-unknown-unknown",
     "wasm32-wasip1",
     "x86_64-apple-darwin",
-    "x86_64-pc-windows-gnu",
+    // For windows-gnu, rustc calls dlltool of mingw.
+    "x86_64-pc-windows-msvc",
     "x86_64-unknown-freebsd",
     "x86_64-unknown-illumos",
 ];

@@ -102,16 +102,17 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
         while let Some(next) = archive.dependency(&package, &["linux-image-", "linux-binary-"])? {
             package = next;
         }
-        archive.unpack(&[package], false, &tree)?;
+        archive.unpack(std::slice::from_ref(&package), false, &tree)?;
         let sh = Shell::new()?;
+        // /boot/vmlinuz-VERSION, or since Linux 7 /usr/lib/modules/VERSION/vmlinuz.
         let files =
-            cmd!(sh, "find {tree} -type f ( -name vmlinu[xz]-* -o -name vexpress-v2p-ca9.dtb )").read()?;
+            cmd!(sh, "find {tree} -type f ( -name vmlinu[xz]* -o -name vexpress-v2p-ca9.dtb )").read()?;
         for file in files.lines() {
             let is_kernel = file.contains("/vmlinu");
             fs::rename(file, draft.join(if is_kernel { "vmlinuz" } else { "vexpress-v2p-ca9.dtb" }))?;
         }
+        ensure!(draft.join("vmlinuz").is_file(), "the package {} has no kernel", package.name);
         decompress(&draft.join("vmlinuz"))?;
-        ensure!(draft.join("vmlinuz").is_file(), "the package has no kernel");
         fs::remove_dir_all(apt)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;
