@@ -18,7 +18,8 @@ use document::Report;
 
 /// Runs a bench. `extra` comes before the arguments of the command line.
 ///
-/// `child` runs in the processes that `parent` starts with [`child()`](command::child), and prints what it measured.
+/// `child` runs in the processes that `parent` starts with [`child()`](command::child), and prints
+/// what it measured.
 pub fn main(
     extra: &[&str],
     child: impl FnOnce(&[String]) -> Result<(), String>,

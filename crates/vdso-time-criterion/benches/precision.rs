@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use criterion::measurement::{Measurement, WallTime};
 use vdso_time::Monotonic;
-use vdso_time_benches::harness::command::{self, Arguments};
+use vdso_time_benches::harness;
+use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::plot::Chart;
 use vdso_time_benches::harness::stats::median;
@@ -105,5 +106,5 @@ fn report(arguments: &Arguments) -> Report {
 }
 
 fn main() -> ExitCode {
-    command::main(&[], |_| Ok(()), |arguments| Ok(report(arguments)))
+    harness::main(&[], |_| Ok(()), |arguments| Ok(report(arguments)))
 }

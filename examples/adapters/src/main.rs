@@ -15,10 +15,10 @@ use tracing::{Dispatch, Event, Metadata, Subscriber};
 use vdso_time_adapters::governor_clock::{CounterClock, MonotonicClock};
 use vdso_time_adapters::tracing_timer::CoarseTime;
 use vdso_time_benches::calls;
-use vdso_time_benches::harness::command::{self, Arguments};
+use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, Samples};
-use vdso_time_benches::harness::{Contender, Row, Spacing};
+use vdso_time_benches::harness::{self, Contender, Row, Spacing};
 
 const LINE: &str = "a line of tracing-subscriber";
 const CHECK: &str = "a check of governor";
@@ -113,5 +113,5 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 }
 
 fn main() -> ExitCode {
-    command::main(&["--bench"], child, parent)
+    harness::main(&["--bench"], child, parent)
 }
