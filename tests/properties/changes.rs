@@ -2,7 +2,7 @@
 
 use test_images::kinds::kinds;
 use test_images::spoil::EXTREMES;
-use test_images::{Built, keeps_promises};
+use test_images::{Built, Part, Spec, keeps_promises, walks};
 
 #[test]
 fn a_change_of_any_byte_keeps_the_promises() {
@@ -39,6 +39,24 @@ fn a_change_of_any_number_keeps_the_promises() {
         for size in 0..sound.bytes.len() as u64 {
             keeps_promises(&sound.clone().resize(size).bytes);
             assert!(!keeps_promises(&sound.bytes[..size as usize]), "{size} bytes");
+        }
+    }
+}
+
+/// The pages with the code need not be read.
+#[test]
+fn a_beginning_with_all_tables_has_all_symbols() {
+    use Part::{Dynamic, GnuHash, Hash, Strtab, Symtab, Text, Verdef, Versym};
+    for (kind, spec) in kinds() {
+        for last in [Hash, GnuHash, Symtab, Strtab, Versym, Verdef, Dynamic] {
+            let order = Part::with_last(&[last, Text]);
+            let mut built = Spec { order, ..spec.clone() }.build();
+            let shortest = walks::beginnings_agree(&built.bytes);
+            // Otherwise the last symbol or the last name may follow.
+            if spec.sysv_hash || spec.gnu_hash {
+                assert!(shortest <= built.at(Text), "{kind}, {last:?}: {shortest} bytes");
+            }
+            walks::beginnings_agree(&built.remove("DT_STRSZ").bytes);
         }
     }
 }

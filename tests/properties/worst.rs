@@ -1,7 +1,7 @@
 //! Images that take the most steps. The bounds hold for them and are close.
 
 use test_images::elf::Image;
-use test_images::{Part, Spec, Sym, Value, keeps_promises, steps};
+use test_images::{Part, Spec, Sym, Value, keeps_promises, kinds, steps};
 
 const COUNT: usize = 4000;
 const LARGE: usize = 0x10000;
@@ -48,6 +48,23 @@ fn hidden_symbols_stay_within_the_bound() {
     let image = Image::parse(&bytes).unwrap();
     assert_eq!(steps::counted(|| image.symbol(&endless[..1024], None)), (None, 0));
     assert_eq!(steps::counted(|| image.symbol("e", Some(&endless))), (None, 0));
+}
+
+/// The code for the format of this process is tried first, and that for any format after it.
+#[test]
+fn a_refused_image_takes_no_more_steps_than_a_sound_one() {
+    let native = Spec {
+        wide: cfg!(target_pointer_width = "64"),
+        big_endian: cfg!(target_endian = "big"),
+        ..kinds::x86_64()
+    };
+    let mut built = native.build();
+    let (sound, most) = steps::counted(|| Image::parse(&built.bytes).is_ok());
+    // The parser reads it last.
+    built.set("verdef[1].vd_aux", 0xffff);
+    let (spoilt, steps) = steps::counted(|| Image::parse(&built.bytes).is_ok());
+    assert_eq!((sound, spoilt), (true, false));
+    assert!(steps <= most, "{steps} steps, and {most} for a sound image");
 }
 
 /// The dynamic section and the string table reach the end of the image, and only the first byte of

@@ -1,7 +1,7 @@
 //! The parser of the process's own format, which first calls use, agrees with the parser of any
 //! format, and finds a symbol by the addresses of its code.
 
-use crate::elf::{Any, Format, Native, ParsedImage, ProgramHeaders, Symbol};
+use crate::elf::{Any, Format, Image, Native, ParsedImage, ProgramHeaders, Symbol};
 
 /// Machines whose `DT_HASH` only the parser of any format can read.
 const WIDE_HASH: [u16; 2] = [22, 0x9026];
@@ -20,6 +20,7 @@ fn symbols<'a, F: Format>(image: &ParsedImage<'a, F>) -> Vec<Symbol<'a>> {
 pub fn agree(bytes: &[u8]) {
     let (any, native) = (parse::<Any>(bytes), parse::<Native>(bytes));
     let Some(any) = any else {
+        assert!(Image::parse(bytes).is_err(), "it is an image in no format");
         let wide_hash = |native: ParsedImage<'_, Native>| WIDE_HASH.contains(&native.machine());
         assert!(native.is_none_or(wide_hash), "it is an image in one format only");
         return;
@@ -41,4 +42,26 @@ pub fn agree(bytes: &[u8]) {
             assert!(inside <= size, "{address:#x} is not in {:#x}", found.value);
         }
     }
+}
+
+/// Fails unless each beginning of an image in which the parser finds all tables has all symbols, and
+/// knows whose code it has. Returns the size of the shortest one.
+///
+/// # Panics
+/// If the bytes are not an image.
+pub fn beginnings_agree(bytes: &[u8]) -> usize {
+    let whole = Image::parse(bytes).expect("an image").parsed;
+    let (headers, all) = (ProgramHeaders::<Any>::read(bytes).expect("an image"), symbols(&whole));
+    let has_tables = |&size: &usize| {
+        let Ok(Image { parsed: image }) = headers.image(&bytes[..size]) else { return false };
+        assert_eq!(symbols(&image), all, "in {size} bytes");
+        for entry in image.entries(0) {
+            let end = entry.value.wrapping_sub(image.origin()).saturating_add(entry.size);
+            assert_eq!(image.is_read(&entry), end <= size as u64, "{entry:?} in {size} bytes");
+        }
+        true
+    };
+    let sizes: Vec<usize> = (0..=whole.size()).filter(has_tables).collect();
+    assert_eq!(sizes.last(), Some(&whole.size()));
+    sizes[0]
 }
