@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
+use std::thread;
+use std::time::Duration;
 
 use object::{Object as _, ObjectSection as _};
 use serde::Serialize;
@@ -114,10 +116,23 @@ impl ProcessVdso {
     /// # Errors
     /// [`ProcessError`] says what is missing.
     pub fn read(pid: u32) -> Result<Self, ProcessError> {
-        let (thread, auxv) = living_thread(pid)?;
+        for _ in 0..MOST_TRIES {
+            let (thread, auxv) = living_thread(pid)?;
+            let vdso = Self::of(pid, thread, &auxv);
+            // While the kernel executes a program, the vector is not complete, and what was read
+            // may be of both programs.
+            if value(&auxv, AT_PHENT).is_some() && living_thread(pid)?.1 == auxv {
+                return vdso;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Err(ProcessError::Ended)
+    }
+
+    fn of(pid: u32, thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
         // The open file belongs to the program that runs now, also if another is executed.
         let memory = File::open(format!("/proc/{thread}/mem"))?;
-        let base = sysinfo_ehdr(&auxv).ok_or(ProcessError::NoVdso)?;
+        let base = value(auxv, AT_SYSINFO_EHDR).filter(|base| *base != 0).ok_or(ProcessError::NoVdso)?;
         let mut head = [0; 4096];
         read_exactly(&memory, &mut head, base)?;
         let extent = Image::extent(&head).map_err(ProcessError::Malformed)?;
@@ -171,6 +186,13 @@ impl ProcessVdso {
 /// `e_machine` of 32-bit arm.
 const EM_ARM: u16 = 40;
 
+/// How often a process is read that is executing a program, at intervals of a millisecond.
+const MOST_TRIES: u32 = 100;
+
+/// Tags of the auxiliary vector: the size of a program header, and where the vDSO is.
+const AT_PHENT: u64 = 4;
+const AT_SYSINFO_EHDR: u64 = 33;
+
 /// No vDSO is larger.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -182,11 +204,9 @@ fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), Pro
     })
 }
 
-/// `AT_SYSINFO_EHDR` of an auxiliary vector of 64 or 32-bit words. `AT_PHENT`, the size of a program
-/// header, says which.
-fn sysinfo_ehdr(auxv: &[u8]) -> Option<u64> {
-    const AT_PHENT: u64 = 4;
-    const AT_SYSINFO_EHDR: u64 = 33;
+/// The value of a tag in an auxiliary vector of 64 or 32-bit words. [`AT_PHENT`] says which. Without
+/// it the vector is not complete.
+fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     let word = |bytes: &[u8]| match bytes.try_into() {
         Ok(bytes) => u64::from_ne_bytes(bytes),
         Err(_) => u64::from(u32::from_ne_bytes(bytes.try_into().unwrap_or_default())),
@@ -195,7 +215,7 @@ fn sysinfo_ehdr(auxv: &[u8]) -> Option<u64> {
         let entries =
             auxv.chunks_exact(2 * width).map(|entry| (word(&entry[..width]), word(&entry[width..])));
         let value = |tag| entries.clone().find(|entry| entry.0 == tag).map(|entry| entry.1);
-        (value(AT_PHENT)? == header).then(|| value(AT_SYSINFO_EHDR).filter(|address| *address != 0))?
+        (value(AT_PHENT)? == header).then(|| value(tag))?
     })
 }
 

@@ -233,36 +233,65 @@ fn a_missing_proc_is_not_taken_for_a_missing_process() {
     });
 }
 
-/// A static ELF32 program for i386 that calls pause(2) for ever.
-fn program_of_32_bits() -> Vec<u8> {
+/// Starts a static ELF32 program for i386. `name` is of its file, and `code` gets the address of the
+/// file's path.
+fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<Sleeper> {
     const BASE: u32 = 0x0804_8000;
-    // mov eax, 29; int 0x80; jmp back
-    let code = [0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7];
-    let size = 84 + code.len() as u32;
+    if ARCH != "x86_64" {
+        not_run("the child is a program for i386");
+        return None;
+    }
+    if !is_testable() {
+        return None;
+    }
+    let file = target_tmpdir().join(name);
+    let path = [file.as_os_str().as_bytes(), &[0]].concat();
+    let code = [&path, &*code(BASE + 84)].concat();
+    let (start, size) = (BASE + 84 + path.len() as u32, 84 + code.len() as u32);
     let ident = [0x464c_457f, 0x0001_0101, 0, 0];
-    let header = [0x3_0002, 1, BASE + 84, 52, 0, 0, 0x20_0034, 0x28_0001, 0];
+    let header = [0x3_0002, 1, start, 52, 0, 0, 0x20_0034, 0x28_0001, 0];
     let segment = [1, 0, BASE, BASE, size, size, 5, 0x1000];
     let words = ident.into_iter().chain(header).chain(segment);
-    words.flat_map(u32::to_le_bytes).chain(code).collect()
+    let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).chain(code).collect();
+    let write = fs::write(&file, bytes);
+    if let Err(error) = write.and_then(|()| fs::set_permissions(&file, fs::Permissions::from_mode(0o755))) {
+        not_run(error);
+        return None;
+    }
+    let child = match Command::new(&file).spawn() {
+        Ok(child) => Sleeper(Pid::from_raw(child.id() as i32)),
+        Err(error) => {
+            not_run(format!("the kernel runs no 32-bit programs: {error}"));
+            return None;
+        }
+    };
+    // The parent may go on before the child's memory is the new program's.
+    while fs::read_link(format!("/proc/{}/exe", child.id())).unwrap() != file {
+        thread::yield_now();
+    }
+    Some(child)
+}
+
+#[test]
+fn a_process_that_executes_programs_is_read_as_one_of_them() {
+    // mov eax, 11; mov ebx, path; xor ecx, ecx; xor edx, edx; int 0x80
+    let execve = |path: u32| {
+        [&[0xb8, 11, 0, 0, 0, 0xbb], &path.to_le_bytes()[..], &[0x31, 0xc9, 0x31, 0xd2, 0xcd, 0x80]].concat()
+    };
+    let Some(child) = program_of_32_bits("program-that-executes-itself", execve) else { return };
+    for _ in 0..100 {
+        match ProcessVdso::read(child.id()) {
+            Err(ProcessError::NoVdso) => return not_run("32-bit programs have no vDSO here"),
+            vdso => assert_eq!(vdso.unwrap().range.end % 4096, 0),
+        }
+    }
 }
 
 #[test]
 fn a_32_bit_childs_vdso_is_read() {
-    if ARCH != "x86_64" {
-        return not_run("the child is a program for i386");
-    }
-    if !is_testable() {
-        return;
-    }
-    let file = target_tmpdir().join("program-of-32-bits");
-    let write = fs::write(&file, program_of_32_bits());
-    if let Err(error) = write.and_then(|()| fs::set_permissions(&file, fs::Permissions::from_mode(0o755))) {
-        return not_run(error);
-    }
-    let child = match Command::new(&file).spawn() {
-        Ok(child) => Sleeper(Pid::from_raw(child.id() as i32)),
-        Err(error) => return not_run(format!("the kernel runs no 32-bit programs: {error}")),
-    };
+    // mov eax, 29; int 0x80; jmp back: pause(2)
+    let code = |_| vec![0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7];
+    let Some(child) = program_of_32_bits("program-of-32-bits", code) else { return };
     let diagnosis = match ProcessDiagnosis::of(child.id()) {
         Err(ProcessError::NoVdso) => return not_run("32-bit programs have no vDSO here"),
         other => other.unwrap(),
