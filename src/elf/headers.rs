@@ -4,8 +4,8 @@ use core::hint::black_box;
 use core::ops::Range;
 
 use super::layout::{
-    Bytes, D_TAG, D_VAL, DYN_SIZE, E_PHENTSIZE, E_PHNUM, E_PHOFF, Format, P_FILESZ, P_MEMSZ, P_OFFSET,
-    P_TYPE, P_VADDR, PHDR_SIZE,
+    Bytes, D_TAG, D_VAL, DYN_SIZE, E_MACHINE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, Format, P_FILESZ,
+    P_MEMSZ, P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
 };
 use super::{ParseError, steps};
 
@@ -18,24 +18,29 @@ const LINES: usize = 24;
 /// The largest vDSO known has 0.1 MiB.
 const LARGEST: usize = 1 << 20;
 
-/// The loaded segment: its offsets in the image, and the address of its first byte.
+/// The loaded segment: its offset in the image, its size, and the address of its first byte.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
-    start: usize,
-    pub(super) end: usize,
+    pub(super) start: usize,
+    size: usize,
     pub(super) vaddr: u64,
 }
 
 impl Load {
-    /// Returns the offset of an address, unless the address lies outside of the segment.
+    /// Returns whether an address lies in the segment.
     ///
     /// Addresses wrap in 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
     /// addresses and `p_vaddr` together. In a 32-bit image that crosses 4 GiB, which no process can
     /// map, the addresses beyond are outside.
     #[inline]
-    pub(super) fn offset_of(self, address: u64) -> Option<usize> {
-        let offset = address.wrapping_sub(self.origin());
-        (self.start as u64 <= offset && offset < self.end as u64).then_some(offset as usize)
+    pub(super) fn contains(self, address: u64) -> bool {
+        address.wrapping_sub(self.vaddr) < self.size as u64
+    }
+
+    /// Returns the offset of the segment's end, which is that of the image.
+    #[inline]
+    pub(super) fn end(self) -> usize {
+        self.start.wrapping_add(self.size)
     }
 
     /// Returns the address of the image's first byte. It wraps.
@@ -49,6 +54,7 @@ impl Load {
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramHeaders<F> {
     pub(super) format: F,
+    pub(super) machine: u16,
     pub(super) load: Load,
     pub(super) dynamic: Range<usize>,
 }
@@ -62,28 +68,33 @@ impl<F: Format> ProgramHeaders<F> {
         const PT_DYNAMIC: usize = 2;
         fetch(bytes);
         let bytes = Bytes::new(bytes)?;
-        let headers = headers(bytes).ok_or(ParseError::ProgramHeaders)?;
-        let mut dynamic = headers.clone().filter(|header| header.word(P_TYPE) == PT_DYNAMIC);
-        let dynamic = dynamic.next().map(file_range).ok_or(ParseError::NoDynamicSegment)?;
-        let mut around = headers.filter(|header| {
+        let header = bytes.head(bytes.of(EHDR_SIZE)).ok_or(ParseError::ProgramHeaders)?;
+        let machine = header.half(E_MACHINE);
+        let mut headers = headers(bytes, header).ok_or(ParseError::ProgramHeaders)?;
+        let dynamic = headers.clone().find(|header| header.word(P_TYPE) == PT_DYNAMIC);
+        let dynamic = dynamic.map(file_range).ok_or(ParseError::NoDynamicSegment)?;
+        let around = headers.find(|header| {
             let segment = file_range(*header);
             header.word(P_TYPE) == PT_LOAD
                 && header.addr(P_MEMSZ) >= header.addr(P_FILESZ)
                 && segment.start <= dynamic.start
                 && dynamic.end <= segment.end
         });
-        let header = around.next().ok_or(ParseError::LoadSegment)?;
-        let Range { start, end } = file_range(header);
-        if end > LARGEST {
+        let header = around.ok_or(ParseError::LoadSegment)?;
+        let load = Load {
+            start: header.offset(P_OFFSET),
+            size: header.offset(P_FILESZ),
+            vaddr: header.addr(P_VADDR),
+        };
+        if file_range(header).end > LARGEST {
             return Err(ParseError::TooLarge);
         }
-        let load = Load { start, end, vaddr: header.addr(P_VADDR) };
-        Ok(Self { format: bytes.format, load, dynamic })
+        Ok(Self { format: bytes.format, machine, load, dynamic })
     }
 
     /// Returns the size of the image.
     pub(crate) fn extent(&self) -> usize {
-        self.load.end
+        self.load.end()
     }
 }
 
@@ -91,62 +102,76 @@ impl<F: Format> ProgramHeaders<F> {
 /// each other: the next address is in the line before.
 #[inline(always)]
 fn fetch(bytes: &[u8]) {
-    // The compiler does not know the number, so it does not unroll the loop, which runs once.
-    for line in bytes.chunks_exact(LINE).take(black_box(LINES)) {
-        if let [byte, ..] = line {
-            steps::take(1);
-            black_box(*byte);
-        }
+    let (tables, mut at) = (bytes.get(..LINES * LINE).unwrap_or(bytes), 0_usize);
+    while let Some(byte) = tables.get(at) {
+        steps::take(1);
+        black_box(*byte);
+        at = at.wrapping_add(LINE);
     }
 }
 
-fn headers<F: Format>(bytes: Bytes<'_, F>) -> Option<impl Iterator<Item = Bytes<'_, F>> + Clone> {
+/// Returns the program headers of the image with this ELF header.
+#[inline(always)]
+fn headers<'a, F: Format>(
+    bytes: Bytes<'a, F>,
+    header: Bytes<'a, F>,
+) -> Option<impl Iterator<Item = Bytes<'a, F>> + Clone + use<'a, F>> {
     let page = bytes.head(HEAD).unwrap_or(bytes);
-    let (size, count) = (page.half(E_PHENTSIZE).into(), page.half(E_PHNUM).into());
-    let headers = page.tail(page.offset(E_PHOFF))?.first(count, size)?;
-    let known = page.of(PHDR_SIZE);
-    (size >= known).then(|| headers.table(size).filter_map(move |header| header.head(known)))
+    let (size, count) = (header.half(E_PHENTSIZE).into(), header.half(E_PHNUM).into());
+    let headers = page.tail(header.offset(E_PHOFF))?.first(count, size)?;
+    (size >= page.of(PHDR_SIZE)).then(|| headers.table(size))
 }
 
 /// Returns the offsets of a segment in the file. The end saturates, which is outside of any image.
+#[inline(always)]
 fn file_range<F: Format>(header: Bytes<'_, F>) -> Range<usize> {
     let start = header.offset(P_OFFSET);
     start..start.saturating_add(header.offset(P_FILESZ))
 }
 
-/// The values of a dynamic section, or 0 for a missing one.
-pub(super) struct Dynamic {
-    pub(super) hash: u64,
-    pub(super) gnu_hash: u64,
-    pub(super) strtab: u64,
-    pub(super) strsz: u64,
-    pub(super) symtab: u64,
-    pub(super) syment: u64,
-    pub(super) versym: u64,
-    pub(super) verdef: u64,
-    pub(super) verdefnum: u64,
-}
+pub(super) const DT_HASH: usize = 4;
+pub(super) const DT_STRTAB: usize = 5;
+pub(super) const DT_SYMTAB: usize = 6;
+pub(super) const DT_STRSZ: usize = 10;
+pub(super) const DT_SYMENT: usize = 11;
+pub(super) const DT_GNU_HASH: usize = 0x6fff_fef5;
+pub(super) const DT_VERSYM: usize = 0x6fff_fff0;
+pub(super) const DT_VERDEF: usize = 0x6fff_fffc;
+pub(super) const DT_VERDEFNUM: usize = 0x6fff_fffd;
+
+/// The values of the known tags in a dynamic section, or 0 for a missing one.
+pub(super) struct Dynamic([u64; 12]);
 
 impl Dynamic {
     #[inline(always)]
     pub(super) fn read<F: Format>(section: Bytes<'_, F>) -> Self {
-        // Two arrays take fewer tests for an entry than nine tags.
-        let (mut low, mut high, mut gnu_hash) = ([0; 8], [0; 14], 0);
+        let mut dynamic = Self([0; 12]);
         for entry in section.table(section.of(DYN_SIZE)) {
             let tag = entry.offset(D_TAG);
             if tag == 0 {
                 break; // DT_NULL
             }
-            if let Some(value) = low.get_mut(tag.wrapping_sub(4)) {
+            if let Some(value) = dynamic.0.get_mut(Self::place(tag)) {
                 *value = entry.addr(D_VAL);
-            } else if let Some(value) = high.get_mut(tag.wrapping_sub(0x6fff_fff0)) {
-                *value = entry.addr(D_VAL);
-            } else if tag == 0x6fff_fef5 {
-                gnu_hash = entry.addr(D_VAL);
             }
         }
-        let [hash, strtab, symtab, _, _, _, strsz, syment] = low;
-        let [versym, .., verdef, verdefnum] = high;
-        Self { hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum }
+        dynamic
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, tag: usize) -> u64 {
+        self.0.get(Self::place(tag)).copied().unwrap_or(0)
+    }
+
+    /// Returns where the value of a tag is. Two ranges take fewer tests than nine tags.
+    #[inline(always)]
+    const fn place(tag: usize) -> usize {
+        match tag {
+            DT_HASH..=DT_SYMENT => tag.wrapping_sub(DT_HASH),
+            DT_VERDEF..=DT_VERDEFNUM => tag.wrapping_sub(DT_VERDEF).wrapping_add(8),
+            DT_VERSYM => 10,
+            DT_GNU_HASH => 11,
+            _ => usize::MAX,
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::{ParseError, steps};
 #[derive(Clone, Copy)]
 pub(super) struct Field(u8, u8);
 
+pub(super) const EHDR_SIZE: Field = Field(52, 64);
 pub(super) const E_MACHINE: Field = Field(18, 18);
 pub(super) const E_PHOFF: Field = Field(28, 32);
 pub(super) const E_PHENTSIZE: Field = Field(42, 54);
@@ -58,6 +59,8 @@ pub(super) struct Bytes<'a, F> {
 
 /// How the numbers of an image are written, known at compile time or only at run time.
 pub(crate) trait Format: Copy {
+    /// Reads `e_ident`.
+    fn of_image(bytes: &[u8]) -> Result<Self, ParseError>;
     fn new(format: Any) -> Result<Self, ParseError>;
     fn get(self) -> Any;
 }
@@ -70,6 +73,18 @@ pub(crate) struct Any {
 }
 
 impl Format for Any {
+    fn of_image(bytes: &[u8]) -> Result<Self, ParseError> {
+        let Some((b"\x7fELF", ident)) = bytes.split_first_chunk() else { return Err(ParseError::NotElf) };
+        let &[class, data, ..] = ident else { return Err(ParseError::Truncated) };
+        if !matches!(class, 1 | 2) {
+            return Err(ParseError::Class);
+        }
+        if !matches!(data, 1 | 2) {
+            return Err(ParseError::ByteOrder);
+        }
+        Ok(Self { is_64_bit: class == 2, is_big_endian: data == 2 })
+    }
+
     fn new(format: Any) -> Result<Self, ParseError> {
         Ok(format)
     }
@@ -85,6 +100,11 @@ impl Format for Any {
 pub(crate) struct Native;
 
 impl Format for Native {
+    #[inline(always)]
+    fn of_image(bytes: &[u8]) -> Result<Self, ParseError> {
+        if bytes.starts_with(&NATIVE) { Ok(Self) } else { Err(foreign_error(bytes)) }
+    }
+
     fn new(format: Any) -> Result<Self, ParseError> {
         let native = Self.get();
         if format.is_64_bit != native.is_64_bit {
@@ -109,6 +129,13 @@ const NATIVE: [u8; 6] = [
     if cfg!(target_endian = "big") { 2 } else { 1 },
 ];
 
+/// Returns what is wrong with bytes that do not begin as an image of this process.
+#[cold]
+#[inline(never)]
+fn foreign_error(bytes: &[u8]) -> ParseError {
+    Any::of_image(bytes).and_then(Native::new).err().unwrap_or(ParseError::NotElf)
+}
+
 impl<F> fmt::Debug for Bytes<'_, F> {
     /// Writes how many there are.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,25 +147,7 @@ impl<'a, F: Format> Bytes<'a, F> {
     /// Reads `e_ident`.
     #[inline(always)]
     pub(super) fn new(raw: &'a [u8]) -> Result<Self, ParseError> {
-        match raw.first_chunk() {
-            Some(ident) if *ident == NATIVE => Ok(Self { raw, format: F::new(Native.get())? }),
-            _ => Self::foreign(raw),
-        }
-    }
-
-    /// Reads `e_ident` of another format, or says what is wrong with it.
-    #[cold]
-    #[inline(never)]
-    fn foreign(raw: &'a [u8]) -> Result<Self, ParseError> {
-        let Some((b"\x7fELF", ident)) = raw.split_first_chunk() else { return Err(ParseError::NotElf) };
-        let &[class, data, ..] = ident else { return Err(ParseError::Truncated) };
-        if !matches!(class, 1 | 2) {
-            return Err(ParseError::Class);
-        }
-        if !matches!(data, 1 | 2) {
-            return Err(ParseError::ByteOrder);
-        }
-        Ok(Self { raw, format: F::new(Any { is_64_bit: class == 2, is_big_endian: data == 2 })? })
+        Ok(Self { raw, format: F::of_image(raw)? })
     }
 
     #[inline]

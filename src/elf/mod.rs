@@ -19,6 +19,8 @@
 // The parser exists to make these impossible.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
 #![deny(clippy::panic)]
+// The CPU fetches cold code in one piece ahead of its use. A function elsewhere, as short as it may be,
+// makes the first call slower. So only what the process's own image never needs is out of line.
 #![allow(clippy::inline_always, reason = "copies of results are most of the work: parse takes half the time")]
 
 mod error;
@@ -32,7 +34,10 @@ mod version;
 pub use error::ParseError;
 pub use hash::HashTables;
 pub(crate) use headers::ProgramHeaders;
-use headers::{Dynamic, Load};
+use headers::{
+    DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERSYM,
+    Dynamic, Load,
+};
 pub(crate) use layout::{Any, Format, Native};
 use layout::{Bytes, E_MACHINE, SYM_SIZE};
 #[cfg(vdso_time_steps)]
@@ -161,7 +166,7 @@ impl<'a> Image<'a> {
     }
 
     /// Finds an entry with the code for the image's format.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         match self.parsed.in_format::<Native>() {
             Some(native) => native.find(name, version),
@@ -185,7 +190,7 @@ pub(crate) struct ParsedImage<'a, F> {
     hash_tables: HashTables,
     symtab: &'a [u8],
     strtab: &'a [u8],
-    versions: Option<Versions<'a>>,
+    versions: Versions<'a>,
 }
 
 impl<F: Format> ProgramHeaders<F> {
@@ -199,47 +204,51 @@ impl<F: Format> ProgramHeaders<F> {
     /// bytes, with which the image begins.
     #[inline(always)]
     pub(crate) fn image<'a>(&self, bytes: &'a [u8]) -> Result<Image<'a>, ParseError> {
-        let Self { format, load, ref dynamic } = *self;
+        let Self { format, load, ref dynamic, machine } = *self;
         let bytes = Bytes { raw: bytes, format };
         let dynamic = bytes.raw.get(dynamic.clone()).ok_or(ParseError::NoDynamicSegment)?;
-        let Dynamic { hash, gnu_hash, strtab, strsz, symtab, syment, versym, verdef, verdefnum } =
-            Dynamic::read(bytes.with(dynamic));
+        let dynamic = Dynamic::read(bytes.with(dynamic));
+        let segment = bytes.tail(load.start).ok_or(ParseError::Truncated)?;
         // The bytes from a table on. An address of 0 means that the table is missing.
-        let table = |address: u64| bytes.tail(load.offset_of(address).filter(|_| address != 0)?);
+        let table = |address: u64| {
+            let offset = usize::try_from(address.wrapping_sub(load.vaddr)).unwrap_or(usize::MAX);
+            segment.tail(offset).filter(|table| address != 0 && !table.raw.is_empty())
+        };
 
-        let from_strings = table(strtab).ok_or(ParseError::StringTable)?;
+        let from_strings = table(dynamic.get(DT_STRTAB)).ok_or(ParseError::StringTable)?;
+        let strsz = dynamic.get(DT_STRSZ);
         let strtab = string_table(from_strings.raw, strsz).ok_or(ParseError::StringTable)?;
-        let symbols = table(symtab).ok_or(ParseError::SymbolTable)?;
+        let symbols = table(dynamic.get(DT_SYMTAB)).ok_or(ParseError::SymbolTable)?;
         let size = bytes.of(SYM_SIZE);
+        let syment = dynamic.get(DT_SYMENT);
         if syment != 0 && syment != size as u64 {
             return Err(ParseError::SymbolTable);
         }
+        let (hash, gnu_hash) = (dynamic.get(DT_HASH), dynamic.get(DT_GNU_HASH));
         let count = if hash != 0 {
-            let count = table(hash).and_then(|hash| hash::count_sysv(hash, bytes.half(E_MACHINE)));
-            count.ok_or(ParseError::SysvHash)?
+            table(hash).and_then(|hash| hash::count_sysv(hash, machine)).ok_or(ParseError::SysvHash)?
         } else if gnu_hash != 0 {
             table(gnu_hash).and_then(hash::count_gnu).ok_or(ParseError::GnuHash)?
         } else {
-            // In every linker script, the string table follows the symbols.
-            let between = symbols.raw.len().saturating_sub(from_strings.raw.len());
-            symbols.head(between).filter(|_| between != 0).unwrap_or(symbols).count(size)
+            count_before(symbols, from_strings)
         };
-        let is_open = strsz == 0 || (hash == 0 && gnu_hash == 0) || symbols.count(size) < count;
-        if is_open && bytes.raw.len() < load.end {
+        let whole = symbols.first(count as usize, size);
+        let is_open = strsz == 0 || (hash == 0 && gnu_hash == 0) || whole.is_none();
+        if is_open && bytes.raw.len() < load.end() {
             return Err(ParseError::Truncated);
         }
-        let count = count.min(symbols.count(size));
-        let symtab = symbols.first(count, size).ok_or(ParseError::SymbolTable)?.raw;
-        let versions = if versym != 0 && verdef != 0 {
-            let versym = table(versym).and_then(|versym| versym.first(count, 2));
+        let (symtab, count) = whole.map_or_else(|| (symbols, count_all(symbols)), |whole| (whole, count));
+        let mut versions = Versions::default();
+        if dynamic.get(DT_VERSYM) != 0 && dynamic.get(DT_VERDEF) != 0 {
+            let versym = table(dynamic.get(DT_VERSYM)).and_then(|versym| versym.first(count as usize, 2));
             let versym = versym.ok_or(ParseError::Versions)?;
-            let verdef = table(verdef).ok_or(ParseError::Versions)?;
-            version::find(verdef, verdefnum, None).map_err(|_| ParseError::Versions)?;
-            Some(Versions { versym: versym.raw, verdef: verdef.raw, verdefnum })
-        } else {
-            None
-        };
+            let verdef = table(dynamic.get(DT_VERDEF)).ok_or(ParseError::Versions)?;
+            let verdefnum = dynamic.get(DT_VERDEFNUM);
+            version::find(verdef, verdefnum, version::NO_INDEX).map_err(|_| ParseError::Versions)?;
+            versions = Versions { versym: versym.raw, verdef: verdef.raw, verdefnum };
+        }
         let hash_tables = HashTables { sysv: hash != 0, gnu: gnu_hash != 0 };
+        let symtab = symtab.raw;
         let bytes = bytes.in_format(format.get());
         Ok(Image { parsed: ParsedImage { bytes, load, hash_tables, symtab, strtab, versions } })
     }
@@ -263,7 +272,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     }
 
     pub(crate) fn has_versions(&self) -> bool {
-        self.versions.is_some()
+        !self.versions.verdef.is_empty()
     }
 
     pub(crate) fn load_address(&self) -> u64 {
@@ -280,7 +289,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     }
 
     pub(crate) fn size(&self) -> usize {
-        self.load.end
+        self.load.end()
     }
 
     /// Returns whether the code of an entry ends in the bytes that the tables were read from.
@@ -289,6 +298,22 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         let end = entry.value.wrapping_sub(self.origin()).saturating_add(entry.size);
         end <= self.bytes.raw.len() as u64
     }
+}
+
+/// Returns the number of symbols of an image without a hash table. In every linker script, the string
+/// table follows the symbols.
+#[cold]
+#[inline(never)]
+fn count_before<F: Format>(symbols: Bytes<'_, F>, strings: Bytes<'_, F>) -> u32 {
+    let between = symbols.raw.len().saturating_sub(strings.raw.len());
+    count_all(symbols.head(between).filter(|_| between != 0).unwrap_or(symbols))
+}
+
+/// Returns the number of symbols in bytes of an image.
+#[cold]
+#[inline(never)]
+fn count_all<F: Format>(symbols: Bytes<'_, F>) -> u32 {
+    symbols.count(symbols.of(SYM_SIZE)) as u32
 }
 
 /// Cuts the string table after its last NUL, so that every string in it ends.

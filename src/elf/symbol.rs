@@ -201,11 +201,10 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             return None;
         }
         let (value, size, name) = (symbol.addr(ST_VALUE), symbol.addr(ST_SIZE), symbol.word(ST_NAME));
-        self.load.offset_of(value)?;
-        if name >= self.strtab.len() {
+        if !self.load.contains(value) || name >= self.strtab.len() {
             return None;
         }
-        let version = self.versions.and_then(|versions| versions.name_of(self.bytes, index));
+        let version = self.versions.name_of(self.bytes, index);
         Some(Entry { index, name, version, value, size, kind, is_weak })
     }
 

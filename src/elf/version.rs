@@ -5,8 +5,11 @@ use super::layout::{Bytes, Format, VD_AUX, VD_FLAGS, VD_NDX, VD_NEXT, VDA_NAME, 
 /// The largest number of definitions. The kernel's images have at most 3.
 const MOST: u64 = 16;
 
-/// The two tables of versions.
-#[derive(Clone, Copy, Debug)]
+/// No definition has this index, which has more than 16 bits.
+pub(super) const NO_INDEX: u32 = 1 << 16;
+
+/// The two tables of versions, empty if the image has none.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Versions<'a> {
     pub(super) versym: &'a [u8],
     pub(super) verdef: &'a [u8],
@@ -23,28 +26,27 @@ impl Versions<'_> {
     pub(super) fn name_of<F: Format>(self, image: Bytes<'_, F>, index: usize) -> Option<usize> {
         let versym = Bytes { raw: self.versym, format: image.format }.after(index, 2)?.half(at(0));
         let verdef = Bytes { raw: self.verdef, format: image.format };
-        find(verdef, self.verdefnum, Some(versym)).ok()?
+        find(verdef, self.verdefnum, versym.into()).ok()?
     }
 }
 
 /// Returns where the name of the definition with this index begins, except of the definition
-/// that names the image. Without an index, it checks all definitions.
+/// that names the image. With [`NO_INDEX`] it checks all definitions.
 #[inline(always)]
 pub(super) fn find<F: Format>(
     verdef: Bytes<'_, F>,
     verdefnum: u64,
-    versym: Option<u16>,
+    versym: u32,
 ) -> Result<Option<usize>, Malformed> {
     const VER_FLG_BASE: u16 = 1; // names the image
-    const HIDDEN: u16 = 0x8000; // hides the symbol from look-ups without a version
+    const HIDDEN: u32 = 0x8000; // hides the symbol from look-ups without a version
     let mut rest = verdef;
     for read in 0..MOST {
         let verdef = rest.head(rest.of(VERDEF_SIZE)).ok_or(Malformed)?;
         let (flags, index) = (verdef.half(VD_FLAGS), verdef.half(VD_NDX));
         let (aux, next) = (verdef.word(VD_AUX), verdef.word(VD_NEXT));
         let name = rest.tail(aux).and_then(|aux| aux.head(4)).ok_or(Malformed)?.word(VDA_NAME);
-        let is_wanted = versym.is_some_and(|versym| (index ^ versym) & !HIDDEN == 0);
-        if is_wanted && flags & VER_FLG_BASE == 0 {
+        if (u32::from(index) ^ versym) & !HIDDEN == 0 && flags & VER_FLG_BASE == 0 {
             return Ok(Some(name));
         }
         // If the count is missing, only `vd_next` ends the table.

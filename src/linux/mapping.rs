@@ -27,16 +27,15 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
 ) -> Result<Image<'a>, E> {
     let first = page_of(base.addr());
     check(first)?;
-    let mut unchecked = first.wrapping_add(PAGE);
+    let second = first.wrapping_add(PAGE);
     // SAFETY: `check` passed the first page, and the slice ends with that page.
-    let page = unsafe { bytes(base, unchecked.wrapping_sub(base.addr())) };
+    let page = unsafe { bytes(base, second.wrapping_sub(base.addr())) };
     let headers = ProgramHeaders::<F>::read(page)?;
     let all = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
-    let mut end = if is_whole { all } else { all.min(unchecked) };
+    let mut end = if is_whole { all } else { all.min(second) };
     loop {
-        while unchecked < end {
-            check(unchecked)?;
-            unchecked = unchecked.saturating_add(PAGE);
+        for page in (second..end).step_by(PAGE) {
+            check(page)?;
         }
         // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
         let known = unsafe { bytes(base, end.wrapping_sub(base.addr())) };

@@ -8,6 +8,7 @@ mod arm_words;
 mod freestanding;
 mod instruction_count;
 mod no_panic;
+mod one_piece;
 
 use std::path::{Path, PathBuf};
 

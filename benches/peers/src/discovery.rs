@@ -98,13 +98,14 @@ pub fn print_cold(times: usize) {
         let mut contenders = row.contenders;
         contenders.push(Contender::new("", || ()));
         let mut nanos = vec![Vec::new(); contenders.len()];
-        for _ in 0..times {
-            for (contender, nanos) in contenders.iter().zip(&mut nanos) {
+        for round in 0..times {
+            for turn in 0..contenders.len() {
+                let at = (round + turn) % contenders.len();
                 black_box(large.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>());
                 flush(&vdso);
                 let start = Instant::now();
-                contender.call();
-                nanos.push(start.elapsed().as_secs_f64() * 1e9);
+                contenders[at].call();
+                nanos[at].push(start.elapsed().as_secs_f64() * 1e9);
             }
         }
         let nanos: Vec<f64> = nanos.iter().map(|nanos| median(nanos)).collect();

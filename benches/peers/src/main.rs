@@ -83,8 +83,10 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let rows: Vec<Row> = all_rows().into_iter().filter(|row| arguments.wants(&row.name)).collect();
     let one = |samples: &mut Samples, asked: &[&str]| {
         samples.add_child(asked)?;
-        if discovery::COLD.iter().any(|row| arguments.wants(row)) {
-            samples.add_child(&[discovery::COLD[0], arguments.effort.choose("1", "20", "100")])?;
+        // Where a process has its stack and its libraries changes a cold call more than its repetition.
+        let processes = if discovery::COLD.iter().any(|row| arguments.wants(row)) { 4 } else { 0 };
+        for _ in 0..processes {
+            samples.add_child(&[discovery::COLD[0], arguments.effort.choose("1", "6", "24")])?;
         }
         foreign.iter().try_for_each(|program| samples.add(&run(Command::new(program).args(asked))?))
     };
