@@ -1,6 +1,6 @@
 //! The promise: an image of the process's own format is parsed and searched by code in one piece,
-//! which a CPU fetches ahead of its use. A call of another function, as of memcpy, made cold
-//! discovery half as slow again.
+//! which a CPU fetches ahead of its use. A call of another function, as of memcpy, makes cold
+//! discovery slower.
 
 use std::fs;
 
