@@ -111,7 +111,7 @@ fn fetch(bytes: &[u8]) {
 }
 
 /// Returns the program headers of the image with this ELF header.
-#[inline(always)]
+#[inline]
 fn headers<'a, F: Format>(
     bytes: Bytes<'a, F>,
     header: Bytes<'a, F>,
@@ -123,7 +123,7 @@ fn headers<'a, F: Format>(
 }
 
 /// Returns the offsets of a segment in the file. The end saturates, which is outside of any image.
-#[inline(always)]
+#[inline]
 fn file_range<F: Format>(header: Bytes<'_, F>) -> Range<usize> {
     let start = header.offset(P_OFFSET);
     start..start.saturating_add(header.offset(P_FILESZ))

@@ -29,13 +29,15 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     check(first)?;
     let second = first.wrapping_add(PAGE);
     // SAFETY: `check` passed the first page, and the slice ends with that page.
-    let page = unsafe { bytes(base, second.wrapping_sub(base.addr())) };
-    let headers = ProgramHeaders::<F>::read(page)?;
+    let head = unsafe { bytes(base, second.wrapping_sub(base.addr())) };
+    let headers = ProgramHeaders::<F>::read(head)?;
     let all = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
     let mut end = if is_whole { all } else { all.min(second) };
     loop {
-        for page in (second..end).step_by(PAGE) {
+        let mut page = second;
+        while page < end {
             check(page)?;
+            page = page.saturating_add(PAGE);
         }
         // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
         let known = unsafe { bytes(base, end.wrapping_sub(base.addr())) };
