@@ -43,9 +43,9 @@
 //!
 //! # Platforms
 //!
-//! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le call
-//! the vDSO. powerpc64le makes system calls through libc. On other architectures of Linux every call
-//! goes through libc.
+//! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le
+//! call the vDSO. powerpc64le makes system calls through libc. On other architectures of Linux
+//! every call goes through libc.
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
 //! answer by std's clocks. So a library can depend on this crate without a condition. A clock that

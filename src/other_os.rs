@@ -1,8 +1,8 @@
 //! The same functions over std's clocks, on systems other than Linux (feature `std`).
 
-/// The public functions, which are documented for Linux. They differ in their errors: `EINVAL` for a
-/// clock that std does not have, `ENOSYS` for what std does not know, and `EOVERFLOW` for a time more
-/// than 292 years away from the clock's zero.
+/// The public functions, which are documented for Linux. They differ in their errors: `EINVAL` for
+/// a clock that std does not have, `ENOSYS` for what std does not know, and `EOVERFLOW` for a time
+/// more than 292 years away from the clock's zero.
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "documented for Linux")]
 pub(crate) mod calls {
     use std::sync::OnceLock;

@@ -1,5 +1,5 @@
 //! The rules of the source that no compiler or lint checks: which module may import which, where
-//! unsafe code may be, where the target is chosen, and how long a file may be.
+//! unsafe code may be, where the target is chosen, and how long files and comments may be.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,8 +41,9 @@ const LINUX: &[(&str, &[&str])] = &[
 /// Where unsafe code may be.
 const UNSAFE: &[&str] = &["arch", "linux"];
 
-/// The longest file.
+/// The longest file, and the longest line of a comment.
 const LINES: usize = 500;
+const COLUMNS: usize = 100;
 
 /// The modules that one may import.
 fn below<'a>(modules: &[(&str, &'a [&'a str])], name: &str) -> Option<&'a [&'a str]> {
@@ -137,11 +138,16 @@ fn there_is_no_circle() {
 }
 
 #[test]
-fn no_file_is_too_long() {
+fn no_file_and_no_line_of_a_comment_is_too_long() {
     let folders = ["src", "tests", "examples", "benches", "crates", "fuzz", "xtask"];
     let found = folders.iter().flat_map(|folder| files(&root().join(folder)));
     for file in found.chain([root().join("build.rs")]) {
-        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = text.lines().count();
         assert!(lines <= LINES, "{} has {lines} lines", file.display());
+        for comment in text.lines().filter(|line| line.trim_start().starts_with("//")) {
+            let is_short = comment.chars().count() <= COLUMNS || comment.contains("]: https://");
+            assert!(is_short, "{}: {comment}", file.display());
+        }
     }
 }

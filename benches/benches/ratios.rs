@@ -1,5 +1,5 @@
-//! `cargo bench --bench ratios`: what a call costs, compared with the vDSO's own function, libc, std
-//! and the system call.
+//! `cargo bench --bench ratios`: what a call costs, compared with the vDSO's own function, libc,
+//! std and the system call.
 
 use std::process::ExitCode;
 
@@ -38,8 +38,8 @@ const BARS: &[Bar] = &[
     both(SYSCALL_TIME, "libc", 1.01),
     both("getcpu()", DIRECT, 1.03),
     back_to_back("cpu()", DIRECT, 0.25),
-    // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more than
-    // the bare counter. So the floor is the counter with these, not the bare one.
+    // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more
+    // than the bare counter. So the floor is the counter with these, not the bare one.
     both("counter::monotonic()", LINE, 1.02),
     both("counter::monotonic_ordered()", LINE, 1.02),
     both("counter::realtime()", SYSCALL, 0.14),

@@ -4,13 +4,13 @@
 //! - `unsafe fn syscall(number: u32, args: [usize; 5]) -> isize`, which enters the kernel. A result
 //!   in `-4095..=-1` is a negated error number.
 //! - `mod rseq`: `fn symbols() -> (*const isize, *const u32)`, the addresses of glibc's
-//!   `__rseq_offset` and `__rseq_size` or null; `unsafe fn read(offset: isize) -> u32`, which reads 4
-//!   bytes at an offset from the thread pointer; `const NEEDED_HWCAP: Option<usize>`, the bit of
+//!   `__rseq_offset` and `__rseq_size` or null; `unsafe fn read(offset: isize) -> u32`, which reads
+//!   4 bytes at an offset from the thread pointer; `const NEEDED_HWCAP: Option<usize>`, the bit of
 //!   `AT_HWCAP` without which a CPU has no thread pointer.
 //! - With the feature `counter`, `mod counter`: `const IS_READABLE: bool` (every program may read
 //!   the counter), `const IS_PER_CPU: bool` (the CPUs' counters may differ), `fn ticks() -> u64`,
-//!   `fn ticks_ordered() -> u64`, `fn is_invariant() -> bool` and
-//!   `fn stated_frequency() -> Option<u64>`.
+//!   `fn ticks_ordered() -> u64`, `fn is_invariant() -> bool` and `fn stated_frequency() ->
+//!   Option<u64>`.
 
 /// `EI_CLASS` of a 32-bit image.
 pub(crate) const ELFCLASS32: u8 = 1;

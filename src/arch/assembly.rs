@@ -45,8 +45,8 @@ macro_rules! counter {
             #[inline]
             pub(crate) fn ticks_ordered() -> u64 {
                 let ticks;
-                // SAFETY: the instructions only write the output. Without `nomem`, the compiler does
-                // not move memory accesses across the read.
+                // SAFETY: the instructions only write the output. Without `nomem`, the compiler
+                // does not move memory accesses across the read.
                 unsafe { core::arch::asm!($($ordered,)+ out(reg) ticks, options(nostack, preserves_flags)) };
                 ticks
             }
@@ -68,8 +68,9 @@ macro_rules! counter {
     };
 }
 
-/// Defines `mod rseq` for glibc's rseq area: by instructions that load two addresses from the global
-/// offset table, and by those that read 4 bytes, with their operands besides `value` and `offset`.
+/// Defines `mod rseq` for glibc's rseq area: by instructions that load two addresses from the
+/// global offset table, and by those that read 4 bytes, with their operands besides `value` and
+/// `offset`.
 macro_rules! rseq {
     (
         symbols($($option:ident),+): $($load:literal),+;
@@ -84,8 +85,8 @@ macro_rules! rseq {
             /// without them.
             pub(crate) fn symbols() -> (*const isize, *const u32) {
                 let (offset, size);
-                // SAFETY: it loads two addresses from the global offset table. A weak symbol that is
-                // not defined has address 0.
+                // SAFETY: it loads two addresses from the global offset table. A weak symbol that
+                // is not defined has address 0.
                 unsafe {
                     asm!(
                         ".weak __rseq_offset",

@@ -1,7 +1,7 @@
 //! Architectures whose images this crate reads on any machine, but whose programs call libc.
 //!
-//! Their numbers, and those of their fallbacks, are what [`Routes::of_image`](crate::Routes::of_image)
-//! reports.
+//! Their numbers, and those of their fallbacks, are what
+//! [`Routes::of_image`](crate::Routes::of_image) reports.
 
 use super::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32, Timeval64};
 use super::abi::{

@@ -321,8 +321,8 @@ impl<S: Source> CounterClock<S> {
 
     /// Publishes the next state, if it is due and no other caller was faster.
     ///
-    /// It is one function, in which the next segment is made in place. The code is in no near cache,
-    /// because it runs once in 16 ms, so each line of it costs more than what it does.
+    /// It is one function, in which the next segment is made in place. The code is in no near
+    /// cache, because it runs once in 16 ms, so each line of it costs more than what it does.
     fn update(&self, view: &mut View, now: u64, is_wanted: bool) {
         let View { version, ref mut state, segment, .. } = *view;
         if version.has_writer() {

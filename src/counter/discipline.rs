@@ -283,8 +283,8 @@ fn retry(status: Status, refusals: u32) -> u64 {
     }
 }
 
-/// Makes the segment that follows, by a sample of the kernel's clock: its rate since the last sample,
-/// and the time. An error changes nothing.
+/// Makes the segment that follows, by a sample of the kernel's clock: its rate since the last
+/// sample, and the time. An error changes nothing.
 #[inline]
 fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
     let old = state.segment;

@@ -134,8 +134,8 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         }
     }
 
-    /// Applies `read` to the words of the update before `version`, unless a writer replaced them, or
-    /// does. The error is that there was an update since, or a writer began.
+    /// Applies `read` to the words of the update before `version`, unless a writer replaced them,
+    /// or does. The error is that there was an update since, or a writer began.
     pub(super) fn previous<T>(
         &self,
         version: Version,

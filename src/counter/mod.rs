@@ -54,8 +54,8 @@
 //!
 //! So the bound holds until the segment ends, unless one of these events comes after the call:
 //!
-//! - the kernel's rate changes by more than 500 ppm, or did so in this segment: adjtimex(2) slews by
-//!   up to 10 %, and chrony by 8.3 %;
+//! - the kernel's rate changes by more than 500 ppm, or did so in this segment: adjtimex(2) slews
+//!   by up to 10 %, and chrony by 8.3 %;
 //! - the system is suspended, or its virtual machine is moved or restored;
 //! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
@@ -64,10 +64,10 @@
 //! of up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before.
 //!
 //! The clock notices another event when the segment ends. Until then it answers by the old segment,
-//! whose ticks take at most 17 ms at the old frequency: on a counter that is now half as fast, 34 ms.
-//! A tick outside of the segment is not answered by it. If the rate since the last segment differs by
-//! more than 1/4, the counter is measured again, and the vDSO answers meanwhile. An event during the
-//! measurement can make the first segment wrong in the same way.
+//! whose ticks take at most 17 ms at the old frequency: on a counter that is now half as fast, 34
+//! ms. A tick outside of the segment is not answered by it. If the rate since the last segment
+//! differs by more than 1/4, the counter is measured again, and the vDSO answers meanwhile. An
+//! event during the measurement can make the first segment wrong in the same way.
 //!
 //! A hypervisor with a VM clock device (`/dev/vmclock0`, Linux 6.13) says that it moved or restored
 //! the machine. If this process may read the device, the counter is then measured again in any

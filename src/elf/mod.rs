@@ -19,8 +19,8 @@
 // The parser exists to make these impossible.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
 #![deny(clippy::panic)]
-// The CPU fetches cold code in one piece ahead of its use. A function elsewhere, as short as it may be,
-// makes the first call slower. So only what the process's own image never needs is out of line.
+// The CPU fetches cold code in one piece ahead of its use. A function elsewhere, as short as it may
+// be, makes the first call slower. So only what the process's own image never needs is out of line.
 #![allow(clippy::inline_always, reason = "copies of results are most of the work: parse takes half the time")]
 
 mod error;
@@ -300,8 +300,8 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     }
 }
 
-/// Returns the number of symbols of an image without a hash table. In every linker script, the string
-/// table follows the symbols.
+/// Returns the number of symbols of an image without a hash table. In every linker script, the
+/// string table follows the symbols.
 #[cold]
 #[inline(never)]
 fn count_before<F: Format>(symbols: Bytes<'_, F>, strings: Bytes<'_, F>) -> u32 {

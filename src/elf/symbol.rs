@@ -45,7 +45,8 @@ impl<'a> Symbol<'a> {
         self.version
     }
 
-    /// Returns `st_value`, an address relative to [`Image::load_address`](super::Image::load_address).
+    /// Returns `st_value`, an address relative to
+    /// [`Image::load_address`](super::Image::load_address).
     ///
     /// On arm, bit 0 is set for Thumb code. [`Vdso::address`](crate::vdso::Vdso::address) returns
     /// the address in memory.
@@ -105,9 +106,9 @@ impl<'a> Iterator for Symbols<'a> {
 impl core::iter::FusedIterator for Symbols<'_> {}
 
 impl<'a, F: Format> ParsedImage<'a, F> {
-    /// Returns the first entry with this name and version that can be called. A string of 1024 bytes
-    /// or more, or with a NUL, is never found. In an image without versions, every entry has the
-    /// version.
+    /// Returns the first entry with this name and version that can be called. A string of 1024
+    /// bytes or more, or with a NUL, is never found. In an image without versions, every entry has
+    /// the version.
     #[inline(always)]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         let is_short = |string: &str| string.len() < LONGEST_NAME;

@@ -57,8 +57,8 @@ impl TryFrom<Instant> for StdInstant {
     ///
     /// All results of a process are off by the same offset: at most half of the time that the first
     /// conversion took to read both clocks, tens of nanoseconds in user space. Order and
-    /// differences are exact, and converting back gives the same time. The result is meaningless if a
-    /// library replaces std's clock (libfaketime).
+    /// differences are exact, and converting back gives the same time. The result is meaningless if
+    /// a library replaces std's clock (libfaketime).
     ///
     /// The first conversion takes a lock. Do not make it in a signal handler or in the forked child
     /// of a program with threads.

@@ -189,8 +189,8 @@ fn ask_kernel<T>(ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// The kernel's EINVAL for a clock is final. Other errors of the vDSO are not: kernels have answered
-/// ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
+/// The kernel's EINVAL for a clock is final. Other errors of the vDSO are not: kernels have
+/// answered ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
 #[cold]
 #[inline(never)]
 fn retry_clock(

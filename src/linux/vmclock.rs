@@ -1,5 +1,5 @@
-//! The VM clock device, by which a hypervisor says that the CPU's counter was disrupted: the virtual
-//! machine was moved or restored (include/uapi/linux/vmclock-abi.h; Linux 6.13, QEMU 10).
+//! The VM clock device, by which a hypervisor says that the CPU's counter was disrupted: the
+//! virtual machine was moved or restored (include/uapi/linux/vmclock-abi.h; Linux 6.13, QEMU 10).
 
 pub(crate) use device::{disruption, open};
 
@@ -49,7 +49,8 @@ mod device {
         let marker = u64::from_le(page.disruption_marker.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
         let is_whole = page.sequence.load(Ordering::Relaxed) == before && u32::from_le(before) & 1 == 0;
-        // The hypervisor writes while something happens to the machine, so that is a disruption too.
+        // The hypervisor writes while something happens to the machine, so that is a disruption
+        // too.
         let marker = if is_whole { marker } else { !marker };
         (marker ^ (marker >> 32)) as u32
     }

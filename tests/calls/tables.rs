@@ -20,7 +20,8 @@ fn has_64_bit_long(abi: &Abi) -> bool {
 
 #[test]
 fn each_architecture_has_its_machine_its_class_and_its_version() {
-    // e_machine and EI_CLASS are the ELF specification's. The version is that of the kernel's image.
+    // e_machine and EI_CLASS are the ELF specification's. The version is that of the kernel's
+    // image.
     let expected = [
         ("x86", 3, 1, "LINUX_2.6"),
         ("x86_64", 62, 2, "LINUX_2.6"),

@@ -20,8 +20,8 @@ fn library(triple: &str) -> Result<PathBuf, String> {
     program::library(["vdso-time", ""], triple, "no-panic", &settings)
 }
 
-/// Compiles the program with that library to an archive, which takes no linker. The error says what is
-/// missing here.
+/// Compiles the program with that library to an archive, which takes no linker. The error says what
+/// is missing here.
 fn compile(triple: &str, library: &Path, more: &[&str]) -> Result<PathBuf, String> {
     let name: String = more.concat().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
     let to = library.with_file_name(format!("no-panic{name}"));

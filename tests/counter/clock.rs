@@ -132,7 +132,8 @@ fn the_limits_of_the_true_time_are_those_of_adjtimex() {
         #[allow(clippy::useless_conversion, reason = "32 bits on some of these targets")]
         let error = i64::from(timex.maxerror) * 1000;
         assert!(earliest <= after - error && before + error <= latest, "{now:?}, {error}");
-        // The kernel adds 500 us each second. It may rest between the reads that the limits are from.
+        // The kernel adds 500 us each second. It may rest between the reads that the limits are
+        // from.
         let most = 2 * (error + after - before) + 20_000_000;
         assert!(latest - earliest < most, "{now:?}, {error}, {before} to {after}");
     });

@@ -106,7 +106,8 @@ fn assert_near() {
         let bound =
             if id == libc::CLOCK_REALTIME { counter::realtime_error_bound() } else { counter::error_bound() };
         let (before, now, after) = (kernel(id), read(), kernel(id));
-        // A clock that waits for the kernel's comes nearer to it by as much time as has passed since.
+        // A clock that waits for the kernel's comes nearer to it by as much time as has passed
+        // since.
         let bound = bound.max(counter::error_bound()) as i64 + 30 + (kernel(id) - before).max(0);
         assert!(before - bound <= now && now <= after + bound, "{before} <= {now} <= {after}, {bound}");
     }

@@ -1,5 +1,5 @@
-//! goblin, which shares no code with the parser, sees the same symbols: in the images of the builder,
-//! in those of kernels that `cargo xtask matrix` wrote, and in this process's vDSO.
+//! goblin, which shares no code with the parser, sees the same symbols: in the images of the
+//! builder, in those of kernels that `cargo xtask matrix` wrote, and in this process's vDSO.
 #![allow(unsafe_code, reason = "the mapped image is read")]
 
 use std::collections::BTreeSet;

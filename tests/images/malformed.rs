@@ -1,5 +1,5 @@
-//! Malformed images: each flaw on which some parser crashed, hung or read outside, with the error or
-//! the symbols that must result.
+//! Malformed images: each flaw on which some parser crashed, hung or read outside, with the error
+//! or the symbols that must result.
 
 use test_images::kinds::{aarch64, arm, described, i386, s390, seen, x86_64};
 use test_images::{Built, PT_DYNAMIC, PT_LOAD, Part, SONAME, Spec, Sym};
@@ -299,7 +299,8 @@ fn a_gnu_hash_table_without_buckets_has_the_symbols_before_symoffset() {
         assert_eq!(count(&empty), 0);
         let all = described(&spec, &sound).len();
         assert_eq!(count(empty.set("gnu_hash.symoffset", sound.symbols.len() as u64 + 1)), all);
-        // The symbols then end at the end of the image; the bytes after the table may look like some.
+        // The symbols then end at the end of the image; the bytes after the table may look like
+        // some.
         let mut endless = sound.clone();
         assert!(count(endless.remove("DT_VERSYM").set("gnu_hash.symoffset", 0xffff_ffff)) >= all);
     }

@@ -1,6 +1,6 @@
 //! The promises: a signal handler can unwind the stack from the instruction that enters the kernel,
-//! where the kernel delivers most signals. On i386 that instruction is the vDSO's once the crate has
-//! found the vDSO. Before that, and elsewhere, it is the crate's own.
+//! where the kernel delivers most signals. On i386 that instruction is the vDSO's once the crate
+//! has found the vDSO. Before that, and elsewhere, it is the crate's own.
 //!
 //! A seccomp filter sends a signal at each system call.
 
@@ -33,7 +33,8 @@ fn read(read: &dyn Fn() -> bool) -> bool {
     black_box(read())
 }
 
-/// Where the last system call that was trapped comes from, and whether [`read`] is in its backtrace.
+/// Where the last system call that was trapped comes from, and whether [`read`] is in its
+/// backtrace.
 static CALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static IS_UNWOUND: AtomicBool = AtomicBool::new(false);
 
@@ -76,7 +77,8 @@ fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
     let Some(abi) = NATIVE else { return not_run("libc makes the system calls") };
     for has_vdso in [true, false] {
         let end = child::end_of(|| {
-            // The first call loads and allocates what the later ones use, which a handler must not do.
+            // The first call loads and allocates what the later ones use, which a handler must not
+            // do.
             backtrace();
             if !has_vdso || oracle::sysinfo_ehdr() == 0 {
                 child::set_vdso(0);

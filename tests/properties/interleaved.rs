@@ -103,8 +103,8 @@ fn measure(clock: &Clock, machine: &Machine) {
     }
 }
 
-/// Two threads read a calibrated clock. One of them may learn the other's time. The first read of the
-/// kernel's clock is ahead or not.
+/// Two threads read a calibrated clock. One of them may learn the other's time. The first read of
+/// the kernel's clock is ahead or not.
 fn model(prepare: fn(&Clock, &Machine)) {
     for parity in [0, 1] {
         one_model(parity, prepare);

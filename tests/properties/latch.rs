@@ -74,8 +74,8 @@ const PLACES: [usize; 3] = [size_of::<usize>(), 128, 256];
 
 /// An atomic of the real size that a constant can create, as loom's cannot.
 ///
-/// In a clock only the sequence number is modelled. The hot words, and those of a copy, are read and
-/// written at once: the first one stands for all of them, and a read of it sees the last write.
+/// In a clock only the sequence number is modelled. The hot words, and those of a copy, are read
+/// and written at once: the first one stands for all of them, and a read of it sees the last write.
 pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize);
 
 impl AtomicUsize {

@@ -1,8 +1,8 @@
-//! `cargo xtask clients`: runs the tests that quanta and its dependants publish, with quanta and with
-//! vdso-time-quanta in its place, and compares them.
+//! `cargo xtask clients`: runs the tests that quanta and its dependants publish, with quanta and
+//! with vdso-time-quanta in its place, and compares them.
 //!
-//! The packages come from crates.io with their lock files. Changed are only the dependencies that the
-//! patch needs, and criterion.
+//! The packages come from crates.io with their lock files. Changed are only the dependencies that
+//! the patch needs, and criterion.
 
 use std::env;
 use std::ffi::OsStr;

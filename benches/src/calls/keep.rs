@@ -7,8 +7,8 @@ use vdso_time::{Cpu, Errno, Timespec, Timeval};
 
 /// An answer.
 ///
-/// Each number goes to the black box by itself. As one block, two numbers of 8 bytes would be read as
-/// 16 bytes just after they were stored, and the CPU would stall.
+/// Each number goes to the black box by itself. As one block, two numbers of 8 bytes would be read
+/// as 16 bytes just after they were stored, and the CPU would stall.
 pub trait Keep {
     fn keep(self);
 }

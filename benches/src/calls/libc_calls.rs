@@ -16,7 +16,8 @@ macro_rules! libc_calls {
         pub(super) fn $name($($clock: ClockId)?) {
             let mut answer = MaybeUninit::<$type>::uninit();
             let $out = answer.as_mut_ptr();
-            // SAFETY: the function writes at most a value of the type to `out`, which has room for it.
+            // SAFETY: the function writes at most a value of the type to `out`, which has room for
+            // it.
             if unsafe { $call } == 0 {
                 // SAFETY: the function returned 0, so it wrote the value.
                 unsafe { answer.assume_init() }.keep();

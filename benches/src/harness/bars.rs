@@ -86,7 +86,8 @@ pub fn is_noisy(bars: &[Bar], samples: &Samples, row: &str) -> bool {
     Spacing::ALL.into_iter().any(is_noisy) || bars.any(|bar| bar.verdict(samples) == Some("noisy"))
 }
 
-/// Returns the table of the bars, and a line for each bar that is missed or cannot be measured here.
+/// Returns the table of the bars, and a line for each bar that is missed or cannot be measured
+/// here.
 pub fn table(
     name: &'static str,
     bars: &[Bar],

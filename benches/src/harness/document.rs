@@ -109,8 +109,8 @@ fn put(file: &Path, text: &str) -> Result<(), String> {
     fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Returns the document with another body in the section NAME, if it has such a section. A part of a
-/// table does not replace it.
+/// Returns the document with another body in the section NAME, if it has such a section. A part of
+/// a table does not replace it.
 fn fill(text: &str, name: &str, body: &str, is_part: bool) -> String {
     let begin = format!("<!-- bench {name} -->\n");
     let parts = text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(END)?)));

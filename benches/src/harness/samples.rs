@@ -86,8 +86,8 @@ impl Samples {
         self.of(row, spacing, contender).map(median)
     }
 
-    /// Returns the median of the ratios within each process. In an emulator an isolated call can cost
-    /// less than its fence, which gives no ratio.
+    /// Returns the median of the ratios within each process. In an emulator an isolated call can
+    /// cost less than its fence, which gives no ratio.
     pub fn ratio(&self, row: &str, spacing: Spacing, [one, other]: [&str; 2]) -> Option<f64> {
         let (ones, others) = (self.of(row, spacing, one)?, self.of(row, spacing, other)?);
         let pairs = ones.iter().zip(others).filter(|(one, other)| **one > 0.0 && **other > 0.0);
@@ -100,8 +100,8 @@ impl Samples {
         self.ratio(row, spacing, CONTROL).map(|ratio| (1.0 - ratio).abs())
     }
 
-    /// Returns the text of a ratio in both spacings. A ratio is `noisy` if the noise exceeds a third
-    /// of its difference from 1, or 1 %.
+    /// Returns the text of a ratio in both spacings. A ratio is `noisy` if the noise exceeds a
+    /// third of its difference from 1, or 1 %.
     pub fn cell(&self, row: &str, pair: [&str; 2]) -> String {
         let text = |spacing| {
             let ratio = self.ratio(row, spacing, pair)?;

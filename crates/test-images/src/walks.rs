@@ -44,8 +44,8 @@ pub fn agree(bytes: &[u8]) {
     }
 }
 
-/// Fails unless each beginning of an image in which the parser finds all tables has all symbols, and
-/// knows whose code it has. Returns the size of the shortest one.
+/// Fails unless each beginning of an image in which the parser finds all tables has all symbols,
+/// and knows whose code it has. Returns the size of the shortest one.
 ///
 /// # Panics
 /// If the bytes are not an image.

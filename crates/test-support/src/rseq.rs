@@ -45,7 +45,8 @@ pub fn is_registered() -> bool {
     !offset.is_null() && !size.is_null() && unsafe { size.read() } != 0
 }
 
-/// Takes this thread's area from the kernel, if it has one. The CPU's number in it is negative then.
+/// Takes this thread's area from the kernel, if it has one. The CPU's number in it is negative
+/// then.
 pub fn unregister() {
     const RSEQ_FLAG_UNREGISTER: usize = 1;
     if !is_registered() {
@@ -56,7 +57,8 @@ pub fn unregister() {
     if unsafe { std::ptr::with_exposed_provenance::<i32>(area + 4).read_volatile() } < 0 {
         return;
     }
-    // The kernel requires the length that glibc registered: 32, or since 2.41 what the kernel fills.
+    // The kernel requires the length that glibc registered: 32, or since 2.41 what the kernel
+    // fills.
     for length in 32..=256 {
         // SAFETY: the kernel only stops writing to the area.
         let result =

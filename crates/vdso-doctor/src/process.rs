@@ -204,8 +204,8 @@ fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), Pro
     })
 }
 
-/// The value of a tag in an auxiliary vector of 64 or 32-bit words. [`AT_PHENT`] says which. Without
-/// it the vector is not complete.
+/// The value of a tag in an auxiliary vector of 64 or 32-bit words. [`AT_PHENT`] says which.
+/// Without it the vector is not complete.
 fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     let word = |bytes: &[u8]| match bytes.try_into() {
         Ok(bytes) => u64::from_ne_bytes(bytes),
@@ -219,8 +219,8 @@ fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     })
 }
 
-/// A thread of a process, and its auxiliary vector. A main thread that ended has no memory in /proc:
-/// its vector is empty or, with a newer kernel, an error.
+/// A thread of a process, and its auxiliary vector. A main thread that ended has no memory in
+/// /proc: its vector is empty or, with a newer kernel, an error.
 #[doc(hidden)]
 pub fn living_thread(pid: u32) -> io::Result<(u32, Vec<u8>)> {
     let vector = |thread: u32| match fs::read(format!("/proc/{thread}/auxv")) {

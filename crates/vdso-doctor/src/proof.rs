@@ -16,7 +16,8 @@ use crate::{seccomp, timing};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Method {
-    /// A seccomp filter for a thread, in which every clock call fails with an error number of its own.
+    /// A seccomp filter for a thread, in which every clock call fails with an error number of its
+    /// own.
     Seccomp,
     /// The cost of a read compared with a system call. No proof.
     Timing,

@@ -84,8 +84,8 @@ impl Read {
         }
     }
 
-    /// Whether it reads the clock source. The other reads are answered as of the last timer tick, by
-    /// the kernel, or without a clock.
+    /// Whether it reads the clock source. The other reads are answered as of the last timer tick,
+    /// by the kernel, or without a clock.
     pub(crate) fn reads_clock_source(self) -> bool {
         const PRECISE: [ClockId; 5] =
             [ClockId::REALTIME, ClockId::MONOTONIC, ClockId::MONOTONIC_RAW, ClockId::BOOTTIME, ClockId::TAI];
@@ -179,7 +179,8 @@ impl Entry {
             // SAFETY: as for `time`: the symbol's name says its signature.
             "getcpu" => Self::Getcpu(unsafe { mem::transmute::<*const (), Getcpu>(code) }),
             _ if name.starts_with("clock_get") => {
-                // SAFETY: as for `time`: clock_gettime, clock_getres and their 64-bit forms share one.
+                // SAFETY: as for `time`: clock_gettime, clock_getres and their 64-bit forms share
+                // one.
                 Self::Clock(unsafe { mem::transmute::<*const (), Clock>(code) }, clock)
             }
             _ => return None,

@@ -77,8 +77,8 @@ fn block_signals() {
     let _ = signals.thread_block();
 }
 
-/// Installs a filter that denies the clock calls of this thread. The thread makes no call of another
-/// architecture, whose numbers mean something else.
+/// Installs a filter that denies the clock calls of this thread. The thread makes no call of
+/// another architecture, whose numbers mean something else.
 fn install() -> Result<(), Errno> {
     let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
     let number = offset_of!(libc::seccomp_data, nr) as u32;

@@ -37,8 +37,8 @@ pub(crate) fn has_watch() -> bool {
 
 /// Times a read. Returns nothing if it fails.
 pub(crate) fn speed(read: Read) -> Option<Speed> {
-    // Each read is a loop of its own without a branch on `read`, and each answer becomes one number:
-    // copying the time that was just written would cost more than some reads.
+    // Each read is a loop of its own without a branch on `read`, and each answer becomes one
+    // number: copying the time that was just written would cost more than some reads.
     let sum = |time: Timespec| time.tv_sec.wrapping_add(time.tv_nsec);
     let micros = |time: Timeval| time.tv_sec.wrapping_add(time.tv_usec);
     let cpu = |here: Cpu| i64::from(here.cpu.wrapping_add(here.node));

@@ -249,8 +249,8 @@ impl Slices {
         events.disable_breakpoints();
     }
 
-    /// Waits until the next slice. The waits are random, so that the slices do not follow a rhythm of
-    /// the process.
+    /// Waits until the next slice. The waits are random, so that the slices do not follow a rhythm
+    /// of the process.
     fn pause(&mut self) {
         self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let share = 50 + (self.random >> 16) % 101;

@@ -26,7 +26,8 @@ use vdso_time::vdso::Vdso;
 struct Sleeper(Pid);
 
 impl Sleeper {
-    /// A fork of this process that did some work. None if it could not, because something is missing.
+    /// A fork of this process that did some work. None if it could not, because something is
+    /// missing.
     fn after(missing: &str, work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
         let (mut reader, mut writer) = UnixStream::pair().unwrap();
         // The parent drops this closure and its end, so a child that dies is an end of file.
@@ -153,7 +154,8 @@ fn a_process_without_a_vdso_is_an_error() {
     if !is_testable() {
         return;
     }
-    // Nothing is in the first page. The vDSO itself stays: an i386 libc makes its system calls there.
+    // Nothing is in the first page. The vDSO itself stays: an i386 libc makes its system calls
+    // there.
     let unmapped = Sleeper::after("auxv", || vector::change(Some(4096)));
     if let Some(child) = unmapped {
         assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::Unmapped);
@@ -233,8 +235,8 @@ fn a_missing_proc_is_not_taken_for_a_missing_process() {
     });
 }
 
-/// Starts a static ELF32 program for i386. `name` is of its file, and `code` gets the address of the
-/// file's path.
+/// Starts a static ELF32 program for i386. `name` is of its file, and `code` gets the address of
+/// the file's path.
 fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<Sleeper> {
     const BASE: u32 = 0x0804_8000;
     if ARCH != "x86_64" {

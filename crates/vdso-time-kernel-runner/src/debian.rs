@@ -106,8 +106,8 @@ impl Archive {
         let mut files = cache::entries(&downloads)?;
         files.retain(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            // The machine's own C library is used, because it belongs to the machine's loader. Programs
-            // of a later suite need a later one.
+            // The machine's own C library is used, because it belongs to the machine's loader.
+            // Programs of a later suite need a later one.
             name.ends_with(".deb") && (!name.starts_with("libc6_") || is_later)
         });
         step(&format!("unpacking {} packages", files.len()));
@@ -157,7 +157,8 @@ fn mirror(sh: &Shell) -> Result<String> {
     )
 }
 
-/// The first Debian mirror among the files that apt would fetch: `'URI/dists/SUITE/main/binary-...`.
+/// The first Debian mirror among the files that apt would fetch:
+/// `'URI/dists/SUITE/main/binary-...`.
 fn debian_uri(uris: &str) -> Option<String> {
     uris.lines().find_map(|line| {
         let (uri, rest) = line.strip_prefix('\'')?.split_once("/dists/")?;
@@ -172,8 +173,9 @@ fn configuration(sh: &Shell, folder: &Path, native: &str, architectures: &[&str]
     let inherited: Vec<&str> =
         dump.lines().filter(|line| INHERITED.iter().any(|prefix| line.starts_with(prefix))).collect();
     let (inherited, listed) = (inherited.join("\n"), architectures.join("\"; \""));
-    // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and other
-    // sources do not apply. apt's user `_apt` may not read our folder, so apt keeps root's rights.
+    // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and
+    // other sources do not apply. apt's user `_apt` may not read our folder, so apt keeps root's
+    // rights.
     Ok(format!(
         r#"Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";

@@ -119,8 +119,8 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Decompresses a kernel for EFI (drivers/firmware/efi/libstub/zboot-header.S), which QEMU 10 cannot
-/// do for zstd. Other files stay as they are.
+/// Decompresses a kernel for EFI (drivers/firmware/efi/libstub/zboot-header.S), which QEMU 10
+/// cannot do for zstd. Other files stay as they are.
 fn decompress(kernel: &Path) -> Result<()> {
     let bytes = fs::read(kernel)?;
     let word = |at: usize| Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?) as usize);

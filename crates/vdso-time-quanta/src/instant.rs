@@ -51,7 +51,8 @@ impl Instant {
         self.duration_since(earlier)
     }
 
-    /// Returns the time that passed since this instant, or 0 if it is later than [`now`](Self::now).
+    /// Returns the time that passed since this instant, or 0 if it is later than
+    /// [`now`](Self::now).
     ///
     /// # Panics
     ///

@@ -114,8 +114,8 @@ impl Site {
         Some(offset / size_of::<Self>()).filter(|index| *index < sites().len())
     }
 
-    /// Returns whether the site has a tracer. `Relaxed`, so an untraced read has no barrier, even on
-    /// arm.
+    /// Returns whether the site has a tracer. `Relaxed`, so an untraced read has no barrier, even
+    /// on arm.
     #[must_use]
     #[inline]
     pub fn is_traced(&self) -> bool {

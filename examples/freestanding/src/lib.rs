@@ -1,4 +1,5 @@
-//! The entry point, the memory functions and the panic handler, which libc and std provide elsewhere.
+//! The entry point, the memory functions and the panic handler, which libc and std provide
+//! elsewhere.
 
 #![no_std]
 

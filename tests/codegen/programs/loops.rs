@@ -1,5 +1,5 @@
-//! The loops whose instructions `tests/codegen/instruction_count.rs` counts in a listing: each read of
-//! a clock by a pointer to the vDSO's function, and by the crate.
+//! The loops whose instructions `tests/codegen/instruction_count.rs` counts in a listing: each read
+//! of a clock by a pointer to the vDSO's function, and by the crate.
 
 #![allow(missing_docs, clippy::missing_safety_doc, reason = "this is only listed")]
 

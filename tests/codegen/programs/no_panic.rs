@@ -1,5 +1,6 @@
 //! A program that calls everything of the crate that a freestanding program may rely on, and
-//! formats nothing. Its panic handler calls a missing function, so it links only if it cannot panic.
+//! formats nothing. Its panic handler calls a missing function, so it links only if it cannot
+//! panic.
 //!
 //! `tests/codegen/no_panic.rs` builds it, and once more for each value of the cfg `panics`, which
 //! adds a call that may panic.

@@ -92,8 +92,8 @@ fn the_time_never_goes_back_and_is_within_the_error_bound() {
     });
 }
 
-/// The kernel's rate changes by 500 ppm just after a segment was made, or just before it ends. It may
-/// have been slewed by 10 % for some time.
+/// The kernel's rate changes by 500 ppm just after a segment was made, or just before it ends. It
+/// may have been slewed by 10 % for some time.
 #[test]
 fn the_error_bound_holds_up_to_the_end_of_a_segment() {
     let change = prop_oneof![Just(-250_000), Just(250_000), -250_000..=250_000_i64];

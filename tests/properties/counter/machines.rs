@@ -63,8 +63,8 @@ fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
     });
 }
 
-/// As on arm64, where an erratum of the counter makes the kernel trap reads by programs, and answer the
-/// vDSO's callers by a system call. Its clock source is still the counter.
+/// As on arm64, where an erratum of the counter makes the kernel trap reads by programs, and answer
+/// the vDSO's callers by a system call. Its clock source is still the counter.
 #[test]
 fn a_counter_whose_reads_are_trapped_is_refused() {
     check(200, &(machine(), 200..2_000_u128, any::<bool>()), |(machine, nanos, is_trapped)| {
@@ -81,8 +81,9 @@ fn a_counter_whose_reads_are_trapped_is_refused() {
     });
 }
 
-/// The vDSO then makes a system call, whose cost shows the switch. If the vDSO reads the other source
-/// too, the kernel's next answer shows it, at most 10 s later. The kernel's clock may be behind.
+/// The vDSO then makes a system call, whose cost shows the switch. If the vDSO reads the other
+/// source too, the kernel's next answer shows it, at most 10 s later. The kernel's clock may be
+/// behind.
 #[test]
 fn a_switched_clock_source_is_noticed() {
     let cases = (machine(), prop_oneof![Just(0), 300..3_000_u128], 30_000..100_000_u128, any::<bool>());
@@ -181,8 +182,8 @@ fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it(
     });
 }
 
-/// Even if the kernel did not find it. A smaller difference looks like a slew. After that, one spoilt
-/// calibration or one suspend is no reason to give the counter up again.
+/// Even if the kernel did not find it. A smaller difference looks like a slew. After that, one
+/// spoilt calibration or one suspend is no reason to give the counter up again.
 #[test]
 fn cpus_that_disagree_are_found() {
     let skew = prop_oneof![10_000_000..20_000_000_i64, 20_000_000..100_000_000_000_i64];

@@ -11,7 +11,8 @@ use crate::cases::check;
 use crate::source::bounded::{Bounds, Discipline, Disciplined, Limits};
 use crate::source::sample::Source;
 
-/// A kernel that knows its error exactly, or, as it updates it once a second, of up to a second ago.
+/// A kernel that knows its error exactly, or, as it updates it once a second, of up to a second
+/// ago.
 impl Disciplined for Rc<World> {
     fn ask_discipline(&self) -> Option<Discipline> {
         self.asked.set(self.asked.get() + 1);

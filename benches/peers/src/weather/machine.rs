@@ -14,7 +14,8 @@ const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 /// The kernel's usual microseconds of a timer tick, at 100 ticks a second (adjtimex(2)).
 const TICK: i64 = 10_000;
 
-/// Changes the kernel's rate from one extreme to the other: the tick by 1/1000, the frequency by ppm.
+/// Changes the kernel's rate from one extreme to the other: the tick by 1/1000, the frequency by
+/// ppm.
 pub fn slew(turn: usize, back: bool) -> Result<(), String> {
     let (tick, ppm) = if back { (0, 0) } else { [(100, 500), (-100, -500), (0, 500), (0, -500)][turn % 4] };
     // SAFETY: every field is a number.

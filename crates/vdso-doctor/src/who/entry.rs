@@ -1,7 +1,7 @@
 //! Whether a thread was in a clock read.
 //!
-//! A thread is in a clock read if its program counter is in the vDSO, but not in another function of
-//! it. A thread in the kernel is in one, too, if it entered by a clock's system call:
+//! A thread is in a clock read if its program counter is in the vDSO, but not in another function
+//! of it. A thread in the kernel is in one, too, if it entered by a clock's system call:
 //!
 //! - aarch64: the register of the number is in the sample.
 //! - x86: no record has the number, so it is read from the code before the program counter:

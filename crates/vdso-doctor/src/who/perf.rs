@@ -1,7 +1,7 @@
 //! Events of perf_event_open(2), and their records.
 //!
-//! The kernel maps no buffer of an event that new threads inherit on all CPUs. So there is one event
-//! for each thread and CPU, and one buffer for each CPU.
+//! The kernel maps no buffer of an event that new threads inherit on all CPUs. So there is one
+//! event for each thread and CPU, and one buffer for each CPU.
 
 use std::fs;
 use std::io;

@@ -1,8 +1,9 @@
 //! Call chains of another process, and the names of their addresses.
 //!
-//! A frame's caller comes from `.eh_frame`, or from the frame pointer if the function sets one up. A
-//! function with neither, as in a static musl program, is left at the first word of its stack that
-//! follows a call of it. Framehop, which unwinds with `.eh_frame` too, cannot do that, and has no i386.
+//! A frame's caller comes from `.eh_frame`, or from the frame pointer if the function sets one up.
+//! A function with neither, as in a static musl program, is left at the first word of its stack
+//! that follows a call of it. Framehop, which unwinds with `.eh_frame` too, cannot do that, and has
+//! no i386.
 //!
 //! The process is not trusted: its files are read with limits, never mapped.
 
@@ -104,8 +105,8 @@ impl Stacks {
             jit: None,
         };
         new.refresh()?;
-        // Reading its debug information takes long. If that came with the first sample, others would
-        // be lost meanwhile.
+        // Reading its debug information takes long. If that came with the first sample, others
+        // would be lost meanwhile.
         if let Some(program) = new.mappings.iter().find(|mapping| mapping.inode != 0) {
             new.named(program.range.start);
         }
@@ -139,8 +140,8 @@ impl Stacks {
         Ok(())
     }
 
-    /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If the
-    /// thread is not in the vDSO, the program counter is the first.
+    /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If
+    /// the thread is not in the vDSO, the program counter is the first.
     pub(super) fn chain(&mut self, sample: &Taken) -> Vec<u64> {
         let mut chain = unwind::chain(self, sample);
         let inside = chain.iter().take_while(|address| self.is_vdso(**address)).count();
@@ -165,8 +166,8 @@ impl Stacks {
         frame
     }
 
-    /// Returns the first address that is the program's: not the vDSO's, and no clock function of libc,
-    /// Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
+    /// Returns the first address that is the program's: not the vDSO's, and no clock function of
+    /// libc, Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
     pub(super) fn caller(&mut self, chain: &[u64]) -> Option<u64> {
         let mut is_program = |address: &&u64| !is_clock_function(&self.frame(**address));
         chain.iter().find(&mut is_program).or(chain.first()).copied()
@@ -181,7 +182,8 @@ impl Stacks {
         self.mappings[..next].last().filter(|mapping| mapping.range.contains(&address))
     }
 
-    /// The module of an address, and the address in its file. The file is read when it is first needed.
+    /// The module of an address, and the address in its file. The file is read when it is first
+    /// needed.
     fn module(&mut self, address: u64) -> Option<(Rc<Module>, u64)> {
         let mapping = self.mapping(address)?.clone();
         let key = mapping.key();

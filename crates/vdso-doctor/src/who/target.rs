@@ -79,7 +79,8 @@ impl Target {
         clock_getcpuclockid(self.id()).and_then(ClockId::now).ok().map(Duration::from)
     }
 
-    /// Waits for the command. The exit status is the command's; that of a signal is 128 and its number.
+    /// Waits for the command. The exit status is the command's; that of a signal is 128 and its
+    /// number.
     pub(super) fn status(&mut self) -> Result<u8> {
         let Some(child) = &mut self.child else { return Ok(0) };
         let status: ExitStatus = child.wait()?;

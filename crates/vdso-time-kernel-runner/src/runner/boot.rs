@@ -141,8 +141,8 @@ mod tests {
     use super::super::Plan;
     use super::*;
 
-    /// What a boot with the program `/p` gives if its console sends these frames, or text, and ends:
-    /// the result, the program's exit code, and the acknowledged frames.
+    /// What a boot with the program `/p` gives if its console sends these frames, or text, and
+    /// ends: the result, the program's exit code, and the acknowledged frames.
     fn outcome(sent: &[&str]) -> (Result<(), Failure>, Vec<u8>, String) {
         let (sender, receiver) = channel();
         sender.send(sent.concat().into()).unwrap();

@@ -1,5 +1,5 @@
-//! The initramfs of a boot: init, the job, the programs at the paths they have here, and the files of
-//! the package under test, which some tests read.
+//! The initramfs of a boot: init, the job, the programs at the paths they have here, and the files
+//! of the package under test, which some tests read.
 
 use std::collections::BTreeMap;
 use std::env;
