@@ -166,7 +166,7 @@ impl<'a> Image<'a> {
     }
 
     /// Finds an entry with the code for the image's format.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         match self.parsed.in_format::<Native>() {
             Some(native) => native.find(name, version),
@@ -237,7 +237,10 @@ impl<F: Format> ProgramHeaders<F> {
         if is_open && bytes.raw.len() < load.end() {
             return Err(ParseError::Truncated);
         }
-        let (symtab, count) = whole.map_or_else(|| (symbols, count_all(symbols)), |whole| (whole, count));
+        let (symtab, count) = match whole {
+            Some(symtab) => (symtab, count),
+            None => (symbols, count_all(symbols)),
+        };
         let mut versions = Versions::default();
         if dynamic.get(DT_VERSYM) != 0 && dynamic.get(DT_VERDEF) != 0 {
             let versym = table(dynamic.get(DT_VERSYM)).and_then(|versym| versym.first(count as usize, 2));

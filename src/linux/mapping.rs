@@ -34,10 +34,8 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let all = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
     let mut end = if is_whole { all } else { all.min(second) };
     loop {
-        let mut page = second;
-        while page < end {
+        for page in (second..end).step_by(PAGE) {
             check(page)?;
-            page = page.saturating_add(PAGE);
         }
         // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
         let known = unsafe { bytes(base, end.wrapping_sub(base.addr())) };

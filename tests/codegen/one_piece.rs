@@ -25,7 +25,7 @@ fn own_image_is_parsed_and_searched_without_a_call() {
     let flags: Vec<_> = FLAGS.iter().copied().filter(|flag| *flag != "-Clink-dead-code").collect();
     program::emit("asm", TRIPLE, &source().join("lib.rs"), &flags, &to);
     let listing = fs::read_to_string(to).unwrap();
-    for function in ["4Vdso8from_ptr17h", "4Vdso14symbol_address17h"] {
+    for function in ["4Vdso8from_ptr17h", "5Image4find17h"] {
         let is_call = |line: &&str| line.starts_with("call") || line.starts_with("jmp\t_ZN");
         let is_needed = |line: &&str| !OUT_OF_LINE.iter().any(|name| line.contains(name));
         let calls: Vec<_> = cost::instructions(&listing, function).filter(is_call).collect();
