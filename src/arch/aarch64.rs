@@ -42,7 +42,8 @@ super::assembly::syscall! {
 // it wrongly, the kernel traps and corrects the read. The firmware sets `CNTFRQ`.
 //
 // `isb` waits for the loads on which earlier branches depend, and for no others. `CNTVCTSS_EL0`,
-// which needs none, is undefined on CPUs without FEAT_ECV. So each read would have to test for it.
+// which needs none, is undefined on CPUs without FEAT_ECV. The kernel's vDSO patches its own code
+// for it (ARM64_HAS_ECV). This code would load and test a word in each ordered read.
 #[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
 super::assembly::counter! {
     IS_PER_CPU = true;

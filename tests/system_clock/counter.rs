@@ -191,12 +191,57 @@ fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
     });
 }
 
+/// The VM clock device, and two fields of its page (include/uapi/linux/vmclock-abi.h).
+const DEVICE: &str = "/dev/vmclock0";
+const SEQUENCE: u64 = 12;
+const MARKER: u64 = 16;
+
+/// Creating this file asks the runner to save and restore the machine
+/// (crates/vdso-time-kernel-runner/src/protocol.rs).
+const RESTORE: &str = "/restore";
+
+/// The `disruption_marker`, read through the driver (drivers/ptp/ptp_vmclock.c).
+fn marker() -> u64 {
+    let mut marker = [0; 8];
+    File::open(DEVICE).unwrap().read_exact_at(&mut marker, MARKER).unwrap();
+    u64::from_le_bytes(marker)
+}
+
+#[test]
+fn a_restored_machine_begins_a_calibration_and_its_clock_stays_right() {
+    let Some(_turn) = turn("vmclock") else { return };
+    child::forked(|| {
+        assert!(is_used(), "{}", counter::status());
+        let mut last = 0;
+        for round in 1..=3 {
+            let (old, before) = (marker(), counter::statistics().calibrations);
+            File::create(RESTORE).unwrap();
+            let start = Instant::now();
+            let (mut restored, mut reads) = (None, 0);
+            while counter::statistics().calibrations == before || counter::status() != Status::Used {
+                let first = counter::error_bound();
+                let (earlier, now, later) = (kernel(), counter::monotonic_ordered() as i64, kernel());
+                let bound = first.max(counter::error_bound()) as i64;
+                let error = (earlier - now).max(now - later);
+                assert!(error <= bound, "restore {round}: {error} ns, and not {bound}");
+                assert!(now >= last, "restore {round}: {now} after {last}");
+                (last, reads) = (now, reads + 1);
+                if restored.is_none() && marker() != old {
+                    restored = Some(reads);
+                }
+                assert!(
+                    start.elapsed() < Duration::from_secs(60),
+                    "restore {round}: {restored:?} of {reads}"
+                );
+            }
+            assert_eq!(marker(), old + 1);
+        }
+    });
+}
+
 /// The page of a VM clock device, as a hypervisor writes it (include/uapi/linux/vmclock-abi.h).
 #[test]
 fn a_new_disruption_marker_of_a_vm_clock_begins_a_calibration() {
-    const DEVICE: &str = "/dev/vmclock0";
-    const SEQUENCE: u64 = 12;
-    const MARKER: u64 = 16;
     let Some(_turn) = turn(OWN) else { return };
     if cfg!(not(feature = "libc")) || fs::exists(DEVICE).unwrap() {
         return not_run_here("libc", format!("the feature `libc` is missing, or {DEVICE} is real"));

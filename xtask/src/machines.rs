@@ -15,7 +15,9 @@ pub(crate) fn setup(machine: &Machine) -> Result<Setup> {
             // QEMU's CPUs have no invariant TSC, and the tests need one.
             extra.rustflags = "--cfg vdso_time_assume_invariant";
         }
-        requires.extend(boot.options.iter().map(|option| option.name).filter(|name| *name == "2040"));
+        requires.extend(
+            boot.options.iter().map(|option| option.name).filter(|name| ["2040", "vmclock"].contains(name)),
+        );
     }
     extra.environment.push(("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" ")));
     Setup::new(machine, &extra)

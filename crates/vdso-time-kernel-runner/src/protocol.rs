@@ -14,6 +14,13 @@ use serde::{Deserialize, Serialize};
 /// The file of the initramfs with the [`Job`].
 pub const JOB: &str = "/job";
 
+/// The compressed kernel module in the initramfs that init loads, if there is one.
+pub const MODULE: &str = "/module.ko.xz";
+
+/// A program that creates this file has the machine saved and restored. Init removes the file.
+/// QEMU needs a drive for the snapshot: the boot option `+vmclock`.
+pub const RESTORE: &str = "/restore";
+
 /// The argument with which init prints the vDSO image.
 pub const IMAGE: &str = "image";
 
@@ -44,6 +51,8 @@ pub enum Message {
     Err(Vec<u8>),
     /// The program ended with this [`exit_code`].
     Ended(u8),
+    /// The machine is to be saved and restored.
+    Restore,
     /// The job is done.
     End,
 }

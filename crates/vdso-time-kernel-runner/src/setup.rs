@@ -119,7 +119,7 @@ fn boot_plan(Boot { guest, kernel, options }: &Boot, init: PathBuf) -> Result<Pl
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut machine = words(guest.machine);
     let mut append = format!("console={} quiet panic=-1", guest.console);
-    let mut more = Vec::new();
+    let (mut more, mut driver) = (Vec::new(), None);
     // The kernel starts in 1970 if the driver of the clock chip is a module.
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
     let mut clock = Some(now).filter(|_| guest.name == "loong64");
@@ -128,18 +128,26 @@ fn boot_plan(Boot { guest, kernel, options }: &Boot, init: PathBuf) -> Result<Pl
             Change::Kernel(argument) => append.extend([" ", argument]),
             Change::Qemu(arguments) => more.extend(words(arguments)),
             Change::Board { qemu, tree, from } => {
-                let tree = tools::kernel(guest, from)?.join(tree).display().to_string();
+                let tree = tools::kernel(guest, from, None)?.join(tree).display().to_string();
                 machine = [words(qemu), vec!["-dtb".into(), tree]].concat();
             }
             Change::Clock(seconds) => clock = Some(seconds),
+            Change::Device { qemu, module } => {
+                more.extend(words(qemu));
+                driver = Some(module);
+            }
         }
     }
-    let image = tools::kernel(guest, kernel)?.join("vmlinuz").display().to_string();
+    let files = tools::kernel(guest, kernel, driver)?;
+    let image = files.join("vmlinuz").display().to_string();
+    let module = driver.map(|name| files.join(format!("{name}.ko.xz")));
     let program = tools::qemu_system(guest.qemu)?.display().to_string();
-    let usual = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"];
+    // With a device, the input reaches QEMU's monitor too: `boot::RESTORE_COMMANDS`.
+    let serial = if driver.is_some() { "mon:stdio" } else { "stdio" };
+    let usual = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", serial];
     let files = ["-m", MEMORY, "-kernel", &image, "-append", &append];
     let qemu = [vec![program], words(&usual), machine, more, words(&files)].concat();
-    Ok(Plan { qemu, init: Some(init), clock, environment: Vec::new() })
+    Ok(Plan { qemu, init: Some(init), module, clock, environment: Vec::new() })
 }
 
 fn rustflags(machine: &Machine, extra: &Extra) -> String {

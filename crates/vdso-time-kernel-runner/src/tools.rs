@@ -48,22 +48,25 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
 /// QEMU for whole machines: a suite, its packages and their programs. QEMU 7.2 lacks what later
 /// kernels of some architectures need.
 const QEMU_SYSTEM: &[(&str, &[&str], &[&str])] = &[
-    (
-        SUITE,
-        &["qemu-system-arm", "qemu-system-x86"],
-        &["qemu-system-aarch64", "qemu-system-arm", "qemu-system-x86_64"],
-    ),
+    (SUITE, &["qemu-system-arm"], &["qemu-system-aarch64", "qemu-system-arm"]),
     (
         "bookworm-backports",
-        &["qemu-system-misc", "qemu-system-ppc", "qemu-system-riscv", "qemu-system-s390x"],
-        &["qemu-system-loongarch64", "qemu-system-ppc64", "qemu-system-riscv64", "qemu-system-s390x"],
+        &["qemu-system-misc", "qemu-system-ppc", "qemu-system-riscv", "qemu-system-s390x", "qemu-system-x86"],
+        &[
+            "qemu-system-loongarch64",
+            "qemu-system-ppc64",
+            "qemu-system-riscv64",
+            "qemu-system-s390x",
+            "qemu-system-x86_64",
+        ],
     ),
 ];
 
 pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
     let row = QEMU_SYSTEM.iter().find(|(.., programs)| programs.contains(&program));
     let (suite, packages, programs) = row.with_context(|| format!("no package has {program}"))?;
-    let tree = cache::folder()?.join(format!("qemu-system-{suite}"));
+    let names: Vec<&str> = packages.iter().filter_map(|package| package.strip_prefix("qemu-")).collect();
+    let tree = cache::folder()?.join(format!("qemu-{suite}-{}", names.join("-")));
     build_tree(&tree, suite, packages, |draft| {
         let folder = |name| tree.join("usr/share").join(name).display().to_string();
         let arguments = ["-L".into(), folder("qemu"), "-L".into(), folder("seabios")];
@@ -90,19 +93,26 @@ pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
 }
 
 /// The folder with `vmlinuz` and the device trees of the suite's newest kernel at the first fetch.
-pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
-    let folder = cache::folder()?.join(format!("kernel-{}-{version}", guest.name));
+/// With a module's name, the kernel and its module are in a folder of their own: `MODULE.ko.xz`.
+pub(crate) fn kernel(guest: &Guest, version: &str, module: Option<&str>) -> Result<PathBuf> {
+    let suffix = module.map(|module| format!("-{module}")).unwrap_or_default();
+    let folder = cache::folder()?.join(format!("kernel-{}-{version}{suffix}", guest.name));
     cache::build_once(&folder, |draft| {
         step(&format!("fetching the {} kernel {version}", guest.name));
         let suite = guest.kernels.iter().find(|(name, _)| *name == version).map_or(SUITE, |(_, suite)| suite);
         let mut package = Package::new(guest.package, guest.name, suite);
         let (apt, tree) = (draft.join("apt"), draft.join("tree"));
         let archive = Archive::open(&apt, std::slice::from_ref(&package))?;
+        let mut packages = Vec::new();
         // The first package is empty and depends on the one with the kernel.
         while let Some(next) = archive.dependency(&package, &["linux-image-", "linux-binary-"])? {
+            if module.is_some() {
+                packages.extend(archive.dependency(&package, &["linux-modules-"])?);
+            }
             package = next;
         }
-        archive.unpack(std::slice::from_ref(&package), false, &tree)?;
+        packages.push(package.clone());
+        archive.unpack(&packages, false, &tree)?;
         let sh = Shell::new()?;
         // /boot/vmlinuz-VERSION, or since Linux 7 /usr/lib/modules/VERSION/vmlinuz.
         let files =
@@ -113,6 +123,12 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
         }
         ensure!(draft.join("vmlinuz").is_file(), "the package {} has no kernel", package.name);
         decompress(&draft.join("vmlinuz"))?;
+        if let Some(module) = module {
+            let name = format!("{module}.ko.xz");
+            let file = cmd!(sh, "find {tree} -type f -name {name}").read()?;
+            ensure!(!file.is_empty(), "the kernel {version} has no {name}");
+            fs::rename(file, draft.join(name))?;
+        }
         fs::remove_dir_all(apt)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;

@@ -11,7 +11,7 @@ use cpio::newc::{self, ModeFileType};
 use fs_err as fs;
 
 use super::{Plan, Run};
-use crate::protocol::{JOB, Job};
+use crate::protocol::{JOB, Job, MODULE};
 
 /// Variables with these prefixes are passed to the programs.
 const PASSED: &[&str] = &["CARGO_", "CRITERION_", "NO_COLOR", "PROPTEST_", "RUST_", "VDSO_TIME_"];
@@ -27,6 +27,9 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
     for program in run.programs {
         files.insert((&program.path).into(), fs::read(&program.path)?);
         programs.push([std::slice::from_ref(&program.path), &program.arguments].concat());
+    }
+    if let Some(module) = &run.plan.module {
+        files.insert(MODULE.into(), fs::read(module)?);
     }
     let environment = environment(run.plan);
     let job = Job { programs, folder: run.folder.clone(), environment, clock: run.plan.clock };
