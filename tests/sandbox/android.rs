@@ -54,6 +54,7 @@ const CALLS: &[([u32; 4], u32)] = &[
     ([295, 257, 56, 322], 8),       // openat
     ([3, 0, 63, 3], 8),             // read
     ([6, 3, 57, 6], 8),             // close
+    ([192, 9, 222, 192], 8),        // mmap, and mmap2 of 32 bits
     ([252, 231, 94, 248], 8),       // exit_group, of the tests
     ([173, 15, 139, 173], 8),       // rt_sigreturn, of the tests
 ];
