@@ -9,8 +9,8 @@
 //!   `AT_HWCAP` without which a CPU has no thread pointer.
 //! - With the feature `counter`, `mod counter`: `const IS_READABLE: bool` (every program may read
 //!   the counter), `const IS_PER_CPU: bool` (the CPUs' counters may differ), `fn ticks() -> u64`,
-//!   `fn ticks_ordered() -> u64`, `fn is_invariant() -> bool` and `fn stated_frequency() ->
-//!   Option<u64>`.
+//!   `fn ticks_ordered() -> u64`, `fn is_invariant() -> bool` and
+//!   `fn stated_frequency() -> Option<u64>`.
 
 /// `EI_CLASS` of a 32-bit image.
 pub(crate) const ELFCLASS32: u8 = 1;

@@ -63,7 +63,8 @@ pub struct ProcessSymbol {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// There is no such process, it ended, or it is a kernel thread.
+    /// There is no such process, it ended, it is a kernel thread, or it executes one program after
+    /// the other.
     Ended,
     /// There is no /proc of this process's PID namespace.
     NoProc,
