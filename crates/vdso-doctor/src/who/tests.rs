@@ -106,18 +106,26 @@ fn every_read_is_counted_with_its_callers_and_their_line() {
 
 #[test]
 fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
-    let work = || {
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(1) {
-            for _ in 0..1000 {
-                often();
-                seldom();
+    // A slow machine has few samples in a second.
+    for seconds in [1, 4, 16] {
+        let work = move || {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_secs(seconds) {
+                for _ in 0..1000 {
+                    often();
+                    seldom();
+                }
             }
+        };
+        let Some(([in_often, in_seldom], report, _)) = watched("--frequency=1999", true, work) else {
+            return;
+        };
+        let all = in_often + in_seldom;
+        if all > 500 {
+            return assert!((in_often * 1000).abs_diff(750 * all) <= 75 * all, "{report:#}");
         }
-    };
-    let Some(([in_often, in_seldom], report, _)) = watched("--frequency=1999", true, work) else { return };
-    let all = in_often + in_seldom;
-    assert!(all > 200 && (in_often * 1000).abs_diff(750 * all) <= 75 * all, "{report:#}");
+    }
+    panic!("no run has 500 samples");
 }
 
 #[test]
