@@ -59,6 +59,11 @@ pub(crate) fn run(options: &Who) -> Result<u8> {
         target.terminate();
     }
     let status = target.status()?;
+    if (options.count || options.exact) && status == 128 + libc::SIGTRAP as u8 {
+        crate::say(
+            "the command ended by SIGTRAP, which breakpoints cause on some virtual machines: omit --count and --exact",
+        );
+    }
     written.map(|()| status)
 }
 

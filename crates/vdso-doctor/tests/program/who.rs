@@ -42,6 +42,17 @@ fn the_status_is_the_commands() {
     }
 }
 
+#[test]
+fn a_sigtrap_that_a_breakpoint_may_have_caused_is_explained() {
+    if !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    for (option, is_explained) in [("--exact", true), ("--count", true), ("--frequency=100", false)] {
+        let Some((status, _, error)) = run(&[option, "--", "sh", "-c", "kill -TRAP $$"]) else { return };
+        assert_eq!((status, error.contains("omit --count")), (Some(133), is_explained), "{option}: {error}");
+    }
+}
+
 /// The report goes to a file, so the command's output stays as it is.
 #[test]
 fn the_json_has_the_fields_of_the_readme() {
