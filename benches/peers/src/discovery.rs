@@ -85,8 +85,8 @@ pub fn table(samples: &Samples) -> Table {
 }
 
 /// Prints the rows with the image in memory and the code in the third-level cache at best, without
-/// the time of an empty call. The pages stay known: which code shares one with its caller, and
-/// saves a page walk, is the linker's choice.
+/// the time of an empty call. The TLB stays warm, because the linker decides which code
+/// shares a page with its caller and needs no page walk.
 pub fn print_cold(times: usize) {
     let Ok(vdso) = Vdso::locate() else { return };
     let mut large = Vec::<u8>::with_capacity(LARGE);
