@@ -66,30 +66,18 @@ pub(crate) use aarch64::complete_loads;
 #[cfg(all(feature = "counter", not(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))))]
 pub(crate) fn complete_loads() {}
 
+/// Elsewhere the instructions that order a read of the counter come right before it.
 #[cfg(all(
     feature = "counter",
-    any(target_arch = "x86", target_arch = "x86_64"),
-    target_feature = "sse2",
-    not(vdso_time_libc_fallback)
+    any(vdso_time_libc_fallback, not(any(target_arch = "x86", target_arch = "x86_64")))
 ))]
-pub(crate) use tsc::order_ticks;
-/// Does nothing: the instructions that order a read of the counter come right before it.
-#[cfg(all(
-    feature = "counter",
-    not(all(
-        any(target_arch = "x86", target_arch = "x86_64"),
-        target_feature = "sse2",
-        not(vdso_time_libc_fallback)
-    ))
-))]
-pub(crate) fn order_ticks() {}
-/// Whether `order_ticks` orders the next read of the counter.
+mod tsc {
+    pub(crate) const IS_ORDERED_FIRST: bool = false;
+
+    pub(crate) fn order_ticks() {}
+}
 #[cfg(feature = "counter")]
-pub(crate) const IS_ORDERED_FIRST: bool = cfg!(all(
-    any(target_arch = "x86", target_arch = "x86_64"),
-    target_feature = "sse2",
-    not(vdso_time_libc_fallback)
-));
+pub(crate) use tsc::{IS_ORDERED_FIRST, order_ticks};
 
 /// The table that this build uses. `None` if the calls go through libc, and on other systems.
 #[doc(hidden)]

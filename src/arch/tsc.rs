@@ -42,13 +42,19 @@ pub(crate) fn ticks_ordered() -> u64 {
     }
 }
 
-/// Makes the next [`ticks`] wait for everything before this, and not for loads between them.
-#[cfg(target_feature = "sse2")]
+/// Whether [`order_ticks`] orders the next read of the counter.
+pub(crate) const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
+
+/// Makes the next [`ticks`] wait for everything before this, and not for loads between them. Does
+/// nothing on a CPU that may lack lfence.
 #[inline]
 pub(crate) fn order_ticks() {
+    #[cfg(target_feature = "sse2")]
     // SAFETY: lfence changes nothing. Without `nomem`, the compiler does not move memory accesses
     // across it.
-    unsafe { asm!("lfence", options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("lfence", options(nostack, preserves_flags));
+    };
 }
 
 /// Returns whether the rate is constant in all power states (CPUID 0x80000007, EDX bit 8).
