@@ -61,7 +61,7 @@ impl TryFrom<Timespec> for SystemTime {
     }
 }
 
-/// Needs the feature `std`.
+/// Requires the feature `std`.
 #[cfg(feature = "std")]
 impl From<SystemTime> for std::time::SystemTime {
     /// Converts a time. Every time fits.
@@ -72,7 +72,7 @@ impl From<SystemTime> for std::time::SystemTime {
     }
 }
 
-/// Needs the feature `std`.
+/// Requires the feature `std`.
 #[cfg(feature = "std")]
 impl From<SystemTime<RealtimeCoarse>> for std::time::SystemTime {
     /// Converts a time of `CLOCK_REALTIME_COARSE`. Every time fits.
@@ -81,7 +81,7 @@ impl From<SystemTime<RealtimeCoarse>> for std::time::SystemTime {
     }
 }
 
-/// Needs the feature `std`.
+/// Requires the feature `std`.
 #[cfg(feature = "std")]
 impl TryFrom<std::time::SystemTime> for SystemTime {
     type Error = Errno;

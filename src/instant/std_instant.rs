@@ -49,7 +49,7 @@ impl Moment {
     }
 }
 
-/// Needs the feature `std`.
+/// Requires the feature `std`.
 impl TryFrom<Instant> for StdInstant {
     type Error = Errno;
 
@@ -88,7 +88,7 @@ impl TryFrom<Instant> for StdInstant {
     }
 }
 
-/// Needs the feature `std`.
+/// Requires the feature `std`.
 impl TryFrom<StdInstant> for Instant {
     type Error = Errno;
 

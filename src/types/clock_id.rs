@@ -85,7 +85,7 @@ impl ClockId {
     /// does; 0 is this thread.
     #[must_use]
     pub const fn thread_cpu(tid: i32) -> Self {
-        Self((!tid << 3) | CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED)
+        Self((!tid << 3) | CPUCLOCK_THREAD)
     }
 
     /// Returns the clock of an open file, such as a PTP hardware clock (`/dev/ptp0`):
@@ -116,7 +116,8 @@ impl ClockId {
 // these flags in the lower 3 (include/linux/posix-timers_types.h).
 const CPUCLOCK_SCHED: i32 = 2;
 const CLOCKFD: i32 = 3;
-const CPUCLOCK_PERTHREAD: i32 = 4;
+/// `CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED`.
+const CPUCLOCK_THREAD: i32 = 4 | CPUCLOCK_SCHED;
 
 impl fmt::Debug for ClockId {
     /// Writes what `Display` writes.
@@ -137,7 +138,7 @@ impl fmt::Display for ClockId {
             _ if (16..24).contains(&id) => write!(f, "CLOCK_AUX{}", id - 16),
             CPUCLOCK_SCHED if id < 0 => write!(f, "process_cpu({})", !(id >> 3)),
             CLOCKFD if id < 0 => write!(f, "from_fd({})", !(id >> 3)),
-            6 if id < 0 => write!(f, "thread_cpu({})", !(id >> 3)),
+            CPUCLOCK_THREAD if id < 0 => write!(f, "thread_cpu({})", !(id >> 3)),
             _ => write!(f, "ClockId({id})"),
         }
     }

@@ -92,17 +92,12 @@ fn the_native_table_fits_this_build_and_has_libcs_numbers() {
     assert_eq!((abi.name, is_64_bit(abi)), (std::env::consts::ARCH, usize::BITS == 64));
     for (name, function) in abi.functions() {
         for call in function.syscalls_in_order(false) {
-            let resolution = name == "clock_getres";
+            let is_resolution = name == "clock_getres";
             let expected = match call.shape {
                 // libc does not have the 64-bit calls of 32-bit kernels.
-                Shape::Timespec64 if !is_64_bit(abi) => {
-                    if resolution {
-                        406
-                    } else {
-                        403
-                    }
-                }
-                Shape::Timespec64 | Shape::Timespec32 if resolution => libc::SYS_clock_getres,
+                Shape::Timespec64 if !is_64_bit(abi) && is_resolution => 406,
+                Shape::Timespec64 if !is_64_bit(abi) => 403,
+                Shape::Timespec64 | Shape::Timespec32 if is_resolution => libc::SYS_clock_getres,
                 Shape::Timespec64 | Shape::Timespec32 => libc::SYS_clock_gettime,
                 Shape::Timeval64 | Shape::Timeval32 => libc::SYS_gettimeofday,
                 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]

@@ -9,19 +9,12 @@
 mod clock;
 mod recent;
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use test_support::{not_run_here, oracle};
 use vdso_time::arch::NATIVE;
 use vdso_time::counter::{self, State, Status, Wall};
 use vdso_time::{Clock, Counter, Route, WallClock, routes};
-
-/// What the kernel reads its time from.
-fn clock_source() -> Option<String> {
-    let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    fs::read_to_string(file).ok().map(|name| name.trim().to_owned())
-}
 
 /// Whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
 /// 0x80000007, EDX bit 8.
@@ -53,7 +46,7 @@ fn expected() -> Status {
         Some("powerpc64") | None => return Status::NoCounter,
         Some(other) => panic!("no clock source is known for {other}"),
     };
-    match clock_source() {
+    match oracle::clock_source() {
         _ if cfg!(not(target_has_atomic = "64")) => Status::NoCounter,
         _ if !matches!(routes().clock_gettime, Route::Vdso { .. }) => Status::NoCounter,
         None => Status::Unknown,

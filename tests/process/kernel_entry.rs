@@ -38,11 +38,11 @@ fn read(read: &dyn Fn() -> bool) -> bool {
 static CALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static IS_UNWOUND: AtomicBool = AtomicBool::new(false);
 
-/// What the trapped call returns depends on the architecture, and nobody reads it.
+/// The result of the trapped call depends on the architecture, and no test reads it.
 extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO a valid siginfo_t.
     let info = unsafe { &*info };
-    // SAFETY: SIGSYS has the address of the call in this place.
+    // SAFETY: for SIGSYS the field has the address of the call.
     let address = unsafe { info.si_addr() };
     CALL_ADDRESS.store(address.addr(), Ordering::Relaxed);
     let code = (&raw const READ_START).addr()..(&raw const READ_END).addr();
@@ -53,7 +53,7 @@ extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
 fn backtrace() -> [*mut c_void; 64] {
     let mut frames = [ptr::null_mut(); 64];
     #[cfg(target_env = "gnu")]
-    // SAFETY: the array has room for so many addresses.
+    // SAFETY: the array has room for 64 addresses.
     unsafe {
         libc::backtrace(frames.as_mut_ptr(), 64);
     }

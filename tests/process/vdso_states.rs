@@ -43,7 +43,7 @@ fn a_page_with(bytes: &[u8]) -> usize {
     pages.addr()
 }
 
-/// Makes the address that the process is told.
+/// Makes the address that `init` gets.
 type Make = fn() -> usize;
 
 const STATES: [(&str, Make, LocateError); 6] = [

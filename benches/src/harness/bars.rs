@@ -62,7 +62,7 @@ impl Bar {
         self.spacings.iter().filter_map(found).collect()
     }
 
-    /// Returns the worst verdict of the bar's spacings, or `None` if nobody was measured against.
+    /// Returns the worst verdict of the bar's spacings, or `None` without the other contender.
     pub fn verdict(&self, samples: &Samples) -> Option<&'static str> {
         let verdict = |(spacing, most, ratio): (Spacing, f64, f64)| {
             let above = (ratio / most - 1.0) * self.at_most;

@@ -84,11 +84,11 @@ impl Report {
         let effort = if arguments.effort == Effort::Quick { "- options: `--quick`\n" } else { "" };
         let machine = machine::describe() + effort;
         // The documents have only the bars that are not met.
-        let is_told = |row: &&Vec<String>| row.last().is_none_or(|cell| cell != "met");
+        let is_shown = |row: &&Vec<String>| row.last().is_none_or(|cell| cell != "met");
         // What was not measured keeps its figures.
         let tables =
             self.tables.iter().filter(|table| !table.rows.is_empty()).map(|Table { name, head, rows }| {
-                let rows = rows.iter().filter(is_told).cloned().collect();
+                let rows = rows.iter().filter(is_shown).cloned().collect();
                 (*name, Table { name, head: head.clone(), rows }.markdown())
             });
         let is_part = arguments.is_filtered();

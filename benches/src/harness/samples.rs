@@ -105,8 +105,8 @@ impl Samples {
     pub fn cell(&self, row: &str, pair: [&str; 2]) -> String {
         let text = |spacing| {
             let ratio = self.ratio(row, spacing, pair)?;
-            let is_told = self.noise(row, spacing)? <= (1.0 - ratio).abs().max(0.03) / 3.0;
-            Some(if is_told { format!("{ratio:.3}") } else { "noisy".into() })
+            let is_clear = self.noise(row, spacing)? <= (1.0 - ratio).abs().max(0.03) / 3.0;
+            Some(if is_clear { format!("{ratio:.3}") } else { "noisy".into() })
         };
         let texts = Spacing::ALL.map(text);
         if texts.iter().all(Option::is_none) {

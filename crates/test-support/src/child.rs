@@ -1,6 +1,7 @@
 //! Forked children, for what can be done once in a process.
 
 use std::env;
+use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -8,14 +9,15 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
-use crate::rseq;
+use crate::{not_run_here, rseq};
 
-/// No child takes so long, in the slowest emulator.
+/// How long a child may take. The slowest emulator takes less.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// How a child ended.
@@ -25,9 +27,9 @@ pub enum End {
     Signal(Signal),
 }
 
-/// It did its work, and the work was good.
+/// The child's work returned true.
 pub const WELL: End = End::Status(0);
-/// It did its work, and the work was not good.
+/// The child's work returned false.
 pub const BADLY: End = End::Status(1);
 
 /// The file of this program: what /proc says, or, without that, the name by which it was started.
@@ -56,7 +58,7 @@ pub fn forked(work: impl FnOnce()) {
     assert_eq!(end, WELL, "the forked child failed");
 }
 
-/// How a forked child ends that does `work`: status 0 if that is true, and 1 if it is false.
+/// Does `work` in a forked child, and returns how the child ended: [`WELL`] if `work` was true.
 #[track_caller]
 pub fn end_of(work: impl FnOnce() -> bool) -> End {
     wait(fork(work), LIMIT)
@@ -97,12 +99,12 @@ pub fn leave_thread() -> ! {
 
 /// Waits until the main thread of a child has left. An emulator may keep it, so not for ever.
 pub fn wait_for_main_thread(child: Pid) {
-    let has_left = |_: &u32| !std::fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
+    let has_left = |_: &u32| !fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
     (0..1000).inspect(|_| thread::sleep(Duration::from_millis(5))).find(has_left);
 }
 
-/// Says where the vDSO of this process is, before its first call; 0 is nowhere. Its rseq area does
-/// not answer for the vDSO then.
+/// Sets the address of this process's vDSO before its first call; 0 means that there is none. The
+/// thread's rseq area is removed, because it would answer for the vDSO.
 pub fn set_vdso(address: usize) {
     rseq::unregister();
     // SAFETY: tests give the address of their own image, or one where nothing can be called.
@@ -131,7 +133,17 @@ pub fn wait(child: Pid, limit: Duration) -> End {
     }
 }
 
-/// Says why a child panicked. The capture of the test's output ends with the child.
+/// Gives later children of this process another time namespace with these offsets. Says so if that
+/// is not possible.
+pub fn has_time_namespace(offsets: &str) -> bool {
+    // `CLONE_NEWTIME` of include/uapi/linux/sched.h, which nix does not have.
+    let new = unshare(CloneFlags::from_bits_retain(0x80)).map_err(|error| format!("unshare: {error}"));
+    let file = "/proc/self/timens_offsets";
+    let set = new.and_then(|()| fs::write(file, offsets).map_err(|error| format!("{file}: {error}")));
+    set.map_err(|why| not_run_here("timens", why)).is_ok()
+}
+
+/// Prints why a child panicked. The capture of the test's output ends with the child.
 fn tell(panic: &(dyn std::any::Any + Send)) -> i32 {
     let message =
         panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());

@@ -138,8 +138,8 @@ pub fn assert_all_right(path: &Path) {
     }
 }
 
-/// The first function of a path that has no answer, or another one than the kernel. For signal
-/// handlers and sandboxes: it does not panic, allocate or take a lock.
+/// The first function of a path that has no answer, or another one than the kernel's. It does not
+/// panic, allocate or take a lock, so a signal handler may call it.
 pub fn wrong(path: &Path) -> Option<&'static str> {
     let is_wrong = |function: &Function| {
         let mut clocks = function.clocks().iter();
@@ -148,8 +148,8 @@ pub fn wrong(path: &Path) -> Option<&'static str> {
     FUNCTIONS.iter().find(|function| is_wrong(function)).map(|function| function.name)
 }
 
-/// Whether there was an answer; or the kernel's answer before, the crate's, and the kernel's after
-/// it.
+/// `Ok` if the answer is right: true for a time, false for an error. Otherwise the kernel's answer
+/// before, the crate's, and the kernel's after it.
 pub type Compared<T> = Result<bool, [Answer<T>; 3]>;
 
 /// An answer is right if it is the kernel's error, or lies between two of the kernel's.
@@ -188,12 +188,12 @@ pub fn assert_bracketed<T: PartialOrd + Debug>(
     }
 }
 
-/// Somebody may set a clock back between two answers, but not three times.
+/// The number of tries: another program may set a clock back during one, but not during three.
 fn tries(settable: bool) -> usize {
     if settable { 3 } else { 1 }
 }
 
-/// Whether a clock can be set: by people, by NTP, or by a hypervisor.
+/// Whether a program, NTP or a hypervisor can set a clock.
 pub fn settable(id: i32) -> bool {
     [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI]
         .contains(&id)

@@ -33,7 +33,7 @@ pub fn seconds() -> Answer<i64> {
 pub fn getcpu() -> Answer<(u32, u32)> {
     let (mut cpu, mut node) = (u32::MAX, u32::MAX);
     let nothing = std::ptr::null_mut::<c_void>();
-    // SAFETY: getcpu(2) writes to the two places alone.
+    // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
     if unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, nothing) } == 0 {
         Ok((cpu, node))
     } else {
@@ -50,9 +50,9 @@ fn ask([wide, every]: [c_long; 2], id: c_int) -> Answer<Timespec> {
 
 fn one(call: c_long, is_wide: bool, id: c_int) -> Answer<Timespec> {
     let (mut wide, mut narrow) = ([i64::MIN; 2], [i32::MIN; 2]);
-    let place = if is_wide { (&raw mut wide).cast::<c_void>() } else { (&raw mut narrow).cast() };
+    let out = if is_wide { (&raw mut wide).cast::<c_void>() } else { (&raw mut narrow).cast() };
     // SAFETY: the call writes two numbers of its width at its second argument.
-    if unsafe { libc::syscall(call, id, place) } != 0 {
+    if unsafe { libc::syscall(call, id, out) } != 0 {
         return Err(last_errno());
     }
     let written = if is_wide { wide } else { narrow.map(i64::from) };
@@ -98,11 +98,15 @@ pub fn kernel_is(major: u32, minor: u32) -> bool {
     (number().unwrap_or(0), number().unwrap_or(0)) >= (major, minor)
 }
 
-/// Whether the vDSO reads the clock source itself, by what sysfs says that is.
-pub fn counter_is_in_user_space() -> Option<bool> {
+/// The kernel's clock source, from sysfs.
+pub fn clock_source() -> Option<String> {
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    let source = fs::read_to_string(file).unwrap_or_default();
-    match source.trim() {
+    fs::read_to_string(file).ok().map(|name| name.trim().to_owned())
+}
+
+/// Whether the vDSO reads the clock source itself.
+pub fn counter_is_in_user_space() -> Option<bool> {
+    match clock_source().unwrap_or_default().as_str() {
         _ if sysinfo_ehdr() == 0 => Some(false),
         "tsc" | "hyperv_clocksource_tsc_page" | "riscv_clocksource" | "tod" | "Constant" | "timebase" => {
             Some(true)

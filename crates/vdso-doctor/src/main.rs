@@ -123,7 +123,7 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
 #[cfg(not(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod who {
     pub(crate) fn run(_: &crate::arguments::Who) -> Result<u8, Box<dyn std::error::Error>> {
-        Err("`who` is for x86_64, i686 and aarch64, with the feature `who`".into())
+        Err("`who` is for x86_64 and aarch64, with the feature `who`".into())
     }
 }
 

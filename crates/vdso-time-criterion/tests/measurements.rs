@@ -3,12 +3,11 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(clippy::cast_precision_loss, reason = "the values are far below 2^53")]
 
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, WallTime};
-use test_support::not_run_here;
+use test_support::{not_run_here, oracle};
 use vdso_time::{ClockId, Monotonic, MonotonicCoarse, MonotonicRaw, counter, syscall};
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
@@ -20,8 +19,8 @@ fn kernel() -> f64 {
 
 /// The counter, if the kernel's clock uses it.
 fn counter_time() -> Option<CounterTime> {
-    let source = fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    let is_counter = source.is_ok_and(|source| ["tsc", "arch_sys_counter"].contains(&source.trim()));
+    let source = oracle::clock_source().unwrap_or_default();
+    let is_counter = ["tsc", "arch_sys_counter"].contains(&source.as_str());
     match CounterTime::new() {
         Ok(counter) => Some(counter),
         Err(status) => {

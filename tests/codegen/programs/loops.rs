@@ -20,10 +20,10 @@ fn repeat(turns: usize, read: impl Fn() -> Option<i64>) {
 
 /// What a function of the vDSO writes. The function does not fail, so it writes.
 fn written<T>(call: impl FnOnce(*mut T)) -> T {
-    let mut place = MaybeUninit::uninit();
-    call(place.as_mut_ptr());
+    let mut out = MaybeUninit::uninit();
+    call(out.as_mut_ptr());
     // SAFETY: every kernel has the clocks that are read here, so the function has written.
-    unsafe { place.assume_init() }
+    unsafe { out.assume_init() }
 }
 
 macro_rules! reads {
@@ -52,7 +52,7 @@ reads! {
     our_time Some(vdso_time::time());
 
     direct_gettimeofday(read: GettimeofdayFn) {
-        // SAFETY: the function writes to the place alone, and null is allowed.
+        // SAFETY: the function writes only to `time`, and accepts null.
         let time = written(|time| _ = unsafe { read(time, null_mut()) });
         time.tv_sec.wrapping_add(time.tv_usec)
     };
@@ -61,13 +61,13 @@ reads! {
     };
 
     direct_clock_gettime(read: ClockFn) {
-        // SAFETY: the function writes to the place alone.
+        // SAFETY: the function writes only to `time`.
         sum(written(|time| _ = unsafe { read(ClockId::MONOTONIC.as_raw(), time) }))
     };
     our_clock_gettime vdso_time::clock_gettime(ClockId::MONOTONIC).ok().map(sum);
 
     direct_instant_now(read: ClockFn) {
-        // SAFETY: the function writes to the place alone.
+        // SAFETY: the function writes only to `time`.
         nanos(written(|time| _ = unsafe { read(ClockId::MONOTONIC.as_raw(), time) }))
     };
     our_instant_now Some(Instant::now().as_nanos());
