@@ -48,6 +48,7 @@ Usage: [--quick] [--check] [--write] [--without CONTENDER]... [ROW...]
   --check   status 1 if a bar is missed or cannot be measured
   --without CONTENDER   no bars against it
   --write   renew the figures of these rows in docs and README.md
+  --i-am-root-on-a-test-machine   `weather` changes this machine's clock, not that of a guest
   ROW       only the rows whose name contains one of these
 ";
 
