@@ -14,8 +14,8 @@
 //!   next one. It begins where the old one ends and is bent towards the kernel's clock, by at most
 //!   1/4 of its length. So the time neither steps nor stands still nor goes back.
 //! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO
-//!   answers. A read within 1 ms of such a read makes a new segment. A monotonic read does not look
-//!   for an earlier one of the wall clock, whose time is in another cache line.
+//!   answers. A read within 1 ms of such a read makes a new segment. For a monotonic read, a read of
+//!   the wall clock does not count, because its time is in another cache line.
 //!
 //! Readers take no lock, never wait, and write nothing. A signal handler can read at any time, even
 //! if it interrupts a caller that makes a segment. That caller pays for some reads of the vDSO. A
@@ -26,9 +26,9 @@
 //!
 //! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
 //! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
-//! counters of the CPUs agree. Otherwise the vDSO answers, at its own cost, and for an ordered read
-//! that of one more fence. So it does if a read of the counter takes at least half as long as a
-//! system call ([`Status::Trapped`]). The kernel is asked again
+//! counters of the CPUs agree. Otherwise the vDSO answers. A read then costs what the vDSO costs,
+//! and an ordered read one fence more. The vDSO also answers if a read of the counter takes at least
+//! half as long as a system call ([`Status::Trapped`]). The kernel is asked again
 //!
 //! - every 10 s, also while it keeps its time by another clock source;
 //! - if the counter and the clock diverge by more than adjtimex(2) can explain;
@@ -71,10 +71,10 @@
 //!
 //! A hypervisor with a VM clock device (`/dev/vmclock0`, Linux 6.13) says that it moved or restored
 //! the machine. If this process may read the device, the counter is then measured again in any
-//! case. The device is looked at where a segment would be made, not by each read, which it would
-//! cost two more cache lines. So the limit of 17 ms holds with it, too. The kernel's vDSO does not
-//! look at it either: until the kernel corrects its own clock, both clocks count the same ticks at
-//! the same rate.
+//! case. The clock looks at the device when it would make a segment. A look in each read would cost
+//! two more cache lines. So the limit of 17 ms holds with the device, too. The kernel's vDSO does
+//! not look at it either: until the kernel corrects its own clock, both clocks count the same ticks
+//! at the same rate.
 //!
 //! The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with `CLOCK_MONOTONIC_RAW`,
 //! which is never slewed.

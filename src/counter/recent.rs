@@ -20,12 +20,13 @@ static RECENT: AtomicU64 = AtomicU64::new(0);
 /// Returns the time of the latest [`refresh`] in nanoseconds, by one load. If there was none, it
 /// refreshes.
 ///
-/// It is for programs that read the clock very often and bear an age, such as event loops: call
-/// `refresh` once in each turn of the loop, or start a `Refresher` (feature `std`).
+/// It is for programs that read the clock very often and accept an old time, such as event loops:
+/// call `refresh` once in each turn of the loop, or start a `Refresher` (feature `std`).
 ///
 /// It is not earlier than any time that the same thread got from `recent` or `refresh` before, or
-/// that another thread got from them and passed on. It does not know of other reads, because they
-/// write nothing: `recent().max(start)` if `start` is a time of [`monotonic`](super::monotonic).
+/// that another thread got from them and passed on. It can be earlier than other reads, because they
+/// write nothing: use `recent().max(start)` if `start` is a time of
+/// [`monotonic`](super::monotonic).
 /// The exceptions are those of [Order](super#order).
 ///
 /// Programs without 64-bit atomics (ARMv5 and older) keep no time, and read the clock.
