@@ -11,8 +11,8 @@ use test_support::nix::{self, unistd::gettid};
 use test_support::{FUNCTIONS, PATHS, not_run, oracle};
 use vdso_time::{ClockId, Errno, Timespec, Timeval, arch};
 
-/// A number of no process and no file: Linux has at most 2^22 processes.
-const NOBODY: i32 = 200_000_000;
+/// The number of no process and no file: Linux has at most 2^22 processes.
+const UNUSED: i32 = 200_000_000;
 
 /// Fails unless each function with a clock answers as the kernel does.
 #[track_caller]
@@ -48,12 +48,12 @@ fn a_cpu_time_clock_is_the_kernels() {
 }
 
 #[test]
-fn a_clock_of_nobody_fails_as_it_does_in_the_kernel() {
+fn a_clock_of_no_process_or_file_fails_as_it_does_in_the_kernel() {
     let open = File::open("/dev/null").unwrap();
     for clock in [
-        ClockId::process_cpu(NOBODY),
-        ClockId::thread_cpu(NOBODY),
-        ClockId::from_fd(NOBODY),
+        ClockId::process_cpu(UNUSED),
+        ClockId::thread_cpu(UNUSED),
+        ClockId::from_fd(UNUSED),
         ClockId::from_fd(open.as_raw_fd()),
         ClockId::thread_cpu(1), // a thread of another process, or no thread at all
     ] {
@@ -99,7 +99,7 @@ fn an_id_has_libcs_number_and_prints_libcs_name() {
         assert_eq!(format!("{:?}", ClockId::aux(n)), format!("CLOCK_AUX{n}"));
         assert_eq!(ClockId::aux(n).as_raw(), 16 + i32::from(n));
     }
-    for number in [0, 1, 42, NOBODY] {
+    for number in [0, 1, 42, UNUSED] {
         let ids = [ClockId::process_cpu(number), ClockId::thread_cpu(number), ClockId::from_fd(number)];
         let names = ["process_cpu", "thread_cpu", "from_fd"].map(|name| format!("{name}({number})"));
         assert_eq!(ids.map(|id| format!("{id:?}")), names);

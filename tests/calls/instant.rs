@@ -104,7 +104,7 @@ impl Clock for Denied {
 }
 
 #[test]
-fn a_program_may_bring_its_own_clock() {
+fn a_program_can_implement_its_own_clock() {
     assert_eq!(<Frozen as Clock>::now().elapsed(), Duration::ZERO);
     assert_eq!(Instant::<Frozen>::from_nanos(0).elapsed(), Duration::from_millis(1500));
     let early = Frozen::UNIX_EPOCH.elapsed().unwrap_err();
@@ -160,11 +160,11 @@ macro_rules! arithmetic {
     };
 }
 
-arithmetic!(the_arithmetic_of_an_instant, Instant<Frozen>);
-arithmetic!(the_arithmetic_of_a_system_time, SystemTime<Tai>);
+arithmetic!(instant_arithmetic_is_exact_or_saturates, Instant<Frozen>);
+arithmetic!(system_time_arithmetic_is_exact_or_saturates, SystemTime<Tai>);
 
 #[test]
-fn the_distance_between_two_times() {
+fn an_earlier_instant_is_zero_away_and_an_earlier_system_time_is_an_error() {
     let (early, late) = (Instant::<Monotonic>::from_nanos(-3), Instant::from_nanos(4));
     assert_eq!((late.duration_since(early), late - early), (7 * NANO, 7 * NANO));
     assert_eq!((early.duration_since(late), early - late), (Duration::ZERO, Duration::ZERO));

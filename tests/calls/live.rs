@@ -67,26 +67,26 @@ fn the_resolution_of_an_auxiliary_clock_is_the_vdsos_answer() {
     }
 }
 
-/// Fails if a call sets `errno`.
-fn leaves_errno_alone<T>(what: &str, call: impl FnOnce() -> T) {
+/// Fails if a call changes `errno`.
+fn assert_errno_unchanged<T>(what: &str, call: impl FnOnce() -> T) {
     const MARK: i32 = 4242;
     let errno = oracle::errno();
     // SAFETY: it is this thread's own.
     unsafe { errno.write(MARK) };
     call();
-    // SAFETY: the same.
+    // SAFETY: it is this thread's own.
     let found = unsafe { errno.read() };
-    assert_eq!(found, MARK, "{what} sets errno");
+    assert_eq!(found, MARK, "{what} changes errno");
 }
 
 #[test]
-fn errno_is_left_alone() {
-    leaves_errno_alone("locate", Vdso::locate);
-    leaves_errno_alone("routes", vdso_time::routes);
+fn no_call_changes_errno() {
+    assert_errno_unchanged("locate", Vdso::locate);
+    assert_errno_unchanged("routes", vdso_time::routes);
     let clocks = [ClockId::MONOTONIC, ClockId::THREAD_CPUTIME, ClockId::from_raw(-1), ClockId::from_raw(99)];
     for (path, clock) in PATHS.iter().flat_map(|path| clocks.map(|clock| (path, clock))) {
         for function in &FUNCTIONS {
-            leaves_errno_alone(function.name, || (function.read)(path, clock));
+            assert_errno_unchanged(function.name, || (function.read)(path, clock));
         }
     }
 }

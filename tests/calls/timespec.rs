@@ -37,7 +37,7 @@ fn nanoseconds_and_digits_are_exact() {
 }
 
 #[test]
-fn what_does_not_fit_is_an_error() {
+fn a_timespec_that_does_not_fit_is_an_error() {
     for (time, end) in [
         (time(LAST.tv_sec, LAST.tv_nsec + 1), i64::MAX),
         (time(i64::MAX, 999_999_999), i64::MAX),
@@ -61,7 +61,7 @@ fn what_does_not_fit_is_an_error() {
 }
 
 #[test]
-fn a_duration_goes_both_ways() {
+fn a_duration_converts_to_a_timespec_and_back() {
     for (duration, timespec) in [
         (Duration::ZERO, time(0, 0)),
         (Duration::from_nanos(1), time(0, 1)),

@@ -24,7 +24,7 @@ fn recent_is_the_time_of_the_last_refresh_and_the_first_call_refreshes() {
 }
 
 #[test]
-fn recent_is_never_behind_a_refresh_that_happened_before() {
+fn recent_is_never_earlier_than_a_refresh_that_happened_before() {
     child::forked(|| {
         let latest = AtomicU64::new(0);
         let read = |turn: u64| {

@@ -33,7 +33,7 @@ fn check(cpus: &Cpus) {
 }
 
 #[test]
-fn a_registered_area_answers() {
+fn a_registered_rseq_area_answers() {
     child::forked(|| {
         // AT_RSEQ_FEATURE_SIZE. The node's number ends at byte 24.
         let has_node = oracle::auxval(27) >= 24;
@@ -121,7 +121,7 @@ fn without_registration_by_glibc_the_answers_are_right() {
         return not_run("there is no rseq area, or this program cannot run again");
     }
     let routes = Command::new(child::this_program())
-        .args(["--exact", "rseq::a_registered_area_answers", TEST, "--nocapture"])
+        .args(["--exact", "rseq::a_registered_rseq_area_answers", TEST, "--nocapture"])
         .env("GLIBC_TUNABLES", "glibc.pthread.rseq=0")
         .output()
         .unwrap();

@@ -60,7 +60,7 @@ mod tests {
     use crate::page::with_table;
 
     #[test]
-    fn the_doctors_findings() {
+    fn a_row_has_the_routes_and_the_finding_of_the_doctor() {
         let doctor = r#"{"kernel": "6.1.0", 
             "routes": {"time": {"via": "vdso", "symbol": "__vdso_clock_gettime64"},
                 "gettimeofday": {"via": "syscall", "number": 403, "reason": "x"}},
