@@ -24,8 +24,8 @@ static RECENT: AtomicU64 = AtomicU64::new(0);
 /// call `refresh` once in each turn of the loop, or start a `Refresher` (feature `std`).
 ///
 /// It is not earlier than any time that the same thread got from `recent` or `refresh` before, or
-/// that another thread got from them and passed on. It can be earlier than other reads, because they
-/// write nothing: use `recent().max(start)` if `start` is a time of
+/// that another thread got from them and passed on. It can be earlier than other reads, because
+/// they write nothing: use `recent().max(start)` if `start` is a time of
 /// [`monotonic`](super::monotonic).
 /// The exceptions are those of [Order](super#order).
 ///
