@@ -14,7 +14,7 @@
 //!   next one. It begins where the old one ends and is bent towards the kernel's clock, by at most
 //!   1/4 of its length. So the time neither steps nor stands still nor goes back.
 //! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO
-//!   answers. A read within 1 ms of such a read makes a new segment. For a monotonic read, a read of
+//!   answers. A read within 1 ms of such a read makes a new segment. For a monotonic read, one of
 //!   the wall clock does not count, because its time is in another cache line.
 //!
 //! Readers take no lock, never wait, and write nothing. A signal handler can read at any time, even
@@ -27,8 +27,8 @@
 //! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
 //! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
 //! counters of the CPUs agree. Otherwise the vDSO answers. A read then costs what the vDSO costs,
-//! and an ordered read one fence more. The vDSO also answers if a read of the counter takes at least
-//! half as long as a system call ([`Status::Trapped`]). The kernel is asked again
+//! and an ordered read one fence more. The vDSO also answers if a read of the counter takes at
+//! least half as long as a system call ([`Status::Trapped`]). The kernel is asked again
 //!
 //! - every 10 s, also while it keeps its time by another clock source;
 //! - if the counter and the clock diverge by more than adjtimex(2) can explain;
