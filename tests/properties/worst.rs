@@ -1,10 +1,18 @@
 //! Images that take the most steps. The bounds hold for them and are close.
 
 use test_images::elf::Image;
-use test_images::{Part, Spec, Sym, Value, keeps_promises, kinds, steps};
+use test_images::steps::{self, Rates};
+use test_images::{Built, Part, Spec, Sym, Value, keeps_promises, kinds};
 
 const COUNT: usize = 4000;
 const LARGE: usize = 0x10000;
+
+/// Fails unless the bytes are parsed within the bounds. Prints the steps for each byte.
+fn bounded(built: &Built<'_>) -> Rates {
+    let rates = steps::bounded(&built.bytes);
+    println!("{rates:?}");
+    rates
+}
 
 /// Strings of the largest size that differ only in their last bytes.
 fn long(count: usize) -> Vec<String> {
@@ -23,7 +31,7 @@ fn crowded<'a>(name: &'a str, versions: &'a [String]) -> Spec<'a> {
 #[test]
 fn the_longest_names_stay_within_the_bounds() {
     let (names, versions) = (long(1), long(15));
-    let rates = steps::bounded(&crowded(&names[0], &versions).build().bytes);
+    let rates = bounded(&crowded(&names[0], &versions).build());
     assert!(rates.look_up > 75.0, "{rates:?}");
     assert!(rates.symbols > 75.0, "{rates:?}");
 }
@@ -31,7 +39,7 @@ fn the_longest_names_stay_within_the_bounds() {
 #[test]
 fn a_first_call_that_finds_nothing_stays_within_its_bound() {
     let versions: Vec<_> = (0..15).map(|index| format!("V{index}")).collect();
-    let rates = steps::bounded(&crowded("__vdso_clock_gettime", &versions).build().bytes);
+    let rates = bounded(&crowded("__vdso_clock_gettime", &versions).build());
     assert!(rates.resolve > 15.0, "{rates:?}");
     // An image with more definitions is refused.
     assert!(!keeps_promises(&crowded("clock", &long(16)).build().bytes));
@@ -41,11 +49,11 @@ fn a_first_call_that_finds_nothing_stays_within_its_bound() {
 fn hidden_symbols_stay_within_the_bound() {
     let endless = "e".repeat(30_000);
     let versions = vec!["V".to_owned()];
-    let bytes = crowded(&endless, &versions).build().bytes;
-    let rates = steps::bounded(&bytes);
+    let built = crowded(&endless, &versions).build();
+    let rates = bounded(&built);
     assert!(rates.symbols > 30.0, "{rates:?}");
     // A look-up of such a name compares nothing.
-    let image = Image::parse(&bytes).unwrap();
+    let image = Image::parse(&built.bytes).unwrap();
     assert_eq!(steps::counted(|| image.symbol(&endless[..1024], None)), (None, 0));
     assert_eq!(steps::counted(|| image.symbol("e", Some(&endless))), (None, 0));
 }
@@ -84,6 +92,6 @@ fn the_longest_tables_stay_within_the_bound_of_parse() {
         built.set(field, value as u64);
     }
     built.resize(end as u64);
-    let rates = steps::bounded(&built.bytes);
+    let rates = bounded(&built);
     assert!(rates.parse > 1.1, "{rates:?}");
 }
