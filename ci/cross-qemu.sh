@@ -1,6 +1,7 @@
 #!/bin/sh
-# Run by cross in its image: puts a QEMU that has a vDSO, which QEMU has since 8.2, where cross's runner finds it before
-# the image's own. It comes, signed, from the archive that the image itself uses, out of a later release.
+# cross runs this in its image. It installs a QEMU that has a vDSO (8.2 or newer) where cross's
+# runner finds it before the image's own. The QEMU is that of a later release, from the archive that
+# the image itself uses, with its signature checked.
 set -eu
 case $1 in
     arm*) arch=arm ;;
