@@ -197,4 +197,6 @@ pub const BOOT_OPTIONS: &[BootOption] = &[
     option("2040", ARM, Change::Clock(2_208_988_800)),
     option("2cpus", ALL, Change::Qemu(&["-smp", "2"])),
     option("vmclock", &["amd64"], VMCLOCK),
+    // A CPU whose counter has a self-synchronized view.
+    option("ecv", &["arm64"], Change::Qemu(&["-cpu", "max,pauth-impdef=on"])),
 ];

@@ -13,8 +13,9 @@ use crate::debian::{self, Archive, Package, native_architecture};
 use crate::targets::{ARCHES, Arch, Guest};
 use crate::{cache, step};
 
-/// The release whose compilers and QEMU are used.
+/// The releases whose compilers and QEMU are used.
 const SUITE: &str = "bookworm";
+const QEMU_SUITE: &str = "bookworm-backports";
 
 /// The cross compiler, with which rustc links.
 pub(crate) struct Gcc {
@@ -45,32 +46,33 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     Ok(Gcc { program: tree.join("cc"), libraries: tree.join("usr").join(gnu) })
 }
 
-/// QEMU for whole machines: a suite, its packages and their programs. QEMU 7.2 lacks what later
-/// kernels of some architectures need.
-const QEMU_SYSTEM: &[(&str, &[&str], &[&str])] = &[
-    (SUITE, &["qemu-system-arm"], &["qemu-system-aarch64", "qemu-system-arm"]),
-    (
-        "bookworm-backports",
-        &["qemu-system-misc", "qemu-system-ppc", "qemu-system-riscv", "qemu-system-s390x", "qemu-system-x86"],
-        &[
-            "qemu-system-loongarch64",
-            "qemu-system-ppc64",
-            "qemu-system-riscv64",
-            "qemu-system-s390x",
-            "qemu-system-x86_64",
-        ],
-    ),
+/// QEMU for whole machines: packages and their programs. QEMU 7.2 of `SUITE` lacks what later
+/// kernels of some architectures need, and the CPU with `FEAT_ECV`.
+const QEMU_PACKAGES: &[&str] = &[
+    "qemu-system-arm",
+    "qemu-system-misc",
+    "qemu-system-ppc",
+    "qemu-system-riscv",
+    "qemu-system-s390x",
+    "qemu-system-x86",
+];
+const QEMU_PROGRAMS: &[&str] = &[
+    "qemu-system-aarch64",
+    "qemu-system-arm",
+    "qemu-system-loongarch64",
+    "qemu-system-ppc64",
+    "qemu-system-riscv64",
+    "qemu-system-s390x",
+    "qemu-system-x86_64",
 ];
 
 pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
-    let row = QEMU_SYSTEM.iter().find(|(.., programs)| programs.contains(&program));
-    let (suite, packages, programs) = row.with_context(|| format!("no package has {program}"))?;
-    let names: Vec<&str> = packages.iter().filter_map(|package| package.strip_prefix("qemu-")).collect();
-    let tree = cache::folder()?.join(format!("qemu-{suite}-{}", names.join("-")));
-    build_tree(&tree, suite, packages, |draft| {
+    let names: Vec<&str> = QEMU_PACKAGES.iter().filter_map(|package| package.strip_prefix("qemu-")).collect();
+    let tree = cache::folder()?.join(format!("qemu-{QEMU_SUITE}-{}", names.join("-")));
+    build_tree(&tree, QEMU_SUITE, QEMU_PACKAGES, |draft| {
         let folder = |name| tree.join("usr/share").join(name).display().to_string();
         let arguments = ["-L".into(), folder("qemu"), "-L".into(), folder("seabios")];
-        programs.iter().try_for_each(|program| {
+        QEMU_PROGRAMS.iter().try_for_each(|program| {
             write_script(draft, &tree, program, &format!("usr/bin/{program}"), &arguments)
         })
     })?;
@@ -81,8 +83,8 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
 pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let mut names: Vec<&str> = ARCHES.iter().map(|arch| arch.qemu).collect();
     names.dedup();
-    let tree = cache::folder()?.join(format!("qemu-10-bookworm-backports-{}", names.join("-")));
-    build_tree(&tree, "bookworm-backports", &["qemu-user"], |draft| {
+    let tree = cache::folder()?.join(format!("qemu-10-{QEMU_SUITE}-{}", names.join("-")));
+    build_tree(&tree, QEMU_SUITE, &["qemu-user"], |draft| {
         // The programs are linked statically. The package has more of them.
         for name in names.iter().map(|name| format!("qemu-{name}")) {
             fs::rename(draft.join("usr/bin").join(&name), draft.join(&name))?;
