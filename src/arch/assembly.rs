@@ -22,12 +22,14 @@ macro_rules! syscall {
 }
 
 /// Defines `mod counter` by the instructions that read a counter of constant rate, which every
-/// program may read: at once, after earlier instructions, and those that read its rate.
+/// program may read: at once, after earlier instructions, the same by one instruction unless a
+/// static is true, and those that read its rate.
 macro_rules! counter {
     (
         IS_PER_CPU = $is_per_cpu:literal;
         ticks: $ticks:literal;
         ticks_ordered: $($ordered:literal),+;
+        $(unless $needs_barrier:ident: $synchronized:literal;)?
         $(stated_frequency: $frequency:literal;)?
     ) => {
         pub(crate) mod counter {
@@ -45,6 +47,11 @@ macro_rules! counter {
             #[inline]
             pub(crate) fn ticks_ordered() -> u64 {
                 let ticks;
+                $(if !super::$needs_barrier.load(core::sync::atomic::Ordering::Relaxed) {
+                    // SAFETY: as below. The CPU has the instruction.
+                    unsafe { core::arch::asm!($synchronized, out(reg) ticks, options(nostack, preserves_flags)) };
+                    return ticks;
+                })?
                 // SAFETY: the instructions only write the output. Without `nomem`, the compiler
                 // does not move memory accesses across the read.
                 unsafe { core::arch::asm!($($ordered,)+ out(reg) ticks, options(nostack, preserves_flags)) };

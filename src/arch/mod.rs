@@ -60,11 +60,14 @@ pub(crate) use i386_entry::set_entry;
 pub(crate) fn set_entry(_find: impl FnOnce(&str, &str) -> Option<*mut ()>) {}
 
 #[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
-pub(crate) use aarch64::complete_loads;
+pub(crate) use aarch64::{complete_loads, detect_ticks};
 /// Does nothing: `ticks_ordered` of the other architectures waits for earlier loads, or follows a
 /// branch on one.
 #[cfg(all(feature = "counter", not(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))))]
 pub(crate) fn complete_loads() {}
+/// Does nothing: only aarch64 has a better instruction on some CPUs.
+#[cfg(all(feature = "counter", not(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))))]
+pub(crate) fn detect_ticks(_auxval: fn(usize) -> usize) {}
 
 /// Elsewhere the instructions that order a read of the counter come right before it.
 #[cfg(all(

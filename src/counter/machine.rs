@@ -87,10 +87,11 @@ pub(super) use system::discipline;
 mod system {
     use super::super::bounded::Discipline;
     use super::super::status::Status;
+    use crate::arch::detect_ticks;
     use crate::errno::Errno;
     use crate::linux::native::{self, ABI};
     use crate::linux::slot::{ClockFn, Slot};
-    use crate::linux::{calls, process, routes, syscall, timex, vmclock};
+    use crate::linux::{auxv, calls, process, routes, syscall, timex, vmclock};
     use crate::types::{ClockId, Timespec};
 
     /// A copy of the slot of clock_gettime, in the cache line that a read after a pause needs
@@ -182,6 +183,7 @@ mod system {
         if !is_invariant {
             return Err(Status::NotInvariant);
         }
+        detect_ticks(auxv::value);
         vmclock::open();
         Ok(())
     }

@@ -257,8 +257,8 @@ fn split(word: u64) -> (u32, u32) {
 /// The time of a tick that is read meanwhile, if there is a segment and the next one is not due.
 ///
 /// Without a segment the counter is not read, because this thread may have no right to read it.
-/// This branch also orders `isb` after the load it depends on (Arm Architecture Reference Manual,
-/// D12.2).
+/// This branch also orders `isb` and `CNTVCTSS_EL0` after the load it depends on (Arm Architecture
+/// Reference Manual, D12.2).
 #[inline]
 pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> Option<u64> {
     if flags & (NO_SEGMENT | WRITER) != 0 {

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "mappings, function pointers and system calls")]
 
 mod adapters;
-mod auxv;
+pub(crate) mod auxv;
 pub(crate) mod calls;
 #[cfg(vdso_time_libc_fallback)]
 pub(crate) mod libc_fallback;

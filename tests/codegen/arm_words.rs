@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::Command;
 
-use test_support::{not_run_here, program};
+use test_support::{cost, not_run_here, program};
 
 use crate::{FLAGS, place, source};
 
@@ -34,23 +34,31 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     }
 }
 
-/// `isb` alone does not wait for a load (Arm Architecture Reference Manual, B2.3.7).
+/// `isb` alone does not wait for a load (Arm Architecture Reference Manual, B2.3.7). One branch
+/// chooses between it and `CNTVCTSS_EL0`.
+/// `cargo xtask msrv test --test codegen aarch64 -- --nocapture` prints the instructions.
 #[test]
 fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     const TRIPLE: &str = "aarch64-unknown-linux-gnu";
     if let Err(why) = program::find_standard_library(TRIPLE) {
         return not_run_here(TRIPLE, why);
     }
-    let object = place("aarch64_ticks.o");
-    program::emit("obj", TRIPLE, &source().join("lib.rs"), FLAGS, &object);
-    let code = fs::read(&object).unwrap();
-    // dsb ishld, isb, mrs of CNTVCT_EL0 to any register.
-    let is_ordered = |words: &[u8]| {
-        let words: Vec<_> =
-            words.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-        words[..2] == [0xd503_399f, 0xd503_3fdf] && words[2] & !31 == 0xd53b_e040
-    };
-    assert!(code.windows(12).any(is_ordered), "{}", object.display());
+    let file = place("aarch64_ticks.s");
+    program::emit("asm", TRIPLE, &source().join("lib.rs"), FLAGS, &file);
+    let listing = fs::read_to_string(&file).unwrap();
+    let lines: Vec<_> = cost::instructions(&listing, "9vdso_time7counter13ticks_ordered").collect();
+    println!("{}", lines.join("\n"));
+    let (mut order, mut branches) = (Vec::new(), 0);
+    for line in lines {
+        match line.split_once('\t').unwrap_or((line, "")) {
+            ("mrs", operands) => order.push(operands.split_once(", ").unwrap().1),
+            (name @ ("dsb" | "isb"), _) => order.push(name),
+            (name, _) => branches += u32::from(name.starts_with(['c', 't'])), // cbz, tbnz, ...
+        }
+    }
+    let [with_isb, without] = [["isb", "CNTVCT_EL0"].as_slice(), &["S3_3_C14_C0_6"]];
+    let expected = [[&["dsb"], with_isb, without].concat(), [&["dsb"], without, with_isb].concat()];
+    assert!(branches == 1 && expected.contains(&order), "{branches} branches, {order:?}");
 }
 
 /// A word in the source, and what the comment on its line says of it.

@@ -8,6 +8,8 @@
 
 mod clock;
 mod recent;
+#[cfg(target_arch = "aarch64")]
+mod self_synchronized;
 
 use std::time::{Duration, Instant};
 

@@ -16,7 +16,10 @@ pub(crate) fn setup(machine: &Machine) -> Result<Setup> {
             extra.rustflags = "--cfg vdso_time_assume_invariant";
         }
         requires.extend(
-            boot.options.iter().map(|option| option.name).filter(|name| ["2040", "vmclock"].contains(name)),
+            boot.options
+                .iter()
+                .map(|option| option.name)
+                .filter(|name| ["2040", "ecv", "vmclock"].contains(name)),
         );
     }
     extra.environment.push(("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" ")));

@@ -24,6 +24,8 @@ const MACHINES: &str = "
     x86_64@6.12+2040 i686@5.10+2040 i686@6.1+2040 i686@amd64-6.12+2040 aarch64@6.12+2040
     armv7@6.12+2040 armv7@6.12+notimer+2040 armv7@arm64-6.12+2040
     x86_64@6.12+2cpus aarch64@6.12+2cpus
+    # FEAT_ECV.
+    aarch64@7+ecv
     # A VM clock device; the machine is saved and restored.
     x86_64@7+vmclock
     # Images of riscv64 have DT_GNU_HASH only since 6.16.
