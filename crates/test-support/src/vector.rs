@@ -13,13 +13,18 @@ type Entry = [usize; 2];
 ///
 /// The copy on the stack, which libc reads, stays as it is.
 pub fn change(ehdr: Option<usize>) -> io::Result<()> {
+    change_entry(AT_SYSINFO_EHDR, ehdr)
+}
+
+/// Changes the value of any tag.
+pub fn change_entry(changed: usize, value: Option<usize>) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
     let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().unwrap());
     let mut words = file.chunks_exact(size_of::<usize>()).map(word);
     let mut vector: Vec<Entry> = std::iter::from_fn(|| Some([words.next()?, words.next()?])).collect();
-    let entry = vector.iter_mut().find(|[tag, _]| *tag == AT_SYSINFO_EHDR);
-    let entry = entry.ok_or_else(|| io::Error::other("this process has no vDSO"))?;
-    *entry = ehdr.map_or([AT_IGNORE, 0], |address| [AT_SYSINFO_EHDR, address]);
+    let entry = vector.iter_mut().find(|[tag, _]| *tag == changed);
+    let entry = entry.ok_or_else(|| io::Error::other(format!("the vector has no entry {changed}")))?;
+    *entry = value.map_or([AT_IGNORE, 0], |value| [changed, value]);
     change_the_kernels(&vector)
 }
 

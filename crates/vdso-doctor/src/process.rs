@@ -117,17 +117,22 @@ impl ProcessVdso {
     /// # Errors
     /// [`ProcessError`] says what is missing.
     pub fn read(pid: u32) -> Result<Self, ProcessError> {
+        let (_, first) = living_thread(pid)?;
+        let (mut vdso, mut is_constant) = (Err(ProcessError::Ended), true);
         for _ in 0..MOST_TRIES {
             let (thread, auxv) = living_thread(pid)?;
-            let vdso = Self::of(pid, thread, &auxv);
+            vdso = Self::of(pid, thread, &auxv);
             // While the kernel executes a program, the vector is not complete, and what was read
             // may be of both programs.
-            if value(&auxv, AT_PHENT).is_some() && living_thread(pid)?.1 == auxv {
+            let is_same = living_thread(pid)?.1 == auxv;
+            if is_same && value(&auxv, AT_PHENT).is_some() {
                 return vdso;
             }
+            is_constant &= is_same && auxv == first;
             thread::sleep(Duration::from_millis(1));
         }
-        Err(ProcessError::Ended)
+        // The process removed the entry (PR_SET_MM of prctl(2)), and executes nothing.
+        if is_constant { vdso } else { Err(ProcessError::Ended) }
     }
 
     fn of(pid: u32, thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
@@ -206,7 +211,7 @@ fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), Pro
 }
 
 /// The value of a tag in an auxiliary vector of 64 or 32-bit words. [`AT_PHENT`] says which.
-/// Without it the vector is not complete.
+/// Without it there is no value.
 fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     let word = |bytes: &[u8]| match bytes.try_into() {
         Ok(bytes) => u64::from_ne_bytes(bytes),

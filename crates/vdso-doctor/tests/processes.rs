@@ -164,6 +164,18 @@ fn a_process_without_a_vdso_is_an_error() {
     }
 }
 
+/// Without the entry the width of the vector's words is unknown.
+#[test]
+fn a_process_that_removed_at_phent_has_not_ended() {
+    const AT_PHENT: usize = 4;
+    if !is_testable() {
+        return;
+    }
+    if let Some(child) = Sleeper::after("auxv", || vector::change_entry(AT_PHENT, None)) {
+        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::NoVdso);
+    }
+}
+
 #[test]
 fn a_process_that_ended_is_an_error() {
     if !has_proc() {
