@@ -26,7 +26,7 @@ mod device {
         disruption_marker: AtomicU64,
     }
 
-    const MAGIC: u32 = u32::from_le_bytes(*b"VCLK");
+    const MAGIC: &[u8] = b"VCLK";
 
     static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
 
@@ -57,6 +57,19 @@ mod device {
 
     fn map() -> Option<*mut Page> {
         let file = open_device().ok()?;
+        // A page that a file does not fill cannot be read from memory, so it is read as a file.
+        let mut head = [0_u8; size_of::<Page>()];
+        let args = [file, head.as_mut_ptr().expose_provenance(), head.len(), 0, 0];
+        // SAFETY: the kernel writes at most the bytes of `head`.
+        let size = check(unsafe { native::syscall(ABI.discovery.read, args) });
+        let is_device = size == Ok(head.len()) && head.starts_with(MAGIC);
+        let page = if is_device { map_file(file) } else { libc::MAP_FAILED };
+        // SAFETY: `open_device` opened the file, and nothing else knows its number.
+        let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
+        (page != libc::MAP_FAILED).then(|| page.cast())
+    }
+
+    fn map_file(file: usize) -> *mut libc::c_void {
         let (page, _) = libc_errno::preserved(|| {
             // SAFETY: it maps a new page and changes no other memory.
             unsafe {
@@ -70,26 +83,15 @@ mod device {
                 )
             }
         });
-        // SAFETY: `open_device` opened the file, and nothing else knows its number.
-        let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
-        if page == libc::MAP_FAILED {
-            return None;
-        }
-        let page = page.cast::<Page>();
-        // SAFETY: the page was mapped above, and the hypervisor's writes are atomic.
-        let magic = unsafe { &(*page).magic }.load(Ordering::Relaxed);
-        if u32::from_le(magic) != MAGIC {
-            unmap(page);
-            return None;
-        }
-        Some(page)
+        page
     }
 
+    /// Opens the device, or what is in its place. It does not wait for the writer of a pipe.
     fn open_device() -> Result<usize, Errno> {
         let args = [
             libc::AT_FDCWD as usize,
             c"/dev/vmclock0".as_ptr().expose_provenance(),
-            libc::O_CLOEXEC as usize,
+            (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize,
             0,
             0,
         ];

@@ -8,6 +8,7 @@ use std::mem::zeroed;
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
+use test_support::nix::{sys::stat::Mode, unistd::mkfifo};
 use test_support::{child, not_run_here, oracle};
 use vdso_time::SystemTime;
 use vdso_time::counter::{self, Interval, Status};
@@ -270,4 +271,29 @@ fn a_new_disruption_marker_of_a_vm_clock_begins_a_calibration() {
     });
     fs::remove_file(DEVICE).unwrap();
     assert_eq!(end, child::WELL);
+}
+
+/// A container has an empty file or a pipe in the place of a device that it hides.
+#[test]
+fn what_is_not_a_vm_clock_neither_stops_nor_ends_the_process() {
+    let Some(_turn) = turn(OWN) else { return };
+    if fs::exists(DEVICE).unwrap() {
+        return not_run_here("libc", format!("{DEVICE} is real"));
+    }
+    let create: [fn(); 4] = [
+        || fs::write(DEVICE, "").unwrap(),
+        || fs::write(DEVICE, "VCLK").unwrap(),
+        || fs::create_dir(DEVICE).unwrap(),
+        || mkfifo(DEVICE, Mode::S_IRWXU).unwrap(),
+    ];
+    for create in create {
+        create();
+        // The check looks for the device.
+        let end = child::end_of(|| {
+            let _ = counter::check();
+            true
+        });
+        fs::remove_file(DEVICE).or_else(|_| fs::remove_dir(DEVICE)).unwrap();
+        assert_eq!(end, child::WELL);
+    }
 }
