@@ -127,6 +127,19 @@ fn a_moved_machine_is_measured_again_at_the_next_segment() {
 }
 
 #[test]
+fn a_machine_that_is_moved_during_its_calibration_is_calibrated_again() {
+    check(100, &(machine(), 2..9_u128), |(machine, millis)| {
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
+        witness.watch(millis * MILLI);
+        assert_eq!(witness.settled(), Status::Calibrating);
+        witness.world.disruption.set(1);
+        witness.watch_until_used();
+        assert_eq!(witness.clock.statistics().calibrations, 2);
+        true
+    });
+}
+
+#[test]
 fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     let stated = (20_000_000..10_000_000_000_u64, prop_oneof![1011..2_000_u64, 500..989_u64])
         .prop_map(|(hertz, mille)| (hertz, Some(hertz / 1000 * mille)));
