@@ -79,9 +79,9 @@ pub fn realtime_error_bound() -> u64 {
 /// A thread that set the clock calls this. Each read that happens after it sees the step. Without
 /// it the clock sees the step when the segment ends.
 ///
-/// It returns `false` if a sandbox denies the clock, if this is a signal handler that interrupted
-/// an update of the clock, or if a fork lost such an update. Then the clock follows when the
-/// segment ends. [`monotonic`](super::monotonic) does not change.
+/// It returns `false` if a sandbox denies the clock, and after 100,000 tries, if this is a signal
+/// handler that interrupted an update of the clock, or if a fork lost such an update. Then the
+/// clock follows when the segment ends. [`monotonic`](super::monotonic) does not change.
 ///
 /// # Examples
 ///
