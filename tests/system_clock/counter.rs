@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::mem::zeroed;
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
@@ -37,10 +37,11 @@ fn settle(expected: Status) {
 /// Whether the counter is used after calibration; says so if not.
 fn is_used() -> bool {
     let start = Instant::now();
-    while counter::status() != Status::Used && start.elapsed() < Duration::from_secs(5) {
+    let mut status = counter::status();
+    while status != Status::Used && start.elapsed() < Duration::from_secs(5) {
         let _ = counter::monotonic();
+        status = counter::status();
     }
-    let status = counter::status();
     if status != Status::Used {
         not_run_here("counter", format!("the counter is not used: {status}"));
     }
@@ -201,10 +202,14 @@ const MARKER: u64 = 16;
 /// (crates/vdso-time-kernel-runner/src/protocol.rs).
 const RESTORE: &str = "/restore";
 
-/// The `disruption_marker`, read through the driver (drivers/ptp/ptp_vmclock.c).
+/// The `disruption_marker`, read through the driver (drivers/ptp/ptp_vmclock.c). That gives up if
+/// the page changes during the read and 100 ms have passed.
 fn marker() -> u64 {
+    let device = File::open(DEVICE).unwrap();
     let mut marker = [0; 8];
-    File::open(DEVICE).unwrap().read_exact_at(&mut marker, MARKER).unwrap();
+    while let Err(error) = device.read_exact_at(&mut marker, MARKER) {
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    }
     u64::from_le_bytes(marker)
 }
 
@@ -219,7 +224,10 @@ fn a_restored_machine_begins_a_calibration_and_its_clock_stays_right() {
             File::create(RESTORE).unwrap();
             let start = Instant::now();
             let (mut restored, mut reads) = (None, 0);
-            while counter::statistics().calibrations == before || counter::status() != Status::Used {
+            while restored.is_none()
+                || counter::statistics().calibrations == before
+                || counter::status() != Status::Used
+            {
                 let first = counter::error_bound();
                 let (earlier, now, later) = (kernel(), counter::monotonic_ordered() as i64, kernel());
                 let bound = first.max(counter::error_bound()) as i64;

@@ -50,13 +50,15 @@ impl Row {
     }
 }
 
-/// The failures of a test program, or the last lines of another's output.
+/// The failures of a test program, or the last lines of another's output. What a forked child says
+/// is not among the failures, because it is not captured.
 fn excerpt(out: &str) -> String {
     const MOST: usize = 40;
     let lines: Vec<&str> = out.lines().collect();
     let failures = lines.iter().position(|line| *line == "failures:");
-    let first = failures.unwrap_or(lines.len().saturating_sub(MOST));
-    lines[first..].iter().take(MOST).flat_map(|line| ["\n    ", line]).collect()
+    let (before, rest) = lines.split_at(failures.unwrap_or(lines.len().saturating_sub(MOST)));
+    let children = before.iter().filter(|line| line.contains("forked child: "));
+    children.chain(rest.iter().take(MOST)).flat_map(|line| ["\n    ", line]).collect()
 }
 
 #[cfg(test)]
@@ -66,7 +68,7 @@ mod tests {
     const DOCTOR: &str = r#"{"kernel": "6.1", "cause": "fine"}"#;
     const GOOD: &str = "running 3 tests\nnot run here: no valgrind\n\ntest result: ok. 3 passed; 0 failed; \
                         0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\n";
-    const BAD: &str = "running 3 tests\n\nfailures:\n    broken\n\ntest result: FAILED. 2 passed; \
+    const BAD: &str = "running 3 tests\nforked child: why\ntest broken ... FAILED\n\nfailures:\n    broken\n\ntest result: FAILED. 2 passed; \
                        1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\n";
 
     #[test]
@@ -75,7 +77,7 @@ mod tests {
             ("doctor", 0, DOCTOR, [0, 0, 0], ""),
             ("doctor", 0, "{", [0, 1, 0], "doctor: its output is incomplete"),
             ("live", 0, GOOD, [3, 0, 1], ""),
-            ("live", 101, BAD, [2, 1, 0], "live: status 101\n    failures:\n        broken"),
+            ("live", 101, BAD, [2, 1, 0], "live: status 101\n    forked child: why\n    failures:"),
             ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139\n    running 3 tests"),
             ("live", 0, "running 3 tests\n", [0, 1, 0], "live: its output is incomplete"),
         ] {
