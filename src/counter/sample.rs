@@ -47,13 +47,16 @@ pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     const READS: u64 = 8;
     /// An interrupt makes a result larger, so the least one counts.
     const TRIES: u32 = 16;
+    // It is one function, so that all tries but the first run code that ran before: an emulator
+    // takes longer to translate new code than to run it.
+    #[inline(never)]
+    fn time<S: Source>(source: &S, read: &dyn Fn() -> Option<()>) -> Option<u64> {
+        let before = source.ticks_ordered();
+        (0..READS).try_for_each(|_| read())?;
+        Some(source.ticks_ordered().wrapping_sub(before))
+    }
     let least = |read: &dyn Fn() -> Option<()>| {
-        let time = || {
-            let before = source.ticks_ordered();
-            (0..READS).try_for_each(|_| read())?;
-            Some(source.ticks_ordered().wrapping_sub(before))
-        };
-        (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(time()?)))
+        (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(time(source, read)?)))
     };
     let Some(kernel) = least(&|| source.call_kernel()) else { return false };
     let count = || {
