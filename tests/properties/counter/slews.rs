@@ -105,8 +105,9 @@ fn the_error_bound_includes_a_slew_since_the_last_sample() {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
         let Witness { world, clock, .. } = &*witness;
         witness.watch(4 * CALIBRATION);
-        let segments = clock.statistics().segments;
+        let (segments, end) = (clock.statistics().segments, world.kernel() + (SEGMENT / NANO) as u64);
         while clock.statistics().segments == segments {
+            assert!(world.kernel() < end, "{}", clock.status());
             world.pass(30 * MICRO);
             witness.read();
         }
