@@ -200,7 +200,6 @@ impl<S: Source> Step<'_, S> {
             cost,
             phase: Phase::Running,
             spoilt: 0,
-            unsteady: 0,
             cpu: self.source.cpu(),
             ..state
         };

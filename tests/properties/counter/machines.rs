@@ -239,6 +239,20 @@ fn cpus_that_disagree_are_found() {
     assert!(found > 0.1, "{found} of the machines were given up for their CPUs");
 }
 
+/// A CPU that agrees with itself after each move is no reason to trust it.
+#[test]
+fn cpus_that_disagree_are_found_if_the_reader_moves_seldom() {
+    check(30, &(machine(), 20_000_000..100_000_000_000_i64), |(machine, skew)| {
+        let witness = Witness::new(Machine { skew, interrupts: 0, ..machine });
+        for cpu in [0, 1, 0, 1] {
+            witness.world.cpu.set(cpu);
+            witness.tolerate(false, 8 * CALIBRATION);
+        }
+        assert_off(&witness, Status::CpusDisagree);
+        true
+    });
+}
+
 /// Interrupts between the reads of two clocks do not look like a step.
 #[test]
 fn the_wall_clock_follows_steps_within_a_segment_and_ignores_interrupts() {
@@ -292,7 +306,9 @@ fn a_denied_clock_returns_no_time_and_recovers() {
 /// Neither do those that come with a move to the other CPU, whose counter agrees in between.
 #[test]
 fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
-    check(50, &(machine(), any::<[bool; 4]>()), |(machine, [hides_cpu, is_moved, is_marked, is_early])| {
+    let millis = prop_oneof![Just(8), Just(1_000)];
+    let cases = (machine(), millis, any::<[bool; 4]>());
+    check(50, &cases, |(machine, millis, [hides_cpu, is_moved, is_marked, is_early])| {
         let witness = Witness::new(Machine { interrupts: 0, ..machine });
         let world = &witness.world;
         world.hides_cpu.set(hides_cpu);
@@ -309,7 +325,7 @@ fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
             world.suspend(SECOND, false);
             witness.watch(5 * MILLI);
             assert_eq!(witness.clock.status(), Status::Calibrating);
-            world.suspend(SECOND, false);
+            world.suspend(millis * MILLI, false);
             witness.watch_until_used();
             let measured = witness.clock.frequency().unwrap();
             assert!(measured.abs_diff(machine.hertz) <= machine.hertz / 100, "{measured} Hz");
