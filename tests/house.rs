@@ -26,8 +26,8 @@ const LINUX: &[(&str, &[&str])] = &[
     ("slot", &[]),
     ("syscall", &["native"]),
     ("timex", &["native", "syscall"]),
-    ("vmclock", &["native", "syscall"]),
     ("process", &["native", "syscall"]),
+    ("vmclock", &["process"]),
     ("auxv", &["process"]),
     ("mapping", &[]),
     ("vdso", &["auxv", "mapping", "process"]),
@@ -36,7 +36,7 @@ const LINUX: &[(&str, &[&str])] = &[
     ("adapters", &["slot", "syscall"]),
     ("resolve", &["adapters", "native", "record", "rseq", "slot", "syscall", "vdso"]),
     ("calls", &["resolve", "rseq", "syscall"]),
-    ("routes", &["native", "record", "resolve", "rseq"]),
+    ("routes", &["calls", "native", "record", "resolve", "rseq"]),
 ];
 
 /// Where unsafe code may be.

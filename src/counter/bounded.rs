@@ -17,24 +17,6 @@ const STEP: u64 = 1_000_000_000;
 /// A smaller difference of two offsets, in nanoseconds, is an error of the measurement.
 const NOISE: i64 = 1_000;
 
-/// An answer of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Discipline {
-    /// `CLOCK_REALTIME` in nanoseconds.
-    pub(crate) realtime: i64,
-    /// `maxerror` in nanoseconds.
-    pub(crate) max_error: u64,
-    /// By how much the kernel slews its clock on purpose, in parts per billion.
-    pub(crate) slew: u64,
-    pub(crate) is_synchronized: bool,
-}
-
-/// Where the kernel's knowledge comes from.
-pub(crate) trait Disciplined {
-    /// Asks the kernel for the error of its wall clock, unless a sandbox denies it.
-    fn ask_discipline(&self) -> Option<Discipline>;
-}
-
 /// The least and the greatest possible true time, in nanoseconds since the Epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -92,7 +74,7 @@ impl Bounds {
     }
 
     /// The limits of the true time, if no sandbox denies them and the kernel may be asked.
-    pub(crate) fn limits<S: Source + Disciplined>(&self, clock: &CounterClock<S>) -> Option<Limits> {
+    pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>) -> Option<Limits> {
         let offset = clock.offset()?;
         let read = || {
             // A segment may end between the two.
@@ -107,7 +89,7 @@ impl Bounds {
             return Some(kept.limits(now, bound));
         }
         let at = clock.may_check().then(|| clock.source().monotonic())??;
-        let answer = clock.source().ask_discipline()?;
+        let answer = clock.source().discipline()?;
         let after = clock.source().monotonic()?;
         let kept = Kept {
             at,

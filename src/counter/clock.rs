@@ -39,7 +39,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use super::discipline::Step;
 use super::high_water::HighWater;
-use super::history::History;
+use super::history::{Baseline, History};
 use super::latch::{Latch, Version, Word};
 use super::sample::Source;
 use super::segment::{self, Rate, Segment};
@@ -207,7 +207,7 @@ impl<S: Source> CounterClock<S> {
             return Some(time);
         }
         if let Some(time) = self.sparse(Source::realtime, monotonic_at) {
-            let now = monotonic_at(time, self.latch.late());
+            let now = monotonic_at(time, &self.latch.late);
             if !(self.marks.is_soon(now) || self.latch.beside.is_soon(now)) {
                 self.marks.mark(now);
                 count(&self.latch.beside.vdso_reads);
@@ -251,7 +251,7 @@ impl<S: Source> CounterClock<S> {
         let Line { high_water, .. } = &self.latch.beside;
         let mut view = self.view();
         if let Some(nanos) = view.nanos() {
-            if view.state.is_ending(view.ticks) {
+            if view.state.phase == Phase::Running && view.state.segment.is_ending(view.ticks) {
                 self.update(&mut view, nanos, true);
             }
             return Some(nanos.max(high_water.get()));
@@ -299,6 +299,25 @@ impl<S: Source> CounterClock<S> {
         let (version, words) = self.latch.snapshot();
         let current = ClockState::from_words(&words).segment;
         Some(self.segment_at(version, current, ticks).ok()??.time(ticks))
+    }
+
+    /// The longest baseline, once the counter is measured.
+    pub(crate) fn baseline(&self) -> Option<Baseline> {
+        self.history.baseline(&self.load())
+    }
+
+    /// The counter's rate in Hz, once it is measured.
+    pub(crate) fn frequency(&self) -> Option<u64> {
+        self.baseline().map(|baseline| baseline.frequency())
+    }
+
+    /// The time of a tick, once the counter is measured.
+    pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
+        self.time_at(ticks).or_else(|| {
+            // So that a program that only converts has segments and new samples.
+            self.slow_monotonic()?;
+            self.time_at(ticks).or_else(|| self.history.nanos_of(ticks, &self.load()))
+        })
     }
 
     /// The kernel's time, and the answer when no segment covers the tick. The answer is not earlier

@@ -53,7 +53,8 @@ pub(super) struct Latch<const N: usize, const H: usize, B> {
     hot: [Word; H],
     /// What shares a cache line with the sequence number, if there is room.
     pub(super) beside: B,
-    late: Word,
+    /// The late word, which may be of another update than the others.
+    pub(super) late: Word,
     copies: [Words<N>; 2],
 }
 
@@ -113,11 +114,6 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         } else {
             self.read(|flags, hot, late| (flags & WRITER == 0).then(|| read(flags, &hot[at], late))?)
         }
-    }
-
-    /// The late word, which may be of another update than the others.
-    pub(super) fn late(&self) -> &Word {
-        &self.late
     }
 
     /// Loads all words of the last update, and its version. The loop repeats only if another caller

@@ -1,21 +1,10 @@
 //! [`Native`]: this machine as a [`Source`].
 
-use super::bounded::{Discipline, Disciplined};
-use super::sample::Source;
+use super::sample::{Discipline, Source};
 use super::status::Status;
 use crate::arch::{IS_ORDERED_FIRST, order_ticks};
 use crate::system::native;
 use crate::types::ClockId;
-
-/// This machine's counter and kernel.
-#[repr(transparent)]
-pub(super) struct Native(system::Vdso);
-
-impl Native {
-    pub(super) const fn new() -> Self {
-        Self(system::Vdso::new())
-    }
-}
 
 impl Source for Native {
     #[inline]
@@ -40,16 +29,16 @@ impl Source for Native {
 
     #[inline]
     fn monotonic(&self) -> Option<u64> {
-        Some(self.0.read(ClockId::MONOTONIC)?.ktime() as u64)
+        Some(self.read(ClockId::MONOTONIC)?.ktime() as u64)
     }
 
     #[inline]
     fn realtime(&self) -> Option<i64> {
-        Some(self.0.read(ClockId::REALTIME)?.ktime())
+        Some(self.read(ClockId::REALTIME)?.ktime())
     }
 
     fn raw(&self) -> Option<u64> {
-        Some(self.0.read(ClockId::MONOTONIC_RAW)?.ktime() as u64)
+        Some(self.read(ClockId::MONOTONIC_RAW)?.ktime() as u64)
     }
 
     fn call_kernel(&self) -> Option<()> {
@@ -71,21 +60,18 @@ impl Source for Native {
     fn stated_frequency(&self) -> Option<u64> {
         native::counter::stated_frequency()
     }
-}
 
-impl Disciplined for Native {
-    fn ask_discipline(&self) -> Option<Discipline> {
+    fn discipline(&self) -> Option<Discipline> {
         discipline().ok()
     }
 }
 
-/// Asks the kernel for the error of its wall clock.
-pub(super) use system::discipline;
+pub(super) use system::{Native, discipline};
 
 /// What only Linux says.
 #[cfg(vdso_time_linux)]
 mod system {
-    use super::super::bounded::Discipline;
+    use super::super::sample::Discipline;
     use super::super::status::Status;
     use crate::arch::detect_ticks;
     use crate::errno::Errno;
@@ -94,12 +80,12 @@ mod system {
     use crate::linux::{auxv, calls, process, routes, syscall, timex, vmclock};
     use crate::types::{ClockId, Timespec};
 
-    /// A copy of the slot of clock_gettime, in the cache line that a read after a pause needs
-    /// anyway.
+    /// This machine's counter and kernel: a copy of the slot of clock_gettime, in the cache line
+    /// that a read after a pause needs anyway.
     #[repr(transparent)]
-    pub(in super::super) struct Vdso(Slot<ClockFn>);
+    pub(in super::super) struct Native(Slot<ClockFn>);
 
-    impl Vdso {
+    impl Native {
         pub(in super::super) const fn new() -> Self {
             Self(Slot::new(first))
         }
@@ -118,7 +104,7 @@ mod system {
     #[cold]
     extern "C" fn first(clock: ClockId, out: &mut Timespec) -> i32 {
         let result = calls::slot_of_clock_gettime().get()(clock, out);
-        super::super::CLOCK.source().0.0.set(calls::slot_of_clock_gettime().get());
+        super::super::CLOCK.source().0.set(calls::slot_of_clock_gettime().get());
         result
     }
 
@@ -153,7 +139,7 @@ mod system {
     /// Returns the CPU, if it matters and that needs no system call.
     #[inline]
     pub(super) fn cpu() -> Option<u32> {
-        if native::counter::IS_PER_CPU && routes::is_cpu_in_user_space() { calls::cpu().ok() } else { None }
+        if native::counter::IS_PER_CPU { routes::cpu_in_user_space() } else { None }
     }
 
     pub(super) fn disruption() -> u32 {
@@ -171,10 +157,9 @@ mod system {
         if process::is_counter_denied() {
             return Err(Status::Denied);
         }
-        let mut name = [[0; 2]; 4];
-        process::read_file(CURRENT, &mut name).map_err(|_| Status::Unknown)?;
-        let name =
-            name.as_flattened().iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
+        let mut name = [0; 8];
+        process::read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Status::Unknown)?;
+        let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
         if !ABI.clock_sources.iter().any(|source| source.bytes().eq(name.clone())) {
             return Err(Status::ClockSource);
         }
@@ -191,15 +176,15 @@ mod system {
 
 #[cfg(not(vdso_time_linux))]
 mod system {
-    use super::super::bounded::Discipline;
+    use super::super::sample::Discipline;
     use super::super::status::Status;
     use crate::errno::Errno;
     use crate::system::calls::clock_gettime;
     use crate::types::{ClockId, Timespec};
 
-    pub(in super::super) struct Vdso;
+    pub(in super::super) struct Native;
 
-    impl Vdso {
+    impl Native {
         pub(in super::super) const fn new() -> Self {
             Self
         }

@@ -109,7 +109,6 @@
 
 mod bounded;
 mod clock;
-mod conversion;
 mod discipline;
 mod high_water;
 mod history;
@@ -302,7 +301,9 @@ pub fn statistics() -> Statistics {
 /// [`Status::ChecksForbidden`]. [`check`] still asks.
 ///
 /// Call it before the thread enters a sandbox that kills for `prctl`, `openat`, `read` or `close`,
-/// after [`status`] has become [`Status::Used`]. A counter that is not yet used never will be.
+/// after [`status`] has become [`Status::Used`]. Called before the first read, it forbids the
+/// counter for good. Called during the calibration, it leaves out the comparison with
+/// `CLOCK_MONOTONIC_RAW` and the test for trapped reads.
 ///
 /// The vDSO itself makes a system call where the kernel's clock source cannot be read in user
 /// space.

@@ -34,9 +34,29 @@ pub(crate) trait Source {
     /// Asks the kernel whether the counter can be used.
     fn detect(&self) -> Result<(), Status>;
     /// Returns a number that changes when the hypervisor says that the counter was disrupted.
-    fn disruption(&self) -> u32;
+    fn disruption(&self) -> u32 {
+        0
+    }
     /// Returns the counter's rate in Hz as the hardware states it.
-    fn stated_frequency(&self) -> Option<u64>;
+    fn stated_frequency(&self) -> Option<u64> {
+        None
+    }
+    /// Asks the kernel for the error of its wall clock, unless a sandbox denies it.
+    fn discipline(&self) -> Option<Discipline> {
+        None
+    }
+}
+
+/// The kernel's wall clock, and what it knows of its error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Discipline {
+    /// `CLOCK_REALTIME` in nanoseconds.
+    pub(crate) realtime: i64,
+    /// `maxerror` in nanoseconds.
+    pub(crate) max_error: u64,
+    /// By how much the kernel slews its clock on purpose, in parts per billion.
+    pub(crate) slew: u64,
+    pub(crate) is_synchronized: bool,
 }
 
 /// Whether a read of the counter takes at least half as long as a system call. Then the kernel

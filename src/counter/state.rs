@@ -154,11 +154,6 @@ impl ClockState {
         (self.phase == Phase::Running).then(|| segment::frequency(self.base_rate))
     }
 
-    /// Whether the segment covers the tick and the next one is due.
-    pub(super) fn is_ending(&self, ticks: u64) -> bool {
-        self.phase == Phase::Running && self.segment.is_ending(ticks)
-    }
-
     #[inline]
     pub(super) fn to_update(self) -> Update<WORDS, HOT> {
         let (flags, hot) = self.hot();

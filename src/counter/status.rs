@@ -124,7 +124,8 @@ statuses! {
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
     /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. The cause can be CPUs whose counters
-    /// differ. The clock tries again after 10 s, then after 20 s, and so on up to 640 s.
+    /// differ. The clock tries again after 10 s. Each refusal before, for any reason, doubles that,
+    /// up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
     /// The counters of two CPUs differ by more than a slew of the kernel's clock can explain. The
     /// clock tries again, as after [`Frequency`](Self::Frequency).

@@ -1,10 +1,8 @@
 //! [`Wall`]: the wall clock by the counter, and the wall time of an [`Instant`] of the counter.
 
-use super::{CLOCK, Counter, error_bound, kernels_realtime};
+use super::{CLOCK, Counter, error_bound, kernels_monotonic, kernels_realtime};
 use crate::errno::Errno;
 use crate::instant::{Instant, Monotonic, Realtime, SystemTime, WallClock};
-use crate::system::calls::clock_gettime;
-use crate::types::{ClockId, Timespec};
 
 /// The clock of [`realtime`](super::realtime), as a type. Its reads are ordered.
 ///
@@ -43,16 +41,13 @@ impl Wall {
     ///
     /// The sandbox's error, if it denies every way to read the clock.
     pub fn of(instant: Instant<Counter>) -> Result<SystemTime<Self>, Errno> {
-        let offset = CLOCK.offset().map_or_else(by_kernel, Ok)?;
+        let offset = match CLOCK.offset() {
+            Some(offset) => offset,
+            // For the error of a sandbox.
+            None => kernels_realtime()?.saturating_sub(kernels_monotonic()? as i64),
+        };
         Ok(SystemTime::from_nanos(instant.as_nanos().saturating_add(offset)))
     }
-}
-
-/// Reads both clocks again, for the error of a sandbox.
-#[cold]
-fn by_kernel() -> Result<i64, Errno> {
-    let monotonic = clock_gettime(ClockId::MONOTONIC)?.ktime();
-    clock_gettime(ClockId::REALTIME).map(|time| Timespec::ktime(time).saturating_sub(monotonic))
 }
 
 /// Returns how far the next [`realtime`](super::realtime) may be from `CLOCK_REALTIME`, in

@@ -247,7 +247,7 @@ impl<F: Format> ProgramHeaders<F> {
             let versym = versym.ok_or(ParseError::Versions)?;
             let verdef = table(dynamic.get(DT_VERDEF)).ok_or(ParseError::Versions)?;
             let verdefnum = dynamic.get(DT_VERDEFNUM);
-            version::find(verdef, verdefnum, version::NO_INDEX).map_err(|_| ParseError::Versions)?;
+            version::find(verdef, verdefnum, version::NO_INDEX)?;
             versions = Versions { versym: versym.raw, verdef: verdef.raw, verdefnum };
         }
         let hash_tables = HashTables { sysv: hash != 0, gnu: gnu_hash != 0 };

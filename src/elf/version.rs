@@ -1,5 +1,6 @@
 //! Symbol versions: `DT_VERSYM` gives each symbol the index of a definition in `DT_VERDEF`.
 
+use super::ParseError;
 use super::layout::{Bytes, Format, VD_AUX, VD_FLAGS, VD_NDX, VD_NEXT, VDA_NAME, VERDEF_SIZE, at};
 
 /// The largest number of definitions. The kernel's images have at most 3.
@@ -17,9 +18,6 @@ pub(super) struct Versions<'a> {
     pub(super) verdefnum: u64,
 }
 
-/// A definition lies outside or not after the one before, or there are too many.
-pub(super) struct Malformed;
-
 impl Versions<'_> {
     /// Returns where the name of a symbol's version begins in the string table.
     #[inline(always)]
@@ -31,21 +29,22 @@ impl Versions<'_> {
 }
 
 /// Returns where the name of the definition with this index begins, except of the definition
-/// that names the image. With [`NO_INDEX`] it checks all definitions.
+/// that names the image. With [`NO_INDEX`] it checks all definitions. The error is a definition
+/// that lies outside or not after the one before, or more than [`MOST`].
 #[inline(always)]
 pub(super) fn find<F: Format>(
     verdef: Bytes<'_, F>,
     verdefnum: u64,
     versym: u32,
-) -> Result<Option<usize>, Malformed> {
+) -> Result<Option<usize>, ParseError> {
     const VER_FLG_BASE: u16 = 1; // names the image
     const HIDDEN: u32 = 0x8000; // hides the symbol from look-ups without a version
     let mut rest = verdef;
     for read in 0..MOST {
-        let verdef = rest.head(rest.of(VERDEF_SIZE)).ok_or(Malformed)?;
+        let verdef = rest.head(rest.of(VERDEF_SIZE)).ok_or(ParseError::Versions)?;
         let (flags, index) = (verdef.half(VD_FLAGS), verdef.half(VD_NDX));
         let (aux, next) = (verdef.word(VD_AUX), verdef.word(VD_NEXT));
-        let name = rest.tail(aux).and_then(|aux| aux.head(4)).ok_or(Malformed)?.word(VDA_NAME);
+        let name = rest.tail(aux).and_then(|aux| aux.head(4)).ok_or(ParseError::Versions)?.word(VDA_NAME);
         if (u32::from(index) ^ versym) & !HIDDEN == 0 && flags & VER_FLG_BASE == 0 {
             return Ok(Some(name));
         }
@@ -54,9 +53,9 @@ pub(super) fn find<F: Format>(
             return Ok(None);
         }
         if next < rest.of(VERDEF_SIZE) {
-            return Err(Malformed);
+            return Err(ParseError::Versions);
         }
-        rest = rest.tail(next).ok_or(Malformed)?;
+        rest = rest.tail(next).ok_or(ParseError::Versions)?;
     }
-    Err(Malformed)
+    Err(ParseError::Versions)
 }

@@ -28,8 +28,9 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let first = page_of(base.addr());
     check(first)?;
     let second = first.wrapping_add(PAGE);
-    // SAFETY: `check` passed the first page, and the slice ends with that page.
-    let head = unsafe { bytes(base, second.wrapping_sub(base.addr())) };
+    // SAFETY: `check` passed the first page, with which the slice ends. So it is readable and does
+    // not change, as the caller promises.
+    let head = unsafe { slice::from_raw_parts(base, second.wrapping_sub(base.addr())) };
     let headers = ProgramHeaders::<F>::read(head)?;
     let all = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
     let mut end = if is_whole { all } else { all.min(second) };
@@ -37,8 +38,9 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
         for page in (second..end).step_by(PAGE) {
             check(page)?;
         }
-        // SAFETY: `check` passed every page up to `end`, which is where the slice ends.
-        let known = unsafe { bytes(base, end.wrapping_sub(base.addr())) };
+        // SAFETY: `check` passed every page up to `end`, where the slice ends. So it is readable
+        // and does not change, as the caller promises.
+        let known = unsafe { slice::from_raw_parts(base, end.wrapping_sub(base.addr())) };
         let image = headers.image(known);
         if image.is_ok() || end == all {
             return image.map_err(E::from);
@@ -50,14 +52,4 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
 /// Returns the address of the page that contains an address.
 pub(super) const fn page_of(address: usize) -> usize {
     address & !(PAGE - 1)
-}
-
-/// Returns the `len` bytes at `base`.
-///
-/// # Safety
-///
-/// They must be readable, and must not change during `'a`.
-unsafe fn bytes<'a>(base: *const u8, len: usize) -> &'a [u8] {
-    // SAFETY: the caller promises that the bytes are readable and do not change.
-    unsafe { slice::from_raw_parts(base, len) }
 }

@@ -42,20 +42,27 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
     check(unsafe { native::syscall(ABI.discovery.prctl, args) })
 }
 
-/// Reads the first words of a file.
+/// Reads the first words of a file, and calls `then` with the open file and the words. It does not
+/// wait for the writer of a pipe.
 #[cfg(any(feature = "counter", not(any(feature = "libc", vdso_time_libc_fallback))))]
-pub(crate) fn read_file(path: &core::ffi::CStr, words: &mut [[usize; 2]]) -> Result<usize, Errno> {
+pub(crate) fn read_file<T>(
+    path: &core::ffi::CStr,
+    words: &mut [usize],
+    then: impl FnOnce(usize, &[usize]) -> T,
+) -> Result<T, Errno> {
     const AT_FDCWD: usize = -100_isize as usize;
     const O_CLOEXEC: usize = 0o2_000_000;
-    let args = [AT_FDCWD, path.as_ptr().expose_provenance(), O_CLOEXEC, 0, 0];
+    const O_NONBLOCK: usize = 0o4000;
+    let args = [AT_FDCWD, path.as_ptr().expose_provenance(), O_CLOEXEC | O_NONBLOCK, 0, 0];
     // SAFETY: `path` ends with a NUL, and the kernel only reads it.
     let file = check(unsafe { native::syscall(ABI.discovery.openat, args) })?;
     let args = [file, words.as_mut_ptr().expose_provenance(), size_of_val(words), 0, 0];
     // SAFETY: the kernel writes at most `size_of_val(words)` bytes to `words`.
     let size = check(unsafe { native::syscall(ABI.discovery.read, args) });
+    let result = size.map(|size| then(file, words.get(..size / size_of::<usize>()).unwrap_or_default()));
     // SAFETY: this function opened the file, and nothing else knows its number.
     let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
-    size
+    result
 }
 
 /// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of

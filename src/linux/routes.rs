@@ -1,5 +1,7 @@
 //! The routes of this process.
 
+#[cfg(feature = "counter")]
+use super::calls;
 use super::native::ABI;
 use super::record::RECORDS;
 use super::resolve::resolve_all;
@@ -39,10 +41,11 @@ pub(crate) fn has_clock_gettime() -> bool {
     clock_gettime.is_symbol()
 }
 
-/// Returns whether `cpu` takes no system call. Not before the first call.
+/// Returns the CPU, if that takes no system call. Not before the first call.
 #[cfg(feature = "counter")]
 #[inline]
-pub(crate) fn is_cpu_in_user_space() -> bool {
+pub(crate) fn cpu_in_user_space() -> Option<u32> {
     let [.., getcpu] = &RECORDS;
-    rseq::has_cpu() || getcpu.is_symbol()
+    // A thread can lack an rseq area that others have.
+    rseq::cpu().or_else(|| if getcpu.is_symbol() { Some(calls::getcpu().ok()?.cpu) } else { None })
 }

@@ -7,22 +7,16 @@ pub(crate) use device::{disruption, open};
 #[cfg(all(feature = "libc", target_has_atomic = "64"))]
 mod device {
     use core::ptr;
-    use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
+    use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-    use super::super::native::{self, ABI};
-    use super::super::syscall::check;
+    use super::super::process;
     use crate::arch::libc_errno;
-    use crate::errno::Errno;
 
     /// `struct vmclock_abi`, as far as it is used.
     #[repr(C)]
     struct Page {
-        magic: AtomicU32,
-        size: AtomicU32,
-        version: AtomicU16,
-        counter_and_time: AtomicU16,
-        /// Odd while the hypervisor writes.
-        sequence: AtomicU32,
+        /// `magic`, `size`, `version`, two bytes about the time, and `seq_count`.
+        head: [AtomicU64; 2],
         disruption_marker: AtomicU64,
     }
 
@@ -45,28 +39,21 @@ mod device {
     pub(crate) fn disruption() -> u32 {
         // SAFETY: `open` stores only pages that it mapped, and never unmaps them.
         let Some(page) = (unsafe { PAGE.load(Ordering::Acquire).as_ref() }) else { return 0 };
-        let before = page.sequence.load(Ordering::Acquire);
-        let marker = u64::from_le(page.disruption_marker.load(Ordering::Relaxed));
-        fence(Ordering::Acquire);
-        let is_whole = page.sequence.load(Ordering::Relaxed) == before && u32::from_le(before) & 1 == 0;
-        // The hypervisor writes while something happens to the machine, so that is a disruption
-        // too.
-        let marker = if is_whole { marker } else { !marker };
+        // One word is read at once, so `seq_count` is not needed.
+        let marker = page.disruption_marker.load(Ordering::Relaxed);
         (marker ^ (marker >> 32)) as u32
     }
 
     fn map() -> Option<*mut Page> {
-        let file = open_device().ok()?;
         // A page that a file does not fill cannot be read from memory, so it is read as a file.
-        let mut head = [0_u8; size_of::<Page>()];
-        let args = [file, head.as_mut_ptr().expose_provenance(), head.len(), 0, 0];
-        // SAFETY: the kernel writes at most the bytes of `head`.
-        let size = check(unsafe { native::syscall(ABI.discovery.read, args) });
-        let is_device = size == Ok(head.len()) && head.starts_with(MAGIC);
-        let page = if is_device { map_file(file) } else { libc::MAP_FAILED };
-        // SAFETY: `open_device` opened the file, and nothing else knows its number.
-        let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
-        (page != libc::MAP_FAILED).then(|| page.cast())
+        let mut head = [0; 8];
+        process::read_file(c"/dev/vmclock0", &mut head, |file, head| {
+            let is_device = head.first().is_some_and(|first| first.to_ne_bytes().starts_with(MAGIC))
+                && size_of_val(head) >= size_of::<Page>();
+            is_device.then(|| map_file(file)).filter(|page| *page != libc::MAP_FAILED)
+        })
+        .ok()?
+        .map(<*mut libc::c_void>::cast)
     }
 
     fn map_file(file: usize) -> *mut libc::c_void {
@@ -84,19 +71,6 @@ mod device {
             }
         });
         page
-    }
-
-    /// Opens the device, or what is in its place. It does not wait for the writer of a pipe.
-    fn open_device() -> Result<usize, Errno> {
-        let args = [
-            libc::AT_FDCWD as usize,
-            c"/dev/vmclock0".as_ptr().expose_provenance(),
-            (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize,
-            0,
-            0,
-        ];
-        // SAFETY: the path ends with a NUL, and the kernel only reads it.
-        check(unsafe { native::syscall(ABI.discovery.openat, args) })
     }
 
     fn unmap(page: *mut Page) {

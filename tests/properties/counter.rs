@@ -6,7 +6,6 @@ mod cases;
 mod source {
     pub(crate) mod bounded;
     pub(crate) mod clock;
-    mod conversion;
     mod discipline;
     mod high_water;
     #[allow(unreachable_pub, reason = "public in the crate")]

@@ -67,14 +67,6 @@ impl Source for Arc<Machine> {
     fn detect(&self) -> Result<(), Status> {
         if self.is_refused.load(Relaxed) { Err(Status::ClockSource) } else { Ok(()) }
     }
-
-    fn disruption(&self) -> u32 {
-        0
-    }
-
-    fn stated_frequency(&self) -> Option<u64> {
-        None
-    }
 }
 
 type Clock = CounterClock<Arc<Machine>>;

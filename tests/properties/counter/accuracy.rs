@@ -70,7 +70,7 @@ fn live(witness: &Witness, machine: Machine, event: Event) {
         }
         Event::Discipline(ppb) => {
             witness.watch(SEGMENT); // the bound allows for one change in a segment
-            world.discipline(ppb);
+            world.set_slew(ppb);
         }
         Event::Suspend(millis, jumps) => disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps)),
         Event::Migrate(part) => {
@@ -102,7 +102,7 @@ fn the_error_bound_holds_up_to_the_end_of_a_segment() {
     check(1_000, &(machine(), slew, rounds), |(machine, slew, rounds)| {
         let witness = Witness::new(machine);
         witness.watch(2 * CALIBRATION);
-        witness.world.discipline(slew);
+        witness.world.set_slew(slew);
         witness.tolerate(true, 3 * SEGMENT);
         for (ppb, before_end, gap) in rounds {
             witness.watch(2 * SEGMENT);
@@ -111,7 +111,7 @@ fn the_error_bound_holds_up_to_the_end_of_a_segment() {
                 witness.read();
                 if is_change {
                     // The bound is in ppm of the kernel's time, which a slew makes 10 % shorter.
-                    witness.world.discipline(slew + ppb * 9 / 10);
+                    witness.world.set_slew(slew + ppb * 9 / 10);
                 }
                 for _ in 0..100 {
                     witness.read();
@@ -128,7 +128,7 @@ fn the_error_bound_holds_up_to_the_end_of_a_segment() {
 fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
     check(500, &(machine(), -500_000..=500_000_i64), |(machine, ppb)| {
         let witness = Witness::new(machine);
-        witness.world.discipline(ppb);
+        witness.world.set_slew(ppb);
         witness.watch(SECOND / 4);
         witness.limit.set(if machine.hertz < 100_000_000 { u64::MAX } else { 30 });
         for _ in 0..10_000 {
@@ -153,14 +153,14 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
     });
 }
 
-/// A tick takes 42 ns, as on many arm64 machines. The errors of the reads are smoothed: without that,
-/// the mean is above 0.37 ticks.
+/// A tick takes 42 ns, as on many arm64 machines. The errors of the reads are smoothed: without
+/// that, the mean is above 0.37 ticks.
 #[test]
 fn at_a_constant_rate_the_mean_error_of_a_segment_is_a_third_of_a_tick() {
     check(8, &(machine(), -250_000..=250_000_i64), |(machine, ppb)| {
         let machine = Machine { hertz: 24_000_000, stated_hertz: None, interrupts: 0, ..machine };
         let witness = Witness::new(machine);
-        witness.world.discipline(ppb);
+        witness.world.set_slew(ppb);
         witness.watch(SECOND);
         let errors = (0..100).map(|_| {
             witness.watch(SEGMENT);
@@ -188,7 +188,7 @@ fn ticks_convert_to_the_time_of_their_read_and_their_rate_is_exact_to_5_ppb_afte
         let hertz = machine.hertz.max(100_000_000); // a tick is short compared with a read
         let stated_hertz = machine.stated_hertz.map(|_| hertz);
         let witness = Witness::new(Machine { hertz, stated_hertz, interrupts: 0, ..machine });
-        witness.world.discipline(ppb);
+        witness.world.set_slew(ppb);
         let early = (witness.world.ticks_ordered(), witness.world.read_at.get());
         assert_eq!(witness.clock.nanos_of(early.0), None, "nothing is measured yet");
         witness.watch(2 * CALIBRATION);
@@ -222,7 +222,7 @@ fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
                 ticks.get()
             });
             assert!(nanos.is_none() || witness.clock.nanos_of(ticks.get()) == nanos, "{nanos:?}");
-            witness.world.discipline(ppb);
+            witness.world.set_slew(ppb);
             collect(&witness, &mut values, reads);
             for &(ticks, nanos) in &values {
                 let converted = witness.clock.nanos_of(ticks).unwrap();

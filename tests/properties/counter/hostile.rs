@@ -43,14 +43,6 @@ impl<T: Fn() -> u64, N: Fn() -> u64, C: Fn() -> Option<u32>> Source for Function
     fn detect(&self) -> Result<(), Status> {
         Ok(())
     }
-
-    fn disruption(&self) -> u32 {
-        0
-    }
-
-    fn stated_frequency(&self) -> Option<u64> {
-        None
-    }
 }
 
 /// A source that returns these numbers in turn, each time round larger by `growth`.

@@ -92,7 +92,7 @@ fn a_switched_clock_source_is_noticed() {
         let witness = Witness::new(Machine { hertz, stated_hertz: None, ..machine });
         witness.watch(micros * MICRO);
         assert_eq!(witness.settled(), Status::Used);
-        witness.world.discipline(if is_behind { -100_000_000 } else { 0 });
+        witness.world.set_slew(if is_behind { -100_000_000 } else { 0 });
         witness.world.refusal.set(Some(Status::ClockSource));
         witness.world.syscall.set(nanos * NANO);
         witness.world.pass(if nanos > 0 { 0 } else { 12 * SECOND });

@@ -34,7 +34,7 @@ fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
         witness.watch(u128::from(millis) * MILLI);
         let (mut latest, mut since) = (0, 0);
         for (ppb, millis) in slews {
-            world.discipline(ppb);
+            world.set_slew(ppb);
             let end = world.kernel() + millis * 1_000_000;
             while world.kernel() < end {
                 let start = world.kernel();
@@ -52,7 +52,7 @@ fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
                 world.pass(u128::from(gap / 2 + world.random(gap)) * NANO);
             }
         }
-        world.discipline(0);
+        world.set_slew(0);
         witness.watch(2 * CALIBRATION + 8 * SEGMENT);
         assert_eq!(witness.settled(), Status::Used);
         assert!(clock.state().error_bound < 20_000, "{:?}", clock.state());
@@ -69,9 +69,9 @@ fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
         let stated_hertz = Some(machine.hertz);
         let witness = Witness::new(Machine { stated_hertz, interrupts: 0, is_shared: false, ..machine });
         let Witness { world, clock, .. } = &*witness;
-        world.discipline(slew);
+        world.set_slew(slew);
         witness.watch(millis * MILLI);
-        world.discipline(if is_changed { -slew } else { slew });
+        world.set_slew(if is_changed { -slew } else { slew });
         witness.is_accurate.set(false);
         witness.watch_until_used();
         let statistics = clock.statistics();
@@ -82,7 +82,7 @@ fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
             clock.statistics().segments - before
         };
         segments(SEGMENT);
-        world.discipline(0);
+        world.set_slew(0);
         segments(SEGMENT);
         assert!((24..=51).contains(&segments(100 * MILLI)), "segments are not short");
         segments(500 * MILLI);
@@ -111,7 +111,7 @@ fn the_error_bound_includes_a_slew_since_the_last_sample() {
             world.pass(30 * MICRO);
             witness.read();
         }
-        world.discipline(slew);
+        world.set_slew(slew);
         world.pass(witness.left() * eighths / 8);
         let bound = clock.state().error_bound;
         world.pass(witness.left().saturating_sub(MICRO));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use crate::source::sample::Source;
+use crate::source::sample::{Discipline, Source};
 use crate::source::status::Status;
 
 /// Units of simulated time, in picoseconds.
@@ -158,7 +158,7 @@ impl World {
     }
 
     /// NTP changes the rate.
-    pub(crate) fn discipline(&self, ppb: i64) {
+    pub(crate) fn set_slew(&self, ppb: i64) {
         self.kept.set((self.now.get(), self.kernel_picos()));
         self.ppb.set(ppb);
     }
@@ -284,5 +284,16 @@ impl Source for Rc<World> {
 
     fn stated_frequency(&self) -> Option<u64> {
         self.machine.get().stated_hertz
+    }
+
+    /// The kernel knows its error exactly, or, as it updates it once a second, of up to a second
+    /// ago.
+    fn discipline(&self) -> Option<Discipline> {
+        self.asked.set(self.asked.get() + 1);
+        let error = || self.wall().abs_diff(self.truth());
+        let before = error();
+        let realtime = self.realtime()?;
+        let max_error = before.max(error()).saturating_sub(self.random(250_000));
+        Some(Discipline { realtime, max_error, slew: 0, is_synchronized: !self.is_unsynchronized.get() })
     }
 }
