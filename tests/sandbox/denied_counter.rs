@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 use test_support::child::{self, End, WELL};
 use test_support::nix::sys::signal::{Signal, raise};
-use test_support::{not_run, not_run_here, oracle, signals};
+use test_support::{not_run, not_run_here, oracle, rseq, signals};
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 
 /// Strict seccomp denies the counter too, there (seccomp_set_mode_strict of kernel/seccomp.c).
@@ -54,12 +54,24 @@ fn coarse() -> bool {
     is_now && is_up && ticks.iter().all(|tick| tick.is_ok_and(|tick| tick.tv_nsec > 0))
 }
 
-fn cpu() -> bool {
+fn getcpu() -> bool {
     vdso_time::getcpu().is_ok()
+}
+
+fn cpu() -> bool {
+    vdso_time::cpu().is_ok()
 }
 
 fn counter() -> bool {
     vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok()
+}
+
+fn time_of_day() -> bool {
+    vdso_time::gettimeofday().is_ok()
+}
+
+fn cpu_time() -> bool {
+    vdso_time::clock_gettime(ClockId::THREAD_CPUTIME).is_ok()
 }
 
 fn by_kernel() -> bool {
@@ -89,10 +101,15 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
     // riscv64's vDSO makes the system call.
     let asks = cfg!(target_arch = "riscv64") && child::end_of(|| routes().getcpu != Route::Rseq) == WELL;
     let expected_cpu = if asks { KILLED } else { expected(|found| found.getcpu) };
-    assert_eq!(end(false, strict, cpu), expected_cpu);
-    assert_eq!(end(false, strict, by_kernel), KILLED);
+    assert_eq!(end(false, strict, getcpu), expected_cpu);
+    assert_eq!(end(false, strict, cpu), if rseq::is_registered() { WELL } else { expected_cpu });
+    for read in [by_kernel, cpu_time] {
+        assert_eq!(end(false, strict, read), KILLED);
+    }
     if let Some(expected) = counter_ends(X86, KILLED) {
-        assert_eq!(end(false, strict, counter), expected);
+        for read in [counter, time_of_day] {
+            assert_eq!(end(false, strict, read), expected);
+        }
     }
     assert_eq!(end(true, strict, coarse), KILLED, "a first call");
 }
@@ -100,17 +117,19 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
 #[test]
 fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
     if !X86 {
-        return not_run("only x86 has PR_SET_TSC");
+        return not_run("this test denies the counter of x86 only");
     }
     if end(false, without_counter, || true) != WELL {
         return not_run_here("tsc", "PR_SET_TSC");
     }
     for is_first in [false, true] {
-        for read in [coarse, cpu, by_kernel] {
+        for read in [coarse, getcpu, cpu, by_kernel, cpu_time] {
             assert_eq!(end(is_first, without_counter, read), WELL);
         }
         if let Some(expected) = counter_ends(true, WELL) {
-            assert_eq!(end(is_first, without_counter, counter), expected);
+            for read in [counter, time_of_day] {
+                assert_eq!(end(is_first, without_counter, read), expected);
+            }
         }
     }
 }
