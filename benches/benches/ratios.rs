@@ -5,11 +5,10 @@ use std::process::ExitCode;
 
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
-use vdso_time_benches::calls::{self, FUNCTIONS, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
+use vdso_time_benches::calls::{self, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
 use vdso_time_benches::harness::bars::{self, Bar, above, back_to_back, both, isolated};
 use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::document::{Report, Table};
-use vdso_time_benches::harness::plot::Chart;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{self, Contender, Row, Spacing};
 use vdso_time_trace::{Site, Trace, Tracer, sites, traced};
@@ -105,16 +104,8 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
     let samples = Samples::collect(arguments, &names, measure, is_noisy)?;
     let (bars, missed) = bars::table("bars", BARS, &samples, arguments);
-    let group = |row: &str| {
-        let nanos = |name: &str| Some((name.to_string(), samples.nanos(row, Spacing::Isolated, name)?));
-        (row.to_string(), [OURS, DIRECT, "libc", "std", SYSCALL].into_iter().filter_map(nanos).collect())
-    };
-    let title = "Nanoseconds of an isolated call; logarithmic; black: the vDSO itself";
-    let groups =
-        FUNCTIONS.into_iter().filter(|row| names.iter().any(|name| name == row)).map(group).collect();
     Ok(Report {
         tables: vec![ratios(&rows, &samples), slow_table(&samples), trace_table(&samples), bars],
-        charts: vec![Chart { file: "calls.svg", title, ours: OURS, floor: DIRECT, groups }],
         missed,
         notes: calls::notes(),
     })

@@ -1,4 +1,4 @@
-//! The tables and charts of a bench: printed, and written into the documents.
+//! The tables of a bench: printed, and written into the documents.
 //!
 //! The table NAME stands between `<!-- bench NAME -->` and `<!-- /bench -->`.
 
@@ -9,17 +9,14 @@ use std::process::ExitCode;
 
 use super::command::{Arguments, Effort};
 use super::machine;
-use super::plot::Chart;
 
 const DOCUMENTS: [&str; 4] = ["README.md", "docs/BENCHMARKS.md", "docs/LOGGING.md", "docs/PRECISION.md"];
-const CHARTS: &str = "docs/benchmarks";
 const END: &str = "<!-- /bench -->";
 
 #[derive(Default)]
 pub struct Report {
     /// In the order in which they are printed.
     pub tables: Vec<Table>,
-    pub charts: Vec<Chart>,
     /// A line for each bar that is missed.
     pub missed: Vec<String>,
     pub notes: Vec<String>,
@@ -92,21 +89,22 @@ impl Report {
                 (*name, Table { name, head: head.clone(), rows }.markdown())
             });
         let is_part = arguments.is_filtered();
-        let machine = Some(("machine", machine)).filter(|_| !is_part);
-        let sections: Vec<(&str, String)> = tables.chain(machine).collect();
+        let tables: Vec<(&str, String)> = tables.collect();
         for document in DOCUMENTS {
             let file = root.join(document);
             let old = fs::read_to_string(&file).map_err(|error| format!("{document}: {error}"))?;
-            let new = sections.iter().fold(old, |text, (name, body)| fill(&text, name, body, is_part));
-            put(&file, &new)?;
+            let mut new = old.clone();
+            for (name, body) in &tables {
+                new = fill(&new, name, body, is_part);
+            }
+            // A document without these tables keeps the machine of its own.
+            if new != old && !is_part {
+                new = fill(&new, "machine", &machine, is_part);
+            }
+            fs::write(&file, new).map_err(|error| format!("{document}: {error}"))?;
         }
-        let mut charts = self.charts.iter().filter(|_| !is_part);
-        charts.try_for_each(|chart| put(&root.join(CHARTS).join(chart.file), &chart.svg()))
+        Ok(())
     }
-}
-
-fn put(file: &Path, text: &str) -> Result<(), String> {
-    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// Returns the document with another body in the section NAME, if it has such a section. A part of

@@ -5,7 +5,6 @@ pub mod bars;
 pub mod command;
 pub mod document;
 pub mod machine;
-pub mod plot;
 pub mod samples;
 pub mod stats;
 

@@ -13,7 +13,6 @@ use vdso_time::Monotonic;
 use vdso_time_benches::harness;
 use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::document::{Report, Table};
-use vdso_time_benches::harness::plot::Chart;
 use vdso_time_benches::harness::stats::median;
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
@@ -95,14 +94,7 @@ fn report(arguments: &Arguments) -> Report {
         let cells = rows.iter().map(|row| format!("{:.1}", row[at]));
         table.rows.push([name.to_string()].into_iter().chain(cells).collect());
     }
-    let groups = rows.iter().map(|row| {
-        // A length is a logarithm.
-        let bars = NAMES.iter().zip(row).map(|(name, nanos)| ((*name).to_string(), nanos.max(0.1)));
-        (format!("a routine of {:.1} ns", row[0]), bars.collect())
-    });
-    let title = "Nanoseconds that a bench reports, call by call; black: what it takes";
-    let chart = Chart { file: "precision.svg", title, ours: COUNTER, floor: TRUTH, groups: groups.collect() };
-    Report { tables: vec![table], charts: vec![chart], ..Report::default() }
+    Report { tables: vec![table], ..Report::default() }
 }
 
 fn main() -> ExitCode {
