@@ -36,7 +36,7 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
 #[allow(unsafe_code, reason = "prctl(2) is called here")]
 fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
     if !["x86", "x86_64"].contains(&ARCH) {
-        return not_run("a process cannot be denied this counter");
+        return not_run("this test denies the counter of x86 only");
     }
     child::forked(|| {
         // SAFETY: it takes a mode. This child does not read the counter afterwards.

@@ -35,14 +35,18 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     let clock = ClockId::from_raw(number);
+    black_box((ClockId::aux(number as u8), ClockId::process_cpu(number), ClockId::thread_cpu(number)));
+    black_box((ClockId::from_fd(number), clock.as_raw()));
     // SAFETY: null is always allowed.
     unsafe { vdso_time::init(ptr::null()) };
+    vdso_time::warm_up();
     black_box(vdso_time::time());
     black_box(vdso_time::try_time().ok());
     black_box(vdso_time::gettimeofday().ok());
     black_box(vdso_time::clock_gettime(clock).ok());
     black_box(vdso_time::clock_getres(clock).ok());
     black_box(vdso_time::getcpu().ok());
+    black_box(vdso_time::cpu().ok());
     black_box(syscall::time().ok());
     black_box(syscall::gettimeofday().ok());
     black_box(syscall::clock_gettime(clock).ok());
@@ -106,6 +110,7 @@ fn name<'a>(image: &Image<'a>) -> &'a str {
 fn walk(image: &Image<'_>) {
     black_box((image.machine(), image.hash_tables()));
     for symbol in image.symbols() {
+        black_box(Image::extent(symbol.name().to_bytes()).ok());
         if let Ok(image) = Image::parse(symbol.name().to_bytes()) {
             black_box(image.symbols().count());
             black_box(image.symbol(name(&image), Some(name(&image))).map(|symbol| symbol.value()));
