@@ -143,6 +143,9 @@ fn a_disturbed_calibration_begins_again() {
         let calibrations = 1 + u64::from(disruption + syscall > 0);
         assert_eq!(witness.clock.statistics().calibrations, calibrations);
         assert!((11..14).contains(&passed) || calibrations > 1, "{passed} ms");
+        // The rate is that of the whole calibration.
+        let measured = witness.clock.frequency().unwrap();
+        assert!(measured.abs_diff(hertz) <= hertz / 300_000 + 100, "{measured} Hz, not {hertz}");
         true
     });
 }
