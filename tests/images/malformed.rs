@@ -223,6 +223,9 @@ fn each_flaw_is_refused_or_costs_only_what_it_spoils() {
         let (start, size) = (built.at(Part::Strtab), built.get("DT_STRSZ") as usize);
         built.bytes[start..][..size].fill(b'a');
     });
+    spoil(&versioned(), Refused(Versions), "a definition after that of index 0", |built| {
+        built.set("verdef[0].vd_flags", 0).set("verdef[0].vd_ndx", 0).set("verdef[1].vd_aux", 0x7fff_ffff);
+    });
     // No hash in the last chain ends it.
     spoil(&gnu_last(), Refused(GnuHash), "an endless chain", |built| {
         let mut chain = (0..).map(|index| format!("gnu_hash.chain[{index}]"));

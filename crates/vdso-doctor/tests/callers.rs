@@ -159,13 +159,22 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
             counted = format!("{often} of {}, {seldom} of {} | {trap:.1} us", expected[0], expected[1]);
         }
 
-        let options = ["--frequency=1999"];
-        let Some((sampled, report)) = program.run(&options, u64::MAX >> 2, SECOND) else { return };
-        let report = report.unwrap();
-        let [in_often, in_seldom, elsewhere] = program.records(&report);
-        let all = (in_often + in_seldom + elsewhere).max(1);
-        let share = 100.0 * in_often as f64 / all as f64;
-        assert!(all > 200 && (share - 75.0).abs() < 7.5, "{name}: {share} % {report:#}");
-        println!("| {name} | {counted} | {share:.1} % | {:.1} % |", 100.0 * (sampled / alone - 1.0));
+        // A busy machine runs the program for a part of the time only.
+        for seconds in [1, 4, 16] {
+            let Some((sampled, report)) = program.run(&["--frequency=1999"], u64::MAX >> 2, seconds * SECOND)
+            else {
+                return;
+            };
+            let report = report.unwrap();
+            let [in_often, in_seldom, elsewhere] = program.records(&report);
+            let all = in_often + in_seldom + elsewhere;
+            if all < 1000 && seconds < 16 {
+                continue;
+            }
+            let share = 100.0 * in_often as f64 / all as f64;
+            assert!((share - 75.0).abs() < 7.5, "{name}: {share} % {report:#}");
+            println!("| {name} | {counted} | {share:.1} % | {:.1} % |", 100.0 * (sampled / alone - 1.0));
+            break;
+        }
     }
 }
