@@ -65,9 +65,10 @@ fn the_json_has_the_fields_of_the_readme() {
         let graph = format!("--flamegraph={}", svg.display());
         let output = format!("--output={}", report.display());
         let mut runs =
-            (0..3).map(|_| run(&[option, "--json", &graph, &output, "--", "python3", "-c", READS]));
-        // A breakpoint can end the command by SIGTRAP: docs/WHO.md.
-        let Some((status, out, error)) = runs.find(|run| !matches!(run, Some((Some(133), ..)))).unwrap()
+            (0..5).map(|_| run(&[option, "--json", &graph, &output, "--", "python3", "-c", READS]));
+        // A breakpoint can end the command by SIGTRAP: docs/WHO.md. On a busy machine slices may
+        // see no read.
+        let Some((status, out, error)) = runs.find(|run| !matches!(run, Some((Some(133 | 2), ..)))).unwrap()
         else {
             return;
         };
