@@ -127,16 +127,18 @@ pub(super) struct Burst {
 impl Burst {
     /// The new offset, given the old one.
     ///
-    /// Keeps the old offset while it is possible. If the interval is narrow, moves it by 1/8
-    /// towards the middle. Replaces an impossible offset by the middle.
+    /// In a narrow interval, keeps a possible old offset but for 1/8 of the way to the middle, and
+    /// replaces an impossible one by the middle. An interrupt makes an interval wide, often to one
+    /// side. There the nearest possible offset counts, because the old one may be impossible by
+    /// some nanoseconds only.
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
-        let is_narrow = high.abs_diff(low) <= segment::nanos(self.cost, rate).saturating_mul(4);
-        match (low <= old && old <= high, is_narrow) {
-            (true, true) => old.wrapping_add(middle(self.offset).wrapping_sub(old) / 8),
-            (true, false) => old,
-            (false, _) => middle(self.offset),
+        let nearest = old.max(low).min(high);
+        if high.abs_diff(low) > segment::nanos(self.cost, rate).saturating_mul(4) {
+            return nearest;
         }
+        let to_middle = middle(self.offset).wrapping_sub(old);
+        old.wrapping_add(if nearest == old { to_middle / 8 } else { to_middle })
     }
 
     /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often. Stops early if

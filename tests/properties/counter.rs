@@ -97,7 +97,7 @@ mod source {
 
     /// Narrow is up to four reads of both clocks, here of 10 ns each.
     #[test]
-    fn a_possible_offset_is_kept_and_moved_by_an_eighth_if_the_interval_is_narrow() {
+    fn an_offset_moves_to_a_narrow_interval_by_an_eighth_and_else_no_farther_than_it_must() {
         let sample = Sample { ticks: 0, nanos: 0 };
         for (offset, old, new) in [
             ([-20, 20], 16, 14),
@@ -105,7 +105,10 @@ mod source {
             ([-20, 20], 20, 18),
             ([-20, 21], 16, 16),
             ([-20, 20], 21, 0),
-            ([-60, 20], -61, -20),
+            ([-20, 21], 22, 21),
+            ([-60, 20], -61, -60),
+            // The wall clock was set back between the reads.
+            ([20, -60], 20, -60),
         ] {
             assert_eq!(sample::Burst { sample, cost: 10, offset }.offset_after(old, 1 << 32), new);
         }
