@@ -107,6 +107,11 @@ fn monotonic_at(time: i64, offset: &Word) -> u64 {
     time.wrapping_sub(offset.load() as i64) as u64
 }
 
+/// Whether an answer is of another time namespace, given the kernel's time.
+fn is_foreign(answer: u64, now: u64) -> bool {
+    answer > now.saturating_add(MAX_LEAD)
+}
+
 #[inline]
 fn count(counter: &AtomicUsize) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
@@ -330,11 +335,11 @@ impl<S: Source> CounterClock<S> {
         let held = if is_before { state.segment.nanos } else { state.segment.end_nanos() };
         // Read last, so that both are ahead of it by `MAX_LEAD` at most.
         let now = self.source().monotonic()?;
-        let is_foreign = |nanos: u64| nanos > now.saturating_add(MAX_LEAD);
-        if is_foreign(high_water) {
+        if is_foreign(high_water, now) {
             mark.replace(high_water, now);
         }
-        let answer = [high_water, held].into_iter().filter(|&nanos| !is_foreign(nanos)).fold(now, u64::max);
+        let times = [high_water, held].into_iter().filter(|&nanos| !is_foreign(nanos, now));
+        let answer = times.fold(now, u64::max);
         Some((now, answer))
     }
 
@@ -356,7 +361,7 @@ impl<S: Source> CounterClock<S> {
         if state.phase != Phase::Running && segment.is_none() {
             let end = state.segment.end_nanos();
             let is_over = matches!(state.phase, Phase::Off(_)) && end <= now;
-            state.segment = Segment::empty(if is_over { 0 } else { end });
+            state.segment = Segment::empty(if is_over || is_foreign(end, now) { 0 } else { end });
         }
         if self.latch.update(version, &state.to_update()) {
             self.published(state, refusals);
