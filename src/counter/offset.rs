@@ -1,7 +1,5 @@
 //! The offset of the wall clock from the monotonic clock.
 
-use core::cell::Cell;
-
 use super::clock::CounterClock;
 use super::sample::{Source, middle};
 use super::state::ClockState;
@@ -16,18 +14,15 @@ const ATTEMPTS: u32 = 100_000;
 impl<S: Source> CounterClock<S> {
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` in nanoseconds, as the next reads will have it.
     pub(crate) fn offset(&self) -> Option<i64> {
-        let fast = || {
-            // Both by one tick.
-            let tick = Cell::new(0);
-            let monotonic = self.monotonic(|source| {
-                tick.set(source.ticks_ordered());
-                tick.get()
-            })?;
-            Some(self.realtime(|_| tick.get())?.wrapping_sub(monotonic as i64))
+        // Also of a segment that begins at one of the next ticks.
+        let in_force = || {
+            let ClockState { segment, offset, .. } = self.load();
+            let ticks = (segment.span > 0).then(|| self.source().ticks_ordered())?;
+            (segment.begins_after(ticks) || segment.covering(ticks).is_some()).then_some(offset)
         };
-        fast().or_else(|| {
+        in_force().or_else(|| {
             self.slow_monotonic()?;
-            fast().or_else(|| self.kernels_offset().map(middle))
+            in_force().or_else(|| self.kernels_offset().map(middle))
         })
     }
 
