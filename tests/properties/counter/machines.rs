@@ -106,7 +106,7 @@ fn a_switched_clock_source_is_noticed() {
 #[test]
 fn a_moved_machine_is_measured_again_at_the_next_segment() {
     check(100, &(machine(), 30..100_u128), |(machine, millis)| {
-        let witness = Witness::new(machine);
+        let witness = Witness::new(Machine { interrupts: 0, ..machine });
         witness.watch(millis * MILLI);
         assert_eq!(witness.settled(), Status::Used);
         let before = witness.clock.statistics().calibrations;
@@ -159,7 +159,10 @@ fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     check(400, &(machine(), rates), |(machine, (hertz, stated_hertz))| {
         let witness = Witness::new(Machine { hertz, stated_hertz, ..machine });
         assert_eq!(witness.clock.check(), Ok(()));
-        witness.watch(4 * CALIBRATION);
+        // An interrupt makes a calibration longer.
+        (0..100)
+            .take_while(|_| witness.clock.status() == Status::Calibrating)
+            .for_each(|_| witness.watch(MILLI));
         assert_off(&witness, Status::Frequency);
         assert_eq!(witness.clock.check(), Err(Status::Frequency));
         // The clock tries again after 10 s, 20 s, and so on, up to 640 s.
@@ -380,12 +383,12 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
             "{millis} ms are waited for"
         );
         // What is not waited for at first is not waited for later.
-        let mut most = witness.clock.state().error_bound.max(1_000_000);
+        let mut most = witness.clock.state().error_bound.max(10_000_000);
         for _ in 0..8 * 17 {
             witness.watch(MILLI);
             let bound = witness.clock.state().error_bound;
             assert!(bound <= most, "{bound} ns after {most} ns");
-            most = bound.max(1_000_000);
+            most = bound.max(10_000_000);
         }
         true
     });
