@@ -46,6 +46,7 @@ fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
             let reads = witness.world.kernel_reads.get();
             assert!(witness.clock.slow_realtime().is_some());
             assert_eq!(witness.world.kernel_reads.get(), reads + 1);
+            assert!(witness.clock.wall_bound(0).is_some_and(|bound| bound < 200));
             assert_eq!(witness.world.read_at.get(), 0, "the counter was read");
         }
         witness.world.refusal.set(None);
