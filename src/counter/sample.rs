@@ -133,7 +133,11 @@ impl Burst {
     /// some nanoseconds only.
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
-        let nearest = old.max(low).min(high);
+        if low > high {
+            // Somebody set the wall clock between the reads. The farther limit is of after that.
+            return if low.abs_diff(old) > high.abs_diff(old) { low } else { high };
+        }
+        let nearest = old.clamp(low, high);
         if high.abs_diff(low) > segment::nanos(self.cost, rate).saturating_mul(4) {
             return nearest;
         }

@@ -107,8 +107,9 @@ mod source {
             ([-20, 20], 21, 0),
             ([-20, 21], 22, 21),
             ([-60, 20], -61, -60),
-            // The wall clock was set back between the reads.
-            ([20, -60], 20, -60),
+            // The wall clock was set between the reads.
+            ([20, -60], 18, -60),
+            ([20, -60], -58, 20),
         ] {
             assert_eq!(sample::Burst { sample, cost: 10, offset }.offset_after(old, 1 << 32), new);
         }
