@@ -65,8 +65,10 @@ pub(crate) struct Discipline {
 pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     /// Reads that are timed together, so that a coarse counter advances.
     const READS: u64 = 8;
-    /// An interrupt makes a result larger, so the least one counts.
+    /// An interrupt makes a result larger. So the least one of system calls counts, and one of the
+    /// counter that is small enough.
     const TRIES: u32 = 16;
+    const COUNTER_TRIES: u32 = 64;
     // It is one function, so that all tries but the first run code that ran before: an emulator
     // takes longer to translate new code than to run it.
     #[inline(never)]
@@ -75,16 +77,16 @@ pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
         (0..READS).try_for_each(|_| read())?;
         Some(source.ticks_ordered().wrapping_sub(before))
     }
-    let least = |read: &dyn Fn() -> Option<()>| {
-        (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(time(source, read)?)))
+    let call = || time(source, &|| source.call_kernel());
+    let Some(kernel) = (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(call()?))) else {
+        return false;
     };
-    let Some(kernel) = least(&|| source.call_kernel()) else { return false };
     let count = || {
         source.ticks_ordered();
         Some(())
     };
-    let counter = least(&count).unwrap_or(0);
-    counter >= READS && counter >= kernel / 2
+    let is_slow = |ticks: u64| ticks >= READS && ticks >= kernel / 2;
+    (0..COUNTER_TRIES).all(|_| time(source, &count).is_some_and(is_slow))
 }
 
 /// A time of both clocks. The counter is read right before the kernel's clock.
