@@ -19,7 +19,7 @@ pub(crate) struct Witness {
     is_shared: bool,
     /// The latest time that a read returned.
     latest: Cell<u64>,
-    /// The last bound that was not 0.
+    /// The last bound of a segment; before the first one, 12 ticks.
     bound: Cell<u64>,
     /// Whether each time must be within the error bound.
     pub(crate) is_accurate: Cell<bool>,
@@ -44,7 +44,7 @@ impl Witness {
                 world,
                 is_shared: machine.is_shared,
                 latest: Cell::new(0),
-                bound: Cell::new(0),
+                bound: Cell::new(30 + 12_000_000_000 / machine.hertz.max(1)),
                 is_accurate: Cell::new(true),
                 is_ordered: Cell::new(true),
                 limit: Cell::new(u64::MAX),
@@ -89,9 +89,11 @@ impl Witness {
 
     /// The bound now, or the last one of a segment, which can have come and gone during a read.
     fn last_bound(&self) -> u64 {
-        let bound = self.clock.state().error_bound;
-        self.bound.set(if bound == 0 { self.bound.get() } else { bound });
-        self.bound.get()
+        let State { status, error_bound, .. } = self.clock.state();
+        if status == Status::Used {
+            self.bound.set(error_bound);
+        }
+        self.bound.get().max(error_bound)
     }
 
     /// Reads the wall clock and checks the time, to 200 ns more than the bound.
