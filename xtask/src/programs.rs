@@ -16,13 +16,17 @@ pub(crate) const DOCTOR: &str = "doctor";
 const BUILD: &str =
     "test --no-run --quiet --tests --package vdso-time --package vdso-doctor --features counter";
 
+/// The architectures whose registers vdso-who reads.
+const WHO: &[&str] = &["x86_64", "aarch64"];
+
 /// Test programs that run natively alone, because they compile programs or run the machine's own.
 const NATIVE_ONLY: &[&str] = &["codegen"];
 
 /// Builds the programs. The doctor is before the tests, because one may change the clock source.
 pub(crate) fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
     let sh = workspace::shell()?;
-    let cargo = setup.cargo(&sh).args(BUILD.split(' '));
+    let who = WHO.contains(&machine.arch.name).then_some(["--package", "vdso-who"]);
+    let cargo = setup.cargo(&sh).args(BUILD.split(' ')).args(who.into_iter().flatten());
     let messages = cargo.arg("--message-format=json-render-diagnostics").read()?;
     let built = messages.lines().filter_map(|message| program(machine, message));
     let (doctor, tests): (Vec<_>, Vec<_>) = built.partition(|program| program.name == DOCTOR);

@@ -60,14 +60,10 @@ use vdso_time::{ClockId, Routes, routes};
 pub use image::Image;
 pub use machine::{ClockSource, Machine, Supervisor};
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
-#[doc(hidden)]
-pub use process::{living_thread, text};
 pub use process_report::ProcessDiagnosis;
 pub use proof::{Evidence, Method, Place, Reading};
 use proof::{Examination, Timing, worst_place};
 pub use read::Read;
-#[doc(hidden)]
-pub use report::wrapped;
 pub use verdict::Cause;
 
 /// Everything that was found out.

@@ -3,8 +3,6 @@
 mod accuracy;
 mod arguments;
 mod stdout;
-#[cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod who;
 
 use std::error::Error;
 use std::io::{self, Write as _};
@@ -39,7 +37,6 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     match arguments.command {
-        Some(Command::Who(ref options)) => who::run(options),
         Some(Command::Accuracy { seconds }) => print(&accuracy::report(seconds)?).map(|()| 0),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
@@ -116,14 +113,6 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
             Err(format!("cannot write the report: {error}").into())
         }
         _ => Ok(()),
-    }
-}
-
-/// Watching a process needs the registers of its architecture.
-#[cfg(not(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64"))))]
-mod who {
-    pub(crate) fn run(_: &crate::arguments::Who) -> Result<u8, Box<dyn std::error::Error>> {
-        Err("`who` is for x86_64 and aarch64, with the feature `who`".into())
     }
 }
 

@@ -227,8 +227,7 @@ fn value(auxv: &[u8], tag: u64) -> Option<u64> {
 
 /// A thread of a process, and its auxiliary vector. A main thread that ended has no memory in
 /// /proc: its vector is empty or, with a newer kernel, an error.
-#[doc(hidden)]
-pub fn living_thread(pid: u32) -> io::Result<(u32, Vec<u8>)> {
+pub(crate) fn living_thread(pid: u32) -> io::Result<(u32, Vec<u8>)> {
     let vector = |thread: u32| match fs::read(format!("/proc/{thread}/auxv")) {
         Ok(vector) if vector.is_empty() => Err(io::Error::from_raw_os_error(libc::ESRCH)),
         other => other,
@@ -243,8 +242,7 @@ pub fn living_thread(pid: u32) -> io::Result<(u32, Vec<u8>)> {
 }
 
 /// A file of /proc/PID. Names of programs and files need not be UTF-8.
-#[doc(hidden)]
-pub fn text(pid: u32, file: &str) -> io::Result<String> {
+pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
 }
 

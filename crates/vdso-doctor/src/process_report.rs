@@ -6,7 +6,7 @@ use serde::Serialize;
 use vdso_time::{ClockId, Route, Routes};
 
 use crate::machine::{Machine, is_counter_fatal};
-use crate::process::living_thread;
+use crate::process::{living_thread, text};
 use crate::proof::{Examination, Place, Reading, Timing, worst_place};
 use crate::report::{table, wrapped};
 use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, verdict};
@@ -46,8 +46,8 @@ impl ProcessDiagnosis {
     pub fn of(pid: u32) -> Result<Self, ProcessError> {
         let vdso = ProcessVdso::read(pid)?;
         let (thread, _) = living_thread(pid)?;
-        let file = |name| crate::text(thread, name).unwrap_or_default();
-        let name = crate::text(pid, "comm").unwrap_or_default().trim_end().to_owned();
+        let file = |name| text(thread, name).unwrap_or_default();
+        let name = text(pid, "comm").unwrap_or_default().trim_end().to_owned();
         let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
         let is_other = namespace(&thread.to_string()) != namespace("self");
         let own_image = ProcessVdso::read(std::process::id());

@@ -142,8 +142,7 @@ fn duration(nanos: i64) -> String {
 }
 
 /// A paragraph with a title on its left. A command, in backticks, stays in one line.
-#[must_use]
-pub fn wrapped(title: &str, text: &str) -> String {
+pub(crate) fn wrapped(title: &str, text: &str) -> String {
     let indent = if title.is_empty() { 0 } else { TITLE };
     let mut line = format!("{title:indent$}");
     let mut lines = Vec::new();

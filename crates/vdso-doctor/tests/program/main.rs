@@ -1,24 +1,19 @@
 //! The program: what it prints, where, and its exit status.
 
-#[cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod who;
-
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::channel;
 
 use serde_json::Value;
-use test_support::nix::unistd::gettid;
 use test_support::{has_tool, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
 
 /// Commands of each kind of output.
-const ALL: [&str; 5] = ["", "--json", "--help", "--require-user-space=MONOTONIC_COARSE", "who -- true"];
+const ALL: [&str; 4] = ["", "--json", "--help", "--require-user-space=MONOTONIC_COARSE"];
 
 fn command(wrapper: &[&str], arguments: &str) -> Command {
     let mut words = wrapper.iter().copied().chain([PROGRAM]).chain(arguments.split_whitespace());
@@ -47,25 +42,6 @@ fn started(output: io::Result<Output>) -> Option<Ended> {
     };
     not_run_here("exec", format!("{PROGRAM}: {why}"));
     None
-}
-
-/// Whether `who` cannot watch a process here; says so.
-fn lacks_perf(status: Option<i32>, error: &str) -> bool {
-    let lacks = [
-        "perf_event_open",
-        "breakpoints",
-        "gVisor",
-        "no vDSO",
-        "Ptrace",
-        "ENOSYS",
-        "`who` is for",
-        "cannot run",
-    ];
-    let lacks_perf = status == Some(2) && lacks.iter().any(|lack| error.contains(lack));
-    if lacks_perf {
-        not_run_here("perf", error);
-    }
-    lacks_perf
 }
 
 fn run(arguments: &str) -> Option<Ended> {
@@ -113,11 +89,7 @@ fn wrong_arguments_are_status_64_and_one_line() {
     let unknown = ["--jsn", "-x", "extra", "--json=yes", "--quiet --json", "completions", "--verbose --json"];
     let reads = ["--require-user-space=", "--require-user-space=REALTIM", "--require-user-space TAI"];
     let accuracy = ["--seconds=1", "--json accuracy", "accuracy --seconds=0", "accuracy --json"];
-    let who = ["who", "who --", "who --pid=1 -- true", "who --pid=1 --exact --count"];
-    let numbers = ["--duration=0", "--percent=5", "--count --percent=51", "--frequency=0"];
-    let numbers = numbers.map(|option| format!("who --pid=1 {option}"));
-    let numbers = numbers.iter().map(String::as_str);
-    for arguments in unknown.into_iter().chain(reads).chain(accuracy).chain(who).chain(numbers) {
+    for arguments in unknown.into_iter().chain(reads).chain(accuracy) {
         let Some((status, out, error)) = run(arguments) else { return };
         assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
         assert!(error.starts_with("vdso-doctor: ") && error.contains("--help"), "{arguments}: {error}");
@@ -188,28 +160,11 @@ fn another_process_has_a_report() {
 }
 
 #[test]
-fn a_missing_process_or_command_is_an_error_in_one_line() {
-    let process = "process 4194305: there is no such process, it ended, or it is a kernel thread";
-    let number = std::process::id();
-    let (to, from) = channel();
-    std::thread::spawn(move || {
-        to.send(gettid()).unwrap();
-        std::thread::park();
-    });
-    let thread = from.recv().unwrap();
-    let of_thread = format!("who --pid={thread}");
-    let is_thread = format!("{thread} is a thread of process {number}: use --pid {number}");
-    let mut cases = vec![("--pid=4194305", process)];
-    if cfg!(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64"))) {
-        cases.push(("who --pid=4194305", process));
-        cases.push((&of_thread, &is_thread));
-        cases.push(("who -- /nonexistent/program", "cannot run /nonexistent/program: "));
-    }
-    for (arguments, expected) in cases {
-        let Some((status, out, error)) = run(arguments) else { return };
-        assert_eq!((status, &*out, error.lines().count()), (Some(2), "", 1), "{error}");
-        assert!(error.starts_with(&format!("vdso-doctor: {expected}")), "{error}");
-    }
+fn a_missing_process_is_an_error_in_one_line() {
+    let Some((status, out, error)) = run("--pid=4194305") else { return };
+    assert_eq!((status, &*out, error.lines().count()), (Some(2), "", 1), "{error}");
+    let expected = "process 4194305: there is no such process, it ended, or it is a kernel thread";
+    assert!(error.starts_with(&format!("vdso-doctor: {expected}")), "{error}");
 }
 
 #[test]
@@ -253,9 +208,6 @@ fn output_that_cannot_be_written_is_status_2() {
             (broken(), 0, ""),
         ] {
             let Some((found, _, said)) = ended(command(&[], arguments).stdout(out)) else { return };
-            if arguments.starts_with("who") && lacks_perf(found, &said) {
-                continue;
-            }
             // Without a vDSO the required read enters the kernel.
             assert!(
                 found == Some(status) || (status == 0 && found == Some(1)),

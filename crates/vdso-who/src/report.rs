@@ -4,6 +4,7 @@
 
 use std::fmt::{self, Display, Write as _};
 use std::fs::File;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use inferno::flamegraph;
@@ -11,18 +12,18 @@ use serde::Serialize;
 use vdso_doctor::ProcessVdso;
 use vdso_time::{ClockId, clock_gettime};
 
-use super::stack::Frame;
-use super::tally::{Caller, Tally};
-use super::trap::Trap;
-use super::{Result, Who};
+use crate::stack::Frame;
+use crate::tally::{Caller, Tally};
+use crate::trap::Trap;
+use crate::{Options, Result};
 
 const COLUMNS: usize = 80;
 /// The columns before a caller.
 const NUMBERS: usize = 30;
 
-#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Method {
+pub(crate) enum Method {
     #[default]
     Sampled,
     Slices,
@@ -30,7 +31,7 @@ pub(super) enum Method {
 }
 
 /// How much the clock is read, as far as the method shows it.
-#[derive(Default, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct Amounts {
     reads: Option<u64>,
     reads_per_second: Option<f64>,
@@ -51,34 +52,34 @@ impl Amounts {
 }
 
 /// What was found out.
-#[derive(Default, Serialize)]
-pub(super) struct Report {
+#[derive(Debug, Default, Serialize)]
+pub struct Report {
     format: u32,
     pid: u32,
     name: String,
-    pub(super) method: Method,
+    pub(crate) method: Method,
     /// Whether the time in system calls is seen.
-    pub(super) sees_kernel: bool,
+    pub(crate) sees_kernel: bool,
     has_vdso: bool,
     /// Programs that the process executed meanwhile.
-    pub(super) programs: u32,
+    pub(crate) programs: u32,
     #[serde(rename = "seconds", serialize_with = "seconds")]
-    pub(super) time: Duration,
+    pub(crate) time: Duration,
     /// The CPU time of the process, with that of the breakpoints.
     #[serde(rename = "cpu_seconds", serialize_with = "seconds")]
-    pub(super) cpu: Duration,
+    pub(crate) cpu: Duration,
     /// The CPU time during which reads were counted.
     #[serde(rename = "counted_cpu_seconds", serialize_with = "seconds")]
-    pub(super) counted: Duration,
+    pub(crate) counted: Duration,
     /// What the breakpoints counted.
     #[serde(skip)]
-    pub(super) counted_reads: u64,
+    pub(crate) counted_reads: u64,
     /// Records that the kernel took, and those that did not fit in its buffers.
-    pub(super) samples: u64,
-    pub(super) lost: u64,
+    pub(crate) samples: u64,
+    pub(crate) lost: u64,
     /// What a read costs in the doctor, if its vDSO is the same.
     read_ns: Option<f64>,
-    pub(super) trap_ns: Option<u64>,
+    pub(crate) trap_ns: Option<u64>,
     /// The share of the CPU time that the breakpoints took.
     overhead_percent: Option<f64>,
     /// How far the number of reads may be off. None if it is only known to be at least `reads`.
@@ -87,11 +88,11 @@ pub(super) struct Report {
     whole: Amounts,
     callers: Vec<Row>,
     #[serde(skip)]
-    pub(super) folded: Vec<String>,
+    pub(crate) folded: Vec<String>,
 }
 
 /// A caller.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Row {
     #[serde(flatten)]
     frame: Frame,
@@ -121,13 +122,13 @@ fn read_ns() -> f64 {
 }
 
 impl Report {
-    pub(super) fn new(pid: u32, options: &Who, vdso: Option<&ProcessVdso>) -> Self {
-        let name = vdso_doctor::text(pid, "comm").unwrap_or_default().trim_end().to_owned();
+    pub(crate) fn new(pid: u32, options: &Options, vdso: Option<&ProcessVdso>) -> Self {
+        let name = crate::proc::text(pid, "comm").unwrap_or_default().trim_end().to_owned();
         let own = ProcessVdso::read(std::process::id()).ok();
         let is_own = own.zip(vdso).is_some_and(|(own, vdso)| own.bytes == vdso.bytes);
         let method = match options {
-            Who { exact: true, .. } => Method::Exact,
-            Who { count: true, .. } => Method::Slices,
+            Options { exact: true, .. } => Method::Exact,
+            Options { count: true, .. } => Method::Slices,
             _ => Method::Sampled,
         };
         Self {
@@ -144,7 +145,7 @@ impl Report {
     /// Scales what was counted. A thread's reads follow its own CPU time, without the time that the
     /// breakpoints took, whether it computes or waits. If those took nearly all of it, what remains
     /// is unknown, and the reads are scaled by the whole time: there were at least so many.
-    pub(super) fn finish(&mut self, tally: &Tally, trap: Trap) {
+    pub(crate) fn finish(&mut self, tally: &Tally, trap: Trap) {
         let time = self.time.as_secs_f64().max(1e-9);
         let seen = tally.reads.max(1) as f64;
         // Lost records are spread over the callers.
@@ -198,22 +199,28 @@ impl Report {
         self.folded = tally.folded();
     }
 
-    /// Writes what the options ask for.
-    pub(super) fn write(&self, options: &Who) -> Result<()> {
-        if let Some(path) = &options.flamegraph {
-            let draw = || -> Result<()> {
-                let mut settings = flamegraph::Options::default();
-                settings.title = format!("Clock reads of {} ({})", self.name.escape_debug(), self.pid);
-                settings.count_name = if self.method == Method::Sampled { "samples" } else { "reads" }.into();
-                let lines = self.folded.iter().map(String::as_str);
-                Ok(flamegraph::from_lines(&mut settings, lines, File::create(path)?)?)
-            };
-            if self.folded.is_empty() {
-                return Err(format!("no clock read was seen, so {} was not written", path.display()).into());
-            }
-            draw().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    /// Writes a flame graph.
+    ///
+    /// # Errors
+    /// If there is nothing to draw, or the file cannot be written.
+    pub fn draw(&self, path: &Path) -> Result<()> {
+        let draw = || -> Result<()> {
+            let mut settings = flamegraph::Options::default();
+            settings.title = format!("Clock reads of {} ({})", self.name.escape_debug(), self.pid);
+            settings.count_name = if self.method == Method::Sampled { "samples" } else { "reads" }.into();
+            let lines = self.folded.iter().map(String::as_str);
+            Ok(flamegraph::from_lines(&mut settings, lines, File::create(path)?)?)
+        };
+        if self.folded.is_empty() {
+            return Err(format!("no clock read was seen, so {} was not written", path.display()).into());
         }
-        super::write(options, &if options.json { crate::json(self)? } else { self.to_string() })
+        draw().map_err(|error| format!("cannot write {}: {error}", path.display()).into())
+    }
+
+    /// Returns whether reads were counted by breakpoints.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.method != Method::Sampled
     }
 
     /// The verdict, and what one should know of it.
@@ -305,7 +312,7 @@ impl Report {
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verdict, notes) = self.notes();
-        writeln!(f, "{}", vdso_doctor::wrapped("", &verdict))?;
+        writeln!(f, "{}", wrapped(&verdict))?;
         if !self.callers.is_empty() {
             let titles = match self.method {
                 Method::Sampled => ["samples", "% CPU", "% own"],
@@ -332,10 +339,19 @@ impl Display for Report {
             }
         }
         for note in notes {
-            write!(f, "\n{}", vdso_doctor::wrapped("", &note))?;
+            write!(f, "\n{}", wrapped(&note))?;
         }
         writeln!(f)
     }
+}
+
+/// Lines of 80 columns. A command, in backticks, stays in one line.
+fn wrapped(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts =
+        parts.map(|(index, part)| if index % 2 == 1 { part.replace(' ', "\u{a0}") } else { part.into() });
+    let text = parts.collect::<Vec<_>>().join("`");
+    textwrap::fill(&text, COLUMNS).replace('\u{a0}', " ")
 }
 
 /// Three digits.

@@ -2,17 +2,18 @@
 
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
+use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Parser as _;
 use serde_json::Value;
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::{child, not_run_here};
 
-use super::{Target, Watch};
-use crate::arguments::{Arguments, Command};
+use crate::Options;
+use crate::target::Target;
+use crate::watch::Watch;
 
 /// The line of the read.
 const LINE: u32 = line!() + 5;
@@ -32,7 +33,7 @@ fn seldom() {
 /// Watches a child until it ends, whose main thread may end before. Returns the records of `often`
 /// and of `seldom`, the report, and the lines of the flame graph.
 fn watched(
-    option: &str,
+    options: Options,
     has_main_thread: bool,
     work: impl FnOnce() + Send + 'static,
 ) -> Option<([u64; 2], Value, Vec<String>)> {
@@ -52,9 +53,8 @@ fn watched(
     if !has_main_thread {
         child::wait_for_main_thread(child);
     }
-    let pid = child.to_string();
-    let words = ["vdso-doctor", "who", "--duration=100", "--pid", &pid, "--flamegraph=x", option];
-    let Some(Command::Who(options)) = Arguments::parse_from(words).command else { unreachable!() };
+    let pid = Some(child.as_raw() as u32);
+    let options = Options { pid, duration: Some(100), folded: true, ..options };
     let mut watch = match Watch::new(child.as_raw() as u32, &options) {
         Ok(watch) => watch,
         Err(error) => {
@@ -65,7 +65,7 @@ fn watched(
         }
     };
     end.write_all(&[0]).unwrap();
-    watch.watch(&Target::attach(child.as_raw() as u32).unwrap());
+    watch.watch(&Target::attach(child.as_raw() as u32).unwrap(), |_| ControlFlow::Continue(()));
     assert_eq!(child::wait(child, child::LIMIT), child::WELL);
     let report = watch.report();
     let text = report.to_string();
@@ -91,15 +91,19 @@ fn rounds() {
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
     for has_main_thread in [true, false] {
-        let Some((records, report, folded)) = watched("--exact", has_main_thread, rounds) else { return };
+        let Some((records, report, folded)) =
+            watched(Options { exact: true, ..Options::default() }, has_main_thread, rounds)
+        else {
+            return;
+        };
         assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
-        let is_chain = |line: &&String| line.contains("::rounds;vdso_doctor::who::tests::often;");
+        let is_chain = |line: &&String| line.contains("::rounds;vdso_who::tests::often;");
         let reads = |line: &String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(folded.iter().filter(is_chain).map(reads).sum::<u64>(), 600, "{folded:#?}");
         let most = &report["callers"][0];
         // A guest's programs have no debug information.
         if let Some(file) = most["file"].as_str() {
-            assert!(file.ends_with("who/tests.rs") && most["line"] == LINE, "{most}");
+            assert!(file.ends_with("src/tests.rs") && most["line"] == LINE, "{most}");
         }
     }
 }
@@ -117,7 +121,9 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
                 }
             }
         };
-        let Some(([in_often, in_seldom], report, _)) = watched("--frequency=1999", true, work) else {
+        let Some(([in_often, in_seldom], report, _)) =
+            watched(Options { frequency: 1999, ..Options::default() }, true, work)
+        else {
             return;
         };
         let all = in_often + in_seldom;
@@ -134,7 +140,9 @@ fn a_process_without_a_sample_is_not_called_idle() {
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(300) {}
     };
-    let Some((_, report, _)) = watched("--frequency=1", true, work) else { return };
+    let Some((_, report, _)) = watched(Options { frequency: 1, ..Options::default() }, true, work) else {
+        return;
+    };
     let text = report["text"].as_str().unwrap();
     assert!(report["samples"] == 0 && text.contains("of CPU time, but"), "{report:#}");
 }

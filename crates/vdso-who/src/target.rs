@@ -12,10 +12,12 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 
-use super::Result;
+use crate::{Result, proc};
 
-pub(super) struct Target {
-    pub(super) pid: u32,
+/// The process that is watched.
+#[derive(Debug)]
+pub struct Target {
+    pub(crate) pid: u32,
     /// The command, if this program started it.
     child: Option<Child>,
     /// Whether the command is still stopped.
@@ -24,11 +26,10 @@ pub(super) struct Target {
 
 impl Target {
     /// Takes a running process. Records carry its number, so that of a thread is refused.
-    pub(super) fn attach(pid: u32) -> Result<Self> {
-        let status = vdso_doctor::text(pid, "status").unwrap_or_default();
-        match status.lines().find_map(|line| line.strip_prefix("Tgid:")) {
-            Some(process) if process.trim() != pid.to_string() => {
-                Err(format!("{pid} is a thread of process {0}: use --pid {0}", process.trim()).into())
+    pub(crate) fn attach(pid: u32) -> Result<Self> {
+        match proc::status(pid, "Tgid") {
+            Some(process) if process != pid.to_string() => {
+                Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
             _ => Ok(Self { pid, child: None, is_stopped: false }),
         }
@@ -36,7 +37,7 @@ impl Target {
 
     /// Starts a command, which stops before its first instruction.
     #[allow(unsafe_code, reason = "the child asks for a stop at execve(2)")]
-    pub(super) fn start(words: &[OsString]) -> Result<Self> {
+    pub(crate) fn start(words: &[OsString]) -> Result<Self> {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         // SAFETY: `traceme` makes one system call and takes no lock.
@@ -55,7 +56,7 @@ impl Target {
     }
 
     /// Lets a started command run.
-    pub(super) fn go(&mut self) -> Result<()> {
+    pub(crate) fn go(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_stopped) {
             ptrace::detach(self.id(), None)?;
         }
@@ -63,7 +64,7 @@ impl Target {
     }
 
     /// Whether the process ended. A command stays a zombie.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         if self.child.is_some() {
             let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
             return !matches!(
@@ -71,27 +72,26 @@ impl Target {
                 Ok(WaitStatus::StillAlive) | Err(Errno::EINTR)
             );
         }
-        vdso_doctor::living_thread(self.pid).is_err()
+        proc::living_thread(self.pid).is_err()
     }
 
     /// The CPU time of all threads, and of those that ended.
-    pub(super) fn cpu_time(&self) -> Option<Duration> {
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
         clock_getcpuclockid(self.id()).and_then(ClockId::now).ok().map(Duration::from)
     }
 
-    /// Waits for the command. The exit status is the command's; that of a signal is 128 and its
-    /// number.
-    pub(super) fn status(&mut self) -> Result<u8> {
+    /// Waits for the command, and returns its status, or 128 and the number of the signal that
+    /// ended it. `terminates` sends SIGTERM first. Without a command, returns 0.
+    ///
+    /// # Errors
+    /// If the kernel does not know the command.
+    pub fn wait(&mut self, terminates: bool) -> Result<u8> {
+        if terminates && self.child.is_some() && !self.has_ended() {
+            kill(self.id(), Signal::SIGTERM)?;
+        }
         let Some(child) = &mut self.child else { return Ok(0) };
         let status: ExitStatus = child.wait()?;
         Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)
-    }
-
-    /// Passes on what this program got and a command did not.
-    pub(super) fn terminate(&self) {
-        if self.child.is_some() && !self.has_ended() {
-            let _ = kill(self.id(), Signal::SIGTERM);
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::env::consts::ARCH;
 use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
 
 use super::{Stacks, Taken};
-use crate::who::perf::Registers;
+use crate::perf::Registers;
 
 const MOST_FRAMES: usize = 128;
 

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 
 use vdso_doctor::ProcessVdso;
 
-use super::perf::Taken;
-use super::stack::{Frame, Stacks, has_room};
+use crate::perf::Taken;
+use crate::stack::{Frame, Stacks, has_room};
 
 /// A caller, and its reads or samples.
-pub(super) struct Caller {
-    pub(super) frame: Frame,
-    pub(super) reads: u64,
+pub(crate) struct Caller {
+    pub(crate) frame: Frame,
+    pub(crate) reads: u64,
     /// Reads that came soon after the one before of the same thread.
-    pub(super) soon: u64,
+    pub(crate) soon: u64,
 }
 
 /// The reads of one call chain.
@@ -23,7 +23,7 @@ struct Chain {
     folded: Option<String>,
 }
 
-pub(super) struct Tally {
+pub(crate) struct Tally {
     stacks: Stacks,
     vdso: Option<ProcessVdso>,
     is_folded: bool,
@@ -31,12 +31,12 @@ pub(super) struct Tally {
     chains: HashMap<Vec<u64>, Chain>,
     /// Folded chains and their reads that are no longer in `chains`.
     past: HashMap<String, u64>,
-    pub(super) callers: Vec<Caller>,
+    pub(crate) callers: Vec<Caller>,
     /// When each thread read a clock last.
     last: HashMap<u32, u64>,
     /// The first times from one read of a thread to its next one.
-    pub(super) gaps: Vec<u64>,
-    pub(super) reads: u64,
+    pub(crate) gaps: Vec<u64>,
+    pub(crate) reads: u64,
 }
 
 const GAPS: usize = 100_000;
@@ -45,19 +45,19 @@ const GAPS: usize = 100_000;
 const MOST_CHAINS: usize = 1 << 15;
 
 impl Tally {
-    pub(super) fn new(stacks: Stacks, vdso: Option<ProcessVdso>, is_folded: bool) -> Self {
+    pub(crate) fn new(stacks: Stacks, vdso: Option<ProcessVdso>, is_folded: bool) -> Self {
         let (chains, past, callers, last, gaps) = Default::default();
         Self { stacks, vdso, is_folded, chains, past, callers, last, gaps, reads: 0 }
     }
 
     /// The process mapped something.
-    pub(super) fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         // If it ended, the mappings that are known stay.
         let _ = self.stacks.refresh();
     }
 
     /// The process executed another program.
-    pub(super) fn replace(&mut self, stacks: Stacks, vdso: Option<ProcessVdso>) {
+    pub(crate) fn replace(&mut self, stacks: Stacks, vdso: Option<ProcessVdso>) {
         self.fold();
         self.last.clear();
         self.stacks = stacks;
@@ -74,7 +74,7 @@ impl Tally {
     }
 
     /// Adds a read. It is soon if less than `soon` nanoseconds passed since the one before.
-    pub(super) fn add(&mut self, time: u64, taken: &Taken, soon: u64) {
+    pub(crate) fn add(&mut self, time: u64, taken: &Taken, soon: u64) {
         let mut addresses = self.stacks.chain(taken);
         // A process can have any number of functions, with long names.
         if !self.chains.contains_key(&addresses) && !has_room(0) {
@@ -120,7 +120,7 @@ impl Tally {
     }
 
     /// The folded chains, each with its reads.
-    pub(super) fn folded(&self) -> Vec<String> {
+    pub(crate) fn folded(&self) -> Vec<String> {
         let now = self.chains.values().filter_map(|chain| Some((chain.folded.as_deref()?, chain.reads)));
         let past = self.past.iter().map(|(chain, reads)| (&**chain, *reads));
         now.chain(past).map(|(chain, reads)| format!("{chain} {reads}")).collect()

@@ -17,7 +17,7 @@ use std::os::unix::fs::FileExt as _;
 
 use vdso_doctor::ProcessVdso;
 
-use super::perf::Taken;
+use crate::perf::Taken;
 
 /// The numbers of clock_gettime, gettimeofday, time and clock_getres.
 const X86_64: &[u64] = &[228, 96, 201, 229];
@@ -32,7 +32,7 @@ const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"
 const CODE: usize = 32;
 
 #[derive(Default)]
-pub(super) struct Entries {
+pub(crate) struct Entries {
     vdso: Option<ProcessVdso>,
     memory: Option<File>,
     /// Whether the code before an address enters the kernel with a clock's number.
@@ -40,13 +40,13 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    pub(super) fn new(pid: u32, vdso: Option<ProcessVdso>) -> Self {
-        let thread = vdso_doctor::living_thread(pid).map_or(pid, |(thread, _)| thread);
+    pub(crate) fn new(pid: u32, vdso: Option<ProcessVdso>) -> Self {
+        let thread = crate::proc::living_thread(pid).unwrap_or(pid);
         let memory = File::open(format!("/proc/{thread}/mem")).ok();
         Self { vdso, memory, code: HashMap::new() }
     }
 
-    pub(super) fn is_clock_read(&mut self, taken: &Taken) -> bool {
+    pub(crate) fn is_clock_read(&mut self, taken: &Taken) -> bool {
         let pc = taken.registers.pc;
         if let Some(vdso) = self.vdso.as_ref().filter(|vdso| vdso.range.contains(&pc)) {
             let name = vdso.symbol_at(pc).map_or("", |symbol| &symbol.name);

@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use vdso_time::{ClockId, clock_gettime};
 
-use super::perf::{Event, Events, Trigger};
-use super::{CLOSE, Result, explain};
+use crate::Result;
+use crate::perf::{Event, Events, Trigger};
+use crate::watch::{CLOSE, explain};
 
 /// The time from one read that is counted to the next one, if nothing is between them.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Trap {
-    pub(super) ns: u64,
+pub(crate) struct Trap {
+    pub(crate) ns: u64,
     /// The range of the middle half of the measurements.
-    pub(super) spread: u64,
+    pub(crate) spread: u64,
 }
 
 impl Trap {
     /// Counts reads of this program.
-    pub(super) fn measure() -> Result<Self> {
+    pub(crate) fn measure() -> Result<Self> {
         let own = vdso_doctor::ProcessVdso::read(id())?;
         let symbol = own.symbols.iter().find(|symbol| symbol.name.ends_with("_clock_gettime"));
         let address = symbol.ok_or("the vDSO has no clock_gettime")?.range.start;
@@ -48,7 +49,7 @@ impl Trap {
     }
 
     /// Corrects it by a process's shortest times between two reads, if there are enough of them.
-    pub(super) fn correct(&mut self, gaps: &[u64]) {
+    pub(crate) fn correct(&mut self, gaps: &[u64]) {
         let mut short: Vec<_> = gaps.iter().copied().filter(|gap| *gap < self.ns + CLOSE).collect();
         if short.len() >= 100.max(gaps.len() / 20) {
             let middle = short.len() / 2;

@@ -1,35 +1,21 @@
-//! `vdso-doctor who`: which callers of a process read the clock.
+//! A measurement, from its start to its report.
 
-mod entry;
-mod perf;
-mod report;
-mod stack;
-mod tally;
-mod target;
-#[cfg(test)]
-mod tests;
-mod trap;
-
-use std::error::Error;
-use std::fs::{self, File};
-use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::fs;
+use std::io;
+use std::ops::ControlFlow;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use vdso_doctor::{ProcessError, ProcessVdso};
 
-use crate::arguments::Who;
-use entry::Entries;
-use perf::{Event, Events, Trigger};
-use report::{Method, Report};
-use stack::Stacks;
-use tally::Tally;
-use target::Target;
-use trap::Trap;
-
-type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
+use crate::entry::Entries;
+use crate::perf::{Event, Events, Trigger};
+use crate::report::{Method, Report};
+use crate::stack::Stacks;
+use crate::tally::Tally;
+use crate::target::Target;
+use crate::trap::Trap;
+use crate::{Error, Options, Progress, Result};
 
 /// Functions of a vDSO that read a clock. A CPU has four breakpoints.
 const FUNCTIONS: [&str; 5] = ["clock_gettime", "clock_gettime64", "gettimeofday", "time", "clock_getres"];
@@ -39,53 +25,41 @@ const BREAKPOINTS: usize = 4;
 const TICK: Duration = Duration::from_millis(20);
 
 /// Reads are close if the second comes so soon after the first.
-const CLOSE: u64 = 1000;
+pub(crate) const CLOSE: u64 = 1000;
 
-/// The signal that ends the measurement.
-static SIGNAL: AtomicI32 = AtomicI32::new(0);
+/// What [`watch`] found, and the command that it started.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The report.
+    pub report: Report,
+    /// The command, which may still run.
+    pub command: Target,
+}
 
-/// Watches a process, prints the report, and returns the exit status.
-pub(crate) fn run(options: &Who) -> Result<u8> {
+/// Watches a process. `progress` gets how far the measurement is once a second, and None at other
+/// times and at the end; it ends the measurement by `Break`.
+///
+/// # Errors
+/// Says what is missing, and what to do.
+pub fn watch(
+    options: &Options,
+    progress: impl FnMut(Option<Progress>) -> ControlFlow<()>,
+) -> Result<Outcome> {
     let mut target = options.pid.map_or_else(|| Target::start(&options.command), Target::attach)?;
     let mut watch = Watch::new(target.pid, options).map_err(|error| match options.pid {
         Some(pid) => format!("process {pid}: {error}").into(),
         None => error,
     })?;
-    catch_signals()?;
     target.go()?;
-    watch.watch(&target);
-    let written = watch.report().write(options);
-    if SIGNAL.load(Ordering::Relaxed) == libc::SIGTERM {
-        target.terminate();
-    }
-    let status = target.status()?;
-    if (options.count || options.exact) && status == 128 + libc::SIGTRAP as u8 {
-        crate::say(
-            "the command ended by SIGTRAP, which breakpoints cause on some virtual machines: omit --count and --exact",
-        );
-    }
-    written.map(|()| status)
-}
-
-/// The first signal ends the measurement, the second this program.
-#[allow(unsafe_code, reason = "a signal handler is installed")]
-fn catch_signals() -> Result<()> {
-    extern "C" fn stop(signal: libc::c_int) {
-        SIGNAL.store(signal, Ordering::Relaxed);
-    }
-    let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
-    let action = SigAction::new(SigHandler::Handler(stop), flags, SigSet::empty());
-    for signal in [Signal::SIGINT, Signal::SIGTERM] {
-        // SAFETY: the handler stores a number in an atomic, which a handler may.
-        unsafe { sigaction(signal, &action) }?;
-    }
-    Ok(())
+    watch.watch(&target, progress);
+    Ok(Outcome { report: watch.report(), command: target })
 }
 
 /// A measurement.
-struct Watch<'a> {
+pub(crate) struct Watch<'a> {
     pid: u32,
-    options: &'a Who,
+    options: &'a Options,
     events: Events,
     /// What is counted; empty if samples are taken.
     addresses: Vec<u64>,
@@ -98,7 +72,7 @@ struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     /// Finds out what is missing, and opens the events.
-    fn new(pid: u32, options: &'a Who) -> Result<Self> {
+    pub(crate) fn new(pid: u32, options: &'a Options) -> Result<Self> {
         let vdso = match ProcessVdso::read(pid) {
             Err(ProcessError::NoVdso | ProcessError::Unmapped) => None,
             vdso => Some(vdso?),
@@ -111,11 +85,15 @@ impl<'a> Watch<'a> {
         report.sees_kernel = events.sees_kernel;
         report.trap_ns = is_counted.then_some(trap.ns);
         let entries = Entries::new(pid, vdso.clone());
-        let tally = Tally::new(stacks, vdso, options.flamegraph.is_some());
+        let tally = Tally::new(stacks, vdso, options.folded);
         Ok(Self { pid, options, events, addresses, trap, entries, tally, report, start: Instant::now() })
     }
 
-    fn watch(&mut self, target: &Target) {
+    pub(crate) fn watch(
+        &mut self,
+        target: &Target,
+        mut progress: impl FnMut(Option<Progress>) -> ControlFlow<()>,
+    ) {
         self.start = Instant::now();
         let cpu_before = target.cpu_time().unwrap_or_default();
         let end = self.options.duration.or(self.options.pid.map(|_| 10));
@@ -126,7 +104,7 @@ impl<'a> Watch<'a> {
                 slices.count(&mut self.events);
                 // While the process still has names.
                 self.drain();
-                slices.pause();
+                slices.pause(&mut progress);
             } else {
                 sleep(if self.options.exact { TICK / 10 } else { TICK });
             }
@@ -137,9 +115,9 @@ impl<'a> Watch<'a> {
             }
             self.drain();
             self.report.time = self.start.elapsed();
-            self.show_progress();
+            let is_stopped = progress(self.progress()).is_break();
             let is_over = end.is_some_and(|end| Instant::now() >= end);
-            if has_ended || is_over || SIGNAL.load(Ordering::Relaxed) != 0 {
+            if has_ended || is_over || is_stopped {
                 break;
             }
         }
@@ -149,7 +127,7 @@ impl<'a> Watch<'a> {
         if let Some(now) = target.cpu_time() {
             self.report.cpu = now.saturating_sub(cpu_before);
         }
-        clear_progress();
+        let _ = progress(None);
     }
 
     fn drain(&mut self) {
@@ -211,25 +189,19 @@ impl<'a> Watch<'a> {
         self.report.counted += time;
     }
 
-    fn show_progress(&self) {
+    fn progress(&self) -> Option<Progress> {
         let seconds = self.report.time.as_secs();
-        if seconds >= 3 && self.report.time.subsec_millis() < 100 && io::stderr().is_terminal() {
-            let Report { samples, .. } = self.report;
-            let reads = self.tally.reads;
-            let _ = write!(io::stderr(), "\r\x1b[K{seconds} s, {samples} samples, {reads} in clock reads");
-        }
+        (seconds >= 3 && self.report.time.subsec_millis() < 100).then_some(Progress {
+            seconds,
+            samples: self.report.samples,
+            reads: self.tally.reads,
+        })
     }
 
-    fn report(mut self) -> Report {
+    pub(crate) fn report(mut self) -> Report {
         self.trap.correct(&self.tally.gaps);
         self.report.finish(&self.tally, self.trap);
         self.report
-    }
-}
-
-fn clear_progress() {
-    if io::stderr().is_terminal() {
-        let _ = write!(io::stderr(), "\r\x1b[K");
     }
 }
 
@@ -256,12 +228,12 @@ impl Slices {
 
     /// Waits until the next slice. The waits are random, so that the slices do not follow a rhythm
     /// of the process.
-    fn pause(&mut self) {
+    fn pause(&mut self, progress: &mut impl FnMut(Option<Progress>) -> ControlFlow<()>) {
         self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let share = 50 + (self.random >> 16) % 101;
         let end = Instant::now() + self.length * (100 - self.percent) * share / (100 * self.percent);
         while let Some(left) = end.checked_duration_since(Instant::now()) {
-            if SIGNAL.load(Ordering::Relaxed) != 0 {
+            if progress(None).is_break() {
                 break;
             }
             sleep(left.min(TICK));
@@ -270,7 +242,7 @@ impl Slices {
 }
 
 /// Opens the events, and returns the addresses of the functions that are counted.
-fn open(pid: u32, vdso: Option<&ProcessVdso>, options: &Who) -> Result<(Events, Vec<u64>)> {
+fn open(pid: u32, vdso: Option<&ProcessVdso>, options: &Options) -> Result<(Events, Vec<u64>)> {
     if !(options.count || options.exact) {
         let period = 1_000_000_000 / u64::from(options.frequency);
         return Ok((Events::open(pid, &Trigger::Time(period)).map_err(|error| explain(&error))?, Vec::new()));
@@ -296,7 +268,7 @@ fn open(pid: u32, vdso: Option<&ProcessVdso>, options: &Who) -> Result<(Events, 
 }
 
 /// Says what is missing, and what to do.
-fn explain(error: &io::Error) -> Box<dyn Error> {
+pub(crate) fn explain(error: &io::Error) -> Error {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let paranoid = file("/proc/sys/kernel/perf_event_paranoid");
     let is_filtered = file("/proc/self/status").lines().any(|line| line == "Seccomp:\t2");
@@ -324,11 +296,4 @@ fn explain(error: &io::Error) -> Box<dyn Error> {
         Some(_) => format!("perf_event_open(2) failed: {error}"),
     };
     what.into()
-}
-
-/// Where the report goes.
-fn write(options: &Who, text: &str) -> Result<()> {
-    let Some(path) = &options.output else { return crate::print(text) };
-    let written = File::create(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| format!("cannot write {}: {error}", path.display()).into())
 }

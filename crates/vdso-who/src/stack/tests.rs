@@ -11,7 +11,7 @@ use super::bounded::{Bounded, Limits, memory};
 use super::module::{Module, context, debug_frames};
 use super::names::{PerfMap, demangled};
 use super::{Frame, Stacks, Taken, is_clock_function, mapping};
-use crate::who::perf::Registers;
+use crate::perf::Registers;
 
 #[test]
 fn the_functions_of_a_process_that_ended_have_names() {

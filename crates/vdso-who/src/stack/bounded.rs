@@ -49,7 +49,7 @@ pub(super) fn memory() -> u64 {
 }
 
 /// Whether there is memory for so many bytes more.
-pub(in crate::who) fn has_room(bytes: u64) -> bool {
+pub(crate) fn has_room(bytes: u64) -> bool {
     memory().saturating_add(bytes) <= MOST_MEMORY
 }
 

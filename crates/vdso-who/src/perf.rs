@@ -29,7 +29,7 @@ const EXEC: u16 = 1 << 13;
 const MARKS: u64 = (-4095_i64) as u64;
 
 /// What makes a record.
-pub(super) enum Trigger<'a> {
+pub(crate) enum Trigger<'a> {
     /// Every so many nanoseconds of a thread's CPU time.
     Time(u64),
     /// The execution of an instruction at one of these addresses.
@@ -37,7 +37,7 @@ pub(super) enum Trigger<'a> {
 }
 
 /// A record.
-pub(super) enum Event {
+pub(crate) enum Event {
     Sample(Box<Taken>),
     /// The process mapped code.
     Mapped,
@@ -47,45 +47,45 @@ pub(super) enum Event {
 }
 
 /// A sample of a thread.
-pub(super) struct Taken {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
-    pub(super) in_kernel: bool,
-    pub(super) is_64_bit: bool,
-    pub(super) registers: Registers,
+pub(crate) struct Taken {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) in_kernel: bool,
+    pub(crate) is_64_bit: bool,
+    pub(crate) registers: Registers,
     /// The number of the system call on aarch64, if the thread is in one.
-    pub(super) number: Option<u64>,
+    pub(crate) number: Option<u64>,
     /// A copy of the user stack, from the stack pointer on.
-    pub(super) stack: Vec<u8>,
+    pub(crate) stack: Vec<u8>,
     /// Return addresses by the kernel, which follows frame pointers. Go calls the vDSO on another
     /// stack, so the copy ends before Go's callers.
-    pub(super) callchain: Vec<u64>,
+    pub(crate) callchain: Vec<u64>,
 }
 
 /// The user's registers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Registers {
-    pub(super) pc: u64,
-    pub(super) sp: u64,
-    pub(super) fp: u64,
+pub(crate) struct Registers {
+    pub(crate) pc: u64,
+    pub(crate) sp: u64,
+    pub(crate) fp: u64,
     /// 0 on x86.
-    pub(super) lr: u64,
+    pub(crate) lr: u64,
 }
 
 #[derive(Default)]
-pub(super) struct Events {
+pub(crate) struct Events {
     /// One for each CPU; its event also says what is mapped and executed.
     rings: Vec<Sampler>,
     /// The same of the other threads.
     leaders: Vec<Counter>,
     breakpoints: Vec<Counter>,
     /// Whether samples are taken in the kernel, too.
-    pub(super) sees_kernel: bool,
+    pub(crate) sees_kernel: bool,
 }
 
 impl Events {
     /// Opens the events of a process. Breakpoints are disabled.
-    pub(super) fn open(pid: u32, trigger: &Trigger<'_>) -> io::Result<Self> {
+    pub(crate) fn open(pid: u32, trigger: &Trigger<'_>) -> io::Result<Self> {
         set_limits();
         match Self::open_at(pid, trigger, true) {
             Err(error) if [Some(libc::EACCES), Some(libc::EPERM)].contains(&error.raw_os_error()) => {
@@ -173,17 +173,17 @@ impl Events {
         Errno::result(result).map(drop).map_err(io::Error::from)
     }
 
-    pub(super) fn enable_breakpoints(&mut self) {
+    pub(crate) fn enable_breakpoints(&mut self) {
         // A thread that ended cannot be enabled.
         self.breakpoints.iter_mut().for_each(|counter| drop(counter.enable()));
     }
 
-    pub(super) fn disable_breakpoints(&mut self) {
+    pub(crate) fn disable_breakpoints(&mut self) {
         self.breakpoints.iter_mut().for_each(|counter| drop(counter.disable()));
     }
 
     /// The executions of the breakpoints, and the CPU time of the threads while they were enabled.
-    pub(super) fn counts(&mut self, addresses: usize) -> (u64, Duration) {
+    pub(crate) fn counts(&mut self, addresses: usize) -> (u64, Duration) {
         let data = self.breakpoints.iter_mut().filter_map(|counter| counter.read_full().ok());
         let add = |(count, time), data: perf_event::CounterData| {
             (count + data.count(), time + data.time_running().unwrap_or_default())
@@ -193,7 +193,7 @@ impl Events {
     }
 
     /// Takes the new records out of the buffers, ordered by time in nanoseconds.
-    pub(super) fn drain(&mut self) -> Vec<(u64, Event)> {
+    pub(crate) fn drain(&mut self) -> Vec<(u64, Event)> {
         let mut found = Vec::new();
         for ring in &mut self.rings {
             // A process may write records faster than this loop reads them.

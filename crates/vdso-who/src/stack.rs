@@ -26,20 +26,20 @@ use std::rc::Rc;
 use serde::Serialize;
 use vdso_doctor::{ProcessError, ProcessVdso};
 
-use super::perf::Taken;
-pub(super) use bounded::has_room;
+use crate::perf::Taken;
+pub(crate) use bounded::has_room;
 use clock_function::is_clock_function;
 use module::Module;
 
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Demangled. Without a symbol: the module and the offset in its file.
-    pub(super) function: String,
-    pub(super) file: Option<String>,
-    pub(super) line: Option<u32>,
+    pub(crate) function: String,
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
     /// The file's name, `[vdso]`, or `[anon]`.
-    pub(super) module: String,
+    pub(crate) module: String,
 }
 
 /// An executable mapping.
@@ -68,7 +68,7 @@ enum Source {
 }
 
 /// The code of a process.
-pub(super) struct Stacks {
+pub(crate) struct Stacks {
     pid: u32,
     /// One that lives, which may not be the main thread.
     thread: u32,
@@ -93,7 +93,7 @@ const VDSO: &str = "[vdso]";
 
 impl Stacks {
     /// Reads the mappings of a process.
-    pub(super) fn new(pid: u32) -> Result<Self, ProcessError> {
+    pub(crate) fn new(pid: u32) -> Result<Self, ProcessError> {
         let mut new = Self {
             pid,
             thread: pid,
@@ -115,9 +115,9 @@ impl Stacks {
 
     /// Reads the mappings again, after the process mapped something or executed another program.
     /// After an error the known mappings stay.
-    pub(super) fn refresh(&mut self) -> Result<(), ProcessError> {
-        (self.thread, _) = vdso_doctor::living_thread(self.pid)?;
-        let maps = vdso_doctor::text(self.thread, "maps")?;
+    pub(crate) fn refresh(&mut self) -> Result<(), ProcessError> {
+        self.thread = crate::proc::living_thread(self.pid)?;
+        let maps = crate::proc::text(self.thread, "maps")?;
         let mut mappings: Vec<_> = maps.lines().filter_map(mapping).collect();
         mappings.sort_by_key(|mapping| mapping.range.start);
         self.vdso = match ProcessVdso::read(self.pid) {
@@ -142,7 +142,7 @@ impl Stacks {
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If
     /// the thread is not in the vDSO, the program counter is the first.
-    pub(super) fn chain(&mut self, sample: &Taken) -> Vec<u64> {
+    pub(crate) fn chain(&mut self, sample: &Taken) -> Vec<u64> {
         let mut chain = unwind::chain(self, sample);
         let inside = chain.iter().take_while(|address| self.is_vdso(**address)).count();
         chain.drain(..inside);
@@ -151,7 +151,7 @@ impl Stacks {
 
     /// Returns the name of a return address: the innermost inlined function that is not one of the
     /// clock functions.
-    pub(super) fn frame(&mut self, address: u64) -> Frame {
+    pub(crate) fn frame(&mut self, address: u64) -> Frame {
         if let Some(frame) = self.frames.get(&address) {
             return frame.clone();
         }
@@ -168,7 +168,7 @@ impl Stacks {
 
     /// Returns the first address that is the program's: not the vDSO's, and no clock function of
     /// libc, Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
-    pub(super) fn caller(&mut self, chain: &[u64]) -> Option<u64> {
+    pub(crate) fn caller(&mut self, chain: &[u64]) -> Option<u64> {
         let mut is_program = |address: &&u64| !is_clock_function(&self.frame(**address));
         chain.iter().find(&mut is_program).or(chain.first()).copied()
     }

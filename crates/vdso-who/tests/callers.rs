@@ -1,8 +1,7 @@
-//! `vdso-doctor who` on programs whose reads are known.
+//! Programs whose reads are known.
 //!
 //! With --nocapture, prints the table of docs/WHO.md.
 
-#![cfg(all(feature = "who", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
 
 use std::fs;
@@ -15,7 +14,7 @@ use test_support::nix::sys::time::TimeValLike as _;
 use test_support::not_run::target_tmpdir;
 use test_support::not_run_here;
 
-const DOCTOR: &str = env!("CARGO_BIN_EXE_vdso-doctor");
+const WHO: &str = env!("CARGO_BIN_EXE_vdso-who");
 const ROUNDS: u64 = 400;
 const SECOND: u64 = 1_000_000_000;
 
@@ -31,21 +30,14 @@ struct Program {
 }
 
 impl Program {
-    /// Runs it, in the doctor if that has options. Returns the CPU time of a round, and the report.
-    fn run(&self, doctor: &[&str], rounds: u64, limit: u64) -> Option<(f64, Option<Value>)> {
+    /// Runs it, watched if there are options. Returns the CPU time of a round, and the report.
+    fn run(&self, options: &[&str], rounds: u64, limit: u64) -> Option<(f64, Option<Value>)> {
         let report = target_tmpdir().join(format!("who-{}.json", std::process::id()));
-        let mut command = if doctor.is_empty() {
+        let mut command = if options.is_empty() {
             Command::new(&self.path)
         } else {
-            let mut command = Command::new(DOCTOR);
-            command
-                .arg("who")
-                .args(doctor)
-                .arg("--json")
-                .arg("--output")
-                .arg(&report)
-                .arg("--")
-                .arg(&self.path);
+            let mut command = Command::new(WHO);
+            command.args(options).arg("--json").arg("--output").arg(&report).arg("--").arg(&self.path);
             command
         };
         command.args([rounds, limit].map(|number| number.to_string()));
@@ -71,7 +63,7 @@ impl Program {
         let out = String::from_utf8_lossy(&stdout);
         let rounds = out.lines().find_map(|line| line.split_once(' ')?.0.parse::<f64>().ok());
         let rounds = rounds.unwrap_or_else(|| panic!("{}: {out}{error}", self.name));
-        let json: Option<Value> = (!doctor.is_empty())
+        let json: Option<Value> = (!options.is_empty())
             .then(|| serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap());
         let own_seconds = json.as_ref().and_then(|json| json["cpu_seconds"].as_f64());
         let seconds = own_seconds.unwrap_or_else(|| cpu_seconds() - seconds_before);

@@ -1,0 +1,124 @@
+//! The program: a command line over the library.
+
+mod arguments;
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use arguments::{Arguments, Print};
+use clap::{CommandFactory as _, Parser as _};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use vdso_who::{Outcome, Progress};
+
+const FAILED: u8 = 2;
+/// EX_USAGE of sysexits(3).
+const USAGE: u8 = 64;
+
+/// The signal that ends the measurement.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+fn main() -> ExitCode {
+    let status = match Arguments::try_parse() {
+        Err(error) if error.use_stderr() => {
+            say(&usage(&error.to_string()));
+            Ok(USAGE)
+        }
+        Ok(arguments) => run(&arguments),
+        Err(help) => print(&help.to_string()).map(|()| 0),
+    };
+    let failed = |error: Box<dyn Error>| {
+        say(&error.to_string());
+        FAILED
+    };
+    status.unwrap_or_else(failed).into()
+}
+
+fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    let mut text = Vec::new();
+    match arguments.print {
+        Some(Print::Completions { shell }) => {
+            clap_complete::generate(shell, &mut Arguments::command(), "vdso-who", &mut text);
+        }
+        Some(Print::Man) => clap_mangen::Man::new(Arguments::command()).render(&mut text)?,
+        None => return watch(arguments),
+    }
+    print(&String::from_utf8(text)?).map(|()| 0)
+}
+
+fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+    catch_signals()?;
+    let Outcome { report, mut command, .. } = vdso_who::watch(&arguments.options(), progress)?;
+    if let Some(path) = &arguments.flamegraph {
+        report.draw(path)?;
+    }
+    let text =
+        if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.to_string() };
+    let written = match &arguments.output {
+        None => print(&text),
+        Some(path) => File::create(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| format!("cannot write {}: {error}", path.display()).into()),
+    };
+    let status = command.wait(SIGNAL.load(Ordering::Relaxed) == libc::SIGTERM)?;
+    if (report.counts()) && status == 128 + libc::SIGTRAP as u8 {
+        say(
+            "the command ended by SIGTRAP, which breakpoints cause on some virtual machines: omit --count and --exact",
+        );
+    }
+    written.map(|()| status)
+}
+
+/// Shows how far the measurement is, and ends it after a signal.
+fn progress(now: Option<Progress>) -> ControlFlow<()> {
+    if io::stderr().is_terminal() {
+        let _ = match now {
+            Some(Progress { seconds, samples, reads, .. }) => {
+                write!(io::stderr(), "\r\x1b[K{seconds} s, {samples} samples, {reads} in clock reads")
+            }
+            None => write!(io::stderr(), "\r\x1b[K"),
+        };
+    }
+    if SIGNAL.load(Ordering::Relaxed) == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+/// The first signal ends the measurement, the second this program.
+#[allow(unsafe_code, reason = "a signal handler is installed")]
+fn catch_signals() -> Result<(), Box<dyn Error>> {
+    extern "C" fn stop(signal: libc::c_int) {
+        SIGNAL.store(signal, Ordering::Relaxed);
+    }
+    let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
+    let action = SigAction::new(SigHandler::Handler(stop), flags, SigSet::empty());
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: the handler stores a number in an atomic, which a handler may.
+        unsafe { sigaction(signal, &action) }?;
+    }
+    Ok(())
+}
+
+/// Prints on standard output. A reader of a pipe that is gone has read enough.
+fn print(text: &str) -> Result<(), Box<dyn Error>> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write the report: {error}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The first paragraph of clap's message, in one line.
+fn usage(message: &str) -> String {
+    let paragraph = message.split("\n\n").next().unwrap_or_default();
+    let words: Vec<_> = paragraph.trim_start_matches("error: ").split_whitespace().collect();
+    format!("{} (see `vdso-who --help`)", words.join(" "))
+}
+
+/// On standard error, if that can be written to.
+fn say(what: &str) {
+    let _ = writeln!(io::stderr(), "vdso-who: {what}");
+}
