@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <vdso_time.h>
+#include <vdso_time_counter.h>
 
 _Static_assert(sizeof(struct vdso_timespec) == 16 && sizeof(struct vdso_timeval) == 16, "64 bits each");
 

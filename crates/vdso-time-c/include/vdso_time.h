@@ -10,15 +10,15 @@
  * Threads and signals: any thread and any signal handler may call any function at any time, also in
  * the child of fork(2). Nothing is locked, allocated, or run before main().
  *
- * Sandboxes: the first call makes the system call rt_sigprocmask(2), and the counter's clock makes
- * some. Call vdso_time_warm_up() before a sandbox, and vdso_time_counter_forbid_checks() if the
- * program uses the counter.
+ * Sandboxes: the first call makes the system call rt_sigprocmask(2). Call vdso_time_warm_up()
+ * before a sandbox.
  *
  * Times have 64 bits on every architecture. On 64-bit ones struct vdso_timespec has the layout of
  * libc's struct timespec. On 32-bit ones it has not: libc's tv_nsec has 32 bits, and its tv_sec can
  * have 32. Copy the members there, do not cast the pointer.
  *
- * The library also has the functions of the kernel's parse_vdso.c, for programs that declare them.
+ * The library also has the functions of vdso_time_counter.h, and those of the kernel's
+ * parse_vdso.c, for programs that declare them.
  *
  * Made by cbindgen from crates/vdso-time-c. MIT or Apache-2.0.
  */
@@ -28,64 +28,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-/**
- * Whether the CPU's counter answers, or why the vDSO does.
- */
-enum vdso_time_status {
-  /**
-   * The counter answers.
-   */
-  VDSO_TIME_STATUS_USED = 0,
-  /**
-   * The counter's rate is being measured, which takes 10 ms of reads.
-   */
-  VDSO_TIME_STATUS_CALIBRATING = 1,
-  /**
-   * No read came in time. Two reads within 1 ms use the counter again.
-   */
-  VDSO_TIME_STATUS_STALE = 2,
-  /**
-   * Another caller is updating the clock. A fork can make that permanent.
-   */
-  VDSO_TIME_STATUS_UPDATING = 3,
-  /**
-   * The vDSO reads no counter that a program can read.
-   */
-  VDSO_TIME_STATUS_NO_COUNTER = 4,
-  /**
-   * The kernel keeps its time by another clock source.
-   */
-  VDSO_TIME_STATUS_CLOCK_SOURCE = 5,
-  /**
-   * The kernel's clock source cannot be read in /sys.
-   */
-  VDSO_TIME_STATUS_UNKNOWN = 6,
-  /**
-   * The counter's rate depends on the CPU's.
-   */
-  VDSO_TIME_STATUS_NOT_INVARIANT = 7,
-  /**
-   * The thread must not read the counter (PR_SET_TSC).
-   */
-  VDSO_TIME_STATUS_DENIED = 8,
-  /**
-   * The counter's rate is not the one that the hardware states.
-   */
-  VDSO_TIME_STATUS_FREQUENCY = 9,
-  /**
-   * The counters of two CPUs differ.
-   */
-  VDSO_TIME_STATUS_CPUS_DISAGREE = 10,
-  /**
-   * vdso_time_counter_forbid_checks() forbids to ask the kernel.
-   */
-  VDSO_TIME_STATUS_CHECKS_FORBIDDEN = 11,
-  /**
-   * The kernel or the hypervisor traps reads of the counter.
-   */
-  VDSO_TIME_STATUS_TRAPPED = 12,
-};
 
 /**
  * Seconds and microseconds, 16 bytes on every architecture.
@@ -115,27 +57,9 @@ struct vdso_timespec {
   int64_t tv_nsec;
 };
 
-/**
- * What is known of the counter's clock at one moment.
- */
-struct vdso_time_counter_state {
-  /**
-   * How far vdso_time_counter_now() may be from CLOCK_MONOTONIC, in nanoseconds.
-   */
-  uint64_t error_bound;
-  /**
-   * The number of ticks per second, or 0 while it is not known.
-   */
-  uint64_t frequency;
-  /**
-   * Whether the counter answers. Later versions may have more values.
-   */
-  enum vdso_time_status status;
-};
-
 #ifdef __cplusplus
 extern "C" {
-#endif // __cplusplus
+#endif
 
 /**
  * Returns the seconds since the Epoch, or a negative error. Like time(2), it changes with the
@@ -191,42 +115,8 @@ void *vdso_time_symbol(const char *name, const char *version);
  */
 size_t vdso_time_routes(char *text, size_t size);
 
-/**
- * Returns the nanoseconds of CLOCK_MONOTONIC by the CPU's counter, or a negative error. It is not
- * earlier than a time that any thread read before.
- */
-int64_t vdso_time_counter_now(void);
-
-/**
- * Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error.
- */
-int64_t vdso_time_counter_realtime(void);
-
-/**
- * Gets the counter's value. Where a program cannot read the counter, it is the nanoseconds of
- * vdso_time_counter_now().
- */
-int vdso_time_counter_ticks(uint64_t *ticks);
-
-/**
- * Returns the nanoseconds of CLOCK_MONOTONIC at a value of the counter, or -EAGAIN: the counter is
- * not measured yet, or not used.
- */
-int64_t vdso_time_counter_nanos(uint64_t ticks);
-
-/**
- * Returns whether the counter is used, and how accurate it is.
- */
-struct vdso_time_counter_state vdso_time_counter_state(void);
-
-/**
- * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
- * once the status is VDSO_TIME_STATUS_USED.
- */
-void vdso_time_counter_forbid_checks(void);
-
 #ifdef __cplusplus
-}  // extern "C"
-#endif  // __cplusplus
+}
+#endif
 
 #endif  /* VDSO_TIME_H */

@@ -16,14 +16,12 @@ use crate::symbol;
 static BASE: AtomicUsize = AtomicUsize::new(0);
 
 /// Sets the address of the image: the value of AT_SYSINFO_EHDR.
-/// cbindgen:ignore
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_init_from_sysinfo_ehdr(base: usize) {
     BASE.store(base, Ordering::Relaxed);
 }
 
 /// Takes the address of the image from an auxiliary vector.
-/// cbindgen:ignore
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_init_from_auxv(auxv: *mut c_void) {
     const AT_SYSINFO_EHDR: usize = 33;
@@ -41,7 +39,6 @@ pub unsafe extern "C" fn vdso_init_from_auxv(auxv: *mut c_void) {
 }
 
 /// Returns the address of a function of the image, or null.
-/// cbindgen:ignore
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_sym(version: *const c_char, name: *const c_char) -> *mut c_void {
     let base = BASE.load(Ordering::Relaxed);

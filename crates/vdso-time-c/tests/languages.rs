@@ -9,7 +9,9 @@ use std::process::Command;
 use std::sync::LazyLock;
 use std::{env, fs};
 
-use goblin::elf::Elf;
+use goblin::archive::Archive;
+use goblin::elf::sym::STB_LOCAL;
+use goblin::elf::{Elf, Sym};
 use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run, not_run_here};
 use vdso_time::counter::Status;
@@ -17,10 +19,18 @@ use vdso_time::counter::Status;
 /// Commands run in this folder.
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
+const HEADERS: [&str; 2] = ["vdso_time.h", "vdso_time_counter.h"];
+
 /// The target of `cargo xtask on`, which sets its linker and its runner too.
 fn foreign(setting: &str) -> Option<String> {
     let triple = env::var("CARGO_BUILD_TARGET").ok()?;
     env::var(format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))).ok()
+}
+
+/// Whether the programs run in a kernel of their own. With `--target` of this machine, the tests
+/// themselves run here.
+fn is_guest() -> bool {
+    env::var("RUSTFLAGS").is_ok_and(|flags| flags.contains("+crt-static"))
 }
 
 /// What it prints. It must succeed.
@@ -35,12 +45,14 @@ fn run(command: &mut Command) -> String {
     out.into_owned() + &err
 }
 
-/// Runs a program of the target, for at most a minute.
-fn run_program(words: &[&str]) {
+/// What a program of the target prints. It runs for at most a minute.
+fn run_program(words: &[&str]) -> String {
     let runner = foreign("RUNNER").unwrap_or_default();
     let mut command = Command::new("timeout");
     command.arg("60").args(runner.split_whitespace()).args(words).env("LD_LIBRARY_PATH", installed("lib"));
-    println!("{}\n{}", words.join(" "), run(&mut command));
+    let output = run(&mut command);
+    println!("{}\n{output}", words.join(" "));
+    output
 }
 
 /// The path of a file of the installation, which is made once.
@@ -83,8 +95,8 @@ fn has_zig() -> bool {
 fn compilers() -> Vec<Vec<String>> {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     if let Some(linker) = foreign("LINKER") {
-        // Without a runner this machine runs the program, and may lack its shared libraries.
-        let is_static = foreign("RUNNER").is_none();
+        // A guest, and without a runner this machine, lack the target's shared libraries.
+        let is_static = is_guest() || foreign("RUNNER").is_none();
         return vec![[linker].into_iter().chain(is_static.then(|| "-static".into())).collect()];
     }
     let mut found = vec![words("cc")];
@@ -177,36 +189,111 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     }
 }
 
-/// The panic handler calls abort. So the libraries have no panic that a call can reach.
+/// The static library comes before `-lm`, as `pkg-config --libs` and g++ put it.
 #[test]
-fn the_library_exports_what_the_header_declares_and_cannot_panic() {
+fn the_static_library_does_not_replace_libm() {
     if !can_build() {
         return;
     }
-    let archive = fs::read(installed("lib/libvdso_time.a")).unwrap();
-    assert!(!is_native() || !archive.windows(7).any(|bytes| bytes == b".llvmbc"), "bitcode for one LLVM");
+    let include = format!("-I{}", installed("include"));
+    let cplusplus = is_native() && has_tool(&["g++", "--version"]);
+    for compiler in compilers().into_iter().chain(cplusplus.then(|| vec!["g++".into()])) {
+        let [expected, found] = [None, Some(installed("lib/libvdso_time.a"))].map(|archive| {
+            let program = installed("libm");
+            let mut command = Command::new(&compiler[0]);
+            command.args(&compiler[1..]).args([&include, "-O1", "-o", &program, "tests/libm.c"]);
+            run(command.args(archive.iter().flat_map(|path| ["-DLINKED", path])).arg("-lm"));
+            run_program(&[&program])
+        });
+        assert_eq!(expected, found, "{}", compiler.join(" "));
+    }
+}
+
+#[test]
+fn the_headers_are_strict_c89_and_cplusplus98() {
+    let include = format!("{PACKAGE}/include");
+    let source = target_tmpdir().join("headers.c");
+    // Twice, because a program includes them from several files.
+    let lines = HEADERS.map(|header| format!("#include <{header}>\n#include <{header}>\n"));
+    fs::write(&source, lines.concat()).unwrap();
+    for words in [["cc", "-std=c89", "-xc"], ["g++", "-std=c++98", "-xc++"]] {
+        if has_tool(&[words[0], "--version"]) {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).args(["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]);
+            run(command.args(["-I", &include]).arg(&source));
+        }
+    }
+}
+
+/// The functions that the headers declare, and those of the kernel's parse_vdso.c.
+fn declared() -> BTreeSet<String> {
+    let kernel = ["vdso_init_from_auxv", "vdso_init_from_sysinfo_ehdr", "vdso_sym"];
+    let mut names: BTreeSet<String> = kernel.into_iter().map(str::to_owned).collect();
+    for header in HEADERS {
+        let header = fs::read_to_string(installed(&format!("include/{header}"))).unwrap();
+        let lines = header.lines().filter(|line| line.ends_with(");") && !line.starts_with(' '));
+        let declared = lines.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next());
+        names.extend(declared.map(str::to_owned));
+    }
+    names
+}
+
+/// Fails on a function that a program may lack. The panic handler calls abort, so the libraries
+/// have no panic that a call can reach.
+fn assert_is_of_libc(name: &str) {
+    let libc = ["getauxval", "mmap", "munmap", "memcpy", "memmove", "memset", "memcmp", "bcmp"];
+    // libgcc's functions, the linker's and glibc's weak references, errno's address, and the name
+    // in arm's tables.
+    let is_reserved = name.starts_with('_') && !name.starts_with("_Unwind");
+    assert!(libc.contains(&name) || is_reserved, "{name}");
+}
+
+#[test]
+fn the_static_library_exports_what_the_headers_declare_and_cannot_panic() {
+    if !can_build() {
+        return;
+    }
+    let bytes = fs::read(installed("lib/libvdso_time.a")).unwrap();
+    let archive = Archive::parse(&bytes).unwrap();
+    let mut defined = BTreeSet::new();
+    for member in archive.members() {
+        let elf = Elf::parse(archive.extract(member, &bytes).unwrap()).unwrap();
+        // Hidden symbols count too: the linker takes them for the program's.
+        for symbol in elf.syms.iter().filter(|symbol| symbol.st_bind() != STB_LOCAL) {
+            let name = elf.strtab.get_at(symbol.st_name).unwrap();
+            if symbol.st_shndx == 0 {
+                assert_is_of_libc(name);
+            } else {
+                defined.insert(name.to_owned());
+            }
+        }
+    }
+    assert_eq!(defined, declared());
+}
+
+#[test]
+fn the_shared_library_exports_what_the_headers_declare_and_cannot_panic() {
+    if !can_build() {
+        return;
+    }
     let bytes = fs::read(installed("lib/libvdso_time.so")).unwrap();
     let elf = Elf::parse(&bytes).unwrap();
-    let names = |is_defined: bool| {
-        let symbols = elf.dynsyms.iter().filter(move |symbol| (symbol.st_shndx != 0) == is_defined);
-        let names = symbols.filter_map(|symbol| elf.dynstrtab.get_at(symbol.st_name));
-        names.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>()
-    };
-    let header = fs::read_to_string(installed("include/vdso_time.h")).unwrap();
+    let name = |symbol: &Sym| elf.dynstrtab.get_at(symbol.st_name).unwrap();
+    let (defined, needed): (Vec<_>, Vec<_>) =
+        elf.dynsyms.iter().filter(|symbol| symbol.st_name != 0).partition(|symbol| symbol.st_shndx != 0);
+    assert_eq!(defined.iter().map(|symbol| name(symbol).to_owned()).collect::<BTreeSet<_>>(), declared());
+    for symbol in &needed {
+        assert_is_of_libc(name(symbol));
+    }
+    assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
+}
+
+#[test]
+fn the_header_of_the_counter_has_every_status() {
+    let header = fs::read_to_string(format!("{PACKAGE}/include/vdso_time_counter.h")).unwrap();
     for status in Status::ALL.iter().filter(|status| **status != Status::Unsupported) {
         let name = format!("VDSO_TIME_STATUS_{status:?}=").to_uppercase();
         let is_declared = |line: &str| line.replace(['_', ' '], "").starts_with(&name.replace('_', ""));
         assert!(header.lines().any(is_declared), "{name}");
     }
-    let lines = header.lines().filter(|line| line.ends_with(");") && !line.starts_with(' '));
-    let declared = lines.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next());
-    let kernel = ["vdso_init_from_auxv", "vdso_init_from_sysinfo_ehdr", "vdso_sym"];
-    assert_eq!(names(true), declared.chain(kernel).collect());
-    let libc = ["getauxval", "mmap", "munmap", "memcpy", "memmove", "memset", "memcmp", "bcmp"];
-    for name in names(false) {
-        // The linker's and glibc's weak references, errno's address, and the name in arm's tables.
-        let is_reserved = name.starts_with('_') && !name.starts_with("_Unwind");
-        assert!(libc.contains(&name) || is_reserved, "{name}");
-    }
-    assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }

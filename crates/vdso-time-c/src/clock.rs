@@ -1,0 +1,154 @@
+//! The functions of the kernel's clocks and of the vDSO.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use core::fmt::{self, Write as _};
+use core::mem::MaybeUninit;
+use core::{ptr, slice};
+
+use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::{ClockId, Timespec};
+
+use crate::{negative, store, store_time, symbol};
+
+/// Seconds and nanoseconds: the kernel's struct __kernel_timespec, 16 bytes on every architecture.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct vdso_timespec {
+    /// Seconds.
+    pub tv_sec: i64,
+    /// Nanoseconds, 0 to 999999999.
+    pub tv_nsec: i64,
+}
+
+/// Seconds and microseconds, 16 bytes on every architecture.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct vdso_timeval {
+    /// Seconds.
+    pub tv_sec: i64,
+    /// Microseconds, 0 to 999999.
+    pub tv_usec: i64,
+}
+
+/// Returns the seconds since the Epoch, or a negative error. Like time(2), it changes with the
+/// timer tick, up to 10 ms after the second of CLOCK_REALTIME.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_time() -> i64 {
+    vdso_time::try_time().unwrap_or_else(|error| negative(error).into())
+}
+
+/// Gets the time since the Epoch: gettimeofday(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_gettimeofday(now: *mut vdso_timeval) -> c_int {
+    let time = vdso_time::gettimeofday().map(|time| [time.tv_sec, time.tv_usec]);
+    // SAFETY: the caller passes null or an address to write to.
+    unsafe { store_time(time, now.cast()) }
+}
+
+/// Gets the time of a clock: clock_gettime(2). `clock` is a CLOCK_ constant of time.h.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_clock_gettime(clock: i32, now: *mut vdso_timespec) -> c_int {
+    let time = vdso_time::clock_gettime(ClockId::from_raw(clock)).map(words);
+    // SAFETY: the caller passes null or an address to write to.
+    unsafe { store_time(time, now.cast()) }
+}
+
+/// Gets the resolution of a clock: clock_getres(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_clock_getres(clock: i32, resolution: *mut vdso_timespec) -> c_int {
+    let time = vdso_time::clock_getres(ClockId::from_raw(clock)).map(words);
+    // SAFETY: the caller passes null or an address to write to.
+    unsafe { store_time(time, resolution.cast()) }
+}
+
+/// Gets the CPU and the NUMA node of the calling thread: getcpu(2).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
+    let here = vdso_time::getcpu();
+    // SAFETY: the caller passes null or an address to write to.
+    unsafe { store(here.map(|here| here.node), node) };
+    // SAFETY: the caller passes null or an address to write to.
+    unsafe { store(here.map(|here| here.cpu), cpu) }
+}
+
+/// Finds the vDSO and its functions, as the first call of any function does. Call it before a
+/// sandbox.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_warm_up() {
+    vdso_time::warm_up();
+}
+
+/// Finds the image of the vDSO.
+///
+/// -ENOENT: there is none. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check of its
+/// address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut usize) -> c_int {
+    let vdso = Vdso::locate().map_err(|error| match error {
+        LocateError::Absent => 2,
+        LocateError::Unmapped => 14,
+        LocateError::Unchecked => 1,
+        _ => 8,
+    });
+    match vdso {
+        Ok(vdso) => {
+            // SAFETY: the caller passes null or an address to write to.
+            unsafe { store(Ok(vdso.size()), size) };
+            // SAFETY: the caller passes null or an address to write to.
+            unsafe { store(Ok(vdso.base().cast()), base) }
+        }
+        Err(number) => -number,
+    }
+}
+
+/// Returns the address of a function of the vDSO, or NULL. With a version of NULL, any version
+/// matches. Each call searches the image, so keep the result.
+///
+/// Functions of the vDSO return negative errors, except on powerpc, where they are no C functions.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_symbol(name: *const c_char, version: *const c_char) -> *mut c_void {
+    // SAFETY: the caller passes null or strings.
+    Vdso::locate().map_or(ptr::null_mut(), |vdso| unsafe { symbol(&vdso, name, version) })
+}
+
+/// Writes what answers each function and cpu(), one line each, at most `size` bytes with the final
+/// NUL. Returns the length of the whole text, as snprintf(3) does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
+    let room: &mut [MaybeUninit<u8>] = if text.is_null() {
+        &mut []
+    } else {
+        // As for snprintf(3), SIZE_MAX can stand for enough. No slice is that long.
+        let size = size.min(!text.addr()).min(isize::MAX as usize);
+        // SAFETY: the caller passes `size` bytes to write to, which need not be initialised.
+        unsafe { slice::from_raw_parts_mut(text.cast(), size) }
+    };
+    let mut text = Text { room, length: 0 };
+    // `Text` makes no error.
+    let _ = write!(text, "{}", vdso_time::routes());
+    let end = text.length.min(text.room.len().saturating_sub(1));
+    if let Some(end) = text.room.get_mut(end) {
+        end.write(0);
+    }
+    text.length
+}
+
+/// Text that is cut where the room ends.
+struct Text<'a> {
+    room: &'a mut [MaybeUninit<u8>],
+    length: usize,
+}
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for (to, byte) in self.room.iter_mut().skip(self.length).zip(text.bytes()) {
+            to.write(byte);
+        }
+        self.length = self.length.saturating_add(text.len());
+        Ok(())
+    }
+}
+
+fn words(time: Timespec) -> [i64; 2] {
+    [time.tv_sec, time.tv_nsec]
+}
