@@ -3,7 +3,7 @@
 mod direct;
 mod floor;
 pub mod keep;
-mod libc_calls;
+pub mod libc_calls;
 pub mod slow_reads;
 
 use std::hint::black_box;

@@ -35,7 +35,7 @@ impl Table {
         Self { name, head: head.iter().map(ToString::to_string).collect(), rows: Vec::new() }
     }
 
-    fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let lines = || std::iter::once(&self.head).chain(&self.rows);
         let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.head.len()).map(width).collect();
