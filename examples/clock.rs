@@ -1,0 +1,21 @@
+//! `cargo run --example clock`: the second, a wall-clock time stamp, and an interval.
+
+use vdso_time::{Duration, Errno, Instant, SystemTime, UNIX_EPOCH};
+
+fn main() -> Result<(), Errno> {
+    println!("time()        {} s since the Epoch", vdso_time::time());
+
+    let stamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    println!("SystemTime    {}.{:09} s", stamp.as_secs(), stamp.subsec_nanos());
+
+    // As C has it: a struct timeval.
+    let stamp = vdso_time::gettimeofday()?;
+    println!("gettimeofday  {}.{:06} s", stamp.tv_sec, stamp.tv_usec);
+
+    let (start, mut reads) = (Instant::now(), 0);
+    while start.elapsed() < Duration::from_millis(10) {
+        reads += 1;
+    }
+    println!("Instant       {reads} reads in {:?}", start.elapsed());
+    Ok(())
+}

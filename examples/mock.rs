@@ -1,0 +1,40 @@
+//! `cargo run --example mock`: code that is generic over its clock, and a test that moves the time.
+
+use std::cell::Cell;
+
+use vdso_time::{Clock, Duration, Errno, Instant, Monotonic};
+
+/// Expires a minute after it was made.
+struct Lease<C: Clock = Monotonic> {
+    made: Instant<C>,
+}
+
+impl<C: Clock> Lease<C> {
+    fn new() -> Self {
+        Self { made: C::now() }
+    }
+
+    fn is_expired(&self) -> bool {
+        self.made.elapsed() >= Duration::from_secs(60)
+    }
+}
+
+/// A clock of this thread, which `SECONDS` moves.
+enum Mock {}
+
+thread_local!(static SECONDS: Cell<u64> = const { Cell::new(0) });
+
+impl Clock for Mock {
+    fn try_now() -> Result<Instant<Self>, Errno> {
+        Ok(Instant::from_nanos(SECONDS.get() as i64 * 1_000_000_000))
+    }
+}
+
+fn main() {
+    let lease = Lease::<Mock>::new();
+    for seconds in [0, 59, 60] {
+        SECONDS.set(seconds);
+        println!("expired after {seconds} s: {}", lease.is_expired());
+    }
+    println!("expired now: {}", Lease::<Monotonic>::new().is_expired());
+}
