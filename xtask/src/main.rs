@@ -16,11 +16,16 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use vdso_time_kernel_runner::machine::{self, Machine};
-use vdso_time_kernel_runner::{ENVIRONMENT, become_command, runner, step, toolchain};
+use vdso_time_kernel_runner::{ENVIRONMENT, become_command, exit, runner, toolchain};
 use xshell::Shell;
 
+/// What comes after the help of each command with machines.
+fn help() -> String {
+    machine::syntax() + "\n\n" + ENVIRONMENT
+}
+
 #[derive(Parser)]
-#[command(bin_name = "cargo xtask", about = "Runs the maintenance tasks of this repository.", after_help = machine::syntax() + "\n\n" + ENVIRONMENT)]
+#[command(bin_name = "cargo xtask", about = "Runs the maintenance tasks of this repository.", after_help = help())]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -34,15 +39,16 @@ enum Task {
         cargo_arguments: Vec<String>,
     },
     /// Run cargo for another architecture or kernel: `cargo xtask on aarch64@6.12 test`
-    #[command(after_help = machine::syntax())]
+    #[command(after_help = help())]
     On {
         machine: Machine,
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         cargo_arguments: Vec<String>,
     },
     /// Run the doctor and all tests on every machine of the matrix, or on these, and write the vDSO
-    /// images of their kernels to target/vdso-images
-    #[command(after_help = machine::syntax())]
+    /// images of their kernels to target/vdso-images. If no kernel of an architecture can be
+    /// fetched, its tests run in QEMU's user mode
+    #[command(after_help = help())]
     Matrix {
         /// Update the rows in docs/MATRIX.md
         #[arg(long)]
@@ -97,8 +103,5 @@ fn run(task: Task) -> Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
-    run(Arguments::parse().task).unwrap_or_else(|error| {
-        step(&format!("{error:#}"));
-        ExitCode::FAILURE
-    })
+    exit(run(Arguments::parse().task))
 }

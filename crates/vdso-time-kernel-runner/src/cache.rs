@@ -23,10 +23,9 @@ pub fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Resul
         return Ok(());
     }
     let beside = |suffix: &str| PathBuf::from(format!("{}.{suffix}", path.display()));
-    let (lock, draft) = (beside("lock"), beside("draft"));
+    let draft = beside("draft");
     fs::create_dir_all(path.parent().unwrap_or(path))?;
-    let lock = fs::File::create(lock)?;
-    flock(&lock, FlockOperation::LockExclusive).context("cannot lock the cache")?;
+    let _lock = lock(&beside("lock"))?;
     if path.is_dir() {
         return Ok(());
     }
@@ -39,6 +38,13 @@ pub fn build_once(path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Resul
         fs::remove_dir_all(&draft)?;
     }
     result
+}
+
+/// Waits until no other process has this file open by this function.
+pub fn lock(path: &Path) -> Result<fs::File> {
+    let file = fs::File::create(path)?;
+    flock(&file, FlockOperation::LockExclusive).context("cannot lock the cache")?;
+    Ok(file)
 }
 
 /// The paths in a folder, sorted.

@@ -4,19 +4,38 @@
 //! packages), so this needs no privileges, no locks and no foreign architectures of the system.
 
 use std::env;
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail};
 use fs_err as fs;
 use xshell::{Cmd, Shell, cmd};
 
 use crate::{cache, step};
 
-pub(crate) const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
+/// The URI of a mirror. apt's options for it may come before: `[trusted=yes] file:/mirror`.
+const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
 
-const HINT: &str = "cannot fetch Debian's packages; VDSO_TIME_DEBIAN_MIRROR=URI names another mirror";
+/// The pauses before a mirror that fails is asked again, in seconds.
+const PAUSES: &[u64] = &[3, 15];
+
+/// The mirror does not give what it should. A later try can succeed without any change here.
+#[derive(Debug)]
+pub struct NotFetched(String);
+
+impl fmt::Display for NotFetched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(fault) = self;
+        write!(f, "Debian's mirror fails: {fault}; try later, or name another: {MIRROR_VARIABLE}=URI")
+    }
+}
+
+impl Error for NotFetched {}
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
@@ -52,15 +71,23 @@ pub(crate) fn native_architecture(sh: &Shell) -> Result<String> {
     architecture.context("this command needs Debian or Ubuntu, with dpkg and apt-get")
 }
 
-/// A private apt root with package lists.
+/// A private apt root, in the cache, with the index of some suites and architectures.
 pub(crate) struct Archive {
     sh: Shell,
     folder: PathBuf,
+    downloads: PathBuf,
+    /// How often a mirror that fails is asked again.
+    pauses: &'static [u64],
+    /// Why the index is an older one.
+    older: Option<String>,
+    _lock: fs::File,
 }
 
 impl Archive {
-    /// Creates apt's root in `folder`, and fetches the lists that have the packages.
-    pub(crate) fn open(folder: &Path, packages: &[Package]) -> Result<Self> {
+    /// Fetches the index that has the packages. Downloads go to the folder `downloads`.
+    ///
+    /// If the mirror fails, apt keeps an older index. It has verified the signature of each.
+    pub(crate) fn open(downloads: &Path, packages: &[Package]) -> Result<Self> {
         let sh = Shell::new()?;
         let native = native_architecture(&sh)?;
         let mut suites: Vec<&str> = packages.iter().map(|package| package.suite).collect();
@@ -72,38 +99,46 @@ impl Archive {
             names.sort_unstable();
             names.dedup();
         }
+        let name = [&["apt"], &suites[..], &architectures].concat().join("-");
+        let folder = cache::folder()?.join(name);
+        fs::create_dir_all(folder.join("lists/partial"))?;
+        fs::create_dir_all(downloads.join("archives/partial"))?;
+        let lock = cache::lock(&folder.join("lock"))?;
         let mirror = mirror(&sh)?;
-        for part in ["lists/partial", "cache/archives/partial"] {
-            fs::create_dir_all(folder.join(part))?;
-        }
         fs::write(folder.join("status"), "")?;
-        let signed =
-            if Path::new(KEYRING).is_file() { format!("[signed-by={KEYRING}] ") } else { String::new() };
-        let source = |suite: &&str| format!("deb {signed}{mirror} {suite} main\n");
+        let source = |suite: &&str| format!("deb {mirror} {suite} main\n");
         fs::write(folder.join("sources.list"), suites.iter().map(source).collect::<String>())?;
-        fs::write(folder.join("apt.conf"), configuration(&sh, folder, &native, &architectures)?)?;
+        let configuration = configuration(&sh, [&folder, downloads], &native, &architectures)?;
+        fs::write(folder.join("apt.conf"), configuration)?;
 
-        let archive = Self { sh, folder: folder.to_path_buf() };
+        // A mirror of this machine does not change while we wait.
+        let pauses = if mirror.contains("file:") { &[] } else { PAUSES };
+        let downloads = downloads.to_path_buf();
+        let mut archive = Self { sh, folder, downloads, pauses, older: None, _lock: lock };
         step(&format!("reading the package lists of {} for {}", suites.join(", "), architectures.join(", ")));
-        archive.apt_get().arg("update").read().context(HINT)?;
+        archive.older = archive.fetch(&["update"])?.err();
+        if let Some(fault) = &archive.older {
+            step(&format!("the mirror fails: {fault}"));
+            step("looking for an older index in the cache");
+        }
         Ok(archive)
     }
 
     /// Downloads packages, alone or with all their dependencies, and unpacks them into the folder
     /// `into`.
     pub(crate) fn unpack(&self, packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
-        let downloads = self.folder.join("cache/archives");
-        self.sh.change_dir(&downloads);
         let install: &[&str] = &["--yes", "--no-install-recommends", "--download-only", "install"];
         let action = if with_dependencies { install } else { &["download"] };
-        let suite = packages.iter().map(|package| format!("--target-release={}", package.suite)).take(1);
-        let requests: Vec<String> = suite.chain(packages.iter().map(Package::request)).collect();
-        // apt prints the sizes. Standard output is for results.
-        let mut apt_get = Command::from(self.apt_get().args(action).args(&requests));
-        ensure!(apt_get.stdout(io::stderr()).status()?.success(), HINT);
+        let mut words: Vec<String> = action.iter().map(ToString::to_string).collect();
+        words.extend(packages.first().map(|package| format!("--target-release={}", package.suite)));
+        words.extend(packages.iter().map(Package::request));
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        // A package that the index does not have is no fault of the mirror.
+        self.ask(self.apt_get().args(&words).arg("--print-uris"))?;
+        self.fetch(&words)?.map_err(NotFetched)?;
 
         let is_later = packages.iter().any(|package| package.suite == "trixie");
-        let mut files = cache::entries(&downloads)?;
+        let mut files = cache::entries(&self.downloads.join("archives"))?;
         files.retain(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             // The machine's own C library is used, because it belongs to the machine's loader.
@@ -119,13 +154,44 @@ impl Archive {
     pub(crate) fn dependency(&self, package: &Package, prefixes: &[&str]) -> Result<Option<Package>> {
         let (sh, request) = (&self.sh, package.request());
         let show = cmd!(sh, "apt-cache show --no-all-versions {request}");
-        let record = self.configured(show).read()?;
+        let record = self.ask(self.configured(show))?;
         let lines = record.lines().filter_map(|line| line.strip_prefix("Depends: "));
         let name = lines
             .flat_map(|line| line.split([',', '|']))
             .filter_map(|dependency| dependency.split_whitespace().next())
             .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
         Ok(name.map(|name| Package { name: name.into(), ..package.clone() }))
+    }
+
+    /// Runs apt-get, again after each pause while the mirror fails. The inner error is apt's.
+    fn fetch(&self, words: &[&str]) -> Result<Result<(), String>> {
+        let mut pauses = self.pauses.iter();
+        loop {
+            let mut apt_get = Command::from(self.apt_get().args(words));
+            // apt prints the sizes of downloads. Standard output is for results.
+            let out = if words == ["update"] { Stdio::null() } else { io::stderr().into() };
+            let apt_get = apt_get.current_dir(self.downloads.join("archives")).stdout(out);
+            let output = apt_get.stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+            if output.status.success() {
+                return Ok(Ok(()));
+            }
+            let fault = first_error(&output.stderr);
+            let Some(pause) = pauses.next() else { return Ok(Err(fault)) };
+            step(&format!("the mirror fails; asking it again in {pause} s"));
+            thread::sleep(Duration::from_secs(*pause));
+        }
+    }
+
+    /// What apt finds in the index.
+    fn ask(&self, question: Cmd<'_>) -> Result<String> {
+        let output = question.ignore_status().output()?;
+        if output.status.success() {
+            return Ok(String::from_utf8(output.stdout)?);
+        }
+        match &self.older {
+            Some(fault) => Err(NotFetched(fault.clone()).into()),
+            None => bail!("{}", first_error(&output.stderr)),
+        }
     }
 
     fn apt_get(&self) -> Cmd<'_> {
@@ -138,23 +204,39 @@ impl Archive {
     }
 }
 
+/// apt's first error, on one line and without the address of the server.
+fn first_error(errors: &[u8]) -> String {
+    let errors = String::from_utf8_lossy(errors);
+    let error = errors.lines().find_map(|line| line.strip_prefix("E: ")).unwrap_or("apt-get failed");
+    let error = error.split(" [IP: ").next().unwrap_or(error);
+    error.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Fetches packages and unpacks them into a folder.
 pub(crate) fn unpack(packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
-    let apt = into.join("apt");
-    Archive::open(&apt, packages)?.unpack(packages, with_dependencies, into)?;
-    Ok(fs::remove_dir_all(apt)?)
+    let downloads = into.join("downloads");
+    Archive::open(&downloads, packages)?.unpack(packages, with_dependencies, into)?;
+    Ok(fs::remove_dir_all(downloads)?)
 }
 
 /// The mirror of Debian: the one that the environment names, or that of apt's sources.
 fn mirror(sh: &Shell) -> Result<String> {
-    if let Some(uri) = env::var(MIRROR_VARIABLE).ok().filter(|uri| !uri.is_empty()) {
-        return Ok(uri);
-    }
-    let uris = cmd!(sh, "apt-get update --print-uris").quiet().read()?;
-    debian_uri(&uris).context(
-        "apt's sources name no Debian mirror: set VDSO_TIME_DEBIAN_MIRROR=URI and install \
-         debian-archive-keyring",
-    )
+    let named = env::var(MIRROR_VARIABLE).ok().filter(|uri| !uri.is_empty());
+    let uri = match named {
+        Some(uri) if uri.starts_with('[') => return Ok(uri),
+        Some(uri) => uri,
+        None => {
+            let uris = cmd!(sh, "apt-get update --print-uris").quiet().read()?;
+            debian_uri(&uris).with_context(|| {
+                format!(
+                    "apt's sources name no Debian mirror: set {MIRROR_VARIABLE}=URI and install \
+                     debian-archive-keyring"
+                )
+            })?
+        }
+    };
+    let has_keyring = Path::new(KEYRING).is_file();
+    Ok(if has_keyring { format!("[signed-by={KEYRING}] {uri}") } else { uri })
 }
 
 /// The first Debian mirror among the files that apt would fetch:
@@ -167,8 +249,13 @@ fn debian_uri(uris: &str) -> Option<String> {
     })
 }
 
-fn configuration(sh: &Shell, folder: &Path, native: &str, architectures: &[&str]) -> Result<String> {
-    let root = folder.display();
+fn configuration(
+    sh: &Shell,
+    [folder, downloads]: [&Path; 2],
+    native: &str,
+    architectures: &[&str],
+) -> Result<String> {
+    let (root, downloads) = (folder.display(), downloads.display());
     let dump = cmd!(sh, "apt-config dump").quiet().read()?;
     let inherited: Vec<&str> =
         dump.lines().filter(|line| INHERITED.iter().any(|prefix| line.starts_with(prefix))).collect();
@@ -186,7 +273,7 @@ Dir::Etc::sourceparts "/dev/null";
 Dir::State "{root}";
 Dir::State::lists "{root}/lists";
 Dir::State::status "{root}/status";
-Dir::Cache "{root}/cache";
+Dir::Cache "{downloads}";
 APT::Architecture "{native}";
 APT::Architectures {{ "{listed}"; }};
 APT::Sandbox::User "root";

@@ -29,31 +29,55 @@ mod tools;
 pub mod workspace;
 
 #[cfg(feature = "host")]
-pub use host::{ENVIRONMENT, become_command, name, step};
+pub use debian::NotFetched;
+#[cfg(feature = "host")]
+pub use host::{ENVIRONMENT, NOT_FETCHED, become_command, exit, name, step};
 
 #[cfg(feature = "host")]
 mod host {
+    use std::env;
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, ExitCode};
 
-    use anyhow::{Context as _, Result};
+    use anyhow::{Context as _, Error, Result};
     use xshell::Cmd;
+
+    use crate::debian::NotFetched;
 
     /// The variables, for the help.
     pub const ENVIRONMENT: &str = "Environment:
   VDSO_TIME_GUEST_TIMEOUT  the seconds that a program may run in QEMU, instead of 120
   VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of that in apt's sources
-  XDG_CACHE_HOME           the folder of the cache `vdso-time`, instead of ~/.cache";
+  XDG_CACHE_HOME           the folder of the cache `vdso-time`, instead of ~/.cache
+
+The status is 75 if the mirror does not give what the command needs: try later.";
+
+    /// EX_TEMPFAIL of sysexits.h: the mirror does not give what the command needs.
+    pub const NOT_FETCHED: u8 = 75;
 
     /// The name of this program, with which cargo starts it too.
     pub fn name() -> String {
-        let program = std::env::current_exe().unwrap_or_default();
+        let program = env::current_exe().unwrap_or_default();
         program.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Prints what is being done.
     pub fn step(message: &str) {
         eprintln!("{}: {message}", name());
+    }
+
+    /// Prints why this program's command failed. Returns its status.
+    pub fn exit(result: Result<ExitCode>) -> ExitCode {
+        let fail = |error: Error| {
+            if error.is::<NotFetched>() {
+                let words = env::args().skip(1).collect::<Vec<_>>().join(" ");
+                step(&format!("{words} did not run: {error:#}"));
+                return ExitCode::from(NOT_FETCHED);
+            }
+            step(&format!("{error:#}"));
+            ExitCode::FAILURE
+        };
+        result.unwrap_or_else(fail)
     }
 
     /// Replaces this process, so that a signal to it ends the command.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::targets::{ARCHES, Arch, BOOT_OPTIONS, BootOption, GUESTS, Guest};
 
-const EMULATOR: &str = "qemu-10";
+pub const EMULATOR: &str = "qemu-10";
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {

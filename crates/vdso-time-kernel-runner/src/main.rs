@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use vdso_time_kernel_runner::machine::{self, Machine};
 use vdso_time_kernel_runner::setup::{Extra, Setup};
-use vdso_time_kernel_runner::{ENVIRONMENT, become_command, runner, step};
+use vdso_time_kernel_runner::{ENVIRONMENT, become_command, exit, runner};
 use xshell::Shell;
 
 #[derive(Parser)]
@@ -52,8 +52,5 @@ fn run(task: Task) -> anyhow::Result<ExitCode> {
 }
 
 fn main() -> ExitCode {
-    run(Arguments::parse().task).unwrap_or_else(|error| {
-        step(&format!("{error:#}"));
-        ExitCode::FAILURE
-    })
+    exit(run(Arguments::parse().task))
 }

@@ -36,6 +36,11 @@ impl Setup {
     pub fn new(machine: &Machine, extra: &Extra) -> Result<Self> {
         let arch = machine.arch;
         let is_foreign = arch.name != env::consts::ARCH;
+        // What a mirror may lack comes before what takes minutes to compile.
+        let boot = match &machine.runner {
+            Runner::Kernel(boot) => Some(boot_plan(boot)?),
+            Runner::Native | Runner::Emulator => None,
+        };
         let compiler = Compiler::for_target(arch.triple)?;
         let is_static = machine.is_static();
         // Flags differ, and cargo would compile everything again at each change.
@@ -60,9 +65,13 @@ impl Setup {
         if let Some(gcc) = &gcc {
             setup.set(&variable(arch.triple, "LINKER"), &gcc.program);
         }
-        match &machine.runner {
-            Runner::Native => {}
-            Runner::Emulator => {
+        match boot {
+            Some(boot) => {
+                let init = Some(setup.guest_init(arch.triple)?);
+                setup.plan = Plan { init, ..boot };
+            }
+            None if machine.runner == Runner::Native => {}
+            None => {
                 setup.plan.qemu.push(tools::qemu_user(arch)?.display().to_string());
                 if let Some(gcc) = gcc {
                     setup.plan.qemu.extend(["-L".into(), gcc.libraries.display().to_string()]);
@@ -70,10 +79,6 @@ impl Setup {
                 // QEMU can hang when threads start at the same time.
                 let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
                 setup.plan.environment.push(("RUST_TEST_THREADS".into(), threads));
-            }
-            Runner::Kernel(boot) => {
-                let init = setup.guest_init(arch.triple)?;
-                setup.plan = boot_plan(boot, init)?;
             }
         }
         if machine.runner != Runner::Native {
@@ -115,7 +120,7 @@ impl Setup {
 }
 
 /// QEMU's command line for a boot.
-fn boot_plan(Boot { guest, kernel, options }: &Boot, init: PathBuf) -> Result<Plan> {
+fn boot_plan(Boot { guest, kernel, options }: &Boot) -> Result<Plan> {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut machine = words(guest.machine);
     let mut append = format!("console={} quiet panic=-1", guest.console);
@@ -147,7 +152,7 @@ fn boot_plan(Boot { guest, kernel, options }: &Boot, init: PathBuf) -> Result<Pl
     let usual = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", serial];
     let files = ["-m", MEMORY, "-kernel", &image, "-append", &append];
     let qemu = [vec![program], words(&usual), machine, more, words(&files)].concat();
-    Ok(Plan { qemu, init: Some(init), module, clock, environment: Vec::new() })
+    Ok(Plan { qemu, module, clock, ..Plan::default() })
 }
 
 fn rustflags(machine: &Machine, extra: &Extra) -> String {

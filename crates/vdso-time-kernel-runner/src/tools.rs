@@ -103,8 +103,8 @@ pub(crate) fn kernel(guest: &Guest, version: &str, module: Option<&str>) -> Resu
         step(&format!("fetching the {} kernel {version}", guest.name));
         let suite = guest.kernels.iter().find(|(name, _)| *name == version).map_or(SUITE, |(_, suite)| suite);
         let mut package = Package::new(guest.package, guest.name, suite);
-        let (apt, tree) = (draft.join("apt"), draft.join("tree"));
-        let archive = Archive::open(&apt, std::slice::from_ref(&package))?;
+        let (downloads, tree) = (draft.join("downloads"), draft.join("tree"));
+        let archive = Archive::open(&downloads, std::slice::from_ref(&package))?;
         let mut packages = Vec::new();
         // The first package is empty and depends on the one with the kernel.
         while let Some(next) = archive.dependency(&package, &["linux-image-", "linux-binary-"])? {
@@ -115,6 +115,7 @@ pub(crate) fn kernel(guest: &Guest, version: &str, module: Option<&str>) -> Resu
         }
         packages.push(package.clone());
         archive.unpack(&packages, false, &tree)?;
+        drop(archive);
         let sh = Shell::new()?;
         // /boot/vmlinuz-VERSION, or since Linux 7 /usr/lib/modules/VERSION/vmlinuz.
         let files =
@@ -131,7 +132,7 @@ pub(crate) fn kernel(guest: &Guest, version: &str, module: Option<&str>) -> Resu
             ensure!(!file.is_empty(), "the kernel {version} has no {name}");
             fs::rename(file, draft.join(name))?;
         }
-        fs::remove_dir_all(apt)?;
+        fs::remove_dir_all(downloads)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;
     Ok(folder)

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use fs_err as fs;
-use vdso_time_kernel_runner::machine::Machine;
+use vdso_time_kernel_runner::machine::{EMULATOR, Machine};
 use vdso_time_kernel_runner::protocol::IMAGE;
 use vdso_time_kernel_runner::runner::Run;
-use vdso_time_kernel_runner::step;
+use vdso_time_kernel_runner::{NOT_FETCHED, NotFetched, step};
 
 use crate::programs::programs;
 use crate::{page, workspace};
@@ -39,7 +39,13 @@ static BUILDING: Mutex<()> = Mutex::new(());
 fn run_on(machine: &Machine) -> Row {
     let mut row = Row { machine: machine.to_string(), ..Row::default() };
     if let Err(error) = fill(&mut row, machine) {
-        row.errors.push(format!("{error:#}"));
+        let why = format!("{error:#}");
+        if error.is::<NotFetched>() {
+            step(&format!("{machine} did not run: {why}"));
+            row.not_fetched = Some(why);
+            return row;
+        }
+        row.errors.push(why);
     }
     let counts = format!("{} passed, {} failed, {} not run", row.passed, row.failed(), row.not_run);
     let cause = row.doctor["cause"].as_str().unwrap_or("no doctor");
@@ -84,9 +90,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The emulators of the architectures whose machines could all not be fetched.
+fn stand_ins(rows: &[Row]) -> Vec<Machine> {
+    let has_run = |arch| rows.iter().any(|row| row.arch() == arch && row.not_fetched.is_none());
+    let mut names: Vec<String> = rows
+        .iter()
+        .filter(|row| !has_run(row.arch()))
+        .map(|row| format!("{}@{EMULATOR}", row.arch()))
+        .filter(|name| rows.iter().all(|row| row.machine != *name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.iter().filter_map(|name| name.parse().ok()).collect()
+}
+
 pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     let machines = if named.is_empty() { machines() } else { named };
-    let rows = run_all(&machines);
+    let mut rows = run_all(&machines);
+    rows.extend(run_all(&stand_ins(&rows)));
+    let all = rows.len();
+    rows.retain(|row| row.not_fetched.is_none());
     println!("{}", table(&rows, ""));
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
     for Row { machine, errors, .. } in &failed {
@@ -98,7 +121,11 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
         let old = fs::read_to_string(&file)?;
         fs::write(file, page::with_table(&old, &table(&rows, &old)))?;
     }
-    Ok(ExitCode::from(u8::from(!failed.is_empty())))
+    Ok(match (failed.is_empty(), rows.len() == all) {
+        (false, _) => ExitCode::FAILURE,
+        (true, false) => ExitCode::from(NOT_FETCHED),
+        (true, true) => ExitCode::SUCCESS,
+    })
 }
 
 /// Runs as many machines at a time as there are processors: each keeps one busy.
@@ -115,4 +142,28 @@ fn run_all(machines: &[Machine]) -> Vec<Row> {
     let workers = thread::available_parallelism().map_or(1, |count| count.get().min(MOST_AT_ONCE));
     thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
     rows.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Row, stand_ins};
+
+    #[test]
+    fn an_architecture_that_has_not_run_runs_in_the_emulator() {
+        let row = |machine: &str, is_fetched: bool| Row {
+            machine: machine.into(),
+            not_fetched: (!is_fetched).then(String::new),
+            ..Row::default()
+        };
+        let rows = [
+            row("riscv64@6.12", false),
+            row("riscv64@7", false),
+            row("armv7@qemu-10", true),
+            row("armv7@6.12", false),
+            row("s390x@qemu-10", false),
+            row("aarch64@7", true),
+        ];
+        let names: Vec<String> = stand_ins(&rows).iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["riscv64@qemu-10"]);
+    }
 }

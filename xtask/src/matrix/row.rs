@@ -13,9 +13,16 @@ pub(super) struct Row {
     pub(super) not_run: usize,
     /// Programs that failed or did not run to their end.
     pub(super) errors: Vec<String>,
+    /// Why the machine did not run: its packages could not be fetched.
+    pub(super) not_fetched: Option<String>,
 }
 
 impl Row {
+    /// The name of the architecture.
+    pub(super) fn arch(&self) -> &str {
+        self.machine.split('@').next().unwrap_or_default()
+    }
+
     /// A program that fails without naming a test counts as one.
     pub(super) fn failed(&self) -> usize {
         self.failed_tests.max(self.errors.len())

@@ -1,0 +1,232 @@
+//! A Debian mirror of this test on 127.0.0.1, which is right, out of step, or without its packages:
+//! what a machine that cannot be fetched leaves behind, and how the command ends.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use test_support::has_tool;
+
+/// The status of a command whose machine cannot be fetched: EX_TEMPFAIL of sysexits.h.
+const NOT_FETCHED: i32 = 75;
+
+/// The machine's first packages are a kernel. The mirror has nothing else.
+const KERNEL: &str = "kernel-amd64-6.1/vmlinuz";
+
+const PACKAGE: &str = "linux-image-cloud-amd64";
+
+/// A folder with a mirror, the key that signs it, and a cache.
+struct Mirror {
+    folder: PathBuf,
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Whether this machine has what makes a mirror.
+fn can_make_a_mirror() -> bool {
+    ["gpg", "dpkg-deb", "apt-get", "apt-config"].iter().all(|tool| has_tool(&[tool, "--version"]))
+}
+
+impl Mirror {
+    /// A mirror with one kernel in the suite `bookworm`.
+    fn new(name: &str) -> Self {
+        let folder =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mirror-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let mirror = Self { folder };
+        let package = mirror.folder.join("package");
+        fs::create_dir_all(package.join("DEBIAN")).unwrap();
+        fs::create_dir_all(package.join("boot")).unwrap();
+        fs::write(package.join("boot/vmlinuz-6.1.0"), "a kernel").unwrap();
+        let control = format!(
+            "Package: {PACKAGE}\nVersion: 6.1\nArchitecture: amd64\nMaintainer: nobody <n@example.org>\n\
+             Description: a kernel\n"
+        );
+        fs::write(package.join("DEBIAN/control"), &control).unwrap();
+        fs::create_dir_all(mirror.folder.join("mirror/pool")).unwrap();
+        let file = mirror.package();
+        succeed(Command::new("dpkg-deb").args(["--build", "--root-owner-group"]).arg(&package).arg(&file));
+        let (size, sum) = size_and_sum(&file);
+        let index = format!("{control}Filename: pool/kernel.deb\nSize: {size}\nSHA256: {sum}\n");
+        let lists = mirror.suite().join("main/binary-amd64");
+        fs::create_dir_all(&lists).unwrap();
+        fs::write(lists.join("Packages"), index).unwrap();
+        mirror.sign("first");
+        mirror
+    }
+
+    fn suite(&self) -> PathBuf {
+        self.folder.join("mirror/dists/bookworm")
+    }
+
+    fn package(&self) -> PathBuf {
+        self.folder.join("mirror/pool/kernel.deb")
+    }
+
+    /// Writes the suite's InRelease for the index as it is, signed by a key of this name.
+    fn sign(&self, key: &str) {
+        let (size, sum) = size_and_sum(&self.suite().join("main/binary-amd64/Packages"));
+        let release = format!(
+            "Origin: Debian\nSuite: bookworm\nCodename: bookworm\nDate: {}\nArchitectures: amd64\n\
+             Components: main\nSHA256:\n {sum} {size} main/binary-amd64/Packages\n",
+            succeed(Command::new("date").args(["--utc", "--rfc-email"]).env("LC_ALL", "C"))
+                .trim()
+                .replace("+0000", "UTC")
+        );
+        fs::write(self.folder.join("Release"), release).unwrap();
+        let home = self.folder.join(format!("{key}-key"));
+        let gpg = || {
+            let mut gpg = Command::new("gpg");
+            gpg.args(["--batch", "--yes", "--quiet", "--pinentry-mode", "loopback", "--passphrase", ""]);
+            gpg.arg("--homedir").arg(&home);
+            gpg
+        };
+        if !home.exists() {
+            succeed(Command::new("mkdir").args(["-m", "700"]).arg(&home));
+            succeed(gpg().args(["--quick-generate-key", "mirror@example.org", "ed25519", "sign"]));
+            succeed(gpg().arg("--output").arg(self.folder.join(format!("{key}.gpg"))).arg("--export"));
+        }
+        succeed(
+            gpg()
+                .arg("--output")
+                .arg(self.suite().join("InRelease"))
+                .arg("--clearsign")
+                .arg(self.folder.join("Release")),
+        );
+        succeed(Command::new("gpgconf").arg("--homedir").arg(&home).args(["--kill", "all"]));
+    }
+
+    /// The index no longer has the size that InRelease states.
+    fn lie(&self) {
+        let index = self.suite().join("main/binary-amd64/Packages");
+        let text = fs::read_to_string(&index).unwrap() + "Tag: newer\n";
+        fs::write(index, text).unwrap();
+    }
+
+    /// Runs a program on a machine from this mirror at an address, with a cache of the test.
+    fn run(&self, address: &str) -> (Output, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
+        command.args(["run", "x86_64@6.1", "/bin/true"]);
+        command.env("XDG_CACHE_HOME", self.folder.join("cache"));
+        let key = self.folder.join("first.gpg");
+        command.env("VDSO_TIME_DEBIAN_MIRROR", format!("[signed-by={}] {address}", key.display()));
+        command.env_remove("http_proxy").env_remove("APT_CONFIG");
+        let output = command.output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output, errors)
+    }
+
+    fn file(&self) -> String {
+        format!("file:{}", self.folder.join("mirror").display())
+    }
+
+    /// Whether the last run has unpacked the kernel, which is removed.
+    fn take_kernel(&self) -> bool {
+        let kernel = self.folder.join("cache/vdso-time").join(KERNEL);
+        let is_there = fs::read(&kernel).is_ok_and(|bytes| bytes == b"a kernel");
+        let _ = fs::remove_dir_all(kernel.parent().unwrap());
+        is_there
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+fn size_and_sum(file: &Path) -> (u64, String) {
+    let sum = succeed(Command::new("sha256sum").arg(file));
+    (fs::metadata(file).unwrap().len(), sum.split(' ').next().unwrap().to_owned())
+}
+
+/// The status is its own, and one line names the command, the fault and the variable.
+fn assert_not_fetched((output, errors): &(Output, String), fault: &str) {
+    assert_eq!(output.status.code(), Some(NOT_FETCHED), "{errors}");
+    let lines: Vec<&str> = errors.lines().filter(|line| line.contains(" did not run: ")).collect();
+    let [line] = lines[..] else { panic!("{errors}") };
+    assert!(line.starts_with("vdso-time-kernel-runner: run x86_64@6.1 /bin/true did not run: "), "{line}");
+    assert!(line.contains(fault) && line.contains("VDSO_TIME_DEBIAN_MIRROR"), "{line}");
+    assert_eq!(errors.lines().last(), Some(line));
+}
+
+#[test]
+fn a_mirror_that_is_out_of_step_ends_with_a_status_of_its_own() {
+    if !can_make_a_mirror() {
+        return;
+    }
+    let mirror = Mirror::new("lies");
+    mirror.lie();
+    assert_not_fetched(&mirror.run(&mirror.file()), "main/binary-amd64/Packages");
+    assert!(!mirror.take_kernel());
+    // What nobody has signed is not used, now or later.
+    mirror.sign("other");
+    assert_not_fetched(&mirror.run(&mirror.file()), "is not signed");
+    mirror.lie();
+    assert_not_fetched(&mirror.run(&mirror.file()), "");
+    assert!(!mirror.take_kernel());
+}
+
+#[test]
+fn an_older_index_is_used_while_its_packages_can_be_fetched() {
+    if !can_make_a_mirror() {
+        return;
+    }
+    let mirror = Mirror::new("older");
+    // The mirror has a kernel, but no QEMU.
+    assert_not_fetched(&mirror.run(&mirror.file()), "bookworm-backports");
+    assert!(mirror.take_kernel());
+    mirror.lie();
+    let run = mirror.run(&mirror.file());
+    assert!(run.1.contains("an older index"), "{}", run.1);
+    assert!(mirror.take_kernel(), "{}", run.1);
+    fs::remove_file(mirror.package()).unwrap();
+    assert_not_fetched(&mirror.run(&mirror.file()), "kernel.deb");
+    assert!(!mirror.take_kernel());
+}
+
+#[test]
+fn a_mirror_is_asked_again_after_a_pause() {
+    if !can_make_a_mirror() {
+        return;
+    }
+    let mirror = Mirror::new("heals");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let folder = mirror.folder.join("mirror");
+    let count = &*Box::leak(Box::new(AtomicUsize::new(0)));
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = answer(stream, &folder, count);
+        }
+    });
+    let (_, errors) = mirror.run(&address);
+    assert!(mirror.take_kernel(), "{errors}");
+    assert!(count.load(Ordering::Relaxed) >= 2, "{errors}");
+}
+
+/// Answers one request for a file. The first index is too long.
+fn answer(mut stream: TcpStream, folder: &Path, indexes: &AtomicUsize) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream.try_clone()?).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
+    let path = request.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+    let Ok(mut body) = fs::read(folder.join(path)) else {
+        return write!(stream, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    };
+    if path.ends_with("/Packages") && indexes.fetch_add(1, Ordering::Relaxed) == 0 {
+        body.extend(b"Tag: newer\n");
+    }
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
+    stream.write_all(&body)
+}
