@@ -5,11 +5,14 @@
 use std::fmt::{self, Write as _};
 
 use hdrhistogram::Histogram;
+use vdso_doctor::{Read, check};
 use vdso_time::counter::{self, State, Statistics, Status};
 use vdso_time::{ClockId, clock_gettime};
 
 /// Measures for so many seconds, and returns the report.
 pub(crate) fn report(seconds: u32) -> Result<String, String> {
+    // Fails if reading the counter ends this process.
+    check::<Read>(&[]).map_err(|finding| finding.message)?;
     let state = settle()?;
     crate::say(&format!("comparing the clocks for {seconds} s"));
     let seen = Deviation::measure(i64::from(seconds) * 1_000_000_000)?;

@@ -11,6 +11,7 @@ Examples:
   vdso-doctor --require-user-space=TAI,time  a check of other reads
   vdso-doctor --pid 4711                     the vDSO of another process
   vdso-doctor --json | jq .cause             for a program
+  vdso-doctor --metrics > vdso.prom          for Prometheus
   vdso-doctor man | man -l -                 the manual page
   vdso-doctor completions bash               completions for a shell
 
@@ -45,6 +46,9 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long, conflicts_with = "verbose")]
     pub(crate) json: bool,
+    /// Print OpenMetrics text, for node_exporter's textfile collector
+    #[arg(long, conflicts_with_all = ["verbose", "quiet", "json", "pid"])]
+    pub(crate) metrics: bool,
     /// Require that these reads stay in user space; the exit status says so.
     /// READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions
     /// (time, gettimeofday, getcpu). The default, which --quiet implies, is
@@ -64,6 +68,9 @@ pub(crate) enum Command {
     },
     /// Print the completions for a shell
     Completions { shell: Shell },
-    /// Print the manual page, in roff
-    Man,
+    /// Print a manual page, in roff
+    Man {
+        /// The page of this subcommand
+        subcommand: Option<String>,
+    },
 }

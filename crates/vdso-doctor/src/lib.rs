@@ -102,7 +102,8 @@ impl Diagnosis {
     /// Returns where these reads are answered.
     ///
     /// It is [`Place::UserSpace`] only if proof or the route shows it for each of them, and
-    /// [`Place::Kernel`] if that is known for one. What an emulator does is [`Place::Unknown`].
+    /// [`Place::Kernel`] if that is known for one. A system call that an emulator or valgrind makes
+    /// is [`Place::Unknown`].
     #[must_use]
     pub fn place(&self, reads: &[Read]) -> Place {
         worst_place(&self.reads, self.machine.supervisor, reads)

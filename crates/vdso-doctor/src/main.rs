@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod arguments;
+mod metrics;
 mod stdout;
 
 use std::error::Error;
@@ -43,13 +44,25 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
             clap_complete::generate(shell, &mut Arguments::command(), "vdso-doctor", &mut script);
             print(&String::from_utf8(script)?).map(|()| 0)
         }
-        Some(Command::Man) => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
-            print(&String::from_utf8(page)?).map(|()| 0)
-        }
+        Some(Command::Man { ref subcommand }) => print(&manual(subcommand.as_deref())?).map(|()| 0),
         None => report(arguments),
     }
+}
+
+/// The manual page of the program, or of a subcommand.
+fn manual(subcommand: Option<&str>) -> Result<String, Box<dyn Error>> {
+    let mut command = Arguments::command();
+    command.build();
+    let command = match subcommand {
+        None => command,
+        Some(name) => {
+            let known = command.find_subcommand(name);
+            known.ok_or_else(|| format!("there is no subcommand {name}"))?.clone()
+        }
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    Ok(String::from_utf8(page)?)
 }
 
 fn report(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
@@ -62,7 +75,9 @@ fn report(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     let about = required.unwrap_or(&Read::USUAL);
     let diagnosis = diagnose_reads(about)?;
     let place = diagnosis.place(about);
-    if arguments.json {
+    if arguments.metrics {
+        print(&metrics::text(&diagnosis, status(place)))?;
+    } else if arguments.json {
         print(&json(&diagnosis)?)?;
     } else {
         let report = if arguments.verbose { format!("{diagnosis:#}") } else { diagnosis.to_string() };
@@ -116,11 +131,12 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The first paragraph of clap's message, in one line.
+/// What clap says before the usage, such as a suggestion, in one line.
 fn usage(message: &str) -> String {
-    let paragraph = message.split("\n\n").next().unwrap_or_default();
-    let words: Vec<_> = paragraph.trim_start_matches("error: ").split_whitespace().collect();
-    format!("{} (see `vdso-doctor --help`)", words.join(" "))
+    let message = message.split("\n\nUsage:").next().unwrap_or_default();
+    let in_one_line = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+    let paragraphs: Vec<_> = message.trim_start_matches("error: ").split("\n\n").map(in_one_line).collect();
+    format!("{} (see `vdso-doctor --help`)", paragraphs.join("; "))
 }
 
 /// On standard error, if that can be written to.

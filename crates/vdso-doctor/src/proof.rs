@@ -204,13 +204,13 @@ impl Examination {
     }
 }
 
-/// The worst place of these reads. A system call in an emulator says nothing about the kernel's
-/// vDSO.
+/// The worst place of these reads. A system call in an emulator or under valgrind says nothing
+/// about the kernel's vDSO.
 pub(crate) fn worst_place(readings: &[Reading], supervisor: Option<Supervisor>, reads: &[Read]) -> Place {
     let of = |read: &Read| {
         let reading = readings.iter().find(|reading| reading.read == *read);
         match reading.map(|reading| (reading.place, reading.evidence)) {
-            Some((Place::Kernel, _)) if supervisor == Some(Supervisor::Emulator) => Place::Unknown,
+            Some((Place::Kernel, _)) if supervisor.is_some_and(Supervisor::emulates) => Place::Unknown,
             Some((place, Evidence::Proved | Evidence::Routed)) => place,
             _ => Place::Unknown,
         }

@@ -102,10 +102,10 @@ fn is_usual(read: Read) -> bool {
 pub(crate) fn table(readings: &[&Reading]) -> String {
     let line = |cells: [&str; 5]| {
         let [read, place, resolution, here, call] = cells;
-        let line = format!("{read:26} {place:20} {resolution:>10} {here:>8} {call:>11}");
+        let line = format!("{read:26} {place:20} {resolution:>10} {here:>9} {call:>9}");
         line.trim_end().to_owned() + "\n"
     };
-    let mut text = line(["", "answered in", "resolution", "ns", "system call"]);
+    let mut text = line(["", "answered in", "resolution", "read, ns", "call, ns"]);
     let mut last = "";
     for reading in readings {
         let (read, function) = (reading.read, reading.read.function());

@@ -180,11 +180,17 @@ impl<'a> Facts<'a> {
                 "{read} {enters}, because the vDSO cannot read the clock source {source} ({what}): {}",
                 self.remedy()
             ),
-            Cause::CounterDistrusted => format!(
-                "{read} {enters}, because the kernel does not trust this CPU's counter and reads {source} \
-                 ({what}): `dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why; until that is fixed, \
-                 {meanwhile}"
-            ),
+            Cause::CounterDistrusted => match self.choice() {
+                Some(choice) => format!(
+                    "{read} {enters}, because this kernel was booted with {choice} and reads {source} ({what}): \
+                     boot without {choice}"
+                ),
+                None => format!(
+                    "{read} {enters}, because the kernel does not trust this CPU's counter and reads {source} \
+                     ({what}): `dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why; until that is \
+                     fixed, {meanwhile}"
+                ),
+            },
             Cause::Unexplained if self.machine.supervisor.is_some() => {
                 format!("{read} {enters}, because the vDSO of {supervisor} does: {meanwhile}")
             }
@@ -198,13 +204,27 @@ impl<'a> Facts<'a> {
     /// What to do about the clock source.
     fn remedy(self) -> String {
         let is_readable = |source: &&String| clock_source(source).0 == Reader::Vdso;
-        match self.machine.clock_source.available.iter().find(is_readable) {
-            Some(better) => format!(
-                "run `echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource` as root, and boot with \
-                 clocksource={better} to keep it"
-            ),
-            None => self.meanwhile().into(),
+        match (self.machine.clock_source.available.iter().find(is_readable), self.choice()) {
+            (Some(better), choice) => {
+                let instead = choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
+                format!(
+                    "run `echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource` as root, and boot with \
+                     clocksource={better}{instead} to keep it"
+                )
+            }
+            (None, Some(choice)) => format!("boot without {choice}"),
+            (None, None) => self.meanwhile().into(),
         }
+    }
+
+    /// The kernel's parameter that excludes the CPU's counter (kernel-parameters.txt).
+    fn choice(self) -> Option<&'a str> {
+        let is_choice = |word: &&str| match word.split_once('=') {
+            Some(("clocksource", source)) => clock_source(source).0 != Reader::Vdso,
+            Some(("tsc", value)) => value == "unstable",
+            _ => *word == "notsc",
+        };
+        self.machine.command_line.split_whitespace().find(is_choice)
     }
 
     /// Which reads are cheap all the same.

@@ -128,6 +128,23 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
         judge(&dropped, Cause::CounterDistrusted, &["does not trust", source, "dmesg", "time()"]);
     }
     judge(&machine(&["dmtimer"]), Cause::ClockSource, &["dmtimer (of another driver)"]);
+    // The operator chose it.
+    for (parameter, available, cause, words) in [
+        (
+            "clocksource=hpet",
+            &["hpet", "tsc"][..],
+            Cause::ClockSource,
+            "clocksource=tsc instead of clocksource=hpet",
+        ),
+        ("clocksource=xen", &["xen"], Cause::ClockSource, "boot without clocksource=xen."),
+        ("tsc=unstable", &["hpet"], Cause::CounterDistrusted, "boot without tsc=unstable."),
+        ("notsc", &["acpi_pm"], Cause::CounterDistrusted, "boot without notsc."),
+        ("tsc=reliable", &["hpet"], Cause::CounterDistrusted, "dmesg"),
+        ("clocksource=tsc", &["hpet"], Cause::CounterDistrusted, "dmesg"),
+    ] {
+        let command_line = format!("quiet {parameter} ro");
+        judge(&Machine { command_line, has_steady_tsc: true, ..machine(available) }, cause, &[words]);
+    }
     judge_usual(&machine(&["jiffies"]), KERNEL, KERNEL, Cause::ClockSource, &["less often"]);
 }
 

@@ -1,5 +1,7 @@
 //! The program: what it prints, where, and its exit status.
 
+mod operators;
+
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io;
@@ -244,7 +246,8 @@ fn valgrind_is_named_as_the_cause() {
     }
     let words: Vec<_> = out.split_whitespace().collect();
     assert!(words.join(" ").contains("run the doctor without valgrind"), "{out}");
-    assert_eq!(status, Some(1), "{out}");
+    // As in an emulator: what the kernel's vDSO does is not known.
+    assert_eq!(status, Some(2), "{out}");
 }
 
 /// Standard error is not needed.

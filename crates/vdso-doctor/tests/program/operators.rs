@@ -1,0 +1,158 @@
+//! What operators run: the metrics, and the files in `contrib`.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use test_support::{has_tool, not_run_here};
+
+use super::{PROGRAM, ended, run};
+
+const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib");
+
+/// An empty folder.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Prints the name, the labels and the value of each sample, by both of Prometheus's formats.
+const PARSE: &str = "\
+import sys
+from prometheus_client.openmetrics import parser as new
+from prometheus_client import parser as old
+text = sys.stdin.read()
+for parser in new, old:
+    for family in parser.text_string_to_metric_families(text):
+        for sample in family.samples:
+            print(family.type, sample.name, sorted(sample.labels.items()), float(sample.value))
+";
+
+#[test]
+fn prometheus_reads_the_metrics() {
+    let Some((status, text, error)) = run("--metrics --require-user-space=THREAD_CPUTIME_ID") else { return };
+    // No vDSO has CPU times. An emulator may have them, so nothing is known there.
+    assert!(status == Some(1) || status == Some(2), "{text}{error}");
+    assert!(text.ends_with("# EOF\n") && error.is_empty(), "{text}{error}");
+    if !has_tool(&["/usr/bin/python3", "-c", "import prometheus_client.openmetrics"]) {
+        return;
+    }
+    let folder = folder("metrics");
+    let file = folder.join("vdso.prom");
+    fs::write(&file, &text).unwrap();
+    let mut python = Command::new("/usr/bin/python3");
+    python.args(["-c", PARSE]).stdin(fs::File::open(file).unwrap());
+    let (parsed, out, error) = ended(&mut python).unwrap();
+    assert_eq!((parsed, &*error), (Some(0), ""), "{text}");
+    let samples: Vec<_> = out.lines().collect();
+    let (new, old) = samples.split_at(samples.len() / 2);
+    assert_eq!(new, old);
+    let expected = format!("gauge vdso_doctor_status [] {}.0", status.unwrap());
+    assert!(new.contains(&&*expected), "{out}");
+    let cpu_time = "('clock', 'CLOCK_THREAD_CPUTIME_ID'), ('function', 'clock_gettime')";
+    let place = format!("gauge vdso_doctor_in_user_space [{cpu_time}] 0.0");
+    assert!(status != Some(1) || new.contains(&&*place), "{out}");
+    assert!(new.iter().any(|line| line.starts_with("gauge vdso_doctor_read_seconds")), "{out}");
+}
+
+/// Runs a program of `contrib` with this `vdso-doctor` in its `PATH`.
+fn contributed(program: &str, doctor: &Path) -> Option<(Option<i32>, String, String)> {
+    let folder = doctor.parent().unwrap().display();
+    ended(Command::new(program).env("PATH", format!("{folder}:/usr/bin:/bin")))
+}
+
+#[test]
+fn the_plug_in_for_nagios_has_its_statuses() {
+    if !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    let plug_in = format!("{CONTRIB}/check_vdso_clock");
+    let folder = folder("plug-in");
+    let doctor = folder.join("vdso-doctor");
+    for (from, said, to, out) in [
+        (0, "", 0, "CLOCK OK - clock reads stay in user space\n"),
+        (1, "clock_gettime() enters the kernel.", 1, "CLOCK WARNING - clock_gettime() enters the kernel.\n"),
+        (2, "it is unknown.", 3, "CLOCK UNKNOWN - it is unknown.\n"),
+        (139, "", 3, "CLOCK UNKNOWN - \n"),
+    ] {
+        let line = if said.is_empty() { String::new() } else { format!("echo 'vdso-doctor: {said}' >&2\n") };
+        fs::write(&doctor, format!("#!/bin/sh\n{line}exit {from}\n")).unwrap();
+        fs::set_permissions(&doctor, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(contributed(&plug_in, &doctor), Some((Some(to), out.into(), String::new())), "{from}");
+    }
+    // And this program.
+    fs::remove_file(&doctor).unwrap();
+    symlink(PROGRAM, &doctor).unwrap();
+    let Some((status, ..)) = run("--quiet") else { return };
+    let expected = if status == Some(2) { Some(3) } else { status };
+    assert_eq!(contributed(&plug_in, &doctor).unwrap().0, expected);
+}
+
+/// The commands in the files for systemd and Kubernetes are those of a check.
+#[test]
+fn the_unit_and_the_pod_run_a_check() {
+    let file = |name: &str| fs::read_to_string(format!("{CONTRIB}/{name}")).unwrap();
+    let unit = file("vdso-doctor.service");
+    let of_unit = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let pod = file("kubernetes.yaml");
+    let of_pod = pod.lines().find_map(|line| line.trim().strip_prefix("command: ")).unwrap();
+    // A flow sequence of YAML is JSON.
+    let of_pod: Vec<String> = serde_json::from_str(of_pod).unwrap();
+    assert_eq!(of_unit.split(' ').collect::<Vec<_>>(), of_pod);
+    let [program, arguments @ ..] = &*of_pod else { panic!("{of_pod:?}") };
+    assert_eq!(program, "/usr/bin/vdso-doctor");
+    let Some((status, out, error)) = run(&arguments.join(" ")) else { return };
+    assert!(matches!(status, Some(0..=2)) && out.is_empty(), "{status:?} {out} {error}");
+    if !has_tool(&["systemd-analyze", "--version"]) {
+        return;
+    }
+    let folder = folder("unit");
+    let installed = folder.join("vdso-doctor.service");
+    fs::write(&installed, unit.replace("/usr/bin/vdso-doctor", PROGRAM)).unwrap();
+    let mut verify = Command::new("systemd-analyze");
+    let Some((status, _, error)) = ended(verify.args(["verify", "--man=no"]).arg(installed)) else { return };
+    if error.contains("D-Bus") {
+        return not_run_here("systemd", error);
+    }
+    assert_eq!((status, &*error), (Some(0), ""));
+}
+
+/// glibc's dynamic loader reads the counter before `main`, so under an inherited `PR_SET_TSC` only
+/// a static program can say anything.
+#[test]
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "prctl(2) is called in the child")]
+fn a_static_doctor_under_an_inherited_pr_set_tsc_says_why_it_cannot_read() {
+    use std::os::unix::process::CommandExt as _;
+
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("static");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", "vdso-doctor", "--target", "x86_64-unknown-linux-gnu"]);
+    cargo.arg("--target-dir").arg(&target).env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    let Some((built, _, error)) = ended(&mut cargo) else { return };
+    if built != Some(0) {
+        return not_run_here("compiler", error);
+    }
+    let doctor = target.join("x86_64-unknown-linux-gnu/debug/vdso-doctor");
+    for argument in ["--quiet", "--verbose", "--metrics", "accuracy"] {
+        let mut command = Command::new(&doctor);
+        command.arg(argument);
+        let deny = || {
+            // SAFETY: prctl(2) takes a mode. The program that is executed next inherits it.
+            match unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
+        };
+        // SAFETY: between fork and exec, `deny` makes one system call.
+        unsafe { command.pre_exec(deny) };
+        let Some((status, out, error)) = ended(&mut command) else { return };
+        assert_eq!((status, &*out), (Some(2), ""), "{argument}: {error}");
+        assert!(error.starts_with("vdso-doctor: ") && error.contains("PR_SET_TSC"), "{argument}: {error}");
+    }
+}
