@@ -1,5 +1,6 @@
 //! Without libc: a program with its own `_start` prints the time, the routes and the symbols. It
-//! has no symbol of libc, and the five functions take about 7 KiB.
+//! has no symbol of libc, and the five functions take about 7 KiB. Without std: a signal handler,
+//! an init process, and a library for LD_PRELOAD.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,8 @@ use goblin::elf::sym::{STT_FILE, STT_SECTION};
 use test_support::not_run_here;
 use vdso_time::vdso::LocateError;
 
+use crate::place;
+
 /// Builds the package in a target folder of its own, for the machine that builds it. The error says
 /// why its programs cannot be run here.
 fn build() -> Result<PathBuf, String> {
@@ -23,18 +26,19 @@ fn build() -> Result<PathBuf, String> {
     if !host.starts_with(&here.replace("x86", "i686").replace("i686_64", "x86_64")) {
         return Err(format!("the test runs on {here}, the compiler on {host}"));
     }
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("freestanding");
-    let output = Command::new(env!("CARGO"))
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/freestanding"))
-        .args(["build", "--release", "--locked", "--target-dir"])
-        .arg(&target)
-        // The package has flags of its own, without which it does not run.
-        .env_remove("RUSTFLAGS")
-        .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .output()
-        .expect("cargo runs");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/freestanding");
+    Ok(cargo_build(&package, &place("freestanding"), &["--locked", "--bins", "--examples"]))
+}
+
+/// Builds a package, and returns the folder of its programs.
+fn cargo_build(package: &Path, target: &Path, arguments: &[&str]) -> PathBuf {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(package).args(["build", "--release", "--target-dir"]).arg(target).args(arguments);
+    // The flags are for this test program.
+    let output = cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").output();
+    let output = output.expect("cargo runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Ok(target.join("release"))
+    target.join("release")
 }
 
 /// The folder of the built programs, or `None` after a line that says why there is none.
@@ -51,18 +55,26 @@ fn programs() -> Option<&'static Path> {
 
 /// What the program prints, asked to find the vDSO by its own stack or by the kernel.
 fn output(program: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().expect("the program starts");
+    output_of(Command::new(program).args(arguments))
+}
+
+fn output_of(command: &mut Command) -> String {
+    let output = command.output().expect("the program starts");
     assert!(output.status.success(), "{:?}", output.status);
     String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn seconds_since_the_epoch() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
 #[test]
 fn it_prints_the_time_the_routes_and_the_symbols() {
     let Some(folder) = programs() else { return };
     for arguments in [&[][..], &["ask-the-kernel"]] {
-        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        let text = output(&folder.join("freestanding"), arguments);
-        let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+        let before = seconds_since_the_epoch();
+        let text = output(&folder.join("report"), arguments);
+        let after = seconds_since_the_epoch();
 
         let time = text.lines().find_map(|line| line.strip_prefix("time ")).expect("the time");
         let time: u64 = time.trim().parse().expect("a number");
@@ -96,7 +108,7 @@ fn under_valgrind_the_kernel_answers() {
     let Some(folder) = programs() else { return };
     for (arguments, why) in [(&[][..], LocateError::Absent), (&["ask-the-kernel"], LocateError::Unmapped)] {
         let mut valgrind = Command::new("valgrind");
-        valgrind.arg("-q").arg(folder.join("freestanding")).args(arguments);
+        valgrind.arg("-q").arg(folder.join("report")).args(arguments);
         let output = match valgrind.output() {
             Ok(output) => output,
             Err(error) => return not_run_here("valgrind", format!("valgrind: {error}")),
@@ -120,7 +132,7 @@ fn with_elf<T>(program: &Path, work: impl FnOnce(&Elf<'_>) -> T) -> T {
 #[test]
 fn the_program_has_no_symbol_of_libc() {
     let Some(folder) = programs() else { return };
-    with_elf(&folder.join("freestanding"), |elf| {
+    with_elf(&folder.join("report"), |elf| {
         let symbols = elf.syms.iter().filter(|symbol| ![STT_SECTION, STT_FILE].contains(&symbol.st_type()));
         let named = symbols.filter_map(|symbol| Some((elf.strtab.get_at(symbol.st_name)?, symbol)));
         let named: Vec<_> = named.filter(|(name, _)| !name.is_empty()).collect();
@@ -168,4 +180,80 @@ fn the_five_functions_take_less_than_8_kib() {
     println!("{size} bytes of .text and .rodata");
     // Rust 1.85 makes about 500 bytes more than 1.95.
     assert!(size < 8192, "{size}");
+}
+
+/// A handler that interrupts the process's first calls gets a time between those of the main
+/// program.
+#[test]
+fn a_signal_handler_reads_the_clock() {
+    let Some(folder) = programs() else { return };
+    output(&folder.join("examples/signal-handler"), &[]);
+}
+
+/// Process 1 of a PID namespace, in an empty folder: without /proc, and without an environment.
+#[test]
+fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
+    let Some(folder) = programs() else { return };
+    let root = place("init-root");
+    fs::create_dir_all(&root).unwrap();
+    fs::copy(folder.join("init"), root.join("init")).unwrap();
+    let unshare = |arguments: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.env_clear().args(["--fork", "--pid", "--mount"]).args(arguments);
+        unshare
+    };
+    if !unshare(&["true"]).status().is_ok_and(|status| status.success()) {
+        return not_run_here("root", "unshare(1) cannot make a PID namespace");
+    }
+    let text = output_of(unshare(&[]).arg("--root").arg(&root).arg("/init"));
+    assert!(text.starts_with("Ok(") && text.ends_with("vDSO: true\n"), "{text}");
+}
+
+/// libc's clock_gettime is replaced by a function that calls the crate. If the crate called libc,
+/// the program would overflow its stack.
+#[test]
+fn a_preloaded_library_moves_the_programs_clock() {
+    let Some(folder) = programs() else { return };
+    let before = seconds_since_the_epoch();
+    let text =
+        output_of(Command::new("date").arg("+%s").env("LD_PRELOAD", folder.join("examples/libpreload.so")));
+    let after = seconds_since_the_epoch();
+    let moved: u64 = text.trim().parse().expect("seconds");
+    assert!((before + 3600..=after + 3600).contains(&moved), "{before} {moved} {after}");
+}
+
+/// The text between the fences of a block of Markdown that begins with this line.
+fn block<'a>(page: &'a str, start: &str) -> &'a str {
+    let (_, rest) = page.split_once(start).unwrap_or_else(|| panic!("no {start}"));
+    rest.split("```").next().unwrap()
+}
+
+#[test]
+fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
+    if programs().is_none() {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("docs/NO_LIBC.md")).unwrap();
+    let copy = place("no-libc");
+    fs::create_dir_all(copy.join("src")).unwrap();
+    for name in ["build.rs", "src/main.rs", "src/runtime.rs"] {
+        let text = block(&page, &format!("```rust\n// {name}\n"));
+        let file = fs::read_to_string(root.join("examples/freestanding").join(name)).unwrap();
+        // The comments at its beginning are the page's text.
+        let without_header = |text: &str| {
+            text.lines()
+                .skip_while(|line| line.starts_with("//") || line.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        assert_eq!(without_header(text), without_header(&file), "{name}");
+        fs::write(copy.join(name), text).unwrap();
+    }
+    let manifest = block(&page, "```toml\n# Cargo.toml\n").replace("\"vdso-time\"", &format!("{root:?}"));
+    // The folder is inside of this workspace.
+    fs::write(copy.join("Cargo.toml"), manifest + "\n[workspace]\n").unwrap();
+    let folder = cargo_build(&copy, &place("no-libc-target"), &["--offline"]);
+    let text = output(&folder.join("clock"), &[]);
+    assert!(text.contains(" s since the Epoch\ntime "), "{text}");
 }

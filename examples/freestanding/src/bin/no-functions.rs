@@ -3,4 +3,10 @@
 #![no_std]
 #![no_main]
 
-freestanding::start!(|_, _| 0);
+#[path = "../runtime.rs"]
+#[allow(dead_code, reason = "it prints nothing")]
+mod runtime;
+
+fn main(_: usize, _: *const u8) -> i32 {
+    0
+}
