@@ -20,7 +20,7 @@
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
 //! | an interval that counts suspended time | [`Boottime::now()`](Boottime) |
-#![cfg_attr(feature = "counter", doc = "| many intervals, on the CPU's counter | [`counter::monotonic()`] |")]
+//! | many intervals, on the CPU's counter | the package [`vdso-time-counter`] |
 //! | any clock of clock_gettime(2) | [`clock_gettime()`] |
 //! | the time of a clock of your own, in tests | [`Clock`] |
 //!
@@ -38,7 +38,6 @@
 //! | feature | default | what it does |
 //! |---|---|---|
 //! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate links nothing else |
-//! | `counter` | no | the clock on the CPU's counter |
 //! | `std` | no | conversions to and from std's times and errors; the clocks of other systems |
 //!
 //! # Platforms
@@ -50,6 +49,8 @@
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
 //! answer by std's clocks. So a library can depend on this crate without a condition. A clock that
 //! std cannot read is `EINVAL`. `vdso`, `init` and `syscall` are for Linux.
+//!
+//! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -63,8 +64,6 @@ extern crate std;
 struct Readme;
 
 pub mod arch;
-#[cfg(all(feature = "counter", vdso_time_clock))]
-pub mod counter;
 pub mod elf;
 mod errno;
 #[cfg(vdso_time_clock)]
@@ -89,8 +88,6 @@ pub use errno::Errno;
 pub use route::{FallbackReason, Route, Routes};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
-#[cfg(all(feature = "counter", vdso_time_clock))]
-pub use counter::Counter;
 #[cfg(vdso_time_clock)]
 pub use instant::{
     Boottime, Clock, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
@@ -110,4 +107,17 @@ pub use system::routes::{routes, warm_up};
 #[cfg(vdso_time_linux)]
 pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
+}
+
+/// What vdso-time-counter needs and the public API does not have. It can change in any version.
+#[cfg(vdso_time_linux)]
+#[doc(hidden)]
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "not part of the API")]
+pub mod __private {
+    #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
+    pub use crate::arch::libc_errno::preserved as preserving_errno;
+    pub use crate::linux::auxv::value as auxval;
+    pub use crate::linux::process::read_file;
+    pub use crate::linux::routes::cpu_in_user_space;
+    pub use crate::linux::syscall::checked as syscall;
 }

@@ -69,9 +69,3 @@ pub(crate) mod routes {
     /// Does nothing: there is no vDSO to find.
     pub fn warm_up() {}
 }
-
-/// This machine.
-pub(crate) mod native {
-    #[cfg(feature = "counter")]
-    pub(crate) use crate::arch::without_assembly::counter;
-}

@@ -16,7 +16,6 @@ const MODULES: &[(&str, &[&str])] = &[
     // `lib` calls one of the two `system`.
     ("system", &["linux", "other_os"]),
     ("instant", &["errno", "system", "types"]),
-    ("counter", &["arch", "errno", "instant", "linux", "system", "types"]),
 ];
 
 /// The same for the modules of `src/linux`.
@@ -25,9 +24,7 @@ const LINUX: &[(&str, &[&str])] = &[
     ("native", &["libc_fallback"]),
     ("slot", &[]),
     ("syscall", &["native"]),
-    ("timex", &["native", "syscall"]),
     ("process", &["native", "syscall"]),
-    ("vmclock", &["process"]),
     ("auxv", &["process"]),
     ("mapping", &[]),
     ("vdso", &["auxv", "mapping", "process"]),

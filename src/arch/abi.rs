@@ -33,8 +33,6 @@ pub struct Abi {
     pub clock_gettime: Function,
     pub clock_getres: Function,
     pub getcpu: Function,
-    /// The kernel's names for the counter that programs can read, when it is the clock source.
-    pub clock_sources: &'static [&'static str],
     /// The system calls that find and probe the image.
     pub discovery: Discovery,
 }
@@ -82,8 +80,6 @@ pub struct Discovery {
     pub close: u32,
     /// `rt_sigprocmask(2)`, which answers `EFAULT` for a page that cannot be read.
     pub rt_sigprocmask: u32,
-    /// `adjtimex(2)`, for the counter clock. riscv32 has none, but its number is reserved.
-    pub adjtimex: u32,
 }
 
 /// A C signature: the kind of call, and the width of its numbers.

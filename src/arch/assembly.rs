@@ -21,60 +21,6 @@ macro_rules! syscall {
     };
 }
 
-/// Defines `mod counter` by the instructions that read a counter of constant rate, which every
-/// program may read: at once, after earlier instructions, the same by one instruction unless a
-/// static is true, and those that read its rate.
-macro_rules! counter {
-    (
-        IS_PER_CPU = $is_per_cpu:literal;
-        ticks: $ticks:literal;
-        ticks_ordered: $($ordered:literal),+;
-        $(unless $needs_barrier:ident: $synchronized:literal;)?
-        $(stated_frequency: $frequency:literal;)?
-    ) => {
-        pub(crate) mod counter {
-            pub(crate) const IS_READABLE: bool = true;
-            pub(crate) const IS_PER_CPU: bool = $is_per_cpu;
-
-            #[inline]
-            pub(crate) fn ticks() -> u64 {
-                let ticks;
-                // SAFETY: the instruction only writes its output.
-                unsafe { core::arch::asm!($ticks, out(reg) ticks, options(nomem, nostack, preserves_flags)) };
-                ticks
-            }
-
-            #[inline]
-            pub(crate) fn ticks_ordered() -> u64 {
-                let ticks;
-                $(if !super::$needs_barrier.load(core::sync::atomic::Ordering::Relaxed) {
-                    // SAFETY: as below. The CPU has the instruction.
-                    unsafe { core::arch::asm!($synchronized, out(reg) ticks, options(nostack, preserves_flags)) };
-                    return ticks;
-                })?
-                // SAFETY: the instructions only write the output. Without `nomem`, the compiler
-                // does not move memory accesses across the read.
-                unsafe { core::arch::asm!($($ordered,)+ out(reg) ticks, options(nostack, preserves_flags)) };
-                ticks
-            }
-
-            pub(crate) fn is_invariant() -> bool {
-                true
-            }
-
-            pub(crate) fn stated_frequency() -> Option<u64> {
-                let rates: &[fn() -> u64] = &[$(|| {
-                    let hertz;
-                    // SAFETY: the instruction only writes its output.
-                    unsafe { core::arch::asm!($frequency, out(reg) hertz, options(nomem, nostack, preserves_flags)) };
-                    hertz
-                })?];
-                rates.iter().map(|rate| rate()).find(|hertz| *hertz != 0)
-            }
-        }
-    };
-}
-
 /// Defines `mod rseq` for glibc's rseq area: by instructions that load two addresses from the
 /// global offset table, and by those that read 4 bytes, with their operands besides `value` and
 /// `offset`.
@@ -129,4 +75,4 @@ macro_rules! rseq {
     };
 }
 
-pub(crate) use {counter, rseq, syscall};
+pub(crate) use {rseq, syscall};

@@ -25,15 +25,7 @@ pub(super) static MIPS: Abi = Abi {
     clock_gettime: function(GETTIME_32, &[call(4403, Timespec64)]).or_time32(&[call(4263, Timespec32)]),
     clock_getres: function(GETRES_32, &[call(4406, Timespec64)]).or_time32(&[call(4264, Timespec32)]),
     getcpu: function(&[], &[call(4312, Getcpu)]),
-    clock_sources: &[],
-    discovery: Discovery {
-        prctl: 4192,
-        openat: 4288,
-        read: 4003,
-        close: 4006,
-        rt_sigprocmask: 4195,
-        adjtimex: 4124,
-    },
+    discovery: Discovery { prctl: 4192, openat: 4288, read: 4003, close: 4006, rt_sigprocmask: 4195 },
 };
 
 /// The table of `mips64`, n64.
@@ -50,15 +42,7 @@ pub(super) static MIPS64: Abi = Abi {
     clock_gettime: function(VDSO_GETTIME, &[call(5222, Timespec64)]),
     clock_getres: function(VDSO_GETRES, &[call(5223, Timespec64)]),
     getcpu: function(&[], &[call(5271, Getcpu)]),
-    clock_sources: &[],
-    discovery: Discovery {
-        prctl: 5153,
-        openat: 5247,
-        read: 5000,
-        close: 5003,
-        rt_sigprocmask: 5014,
-        adjtimex: 5154,
-    },
+    discovery: Discovery { prctl: 5153, openat: 5247, read: 5000, close: 5003, rt_sigprocmask: 5014 },
 };
 
 /// The table of `riscv32`. Its image has no clock functions.
@@ -75,8 +59,7 @@ pub(super) static RISCV32: Abi = Abi {
     clock_gettime: function(&[], &[call(403, Timespec64)]),
     clock_getres: function(&[], &[call(406, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
-    clock_sources: &[],
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135, adjtimex: 171 },
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
 };
 
 /// The table of `sparc64`.
@@ -94,8 +77,7 @@ pub(super) static SPARC64: Abi = Abi {
     clock_gettime: function(VDSO_GETTIME, &[call(257, Timespec64)]),
     clock_getres: function(&[], &[call(258, Timespec64)]),
     getcpu: function(&[], &[call(308, Getcpu)]),
-    clock_sources: &[],
-    discovery: Discovery { prctl: 147, openat: 284, read: 3, close: 6, rt_sigprocmask: 103, adjtimex: 219 },
+    discovery: Discovery { prctl: 147, openat: 284, read: 3, close: 6, rt_sigprocmask: 103 },
 };
 
 /// The bit that marks the system calls of x32 (arch/x86/include/uapi/asm/unistd.h).
@@ -118,13 +100,11 @@ pub(super) static X32: Abi = Abi {
     clock_gettime: function(VDSO_GETTIME, &[call(X32_BIT + 228, Timespec64)]),
     clock_getres: function(VDSO_GETRES, &[call(X32_BIT + 229, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(X32_BIT + 309, Getcpu)]),
-    clock_sources: &["tsc", "tsc-early"],
     discovery: Discovery {
         prctl: X32_BIT + 157,
         openat: X32_BIT + 257,
         read: X32_BIT,
         close: X32_BIT + 3,
         rt_sigprocmask: X32_BIT + 14,
-        adjtimex: X32_BIT + 159,
     },
 };

@@ -20,8 +20,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: function(VDSO_GETTIME, &[call(113, Timespec64)]),
     clock_getres: function(VDSO_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
-    clock_sources: &["Constant"],
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135, adjtimex: 171 },
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
 };
 
 #[cfg(all(target_arch = "loongarch64", not(vdso_time_libc_fallback)))]
@@ -37,14 +36,6 @@ super::assembly::syscall! {
     lateout("$t5") _, lateout("$t6") _, lateout("$t7") _, lateout("$t8") _,
 }
 
-// The stable counter (LoongArch Reference Manual, volume 1, 2.2.10.4). `dbar 0` waits for earlier
-// memory accesses, and `ibar 0` for `dbar 0`.
-#[cfg(all(feature = "counter", target_arch = "loongarch64", not(vdso_time_libc_fallback)))]
-super::assembly::counter! {
-    IS_PER_CPU = false;
-    ticks: "rdtime.d {}, $zero";
-    ticks_ordered: "dbar 0", "ibar 0", "rdtime.d {}, $zero";
-}
 
 #[cfg(all(target_arch = "loongarch64", not(vdso_time_libc_fallback)))]
 super::assembly::rseq! {

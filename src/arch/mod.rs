@@ -15,12 +15,6 @@ mod data;
 mod i386_entry;
 #[cfg(all(vdso_time_linux, any(feature = "libc", vdso_time_libc_fallback, target_arch = "powerpc64")))]
 pub(crate) mod libc_errno;
-#[cfg(all(
-    feature = "counter",
-    any(target_arch = "x86", target_arch = "x86_64"),
-    not(vdso_time_libc_fallback)
-))]
-pub(crate) mod tsc;
 
 #[doc(hidden)]
 pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall, TIME32_FIRST};
@@ -58,29 +52,6 @@ pub(crate) use i386_entry::set_entry;
 /// Does nothing: only i386's vDSO has a function that enters the kernel.
 #[cfg(not(all(target_arch = "x86", not(vdso_time_libc_fallback))))]
 pub(crate) fn set_entry(_find: impl FnOnce(&str, &str) -> Option<*mut ()>) {}
-
-#[cfg(all(feature = "counter", target_arch = "aarch64", not(vdso_time_libc_fallback)))]
-pub(crate) use aarch64::{complete_loads, detect_ticks};
-/// Does nothing: `ticks_ordered` of the other architectures waits for earlier loads, or follows a
-/// branch on one.
-#[cfg(all(feature = "counter", not(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))))]
-pub(crate) fn complete_loads() {}
-/// Does nothing: only aarch64 has a better instruction on some CPUs.
-#[cfg(all(feature = "counter", not(all(target_arch = "aarch64", not(vdso_time_libc_fallback)))))]
-pub(crate) fn detect_ticks(_auxval: fn(usize) -> usize) {}
-
-/// Elsewhere the instructions that order a read of the counter come right before it.
-#[cfg(all(
-    feature = "counter",
-    any(vdso_time_libc_fallback, not(any(target_arch = "x86", target_arch = "x86_64")))
-))]
-mod tsc {
-    pub(crate) const IS_ORDERED_FIRST: bool = false;
-
-    pub(crate) fn order_ticks() {}
-}
-#[cfg(feature = "counter")]
-pub(crate) use tsc::{IS_ORDERED_FIRST, order_ticks};
 
 /// The table that this build uses. `None` if the calls go through libc, and on other systems.
 #[doc(hidden)]

@@ -25,12 +25,9 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: function(KERNEL_GETRES, &[call(247, Timespec64)]),
     getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(302, Getcpu)]),
     // A program cannot read the timebase without inline assembly.
-    clock_sources: &[],
-    discovery: Discovery { prctl: 171, openat: 286, read: 3, close: 6, rt_sigprocmask: 174, adjtimex: 124 },
+    discovery: Discovery { prctl: 171, openat: 286, read: 3, close: 6, rt_sigprocmask: 174 },
 };
 
-#[cfg(all(feature = "counter", target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
-pub(crate) use super::without_assembly::counter;
 #[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
 pub(crate) use super::without_assembly::rseq;
 

@@ -21,8 +21,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: function(VDSO_GETTIME, &[call(113, Timespec64)]),
     clock_getres: function(VDSO_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
-    clock_sources: &["riscv_clocksource"],
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135, adjtimex: 171 },
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
 };
 
 // It is not inlined. A system call clears the vector registers
@@ -37,15 +36,6 @@ super::assembly::syscall! {
     in("a1") args[1], in("a2") args[2], in("a3") args[3], in("a4") args[4],
 }
 
-// The `time` CSR (The RISC-V Instruction Set Manual, volume I, "Zicntr"), which has a constant rate
-// and one time for all harts. Linux lets every program read it (drivers/perf/riscv_pmu_sbi.c,
-// `CSR_SCOUNTEREN`). A fence orders the read of a CSR as device input (the same manual, "Zicsr").
-#[cfg(all(feature = "counter", target_arch = "riscv64", not(vdso_time_libc_fallback)))]
-super::assembly::counter! {
-    IS_PER_CPU = false;
-    ticks: "rdtime {}";
-    ticks_ordered: "fence iorw, i", "rdtime {}";
-}
 
 #[cfg(all(target_arch = "riscv64", not(vdso_time_libc_fallback)))]
 super::assembly::rseq! {

@@ -21,8 +21,7 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: function(KERNEL_GETTIME, &[call(260, Timespec64)]),
     clock_getres: function(KERNEL_GETRES, &[call(261, Timespec64)]),
     getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(311, Getcpu)]),
-    clock_sources: &["tod"],
-    discovery: Discovery { prctl: 172, openat: 288, read: 3, close: 6, rt_sigprocmask: 175, adjtimex: 124 },
+    discovery: Discovery { prctl: 172, openat: 288, read: 3, close: 6, rt_sigprocmask: 175 },
 };
 
 #[cfg(all(target_arch = "s390x", not(vdso_time_libc_fallback)))]
@@ -33,46 +32,6 @@ super::assembly::syscall! {
     in("r1") number as usize,
     inlateout("r2") args[0] => result,
     in("r3") args[1], in("r4") args[2], in("r5") args[3], in("r6") args[4],
-}
-
-/// The time-of-day clock (z/Architecture Principles of Operation, "Time-of-Day Clock"). Every
-/// program may read it.
-#[cfg(all(feature = "counter", target_arch = "s390x", not(vdso_time_libc_fallback)))]
-pub(crate) mod counter {
-    use core::arch::asm;
-
-    pub(crate) const IS_READABLE: bool = true;
-    pub(crate) const IS_PER_CPU: bool = false;
-
-    /// Reads the counter. The CPU may read it before earlier instructions have completed.
-    #[inline]
-    pub(crate) fn ticks() -> u64 {
-        let mut ticks = 0;
-        // SAFETY: stckf writes 8 bytes to `ticks` and sets the condition code.
-        unsafe { asm!("stckf 0({})", in(reg_addr) &raw mut ticks, options(nostack)) };
-        ticks
-    }
-
-    /// Reads the counter after all earlier instructions have completed. The branch to nowhere
-    /// serializes.
-    #[inline]
-    pub(crate) fn ticks_ordered() -> u64 {
-        let mut ticks = 0;
-        // SAFETY: bcr changes nothing. stckf writes 8 bytes to `ticks` and sets the condition code.
-        unsafe { asm!("bcr 15, 0", "stckf 0({})", in(reg_addr) &raw mut ticks, options(nostack)) };
-        ticks
-    }
-
-    /// Returns `true`: bit 51 is incremented every microsecond.
-    pub(crate) fn is_invariant() -> bool {
-        true
-    }
-
-    /// Returns the rate of the lowest bit.
-    #[allow(clippy::unnecessary_wraps, reason = "other architectures return None")]
-    pub(crate) fn stated_frequency() -> Option<u64> {
-        Some(4_096_000_000)
-    }
 }
 
 // The thread pointer is in the access registers 0 and 1.

@@ -32,12 +32,8 @@ pub(crate) static ABI: Abi = Abi {
     // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
     // writes past its pointers (QEMU 10.0 and 11.1).
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(318, Getcpu)]),
-    clock_sources: &["tsc", "tsc-early"],
-    discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175, adjtimex: 124 },
+    discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
 };
-
-#[cfg(all(feature = "counter", target_arch = "x86", not(vdso_time_libc_fallback)))]
-pub(crate) use super::tsc as counter;
 
 #[cfg(all(target_arch = "x86", not(vdso_time_libc_fallback)))]
 pub(crate) use super::i386_entry::syscall;

@@ -22,12 +22,8 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: function(VDSO_GETRES, &[call(229, Timespec64)]),
     // getcpu of QEMU's own image, which QEMU relocates, returns CPU 0, node 0 (QEMU 10.0).
     getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(309, Getcpu)]),
-    clock_sources: &["tsc", "tsc-early"],
-    discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14, adjtimex: 159 },
+    discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },
 };
-
-#[cfg(all(feature = "counter", target_arch = "x86_64", not(vdso_time_libc_fallback)))]
-pub(crate) use super::tsc as counter;
 
 #[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
 super::assembly::syscall! {

@@ -49,7 +49,8 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
 
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
-pub(crate) fn value(tag: usize) -> usize {
+#[must_use]
+pub fn value(tag: usize) -> usize {
     process::getauxval(tag)
 }
 
@@ -57,7 +58,8 @@ pub(crate) fn value(tag: usize) -> usize {
 /// cannot read.
 #[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
 #[inline(never)] // keeps the buffer out of the caller's stack frame
-pub(crate) fn value(tag: usize) -> usize {
+#[must_use]
+pub fn value(tag: usize) -> usize {
     // The kernel's vector has about 30 entries (AT_VECTOR_SIZE). Entries that are not filled in are
     // AT_NULL.
     let mut vector = [[0; 2]; 64];

@@ -84,12 +84,6 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     Ok(time)
 }
 
-/// The slot of [`clock_gettime`]. A copy of its function, made after a call, is as good.
-#[cfg(feature = "counter")]
-pub(crate) fn slot_of_clock_gettime() -> &'static super::slot::Slot<super::slot::ClockFn> {
-    &CLOCK_GETTIME
-}
-
 /// Returns the resolution of a clock: clock_getres(2).
 ///
 /// For an auxiliary clock ([`ClockId::aux`]) the vDSO answers 1 ns since Linux 6.17, even if the

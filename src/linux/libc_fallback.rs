@@ -8,8 +8,6 @@ use core::ptr::with_exposed_provenance_mut;
 
 use crate::arch::abi::{Abi, Discovery, Function, Shape, Syscall, call, function};
 use crate::arch::libc_errno;
-#[cfg(feature = "counter")]
-pub(crate) use crate::arch::without_assembly::counter;
 pub(crate) use crate::arch::without_assembly::rseq;
 
 const CLOCK_GETTIME: u32 = 0;
@@ -43,14 +41,12 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: CLOCK,
     clock_getres: RESOLUTION,
     getcpu: function(&[], &[call(GETCPU, Shape::Getcpu)]),
-    clock_sources: &[],
     discovery: Discovery {
         prctl: UNKNOWN,
         openat: UNKNOWN,
         read: UNKNOWN,
         close: UNKNOWN,
         rt_sigprocmask: RT_SIGPROCMASK,
-        adjtimex: UNKNOWN,
     },
 };
 

@@ -15,11 +15,7 @@ pub(crate) mod routes;
 mod rseq;
 pub(crate) mod slot;
 pub(crate) mod syscall;
-#[cfg(feature = "counter")]
-pub(crate) mod timex;
 pub mod vdso;
-#[cfg(feature = "counter")]
-pub(crate) mod vmclock;
 
 #[cfg(not(vdso_time_libc_fallback))]
 pub(crate) use crate::arch::native;

@@ -44,8 +44,11 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
 
 /// Reads the first words of a file, and calls `then` with the open file and the words. It does not
 /// wait for the writer of a pipe.
-#[cfg(any(feature = "counter", not(any(feature = "libc", vdso_time_libc_fallback))))]
-pub(crate) fn read_file<T>(
+///
+/// # Errors
+///
+/// The kernel's, of openat(2) or read(2).
+pub fn read_file<T>(
     path: &core::ffi::CStr,
     words: &mut [usize],
     then: impl FnOnce(usize, &[usize]) -> T,
@@ -63,16 +66,4 @@ pub(crate) fn read_file<T>(
     // SAFETY: this function opened the file, and nothing else knows its number.
     let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
     result
-}
-
-/// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of
-/// prctl(2), on x86, and on aarch64 since Linux 6.12.
-#[cfg(feature = "counter")]
-pub(crate) fn is_counter_denied() -> bool {
-    const PR_GET_TSC: usize = 25;
-    const PR_TSC_SIGSEGV: u32 = 2;
-    let mut state: u32 = 0;
-    let args = [PR_GET_TSC, (&raw mut state).expose_provenance(), 0, 0, 0];
-    // SAFETY: the kernel writes one `int` to `state`.
-    check(unsafe { native::syscall(ABI.discovery.prctl, args) }).is_ok() && state == PR_TSC_SIGSEGV
 }

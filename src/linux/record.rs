@@ -39,7 +39,6 @@ impl Record {
     }
 
     /// Returns whether a symbol answers.
-    #[cfg(feature = "counter")]
     pub(super) fn is_symbol(&self) -> bool {
         !matches!(self.code.load(Ordering::Relaxed), 0 | FALLBACK..)
     }

@@ -1,6 +1,5 @@
 //! The routes of this process.
 
-#[cfg(feature = "counter")]
 use super::calls;
 use super::native::ABI;
 use super::record::RECORDS;
@@ -33,18 +32,10 @@ pub fn warm_up() {
     }
 }
 
-/// Returns whether the vDSO has clock_gettime.
-#[cfg(feature = "counter")]
-pub(crate) fn has_clock_gettime() -> bool {
-    warm_up();
-    let [_, _, clock_gettime, ..] = &RECORDS;
-    clock_gettime.is_symbol()
-}
-
 /// Returns the CPU, if that takes no system call. Not before the first call.
-#[cfg(feature = "counter")]
 #[inline]
-pub(crate) fn cpu_in_user_space() -> Option<u32> {
+#[must_use]
+pub fn cpu_in_user_space() -> Option<u32> {
     let [.., getcpu] = &RECORDS;
     // A thread can lack an rseq area that others have.
     rseq::cpu().or_else(|| if getcpu.is_symbol() { Some(calls::getcpu().ok()?.cpu) } else { None })

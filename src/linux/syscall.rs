@@ -183,6 +183,20 @@ fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
     Ok(time)
 }
 
+/// Makes a system call.
+///
+/// # Errors
+///
+/// The kernel's.
+///
+/// # Safety
+///
+/// The system call must be sound with these arguments.
+pub unsafe fn checked(number: u32, args: [usize; 5]) -> Result<usize, Errno> {
+    // SAFETY: the caller promises that the call is sound.
+    check(unsafe { native::syscall(number, args) })
+}
+
 /// Converts a result. One in `-4095..=-1` is an error.
 pub(super) fn check(result: isize) -> Result<usize, Errno> {
     if (-4095..=-1).contains(&result) {

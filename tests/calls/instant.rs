@@ -175,9 +175,3 @@ fn an_earlier_instant_is_zero_away_and_an_earlier_system_time_is_an_error() {
     assert_eq!(late.duration_since(late), Ok(Duration::ZERO));
     assert_eq!((Tai::UNIX_EPOCH.as_nanos(), SystemTime::UNIX_EPOCH.as_nanos()), (0, 0));
 }
-
-#[cfg(feature = "counter")]
-#[test]
-fn a_value_of_the_counter_prints_its_number() {
-    assert_eq!(format!("{:?}", vdso_time::counter::Ticks::from_raw(7)), "Ticks(7)");
-}

@@ -114,7 +114,6 @@ fn the_native_table_fits_this_build_and_has_libcs_numbers() {
         (abi.discovery.read, libc::SYS_read),
         (abi.discovery.close, libc::SYS_close),
         (abi.discovery.rt_sigprocmask, libc::SYS_rt_sigprocmask),
-        (abi.discovery.adjtimex, libc::SYS_adjtimex),
     ] {
         assert_eq!(u32::try_from(libc), Ok(ours));
     }

@@ -1,11 +1,8 @@
 //! The promise: a program for a CPU older than ARMv7 stays one when it is linked with this crate.
-//! The counter's instructions are words, and each is what the assembler makes of its mnemonic. On
-//! aarch64, an ordered read of the counter has its barriers.
 
-use std::fs;
 use std::process::Command;
 
-use test_support::{cost, not_run_here, program};
+use test_support::{not_run_here, program};
 
 use crate::{FLAGS, place, source};
 
@@ -27,98 +24,4 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     let marks: Vec<_> =
         output.lines().filter_map(|line| line.trim().strip_prefix("Tag_CPU_arch: ")).collect();
     assert!(!marks.is_empty() && marks.iter().all(|mark| *mark == "v5TE"), "{marks:?}\n{output}");
-    // The words are in it.
-    let code = fs::read(&object).unwrap();
-    for word in words() {
-        assert!(code.windows(4).any(|bytes| bytes == word.code), "{word:?} is not in the object");
-    }
-}
-
-/// `isb` alone does not wait for a load (Arm Architecture Reference Manual, B2.3.7). One branch
-/// chooses between it and `CNTVCTSS_EL0`.
-/// `cargo xtask msrv test --test codegen aarch64 -- --nocapture` prints the instructions.
-#[test]
-fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
-    const TRIPLE: &str = "aarch64-unknown-linux-gnu";
-    if let Err(why) = program::find_standard_library(TRIPLE) {
-        return not_run_here(TRIPLE, why);
-    }
-    let file = place("aarch64_ticks.s");
-    program::emit("asm", TRIPLE, &source().join("lib.rs"), FLAGS, &file);
-    let listing = fs::read_to_string(&file).unwrap();
-    let lines: Vec<_> = cost::instructions(&listing, "9vdso_time7counter13ticks_ordered").collect();
-    println!("{}", lines.join("\n"));
-    let (mut order, mut branches) = (Vec::new(), 0);
-    for line in lines {
-        match line.split_once('\t').unwrap_or((line, "")) {
-            ("mrs", operands) => order.push(operands.split_once(", ").unwrap().1),
-            (name @ ("dsb" | "isb"), _) => order.push(name),
-            (name, _) => branches += u32::from(name.starts_with(['c', 't'])), // cbz, tbnz, ...
-        }
-    }
-    let [with_isb, without] = [["isb", "CNTVCT_EL0"].as_slice(), &["S3_3_C14_C0_6"]];
-    let expected = [[&["dsb"], with_isb, without].concat(), [&["dsb"], without, with_isb].concat()];
-    assert!(branches == 1 && expected.contains(&order), "{branches} branches, {order:?}");
-}
-
-/// A word in the source, and what the comment on its line says of it.
-#[derive(Debug)]
-struct Word {
-    number: String,
-    /// In ARM mode.
-    code: [u8; 4],
-    mnemonic: String,
-    /// The modes in which it is executed.
-    modes: &'static [&'static str],
-}
-
-fn words() -> Vec<Word> {
-    let text = fs::read_to_string(source().join("arch/arm.rs")).unwrap();
-    let words = text.lines().filter_map(|line| {
-        let (number, rest) = line.split_once("\".inst ")?.1.split_once('"')?;
-        let (_, comment) = rest.split_once("// ").unwrap_or_else(|| panic!("no mnemonic: {line}"));
-        let (mnemonic, modes) = match comment.split_once(", in ") {
-            None => (comment, &["arm", "thumb"][..]),
-            Some((mnemonic, "ARM mode")) => (mnemonic, &["arm"][..]),
-            Some((mnemonic, "Thumb mode")) => (mnemonic, &["thumb"][..]),
-            Some(_) => panic!("{line}"),
-        };
-        let code = u32::from_str_radix(number.trim_start_matches("0x"), 16).unwrap().to_le_bytes();
-        Some(Word { number: number.into(), code, mnemonic: mnemonic.into(), modes })
-    });
-    words.collect()
-}
-
-#[test]
-fn each_word_is_what_its_mnemonic_is_assembled_to() {
-    if let Err(why) = program::find_standard_library(TRIPLE) {
-        return not_run_here(TRIPLE, why);
-    }
-    let words = words();
-    assert!(words.len() >= 5, "{words:?}");
-    let section = |name: &str, line: &dyn Fn(&Word) -> String| {
-        let mut lines = vec![format!(".section .{name}, \"ax\"")];
-        for word in &words {
-            lines.extend(word.modes.iter().flat_map(|mode| [format!(".{mode}"), line(word)]));
-        }
-        format!("core::arch::global_asm!({:?});\n", lines.join("\n"))
-    };
-    let text = [
-        "#![no_std]\n".to_owned(),
-        section("words", &|word| format!(".inst {}", word.number)),
-        section("mnemonics", &|word| word.mnemonic.clone()),
-    ];
-    let (file, object) = (place("arm_words.rs"), place("arm_words.o"));
-    fs::write(&file, text.concat()).unwrap();
-    program::emit("obj", TRIPLE, &file, &[], &object);
-    let bytes = fs::read(&object).unwrap();
-    let elf = goblin::elf::Elf::parse(&bytes).unwrap();
-    let code = |name: &str| {
-        let of_name =
-            |section: &&goblin::elf::SectionHeader| elf.shdr_strtab.get_at(section.sh_name) == Some(name);
-        bytes[elf.section_headers.iter().find(of_name).unwrap().file_range().unwrap()].to_vec()
-    };
-    let modes: usize = words.iter().map(|word| word.modes.len()).sum();
-    assert_eq!(code(".words").len(), 4 * modes);
-    assert_eq!(code(".words"), code(".mnemonics"), "{words:?}");
 }

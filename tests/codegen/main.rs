@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 /// How the compiler makes the library with all its functions, without cargo.
 const FLAGS: &[&str] = &[
     "--crate-name=vdso_time",
-    "--cfg=feature=\"counter\"",
     "--cfg=vdso_time_linux",
     "--cfg=vdso_time_clock",
     "-Copt-level=3",

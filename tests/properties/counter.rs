@@ -2,7 +2,7 @@
 
 mod cases;
 
-#[path = "../../src/counter"]
+#[path = "../../crates/vdso-time-counter/src"]
 mod source {
     pub(crate) mod bounded;
     pub(crate) mod clock;

@@ -8,11 +8,11 @@
 extern crate self as core;
 
 #[allow(dead_code, reason = "only the clock uses it")]
-#[path = "../../src/counter/latch.rs"]
+#[path = "../../crates/vdso-time-counter/src/latch.rs"]
 mod latch;
 
 #[allow(dead_code, reason = "the clock alone is modelled")]
-#[path = "../../src/counter"]
+#[path = "../../crates/vdso-time-counter/src"]
 mod source {
     pub(crate) mod clock;
     mod discipline;

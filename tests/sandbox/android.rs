@@ -109,16 +109,6 @@ const READS: &[Read] = &[
         vdso_time::warm_up();
         vdso_time::routes() == vdso_time::routes()
     }),
-    #[cfg(feature = "counter")]
-    ("counter", || {
-        // Until it is calibrated, or is known not to be used, and for some renewals.
-        let start = Instant::now();
-        while start.elapsed().as_millis() < 60 {
-            let _ = (vdso_time::counter::monotonic(), vdso_time::counter::realtime());
-        }
-        let _ = vdso_time::counter::status();
-        vdso_time::counter::monotonic() > 0
-    }),
 ];
 
 #[test]

@@ -120,14 +120,6 @@ fn assert_refused(expected: Errno, std: StdInstant) {
             assert_eq!((path.clock_getres)(clock), Err(expected), "{clock:?}");
         }
     }
-    #[cfg(feature = "counter")]
-    {
-        use vdso_time::{Clock, Counter, WallClock, counter, counter::Wall};
-        assert_eq!(Counter::try_now(), Err(expected));
-        assert_eq!(Wall::try_now(), Err(expected));
-        assert_eq!(Wall::of(Instant::from_nanos(5)), Err(expected));
-        assert_eq!((counter::realtime_error_bound(), counter::resync()), (u64::MAX, false));
-    }
     assert_eq!(syscall::time(), Err(expected));
     assert_eq!(syscall::getcpu(), Err(expected));
     if matches!(routes().getcpu, Route::Syscall { .. }) {

@@ -1,46 +1,21 @@
-//! The clocks while root changes the system's: its clock source, its rate and its wall time.
+//! The clocks while root changes the system's clock source.
 //!
-//! That concerns the whole system, so these tests run only in one that was started for them. By
-//! its name this program runs after all others.
+//! That concerns the whole system, so this test runs only in one that was started for it. By its
+//! name this program runs after all others.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-#[cfg(feature = "counter")]
-mod counter;
-
-use std::fs;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use test_support::PATHS;
 use test_support::functions::assert_all_right;
-use test_support::{PATHS, is_required, not_run_here};
+use test_support::system_clock::{SWITCH, read, switch, turn};
 use vdso_time::{ClockId, clock_gettime};
-
-const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
-const WORD: &str = "clocksource-switch";
-
-/// One test at a time changes the system, if that was started for it.
-fn turn(word: &str) -> Option<MutexGuard<'static, ()>> {
-    static TURN: Mutex<()> = Mutex::new(());
-    if !is_required(word) {
-        not_run_here(word, "it would change the clock of the whole system");
-        return None;
-    }
-    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-fn read(file: &str) -> String {
-    fs::read_to_string(format!("{FOLDER}/{file}")).unwrap().trim().to_owned()
-}
-
-fn switch(name: &str) {
-    fs::write(format!("{FOLDER}/current_clocksource"), name).unwrap();
-}
 
 #[test]
 fn every_clock_stays_right_and_none_goes_back() {
-    let Some(_turn) = turn(WORD) else { return };
+    let Some(_turn) = turn(SWITCH) else { return };
     let first = read("current_clocksource");
     // The slots are filled while the first is there.
     PATHS.iter().for_each(assert_all_right);

@@ -41,13 +41,13 @@ const OTHER_SYSTEMS: &[&str] = &[
 
 /// Arguments for `cargo check`.
 const WITH_STD: &[&str] = &[
-    "--package vdso-time --lib",
-    "--package vdso-time --lib --no-default-features",
-    "--package vdso-time --lib --all-features",
+    "--package vdso-time --package vdso-time-counter --lib",
+    "--package vdso-time --package vdso-time-counter --lib --no-default-features",
+    "--package vdso-time --package vdso-time-counter --lib --all-features",
 ];
 /// `std` needs more than `core`.
 const WITH_CORE: &[&str] =
-    &["--package vdso-time --lib --features counter", "--package vdso-time --lib --no-default-features"];
+    &["--package vdso-time-counter --lib", "--package vdso-time-counter --lib --no-default-features"];
 const PORTABLE_TESTS: &[&str] = &["--package vdso-time-portable --package vdso-time-quanta --tests"];
 
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {

@@ -195,7 +195,14 @@ impl Client {
             Patch::Sources { folder, private } => {
                 let shim = root.join("crates/vdso-time-quanta");
                 for (name, value) in [
-                    ("vdso-time", format!("path = '{}'\nfeatures = [\"counter\", \"std\"]", root.display())),
+                    ("vdso-time", format!("path = '{}'\nfeatures = [\"std\"]", root.display())),
+                    (
+                        "vdso-time-counter",
+                        format!(
+                            "path = '{}'\nfeatures = [\"std\"]",
+                            root.join("crates/vdso-time-counter").display()
+                        ),
+                    ),
                     ("vdso-time-quanta", format!("path = '{}'", shim.display())),
                     ("portable-atomic", "version = \"1\"\nfeatures = [\"fallback\"]".into()),
                     ("web-time", "version = \"1\"".into()),

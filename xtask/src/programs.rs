@@ -14,7 +14,7 @@ pub(crate) const DOCTOR: &str = "doctor";
 
 /// The arguments of cargo that build the tests, and the doctor for its own tests.
 const BUILD: &str =
-    "test --no-run --quiet --tests --package vdso-time --package vdso-doctor --features counter";
+    "test --no-run --quiet --tests --package vdso-time --package vdso-time-counter --package vdso-doctor";
 
 /// The architectures whose registers vdso-who reads.
 const WHO: &[&str] = &["x86_64", "aarch64"];

@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{WaitOptions, waitpid};
 use vdso_time::{
-    ClockId, Timespec, clock_getres, clock_gettime, counter, getcpu, gettimeofday, syscall, time,
+    ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time,
 };
+use vdso_time_counter as counter;
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::document::Table;

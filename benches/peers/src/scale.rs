@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
-use vdso_time::{ClockId, clock_gettime, counter, syscall};
+use vdso_time::{ClockId, clock_gettime, syscall};
+use vdso_time_counter as counter;
 use vdso_time_benches::calls::keep::Keep as _;
 use vdso_time_benches::calls::{self, SYSCALL, keep};
 use vdso_time_benches::harness::Spacing;

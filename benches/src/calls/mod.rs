@@ -9,7 +9,8 @@ pub mod slow_reads;
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use vdso_time::{ClockId, Route, counter, syscall};
+use vdso_time::{ClockId, Route, syscall};
+use vdso_time_counter as counter;
 
 use crate::harness::samples::OURS;
 use crate::harness::{Contender, Row};

@@ -6,7 +6,8 @@
 use std::thread;
 use std::time::Duration;
 
-use vdso_time::{ClockId, counter};
+use vdso_time::ClockId;
+use vdso_time_counter as counter;
 
 use super::keep::Keep as _;
 use super::{floor, keep};

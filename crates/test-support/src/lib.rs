@@ -27,6 +27,7 @@ pub mod rseq {
     pub fn unregister() {}
 }
 pub mod signals;
+pub mod system_clock;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 pub mod tracee;
 pub mod vector;

@@ -6,8 +6,8 @@ use std::fmt::{self, Write as _};
 
 use hdrhistogram::Histogram;
 use vdso_doctor::{Read, check};
-use vdso_time::counter::{self, State, Statistics, Status};
 use vdso_time::{ClockId, clock_gettime};
+use vdso_time_counter::{self as counter, State, Statistics, Status};
 
 /// Measures for so many seconds, and returns the report.
 pub(crate) fn report(seconds: u32) -> Result<String, String> {

@@ -2,8 +2,8 @@
 
 use core::ffi::c_int;
 
-use vdso_time::counter::{self, State, Status, Ticks, Wall};
-use vdso_time::{Clock as _, Counter, Errno, Instant, SystemTime, WallClock as _};
+use vdso_time::{Clock as _, Errno, Instant, SystemTime, WallClock as _};
+use vdso_time_counter::{self as counter, Counter, State, Status, Ticks, Wall};
 
 use crate::{negative, store};
 

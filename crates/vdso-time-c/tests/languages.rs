@@ -14,7 +14,7 @@ use goblin::elf::sym::STB_LOCAL;
 use goblin::elf::{Elf, Sym};
 use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run, not_run_here};
-use vdso_time::counter::Status;
+use vdso_time_counter::Status;
 
 /// Commands run in this folder.
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");

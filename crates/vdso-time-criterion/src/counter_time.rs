@@ -7,7 +7,7 @@ use std::arch::asm;
 use std::time::{Duration, Instant};
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use vdso_time::counter::{self, Status};
+use vdso_time_counter::{self as counter, Status};
 
 /// Measures with the CPU's counter, between two fences, and subtracts an empty measurement.
 ///

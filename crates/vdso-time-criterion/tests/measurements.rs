@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use criterion::measurement::{Measurement, WallTime};
 use test_support::{not_run_here, oracle};
-use vdso_time::{ClockId, Monotonic, MonotonicCoarse, MonotonicRaw, counter, syscall};
+use vdso_time::{ClockId, Monotonic, MonotonicCoarse, MonotonicRaw, syscall};
+use vdso_time_counter as counter;
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
 /// The kernel's `CLOCK_MONOTONIC` in nanoseconds, by system call.

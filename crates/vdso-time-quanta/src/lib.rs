@@ -137,7 +137,7 @@ fn mocked() -> Option<u64> {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
 fn monotonic() -> u64 {
-    vdso_time::counter::monotonic_ordered()
+    vdso_time_counter::monotonic_ordered()
 }
 
 /// The same by std's clock. It begins at a time from which a program can subtract 36 years.

@@ -1,7 +1,7 @@
 //! The API of minstant 0.1 and fastant 0.1. Its `Instant` is that of this crate.
 
 use portable_atomic::{AtomicU64, Ordering};
-use vdso_time::counter::{self, Status};
+use vdso_time_counter::{self as counter, Status};
 use web_time::{SystemTime, UNIX_EPOCH};
 
 pub use crate::Instant;

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use vdso_time::Clock;
-use vdso_time::counter::Counter;
+use vdso_time_counter::Counter;
 
 fn main() {
     for _ in 0..3 {

@@ -4,11 +4,11 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant as StdInstant, SystemTime as StdSystemTime};
 
-use vdso_time::counter::{self, Status};
 use vdso_time::{
-    Clock as _, ClockId, Counter, Errno, Instant, MonotonicCoarse, RealtimeCoarse, Route, SystemTime,
-    WallClock as _, clock_gettime, gettimeofday, routes, time, try_time,
+    Clock as _, ClockId, Errno, Instant, MonotonicCoarse, RealtimeCoarse, Route, SystemTime, WallClock as _,
+    clock_gettime, gettimeofday, routes, time, try_time,
 };
+use vdso_time_counter::{self as counter, Counter, Status};
 
 /// Whether std answers. The cfg makes it answer on Linux too.
 const BY_STD: bool = cfg!(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vdso_time::counter::{self, State, Status};
+use vdso_time_counter::{self as counter, State, Status};
 use vdso_time::{ClockId, Timespec, clock_gettime};
 use vdso_time_benches::harness::samples::OURS;
 

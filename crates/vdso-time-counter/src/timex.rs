@@ -3,10 +3,12 @@
 //! `struct timex` is in include/uapi/linux/timex.h. Its first 12 members take one number each, also
 //! the `int`s, because of their padding.
 
-use super::native::{self, ABI};
-use super::syscall::check;
-use crate::errno::Errno;
-use crate::types::ClockId;
+#![allow(unsafe_code, reason = "a system call")]
+
+use vdso_time::__private::syscall;
+use vdso_time::{ClockId, Errno};
+
+use crate::arch::native::ADJTIMEX;
 
 /// A number of `struct timex`: an `i64`, or the 32-bit `long` of old system calls.
 trait Number: Copy + Into<i64> {
@@ -47,12 +49,11 @@ pub(crate) struct Timex {
 pub(crate) fn read() -> Result<Timex, Errno> {
     /// `clock_adjtime64(2)` of every 32-bit architecture, since Linux 5.1.
     const CLOCK_ADJTIME64: u32 = 405;
-    const NUMBER: u32 = ABI.discovery.adjtimex;
     if cfg!(target_pointer_width = "64") {
-        return call::<i64, 26>(NUMBER, None);
+        return call::<i64, 26>(ADJTIMEX, None);
     }
     // First the call that sandboxes permit. It has no time after January 2038.
-    match call::<i32, 32>(NUMBER, None) {
+    match call::<i32, 32>(ADJTIMEX, None) {
         Ok(timex) if timex.realtime >= 0 => Ok(timex),
         Err(error) if error != Errno::ENOSYS => Err(error),
         _ => call::<i64, 26>(CLOCK_ADJTIME64, Some(ClockId::REALTIME)),
@@ -69,7 +70,7 @@ fn call<N: Number, const SIZE: usize>(number: u32, clock: Option<ClockId>) -> Re
     let out = numbers.as_mut_ptr().expose_provenance();
     let args = clock.map_or([out, 0, 0, 0, 0], |clock| [clock.as_raw() as usize, out, 0, 0, 0]);
     // SAFETY: the kernel writes a `struct timex` of `SIZE` numbers to `numbers`.
-    let state = check(unsafe { native::syscall(number, args) })?;
+    let state = unsafe { syscall(number, args) }?;
     let status = numbers[5].first_int();
     let [max_error, seconds, fraction, tick] = [3, 9, 10, 11].map(|index| numbers[index].into());
     let nanos: i64 = if status & STA_NANO == 0 { fraction.wrapping_mul(1000) } else { fraction };

@@ -1,5 +1,10 @@
-//! The counter clock while root changes the system's clock.
+//! The counter clock while root changes the system's clock: its clock source, its rate and its wall
+//! time.
+//!
+//! That concerns the whole system, so these tests run only in one that was started for them. By its
+//! name this program runs after all others.
 
+#![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 
 use std::fs::{self, File};
@@ -9,11 +14,10 @@ use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
 use test_support::nix::{sys::stat::Mode, unistd::mkfifo};
+use test_support::system_clock::{SWITCH, read, switch, turn};
 use test_support::{child, not_run_here, oracle};
 use vdso_time::SystemTime;
-use vdso_time::counter::{self, Interval, Status};
-
-use super::{WORD, read, switch, turn};
+use vdso_time_counter::{self as counter, Interval, Status};
 
 /// Whether root may change the system's clock.
 const OWN: &str = "own-clock";
@@ -116,11 +120,11 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
 
 #[test]
 fn a_switched_clock_source_is_followed_both_ways() {
-    let Some(_turn) = turn(WORD) else { return };
+    let Some(_turn) = turn(SWITCH) else { return };
     let first = read("current_clocksource");
     let available = read("available_clocksource");
     let Some(other) = available.split_whitespace().find(|name| *name != first) else {
-        return not_run_here(WORD, format!("the kernel has no clock source but {first}"));
+        return not_run_here(SWITCH, format!("the kernel has no clock source but {first}"));
     };
     // A process that is calibrated, and one that starts under the other clock source.
     for is_calibrated in [true, false] {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use test_support::{Cpus, child, filter, not_run_here, rseq};
 use vdso_time::Errno;
 use vdso_time::arch::NATIVE;
-use vdso_time::counter::{self, State, Status, Ticks};
+use vdso_time_counter::{self as counter, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 

@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use test_support::{not_run_here, oracle};
 use vdso_time::arch::NATIVE;
-use vdso_time::counter::{self, State, Status, Wall};
-use vdso_time::{Clock, Counter, Route, WallClock, routes};
+use vdso_time::{Clock, Route, WallClock, routes};
+use vdso_time_counter::{self as counter, Counter, State, Status, Wall};
 
 /// Whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
 /// 0x80000007, EDX bit 8.

@@ -1,17 +1,17 @@
 //! [`Wall`]: the wall clock by the counter, and the wall time of an [`Instant`] of the counter.
 
 use super::{CLOCK, Counter, error_bound, kernels_monotonic, kernels_realtime};
-use crate::errno::Errno;
-use crate::instant::{Instant, Monotonic, Realtime, SystemTime, WallClock};
+use vdso_time::{Errno, Instant, SystemTime, WallClock};
 
 /// The clock of [`realtime`](super::realtime), as a type. Its reads are ordered.
 ///
 /// # Examples
 ///
 /// ```
-/// use vdso_time::{Clock, Counter, SystemTime, WallClock, counter::Wall};
+/// use vdso_time::{Clock, SystemTime, WallClock};
+/// use vdso_time_counter::{Counter, Wall};
 ///
-/// let now: SystemTime = Wall::now().into();
+/// let now: SystemTime = Wall::to_realtime(Wall::now());
 /// println!("{now:?}");
 ///
 /// // Take an instant now, and its wall time when it is written.
@@ -48,6 +48,13 @@ impl Wall {
         };
         Ok(SystemTime::from_nanos(instant.as_nanos().saturating_add(offset)))
     }
+
+    /// Converts a time of this clock, which is on the scale of `CLOCK_REALTIME`.
+    #[inline]
+    #[must_use]
+    pub const fn to_realtime(time: SystemTime<Self>) -> SystemTime {
+        SystemTime::from_nanos(time.as_nanos())
+    }
 }
 
 /// Returns how far the next [`realtime`](super::realtime) may be from `CLOCK_REALTIME`, in
@@ -60,7 +67,7 @@ impl Wall {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// println!("{} ns, give or take {} ns", counter::realtime(), counter::realtime_error_bound());
 /// ```
@@ -81,7 +88,7 @@ pub fn realtime_error_bound() -> u64 {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// // After a successful clock_settime(2):
 /// if !counter::resync() {
@@ -90,29 +97,4 @@ pub fn realtime_error_bound() -> u64 {
 /// ```
 pub fn resync() -> bool {
     CLOCK.resync()
-}
-
-impl From<Instant<Counter>> for Instant<Monotonic> {
-    /// Converts a time of the counter clock, which is on the scale of `CLOCK_MONOTONIC`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::{Clock, Counter, Instant};
-    ///
-    /// let start: Instant = Counter::now().into();
-    /// println!("{:?}", start.elapsed());
-    /// ```
-    #[inline]
-    fn from(time: Instant<Counter>) -> Self {
-        Self::from_nanos(time.as_nanos())
-    }
-}
-
-impl From<SystemTime<Wall>> for SystemTime<Realtime> {
-    /// Converts a time of the counter clock, which is on the scale of `CLOCK_REALTIME`.
-    #[inline]
-    fn from(time: SystemTime<Wall>) -> Self {
-        Self::from_nanos(time.as_nanos())
-    }
 }

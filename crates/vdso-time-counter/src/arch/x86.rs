@@ -1,5 +1,5 @@
 //! The time-stamp counter of `x86` and `x86_64` (Intel SDM volume 3, 19.17; AMD64 APM volume 2,
-//! 13.2.4).
+//! 13.2.4). The clock sources are in arch/x86/kernel/tsc.c.
 
 use core::arch::asm;
 #[cfg(target_arch = "x86")]
@@ -7,11 +7,15 @@ use core::arch::x86::{__cpuid_count, CpuidResult};
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
 
-/// Every program may read the counter, except after `PR_SET_TSC`.
+pub(crate) static CLOCK_SOURCES: &[&str] = &["tsc", "tsc-early"];
+pub(crate) const PRCTL: u32 = if cfg!(target_arch = "x86") { 172 } else { 157 };
+pub(crate) const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159 };
+
+/// Except after `PR_SET_TSC`.
 pub(crate) const IS_READABLE: bool = true;
 pub(crate) const IS_PER_CPU: bool = true;
+pub(crate) const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
 
-/// Reads the counter. The CPU may read it before earlier instructions have completed.
 #[inline]
 pub(crate) fn ticks() -> u64 {
     let (low, high): (usize, usize);
@@ -20,8 +24,6 @@ pub(crate) fn ticks() -> u64 {
     ((high as u64) << 32) | low as u64
 }
 
-/// Reads the counter after all earlier instructions have completed.
-///
 /// lfence waits for them. It does on AMD's CPUs because Linux sets `MSR_F10H_DECFG` since 4.15.
 #[inline]
 pub(crate) fn ticks_ordered() -> u64 {
@@ -42,13 +44,14 @@ pub(crate) fn ticks_ordered() -> u64 {
     }
 }
 
-/// Whether [`order_ticks`] orders the next read of the counter.
-pub(crate) const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
+/// Does nothing: lfence waits for loads.
+pub(crate) fn complete_loads() {}
 
-/// Makes the next [`ticks`] wait for everything before this, and not for loads between them. Does
-/// nothing on a CPU that may lack lfence.
+pub(crate) fn detect(_auxval: fn(usize) -> usize) {}
+
+/// Does nothing on a CPU that may lack lfence.
 #[inline]
-pub(crate) fn order_ticks() {
+pub(crate) fn order() {
     #[cfg(target_feature = "sse2")]
     // SAFETY: lfence changes nothing. Without `nomem`, the compiler does not move memory accesses
     // across it.
@@ -57,13 +60,13 @@ pub(crate) fn order_ticks() {
     };
 }
 
-/// Returns whether the rate is constant in all power states (CPUID 0x80000007, EDX bit 8).
+/// CPUID 0x80000007, EDX bit 8.
 pub(crate) fn is_invariant() -> bool {
     const LEAF: u32 = 0x8000_0007;
     cpuid(0x8000_0000, 0).eax >= LEAF && cpuid(LEAF, 0).edx & (1 << 8) != 0
 }
 
-/// Returns crystal x numerator / denominator (CPUID 0x15), if the CPU states all three.
+/// Crystal x numerator / denominator (CPUID 0x15), if the CPU states all three.
 pub(crate) fn stated_frequency() -> Option<u64> {
     const LEAF: u32 = 0x15;
     if cpuid(0, 0).eax < LEAF {

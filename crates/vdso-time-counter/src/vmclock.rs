@@ -1,6 +1,8 @@
 //! The VM clock device, by which a hypervisor says that the CPU's counter was disrupted: the
 //! virtual machine was moved or restored (include/uapi/linux/vmclock-abi.h; Linux 6.13, QEMU 10).
 
+#![allow(unsafe_code, reason = "a mapping")]
+
 pub(crate) use device::{disruption, open};
 
 /// The page stays mapped for the rest of the process's life. A forked child has it too.
@@ -9,8 +11,7 @@ mod device {
     use core::ptr;
     use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-    use super::super::process;
-    use crate::arch::libc_errno;
+    use vdso_time::__private::{preserving_errno, read_file};
 
     /// `struct vmclock_abi`, as far as it is used.
     #[repr(C)]
@@ -47,7 +48,7 @@ mod device {
     fn map() -> Option<*mut Page> {
         // A page that a file does not fill cannot be read from memory, so it is read as a file.
         let mut head = [0; 8];
-        process::read_file(c"/dev/vmclock0", &mut head, |file, head| {
+        read_file(c"/dev/vmclock0", &mut head, |file, head| {
             let is_device = head.first().is_some_and(|first| first.to_ne_bytes().starts_with(MAGIC))
                 && size_of_val(head) >= size_of::<Page>();
             is_device.then(|| map_file(file)).filter(|page| *page != libc::MAP_FAILED)
@@ -57,7 +58,7 @@ mod device {
     }
 
     fn map_file(file: usize) -> *mut libc::c_void {
-        let (page, _) = libc_errno::preserved(|| {
+        let (page, _) = preserving_errno(|| {
             // SAFETY: it maps a new page and changes no other memory.
             unsafe {
                 libc::mmap(
@@ -75,11 +76,11 @@ mod device {
 
     fn unmap(page: *mut Page) {
         // SAFETY: `map` mapped this page, and nothing else knows its address.
-        let _ = libc_errno::preserved(|| unsafe { libc::munmap(page.cast(), size_of::<Page>()) });
+        let _ = preserving_errno(|| unsafe { libc::munmap(page.cast(), size_of::<Page>()) });
     }
 }
 
-/// libc is needed, because mmap(2) has six arguments and `native::syscall` takes five.
+/// libc is needed, because mmap(2) has six arguments and `syscall` takes five.
 #[cfg(not(all(feature = "libc", target_has_atomic = "64")))]
 mod device {
     pub(crate) fn open() {}

@@ -38,7 +38,7 @@ static RECENT: AtomicU64 = AtomicU64::new(0);
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// let turn = counter::refresh();
 /// let idle = counter::recent() - turn;
@@ -101,7 +101,7 @@ mod refresher {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use vdso_time::counter::{self, Refresher};
+    /// use vdso_time_counter::{self as counter, Refresher};
     ///
     /// let refresher = Refresher::start(Duration::from_millis(1))?;
     /// println!("{} ns, usually at most a millisecond ago", counter::recent());

@@ -1,4 +1,4 @@
-//! A clock that reads the CPU's own counter and follows the kernel's clock (feature `counter`).
+//! A clock that reads the CPU's own counter and follows the kernel's clock.
 //!
 //! The counter is the TSC on x86, `CNTVCT` on arm and aarch64, `time` on riscv64, the time-of-day
 //! clock on s390x and the stable counter on loongarch64. A read costs what reading the counter
@@ -107,6 +107,18 @@
 //! - If a process forks while another thread updates the clock, the child cannot update it: the
 //!   vDSO answers there after the segment has ended ([`Status::Updating`]).
 
+#![no_std]
+#![cfg(any(feature = "std", all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os))))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))),
+    allow(dead_code, reason = "most of it is for Linux")
+)]
+
+#[cfg(feature = "std")]
+extern crate std;
+
+mod arch;
 mod bounded;
 mod clock;
 mod discipline;
@@ -122,14 +134,13 @@ mod segment;
 mod state;
 mod status;
 mod ticks;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
+mod timex;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
+mod vmclock;
 mod wall;
 
-use crate::arch::complete_loads;
-use crate::errno::Errno;
-use crate::instant::{Clock, Instant};
-use crate::system::calls::clock_gettime;
-use crate::system::native;
-use crate::types::{ClockId, Timespec};
+use arch::native;
 use clock::CounterClock;
 pub use history::Baseline;
 pub use interval::{Interval, realtime_bounded};
@@ -140,9 +151,10 @@ pub use recent::{recent, refresh};
 use sample::Source;
 pub use status::{State, Statistics, Status};
 pub use ticks::Ticks;
+use vdso_time::{Clock, ClockId, Errno, Instant, clock_gettime};
 pub use wall::{Wall, realtime_error_bound, resync};
 
-static CLOCK: CounterClock<Native> = CounterClock::new(Native::new());
+static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 
 /// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by the counter.
 ///
@@ -155,7 +167,7 @@ static CLOCK: CounterClock<Native> = CounterClock::new(Native::new());
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// let start = counter::monotonic();
 /// println!("{} ns", counter::monotonic() - start);
@@ -180,7 +192,7 @@ pub fn monotonic() -> u64 {
 ///
 /// ```
 /// use std::thread;
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// let here = counter::monotonic_ordered();
 /// let there = thread::spawn(counter::monotonic_ordered).join().unwrap();
@@ -204,7 +216,7 @@ pub fn monotonic_ordered() -> u64 {
 /// # Examples
 ///
 /// ```
-/// assert!(vdso_time::counter::realtime() > 1_700_000_000_000_000_000);
+/// assert!(vdso_time_counter::realtime() > 1_700_000_000_000_000_000);
 /// ```
 #[inline]
 #[must_use]
@@ -221,7 +233,7 @@ pub fn realtime() -> i64 {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// let start = counter::ticks();
 /// println!("{} ticks", counter::ticks() - start);
@@ -230,7 +242,7 @@ pub fn realtime() -> i64 {
 #[must_use]
 #[track_caller]
 pub fn ticks() -> u64 {
-    if native::counter::IS_READABLE { native::counter::ticks() } else { monotonic() }
+    if native::IS_READABLE { native::ticks() } else { monotonic() }
 }
 
 /// Returns the counter's value, read after everything before it is done.
@@ -240,9 +252,9 @@ pub fn ticks() -> u64 {
 #[must_use]
 #[track_caller]
 pub fn ticks_ordered() -> u64 {
-    if native::counter::IS_READABLE {
-        complete_loads();
-        native::counter::ticks_ordered()
+    if native::IS_READABLE {
+        native::complete_loads();
+        native::ticks_ordered()
     } else {
         monotonic_ordered()
     }
@@ -253,7 +265,7 @@ pub fn ticks_ordered() -> u64 {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// let now = counter::monotonic();
 /// let state = counter::state();
@@ -283,7 +295,7 @@ pub fn error_bound() -> u64 {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// let _ = counter::monotonic();
 /// println!("{} segments", counter::statistics().segments);
@@ -311,7 +323,7 @@ pub fn statistics() -> Statistics {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter::{self, Status};
+/// use vdso_time_counter::{self as counter, Status};
 ///
 /// while counter::status() == Status::Calibrating {
 ///     let _ = counter::monotonic();
@@ -338,7 +350,7 @@ pub fn frequency() -> Option<u64> {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// let start = counter::ticks();
 /// let passed = counter::ticks() - start;
@@ -349,13 +361,13 @@ pub fn frequency() -> Option<u64> {
 #[must_use]
 pub fn baseline() -> Option<Baseline> {
     let baseline = CLOCK.baseline()?;
-    let ticks = if native::counter::IS_READABLE { baseline.ticks } else { baseline.nanos };
+    let ticks = if native::IS_READABLE { baseline.ticks } else { baseline.nanos };
     Some(Baseline { ticks, ..baseline })
 }
 
 /// The frequency of [`ticks`], given the counter's.
 fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
-    if native::counter::IS_READABLE { frequency } else { frequency.and(Some(1_000_000_000)) }
+    if native::IS_READABLE { frequency } else { frequency.and(Some(1_000_000_000)) }
 }
 
 /// Checks whether the counter will be used in this process, before it is measured.
@@ -375,7 +387,7 @@ fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// match counter::check() {
 ///     Ok(()) => println!("reads will use the counter"),
@@ -391,7 +403,8 @@ pub fn check() -> Result<(), Status> {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::{Clock, Counter};
+/// use vdso_time::Clock;
+/// use vdso_time_counter::Counter;
 ///
 /// let start = Counter::now();
 /// println!("{:?}", start.elapsed());
@@ -411,13 +424,32 @@ impl Clock for Counter {
     }
 }
 
+impl Counter {
+    /// Converts a time of this clock, which is on the scale of `CLOCK_MONOTONIC`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{Clock, Instant};
+    /// use vdso_time_counter::Counter;
+    ///
+    /// let start: Instant = Counter::to_monotonic(Counter::now());
+    /// println!("{:?}", start.elapsed());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn to_monotonic(time: Instant<Self>) -> Instant {
+        Instant::from_nanos(time.as_nanos())
+    }
+}
+
 /// The kernel's answer, or why there is none.
 fn kernels_monotonic() -> Result<u64, Errno> {
-    clock_gettime(ClockId::MONOTONIC).map(|time| time.ktime() as u64)
+    clock_gettime(ClockId::MONOTONIC).map(|time| machine::nanos(time) as u64)
 }
 
 fn kernels_realtime() -> Result<i64, Errno> {
-    clock_gettime(ClockId::REALTIME).map(Timespec::ktime)
+    clock_gettime(ClockId::REALTIME).map(machine::nanos)
 }
 
 /// The answer of a fast read, or else of a slow one.

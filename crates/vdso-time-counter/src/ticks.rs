@@ -3,9 +3,8 @@
 use core::fmt;
 
 use super::{CLOCK, Counter, ticks, ticks_ordered};
-use crate::errno::Errno;
-use crate::instant::Clock as _;
-use crate::system::native;
+use crate::arch::native;
+use vdso_time::{Clock as _, Errno};
 
 /// A value of the counter, which can be converted to a time later.
 ///
@@ -19,7 +18,7 @@ use crate::system::native;
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter::Ticks;
+/// use vdso_time_counter::Ticks;
 ///
 /// let event = Ticks::now();
 /// // Later, perhaps in another thread:
@@ -53,8 +52,8 @@ impl Ticks {
     /// clock.
     #[inline]
     pub fn try_now() -> Result<Self, Errno> {
-        if native::counter::IS_READABLE {
-            Ok(Self(native::counter::ticks()))
+        if native::IS_READABLE {
+            Ok(Self(native::ticks()))
         } else {
             Counter::try_now().map(|now| Self(now.as_nanos() as u64))
         }
@@ -99,7 +98,7 @@ impl Ticks {
     /// change the rate by 500 ppm; usually it is below 0.1 ppm.
     #[must_use]
     pub fn monotonic(self) -> Option<u64> {
-        if native::counter::IS_READABLE { CLOCK.nanos_of(self.0) } else { Some(self.0) }
+        if native::IS_READABLE { CLOCK.nanos_of(self.0) } else { Some(self.0) }
     }
 }
 

@@ -54,7 +54,7 @@ impl Statistics {
     /// # Examples
     ///
     /// ```
-    /// use vdso_time::counter::{self, Status};
+    /// use vdso_time_counter::{self as counter, Status};
     ///
     /// let statistics = counter::statistics();
     /// assert!(statistics.refusals_by(Status::Frequency) <= statistics.refusals);

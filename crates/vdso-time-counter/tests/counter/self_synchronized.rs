@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_void};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::{child, not_run, not_run_here, oracle, signals};
-use vdso_time::counter;
+use vdso_time_counter as counter;
 
 use crate::is_used;
 

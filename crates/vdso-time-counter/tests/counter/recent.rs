@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use test_support::child;
-use vdso_time::counter;
+use vdso_time_counter as counter;
 
 use crate::kernel;
 

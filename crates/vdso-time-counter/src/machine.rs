@@ -1,44 +1,60 @@
 //! [`Native`]: this machine as a [`Source`].
 
+#![allow(unsafe_code, reason = "prctl(2)")]
+
+use vdso_time::{ClockId, Timespec, clock_gettime};
+
+use super::arch::native;
 use super::sample::{Discipline, Source};
 use super::status::Status;
-use crate::arch::{IS_ORDERED_FIRST, order_ticks};
-use crate::system::native;
-use crate::types::ClockId;
+
+/// This machine's counter and kernel.
+pub(super) struct Native;
+
+/// The nanoseconds of a time that the kernel made. These always fit in 64 bits (`ktime_t`).
+#[inline]
+pub(super) fn nanos(time: Timespec) -> i64 {
+    time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec)
+}
+
+#[inline]
+fn read(clock: ClockId) -> Option<i64> {
+    clock_gettime(clock).ok().map(nanos)
+}
 
 impl Source for Native {
     #[inline]
     fn ticks(&self) -> u64 {
-        native::counter::ticks()
+        native::ticks()
     }
 
     #[inline]
     fn ticks_ordered(&self) -> u64 {
-        native::counter::ticks_ordered()
+        native::ticks_ordered()
     }
 
     #[inline]
     fn order(&self) {
-        order_ticks();
+        native::order();
     }
 
     #[inline]
     fn ticks_after_order(&self) -> u64 {
-        if IS_ORDERED_FIRST { native::counter::ticks() } else { native::counter::ticks_ordered() }
+        if native::IS_ORDERED_FIRST { native::ticks() } else { native::ticks_ordered() }
     }
 
     #[inline]
     fn monotonic(&self) -> Option<u64> {
-        Some(self.read(ClockId::MONOTONIC)?.ktime() as u64)
+        read(ClockId::MONOTONIC).map(|nanos| nanos as u64)
     }
 
     #[inline]
     fn realtime(&self) -> Option<i64> {
-        Some(self.read(ClockId::REALTIME)?.ktime())
+        read(ClockId::REALTIME)
     }
 
     fn raw(&self) -> Option<u64> {
-        Some(self.read(ClockId::MONOTONIC_RAW)?.ktime() as u64)
+        read(ClockId::MONOTONIC_RAW).map(|nanos| nanos as u64)
     }
 
     fn call_kernel(&self) -> Option<()> {
@@ -58,7 +74,7 @@ impl Source for Native {
     }
 
     fn stated_frequency(&self) -> Option<u64> {
-        native::counter::stated_frequency()
+        native::stated_frequency()
     }
 
     fn discipline(&self) -> Option<Discipline> {
@@ -66,54 +82,18 @@ impl Source for Native {
     }
 }
 
-pub(super) use system::{Native, discipline};
+pub(super) use system::discipline;
 
 /// What only Linux says.
-#[cfg(vdso_time_linux)]
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
 mod system {
+    use vdso_time::__private::{auxval, cpu_in_user_space, read_file, syscall as call};
+    use vdso_time::{ClockId, Errno, Route, routes, syscall};
+
+    use super::super::arch::native;
     use super::super::sample::Discipline;
     use super::super::status::Status;
-    use crate::arch::detect_ticks;
-    use crate::errno::Errno;
-    use crate::linux::native::{self, ABI};
-    use crate::linux::slot::{ClockFn, Slot};
-    use crate::linux::{auxv, calls, process, routes, syscall, timex, vmclock};
-    use crate::types::{ClockId, Timespec};
-
-    /// This machine's counter and kernel: a copy of the slot of clock_gettime, in the cache line
-    /// that a read after a pause needs anyway.
-    #[repr(transparent)]
-    pub(in super::super) struct Native(Slot<ClockFn>);
-
-    impl Native {
-        pub(in super::super) const fn new() -> Self {
-            Self(Slot::new(first))
-        }
-
-        #[inline]
-        pub(in super::super) fn read(&self, clock: ClockId) -> Option<Timespec> {
-            let mut time = Timespec::default();
-            if self.0.get()(clock, &mut time) != 0 {
-                again(clock, &mut time)?;
-            }
-            Some(time)
-        }
-    }
-
-    /// Fills the slot, and the one that this is a copy of.
-    #[cold]
-    extern "C" fn first(clock: ClockId, out: &mut Timespec) -> i32 {
-        let result = calls::slot_of_clock_gettime().get()(clock, out);
-        super::super::CLOCK.source().0.set(calls::slot_of_clock_gettime().get());
-        result
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn again(clock: ClockId, out: &mut Timespec) -> Option<()> {
-        *out = calls::clock_gettime(clock).ok()?;
-        Some(())
-    }
+    use super::super::{timex, vmclock};
 
     /// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
     /// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
@@ -139,61 +119,58 @@ mod system {
     /// Returns the CPU, if it matters and that needs no system call.
     #[inline]
     pub(super) fn cpu() -> Option<u32> {
-        if native::counter::IS_PER_CPU { routes::cpu_in_user_space() } else { None }
+        if native::IS_PER_CPU { cpu_in_user_space() } else { None }
     }
 
     pub(super) fn disruption() -> u32 {
         vmclock::disruption()
     }
 
+    /// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of
+    /// prctl(2), on x86, and on aarch64 since Linux 6.12.
+    fn is_denied() -> bool {
+        const PR_GET_TSC: usize = 25;
+        const PR_TSC_SIGSEGV: u32 = 2;
+        let mut state: u32 = 0;
+        let args = [PR_GET_TSC, (&raw mut state).expose_provenance(), 0, 0, 0];
+        // SAFETY: the kernel writes one `int` to `state`.
+        unsafe { call(native::PRCTL, args) }.is_ok() && state == PR_TSC_SIGSEGV
+    }
+
     /// This thread must be able to read the counter, its rate must be constant, and the kernel must
     /// keep its time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
     pub(super) fn detect() -> Result<(), Status> {
         // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
-        if cfg!(not(target_has_atomic = "64")) || ABI.clock_sources.is_empty() || !routes::has_clock_gettime()
-        {
+        let is_readable = cfg!(target_has_atomic = "64") && !native::CLOCK_SOURCES.is_empty();
+        if !is_readable || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
             return Err(Status::NoCounter);
         }
-        if process::is_counter_denied() {
+        if is_denied() {
             return Err(Status::Denied);
         }
         let mut name = [0; 8];
-        process::read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Status::Unknown)?;
+        read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Status::Unknown)?;
         let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
-        if !ABI.clock_sources.iter().any(|source| source.bytes().eq(name.clone())) {
+        if !native::CLOCK_SOURCES.iter().any(|source| source.bytes().eq(name.clone())) {
             return Err(Status::ClockSource);
         }
         // QEMU emulates no invariant TSC. The tests assume one by this cfg.
-        let is_invariant = native::counter::is_invariant() || cfg!(vdso_time_assume_invariant);
+        let is_invariant = native::is_invariant() || cfg!(vdso_time_assume_invariant);
         if !is_invariant {
             return Err(Status::NotInvariant);
         }
-        detect_ticks(auxv::value);
+        native::detect(auxval);
         vmclock::open();
         Ok(())
     }
 }
 
-#[cfg(not(vdso_time_linux))]
+#[cfg(not(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os))))]
 mod system {
+    use vdso_time::Errno;
+
     use super::super::sample::Discipline;
     use super::super::status::Status;
-    use crate::errno::Errno;
-    use crate::system::calls::clock_gettime;
-    use crate::types::{ClockId, Timespec};
-
-    pub(in super::super) struct Native;
-
-    impl Native {
-        pub(in super::super) const fn new() -> Self {
-            Self
-        }
-
-        #[expect(clippy::unused_self, reason = "the same call as on Linux")]
-        pub(in super::super) fn read(&self, clock: ClockId) -> Option<Timespec> {
-            clock_gettime(clock).ok()
-        }
-    }
 
     pub(in super::super) fn discipline() -> Result<Discipline, Errno> {
         Err(Errno::ENOSYS)
@@ -213,5 +190,17 @@ mod system {
 
     pub(super) fn detect() -> Result<(), Status> {
         Err(Status::Unsupported)
+    }
+}
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android")))]
+mod tests {
+    use crate::arch::native;
+
+    #[test]
+    fn the_numbers_of_the_system_calls_are_libcs() {
+        for (ours, libc) in [(native::PRCTL, libc::SYS_prctl), (native::ADJTIMEX, libc::SYS_adjtimex)] {
+            assert!(ours == u32::MAX || u32::try_from(libc) == Ok(ours), "{ours}, and not {libc}");
+        }
     }
 }

@@ -2,8 +2,7 @@
 
 use super::bounded::Bounds;
 use super::{CLOCK, machine};
-use crate::errno::Errno;
-use crate::instant::SystemTime;
+use vdso_time::{Errno, SystemTime};
 
 static BOUNDS: Bounds = Bounds::new();
 
@@ -52,7 +51,7 @@ pub struct Interval {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// match counter::realtime_bounded() {
 ///     Ok(now) if now.is_synchronized => println!("{:?} to {:?}", now.earliest, now.latest),

@@ -1,0 +1,73 @@
+//! `aarch64`, LP64: the virtual count of the generic timer (Arm Architecture Reference
+//! Manual, D12.2).
+//!
+//! If a CPU reads it wrongly, the kernel traps and corrects the read, of both registers since 5.16
+//! (arch/arm64/kernel/traps.c, `cntvct_read_handler`). The firmware sets `CNTFRQ`. The clock source
+//! is in drivers/clocksource/arm_arch_timer.c.
+//!
+//! `isb` waits for the loads on which earlier branches depend, and for no others. Reads of
+//! `CNTVCTSS_EL0` (FEAT_ECV) need none: they are in program order and not speculative, as the
+//! kernel's vDSO relies on (ARM64_HAS_ECV). Assemblers refuse the name for older CPUs.
+
+use core::arch::asm;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+pub(crate) static CLOCK_SOURCES: &[&str] = &["arch_sys_counter"];
+pub(crate) const PRCTL: u32 = 167;
+pub(crate) const ADJTIMEX: u32 = 171;
+
+pub(crate) const IS_READABLE: bool = true;
+pub(crate) const IS_PER_CPU: bool = true;
+pub(crate) const IS_ORDERED_FIRST: bool = false;
+
+/// Whether the CPU may lack `CNTVCTSS_EL0`. It is not 0, so it is in .data with the clock.
+static NEEDS_ISB: AtomicBool = AtomicBool::new(true);
+
+#[inline]
+pub(crate) fn ticks() -> u64 {
+    let ticks;
+    // SAFETY: the instruction only writes its output.
+    unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+    ticks
+}
+
+#[inline]
+pub(crate) fn ticks_ordered() -> u64 {
+    let ticks;
+    if !NEEDS_ISB.load(Relaxed) {
+        // SAFETY: as below. The CPU has the register.
+        unsafe { asm!("mrs {}, s3_3_c14_c0_6", out(reg) ticks, options(nostack, preserves_flags)) };
+        return ticks;
+    }
+    // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not move
+    // memory accesses across the read.
+    unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
+    ticks
+}
+
+/// It does not order a later `mrs`: `ticks_ordered` does.
+#[inline]
+pub(crate) fn complete_loads() {
+    // SAFETY: the barrier changes no register and no memory.
+    unsafe { asm!("dsb ishld", options(nostack, preserves_flags)) };
+}
+
+pub(crate) fn order() {}
+
+/// Looks for `CNTVCTSS_EL0` in the auxiliary vector (arch/arm64/include/uapi/asm/hwcap.h).
+pub(crate) fn detect(auxval: fn(usize) -> usize) {
+    const AT_HWCAP2: usize = 26;
+    const HWCAP2_ECV: usize = 1 << 19;
+    NEEDS_ISB.store(auxval(AT_HWCAP2) & HWCAP2_ECV == 0, Relaxed);
+}
+
+pub(crate) fn is_invariant() -> bool {
+    true
+}
+
+pub(crate) fn stated_frequency() -> Option<u64> {
+    let hertz: u64;
+    // SAFETY: the instruction only writes its output.
+    unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
+    (hertz != 0).then_some(hertz)
+}

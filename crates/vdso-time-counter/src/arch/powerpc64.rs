@@ -1,0 +1,31 @@
+//! `powerpc64`. The vDSO reads its own timebase, which this crate does not: inline assembly is not
+//! stable on Rust 1.85.
+
+pub(crate) static CLOCK_SOURCES: &[&str] = &[];
+pub(crate) const PRCTL: u32 = 171;
+pub(crate) const ADJTIMEX: u32 = 124;
+pub(crate) const IS_READABLE: bool = false;
+pub(crate) const IS_PER_CPU: bool = false;
+pub(crate) const IS_ORDERED_FIRST: bool = false;
+
+pub(crate) fn ticks() -> u64 {
+    0
+}
+
+pub(crate) fn ticks_ordered() -> u64 {
+    0
+}
+
+pub(crate) fn complete_loads() {}
+
+pub(crate) fn order() {}
+
+pub(crate) fn detect(_auxval: fn(usize) -> usize) {}
+
+pub(crate) fn is_invariant() -> bool {
+    false
+}
+
+pub(crate) fn stated_frequency() -> Option<u64> {
+    None
+}

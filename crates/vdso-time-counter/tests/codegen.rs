@@ -1,0 +1,149 @@
+//! What the compiler makes of the counters' assembly: a program for a CPU older than ARMv7 stays
+//! one, each word is what the assembler makes of its mnemonic, and an ordered read has its
+//! barriers.
+
+#![cfg(any(target_os = "linux", target_os = "android"))]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use test_support::{cost, not_run_here, program};
+
+/// The source of an architecture.
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/arch").join(name)
+}
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// A crate with the source of an architecture, and a function of its own.
+fn library(name: &str) -> PathBuf {
+    let file = place(&format!("library_{name}"));
+    let text = format!(
+        "#![no_std]\n#[path = \"{}\"]\nmod native;\n\
+         #[unsafe(no_mangle)]\npub fn ordered() -> u64 {{\n\
+         native::complete_loads();\nnative::ticks_ordered()\n}}\n",
+        source(name).display()
+    );
+    fs::write(&file, text).unwrap();
+    file
+}
+
+const FLAGS: &[&str] = &["--crate-name=library", "-Copt-level=3", "-Clink-dead-code", "-Ccodegen-units=1"];
+
+const TRIPLE: &str = "armv7-unknown-linux-gnueabihf";
+
+#[test]
+fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
+    if let Err(why) = program::find_standard_library(TRIPLE) {
+        return not_run_here(TRIPLE, why);
+    }
+    let object = place("armv5te.o");
+    // The compiler at hand has the libraries of this target, not of an older one.
+    let older = ["-Ctarget-cpu=arm926ej-s", "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6"];
+    program::emit("obj", TRIPLE, &library("arm.rs"), &[FLAGS, &older].concat(), &object);
+    let output = match Command::new("readelf").arg("-A").arg(&object).output() {
+        Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
+        Err(error) => return not_run_here("readelf", format!("readelf: {error}")),
+    };
+    let marks: Vec<_> =
+        output.lines().filter_map(|line| line.trim().strip_prefix("Tag_CPU_arch: ")).collect();
+    assert!(!marks.is_empty() && marks.iter().all(|mark| *mark == "v5TE"), "{marks:?}\n{output}");
+    // The words are in it.
+    let code = fs::read(&object).unwrap();
+    for word in words() {
+        assert!(code.windows(4).any(|bytes| bytes == word.code), "{word:?} is not in the object");
+    }
+}
+
+/// `isb` alone does not wait for a load (Arm Architecture Reference Manual, B2.3.7). One branch
+/// chooses between it and `CNTVCTSS_EL0`.
+/// `cargo xtask msrv test --test codegen aarch64 -- --nocapture` prints the instructions.
+#[test]
+fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
+    const TRIPLE: &str = "aarch64-unknown-linux-gnu";
+    if let Err(why) = program::find_standard_library(TRIPLE) {
+        return not_run_here(TRIPLE, why);
+    }
+    let file = place("aarch64_ticks.s");
+    program::emit("asm", TRIPLE, &library("aarch64.rs"), FLAGS, &file);
+    let listing = fs::read_to_string(&file).unwrap();
+    let lines: Vec<_> = cost::instructions(&listing, "ordered").collect();
+    println!("{}", lines.join("\n"));
+    let (mut order, mut branches) = (Vec::new(), 0);
+    for line in lines {
+        match line.split_once('\t').unwrap_or((line, "")) {
+            ("mrs", operands) => order.push(operands.split_once(", ").unwrap().1),
+            (name @ ("dsb" | "isb"), _) => order.push(name),
+            (name, _) => branches += u32::from(name.starts_with(['c', 't'])), // cbz, tbnz, ...
+        }
+    }
+    let [with_isb, without] = [["isb", "CNTVCT_EL0"].as_slice(), &["S3_3_C14_C0_6"]];
+    let expected = [[&["dsb"], with_isb, without].concat(), [&["dsb"], without, with_isb].concat()];
+    assert!(branches == 1 && expected.contains(&order), "{branches} branches, {order:?}");
+}
+
+/// A word in the source, and what the comment on its line says of it.
+#[derive(Debug)]
+struct Word {
+    number: String,
+    /// In ARM mode.
+    code: [u8; 4],
+    mnemonic: String,
+    /// The modes in which it is executed.
+    modes: &'static [&'static str],
+}
+
+fn words() -> Vec<Word> {
+    let text = fs::read_to_string(source("arm.rs")).unwrap();
+    let words = text.lines().filter_map(|line| {
+        let (number, rest) = line.split_once("\".inst ")?.1.split_once('"')?;
+        let (_, comment) = rest.split_once("// ").unwrap_or_else(|| panic!("no mnemonic: {line}"));
+        let (mnemonic, modes) = match comment.split_once(", in ") {
+            None => (comment, &["arm", "thumb"][..]),
+            Some((mnemonic, "ARM mode")) => (mnemonic, &["arm"][..]),
+            Some((mnemonic, "Thumb mode")) => (mnemonic, &["thumb"][..]),
+            Some(_) => panic!("{line}"),
+        };
+        let code = u32::from_str_radix(number.trim_start_matches("0x"), 16).unwrap().to_le_bytes();
+        Some(Word { number: number.into(), code, mnemonic: mnemonic.into(), modes })
+    });
+    words.collect()
+}
+
+#[test]
+fn each_word_is_what_its_mnemonic_is_assembled_to() {
+    if let Err(why) = program::find_standard_library(TRIPLE) {
+        return not_run_here(TRIPLE, why);
+    }
+    let words = words();
+    assert!(words.len() >= 5, "{words:?}");
+    let section = |name: &str, line: &dyn Fn(&Word) -> String| {
+        let mut lines = vec![format!(".section .{name}, \"ax\"")];
+        for word in &words {
+            lines.extend(word.modes.iter().flat_map(|mode| [format!(".{mode}"), line(word)]));
+        }
+        format!("core::arch::global_asm!({:?});\n", lines.join("\n"))
+    };
+    let text = [
+        "#![no_std]\n".to_owned(),
+        section("words", &|word| format!(".inst {}", word.number)),
+        section("mnemonics", &|word| word.mnemonic.clone()),
+    ];
+    let (file, object) = (place("arm_words.rs"), place("arm_words.o"));
+    fs::write(&file, text.concat()).unwrap();
+    program::emit("obj", TRIPLE, &file, &[], &object);
+    let bytes = fs::read(&object).unwrap();
+    let elf = goblin::elf::Elf::parse(&bytes).unwrap();
+    let code = |name: &str| {
+        let of_name =
+            |section: &&goblin::elf::SectionHeader| elf.shdr_strtab.get_at(section.sh_name) == Some(name);
+        bytes[elf.section_headers.iter().find(of_name).unwrap().file_range().unwrap()].to_vec()
+    };
+    let modes: usize = words.iter().map(|word| word.modes.len()).sum();
+    assert_eq!(code(".words").len(), 4 * modes);
+    assert_eq!(code(".words"), code(".mnemonics"), "{words:?}");
+}
