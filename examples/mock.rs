@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 
-use vdso_time::{Clock, Duration, Errno, Instant, Monotonic};
+use vdso_time::{Duration, Errno, Instant, Monotonic, MonotonicClock};
 
 /// Expires a minute after it was made.
-struct Lease<C: Clock = Monotonic> {
+struct Lease<C: MonotonicClock = Monotonic> {
     made: Instant<C>,
 }
 
-impl<C: Clock> Lease<C> {
+impl<C: MonotonicClock> Lease<C> {
     fn new() -> Self {
         Self { made: C::now() }
     }
@@ -24,7 +24,7 @@ enum Mock {}
 
 thread_local!(static SECONDS: Cell<u64> = const { Cell::new(0) });
 
-impl Clock for Mock {
+impl MonotonicClock for Mock {
     fn try_now() -> Result<Instant<Self>, Errno> {
         Ok(Instant::from_nanos(SECONDS.get() as i64 * 1_000_000_000))
     }

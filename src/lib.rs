@@ -16,13 +16,13 @@
 //! | need | call |
 //! |---|---|
 //! | the second, for a log line or an expiry date | [`time()`] |
-//! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`](WallClock::now) |
+//! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`] |
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
-//! | an interval that counts suspended time | [`Boottime::now()`](Boottime) |
+//! | an interval that counts suspended time | [`Boottime::now()`] |
 //! | many intervals, on the CPU's counter | the package [`vdso-time-counter`] |
 //! | any clock of clock_gettime(2) | [`clock_gettime()`] |
-//! | the time of a clock of your own, in tests | [`Clock`] |
+//! | the time of a clock of your own, in tests | [`MonotonicClock`], [`WallClock`] |
 //!
 //! [`routes()`] reports whether the vDSO answers, and why not. [`warm_up()`] makes the first call
 //! before a sandbox. [`vdso`] and [`elf`] give access to the image itself.
@@ -73,13 +73,9 @@ mod linux;
 #[cfg(all(vdso_time_clock, not(vdso_time_linux)))]
 mod other_os;
 mod route;
+#[cfg(vdso_time_clock)]
+mod system;
 mod types;
-
-// The one choice of the system.
-#[cfg(vdso_time_linux)]
-use linux as system;
-#[cfg(all(vdso_time_clock, not(vdso_time_linux)))]
-use other_os as system;
 
 /// std's type, so that `use vdso_time::{Duration, Instant}` can replace the line for `std::time`.
 #[doc(no_inline)]
@@ -90,8 +86,8 @@ pub use types::{ClockId, Cpu, Timespec, Timeval};
 
 #[cfg(vdso_time_clock)]
 pub use instant::{
-    Boottime, Clock, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
-    Realtime, RealtimeCoarse, SystemTime, SystemTimeError, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
+    Boottime, Instant, Monotonic, MonotonicClock, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime,
+    RealtimeCoarse, SystemTime, SystemTimeError, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
 };
 #[cfg(vdso_time_linux)]
 pub use linux::vdso::{self, init};

@@ -13,7 +13,7 @@ const MODULES: &[(&str, &[&str])] = &[
     ("route", &["arch", "elf"]),
     ("linux", &["arch", "elf", "errno", "route", "types"]),
     ("other_os", &["arch", "errno", "route", "types"]),
-    // `lib` calls one of the two `system`.
+    // The choice of one of the two.
     ("system", &["linux", "other_os"]),
     ("instant", &["errno", "system", "types"]),
 ];

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::sync::OnceLock;
 use std::time::Instant as StdInstant;
 
-use super::Instant;
+use super::monotonic::Instant;
 use crate::errno::Errno;
 
 /// The times of both clocks at one moment.
@@ -27,64 +27,69 @@ static MOMENT: OnceLock<Moment> = OnceLock::new();
 const READS: usize = 16;
 
 impl Moment {
-    fn get() -> Result<&'static Self, Errno> {
-        match MOMENT.get() {
-            Some(moment) => Ok(moment),
-            None => Self::shortest().map(|moment| MOMENT.get_or_init(|| moment)),
+    /// A panic inside `get_or_init` would not name the caller's line.
+    #[track_caller]
+    fn get() -> &'static Self {
+        if let Some(moment) = MOMENT.get() {
+            return moment;
         }
+        let moment = Self::shortest();
+        MOMENT.get_or_init(|| moment)
     }
 
     #[cold]
-    fn shortest() -> Result<Self, Errno> {
-        let width =
-            |moment: &Result<Self, Errno>| moment.as_ref().map_or(Duration::MAX, |moment| moment.width);
-        (0..READS).map(|_| Self::read()).min_by_key(width).unwrap_or_else(Self::read)
+    #[track_caller]
+    fn shortest() -> Self {
+        let others = (1..READS).map(|_| Self::read());
+        others.fold(Self::read(), |best, moment| if moment.width < best.width { moment } else { best })
     }
 
-    fn read() -> Result<Self, Errno> {
-        let before = Instant::try_now()?;
+    #[track_caller]
+    fn read() -> Self {
+        let before = Instant::now();
         let std = StdInstant::now();
-        let width = Instant::try_now()?.duration_since(before);
-        Ok(Self { ours: before + width / 2, std, width })
+        let width = before.elapsed();
+        Self { ours: before + width / 2, std, width }
     }
 }
 
 /// Requires the feature `std`.
-impl TryFrom<Instant> for StdInstant {
-    type Error = Errno;
-
-    /// Converts a time, for an interface that takes `std::time::Instant`.
+impl From<Instant> for StdInstant {
+    /// Converts a time, such as a deadline for a function that takes `std::time::Instant`.
     ///
     /// All results of a process are off by the same offset: at most half of the time that the first
     /// conversion took to read both clocks, tens of nanoseconds in user space. Order and
     /// differences are exact, and converting back gives the same time. The result is meaningless if
     /// a library replaces std's clock (libfaketime).
     ///
+    /// On Linux std's type holds every time. On Windows it cannot hold a time before boot. The
+    /// result is then the moment of the first conversion, which is past too.
+    ///
     /// The first conversion takes a lock. Do not make it in a signal handler or in the forked child
     /// of a program with threads.
     ///
-    /// # Errors
+    /// # Panics
     ///
-    /// - The sandbox's error, if it denies every way to read the clock at the first conversion.
-    /// - `EOVERFLOW`: std's type cannot hold the time. On Linux it holds every time.
+    /// If a sandbox denies every way to read the clock at the first conversion, as
+    /// [`Instant::now`].
     ///
     /// # Examples
     ///
     /// ```
-    /// use vdso_time::Instant;
+    /// use vdso_time::{Duration, Instant};
     ///
-    /// let start = Instant::now();
-    /// let for_std = std::time::Instant::try_from(start)?;
-    /// assert_eq!(Instant::try_from(for_std)?, start);
-    /// # Ok::<(), vdso_time::Errno>(())
+    /// let deadline = Instant::now() + Duration::from_millis(1);
+    /// std::thread::sleep(Duration::from_millis(2));
+    /// assert!(std::time::Instant::from(deadline) < std::time::Instant::now());
     /// ```
-    fn try_from(time: Instant) -> Result<Self, Errno> {
-        let moment = Moment::get()?;
+    #[track_caller]
+    fn from(time: Instant) -> Self {
+        let moment = Moment::get();
         let std = match time.checked_duration_since(moment.ours) {
             Some(later) => moment.std.checked_add(later),
             None => moment.std.checked_sub(moment.ours.duration_since(time)),
         };
-        std.ok_or(Errno::EOVERFLOW)
+        std.unwrap_or(moment.std)
     }
 }
 
@@ -94,14 +99,29 @@ impl TryFrom<StdInstant> for Instant {
 
     /// Converts a time of std's clock.
     ///
-    /// The accuracy is that of the other direction, `std::time::Instant::try_from`.
+    /// The accuracy is that of the other direction, `std::time::Instant::from`.
     ///
     /// # Errors
     ///
-    /// - The sandbox's error, if it denies every way to read the clock at the first conversion.
-    /// - `EOVERFLOW`: the time is more than 292 years before or after boot.
+    /// `EOVERFLOW`: the time is more than 292 years before or after boot.
+    ///
+    /// # Panics
+    ///
+    /// As the other direction.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::Instant;
+    ///
+    /// let start = std::time::Instant::now();
+    /// let here = Instant::try_from(start)?;
+    /// assert_eq!(std::time::Instant::from(here), start);
+    /// # Ok::<(), vdso_time::Errno>(())
+    /// ```
+    #[track_caller]
     fn try_from(time: StdInstant) -> Result<Self, Errno> {
-        let moment = Moment::get()?;
+        let moment = Moment::get();
         let ours = match time.checked_duration_since(moment.std) {
             Some(later) => moment.ours.checked_add(later),
             None => moment.ours.checked_sub(moment.std.saturating_duration_since(time)),

@@ -53,19 +53,11 @@ impl Timespec {
         Self { tv_sec: nanos.div_euclid(NANOS_PER_SEC), tv_nsec: nanos.rem_euclid(NANOS_PER_SEC) }
     }
 
-    /// Returns the time in nanoseconds.
-    ///
-    /// 64 bits hold 292 years before and after the clock's zero. The result saturates at
-    /// [`i64::MIN`] and [`i64::MAX`]; `SystemTime::try_from` returns an error instead. The kernel's
-    /// own clocks always fit, because the kernel keeps them in 64 bits of nanoseconds (`ktime_t`,
-    /// include/linux/ktime.h).
+    /// Returns the time in nanoseconds, exactly.
+    #[inline]
     #[must_use]
-    pub const fn as_nanos(self) -> i64 {
-        match self.total_nanos() {
-            nanos if nanos > i64::MAX as i128 => i64::MAX,
-            nanos if nanos < i64::MIN as i128 => i64::MIN,
-            nanos => nanos as i64,
-        }
+    pub const fn as_nanos(self) -> i128 {
+        self.tv_sec as i128 * NANOS_PER_SEC as i128 + self.tv_nsec as i128
     }
 
     /// Returns the nanoseconds of a time that the kernel made. These always fit in 64 bits
@@ -75,24 +67,13 @@ impl Timespec {
         self.tv_sec.wrapping_mul(NANOS_PER_SEC).wrapping_add(self.tv_nsec)
     }
 
-    /// Returns the time in nanoseconds, `EINVAL` if the time is malformed, or `EOVERFLOW` if it
-    /// does not fit.
-    pub(crate) fn checked_nanos(self) -> Result<i64, Errno> {
-        self.subsec_nanos()?;
-        i64::try_from(self.total_nanos()).map_err(|_| Errno::EOVERFLOW)
-    }
-
     /// Returns `tv_nsec`, or the kernel's `EINVAL` (`timespec64_valid`) if it is not less than a
     /// second.
-    fn subsec_nanos(self) -> Result<u32, Errno> {
+    pub(crate) fn subsec_nanos(self) -> Result<u32, Errno> {
         match u32::try_from(self.tv_nsec) {
             Ok(nanos) if self.tv_nsec < NANOS_PER_SEC => Ok(nanos),
             _ => Err(Errno::EINVAL),
         }
-    }
-
-    const fn total_nanos(self) -> i128 {
-        self.tv_sec as i128 * NANOS_PER_SEC as i128 + self.tv_nsec as i128
     }
 
     /// Returns the time with `tv_nsec` carried over into the seconds.
@@ -165,7 +146,7 @@ impl TryFrom<Duration> for Timespec {
 impl fmt::Display for Timespec {
     /// Writes the seconds with nine decimal places: `12.000000345`, `-0.000000001`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.total_nanos();
+        let nanos = self.as_nanos();
         let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
         let per_second = u128::from(NANOS_PER_SEC.unsigned_abs());
         write!(f, "{sign}{}.{:09}", nanos / per_second, nanos % per_second)

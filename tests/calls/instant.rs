@@ -1,14 +1,15 @@
-//! The promise: times are exact to the nanosecond, saturate at both ends of 64 bits, and come from
-//! the clock that their type names.
+//! The promise: times are exact to the nanosecond, come from the clock that their type names, and
+//! an operation whose result does not fit panics or returns `None`, as std's.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::panic::catch_unwind;
 use std::time::Duration;
 
 use test_support::{assert_bracketed, oracle, settable};
 use vdso_time::{
-    Boottime, Clock, Errno, Instant, KernelClock, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
+    Boottime, Errno, Instant, Monotonic, MonotonicClock, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
     Realtime, RealtimeCoarse, SystemTime, Tai, ThreadCpuTime, Timespec, WallClock,
 };
 
@@ -18,52 +19,60 @@ const NANO: Duration = Duration::from_nanos(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Span<C>(Instant<C>, SystemTime<C>);
 
-/// Fails unless the marker names the kernel's clock of this id, and these reads are of that clock.
-fn is_marker<C: KernelClock>(id: i32, reads: [fn() -> Result<i64, Errno>; 3])
+type Read = fn() -> Result<Timespec, Errno>;
+
+/// Fails unless these reads are of the kernel's clock of this id, and this is its resolution.
+fn is_clock<C>(id: i32, resolution: Result<Duration, Errno>, reads: [Read; 4])
 where
     Span<C>: Copy + Debug + Ord + Hash,
 {
-    assert_eq!(C::ID.as_raw(), id);
-    let resolution = C::resolution().map(nanos).map_err(Errno::raw_os_error);
-    assert_eq!(resolution, oracle::clock_getres(id).map(Timespec::as_nanos), "clock {id}");
-    let kernel = || oracle::clock_gettime(id).map(Timespec::as_nanos);
+    let resolution = resolution.map(|resolution| Timespec::try_from(resolution).unwrap());
+    assert_eq!(resolution.map_err(Errno::raw_os_error), oracle::clock_getres(id), "clock {id}");
+    let kernel = || oracle::clock_gettime(id);
     for read in reads.iter().cycle().take(1000) {
         assert_bracketed(&format!("clock {id}"), settable(id), kernel, read);
     }
 }
 
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap()
-}
-
 /// From 0 on the clock, what has elapsed is the clock's own reading.
-fn is_instants<C: Clock + KernelClock>(id: i32)
-where
-    Span<C>: Copy + Debug + Ord + Hash,
-{
-    let elapsed = || Ok(nanos(Instant::<C>::from_nanos(0).elapsed()));
-    is_marker::<C>(id, [|| C::try_now().map(Instant::as_nanos), || Ok(C::now().as_nanos()), elapsed]);
+macro_rules! is_clock {
+    ($Clock:ident: $Trait:ident, $id:ident, $elapsed:expr) => {
+        is_clock::<$Clock>(
+            libc::$id,
+            $Clock::resolution(),
+            [
+                || $Clock::try_now().map(Timespec::from),
+                || Ok($Clock::now().into()),
+                || <$Clock as $Trait>::try_now().map(Timespec::from),
+                || Ok(Timespec::try_from($elapsed).unwrap()),
+            ],
+        )
+    };
 }
 
-fn is_system_times<C: WallClock + KernelClock>(id: i32)
-where
-    Span<C>: Copy + Debug + Ord + Hash,
-{
-    let elapsed = || Ok(nanos(C::UNIX_EPOCH.elapsed().unwrap()));
-    is_marker::<C>(id, [|| C::try_now().map(SystemTime::as_nanos), || Ok(C::now().as_nanos()), elapsed]);
+macro_rules! is_monotonic {
+    ($Clock:ident, $id:ident) => {
+        is_clock!($Clock: MonotonicClock, $id, Instant::<$Clock>::from_nanos(0).elapsed())
+    };
+}
+
+macro_rules! is_wall {
+    ($Clock:ident, $id:ident) => {
+        is_clock!($Clock: WallClock, $id, $Clock::UNIX_EPOCH.elapsed().unwrap())
+    };
 }
 
 #[test]
-fn a_marker_reads_its_clock_and_has_its_id_and_resolution() {
-    is_instants::<Monotonic>(libc::CLOCK_MONOTONIC);
-    is_instants::<MonotonicRaw>(libc::CLOCK_MONOTONIC_RAW);
-    is_instants::<MonotonicCoarse>(libc::CLOCK_MONOTONIC_COARSE);
-    is_instants::<Boottime>(libc::CLOCK_BOOTTIME);
-    is_instants::<ProcessCpuTime>(libc::CLOCK_PROCESS_CPUTIME_ID);
-    is_instants::<ThreadCpuTime>(libc::CLOCK_THREAD_CPUTIME_ID);
-    is_system_times::<Realtime>(libc::CLOCK_REALTIME);
-    is_system_times::<RealtimeCoarse>(libc::CLOCK_REALTIME_COARSE);
-    is_system_times::<Tai>(libc::CLOCK_TAI);
+fn a_marker_reads_its_clock_and_has_its_resolution() {
+    is_monotonic!(Monotonic, CLOCK_MONOTONIC);
+    is_monotonic!(MonotonicRaw, CLOCK_MONOTONIC_RAW);
+    is_monotonic!(MonotonicCoarse, CLOCK_MONOTONIC_COARSE);
+    is_monotonic!(Boottime, CLOCK_BOOTTIME);
+    is_monotonic!(ProcessCpuTime, CLOCK_PROCESS_CPUTIME_ID);
+    is_monotonic!(ThreadCpuTime, CLOCK_THREAD_CPUTIME_ID);
+    is_wall!(Realtime, CLOCK_REALTIME);
+    is_wall!(RealtimeCoarse, CLOCK_REALTIME_COARSE);
+    is_wall!(Tai, CLOCK_TAI);
     // The default parameters.
     let start: Instant<Monotonic> = Instant::now();
     let stamp: SystemTime<Realtime> = SystemTime::now();
@@ -77,7 +86,7 @@ fn a_coarse_time_becomes_a_time_of_its_clock() {
     for nanos in [i64::MIN, -1, 0, 1_700_000_000_123_456_789, i64::MAX] {
         let instant: Instant = Instant::<MonotonicCoarse>::from_nanos(nanos).into();
         let time: SystemTime = SystemTime::<RealtimeCoarse>::from_nanos(nanos).into();
-        assert_eq!((instant.as_nanos(), time.as_nanos()), (nanos, nanos));
+        assert_eq!((instant.as_nanos(), time.as_nanos()), (nanos, nanos.into()));
     }
 }
 
@@ -85,7 +94,7 @@ fn a_coarse_time_becomes_a_time_of_its_clock() {
 enum Frozen {}
 enum Denied {}
 
-impl Clock for Frozen {
+impl MonotonicClock for Frozen {
     fn try_now() -> Result<Instant<Self>, Errno> {
         Ok(Instant::from_nanos(1_500_000_000))
     }
@@ -97,7 +106,7 @@ impl WallClock for Frozen {
     }
 }
 
-impl Clock for Denied {
+impl MonotonicClock for Denied {
     fn try_now() -> Result<Instant<Self>, Errno> {
         Err(Errno::EPERM)
     }
@@ -105,7 +114,7 @@ impl Clock for Denied {
 
 #[test]
 fn a_program_can_implement_its_own_clock() {
-    assert_eq!(<Frozen as Clock>::now().elapsed(), Duration::ZERO);
+    assert_eq!(<Frozen as MonotonicClock>::now().elapsed(), Duration::ZERO);
     assert_eq!(Instant::<Frozen>::from_nanos(0).elapsed(), Duration::from_millis(1500));
     let early = Frozen::UNIX_EPOCH.elapsed().unwrap_err();
     assert_eq!(early.duration(), Duration::from_millis(1500));
@@ -118,60 +127,124 @@ fn a_clock_that_is_denied_panics_with_the_error() {
     let _ = Denied::now();
 }
 
-const TIMES: [i64; 9] =
-    [i64::MIN, i64::MIN + 1, -1_000_000_007, -1, 0, 5, 1_999_999_999, i64::MAX - 9, i64::MAX];
+const ADDING: &str = "overflow when adding duration to instant";
+const SUBTRACTING: &str = "overflow when subtracting duration from instant";
 
-/// Every distance between two times, and some that are longer.
-fn distances() -> impl Iterator<Item = Duration> {
-    let exact = TIMES.iter().flat_map(|time| TIMES.map(|other| Duration::from_nanos(time.abs_diff(other))));
-    exact.chain([NANO, Duration::from_nanos(u64::MAX) + NANO, Duration::MAX])
+/// Fails unless the operation has this result, or panics if there is none.
+fn assert_does<T: Debug + PartialEq>(expected: Option<T>, message: &str, operation: impl Fn() -> T) {
+    match (catch_unwind(std::panic::AssertUnwindSafe(operation)), expected) {
+        (Ok(result), Some(expected)) => assert_eq!(result, expected),
+        (Err(panic), None) => assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some(message)),
+        (Ok(result), None) => panic!("{result:?} instead of a panic"),
+        (Err(_), Some(expected)) => panic!("a panic instead of {expected:?}"),
+    }
 }
 
-macro_rules! arithmetic {
-    ($name:ident, $Point:ty) => {
-        /// By the arithmetic of 128 bits, however far, and at both ends of 64 bits.
-        #[test]
-        fn $name() {
-            let at = <$Point>::from_nanos;
-            for (time, distance) in TIMES.iter().flat_map(|time| distances().map(move |far| (*time, far))) {
-                let nanos = distance.as_nanos() as i128;
-                let expected = [i128::from(time) + nanos, i128::from(time) - nanos];
-                let exact = expected.map(|nanos| i64::try_from(nanos).ok().map(at));
-                let nearest = expected.map(|nanos| at(nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64));
-                let (time, mut later, mut earlier) = (at(time), at(time), at(time));
-                later += distance;
-                earlier -= distance;
-                assert_eq!([time.checked_add(distance), time.checked_sub(distance)], exact);
-                assert_eq!([time + distance, time - distance], nearest);
-                assert_eq!([later, earlier], nearest);
-            }
-            for (early, late) in TIMES.iter().flat_map(|early| TIMES.map(|late| (*early, late))) {
-                let exact = (early <= late).then_some(Duration::from_nanos(late.abs_diff(early)));
-                assert_eq!(at(late).checked_duration_since(at(early)), exact);
-                assert_eq!(at(late).saturating_duration_since(at(early)), exact.unwrap_or_default());
-                assert_eq!(at(late).cmp(&at(early)), late.cmp(&early));
-                assert_eq!(HashSet::from([at(late), at(early)]).len(), 1 + usize::from(early != late));
-            }
-            // Seconds on the clock, every digit.
-            let name = stringify!($Point).split('<').next().unwrap().trim();
-            assert_eq!(format!("{:?}", at(12_000_000_345)), format!("{name}(12.000000345)"));
-            assert_eq!(format!("{:?}", at(i64::MIN)), format!("{name}(-9223372036.854775808)"));
-        }
+/// `$from` makes a time of nanoseconds in 128 bits, or `None` if they do not fit.
+macro_rules! assert_moves {
+    ($from:expr, $nanos:expr, $distance:expr) => {
+        let (distance, nanos): (Duration, i128) = ($distance, $nanos);
+        let far = distance.as_nanos() as i128;
+        let (time, later, earlier) = ($from(nanos).unwrap(), $from(nanos + far), $from(nanos - far));
+        assert_eq!([time.checked_add(distance), time.checked_sub(distance)], [later, earlier]);
+        assert_does(later, ADDING, || time + distance);
+        assert_does(earlier, SUBTRACTING, || time - distance);
+        assert_does(later, ADDING, || {
+            let mut moved = time;
+            moved += distance;
+            moved
+        });
+        assert_does(earlier, SUBTRACTING, || {
+            let mut moved = time;
+            moved -= distance;
+            moved
+        });
     };
 }
 
-arithmetic!(instant_arithmetic_is_exact_or_saturates, Instant<Frozen>);
-arithmetic!(system_time_arithmetic_is_exact_or_saturates, SystemTime<Tai>);
+const INSTANTS: [i64; 9] =
+    [i64::MIN, i64::MIN + 1, -1_000_000_007, -1, 0, 5, 1_999_999_999, i64::MAX - 9, i64::MAX];
+
+/// By the arithmetic of 128 bits, however far, and at both ends of 64 bits.
+#[test]
+fn instant_arithmetic_is_exact_or_panics() {
+    let at = Instant::<Frozen>::from_nanos;
+    let from = |nanos: i128| i64::try_from(nanos).ok().map(at);
+    for (time, other) in INSTANTS.iter().flat_map(|time| INSTANTS.map(|other| (*time, other))) {
+        for distance in [Duration::from_nanos(time.abs_diff(other)), NANO, Duration::MAX] {
+            assert_moves!(from, time.into(), distance);
+        }
+        let exact = (other <= time).then_some(Duration::from_nanos(time.abs_diff(other)));
+        assert_eq!(at(time).checked_duration_since(at(other)), exact);
+        for nearest in [
+            at(time).saturating_duration_since(at(other)),
+            at(time).duration_since(at(other)),
+            at(time) - at(other),
+        ] {
+            assert_eq!(nearest, exact.unwrap_or_default());
+        }
+        assert_eq!(at(time).cmp(&at(other)), time.cmp(&other));
+        assert_eq!(HashSet::from([at(time), at(other)]).len(), 1 + usize::from(other != time));
+    }
+    let longer = Duration::from_nanos(u64::MAX) + NANO;
+    assert_eq!((at(i64::MIN).checked_add(longer), at(i64::MAX).checked_sub(longer)), (None, None));
+    assert_eq!(format!("{:?}", at(12_000_000_345)), "Instant { tv_sec: 12, tv_nsec: 345 }");
+    assert_eq!(format!("{:?}", at(-1)), "Instant { tv_sec: -1, tv_nsec: 999999999 }");
+}
+
+const SECOND: i128 = 1_000_000_000;
+
+/// The first and the last time, the ends of 64 bits of nanoseconds, and 9999-12-31T23:59:59Z.
+const SYSTEM_TIMES: [i128; 13] = [
+    i64::MIN as i128 * SECOND,
+    i64::MIN as i128 * SECOND + SECOND - 1,
+    i64::MIN as i128 - 1,
+    i64::MIN as i128,
+    -11_676_096_000 * SECOND,
+    -SECOND - 7,
+    -1,
+    0,
+    SECOND - 1,
+    i64::MAX as i128,
+    253_402_300_799 * SECOND,
+    i64::MAX as i128 * SECOND,
+    i64::MAX as i128 * SECOND + SECOND - 1,
+];
+
+/// The time of so many nanoseconds after the Epoch, made of its digits.
+fn system_time(nanos: i128) -> Option<SystemTime<Tai>> {
+    let tv_sec = i64::try_from(nanos.div_euclid(SECOND)).ok()?;
+    Some(Timespec { tv_sec, tv_nsec: nanos.rem_euclid(SECOND) as i64 }.try_into().unwrap())
+}
+
+fn duration(nanos: i128) -> Duration {
+    Duration::new((nanos / SECOND) as u64, (nanos % SECOND) as u32)
+}
+
+/// By the arithmetic of 128 bits, to both ends of std's range.
+#[test]
+fn system_time_arithmetic_is_exact_or_panics() {
+    let pairs = SYSTEM_TIMES.iter().flat_map(|time| SYSTEM_TIMES.map(|other| (*time, other)));
+    for (nanos, other) in pairs {
+        for distance in [duration((nanos - other).abs()), NANO, Duration::from_secs(1), Duration::MAX] {
+            assert_moves!(system_time, nanos, distance);
+        }
+        let [late, early] = [nanos, other].map(|nanos| system_time(nanos).unwrap());
+        assert_eq!(late.as_nanos(), nanos);
+        assert_eq!(Timespec::from(late).as_nanos(), nanos);
+        let since = late.duration_since(early).map_err(|error| error.duration());
+        let distance = duration((nanos - other).abs());
+        assert_eq!(since, if nanos >= other { Ok(distance) } else { Err(distance) });
+        assert_eq!(late.cmp(&early), nanos.cmp(&other));
+        assert_eq!(HashSet::from([late, early]).len(), 1 + usize::from(other != nanos));
+    }
+    for nanos in INSTANTS {
+        assert_eq!(Some(SystemTime::from_nanos(nanos)), system_time(nanos.into()));
+    }
+    assert_eq!((Tai::UNIX_EPOCH.as_nanos(), SystemTime::UNIX_EPOCH.as_nanos()), (0, 0));
+}
 
 #[test]
-fn an_earlier_instant_is_zero_away_and_an_earlier_system_time_is_an_error() {
-    let (early, late) = (Instant::<Monotonic>::from_nanos(-3), Instant::from_nanos(4));
-    assert_eq!((late.duration_since(early), late - early), (7 * NANO, 7 * NANO));
-    assert_eq!((early.duration_since(late), early - late), (Duration::ZERO, Duration::ZERO));
-
-    let (early, late) = (SystemTime::<Tai>::from_nanos(i64::MIN), SystemTime::from_nanos(i64::MAX));
-    assert_eq!(late.duration_since(early), Ok(Duration::from_nanos(u64::MAX)));
-    assert_eq!(early.duration_since(late).unwrap_err().duration(), Duration::from_nanos(u64::MAX));
-    assert_eq!(late.duration_since(late), Ok(Duration::ZERO));
-    assert_eq!((Tai::UNIX_EPOCH.as_nanos(), SystemTime::UNIX_EPOCH.as_nanos()), (0, 0));
+fn an_option_of_a_system_time_takes_no_more_than_a_system_time() {
+    assert_eq!((size_of::<Instant>(), size_of::<SystemTime>(), size_of::<Option<SystemTime>>()), (8, 16, 16));
 }

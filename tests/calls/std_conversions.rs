@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::time::{Duration, Instant as Std, SystemTime as StdSystem, UNIX_EPOCH};
 
 use test_support::{assert_bracketed, oracle};
-use vdso_time::{ClockId, Errno, Instant, RealtimeCoarse, SystemTime, clock_gettime};
+use vdso_time::{ClockId, Errno, Instant, RealtimeCoarse, SystemTime, Timespec, clock_gettime};
 
 const NANO: Duration = Duration::from_nanos(1);
 
@@ -18,7 +18,7 @@ const SLACK: Duration = Duration::from_millis(5);
 fn a_converted_time_is_now_where_the_other_clock_is_now() {
     for _ in 0..100 {
         let before = Std::now();
-        let converted = Std::try_from(Instant::now()).unwrap();
+        let converted = Std::from(Instant::now());
         assert!(before <= converted + SLACK && converted <= Std::now() + SLACK);
 
         let before = Instant::now();
@@ -35,40 +35,54 @@ fn a_converted_time_is_now_where_the_other_clock_is_now() {
 #[test]
 fn differences_and_order_are_exact_and_the_way_back_gives_the_same_time() {
     let (ours, std) = (Instant::now(), Std::now());
-    let (ours_there, std_here) = (Std::try_from(ours).unwrap(), Instant::try_from(std).unwrap());
+    let (ours_there, std_here) = (Std::from(ours), Instant::try_from(std).unwrap());
     for nanos in [0, 1, 999_999_999, 1_000_000_000, 86_400_000_000_000, 1 << 62] {
         let distance = Duration::from_nanos(nanos);
-        assert_eq!(Std::try_from(ours + distance), Ok(ours_there + distance));
-        assert_eq!(Std::try_from(ours - distance).ok(), ours_there.checked_sub(distance));
+        assert_eq!(Std::from(ours + distance), ours_there + distance);
+        assert_eq!(Some(Std::from(ours - distance)), ours_there.checked_sub(distance));
         assert_eq!(Instant::try_from(std + distance), Ok(std_here + distance));
         assert_eq!(std.checked_sub(distance).map(Instant::try_from), Some(Ok(std_here - distance)));
         assert_eq!(Instant::try_from(ours_there + distance), Ok(ours + distance));
-        assert_eq!(Std::try_from(std_here - distance).ok(), std.checked_sub(distance));
-    }
-    for nanos in [i64::MIN, i64::MIN + 1, -1_000_000_001, -1, 0, 1, 1_999_999_999, i64::MAX] {
-        let time: SystemTime = SystemTime::from_nanos(nanos);
-        let distance = Duration::from_nanos(nanos.unsigned_abs());
-        let there = if nanos < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance };
-        assert_eq!(StdSystem::from(time), there, "{nanos}");
-        assert_eq!(StdSystem::from(SystemTime::<RealtimeCoarse>::from_nanos(nanos)), there, "{nanos}");
-        assert_eq!(SystemTime::try_from(there), Ok(time), "{nanos}");
+        assert_eq!(Some(Std::from(std_here - distance)), std.checked_sub(distance));
     }
 }
 
 #[test]
-fn every_time_fits_in_std_and_std_has_some_that_do_not_fit_here() {
+fn every_instant_fits_in_std_and_std_has_some_that_do_not_fit_here() {
     let ends: [Instant; 2] = [i64::MIN, i64::MAX].map(Instant::from_nanos);
-    let [first, last] = ends.map(|end| Std::try_from(end).unwrap());
+    let [first, last] = ends.map(Std::from);
+    assert_eq!(last - first, Duration::from_nanos(u64::MAX));
     assert_eq!([first, last].map(Instant::try_from), ends.map(Ok));
     for more in [NANO, Duration::from_secs(1 << 60)] {
         assert_eq!(Instant::try_from(last + more), Err(Errno::EOVERFLOW));
         assert_eq!(first.checked_sub(more).map(Instant::try_from), Some(Err(Errno::EOVERFLOW)));
     }
-    let ends: [SystemTime; 2] = [i64::MIN, i64::MAX].map(SystemTime::from_nanos);
-    let [first, last] = ends.map(StdSystem::from);
-    for more in [NANO, Duration::from_secs(1), Duration::from_secs(1 << 40)] {
-        assert_eq!(SystemTime::try_from(last + more), Err(Errno::EOVERFLOW), "{more:?}");
-        assert_eq!(SystemTime::try_from(first - more), Err(Errno::EOVERFLOW), "{more:?}");
+}
+
+#[test]
+fn every_system_time_of_std_is_one_here_and_back() {
+    let second = Duration::from_secs(1);
+    let ends =
+        [UNIX_EPOCH - Duration::from_secs(1 << 63), UNIX_EPOCH + Duration::new(i64::MAX as u64, 999_999_999)];
+    assert_eq!((ends[0].checked_sub(NANO), ends[1].checked_add(NANO)), (None, None));
+    let never = Duration::from_secs(253_402_300_799);
+    for std in [
+        ends[0],
+        ends[0] + NANO,
+        UNIX_EPOCH - never,
+        UNIX_EPOCH - second - NANO,
+        UNIX_EPOCH - NANO,
+        UNIX_EPOCH,
+        UNIX_EPOCH + never + NANO,
+        ends[1],
+    ] {
+        let here = SystemTime::from(std);
+        assert_eq!(StdSystem::from(here), std);
+        let distance = std.duration_since(UNIX_EPOCH).map_err(|before| before.duration());
+        let here_since = here.duration_since(SystemTime::UNIX_EPOCH).map_err(|before| before.duration());
+        assert_eq!(here_since, distance);
+        let coarse = SystemTime::<RealtimeCoarse>::try_from(Timespec::from(here)).unwrap();
+        assert_eq!(StdSystem::from(coarse), std);
     }
 }
 

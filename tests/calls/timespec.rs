@@ -25,10 +25,11 @@ fn nanoseconds_and_digits_are_exact() {
         (LAST, i64::MAX, "9223372036.854775807"),
         (FIRST, i64::MIN, "-9223372036.854775808"),
     ] {
-        assert_eq!(time.as_nanos(), nanos);
+        assert_eq!(time.as_nanos(), nanos.into());
         assert_eq!(Timespec::from_nanos(nanos), time);
         assert_eq!(time.to_string(), digits);
-        assert_eq!(SystemTime::try_from(time), Ok(SystemTime::from_nanos(nanos)));
+        assert_eq!(SystemTime::try_from(time), Ok(SystemTime::<Tai>::from_nanos(nanos)));
+        assert_eq!(Instant::try_from(time), Ok(Instant::<Monotonic>::from_nanos(nanos)));
         assert_eq!(Timespec::from(Instant::<Monotonic>::from_nanos(nanos)), time);
         assert_eq!(Timespec::from(SystemTime::<Tai>::from_nanos(nanos)), time);
     }
@@ -38,18 +39,20 @@ fn nanoseconds_and_digits_are_exact() {
 
 #[test]
 fn a_timespec_that_does_not_fit_is_an_error() {
-    for (time, end) in [
-        (time(LAST.tv_sec, LAST.tv_nsec + 1), i64::MAX),
-        (time(i64::MAX, 999_999_999), i64::MAX),
-        (time(32_503_680_000, 0), i64::MAX),
-        (time(FIRST.tv_sec, FIRST.tv_nsec - 1), i64::MIN),
-        (time(i64::MIN, 0), i64::MIN),
+    for (time, nanos) in [
+        (time(LAST.tv_sec, LAST.tv_nsec + 1), i128::from(i64::MAX) + 1),
+        (time(i64::MAX, 999_999_999), (i128::from(i64::MAX) + 1) * 1_000_000_000 - 1),
+        (time(32_503_680_000, 0), 32_503_680_000_000_000_000),
+        (time(FIRST.tv_sec, FIRST.tv_nsec - 1), i128::from(i64::MIN) - 1),
+        (time(i64::MIN, 0), i128::from(i64::MIN) * 1_000_000_000),
     ] {
-        assert_eq!(SystemTime::try_from(time), Err(Errno::EOVERFLOW), "{time}");
-        assert_eq!(time.as_nanos(), end, "{time}");
+        assert_eq!(Instant::<Tai>::try_from(time), Err(Errno::EOVERFLOW), "{time}");
+        assert_eq!(time.as_nanos(), nanos, "{time}");
+        assert_eq!(SystemTime::<Tai>::try_from(time).map(Timespec::from), Ok(time), "{time}");
     }
     for nanos in [-1, 1_000_000_000, i64::from(u32::MAX) + 1, i64::MAX, i64::MIN] {
-        assert_eq!(SystemTime::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
+        assert_eq!(SystemTime::<Tai>::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
+        assert_eq!(Instant::<Tai>::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
         assert_eq!(Duration::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
     }
     for too_long in [Duration::new(1 << 63, 0), Duration::MAX] {

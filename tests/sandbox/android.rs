@@ -17,7 +17,7 @@ use test_support::nix::sys::signal::Signal;
 use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run, oracle};
 use vdso_time::arch::{ALL, Shape, TIME32_FIRST};
 use vdso_time::vdso::{LocateError, Vdso};
-use vdso_time::{Boottime, Clock, ClockId, Errno, Instant, SystemTime, syscall};
+use vdso_time::{Boottime, ClockId, Errno, Instant, SystemTime, syscall};
 
 use crate::sandboxes_work;
 

@@ -62,7 +62,7 @@ fn settle() -> Result<State, String> {
 /// Nanoseconds of a clock through the vDSO.
 fn nanos(clock: ClockId) -> Result<i64, String> {
     let now = clock_gettime(clock).map_err(|error| format!("cannot read {clock:?}: {error}"))?;
-    Ok(now.as_nanos())
+    Ok(now.as_nanos() as i64)
 }
 
 /// How many reads were how far off, to three digits.

@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 use vdso_time::vdso::Vdso;
-use vdso_time::{FallbackReason, Route, Routes, Timespec, clock_getres, routes};
+use vdso_time::{FallbackReason, Route, Routes, clock_getres, routes};
 
 use crate::machine::{Machine, Supervisor};
 use crate::read::{Entry, Read};
@@ -225,7 +225,7 @@ fn examine(read: Read, routes: &Routes) -> (Reading, Option<Entry>) {
     let mut seen = Reading::new(read);
     let answer = read.make();
     if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
-        seen.resolution_ns = clock_getres(clock).ok().map(Timespec::as_nanos);
+        seen.resolution_ns = clock_getres(clock).ok().map(|resolution| resolution.as_nanos() as i64);
     }
     (seen.place, seen.evidence) = match (read.route(routes), answer) {
         (Route::Libc, _) => (Place::Unknown, Evidence::Libc),

@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use vdso_time::{Clock as _, Errno, Instant, SystemTime, WallClock as _};
+use vdso_time::{Errno, Instant, MonotonicClock as _, SystemTime, WallClock as _};
 use vdso_time_counter::{self as counter, Counter, State, Status, Ticks, Wall};
 
 use crate::{negative, store};
@@ -61,7 +61,8 @@ pub extern "C" fn vdso_time_counter_now() -> i64 {
 /// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
-    nanoseconds(Wall::try_now().map(SystemTime::as_nanos))
+    let nanos = |now: SystemTime<Wall>| i64::try_from(now.as_nanos()).map_err(|_| Errno::EOVERFLOW);
+    nanoseconds(Wall::try_now().and_then(nanos))
 }
 
 /// Gets the counter's value. Where a program cannot read the counter, it is the nanoseconds of

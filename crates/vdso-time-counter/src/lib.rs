@@ -151,7 +151,7 @@ pub use recent::{recent, refresh};
 use sample::Source;
 pub use status::{State, Statistics, Status};
 pub use ticks::Ticks;
-use vdso_time::{Clock, ClockId, Errno, Instant, clock_gettime};
+use vdso_time::{ClockId, Errno, Instant, MonotonicClock, clock_gettime};
 pub use wall::{Wall, realtime_error_bound, resync};
 
 static CLOCK: CounterClock<Native> = CounterClock::new(Native);
@@ -403,7 +403,7 @@ pub fn check() -> Result<(), Status> {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::Clock;
+/// use vdso_time::MonotonicClock;
 /// use vdso_time_counter::Counter;
 ///
 /// let start = Counter::now();
@@ -412,7 +412,7 @@ pub fn check() -> Result<(), Status> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {}
 
-impl Clock for Counter {
+impl MonotonicClock for Counter {
     #[inline]
     fn try_now() -> Result<Instant<Self>, Errno> {
         let Some(nanos) = CLOCK.monotonic_ordered() else {
@@ -430,7 +430,7 @@ impl Counter {
     /// # Examples
     ///
     /// ```
-    /// use vdso_time::{Clock, Instant};
+    /// use vdso_time::{Instant, MonotonicClock};
     /// use vdso_time_counter::Counter;
     ///
     /// let start: Instant = Counter::to_monotonic(Counter::now());

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::{CLOCK, Counter, ticks, ticks_ordered};
 use crate::arch::native;
-use vdso_time::{Clock as _, Errno};
+use vdso_time::{Errno, MonotonicClock as _};
 
 /// A value of the counter, which can be converted to a time later.
 ///

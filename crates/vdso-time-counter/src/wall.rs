@@ -8,7 +8,7 @@ use vdso_time::{Errno, Instant, SystemTime, WallClock};
 /// # Examples
 ///
 /// ```
-/// use vdso_time::{Clock, SystemTime, WallClock};
+/// use vdso_time::{MonotonicClock, SystemTime, WallClock};
 /// use vdso_time_counter::{Counter, Wall};
 ///
 /// let now: SystemTime = Wall::to_realtime(Wall::now());
@@ -52,8 +52,11 @@ impl Wall {
     /// Converts a time of this clock, which is on the scale of `CLOCK_REALTIME`.
     #[inline]
     #[must_use]
-    pub const fn to_realtime(time: SystemTime<Self>) -> SystemTime {
-        SystemTime::from_nanos(time.as_nanos())
+    pub fn to_realtime(time: SystemTime<Self>) -> SystemTime {
+        match time.duration_since(Self::UNIX_EPOCH) {
+            Ok(after) => SystemTime::UNIX_EPOCH + after,
+            Err(before) => SystemTime::UNIX_EPOCH - before.duration(),
+        }
     }
 }
 

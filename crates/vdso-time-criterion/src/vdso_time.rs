@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use vdso_time::{Clock, Instant};
+use vdso_time::{Instant, MonotonicClock};
 
 /// Measures with a clock of vdso-time: `VdsoTime::<MonotonicRaw>::default()`.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ impl<C> Default for VdsoTime<C> {
     }
 }
 
-impl<C: Clock> Measurement for VdsoTime<C> {
+impl<C: MonotonicClock> Measurement for VdsoTime<C> {
     type Intermediate = Instant<C>;
     type Value = Duration;
 

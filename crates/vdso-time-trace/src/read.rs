@@ -1,6 +1,6 @@
 //! [`Read`]: the answers that can be traced.
 
-use vdso_time::{Clock, Cpu, Errno, Instant, SystemTime, Timespec, Timeval, WallClock};
+use vdso_time::{Cpu, Errno, Instant, SystemTime, Timespec, Timeval};
 
 /// The answer of a read: what a call inside [`traced!`](crate::traced) must return.
 pub trait Read {
@@ -54,16 +54,16 @@ impl Read for u32 {
     }
 }
 
-impl<C: Clock> Read for Instant<C> {
+impl<C> Read for Instant<C> {
     #[inline]
     fn nanos(&self) -> Option<i64> {
         Some(self.as_nanos())
     }
 }
 
-impl<C: WallClock> Read for SystemTime<C> {
+impl<C> Read for SystemTime<C> {
     #[inline]
     fn nanos(&self) -> Option<i64> {
-        Some(self.as_nanos())
+        Timespec::from(*self).nanos()
     }
 }

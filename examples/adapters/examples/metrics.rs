@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use vdso_time::Clock;
+use vdso_time::MonotonicClock;
 use vdso_time_counter::Counter;
 
 fn main() {

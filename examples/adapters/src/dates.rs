@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use vdso_time::{RealtimeCoarse, WallClock as _};
+use vdso_time::RealtimeCoarse;
 
 /// jiff's time. `{:.3}` prints it in RFC 3339, with milliseconds.
 ///

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
-use vdso_time::{ClockId, Instant, Timespec, Timeval};
+use vdso_time::{ClockId, Instant, SystemTime, Timespec, Timeval};
 
 /// Reads again and again, until a read fails. An answer is one number made of all that was read. So
 /// each field is loaded from where it was stored, and a copy in between would show.
@@ -71,6 +71,12 @@ reads! {
         nanos(written(|time| _ = unsafe { read(ClockId::MONOTONIC.as_raw(), time) }))
     };
     our_instant_now Some(Instant::now().as_nanos());
+
+    direct_system_time_now(read: ClockFn) {
+        // SAFETY: the function writes only to `time`.
+        sum(written(|time| _ = unsafe { read(ClockId::REALTIME.as_raw(), time) }))
+    };
+    our_system_time_now Some(sum(SystemTime::now().into()));
 }
 
 fn sum(time: Timespec) -> i64 {

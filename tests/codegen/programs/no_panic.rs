@@ -17,8 +17,7 @@ use core::time::Duration;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{
-    Boottime, Clock, ClockId, Instant, KernelClock, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime,
-    RealtimeCoarse, Routes, SystemTime, Tai, ThreadCpuTime, Timespec, UNIX_EPOCH, WallClock, syscall,
+    Boottime, ClockId, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime, RealtimeCoarse, Routes, SystemTime, Tai, ThreadCpuTime, Timespec, UNIX_EPOCH, syscall,
 };
 
 unsafe extern "C" {
@@ -75,6 +74,10 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     black_box(SystemTime::now());
     #[cfg(panics = "SystemTime::elapsed")]
     black_box(UNIX_EPOCH.elapsed().ok());
+    #[cfg(panics = "Instant + Duration")]
+    black_box(Instant::try_now().map(|start| start + Duration::from_secs(number as u64)).ok());
+    #[cfg(panics = "SystemTime - Duration")]
+    black_box(UNIX_EPOCH - Duration::from_secs(number as u64));
     0
 }
 
@@ -82,20 +85,22 @@ fn instants(number: c_int) {
     let wait = Duration::from_secs(number as u64);
     let Ok(start) = Instant::try_now() else { return };
     let other = Instant::from_nanos(i64::from(number));
-    black_box((start + wait, start - wait, start - other, start.checked_add(wait), start.checked_sub(wait)));
+    black_box((start - other, start.checked_add(wait), start.checked_sub(wait)));
     black_box((start.duration_since(other), start.saturating_duration_since(other)));
     black_box((MonotonicRaw::try_now().ok(), Boottime::try_now().ok(), Boottime::resolution().ok()));
     black_box((ProcessCpuTime::try_now().ok(), ThreadCpuTime::try_now().ok()));
     black_box(MonotonicCoarse::try_now().map(<Instant>::from).ok());
     let Ok(start) = SystemTime::try_now() else { return };
-    black_box((start + wait, start - wait, start.duration_since(UNIX_EPOCH).ok(), Timespec::from(start)));
+    black_box((start.checked_add(wait), start.checked_sub(wait), start.duration_since(UNIX_EPOCH).ok()));
+    black_box((Timespec::from(start), start.as_nanos()));
     black_box((Realtime::try_now().ok(), RealtimeCoarse::try_now().ok(), Tai::try_now().ok()));
 }
 
 fn timespecs(number: c_int) {
     let time = Timespec { tv_sec: i64::from(number), tv_nsec: black_box(i64::from(number)) };
-    let nanos = Timespec::from_nanos(black_box(time.as_nanos()));
-    black_box((time - nanos, SystemTime::try_from(time).ok()));
+    let nanos = Timespec::from_nanos(black_box(time.as_nanos() as i64));
+    black_box((time - nanos, SystemTime::<Tai>::try_from(time).ok()));
+    black_box(Instant::<Monotonic>::try_from(time).ok());
     if let Ok(duration) = Duration::try_from(time) {
         black_box(Timespec::try_from(duration).ok());
     }

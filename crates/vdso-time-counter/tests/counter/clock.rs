@@ -148,7 +148,7 @@ fn the_limits_of_the_true_time_are_those_of_adjtimex() {
         let now = counter::realtime_bounded().unwrap();
         let after = kernel(libc::CLOCK_REALTIME);
         assert_eq!(now.is_synchronized, state != 5 && timex.status & 0x40 == 0);
-        let (earliest, latest) = (now.earliest.as_nanos(), now.latest.as_nanos());
+        let (earliest, latest) = (now.earliest.as_nanos() as i64, now.latest.as_nanos() as i64);
         #[allow(clippy::useless_conversion, reason = "32 bits on some of these targets")]
         let error = i64::from(timex.maxerror) * 1000;
         assert!(earliest <= after - error && before + error <= latest, "{now:?}, {error}");

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use test_support::{not_run_here, oracle};
 use vdso_time::arch::NATIVE;
-use vdso_time::{Clock, Route, WallClock, routes};
+use vdso_time::{MonotonicClock, Route, WallClock, routes};
 use vdso_time_counter::{self as counter, Counter, State, Status, Wall};
 
 /// Whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
@@ -82,7 +82,7 @@ fn is_used() -> bool {
 
 /// Nanoseconds of the kernel's clock.
 fn kernel(id: i32) -> i64 {
-    oracle::clock_gettime(id).unwrap().as_nanos()
+    oracle::clock_gettime(id).unwrap().as_nanos() as i64
 }
 
 /// Fails unless each of the clock's reads lies between the kernel's two, within the error bound.
@@ -93,8 +93,8 @@ fn assert_near() {
         (libc::CLOCK_MONOTONIC, || counter::monotonic_ordered() as i64),
         (libc::CLOCK_MONOTONIC, || Counter::now().as_nanos()),
         (libc::CLOCK_REALTIME, counter::realtime),
-        (libc::CLOCK_REALTIME, || Wall::now().as_nanos()),
-        (libc::CLOCK_REALTIME, || Wall::of(Counter::now()).unwrap().as_nanos()),
+        (libc::CLOCK_REALTIME, || Wall::now().as_nanos() as i64),
+        (libc::CLOCK_REALTIME, || Wall::of(Counter::now()).unwrap().as_nanos() as i64),
     ];
     for (id, read) in reads {
         // Each bound is of its own moment: the segment may end meanwhile, or another one begin.

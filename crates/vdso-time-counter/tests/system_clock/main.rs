@@ -23,7 +23,7 @@ use vdso_time_counter::{self as counter, Interval, Status};
 const OWN: &str = "own-clock";
 
 fn kernel() -> i64 {
-    oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos()
+    oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos() as i64
 }
 
 /// Reads until the status is this. A new verdict of the kernel takes up to 10 s of reads, and a
@@ -150,7 +150,7 @@ fn a_switched_clock_source_is_followed_both_ways() {
 
 /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC_RAW`, by the reads that took the least time.
 fn wall_offset() -> i64 {
-    let read = |id| oracle::clock_gettime(id).unwrap().as_nanos();
+    let read = |id| oracle::clock_gettime(id).unwrap().as_nanos() as i64;
     let measure = |_| {
         let before = read(libc::CLOCK_MONOTONIC_RAW);
         let wall = read(libc::CLOCK_REALTIME);
@@ -167,7 +167,7 @@ fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
     child::forked(|| {
         // The wall time before the first step, plus the time since.
         let base = wall_offset();
-        let truth = || base + oracle::clock_gettime(libc::CLOCK_MONOTONIC_RAW).unwrap().as_nanos();
+        let truth = || base + oracle::clock_gettime(libc::CLOCK_MONOTONIC_RAW).unwrap().as_nanos() as i64;
         for error in [100, -100, 0, 700, 0] {
             let step = base + error * MILLI - wall_offset();
             adjtimex(|change| {
@@ -184,7 +184,7 @@ fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
             while truth() - start < 1500 * MILLI {
                 let before = truth();
                 let Interval { earliest, latest, is_synchronized, .. } = counter::realtime_bounded().unwrap();
-                let [earliest, latest] = [earliest, latest].map(SystemTime::as_nanos);
+                let [earliest, latest] = [earliest, latest].map(|limit: SystemTime| limit.as_nanos() as i64);
                 let after = truth();
                 assert!(
                     earliest <= after && before <= latest,

@@ -1,0 +1,294 @@
+//! [`Instant`]: a time of a clock that never goes back.
+
+use core::marker::PhantomData;
+use core::ops::Sub;
+use core::time::Duration;
+
+use super::clocks::{Boottime, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, ThreadCpuTime};
+use super::common::{kernel_clocks, refused, time_of_a_clock};
+use crate::errno::Errno;
+use crate::types::Timespec;
+
+/// A time of a clock that never goes back, by default [`Monotonic`].
+///
+/// It has the methods of `std::time::Instant`, with the same receivers. It takes 8 bytes: a count
+/// of nanoseconds, as in the kernel (`ktime_t`). So it ends 292 years before and after the clock's
+/// zero, and `+` and `-` panic beyond that.
+///
+/// The feature `std` converts it to std's type, for a function that takes a deadline:
+/// `std::time::Instant::from(instant)`. `Instant::try_from` is the way back.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time::{Duration, Instant};
+///
+/// let start = Instant::try_now()?;
+/// println!("{:?}", start.elapsed());
+/// let deadline = start + Duration::from_secs(1);
+/// assert_eq!(deadline - start, Duration::from_secs(1));
+/// assert_eq!(start - deadline, Duration::ZERO);
+/// assert_eq!(start.checked_duration_since(deadline), None);
+/// # Ok::<(), vdso_time::Errno>(())
+/// ```
+///
+/// Another clock is read by its type:
+///
+/// ```
+/// use vdso_time::Boottime;
+///
+/// let start = Boottime::now();
+/// println!("{:?}, suspended time included", start.elapsed());
+/// ```
+///
+/// Times of different clocks cannot be mixed:
+///
+/// ```compile_fail,E0308
+/// use vdso_time::{Boottime, Instant, Monotonic};
+///
+/// let monotonic: Instant<Monotonic> = Instant::now();
+/// let mixed = Boottime::now() - monotonic;
+/// ```
+pub struct Instant<C = Monotonic> {
+    time: i64,
+    clock: PhantomData<fn() -> C>,
+}
+
+time_of_a_clock!(Instant, Monotonic, "CLOCK_MONOTONIC");
+
+kernel_clocks!(MonotonicClock -> Instant:
+    Monotonic = MONOTONIC,
+    MonotonicRaw = MONOTONIC_RAW,
+    MonotonicCoarse = MONOTONIC_COARSE,
+    Boottime = BOOTTIME,
+    ProcessCpuTime = PROCESS_CPUTIME,
+    ThreadCpuTime = THREAD_CPUTIME
+);
+
+impl<C: MonotonicClock> Instant<C> {
+    /// Returns the duration since this time, or 0 if it is in the future.
+    ///
+    /// # Panics
+    ///
+    /// If the clock cannot be read. `C::try_now()?.duration_since(start)` returns the error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn elapsed(&self) -> Duration {
+        C::now().duration_since(*self)
+    }
+}
+
+impl<C> Instant<C> {
+    /// Creates a time from nanoseconds since the clock's zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{Instant, Monotonic};
+    ///
+    /// const BOOT: Instant<Monotonic> = Instant::from_nanos(0);
+    /// println!("{:?} since boot", BOOT.elapsed());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn from_nanos(nanos: i64) -> Self {
+        Self { time: nanos, clock: PhantomData }
+    }
+
+    /// Returns the nanoseconds since the clock's zero, negative before it.
+    ///
+    /// The zero of `CLOCK_MONOTONIC` is boot.
+    #[inline]
+    #[must_use]
+    pub const fn as_nanos(self) -> i64 {
+        self.time
+    }
+
+    /// Creates a time from the kernel's answer, which fits.
+    #[inline]
+    const fn from_kernel(time: Timespec) -> Self {
+        Self::from_nanos(time.ktime())
+    }
+
+    /// Returns the duration since `earlier`, or 0 if `earlier` is later.
+    #[inline]
+    #[must_use]
+    pub fn duration_since(&self, earlier: Self) -> Duration {
+        self.checked_duration_since(earlier).unwrap_or(Duration::ZERO)
+    }
+
+    /// Returns the duration since `earlier`, or `None` if `earlier` is later.
+    #[inline]
+    #[must_use]
+    pub fn checked_duration_since(&self, earlier: Self) -> Option<Duration> {
+        let nanos = self.time.abs_diff(earlier.time);
+        (self.time >= earlier.time).then(|| Duration::from_nanos(nanos))
+    }
+
+    /// Returns the duration since `earlier`, or 0 if `earlier` is later.
+    #[inline]
+    #[must_use]
+    pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
+        self.duration_since(earlier)
+    }
+
+    /// Returns the time this much later, or `None` if it does not fit.
+    #[inline]
+    #[must_use]
+    pub fn checked_add(&self, duration: Duration) -> Option<Self> {
+        let nanos = u64::try_from(duration.as_nanos()).ok()?;
+        self.time.checked_add_unsigned(nanos).map(Self::from_nanos)
+    }
+
+    /// Returns the time this much earlier, or `None` if it does not fit.
+    #[inline]
+    #[must_use]
+    pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
+        let nanos = u64::try_from(duration.as_nanos()).ok()?;
+        self.time.checked_sub_unsigned(nanos).map(Self::from_nanos)
+    }
+}
+
+impl<C> Sub for Instant<C> {
+    type Output = Duration;
+
+    /// Returns the same as [`duration_since`](Instant::duration_since).
+    #[inline]
+    fn sub(self, earlier: Self) -> Duration {
+        self.duration_since(earlier)
+    }
+}
+
+impl From<Instant<MonotonicCoarse>> for Instant {
+    /// Converts a time of `CLOCK_MONOTONIC_COARSE` to the same time of `CLOCK_MONOTONIC`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{Instant, MonotonicCoarse};
+    ///
+    /// let tick: Instant = MonotonicCoarse::now().into();
+    /// println!("the last tick was {:?} ago", tick.elapsed());
+    /// ```
+    #[inline]
+    fn from(time: Instant<MonotonicCoarse>) -> Self {
+        Self::from_nanos(time.as_nanos())
+    }
+}
+
+impl<C> From<Instant<C>> for Timespec {
+    /// Converts a time to seconds and nanoseconds since the clock's zero.
+    #[inline]
+    fn from(time: Instant<C>) -> Self {
+        Self::from_nanos(time.as_nanos())
+    }
+}
+
+impl<C> TryFrom<Timespec> for Instant<C> {
+    type Error = Errno;
+
+    /// Converts seconds and nanoseconds since the clock's zero.
+    ///
+    /// Name the clock in the result's type, because a `Timespec` does not name it.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
+    /// - `EOVERFLOW`: the time is more than 292 years before or after the clock's zero.
+    #[inline]
+    fn try_from(time: Timespec) -> Result<Self, Errno> {
+        time.subsec_nanos()?;
+        i64::try_from(time.as_nanos()).map(Self::from_nanos).map_err(|_| Errno::EOVERFLOW)
+    }
+}
+
+/// A clock that never goes back: its times are [`Instant`]s.
+///
+/// The kernel's are [`Monotonic`], [`MonotonicRaw`], [`MonotonicCoarse`], [`Boottime`],
+/// [`ProcessCpuTime`] and [`ThreadCpuTime`]. They have the same methods without the trait. Import
+/// it for generic code, and for a clock of your own.
+///
+/// # Examples
+///
+/// A test moves the time of its own thread:
+///
+/// ```
+/// use std::cell::Cell;
+/// use vdso_time::{Duration, Errno, Instant, Monotonic, MonotonicClock};
+///
+/// struct Session<C: MonotonicClock = Monotonic> {
+///     start: Instant<C>,
+/// }
+///
+/// impl<C: MonotonicClock> Session<C> {
+///     fn new() -> Self {
+///         Self { start: C::now() }
+///     }
+///
+///     fn has_expired(&self) -> bool {
+///         self.start.elapsed() > Duration::from_secs(3600)
+///     }
+/// }
+///
+/// enum TestClock {}
+///
+/// thread_local! {
+///     static NOW: Cell<Instant<TestClock>> = const { Cell::new(Instant::from_nanos(0)) };
+/// }
+///
+/// impl MonotonicClock for TestClock {
+///     fn try_now() -> Result<Instant<Self>, Errno> {
+///         Ok(NOW.get())
+///     }
+/// }
+///
+/// let session = Session::<TestClock>::new();
+/// assert!(!session.has_expired());
+/// NOW.set(NOW.get() + Duration::from_secs(3601));
+/// assert!(session.has_expired());
+/// ```
+///
+/// A clock is a type, so there is no `dyn MonotonicClock`. A program that chooses its clock at run
+/// time keeps the function in a field: `fn() -> Instant`, which may be `Instant::now`, or a
+/// `Box<dyn Fn() -> Instant>`.
+///
+/// A clock of the kernel that has no type here:
+///
+/// ```
+/// use vdso_time::{ClockId, Errno, Instant, MonotonicClock, clock_gettime};
+///
+/// /// Auxiliary clock 0, since Linux 6.17.
+/// enum Aux0 {}
+///
+/// impl MonotonicClock for Aux0 {
+///     fn try_now() -> Result<Instant<Self>, Errno> {
+///         clock_gettime(ClockId::aux(0))?.try_into()
+///     }
+/// }
+///
+/// println!("{:?}", Aux0::try_now());
+/// ```
+pub trait MonotonicClock: Sized {
+    /// Returns the current time, or the error of the clock.
+    ///
+    /// # Errors
+    ///
+    /// For a kernel clock, the error of a sandbox that denies every read.
+    fn try_now() -> Result<Instant<Self>, Errno>;
+
+    /// Returns the current time.
+    ///
+    /// # Panics
+    ///
+    /// If `try_now` returns an error.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    fn now() -> Instant<Self> {
+        match Self::try_now() {
+            Ok(now) => now,
+            Err(error) => refused(error),
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The promise: `SystemTime` has std's range, and every operation has std's result or, where std
+//! panics, a panic. An `Instant` is right or is none.
+
+#![cfg(any(target_os = "linux", target_os = "android"))]
+
+mod cases;
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
+use std::panic::{self, AssertUnwindSafe};
+use std::time::{Duration, Instant as StdInstant, SystemTime as StdSystemTime, UNIX_EPOCH};
+
+use cases::check;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use vdso_time::{Instant, Monotonic, SystemTime, Timespec};
+
+const NANOS_PER_SEC: u32 = 1_000_000_000;
+
+/// Nanoseconds below a second, often next to one of its ends.
+fn nanos() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(0), Just(1), Just(NANOS_PER_SEC - 1), 0..NANOS_PER_SEC]
+}
+
+/// Seconds of any size, often next to an end of 64 bits, of 64 bits of nanoseconds, or to 0.
+fn seconds() -> impl Strategy<Value = i64> {
+    let ends = prop_oneof![
+        Just(0),
+        Just(i64::MAX),
+        Just(i64::MIN),
+        Just(i64::MAX / i64::from(NANOS_PER_SEC)),
+        Just(i64::MIN / i64::from(NANOS_PER_SEC)),
+        Just(253_402_300_799),
+    ];
+    prop_oneof![
+        any::<i64>(),
+        (ends, -3..=3_i64).prop_map(|(end, near)| end.saturating_add(near)),
+        (any::<i64>(), 0..63_u32).prop_map(|(seconds, shift)| seconds >> shift),
+    ]
+}
+
+fn durations() -> impl Strategy<Value = Duration> {
+    let seconds = prop_oneof![seconds().prop_map(i64::unsigned_abs), any::<u64>()];
+    (seconds, nanos()).prop_map(|(seconds, nanos)| Duration::new(seconds, nanos))
+}
+
+/// The same time as both types, each made from the digits in its own way.
+fn times() -> impl Strategy<Value = (SystemTime, StdSystemTime)> {
+    (seconds(), nanos()).prop_map(|(tv_sec, nanos)| {
+        let ours = Timespec { tv_sec, tv_nsec: nanos.into() }.try_into().unwrap();
+        let seconds = Duration::from_secs(tv_sec.unsigned_abs());
+        let std = if tv_sec < 0 { UNIX_EPOCH - seconds } else { UNIX_EPOCH + seconds };
+        (ours, std + Duration::from_nanos(nanos.into()))
+    })
+}
+
+/// What std prints has every digit of its time.
+fn assert_same(ours: SystemTime, std: StdSystemTime) {
+    assert_eq!(format!("{ours:?} {ours:#?}"), format!("{std:?} {std:#?}"));
+    assert_eq!(hash(ours), hash(std));
+}
+
+fn hash(value: impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::new().hash_one(value)
+}
+
+/// What an operation returns, or the text of its panic.
+fn outcome<T>(operation: impl FnOnce() -> T) -> Result<T, String> {
+    let panic = |panic: Box<dyn std::any::Any + Send>| *panic.downcast::<String>().expect("a text");
+    panic::catch_unwind(AssertUnwindSafe(operation)).map_err(panic)
+}
+
+/// Whether the operation overflowed, in std and here.
+fn both(ours: Result<SystemTime, String>, std: Result<StdSystemTime, String>) -> bool {
+    match (ours, std) {
+        (Ok(ours), Ok(std)) => assert_same(ours, std),
+        (Err(ours), Err(std)) => {
+            assert_eq!(ours, std);
+            return true;
+        }
+        (ours, std) => panic!("{ours:?}, and not {std:?}"),
+    }
+    false
+}
+
+/// The panics are expected, and there are thousands.
+fn without_their_texts<T>(run: impl FnOnce() -> T) -> T {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let result = panic::catch_unwind(AssertUnwindSafe(run));
+    panic::set_hook(hook);
+    result.unwrap_or_else(|panic| panic!("{:?}", panic.downcast_ref::<String>()))
+}
+
+#[test]
+fn a_moved_system_time_is_that_of_std_or_panics_as_std() {
+    let cases = (times(), durations());
+    let overflow = without_their_texts(|| {
+        check(20_000, &cases, |((ours, std), distance)| {
+            assert_same(ours, std);
+            let added = both(outcome(|| ours + distance), outcome(|| std + distance));
+            let subtracted = both(outcome(|| ours - distance), outcome(|| std - distance));
+            let [mut later, mut earlier] = [ours; 2];
+            assert_eq!(outcome(|| later += distance).is_err(), added);
+            assert_eq!(outcome(|| earlier -= distance).is_err(), subtracted);
+            assert_eq!(ours.checked_add(distance), (!added).then_some(later));
+            assert_eq!(ours.checked_sub(distance), (!subtracted).then_some(earlier));
+            added || subtracted
+        })
+    });
+    assert!((0.1..0.9).contains(&overflow), "{overflow}");
+}
+
+#[test]
+fn the_order_and_the_distance_of_two_system_times_are_those_of_std() {
+    let later = check(20_000, &(times(), times()), |((ours, std), (our_other, std_other))| {
+        assert_eq!(ours.cmp(&our_other), std.cmp(&std_other));
+        assert_eq!((ours == our_other, ours < our_other), (std == std_other, std < std_other));
+        let here = ours.duration_since(our_other).map_err(|error| error.duration());
+        let there = std.duration_since(std_other).map_err(|error| error.duration());
+        assert_eq!(here, there);
+        here.is_ok()
+    });
+    assert!((0.3..0.7).contains(&later), "{later}");
+}
+
+/// std's `Instant` has a range of its own, so the two begin at one moment and move alike.
+#[test]
+fn a_moved_instant_is_as_far_as_that_of_std_or_is_none() {
+    let start = StdInstant::now();
+    let steps = proptest::collection::vec((any::<bool>(), durations()), 1..4);
+    let fits = check(20_000, &(any::<i64>(), steps), |(nanos, steps)| {
+        let first = Instant::<Monotonic>::from_nanos(nanos);
+        let (mut ours, mut std) = (first, start);
+        for (is_later, distance) in steps {
+            let moved = if is_later { ours.checked_add(distance) } else { ours.checked_sub(distance) };
+            let there = if is_later { std.checked_add(distance) } else { std.checked_sub(distance) };
+            let (Some(moved), Some(there)) = (moved, there) else { return false };
+            (ours, std) = (moved, there);
+            assert_eq!(ours.duration_since(first), std.duration_since(start));
+            assert_eq!(first.checked_duration_since(ours), start.checked_duration_since(std));
+            assert_eq!(ours.cmp(&first), std.cmp(&start));
+        }
+        true
+    });
+    assert!((0.05..0.9).contains(&fits), "{fits}");
+}
