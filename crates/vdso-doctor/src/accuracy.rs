@@ -3,19 +3,26 @@
 #![allow(clippy::cast_precision_loss, reason = "what is printed has at most 11 digits")]
 
 use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hdrhistogram::Histogram;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use vdso_doctor::{Read, check};
 use vdso_time::{ClockId, clock_gettime};
 use vdso_time_counter::{self as counter, State, Statistics, Status};
 
-/// Measures for so many seconds, and returns the report.
+/// Set by SIGINT, which ends the measurement.
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Measures for so many seconds, or until SIGINT, and returns the report.
 pub(crate) fn report(seconds: u32) -> Result<String, String> {
     // Fails if reading the counter ends this process.
     check::<Read>(&[]).map_err(|finding| finding.message)?;
     let state = settle()?;
-    crate::say(&format!("comparing the clocks for {seconds} s"));
-    let seen = Deviation::measure(i64::from(seconds) * 1_000_000_000)?;
+    catch_interrupt().map_err(|error| format!("cannot catch SIGINT: {error}"))?;
+    crate::say(&format!("comparing the clocks for {seconds} s; Ctrl-C ends it earlier"));
+    let seen = Deviation::measure(seconds)?;
     match counter::state().status {
         Status::Used | Status::Stale => {
             let State { status, error_bound, .. } = state;
@@ -23,6 +30,18 @@ pub(crate) fn report(seconds: u32) -> Result<String, String> {
         }
         status => Err(format!("the counter is no longer used: {status}")),
     }
+}
+
+/// The first SIGINT ends the measurement, the second one this program.
+#[allow(unsafe_code, reason = "a signal handler is installed")]
+fn catch_interrupt() -> nix::Result<()> {
+    extern "C" fn stop(_: libc::c_int) {
+        IS_INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
+    let action = SigAction::new(SigHandler::Handler(stop), flags, SigSet::empty());
+    // SAFETY: the handler only stores to an atomic variable.
+    unsafe { sigaction(Signal::SIGINT, &action) }.map(drop)
 }
 
 /// What the counter clock has done in this process.
@@ -77,6 +96,8 @@ struct Deviation {
     realtime: Histogram<u64>,
     backward: u64,
     interrupted: u64,
+    /// How long it took, in nanoseconds.
+    passed: i64,
     first: Option<(i64, i64)>,
     last: Option<(i64, i64)>,
 }
@@ -88,7 +109,9 @@ impl fmt::Display for Deviation {
             let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| sizes.value_at_quantile(share));
             format!("{p50:>6} {p99:>6} {p999:>6} {:>6} {:>10}", sizes.max(), sizes.len())
         };
-        writeln!(f, "deviation from the kernel's clock, without {interrupted} reads that were interrupted")?;
+        let seconds = self.passed as f64 / 1e9;
+        writeln!(f, "deviation from the kernel's clock in {seconds:.1} s, without {interrupted} reads")?;
+        writeln!(f, "that were interrupted\n")?;
         writeln!(f, "ns               p50    p99  p99.9    max   of reads")?;
         writeln!(f, "MONOTONIC     {}\nREALTIME      {}", row(monotonic), row(realtime))?;
         write!(f, "backward steps {backward}\nrate over the whole: {:+.2} ppb of the kernel's", self.rate())
@@ -96,12 +119,15 @@ impl fmt::Display for Deviation {
 }
 
 impl Deviation {
-    fn measure(length: i64) -> Result<Self, String> {
+    fn measure(seconds: u32) -> Result<Self, String> {
+        let length = i64::from(seconds) * 1_000_000_000;
+        let is_watched = io::stderr().is_terminal();
         let mut seen = Self {
             monotonic: histogram(),
             realtime: histogram(),
             backward: 0,
             interrupted: 0,
+            passed: 0,
             first: None,
             last: None,
         };
@@ -114,12 +140,22 @@ impl Deviation {
         let limit = width * 3 / 2 + 3 * tick as i64;
         let start = nanos(ClockId::MONOTONIC)?;
         let mut latest = 0;
+        let mut shown = 0;
         loop {
             let here = probe(ClockId::MONOTONIC, counter::monotonic_ordered)?;
             seen.backward += u64::from(here.read < latest);
             latest = here.read;
             let passed = here.read - start;
-            if passed >= length {
+            seen.passed = passed;
+            let is_done = passed >= length || IS_INTERRUPTED.load(Ordering::Relaxed);
+            let second = passed / 1_000_000_000;
+            if is_watched && (is_done || second != shown) {
+                shown = second;
+                let end = if is_done { "\n" } else { "" };
+                let worst = seen.monotonic.max();
+                let _ = write!(io::stderr(), "\r{second:4} s, largest deviation {worst} ns {end}");
+            }
+            if is_done {
                 return Ok(seen);
             }
             if here.width > limit {

@@ -4,12 +4,14 @@ mod operators;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use test_support::nix::sys::signal::{Signal, kill};
+use test_support::nix::unistd::Pid;
 use test_support::{has_tool, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
@@ -259,5 +261,25 @@ fn the_accuracy_report_says_which_reads_count() {
         return not_run_here("counter", "the counter is not used");
     }
     assert_eq!(status, Some(0), "{out}");
-    assert!(out.contains("reads that were interrupted") && out.contains("max"), "{out}");
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("reads that were interrupted") && out.contains("max"), "{out}");
+}
+
+#[test]
+fn ctrl_c_ends_the_comparison_of_the_clocks_with_a_report() {
+    let mut doctor = command(&[], "accuracy --seconds=1000000");
+    let Ok(mut child) = doctor.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+        return not_run_here("exec", PROGRAM);
+    };
+    let mut said = String::new();
+    // The first line comes when the signal is caught.
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    if !said.contains("Ctrl-C") {
+        child.wait().unwrap();
+        return not_run_here("counter", said);
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let (status, out, error) = started(child.wait_with_output()).unwrap();
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    assert!(out.contains("max") && out.contains("segments made"), "{out}");
 }
