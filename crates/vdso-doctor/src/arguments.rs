@@ -31,6 +31,7 @@ clock.";
 #[derive(Parser)]
 #[command(name = "vdso-doctor", version, after_help = NOTES, next_line_help = true)]
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
