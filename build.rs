@@ -4,11 +4,6 @@
 //! - `vdso_time_clock`: there is a clock, Linux's or std's.
 //! - `vdso_time_libc_fallback`: the target is not in the list of `src/arch`.
 
-macro_rules! architectures {
-    ($($module:ident: $arch:literal, $width:literal, $target:literal;)+) => {
-        const ARCHITECTURES: &[(&str, &str)] = &[$(($arch, $width)),+];
-    };
-}
 include!("src/arch/list.rs");
 
 fn main() {
@@ -24,14 +19,14 @@ fn main() {
         ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
     // Its function pointers are the addresses of descriptors, and the vDSO has none.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
-    let is_listed = ARCHITECTURES.contains(&(arch.as_str(), width.as_str())) && !has_descriptors;
+    let is_listed = TARGETS.iter().any(|[listed, bits, _]| (*listed, *bits) == (&*arch, &*width));
     if is_linux {
         println!("cargo::rustc-cfg=vdso_time_linux");
     }
     if is_linux || has("FEATURE_STD") {
         println!("cargo::rustc-cfg=vdso_time_clock");
     }
-    if has("CFG_MIRI") || !is_linux || !is_listed {
+    if has("CFG_MIRI") || !is_linux || !is_listed || has_descriptors {
         println!("cargo::rustc-cfg=vdso_time_libc_fallback");
     }
 }

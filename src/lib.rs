@@ -48,13 +48,16 @@
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
 //! answer by std's clocks. So a library can depend on this crate without a condition. A clock that
-//! std cannot read is `EINVAL`. `vdso`, `init` and `syscall` are for Linux.
+//! std cannot read is `EINVAL`. `vdso` and `syscall` are for Linux.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(not(vdso_time_linux), allow(dead_code, unused_imports, reason = "most of it is for Linux"))]
+#![cfg_attr(
+    any(vdso_time_libc_fallback, not(vdso_time_linux)),
+    allow(dead_code, unused_imports, reason = "most of it calls the vDSO")
+)]
 
 #[cfg(any(feature = "std", test))]
 extern crate std;
@@ -63,7 +66,8 @@ extern crate std;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub mod arch;
+mod arch;
+mod decision;
 pub mod elf;
 mod errno;
 #[cfg(vdso_time_clock)]
@@ -72,16 +76,19 @@ mod instant;
 mod linux;
 #[cfg(all(vdso_time_clock, not(vdso_time_linux)))]
 mod other_os;
+mod reason;
 mod route;
 #[cfg(vdso_time_clock)]
 mod system;
 mod types;
 
+pub use arch::ARCH;
 /// std's type, so that `use vdso_time::{Duration, Instant}` can replace the line for `std::time`.
 #[doc(no_inline)]
 pub use core::time::Duration;
 pub use errno::Errno;
-pub use route::{FallbackReason, Route, Routes};
+pub use reason::{FallbackReason, LocateError};
+pub use route::{Route, Routes};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
 #[cfg(vdso_time_clock)]
@@ -90,9 +97,9 @@ pub use instant::{
     RealtimeCoarse, SystemTime, SystemTimeError, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
 };
 #[cfg(vdso_time_linux)]
-pub use linux::vdso::{self, init};
+pub use linux::vdso;
 #[cfg(vdso_time_clock)]
-pub use system::calls::{clock_getres, clock_gettime, cpu, getcpu, gettimeofday, time, try_time};
+pub use system::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
 #[cfg(vdso_time_clock)]
 pub use system::routes::{routes, warm_up};
 
@@ -105,15 +112,22 @@ pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
 }
 
-/// What vdso-time-counter needs and the public API does not have. It can change in any version.
-#[cfg(vdso_time_linux)]
+/// What vdso-time-counter and the tests need and the public API does not have. It can change in any
+/// version.
 #[doc(hidden)]
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "not part of the API")]
 pub mod __private {
-    #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
+    #[cfg(all(vdso_time_linux, any(feature = "libc", vdso_time_libc_fallback)))]
     pub use crate::arch::libc_errno::preserved as preserving_errno;
+    pub use crate::arch::{
+        ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS, TIME32_FIRST,
+    };
+    #[cfg(vdso_time_linux)]
     pub use crate::linux::auxv::value as auxval;
+    #[cfg(vdso_time_linux)]
     pub use crate::linux::process::read_file;
+    #[cfg(vdso_time_linux)]
     pub use crate::linux::routes::cpu_in_user_space;
+    #[cfg(vdso_time_linux)]
     pub use crate::linux::syscall::checked as syscall;
 }

@@ -50,10 +50,6 @@ pub(crate) mod calls {
     pub fn getcpu() -> Result<Cpu, Errno> {
         Err(Errno::ENOSYS)
     }
-
-    pub fn cpu() -> Result<u32, Errno> {
-        Err(Errno::ENOSYS)
-    }
 }
 
 /// The routes of this process.

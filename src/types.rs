@@ -7,6 +7,8 @@ mod timespec;
 pub use clock_id::ClockId;
 pub use timespec::Timespec;
 
+use crate::errno::Errno;
+
 /// A time in seconds and microseconds, 64 bits each on every architecture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C)]
@@ -27,42 +29,31 @@ pub struct Cpu {
     pub node: u32,
 }
 
-/// `struct old_timespec32`, which the first clock calls of 32-bit architectures write. It ends in
-/// January 2038.
+/// `struct old_timespec32`, which the older clock calls of 32-bit architectures write.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Timespec32 {
-    pub(crate) tv_sec: i32,
-    pub(crate) tv_nsec: i32,
+    tv_sec: i32,
+    tv_nsec: i32,
 }
 
-/// `struct old_timeval32`, which gettimeofday of 32-bit architectures writes. It ends in January
-/// 2038.
-#[derive(Clone, Copy, Default)]
-#[repr(C)]
-pub(crate) struct Timeval32 {
-    pub(crate) tv_sec: i32,
-    pub(crate) tv_usec: i32,
+impl Timespec32 {
+    /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds: they are those after
+    /// January 2038, because no clock of the kernel has a time before its zero.
+    pub(crate) fn widened(self) -> Result<Timespec, Errno> {
+        if self.tv_sec < 0 {
+            return Err(Errno::EOVERFLOW);
+        }
+        Ok(Timespec { tv_sec: self.tv_sec.into(), tv_nsec: self.tv_nsec.into() })
+    }
 }
 
 /// Nanoseconds in a second.
 pub(crate) const NANOS_PER_SEC: i64 = 1_000_000_000;
 
-impl From<Timespec32> for Timespec {
-    fn from(time: Timespec32) -> Self {
-        Self { tv_sec: time.tv_sec.into(), tv_nsec: time.tv_nsec.into() }
-    }
-}
-
 impl From<Timeval> for Timespec {
     fn from(time: Timeval) -> Self {
         Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec.wrapping_mul(1000) }
-    }
-}
-
-impl From<Timeval32> for Timeval {
-    fn from(time: Timeval32) -> Self {
-        Self { tv_sec: time.tv_sec.into(), tv_usec: time.tv_usec.into() }
     }
 }
 

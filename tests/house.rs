@@ -4,36 +4,67 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every module of `src`, and the modules that it may import. `lib` imports them all.
-const MODULES: &[(&str, &[&str])] = &[
+/// A module, and the modules that it may import.
+type Module = (&'static str, &'static [&'static str]);
+
+/// Every module of `src`. `lib` imports them all.
+const MODULES: &[Module] = &[
     ("errno", &[]),
     ("types", &["errno"]),
     ("arch", &[]),
     ("elf", &[]),
-    ("route", &["arch", "elf"]),
-    ("linux", &["arch", "elf", "errno", "route", "types"]),
-    ("other_os", &["arch", "errno", "route", "types"]),
+    ("reason", &["elf"]),
+    ("decision", &["arch", "elf", "reason"]),
+    ("route", &["arch", "decision", "elf", "reason"]),
+    ("linux", &["arch", "decision", "elf", "errno", "reason", "route", "types"]),
+    ("other_os", &["errno", "route", "types"]),
     // The choice of one of the two.
     ("system", &["linux", "other_os"]),
     ("instant", &["errno", "system", "types"]),
 ];
 
-/// The same for the modules of `src/linux`.
-const LINUX: &[(&str, &[&str])] = &[
-    ("libc_fallback", &[]),
-    ("native", &["libc_fallback"]),
-    ("slot", &[]),
-    ("syscall", &["native"]),
-    ("process", &["native", "syscall"]),
-    ("auxv", &["process"]),
-    ("mapping", &[]),
-    ("vdso", &["auxv", "mapping", "process"]),
-    ("record", &[]),
-    ("rseq", &["auxv", "native"]),
-    ("adapters", &["slot", "syscall"]),
-    ("resolve", &["adapters", "native", "record", "rseq", "slot", "syscall", "vdso"]),
-    ("calls", &["resolve", "rseq", "syscall"]),
-    ("routes", &["calls", "native", "record", "resolve", "rseq"]),
+/// The modules of a folder. None may import the folder's `mod.rs`.
+const FOLDERS: &[(&str, &[Module])] = &[
+    (
+        "arch",
+        &[
+            ("abi", &[]),
+            ("libc_errno", &[]),
+            ("list", &[]),
+            ("table", &["abi"]),
+            ("native", &["libc_errno", "table"]),
+        ],
+    ),
+    (
+        "elf",
+        &[
+            ("error", &[]),
+            ("steps", &[]),
+            ("layout", &["error", "steps"]),
+            ("hash", &["layout"]),
+            ("version", &["error", "layout"]),
+            ("headers", &["error", "layout", "steps"]),
+            ("symbol", &[]),
+            ("image", &["error", "hash", "headers", "layout", "steps", "symbol", "version"]),
+        ],
+    ),
+    (
+        "linux",
+        &[
+            ("by_libc", &[]),
+            ("slot", &[]),
+            ("time32", &["slot"]),
+            ("syscall", &[]),
+            ("process", &["by_libc", "syscall"]),
+            ("auxv", &["process"]),
+            ("mapping", &[]),
+            ("vdso", &["auxv", "mapping", "process"]),
+            ("record", &[]),
+            ("resolve", &["record", "slot", "syscall", "time32", "vdso"]),
+            ("calls", &["resolve", "syscall"]),
+            ("routes", &["calls", "record", "resolve"]),
+        ],
+    ),
 ];
 
 /// Where unsafe code may be.
@@ -44,21 +75,51 @@ const LINES: usize = 500;
 const COLUMNS: usize = 100;
 
 /// The modules that one may import.
-fn below<'a>(modules: &[(&str, &'a [&'a str])], name: &str) -> Option<&'a [&'a str]> {
+fn below(modules: &[Module], name: &str) -> Option<&'static [&'static str]> {
     modules.iter().find(|(module, _)| *module == name).map(|(_, below)| *below)
+}
+
+/// The modules that a file's `use` declarations name after this path, as in `path::a::B` and
+/// `path::{a, b::C}`.
+fn imported<'a>(text: &'a str, path: &str) -> Vec<&'a str> {
+    let starts = ["\nuse ", "\npub use ", "\npub(crate) use "];
+    let declarations = starts.into_iter().flat_map(|start| text.split(start).skip(1));
+    let paths = declarations.filter_map(|declaration| declaration.split(';').next()?.strip_prefix(path));
+    let mut found = Vec::new();
+    for path in paths {
+        let Some(group) = path.strip_prefix('{') else {
+            found.extend(words(path).next());
+            continue;
+        };
+        let mut depth = 0;
+        let is_end = |c: char| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            c == ',' && depth == 0
+        };
+        found.extend(group.split(is_end).filter_map(|part| words(part).find(|word| !word.is_empty())));
+    }
+    found
 }
 
 /// The faults of one file of `src`.
 fn faults(file: &str, text: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    let module = file.split(['/', '.']).next().unwrap_or_default();
+    let mut path = file.trim_end_matches(".rs").split('/');
+    let (module, child) = (path.next().unwrap_or_default(), path.next());
     let Some(below_module) = below(MODULES, module).or((module == "lib").then_some(&[])) else {
         return vec![format!("{file} is in no module of the list")];
     };
-    let in_linux = file.strip_prefix("linux/").and_then(|file| file.strip_suffix(".rs"));
-    let below_file = in_linux.and_then(|name| below(LINUX, name));
-    if in_linux.is_some_and(|name| name != "mod") && below_file.is_none() {
-        faults.push(format!("{file} is in no module of the list"));
+    let folder = FOLDERS.iter().find(|(folder, _)| *folder == module);
+    if let (Some((folder, modules)), Some(child)) = (folder, child.filter(|child| *child != "mod")) {
+        let Some(below_child) = below(modules, child) else {
+            return vec![format!("{file} is in no module of the list")];
+        };
+        let by_super = if path.next().is_none() { imported(text, "super::") } else { Vec::new() };
+        for named in by_super.into_iter().chain(imported(text, &format!("crate::{folder}::"))) {
+            if named != child && !below_child.contains(&named) {
+                faults.push(format!("{file} may not import `{named}`"));
+            }
+        }
     }
     for (line, code) in text.lines().map(|line| line.split("//").next().unwrap_or(line)).enumerate() {
         let mut fault = |what: String| faults.push(format!("{file}:{}: {what}", line + 1));
@@ -68,17 +129,10 @@ fn faults(file: &str, text: &str) -> Vec<String> {
                 fault(format!("`{module}` may not import `{named}`"));
             }
         }
-        if let (Some(below_file), true) = (below_file, code.contains("use super::")) {
-            for named in words(code).filter(|word| below(LINUX, word).is_some()) {
-                if !below_file.contains(&named) {
-                    fault(format!("it may not import `{named}`"));
-                }
-            }
-        }
         if words(code).any(|word| word == "unsafe") && !UNSAFE.contains(&module) {
             fault(format!("unsafe code in `{module}`"));
         }
-        if code.contains("target_arch") && module != "arch" && !file.ends_with("libc_fallback.rs") {
+        if code.contains("target_arch") && module != "arch" && !file.ends_with("by_libc.rs") {
             fault("`arch` alone chooses the architecture".into());
         }
         // libc spells errno differently on the two, and Android's filter kills for some calls.
@@ -130,7 +184,7 @@ fn modules_import_only_what_is_below() {
 /// A module imports only modules that stand before it in the list. So there is no circle.
 #[test]
 fn there_is_no_circle() {
-    for modules in [MODULES, LINUX] {
+    for modules in FOLDERS.iter().map(|(_, modules)| *modules).chain([MODULES]) {
         for (at, (module, below)) in modules.iter().enumerate() {
             for named in *below {
                 assert!(modules[..at].iter().any(|(name, _)| name == named), "{module} -> {named}");

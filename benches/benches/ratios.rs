@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
-use vdso_time_benches::harness::bars::{self, Bar, above, back_to_back, both, isolated};
+use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
 use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
@@ -36,7 +36,6 @@ const BARS: &[Bar] = &[
     above(DIRECT, "clock_getres(MONOTONIC)", "libc"),
     both(SYSCALL_TIME, "libc", 1.01),
     both("getcpu()", DIRECT, 1.03),
-    back_to_back("cpu()", DIRECT, 0.25),
     // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more
     // than the bare counter. So the floor is the counter with these, not the bare one.
     both("counter::monotonic()", LINE, 1.02),

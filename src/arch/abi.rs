@@ -1,23 +1,11 @@
-//! What the file of an architecture contains.
-//!
-//! - `static ABI`: an [`Abi`].
-//! - `unsafe fn syscall(number: u32, args: [usize; 5]) -> isize`, which enters the kernel. A result
-//!   in `-4095..=-1` is a negated error number.
-//! - `mod rseq`: `fn symbols() -> (*const isize, *const u32)`, the addresses of glibc's
-//!   `__rseq_offset` and `__rseq_size` or null; `unsafe fn read(offset: isize) -> u32`, which reads
-//!   4 bytes at an offset from the thread pointer; `const NEEDED_HWCAP: Option<usize>`, the bit of
-//!   `AT_HWCAP` without which a CPU has no thread pointer.
-//! - With the feature `counter`, `mod counter`: `const IS_READABLE: bool` (every program may read
-//!   the counter), `const IS_PER_CPU: bool` (the CPUs' counters may differ), `fn ticks() -> u64`,
-//!   `fn ticks_ordered() -> u64`, `fn is_invariant() -> bool` and
-//!   `fn stated_frequency() -> Option<u64>`.
+//! The types of a table.
 
 /// `EI_CLASS` of a 32-bit image.
 pub(crate) const ELFCLASS32: u8 = 1;
 /// `EI_CLASS` of a 64-bit image.
 pub(crate) const ELFCLASS64: u8 = 2;
 
-/// The differences between two architectures, as data.
+/// The differences between the architectures.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Abi {
@@ -33,6 +21,8 @@ pub struct Abi {
     pub clock_gettime: Function,
     pub clock_getres: Function,
     pub getcpu: Function,
+    /// The symbol that enters the kernel, and its version.
+    pub kernel_entry: Option<(&'static str, &'static str)>,
     /// The system calls that find and probe the image.
     pub discovery: Discovery,
 }
@@ -67,14 +57,13 @@ pub struct Syscall {
     pub shape: Shape,
 }
 
-/// The numbers of the system calls that find and probe the image, and of those that read a clock
-/// in other ways.
+/// The numbers of the system calls that find and probe the image.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Discovery {
-    /// `prctl(2)`: `PR_GET_AUXV`, and `PR_GET_TSC` for the counter clock.
+    /// `prctl(2)`: `PR_GET_AUXV`.
     pub prctl: u32,
-    /// `openat(2)`: `/proc/self/auxv`, and the clock source's name for the counter clock.
+    /// `openat(2)`: `/proc/self/auxv`.
     pub openat: u32,
     pub read: u32,
     pub close: u32,
@@ -99,8 +88,6 @@ pub enum Shape {
     Timeval32,
     /// `long (long *)` with a 64-bit `long`.
     Time64,
-    /// `long (long *)` with a 32-bit `long`.
-    Time32,
     /// `int (unsigned *cpu, unsigned *node, void *unused)`.
     Getcpu,
 }
@@ -214,8 +201,6 @@ pub(crate) const KERNEL_GETTIMEOFDAY: &[Candidate] = &[symbol("__kernel_gettimeo
 pub(crate) const KERNEL_GETRES: &[Candidate] = &[symbol("__kernel_clock_getres", Shape::Timespec64)];
 pub(crate) const GETTIME_32: &[Candidate] =
     &[symbol("__vdso_clock_gettime64", Shape::Timespec64), symbol("__vdso_clock_gettime", Shape::Timespec32)];
-pub(crate) const GETTIMEOFDAY_32: &[Candidate] =
-    &[symbol("__vdso_clock_gettime64", Shape::Timespec64), symbol("__vdso_gettimeofday", Shape::Timeval32)];
 pub(crate) const GETRES_32: &[Candidate] = &[
     symbol("__vdso_clock_getres_time64", Shape::Timespec64),
     symbol("__vdso_clock_getres", Shape::Timespec32),
@@ -229,6 +214,6 @@ impl Shape {
     /// Returns whether the seconds end in January 2038.
     #[must_use]
     pub const fn is_time32(self) -> bool {
-        matches!(self, Self::Timespec32 | Self::Timeval32 | Self::Time32)
+        matches!(self, Self::Timespec32 | Self::Timeval32)
     }
 }

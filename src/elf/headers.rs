@@ -3,11 +3,12 @@
 use core::hint::black_box;
 use core::ops::Range;
 
+use super::error::ParseError;
 use super::layout::{
     Bytes, D_TAG, D_VAL, DYN_SIZE, E_MACHINE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, Format, P_FILESZ,
     P_MEMSZ, P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
 };
-use super::{ParseError, steps};
+use super::steps;
 
 /// The program headers must lie in the image's first page, on every page size.
 const HEAD: usize = 4096;

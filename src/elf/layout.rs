@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use super::{ParseError, steps};
+use super::error::ParseError;
+use super::steps;
 
 /// The offset of a field in its structure, or a size, in `ELFCLASS32` and in `ELFCLASS64`.
 #[derive(Clone, Copy)]
@@ -61,7 +62,6 @@ pub(super) struct Bytes<'a, F> {
 pub(crate) trait Format: Copy {
     /// Reads `e_ident`.
     fn of_image(bytes: &[u8]) -> Result<Self, ParseError>;
-    fn new(format: Any) -> Result<Self, ParseError>;
     fn get(self) -> Any;
 }
 
@@ -85,10 +85,6 @@ impl Format for Any {
         Ok(Self { is_64_bit: class == 2, is_big_endian: data == 2 })
     }
 
-    fn new(format: Any) -> Result<Self, ParseError> {
-        Ok(format)
-    }
-
     #[inline]
     fn get(self) -> Any {
         self
@@ -105,17 +101,20 @@ impl Format for Native {
         if bytes.starts_with(&NATIVE) { Ok(Self) } else { Err(foreign_error(bytes)) }
     }
 
-    fn new(format: Any) -> Result<Self, ParseError> {
+    #[inline]
+    fn get(self) -> Any {
+        Any { is_64_bit: cfg!(target_pointer_width = "64"), is_big_endian: cfg!(target_endian = "big") }
+    }
+}
+
+impl Native {
+    /// Returns the format if it is this process's.
+    pub(super) fn new(format: Any) -> Result<Self, ParseError> {
         let native = Self.get();
         if format.is_64_bit != native.is_64_bit {
             return Err(ParseError::Class);
         }
         if format.is_big_endian == native.is_big_endian { Ok(Self) } else { Err(ParseError::ByteOrder) }
-    }
-
-    #[inline]
-    fn get(self) -> Any {
-        Any { is_64_bit: cfg!(target_pointer_width = "64"), is_big_endian: cfg!(target_endian = "big") }
     }
 }
 
@@ -159,12 +158,6 @@ impl<'a, F: Format> Bytes<'a, F> {
     #[inline]
     pub(super) fn of(self, field: Field) -> usize {
         (if self.is_64_bit() { field.1 } else { field.0 }).into()
-    }
-
-    /// Returns the same bytes in another type of their format.
-    #[inline]
-    pub(super) fn in_format<G>(self, format: G) -> Bytes<'a, G> {
-        Bytes { raw: self.raw, format }
     }
 
     /// Returns these bytes instead, in the same format.

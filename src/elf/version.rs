@@ -1,6 +1,6 @@
 //! Symbol versions: `DT_VERSYM` gives each symbol the index of a definition in `DT_VERDEF`.
 
-use super::ParseError;
+use super::error::ParseError;
 use super::layout::{Bytes, Format, VD_AUX, VD_FLAGS, VD_NDX, VD_NEXT, VDA_NAME, VERDEF_SIZE, at};
 
 /// The largest number of definitions. The kernel's images have at most 3.

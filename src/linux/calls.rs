@@ -1,7 +1,7 @@
 //! The public functions. Each calls the function in its slot, which [`resolve`] chose.
 
 use super::resolve::{CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME};
-use super::{resolve, rseq, syscall};
+use super::{resolve, syscall};
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
@@ -115,15 +115,12 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 
 /// Returns the CPU and the NUMA node on which the thread runs: getcpu(2).
 ///
-/// The kernel writes both to the thread's rseq area, if the C library registered one (Linux 6.3 and
-/// glibc 2.35). Otherwise the vDSO or the kernel answers. [`cpu`] says more.
-///
 /// The thread may have moved when the function returns.
 ///
 /// # Errors
 ///
-/// The error of a sandbox, if there is no such area and the vDSO has no getcpu (arm, aarch64, i386
-/// before Linux 6.3).
+/// The error of a sandbox, if the vDSO has no getcpu: on arm and aarch64, and on i386 before Linux
+/// 6.3.
 ///
 /// # Examples
 ///
@@ -134,40 +131,11 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 /// ```
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
-    if let Some((cpu, node)) = rseq::cpu_and_node() {
-        return Ok(Cpu { cpu, node });
-    }
     let (mut cpu, mut node) = (0, 0);
     if GETCPU.get()(&mut cpu, &mut node, None) != 0 {
         ask_kernel(|| syscall::getcpu().map(|here| (cpu, node) = (here.cpu, here.node)))?;
     }
     Ok(Cpu { cpu, node })
-}
-
-/// Returns the CPU on which the thread runs: sched_getcpu(3).
-///
-/// If the C library registered the thread's rseq area (glibc 2.35 and later), this reads one word
-/// of it. Otherwise it is the CPU of [`getcpu`].
-///
-/// The thread may have moved when the function returns. A child that shares the memory of its
-/// parent, as after vfork(2), gets the parent's CPU: its area is the parent's.
-///
-/// # Errors
-///
-/// Those of [`getcpu`].
-///
-/// # Examples
-///
-/// ```
-/// println!("CPU {}", vdso_time::cpu()?);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
-#[inline]
-pub fn cpu() -> Result<u32, Errno> {
-    match rseq::cpu() {
-        Some(cpu) => Ok(cpu),
-        None => ask_kernel(|| getcpu().map(|here| here.cpu)),
-    }
 }
 
 // The variables are initialised. If a vDSO or a sandbox answers 0 and writes nothing, the result is

@@ -5,7 +5,7 @@
 
 use core::slice;
 
-use crate::elf::{Format, Image, ParseError, ProgramHeaders};
+use crate::elf::{Format, ParseError, ParsedImage, ProgramHeaders};
 
 /// The smallest page size of any architecture. Larger pages consist of pieces of this size.
 const PAGE: usize = 4096;
@@ -24,7 +24,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     base: *const u8,
     is_whole: bool,
     check: impl Fn(usize) -> Result<(), E>,
-) -> Result<Image<'a>, E> {
+) -> Result<ParsedImage<'a, F>, E> {
     let first = page_of(base.addr());
     check(first)?;
     let second = first.wrapping_add(PAGE);
@@ -41,7 +41,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
         // SAFETY: `check` passed every page up to `end`, where the slice ends. So it is readable
         // and does not change, as the caller promises.
         let known = unsafe { slice::from_raw_parts(base, end.wrapping_sub(base.addr())) };
-        let image = headers.image(known);
+        let image = ParsedImage::new(&headers, known);
         if image.is_ok() || end == all {
             return image.map_err(E::from);
         }

@@ -2,22 +2,27 @@
 
 #![allow(unsafe_code, reason = "mappings, function pointers and system calls")]
 
-mod adapters;
 pub(crate) mod auxv;
-pub(crate) mod calls;
-#[cfg(vdso_time_libc_fallback)]
-pub(crate) mod libc_fallback;
 mod mapping;
 pub(crate) mod process;
-mod record;
-mod resolve;
-pub(crate) mod routes;
-mod rseq;
-pub(crate) mod slot;
-pub(crate) mod syscall;
 pub mod vdso;
 
-#[cfg(not(vdso_time_libc_fallback))]
-pub(crate) use crate::arch::native;
 #[cfg(vdso_time_libc_fallback)]
-pub(crate) use libc_fallback as native;
+mod by_libc;
+#[cfg(vdso_time_libc_fallback)]
+pub(crate) use by_libc::{calls, routes, syscall};
+
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) mod calls;
+#[cfg(not(vdso_time_libc_fallback))]
+mod record;
+#[cfg(not(vdso_time_libc_fallback))]
+mod resolve;
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) mod routes;
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) mod slot;
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) mod syscall;
+#[cfg(not(vdso_time_libc_fallback))]
+mod time32;

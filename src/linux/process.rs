@@ -1,9 +1,11 @@
 //! Queries about this process: its auxiliary vector, its memory, its rights.
 
-use super::native::{self, ABI};
+#[cfg(not(vdso_time_libc_fallback))]
 use super::syscall::check;
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 use crate::arch::libc_errno;
+#[cfg(not(vdso_time_libc_fallback))]
+use crate::arch::native::{self, ABI};
 use crate::errno::Errno;
 
 /// Asks the kernel whether the 8 bytes at an address are readable.
@@ -13,13 +15,20 @@ use crate::errno::Errno;
 /// The address, a multiple of 16, is made odd, because address 0 means no signal set.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
-    const SIGSET_SIZE: usize = 8;
-    let args = [UNKNOWN_HOW, address | 1, 0, SIGSET_SIZE, 0];
-    // SAFETY: with this `how` the call fails for every address and changes nothing.
-    match check(unsafe { native::syscall(ABI.discovery.rt_sigprocmask, args) }) {
-        Ok(_) | Err(Errno::EINVAL) => Ok(()),
-        Err(error) => Err(error),
+    match rt_sigprocmask(UNKNOWN_HOW, address | 1) {
+        Err(Errno::EINVAL) => Ok(()),
+        answer => answer,
     }
+}
+
+#[cfg(vdso_time_libc_fallback)]
+use super::by_libc::rt_sigprocmask;
+
+#[cfg(not(vdso_time_libc_fallback))]
+fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
+    const SIZE: usize = 8;
+    // SAFETY: with an unknown `how` the call fails for every address and changes nothing.
+    check(unsafe { native::syscall(ABI.discovery.rt_sigprocmask, [how, set, 0, SIZE, 0]) }).map(drop)
 }
 
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
@@ -42,12 +51,16 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
     check(unsafe { native::syscall(ABI.discovery.prctl, args) })
 }
 
+#[cfg(vdso_time_libc_fallback)]
+pub use super::by_libc::read_file;
+
 /// Reads the first words of a file, and calls `then` with the open file and the words. It does not
 /// wait for the writer of a pipe.
 ///
 /// # Errors
 ///
 /// The kernel's, of openat(2) or read(2).
+#[cfg(not(vdso_time_libc_fallback))]
 pub fn read_file<T>(
     path: &core::ffi::CStr,
     words: &mut [usize],

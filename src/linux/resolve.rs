@@ -1,22 +1,19 @@
 //! The slots, and the one pass over the image that fills all of them.
 //!
-//! A slot has the 64-bit signature on every kernel. It gets the vDSO's own function, an adapter to
-//! a function of another signature ([`adapters`]), or the system call. Each function is decided
-//! alone: a missing symbol does not disable another function. A slot keeps its function, whatever a
-//! call answers later.
+//! A slot has the 64-bit signature on every kernel. It gets the vDSO's own function, or one of this
+//! crate's that calls the vDSO's function of another signature, or one that answers `ENOSYS`, after
+//! which the caller asks the kernel. Each function is resolved alone: a missing symbol does not
+//! disable another function. A slot keeps its function, whatever a call answers later.
 
-use core::ptr;
-
-use super::adapters;
-use super::native::ABI;
 use super::record::RECORDS;
-use super::rseq;
 use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
-use super::syscall;
-use super::vdso;
-use crate::arch::{Function, Quirk, Shape, set_entry};
-use crate::elf::{Entry, Native};
-use crate::route::{FallbackReason, Outcome, outcomes};
+use super::{syscall, time32, vdso};
+use crate::arch::native::{self, ABI};
+use crate::arch::{Function, Shape};
+use crate::decision::{Outcome, decide};
+use crate::elf::Native;
+use crate::errno::Errno;
+use crate::reason::FallbackReason;
 use crate::types::{ClockId, Timespec, Timeval};
 
 /// Defines a slot and the resolver that it starts with.
@@ -26,7 +23,7 @@ macro_rules! slots {
 
         #[cold]
         extern "C" fn $resolver($($argument: $T),+) -> $result {
-            resolve_all();
+            let _ = resolve_all();
             $SLOT.get()($($argument),+)
         }
     )+};
@@ -40,89 +37,136 @@ slots! {
     GETCPU: GetcpuFn, first_getcpu(cpu: &mut u32, node: &mut u32, unused: Option<&mut ()>) -> i32;
 }
 
-/// Finds the vDSO and fills every slot.
+/// Finds the vDSO and fills every slot. Returns what it found, in the order of
+/// [`Abi::functions`](crate::arch::Abi::functions).
 #[inline(never)]
-pub(super) fn resolve_all() {
-    let outcomes = match vdso::find::<Native>(false).map(|image| image.parsed.in_format::<Native>()) {
-        Ok(Some(image)) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => {
-            let code = |entry: &Entry| vdso::code(&image, entry);
-            set_entry(|name, version| {
-                let entry = image.find(name, Some(version))?;
-                code(&entry).ok().map(ptr::with_exposed_provenance_mut)
-            });
-            let is_blanked = const { ABI.has_quirk(Quirk::BlankedNames) } && image.has_blanked_names();
-            outcomes(&ABI, &image, is_blanked, code)
-        }
-        Ok(_) => [Outcome::Fallback(FallbackReason::ForeignImage); 5],
-        Err(error) => [Outcome::Fallback(FallbackReason::from(error)); 5],
-    };
-    rseq::find();
+pub(super) fn resolve_all() -> [Outcome; 5] {
+    let outcomes = find_symbols();
     for (outcome, record) in outcomes.iter().zip(&RECORDS) {
         record.store(*outcome);
     }
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
     let clock_gettime = code(&ABI.clock_gettime, clock_gettime).and_then(clock_gettime_from);
-    CLOCK_GETTIME.set(clock_gettime.unwrap_or(syscall::slot_clock_gettime));
+    CLOCK_GETTIME.set(clock_gettime.unwrap_or(no_clock));
     let clock_getres = code(&ABI.clock_getres, clock_getres).and_then(clock_getres_from);
-    CLOCK_GETRES.set(clock_getres.unwrap_or(syscall::slot_clock_getres));
+    CLOCK_GETRES.set(clock_getres.unwrap_or(no_clock));
     let gettimeofday = code(&ABI.gettimeofday, gettimeofday).and_then(gettimeofday_from);
-    GETTIMEOFDAY.set(gettimeofday.unwrap_or(syscall::slot_gettimeofday));
+    GETTIMEOFDAY.set(gettimeofday.unwrap_or(no_gettimeofday));
     let getcpu = code(&ABI.getcpu, getcpu).and_then(Code::function);
-    GETCPU.set(getcpu.unwrap_or(syscall::slot_getcpu));
+    GETCPU.set(getcpu.unwrap_or(no_getcpu));
     let time = code(&ABI.time, time).and_then(time_from);
-    TIME.set(time.unwrap_or(syscall::slot_time));
+    TIME.set(time.unwrap_or(kernel_time));
+    outcomes
+}
+
+/// Finds the symbol that answers each function, or why none does.
+fn find_symbols() -> [Outcome; 5] {
+    let image = match vdso::find::<Native>(false) {
+        Ok(image) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => image,
+        Ok(_) => return [Err(FallbackReason::ForeignImage); 5],
+        Err(error) => return [Err(error.into()); 5],
+    };
+    let bias = vdso::bias(&image);
+    if let Some((name, version)) = ABI.kernel_entry {
+        if let Some(entry) = image.find(name, Some(version)) {
+            let address = entry.value.wrapping_add(bias) as usize;
+            if vdso::check_code(&image, address, entry.size).is_ok() {
+                native::set_kernel_entry(address);
+            }
+        }
+    }
+    decide(&ABI, &image, bias).map(|outcome| {
+        let symbol = outcome?;
+        vdso::check_code(&image, symbol.address, symbol.size)?;
+        Ok(symbol)
+    })
 }
 
 /// Returns the code of the symbol that answers a function.
 fn code(function: &Function, outcome: Outcome) -> Option<Code> {
-    let Outcome::Symbol { row, address, .. } = outcome else { return None };
-    let shape = function.candidates.get(row)?.shape;
-    // SAFETY: `outcomes` found the symbol of this row in the vDSO, and the table says that it has
-    // this shape, which vdso(7) documents. The vDSO stays mapped (`Vdso::locate`).
-    Some(unsafe { Code::new(shape, address) })
+    let symbol = outcome.ok()?;
+    let shape = function.candidates.get(symbol.row)?.shape;
+    // SAFETY: `find_symbols` found the symbol of this row in the vDSO, and the table says that it
+    // has this shape, which vdso(7) documents. The vDSO stays mapped (`Vdso::locate`).
+    Some(unsafe { Code::new(shape, symbol.address) })
 }
 
-/// Returns an adapter from the enclosing function if the symbol has this shape, and stores the
-/// symbol for the adapter. The test of the table leaves 32-bit adapters out of 64-bit programs.
-macro_rules! adapt {
-    ($code:ident, $function:ident: $Shape:ident to $SYMBOL:ident for $adapter:ident) => {
-        if const { ABI.$function.has(Shape::$Shape) } {
-            if let Some(function) = $code.function() {
-                adapters::$SYMBOL.set(function);
-                return Some(adapters::$adapter);
-            }
-        }
+/// Whether the code has this shape. If no symbol of the function has it, the answer is a constant,
+/// and a 64-bit program has no 32-bit function.
+macro_rules! is_shape {
+    ($code:ident, $function:ident, $Shape:ident) => {
+        const { ABI.$function.has(Shape::$Shape) }
+        &&$code.shape == Shape::$Shape
     };
 }
 
 fn clock_gettime_from(code: Code) -> Option<ClockFn> {
-    adapt!(code, clock_gettime: Timespec32 to CLOCK_GETTIME32 for clock_gettime_from_32);
-    let function = code.function()?;
-    adapters::CLOCK_GETTIME.set(function);
-    Some(function)
+    if is_shape!(code, clock_gettime, Timespec32) {
+        time32::CLOCK_GETTIME.set(code.function()?);
+        return Some(time32::clock_gettime);
+    }
+    code.function()
 }
 
 fn clock_getres_from(code: Code) -> Option<ClockFn> {
-    adapt!(code, clock_getres: Timespec32 to CLOCK_GETRES32 for clock_getres_from_32);
+    if is_shape!(code, clock_getres, Timespec32) {
+        time32::CLOCK_GETRES.set(code.function()?);
+        return Some(time32::clock_getres);
+    }
     code.function()
 }
 
 fn gettimeofday_from(code: Code) -> Option<GettimeofdayFn> {
-    adapt!(code, gettimeofday: Timespec64 to CLOCK_GETTIME for gettimeofday_from_clock_gettime);
-    adapt!(code, gettimeofday: Timeval32 to GETTIMEOFDAY32 for gettimeofday_from_32);
+    if const { ABI.gettimeofday.has(Shape::Timespec64) } {
+        return Some(gettimeofday_from_clock_gettime);
+    }
     code.function()
 }
 
 fn time_from(code: Code) -> Option<TimeFn> {
-    adapt!(code, time: Timespec64 to CLOCK_GETTIME for time_from_clock_gettime);
-    adapt!(code, time: Timespec32 to CLOCK_GETTIME32 for time_from_clock_gettime32);
-    adapt!(code, time: Time32 to TIME32 for time_from_32);
-    if const { !ABI.time.has(Shape::Time64) } {
-        return None;
+    if const { !ABI.time.has(Shape::Time64) } || code.shape != Shape::Time64 {
+        return Some(time_from_clock_gettime);
     }
     let time: TimeFn = code.function()?;
     // The callers of `time` do not test its result, so a symbol that returns an error is not used.
-    Some(if is_error(time(None)) { adapters::time_from_clock_gettime } else { time })
+    Some(if is_error(time(None)) { time_from_clock_gettime } else { time })
+}
+
+/// `gettimeofday` from `CLOCK_REALTIME`.
+extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
+    let mut now = Timespec::default();
+    let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
+    // The kernel's nanoseconds fit in 32 bits. A 32-bit CPU calls a function to divide 64.
+    *out = Timeval { tv_sec: now.tv_sec, tv_usec: (now.tv_nsec as u32 / 1000).into() };
+    result
+}
+
+/// `time` from `CLOCK_REALTIME_COARSE`, which has the second of time(2) and reads no counter.
+extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
+    let mut now = Timespec::default();
+    let result = CLOCK_GETTIME.get()(ClockId::REALTIME_COARSE, &mut now);
+    if result == 0 { now.tv_sec } else { kernel_time(None) }
+}
+
+// What the slots get if no symbol answers. The callers of `time` do not test its result, so it asks
+// the kernel itself.
+
+const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
+
+extern "C" fn kernel_time(_: Option<&mut i64>) -> i64 {
+    syscall::time().unwrap_or(-1)
+}
+
+extern "C" fn no_clock(_: ClockId, _: &mut Timespec) -> i32 {
+    ENOSYS
+}
+
+extern "C" fn no_gettimeofday(_: &mut Timeval, _: Option<&mut ()>) -> i32 {
+    ENOSYS
+}
+
+extern "C" fn no_getcpu(_: &mut u32, _: &mut u32, _: Option<&mut ()>) -> i32 {
+    ENOSYS
 }
 
 /// Returns whether a raw result is an error and not a time.

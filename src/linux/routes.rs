@@ -1,25 +1,16 @@
 //! The routes of this process.
 
 use super::calls;
-use super::native::ABI;
 use super::record::RECORDS;
 use super::resolve::resolve_all;
-use super::rseq;
-use crate::arch::NATIVE;
-use crate::route::{Route, Routes};
+use crate::arch::native::ABI;
+use crate::decision::Outcome;
+use crate::route::Routes;
 
 /// Returns what answers each function in this process. It calls [`warm_up`] first.
 #[must_use]
 pub fn routes() -> Routes {
-    warm_up();
-    let is_recorded = NATIVE.is_some();
-    let outcomes = RECORDS.each_ref().map(|record| record.load().filter(|_| is_recorded));
-    let mut routes = Routes::new(&ABI, outcomes);
-    if rseq::has_node() {
-        routes.getcpu = Route::Rseq;
-    }
-    routes.cpu = if rseq::has_cpu() { Route::Rseq } else { routes.getcpu };
-    routes
+    Routes::new(&ABI, outcomes())
 }
 
 /// Finds the vDSO and its functions, as the first call of any function does.
@@ -27,8 +18,16 @@ pub fn routes() -> Routes {
 /// Call it before a thread enters a sandbox that kills for the system calls of the first call:
 /// `rt_sigprocmask` and, without the feature `libc`, `prctl`, `openat`, `read` and `close`.
 pub fn warm_up() {
-    if RECORDS.iter().any(|record| record.load().is_none()) {
-        resolve_all();
+    let _ = outcomes();
+}
+
+/// Returns what the first call found. It is the first call if there was none.
+fn outcomes() -> [Outcome; 5] {
+    match RECORDS.each_ref().map(|record| record.load()) {
+        [Some(time), Some(gettimeofday), Some(clock_gettime), Some(clock_getres), Some(getcpu)] => {
+            [time, gettimeofday, clock_gettime, clock_getres, getcpu]
+        }
+        _ => resolve_all(),
     }
 }
 
@@ -37,6 +36,5 @@ pub fn warm_up() {
 #[must_use]
 pub fn cpu_in_user_space() -> Option<u32> {
     let [.., getcpu] = &RECORDS;
-    // A thread can lack an rseq area that others have.
-    rseq::cpu().or_else(|| if getcpu.is_symbol() { Some(calls::getcpu().ok()?.cpu) } else { None })
+    if matches!(getcpu.load(), Some(Ok(_))) { Some(calls::getcpu().ok()?.cpu) } else { None }
 }

@@ -21,7 +21,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::arch::Shape;
-use crate::types::{ClockId, Timespec, Timespec32, Timeval, Timeval32};
+use crate::types::{ClockId, Timespec, Timespec32, Timeval};
 
 /// A function pointer, and the shape that the tables have for its signature.
 ///
@@ -48,9 +48,7 @@ functions! {
     ClockFn: Timespec64 = fn(ClockId, &mut Timespec) -> i32;
     ClockFn32: Timespec32 = fn(ClockId, &mut Timespec32) -> i32;
     GettimeofdayFn: Timeval64 = fn(&mut Timeval, Option<&mut ()>) -> i32;
-    GettimeofdayFn32: Timeval32 = fn(&mut Timeval32, Option<&mut ()>) -> i32;
     TimeFn: Time64 = fn(Option<&mut i64>) -> i64;
-    TimeFn32: Time32 = fn(Option<&mut i32>) -> i32;
     GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
@@ -83,7 +81,7 @@ impl<F: FnPtr> Slot<F> {
 /// The address of a function, and its shape.
 #[derive(Clone, Copy)]
 pub(crate) struct Code {
-    shape: Shape,
+    pub(super) shape: Shape,
     address: *mut (),
 }
 

@@ -5,9 +5,9 @@
 use core::ptr;
 
 use super::{auxv, mapping, process};
-use crate::elf::{Any, Entry, Format, Image, Native, ParseError, ParsedImage, Symbol, Symbols};
+use crate::elf::{Any, Format, Image, Native, ParseError, ParsedImage, Symbol, Symbols};
 use crate::errno::Errno;
-pub use crate::route::LocateError;
+use crate::reason::LocateError;
 
 /// An image that is mapped into this process.
 ///
@@ -42,14 +42,15 @@ impl Vdso<'static> {
     ///
     /// [`LocateError`] says why there is none. The clock functions work nevertheless.
     pub fn locate() -> Result<Self, LocateError> {
-        let vdso = |image| Self { image };
-        Image::with(|| find::<Native>(true).map(vdso), || find::<Any>(true).map(vdso))
+        let native = || find::<Native>(true).map(Image::from);
+        let any = || find::<Any>(true).map(Image::from);
+        Image::with(native, any).map(|image| Self { image })
     }
 }
 
 /// Finds the vDSO, and parses it if it has this format. Unless `is_whole`, it reads only the pages
 /// that have headers and tables.
-pub(crate) fn find<F: Format>(is_whole: bool) -> Result<Image<'static>, LocateError> {
+pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>, LocateError> {
     let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
     let check = |page| match process::probe(page) {
         Ok(()) => Ok(()),
@@ -63,26 +64,30 @@ pub(crate) fn find<F: Format>(is_whole: bool) -> Result<Image<'static>, LocateEr
     unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), is_whole, check) }
 }
 
-/// Returns the address of an entry's code, if it can be read. [`find`] checked the pages that the
-/// tables are in, and whether an address counts if a sandbox denies the check.
+/// Checks that the code at an address can be read. [`find`] checked the pages that the tables are
+/// in, and whether an address counts if a sandbox denies the check.
 #[inline]
-pub(crate) fn code<F: Format>(image: &ParsedImage<'_, F>, entry: &Entry) -> Result<usize, LocateError> {
-    let start = address(image, entry.value);
-    if image.is_read(entry) { Ok(start) } else { checked_code(start, entry.size as usize) }
+pub(crate) fn check_code<F: Format>(
+    image: &ParsedImage<'_, F>,
+    address: usize,
+    size: u64,
+) -> Result<(), LocateError> {
+    let end = address.wrapping_sub(image.bytes().as_ptr().addr()) as u64;
+    if end.saturating_add(size) <= image.bytes().len() as u64 { Ok(()) } else { probe_code(address, size) }
 }
 
 /// Asks the kernel about the first page of some code and about the last one.
 #[cold]
-fn checked_code(start: usize, size: usize) -> Result<usize, LocateError> {
-    let end = start.saturating_add(size.saturating_sub(1));
+fn probe_code(start: usize, size: u64) -> Result<(), LocateError> {
+    let end = start.saturating_add((size as usize).saturating_sub(1));
     let is_missing = |address| process::probe(mapping::page_of(address)) == Err(Errno::EFAULT);
-    if is_missing(start) || is_missing(end) { Err(LocateError::Unmapped) } else { Ok(start) }
+    if is_missing(start) || is_missing(end) { Err(LocateError::Unmapped) } else { Ok(()) }
 }
 
-/// Returns the address of a value of a mapped image. It wraps.
-pub(crate) fn address<F: Format>(image: &ParsedImage<'_, F>, value: u64) -> usize {
-    let base = image.base().expose_provenance();
-    value.wrapping_sub(image.origin()).wrapping_add(base as u64) as usize
+/// Returns the difference between an address and the value of a symbol. It wraps.
+pub(crate) fn bias<F: Format>(image: &ParsedImage<'_, F>) -> u64 {
+    let base = image.bytes().as_ptr().expose_provenance();
+    (base as u64).wrapping_sub(image.origin())
 }
 
 impl<'a> Vdso<'a> {
@@ -114,19 +119,18 @@ impl<'a> Vdso<'a> {
     /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         let readable = |_| Ok::<(), ParseError>(());
-        let vdso = |image| Self { image };
         // SAFETY: every page passes the check, and the caller promises that all of them are
         // readable and do not change.
-        let native = || unsafe { mapping::image::<Native, _>(base, true, readable) }.map(vdso);
+        let native = || unsafe { mapping::image::<Native, _>(base, true, readable) }.map(Image::from);
         // SAFETY: as for the other format.
-        let any = || unsafe { mapping::image::<Any, _>(base, true, readable) }.map(vdso);
-        Image::with(native, any)
+        let any = || unsafe { mapping::image::<Any, _>(base, true, readable) }.map(Image::from);
+        Image::with(native, any).map(|image| Self { image })
     }
 
     /// Returns the address of the image's first byte.
     #[must_use]
     pub fn base(&self) -> *const u8 {
-        self.image.parsed.base()
+        self.image.parsed.bytes().as_ptr()
     }
 
     /// Returns the size of the image in bytes.
@@ -154,13 +158,17 @@ impl<'a> Vdso<'a> {
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
         let entry = self.image.find(name, version)?;
-        Some(ptr::with_exposed_provenance(address(&self.image.parsed, entry.value)))
+        Some(self.address_of(entry.value))
     }
 
     /// Returns the address of a symbol of this image.
     #[must_use]
     pub fn address(&self, symbol: &Symbol<'_>) -> *const () {
-        ptr::with_exposed_provenance(address(&self.image.parsed, symbol.value()))
+        self.address_of(symbol.value())
+    }
+
+    fn address_of(&self, value: u64) -> *const () {
+        ptr::with_exposed_provenance(value.wrapping_add(bias(&self.image.parsed)) as usize)
     }
 
     /// Returns the symbol whose code contains a program counter, for profilers and unwinders.
@@ -199,9 +207,9 @@ impl<'a> Vdso<'a> {
 /// # use vdso_time::vdso::Vdso;
 /// # let at_sysinfo_ehdr = Vdso::locate().map_or(std::ptr::null(), |vdso| vdso.base());
 /// // SAFETY: the value is the auxiliary vector's.
-/// unsafe { vdso_time::init(at_sysinfo_ehdr) };
+/// unsafe { vdso_time::vdso::set_address(at_sysinfo_ehdr) };
 /// assert!(vdso_time::time() > 1_700_000_000);
 /// ```
-pub unsafe fn init(ehdr: *const u8) {
+pub unsafe fn set_address(ehdr: *const u8) {
     auxv::set(ehdr.expose_provenance());
 }

@@ -9,7 +9,8 @@ use std::process::id;
 
 use test_support::nix::{self, unistd::gettid};
 use test_support::{FUNCTIONS, PATHS, not_run, oracle};
-use vdso_time::{ClockId, Errno, Timespec, Timeval, arch};
+use vdso_time::__private::NATIVE;
+use vdso_time::{ClockId, Errno, Timespec, Timeval};
 
 /// The number of no process and no file: Linux has at most 2^22 processes.
 const UNUSED: i32 = 200_000_000;
@@ -130,7 +131,7 @@ fn an_error_prints_libcs_name_and_becomes_the_one_of_std() {
     let expected = [libc::EPERM, libc::EFAULT, libc::EINVAL, libc::ENOSYS, libc::EOVERFLOW];
     assert_eq!(constants.map(Errno::raw_os_error), expected);
     let names = ["EPERM", "EFAULT", "EINVAL", "ENOSYS", "EOVERFLOW"];
-    assert!(arch::NATIVE.is_none() || constants.map(|error| error.to_string()) == names);
+    assert!(NATIVE.is_none() || constants.map(|error| error.to_string()) == names);
 }
 
 /// Also of a fraction that is no part of a second.

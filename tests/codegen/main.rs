@@ -7,6 +7,7 @@
 mod arm_words;
 mod freestanding;
 mod instruction_count;
+mod linked;
 mod no_panic;
 mod one_piece;
 

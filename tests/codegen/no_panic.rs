@@ -60,7 +60,7 @@ fn can_panic(archive: &Path) -> bool {
 
 #[test]
 fn no_panic_is_left_for_any_target() {
-    for (index, [.., triple]) in vdso_time::arch::TARGETS.iter().enumerate() {
+    for (index, [.., triple]) in vdso_time::__private::TARGETS.iter().enumerate() {
         let compiled = |library: &PathBuf, more: &[&str]| compile(triple, library, more);
         let found = library(triple).and_then(|library| Ok((compiled(&library, &[])?, library)));
         let (archive, library) = match found {

@@ -13,8 +13,9 @@ use test_images::kinds::kinds;
 use test_images::{Spec, promises};
 use test_support::maps::{self, Mapping};
 use test_support::{has_proc, not_run, not_run_here, oracle};
+use vdso_time::LocateError;
 use vdso_time::elf::Image;
-use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::vdso::Vdso;
 use vdso_time::{Route, Routes};
 
 /// Fails unless both see the same symbols that can be called: name, value, size, whether weak.

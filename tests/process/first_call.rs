@@ -1,5 +1,5 @@
 //! The promise: the first call is right in threads that race for it under signals, and whatever
-//! `init` says, before or after. `single_step.rs` has the other states.
+//! `vdso::set_address` says, before or after. `single_step.rs` has the other states.
 
 use std::ffi::{c_int, c_void};
 use std::os::unix::thread::JoinHandleExt as _;
@@ -78,7 +78,7 @@ fn threads_race_for_the_first_call_in_a_storm_of_signals() {
 }
 
 #[test]
-fn only_an_init_before_the_first_call_counts() {
+fn only_an_address_set_before_the_first_call_counts() {
     let found = || (Vdso::locate().is_ok(), reasons(&routes()).map(|reason| reason.is_some()));
     let ehdr = oracle::sysinfo_ehdr();
     for first in [None, Some(ehdr), Some(0)] {

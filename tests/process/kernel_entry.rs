@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::nix::unistd::getppid;
 use test_support::{FUNCTIONS, PATHS, Path, child, filter, not_run, not_run_here, oracle, signals};
+use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
-use vdso_time::arch::NATIVE;
 use vdso_time::vdso::Vdso;
 
 // The linker makes these of the section's name.

@@ -8,10 +8,10 @@
 
 mod first_call;
 mod kernel_entry;
-mod rseq;
 mod single_step;
 mod stack;
 mod synthetic_vdso;
+mod thread_pointer;
 mod vdso_states;
 
 use vdso_time::vdso::Vdso;
@@ -19,8 +19,8 @@ use vdso_time::{FallbackReason, Route, Routes};
 
 /// Why each function is not answered by the vDSO, if it is not.
 fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
-    let [functions @ .., _] = routes.functions();
-    functions.map(|(_, route)| match route {
+    let Routes { time, gettimeofday, clock_gettime, clock_getres, getcpu, .. } = *routes;
+    [time, gettimeofday, clock_gettime, clock_getres, getcpu].map(|route| match route {
         Route::Syscall { reason, .. } => Some(reason),
         _ => None,
     })

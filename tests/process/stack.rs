@@ -21,7 +21,7 @@ const SIZE: usize = 256 * 1024;
 const PAINT: u8 = 0xa5;
 
 /// The bytes that the first call and a later one may use. Debug builds keep every value in memory.
-const FIRST: usize = if cfg!(debug_assertions) { 8192 } else { 2048 };
+const FIRST: usize = if cfg!(debug_assertions) { 12 * 1024 } else { 2048 };
 const LATER: usize = if cfg!(debug_assertions) { 2048 } else { 256 };
 
 /// A signal stack on which a later call fits, with the kernel's frame and the handler's.

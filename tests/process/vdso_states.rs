@@ -9,9 +9,10 @@ use test_images::{Part, Spec, Sym, Value};
 use test_support::functions::assert_all_right;
 use test_support::nix::sys::mman::{MRemapFlags, mremap, munmap};
 use test_support::{PATHS, Pages, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
-use vdso_time::arch::NATIVE;
+use vdso_time::__private::NATIVE;
+use vdso_time::LocateError;
 use vdso_time::elf::ParseError;
-use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route, routes};
 
 use super::reasons;
@@ -24,7 +25,6 @@ fn check(state: &str, why: LocateError) {
 
 #[track_caller]
 fn check_reasons(state: &str, why: LocateError, expected: [FallbackReason; 5]) {
-    test_support::rseq::unregister();
     assert_eq!(Vdso::locate().err(), Some(why), "{state}");
     PATHS.iter().for_each(assert_all_right);
     let is_libc = routes().time == Route::Libc;
@@ -43,7 +43,7 @@ fn a_page_with(bytes: &[u8]) -> usize {
     pages.addr()
 }
 
-/// Makes the address that `init` gets.
+/// Makes the address that `vdso::set_address` gets.
 type Make = fn() -> usize;
 
 const STATES: [(&str, Make, LocateError); 6] = [

@@ -15,8 +15,9 @@ use test_support::filter::{self, ALLOW, Action, KILL_PROCESS};
 use test_support::functions::Function;
 use test_support::nix::sys::signal::Signal;
 use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run, oracle};
-use vdso_time::arch::{ALL, Shape, TIME32_FIRST};
-use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::__private::{ALL, Shape, TIME32_FIRST};
+use vdso_time::LocateError;
+use vdso_time::vdso::Vdso;
 use vdso_time::{Boottime, ClockId, Errno, Instant, SystemTime, syscall};
 
 use crate::sandboxes_work;

@@ -11,7 +11,7 @@ use std::time::Instant as StdInstant;
 use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
 use test_support::functions::assert_all_right;
 use test_support::{CLOCKS, PATHS, child, not_run, oracle};
-use vdso_time::arch::{NATIVE, TIME32_FIRST};
+use vdso_time::__private::{NATIVE, TIME32_FIRST};
 use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, routes, syscall};
 
 use crate::sandboxes_work;

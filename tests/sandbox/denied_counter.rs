@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 use test_support::child::{self, End, WELL};
 use test_support::nix::sys::signal::{Signal, raise};
-use test_support::{not_run, not_run_here, oracle, rseq, signals};
+use test_support::{not_run, not_run_here, oracle, signals};
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 
 /// Strict seccomp denies the counter too, there (seccomp_set_mode_strict of kernel/seccomp.c).
@@ -58,10 +58,6 @@ fn getcpu() -> bool {
     vdso_time::getcpu().is_ok()
 }
 
-fn cpu() -> bool {
-    vdso_time::cpu().is_ok()
-}
-
 fn counter() -> bool {
     vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok()
 }
@@ -99,10 +95,8 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
     };
     assert_eq!(end(false, strict, coarse), expected(|found| found.clock_getres));
     // riscv64's vDSO makes the system call.
-    let asks = cfg!(target_arch = "riscv64") && child::end_of(|| routes().getcpu != Route::Rseq) == WELL;
-    let expected_cpu = if asks { KILLED } else { expected(|found| found.getcpu) };
-    assert_eq!(end(false, strict, getcpu), expected_cpu);
-    assert_eq!(end(false, strict, cpu), if rseq::is_registered() { WELL } else { expected_cpu });
+    let asks = cfg!(target_arch = "riscv64");
+    assert_eq!(end(false, strict, getcpu), if asks { KILLED } else { expected(|found| found.getcpu) });
     for read in [by_kernel, cpu_time] {
         assert_eq!(end(false, strict, read), KILLED);
     }
@@ -123,7 +117,7 @@ fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
         return not_run_here("tsc", "PR_SET_TSC");
     }
     for is_first in [false, true] {
-        for read in [coarse, getcpu, cpu, by_kernel, cpu_time] {
+        for read in [coarse, getcpu, by_kernel, cpu_time] {
             assert_eq!(end(is_first, without_counter, read), WELL);
         }
         if let Some(expected) = counter_ends(true, WELL) {

@@ -9,7 +9,8 @@ use test_support::functions::assert_all_right;
 use test_support::nix::sched::{CloneFlags, unshare};
 use test_support::nix::unistd::chroot;
 use test_support::{PATHS, child, filter, not_run_here, oracle};
-use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::LocateError;
+use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route};
 
 /// Fails unless the vDSO is found, or not for this reason, and every function is right.

@@ -72,8 +72,7 @@ fn with_direct(mut row: Row) -> Row {
         "time" => (routes.time, ClockId::REALTIME_COARSE),
         "gettimeofday" => (routes.gettimeofday, ClockId::REALTIME),
         "clock_getres" => (routes.clock_getres, clock),
-        // The route can be the rseq area of the thread.
-        "getcpu" | "cpu" => {
+        "getcpu" => {
             row.contenders.extend(direct::getcpu());
             return row;
         }
@@ -86,8 +85,7 @@ fn with_direct(mut row: Row) -> Row {
 /// Returns a line for each function that the vDSO does not answer, and one about the counter.
 pub fn notes() -> Vec<String> {
     settle();
-    let functions = vdso_time::routes().functions();
-    let slow = functions.iter().filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
+    let slow = vdso_time::routes().functions().filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
     let counter = format!("counter: {}", counter::status());
     slow.map(|(name, route)| format!("{name}: {route}")).chain([counter]).collect()
 }
@@ -129,7 +127,7 @@ fn clock_getres(name: &str, clock: ClockId) -> Row {
     )
 }
 
-fn others() -> [Row; 5] {
+fn others() -> [Row; 4] {
     [
         row!("gettimeofday()";
             OURS => vdso_time::gettimeofday().keep(),
@@ -148,11 +146,6 @@ fn others() -> [Row; 5] {
         ),
         row!("getcpu()";
             OURS => vdso_time::getcpu().keep(),
-            SYSCALL => syscall::getcpu().keep(),
-            "libc" => libc_calls::getcpu(),
-        ),
-        row!("cpu()";
-            OURS => vdso_time::cpu().keep(),
             SYSCALL => syscall::getcpu().keep(),
             "libc" => libc_calls::getcpu(),
         ),

@@ -99,14 +99,14 @@ fn look_ups_agree(image: &Image<'_>, symbols: &[Symbol<'_>]) {
 /// where there is no route.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn routes_agree(image: &Image<'_>) {
-    use vdso_time::arch::ALL;
+    use vdso_time::__private::ALL;
     use vdso_time::{FallbackReason, Route, Routes};
 
     let abi = ALL.iter().find(|abi| (image.machine(), image.class()) == (abi.machine, abi.class));
     let routes = Routes::of_image(image);
     assert_eq!(routes.is_some(), abi.is_some(), "{routes:?}");
     if let (Some(routes), Some(abi)) = (routes, abi) {
-        for ((_, route), (_, function)) in routes.functions().into_iter().zip(abi.functions()) {
+        for ((_, route), (_, function)) in routes.functions().zip(abi.functions()) {
             let mut candidates = function.candidates.iter();
             let found = |name: &str| image.symbol(name, Some(abi.version));
             match route {

@@ -1,6 +1,6 @@
 //! The parser's bounds, in steps for each byte. `src/elf/mod.rs` derives them.
 
-use vdso_time::arch::{ALL, Quirk};
+use vdso_time::__private::{ALL, Quirk};
 
 use crate::elf::{Image, TAKEN};
 
@@ -76,7 +76,7 @@ pub fn bounded(bytes: &[u8]) -> Rates {
     }
 
     for abi in ALL {
-        // As if no symbol were found: the most that `route::outcomes` can take.
+        // As if no symbol were found: the most that `decision::decide` can take.
         let ((), steps) = counted(|| {
             let candidates = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
             if abi.name == "x86" {

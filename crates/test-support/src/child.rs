@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
-use crate::{not_run_here, rseq};
+use crate::not_run_here;
 
 /// How long a child may take. The slowest emulator takes less.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -103,12 +103,10 @@ pub fn wait_for_main_thread(child: Pid) {
     (0..1000).inspect(|_| thread::sleep(Duration::from_millis(5))).find(has_left);
 }
 
-/// Sets the address of this process's vDSO before its first call; 0 means that there is none. The
-/// thread's rseq area is removed, because it would answer for the vDSO.
+/// Sets the address of this process's vDSO before its first call; 0 means that there is none.
 pub fn set_vdso(address: usize) {
-    rseq::unregister();
     // SAFETY: tests give the address of their own image, or one where nothing can be called.
-    unsafe { vdso_time::init(std::ptr::with_exposed_provenance(address)) };
+    unsafe { vdso_time::vdso::set_address(std::ptr::with_exposed_provenance(address)) };
 }
 
 /// Waits for a child. One that has not ended after `limit` is killed, and the test fails.

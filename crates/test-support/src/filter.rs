@@ -5,7 +5,7 @@ use std::io;
 use std::mem::offset_of;
 
 use nix::sys::prctl::set_no_new_privs;
-use vdso_time::arch::{Abi, NATIVE};
+use vdso_time::__private::{Abi, NATIVE};
 
 use crate::not_run_here;
 

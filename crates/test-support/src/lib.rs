@@ -15,17 +15,6 @@ pub mod not_run;
 pub mod oracle;
 mod pages;
 pub mod program;
-#[cfg(not(target_arch = "powerpc64"))]
-pub mod rseq;
-/// Inline assembly is not stable there, and the crate reads no rseq area.
-#[cfg(target_arch = "powerpc64")]
-pub mod rseq {
-    pub fn is_registered() -> bool {
-        false
-    }
-
-    pub fn unregister() {}
-}
 pub mod signals;
 pub mod system_clock;
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]

@@ -1,7 +1,7 @@
 //! How the diagnosis is serialised where its fields are not plain values.
 
 use serde::ser::{Serialize, Serializer};
-use vdso_time::vdso::LocateError;
+use vdso_time::LocateError;
 use vdso_time::{Route, Routes};
 
 use crate::Image;
@@ -32,7 +32,6 @@ enum Via {
         number: u32,
         reason: String,
     },
-    Rseq,
     Libc,
 }
 
@@ -41,7 +40,6 @@ pub(crate) fn routes<S: Serializer>(routes: &Routes, to: S) -> Result<S::Ok, S::
         let via = match route {
             Route::Vdso { symbol, version, address, .. } => Via::Vdso { symbol, version, address },
             Route::Syscall { number, reason, .. } => Via::Syscall { number, reason: reason.to_string() },
-            Route::Rseq => Via::Rseq,
             _ => Via::Libc,
         };
         (function, via)

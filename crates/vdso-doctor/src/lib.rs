@@ -54,7 +54,8 @@ mod verdict;
 use std::{fmt, io};
 
 use serde::Serialize;
-use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::LocateError;
+use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Routes, routes};
 
 pub use image::Image;

@@ -55,7 +55,7 @@ impl Place {
 pub enum Evidence {
     /// Reads were made and their system calls were counted.
     Proved,
-    /// The route says it: the crate makes the system call itself, or reads the thread's rseq area.
+    /// The route says it: the crate makes the system call itself.
     Routed,
     /// The kernel or a sandbox refuses the read.
     Refused,
@@ -229,7 +229,6 @@ fn examine(read: Read, routes: &Routes) -> (Reading, Option<Entry>) {
     }
     (seen.place, seen.evidence) = match (read.route(routes), answer) {
         (Route::Libc, _) => (Place::Unknown, Evidence::Libc),
-        (Route::Rseq, Ok(())) => (Place::UserSpace, Evidence::Routed),
         (_, Err(error)) => {
             seen.error = Some(error.to_string());
             (Place::Kernel, Evidence::Refused)

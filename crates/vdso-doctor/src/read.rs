@@ -69,7 +69,7 @@ impl Read {
 
     /// Who answers it.
     pub(crate) fn route(self, routes: &Routes) -> Route {
-        let mut functions = routes.functions().into_iter();
+        let mut functions = routes.functions();
         functions.find(|(name, _)| *name == self.function()).map_or(Route::Libc, |(_, route)| route)
     }
 

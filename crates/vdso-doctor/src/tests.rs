@@ -3,7 +3,7 @@
 use std::env::consts::ARCH;
 
 use test_support::{child, filter, has_proc, not_run, not_run_here};
-use vdso_time::arch::NATIVE;
+use vdso_time::__private::NATIVE;
 
 use crate::{Cause, Place, Read, check, diagnose};
 
@@ -17,7 +17,7 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
     }
     child::forked(|| {
         // SAFETY: null is always allowed.
-        unsafe { vdso_time::init(std::ptr::null()) };
+        unsafe { vdso_time::vdso::set_address(std::ptr::null()) };
         if !filter::deny(&filter::clock_calls(abi), libc::EPERM) {
             return;
         }

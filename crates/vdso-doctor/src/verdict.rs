@@ -3,7 +3,7 @@
 use std::env::consts::ARCH;
 
 use serde::Serialize;
-use vdso_time::vdso::LocateError;
+use vdso_time::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
 use crate::machine::{CLOCK_SOURCE_FOLDER, Machine, Reader, Supervisor, clock_source};

@@ -110,7 +110,7 @@ int vdso_time_locate(const void **base, size_t *size);
 void *vdso_time_symbol(const char *name, const char *version);
 
 /**
- * Writes what answers each function and cpu(), one line each, at most `size` bytes with the final
+ * Writes what answers each function, one line each, at most `size` bytes with the final
  * NUL. Returns the length of the whole text, as snprintf(3) does.
  */
 size_t vdso_time_routes(char *text, size_t size);

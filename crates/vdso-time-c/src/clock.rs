@@ -5,7 +5,8 @@ use core::fmt::{self, Write as _};
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
 
-use vdso_time::vdso::{LocateError, Vdso};
+use vdso_time::LocateError;
+use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Timespec};
 
 use crate::{negative, store, store_time, symbol};
@@ -111,7 +112,7 @@ pub unsafe extern "C" fn vdso_time_symbol(name: *const c_char, version: *const c
     Vdso::locate().map_or(ptr::null_mut(), |vdso| unsafe { symbol(&vdso, name, version) })
 }
 
-/// Writes what answers each function and cpu(), one line each, at most `size` bytes with the final
+/// Writes what answers each function, one line each, at most `size` bytes with the final
 /// NUL. Returns the length of the whole text, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use vdso_time::{ClockId, Instant, clock_gettime, cpu, time};
+use vdso_time::{ClockId, Instant, clock_gettime, getcpu, time};
 use vdso_time_trace::{Counter, Site, Trace, Tracer, report, sites, traced};
 
 /// More than the sites of this program.
@@ -45,7 +45,7 @@ fn serve_requests(until: Instant) {
             black_box(traced!("request: step", Instant::now()));
             black_box((0..200 * part).map(black_box).sum::<u64>());
         }
-        black_box(traced!("which shard", cpu()).ok());
+        black_box(traced!("which shard", getcpu()).ok());
         black_box(traced!("request end", clock_gettime(ClockId::MONOTONIC)).ok());
     }
 }

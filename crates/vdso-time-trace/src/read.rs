@@ -46,14 +46,6 @@ impl Read for Cpu {
     }
 }
 
-/// The CPU of `cpu()`.
-impl Read for u32 {
-    #[inline]
-    fn nanos(&self) -> Option<i64> {
-        None
-    }
-}
-
 impl<C> Read for Instant<C> {
     #[inline]
     fn nanos(&self) -> Option<i64> {

@@ -5,10 +5,11 @@ mod runtime;
 
 use core::fmt::Write as _;
 
-use vdso_time::{init, routes, time};
+use vdso_time::vdso::set_address;
+use vdso_time::{routes, time};
 
 fn main(_: usize, ehdr: *const u8) -> i32 {
     // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-    unsafe { init(ehdr) };
+    unsafe { set_address(ehdr) };
     i32::from(writeln!(runtime::Stdout, "{} s since the Epoch\n{}", time(), routes()).is_err())
 }

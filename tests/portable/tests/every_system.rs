@@ -90,7 +90,7 @@ fn a_clock_that_does_not_exist_is_einval() {
 
 #[test]
 fn the_routes_and_the_status_say_that_std_answers() {
-    assert_eq!(routes().functions().iter().all(|(_, route)| *route == Route::Std), BY_STD, "{}", routes());
+    assert_eq!(routes().functions().all(|(_, route)| route == Route::Std), BY_STD, "{}", routes());
     assert_eq!(counter::check().err() == Some(Status::Unsupported), BY_STD);
     let _ = counter::monotonic();
     assert_eq!(counter::status() == Status::Unsupported, BY_STD);

@@ -41,7 +41,7 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// The symbol without the prefix of its architecture, the number of the system call, or `rseq`.
+/// The symbol without the prefix of its architecture, or the number of the system call.
 fn route(route: &Value) -> String {
     match (route["via"].as_str(), route["symbol"].as_str(), &route["number"]) {
         (Some("vdso"), Some(symbol), _) => {
@@ -49,7 +49,6 @@ fn route(route: &Value) -> String {
             short.unwrap_or(symbol).into()
         }
         (Some("syscall"), _, number) => format!("call {number}"),
-        (Some("rseq"), ..) => "rseq".into(),
         _ => "-".into(),
     }
 }

@@ -1,6 +1,6 @@
 //! The verdict on machines other than this one.
 
-use vdso_time::vdso::LocateError;
+use vdso_time::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
 use super::{Cause, MONOTONIC, verdict};
@@ -95,9 +95,6 @@ fn evidence_decides_the_cause() {
         judge_usual(machine, precise, USER_SPACE, cause, words);
     }
     judge(&tsc, &readings(KERNEL, USER_SPACE), &[Read::Time], Cause::Fine, &["time() stays in user space"]);
-    // getcpu from the thread's rseq area.
-    let area = [reading(Read::Getcpu, Found::Other(Place::UserSpace, Evidence::Routed))];
-    judge(&tsc, &area, &[Read::Getcpu], Cause::Fine, &["getcpu() stays in user space"]);
     // A known failure comes before an unknown one.
     let mixed = [reading(Read::USUAL[0], NOTHING), reading(MONOTONIC, KERNEL)];
     judge(&hpet, &mixed, &Read::USUAL, Cause::ClockSource, &["CLOCK_MONOTONIC"]);

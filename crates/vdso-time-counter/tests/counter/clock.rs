@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use test_support::{Cpus, child, filter, not_run_here, rseq};
+use test_support::{Cpus, child, filter, not_run_here};
+use vdso_time::__private::NATIVE;
 use vdso_time::Errno;
-use vdso_time::arch::NATIVE;
 use vdso_time_counter::{self as counter, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
@@ -52,12 +52,11 @@ fn forbidden_checks_forbid_the_first_one() {
 
 /// Some kernels' vDSO has no getcpu, and a sandbox can kill for the system call.
 #[test]
-fn a_thread_without_an_rseq_area_makes_segments_without_the_system_call_getcpu() {
+fn segments_are_made_without_the_system_call_getcpu() {
     child::forked(|| {
         if !is_used() {
             return;
         }
-        rseq::unregister();
         let getcpu = NATIVE.unwrap().getcpu.syscalls_in_order(false).map(|call| call.number);
         if let Err(error) = filter::restrict(&getcpu.collect::<Vec<_>>(), filter::KILL_PROCESS) {
             return not_run_here("seccomp", error);

@@ -14,7 +14,7 @@ mod self_synchronized;
 use std::time::{Duration, Instant};
 
 use test_support::{not_run_here, oracle};
-use vdso_time::arch::NATIVE;
+use vdso_time::__private::NATIVE;
 use vdso_time::{MonotonicClock, Route, WallClock, routes};
 use vdso_time_counter::{self as counter, Counter, State, Status, Wall};
 

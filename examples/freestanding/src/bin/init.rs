@@ -1,7 +1,7 @@
 //! The first process of a system: nothing is mounted, there is no environment, and its end is a
 //! kernel panic. As process 1 it prints the time and ends; a real one goes on.
 //!
-//! - `init` needs neither /proc nor Linux 6.4, whose PR_GET_AUXV answers otherwise.
+//! - `vdso::set_address` needs neither /proc nor Linux 6.4, whose PR_GET_AUXV answers otherwise.
 //! - Call `try_now()` and its like, which cannot panic.
 //! - Before the network is up the wall clock can be at 1970. `CLOCK_MONOTONIC` is right.
 
@@ -17,7 +17,7 @@ use vdso_time::{Instant, Route, routes};
 
 fn main(_: usize, ehdr: *const u8) -> i32 {
     // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-    unsafe { vdso_time::init(ehdr) };
+    unsafe { vdso_time::vdso::set_address(ehdr) };
     let uptime = Instant::try_now().map(Instant::as_nanos);
     let is_vdso = matches!(routes().clock_gettime, Route::Vdso { .. });
     i32::from(writeln!(runtime::Stdout, "{uptime:?} ns, vDSO: {is_vdso}").is_err())

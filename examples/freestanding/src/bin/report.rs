@@ -1,4 +1,4 @@
-//! Prints the time, the routes and the symbols. With an argument, the program does not call `init`,
+//! Prints the time, the routes and the symbols. With an argument, the program does not call `vdso::set_address`,
 //! so the crate asks the kernel for the vDSO's address.
 
 #![no_std]
@@ -15,7 +15,7 @@ use vdso_time::{ClockId, clock_getres, clock_gettime, getcpu, gettimeofday, rout
 fn main(argc: usize, ehdr: *const u8) -> i32 {
     if argc < 2 {
         // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-        unsafe { vdso_time::init(ehdr) };
+        unsafe { vdso_time::vdso::set_address(ehdr) };
     }
     i32::from(print(&mut runtime::Stdout).is_err())
 }

@@ -7,13 +7,12 @@
 //!   asked. `__kernel_time` has no error (arch/powerpc/kernel/vdso/gettimeofday.S).
 //! - Numbers: arch/powerpc/kernel/syscalls/syscall.tbl.
 
-use super::abi::Shape::{Getcpu, Timespec64, Timeval64};
-use super::abi::{
+use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
+use crate::arch::abi::{
     Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME, call,
     function, symbol,
 };
 
-/// The table of `powerpc64`.
 pub(crate) static ABI: Abi = Abi {
     name: "powerpc64",
     machine: 21, // EM_PPC64
@@ -24,25 +23,6 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: function(KERNEL_GETTIME, &[call(246, Timespec64)]),
     clock_getres: function(KERNEL_GETRES, &[call(247, Timespec64)]),
     getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(302, Getcpu)]),
-    // A program cannot read the timebase without inline assembly.
+    kernel_entry: None,
     discovery: Discovery { prctl: 171, openat: 286, read: 3, close: 6, rt_sigprocmask: 174 },
 };
-
-#[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
-pub(crate) use super::without_assembly::rseq;
-
-/// Enters the kernel through libc, because inline assembly is not stable on Rust 1.85. `errno` does
-/// not change.
-///
-/// # Safety
-///
-/// The system call must be sound with these arguments.
-#[cfg(all(target_arch = "powerpc64", not(vdso_time_libc_fallback)))]
-pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let [first, second, third, fourth, fifth] = args;
-    let (result, error) = super::libc_errno::preserved(|| {
-        // SAFETY: the caller promises that the call is sound.
-        unsafe { libc::syscall(number.into(), first, second, third, fourth, fifth) }
-    });
-    if result == -1 { -(error as isize) } else { result as isize }
-}

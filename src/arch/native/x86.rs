@@ -1,5 +1,5 @@
-//! How `x86` (i386) enters the kernel: by the vDSO's `__kernel_vsyscall`, or by `int 0x80` until
-//! the vDSO has been found.
+//! The system call of `x86` (i386): by the vDSO's `__kernel_vsyscall`, or by `int 0x80` until the
+//! vDSO has been found.
 //!
 //! Every x86 kernel has `int 0x80`, but it costs 3 to 30 times as much in a virtual machine. The
 //! vDSO's function (arch/x86/entry/vdso/vdso32/system_call.S) uses the fastest of `sysenter`,
@@ -9,8 +9,10 @@
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// The symbol of [`enter`]. It contains the version, because a program may link several versions of
-/// this crate.
+pub(crate) use crate::arch::table::x86::ABI;
+
+/// The symbol of [`enter`]. A program may link several copies of this crate, so it is weak, and has
+/// the version, because the copies may differ.
 macro_rules! symbol {
     () => {
         concat!("vdso_time_", env!("CARGO_PKG_VERSION"), "_enter")
@@ -28,7 +30,7 @@ unsafe extern "C" {
 // operand, and then unwinders would look for the return address in the wrong place.
 core::arch::global_asm!(
     concat!(".pushsection .text.", symbol!(), ",\"ax\",@progbits"),
-    concat!(".globl ", symbol!()),
+    concat!(".weak ", symbol!()),
     concat!(".hidden ", symbol!()),
     concat!(".type ", symbol!(), ",@function"),
     concat!(symbol!(), ":"),
@@ -77,17 +79,12 @@ core::arch::global_asm!(
 /// any time, and the kernel mapped the code before the process ran its first instruction.
 static ENTRY: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
-/// Makes later system calls through the vDSO's function. `find` takes the name and the version of a
-/// symbol of the vDSO and returns its address.
-pub(crate) fn set_entry(find: impl FnOnce(&str, &str) -> Option<*mut ()>) {
-    if ENTRY.load(Ordering::Relaxed).is_null() {
-        if let Some(entry) = find("__kernel_vsyscall", "LINUX_2.5") {
-            ENTRY.store(entry, Ordering::Relaxed);
-        }
-    }
+/// Makes later system calls through `__kernel_vsyscall`.
+pub(crate) fn set_kernel_entry(address: usize) {
+    ENTRY.store(ptr::with_exposed_provenance_mut(address), Ordering::Relaxed);
 }
 
-/// Enters the kernel.
+/// Enters the kernel. A result in `-4095..=-1` is a negated error number.
 ///
 /// It is not inlined: the hidden symbol is missing in another shared object.
 ///
@@ -97,6 +94,6 @@ pub(crate) fn set_entry(find: impl FnOnce(&str, &str) -> Option<*mut ()>) {
 #[inline(never)]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     // SAFETY: the caller promises that the call is sound. `ENTRY` is null or the vDSO's function,
-    // which `set_entry` stored.
+    // which `set_kernel_entry` stored.
     unsafe { enter(number, &raw const args, ENTRY.load(Ordering::Relaxed)) }
 }

@@ -1,0 +1,37 @@
+//! `arm`, EABI, in ARM and in Thumb mode.
+//!
+//! - Names and version: arch/arm/vdso/vdso.lds.S, and arch/arm64/kernel/vdso32/vdso.lds.S for
+//!   32-bit programs on arm64 kernels. `__vdso_clock_gettime64` and `__vdso_clock_getres` exist
+//!   since 5.5, `__vdso_clock_getres_time64` since 7.0. Since 7.3, kernels without
+//!   `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit ones. Mainline has no time and no getcpu.
+//! - Numbers: arch/arm/tools/syscall.tbl. 403 and 406 exist since 5.1. The EABI has no time(2).
+
+use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
+use crate::arch::abi::{Abi, Candidate, Discovery, ELFCLASS32, Quirk, Shape, call, function, symbol};
+
+pub(crate) static ABI: Abi = Abi {
+    name: "arm",
+    machine: 40, // EM_ARM
+    class: ELFCLASS32,
+    version: "LINUX_2.6",
+    time: function(GETTIME, &[call(403, Timespec64)])
+        .or_time32(&[call(263, Timespec32), call(78, Timeval32)]),
+    gettimeofday: function(GETTIME, &[call(403, Timespec64)]).or_time32(&[call(78, Timeval32)]),
+    clock_gettime: function(GETTIME, &[call(403, Timespec64)]).or_time32(&[call(263, Timespec32)]),
+    clock_getres: function(
+        &[timer("__vdso_clock_getres_time64", Timespec64), timer("__vdso_clock_getres", Timespec32)],
+        &[call(406, Timespec64)],
+    )
+    .or_time32(&[call(264, Timespec32)]),
+    getcpu: function(&[], &[call(345, Getcpu)]),
+    kernel_entry: None,
+    discovery: Discovery { prctl: 172, openat: 322, read: 3, close: 6, rt_sigprocmask: 175 },
+};
+
+const GETTIME: &[Candidate] =
+    &[timer("__vdso_clock_gettime64", Timespec64), timer("__vdso_clock_gettime", Timespec32)];
+
+/// A symbol that needs the timer.
+const fn timer(name: &'static str, shape: Shape) -> Candidate {
+    symbol(name, shape).unless(Quirk::BlankedNames)
+}

@@ -1,0 +1,24 @@
+//! `riscv64`.
+//!
+//! - Names and version: arch/riscv/kernel/vdso/vdso.lds.S. There is no time. `__vdso_getcpu` makes
+//!   the system call (arch/riscv/kernel/vdso/getcpu.S), as all functions did before 5.7.
+//! - Numbers: include/uapi/asm-generic/unistd.h.
+
+use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
+use crate::arch::abi::{
+    Abi, Discovery, ELFCLASS64, VDSO_GETRES, VDSO_GETTIME, VDSO_GETTIMEOFDAY, call, function, symbol,
+};
+
+pub(crate) static ABI: Abi = Abi {
+    name: "riscv64",
+    machine: 243, // EM_RISCV
+    class: ELFCLASS64,
+    version: "LINUX_4.15",
+    time: function(VDSO_GETTIME, &[call(113, Timespec64), call(169, Timeval64)]),
+    gettimeofday: function(VDSO_GETTIMEOFDAY, &[call(169, Timeval64), call(113, Timespec64)]),
+    clock_gettime: function(VDSO_GETTIME, &[call(113, Timespec64)]),
+    clock_getres: function(VDSO_GETRES, &[call(114, Timespec64)]),
+    getcpu: function(&[symbol("__vdso_getcpu", Getcpu)], &[call(168, Getcpu)]),
+    kernel_entry: None,
+    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
+};

@@ -1,0 +1,26 @@
+//! `x86` (i386).
+//!
+//! - Names and versions: arch/x86/entry/vdso/vdso32/vdso32.lds.S. `__vdso_clock_gettime64` and
+//!   `__vdso_clock_getres` exist since 5.3, `__vdso_getcpu` since 6.3, `__vdso_clock_getres_time64`
+//!   since 7.0. Since 7.3, kernels without `CONFIG_COMPAT_32BIT_TIME` lack the 32-bit ones.
+//! - Numbers: arch/x86/entry/syscalls/syscall_32.tbl. 403 and 406 exist since 5.1.
+
+use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
+use crate::arch::abi::{Abi, Discovery, ELFCLASS32, GETRES_32, GETTIME_32, Quirk, call, function, symbol};
+
+pub(crate) static ABI: Abi = Abi {
+    name: "x86",
+    machine: 3, // EM_386
+    class: ELFCLASS32,
+    version: "LINUX_2.6",
+    time: function(GETTIME_32, &[call(403, Timespec64)])
+        .or_time32(&[call(265, Timespec32), call(78, Timeval32)]),
+    gettimeofday: function(GETTIME_32, &[call(403, Timespec64)]).or_time32(&[call(78, Timeval32)]),
+    clock_gettime: function(GETTIME_32, &[call(403, Timespec64)]).or_time32(&[call(265, Timespec32)]),
+    clock_getres: function(GETRES_32, &[call(406, Timespec64)]).or_time32(&[call(266, Timespec32)]),
+    // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
+    // writes past its pointers (QEMU 10.0 and 11.1).
+    getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(318, Getcpu)]),
+    kernel_entry: Some(("__kernel_vsyscall", "LINUX_2.5")),
+    discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
+};

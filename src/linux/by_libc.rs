@@ -1,0 +1,128 @@
+//! The functions of libc, on an architecture without a table, x32, ILP32 and Miri. libc finds the
+//! vDSO itself.
+
+use crate::arch::libc_errno;
+use crate::errno::Errno;
+
+/// The public functions, which are documented where this crate calls the vDSO. They differ in their
+/// errors: `EOVERFLOW` after January 2038 where libc's `time_t` has 32 bits.
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "documented for other architectures")]
+pub(crate) mod calls {
+    use super::answer;
+    use crate::errno::Errno;
+    use crate::types::{ClockId, Cpu, Timespec, Timeval};
+
+    #[must_use]
+    pub fn time() -> i64 {
+        try_time().unwrap_or(-1)
+    }
+
+    pub fn try_time() -> Result<i64, Errno> {
+        clock_gettime(ClockId::REALTIME_COARSE).map(|time| time.tv_sec)
+    }
+
+    pub fn gettimeofday() -> Result<Timeval, Errno> {
+        clock_gettime(ClockId::REALTIME).map(Timeval::from)
+    }
+
+    pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
+        read(libc::clock_gettime, clock)
+    }
+
+    pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
+        if cfg!(miri) { Err(Errno::ENOSYS) } else { read(libc::clock_getres, clock) }
+    }
+
+    pub fn getcpu() -> Result<Cpu, Errno> {
+        if cfg!(miri) {
+            return Err(Errno::ENOSYS);
+        }
+        let (mut cpu, mut node) = (0_u32, 0_u32);
+        // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
+        answer(|| unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, 0_usize) })?;
+        Ok(Cpu { cpu, node })
+    }
+
+    fn read(
+        function: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int,
+        clock: ClockId,
+    ) -> Result<Timespec, Errno> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: libc writes only to `time`, and accepts every clock id.
+        answer(|| unsafe { function(clock.as_raw(), &raw mut time) }.into())?;
+        // The seconds after January 2038.
+        if size_of::<libc::time_t>() == 4 && time.tv_sec < 0 {
+            return Err(Errno::EOVERFLOW);
+        }
+        #[allow(clippy::unnecessary_cast, reason = "32 bits on some of these targets")]
+        Ok(Timespec { tv_sec: time.tv_sec as i64, tv_nsec: time.tv_nsec as i64 })
+    }
+}
+
+/// The same functions: libc decides whether it makes the system call.
+pub(crate) mod syscall {
+    pub use super::calls::try_time as time;
+    pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday};
+    use crate::errno::Errno;
+
+    /// Makes no system call: this crate does not know its number.
+    pub unsafe fn checked(_: u32, _: [usize; 5]) -> Result<usize, Errno> {
+        Err(Errno::ENOSYS)
+    }
+}
+
+/// The routes of this process.
+pub(crate) mod routes {
+    use crate::route::{Route, Routes};
+
+    /// Returns what answers each function: [`Route::Libc`].
+    #[must_use]
+    pub fn routes() -> Routes {
+        Routes::all(Route::Libc)
+    }
+
+    /// Does nothing: libc finds the vDSO.
+    pub fn warm_up() {}
+
+    /// Returns `None`: only libc knows.
+    pub fn cpu_in_user_space() -> Option<u32> {
+        None
+    }
+}
+
+/// Asks the kernel whether the 8 bytes at an address are readable, as `process::probe` describes.
+pub(super) fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
+    /// The size of the kernel's `sigset_t`.
+    const SIZE: usize = if cfg!(any(
+        target_arch = "mips",
+        target_arch = "mips32r6",
+        target_arch = "mips64",
+        target_arch = "mips64r6"
+    )) {
+        16
+    } else {
+        8
+    };
+    if cfg!(miri) {
+        return Err(Errno::ENOSYS);
+    }
+    // SAFETY: with an unknown `how` the kernel reads the set and changes nothing.
+    answer(|| unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, 0_usize, SIZE) })
+}
+
+/// Reads nothing: only vdso-time-counter reads a file, and it has no counter here.
+pub fn read_file<T>(
+    _: &core::ffi::CStr,
+    _: &mut [usize],
+    _: impl FnOnce(usize, &[usize]) -> T,
+) -> Result<T, Errno> {
+    Err(Errno::ENOSYS)
+}
+
+/// Makes a call of libc that returns -1 for an error. `errno` does not change.
+fn answer(call: impl FnOnce() -> libc::c_long) -> Result<(), Errno> {
+    match libc_errno::preserved(call) {
+        (-1, error) => Err(Errno::from_raw_os_error(error).unwrap_or(Errno::EINVAL)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,35 @@
+//! The 32-bit functions of a 32-bit vDSO, with the signature of the 64-bit ones. Their seconds end
+//! in January 2038.
+
+use super::slot::{ClockFn32, Slot};
+use crate::errno::Errno;
+use crate::types::{ClockId, Timespec, Timespec32};
+
+/// The vDSO's functions.
+pub(super) static CLOCK_GETTIME: Slot<ClockFn32> = Slot::new(missing);
+pub(super) static CLOCK_GETRES: Slot<ClockFn32> = Slot::new(missing);
+
+/// A thread can see the adapter before the symbol that it calls. The caller asks the kernel then.
+extern "C" fn missing(_: ClockId, _: &mut Timespec32) -> i32 {
+    -Errno::ENOSYS.raw_os_error()
+}
+
+pub(super) extern "C" fn clock_gettime(clock: ClockId, out: &mut Timespec) -> i32 {
+    widened(CLOCK_GETTIME.get(), clock, out)
+}
+
+pub(super) extern "C" fn clock_getres(clock: ClockId, out: &mut Timespec) -> i32 {
+    widened(CLOCK_GETRES.get(), clock, out)
+}
+
+fn widened(function: ClockFn32, clock: ClockId, out: &mut Timespec) -> i32 {
+    let mut time = Timespec32::default();
+    let result = function(clock, &mut time);
+    match time.widened() {
+        Ok(time) => {
+            *out = time;
+            result
+        }
+        Err(error) => -error.raw_os_error(),
+    }
+}
