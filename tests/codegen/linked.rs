@@ -1,0 +1,120 @@
+//! The promises: a library runs on every glibc on which it ran without the crate, and a program can
+//! link two libraries that each contain the crate.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{fs, io};
+
+use goblin::elf::Elf;
+use test_support::{not_run_here, program};
+
+use crate::place;
+
+const SOURCE: &str = "tests/codegen/programs/shared.rs";
+
+/// Runs the C compiler or the linker. The error is why there is none.
+fn tool(command: &mut Command) -> io::Result<()> {
+    let output = command.output()?;
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// The versions of glibc that a shared library needs, each as its numbers.
+fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
+    let file = fs::read(library).unwrap();
+    let elf = Elf::parse(&file).unwrap();
+    let mut found = Vec::new();
+    for needed in elf.verneed.iter().flat_map(|files| files.iter()) {
+        let names = needed.iter().filter_map(|version| elf.dynstrtab.get_at(version.vna_name));
+        let numbers = names.filter_map(|name| name.strip_prefix("GLIBC_"));
+        found.extend(numbers.map(|number| number.split('.').map(|part| part.parse().unwrap()).collect()));
+    }
+    found
+}
+
+/// A library with thread-local storage needs ld.so by name, to which weak symbols of glibc bind.
+#[test]
+fn a_shared_library_needs_no_newer_glibc_with_the_crate() {
+    const TRIPLE: &str = "x86_64-unknown-linux-gnu";
+    if !cfg!(all(target_arch = "x86_64", target_env = "gnu")) {
+        return not_run_here(TRIPLE, "the linker of this machine makes libraries for x86_64 and glibc");
+    }
+    let library = match program::library(["vdso-time", "libc"], TRIPLE, "shared", &[]) {
+        Ok(library) => library,
+        Err(why) => return not_run_here(TRIPLE, why),
+    };
+    let newest = |name: &str, more: &[&str]| {
+        let to = place(name);
+        let flags = [&["--crate-type=cdylib", "-Copt-level=3"], more].concat();
+        program::compile(TRIPLE, SOURCE, &library, &flags, &to).unwrap();
+        needed_glibc(&to).into_iter().max().expect("it needs glibc")
+    };
+    assert_eq!(newest("with.so", &["--cfg=with_the_crate"]), newest("without.so", &[]));
+}
+
+const C: &str = "
+int first(void), second(void);
+__attribute__((force_align_arg_pointer)) void _start(void) {
+    int status = first() + second();
+#ifdef __x86_64__
+    __asm__ volatile(\"syscall\" : : \"a\"(60), \"D\"(status));
+#else
+    __asm__ volatile(\"int $0x80\" : : \"a\"(1), \"b\"(status));
+#endif
+}
+void rust_eh_personality(void) {}
+__attribute__((weak)) void *memcpy(void *to, const void *from, unsigned long size) {
+    for (volatile char *at = to, *in = (char *)from; size--; at++, in++) *at = *in;
+    return to;
+}
+__attribute__((weak)) void *memset(void *to, int byte, unsigned long size) {
+    for (volatile char *at = to; size--; at++) *at = byte;
+    return to;
+}
+";
+
+/// Each library was made by another build of the crate, as libraries of two vendors are.
+#[test]
+fn two_static_libraries_with_the_crate_link_into_one_program() {
+    for (triple, width, emulation) in [
+        ("i686-unknown-linux-gnu", "-m32", "-melf_i386"),
+        ("x86_64-unknown-linux-gnu", "-m64", "-melf_x86_64"),
+    ] {
+        let archive = |function: &str, overflow_checks: &str| -> Result<PathBuf, String> {
+            let settings = [
+                ("CARGO_PROFILE_RELEASE_LTO", "true"),
+                ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
+                ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", overflow_checks),
+            ];
+            let library = program::library(["vdso-time", ""], triple, function, &settings)?;
+            let to = place(&format!("{function}{width}.a"));
+            let cfg = format!("--cfg=function=\"{function}\"");
+            let flags = ["--crate-type=staticlib", "-Copt-level=3", "-Clto", "-Cpanic=abort", &cfg];
+            match program::compile(triple, "tests/codegen/programs/archive.rs", &library, &flags, &to) {
+                Err(error) if error.contains("failed to get bitcode") => Err("core has no bitcode".into()),
+                compiled => Ok(compiled.map(|()| to).unwrap()),
+            }
+        };
+        let both = archive("first", "true").and_then(|first| Ok([first, archive("second", "false")?]));
+        let archives = match both {
+            Ok(archives) => archives,
+            Err(why) => {
+                not_run_here(triple, why);
+                continue;
+            }
+        };
+        let [source, object, linked] = ["c", "o", "elf"].map(|end| place(&format!("two{width}.{end}")));
+        fs::write(&source, C).unwrap();
+        let mut cc = Command::new("cc");
+        cc.args([width, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c", "-o"]);
+        let mut ld = Command::new("ld");
+        ld.args([emulation, "-static", "-o"]).arg(&linked).arg(&object).args(&archives);
+        if let Err(error) = tool(cc.arg(&object).arg(&source)).and_then(|()| tool(&mut ld)) {
+            return not_run_here("cc", format!("cc or ld: {error}"));
+        }
+        match Command::new(&linked).status() {
+            Ok(status) => assert!(status.success(), "{triple}: {status}"),
+            Err(error) => not_run_here(triple, format!("the kernel does not run it: {error}")),
+        }
+    }
+}
