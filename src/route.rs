@@ -91,8 +91,9 @@ impl Routes {
         Some(Self::new(abi, decide(abi, &image.parsed, 0)))
     }
 
-    /// Returns each function's name and route.
-    pub fn functions(&self) -> impl ExactSizeIterator<Item = (&'static str, Route)> + Clone + use<> {
+    /// Returns the name and the route of each function.
+    #[must_use]
+    pub fn functions(self) -> impl ExactSizeIterator<Item = (&'static str, Route)> {
         [
             ("time", self.time),
             ("gettimeofday", self.gettimeofday),

@@ -1,7 +1,7 @@
 //! The routes of this process.
 
 use super::calls;
-use super::record::RECORDS;
+use super::record::{RECORDS, Record};
 use super::resolve::resolve_all;
 use crate::arch::native::ABI;
 use crate::decision::Outcome;
@@ -23,7 +23,7 @@ pub fn warm_up() {
 
 /// Returns what the first call found. It is the first call if there was none.
 fn outcomes() -> [Outcome; 5] {
-    match RECORDS.each_ref().map(|record| record.load()) {
+    match RECORDS.each_ref().map(Record::load) {
         [Some(time), Some(gettimeofday), Some(clock_gettime), Some(clock_getres), Some(getcpu)] => {
             [time, gettimeofday, clock_gettime, clock_getres, getcpu]
         }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use test_support::functions::assert_all_right;
-use test_support::{FUNCTIONS, PATHS, assert_bracketed, oracle};
+use test_support::{Cpus, FUNCTIONS, PATHS, assert_bracketed, child, oracle};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Errno, Timespec, syscall};
 
@@ -52,6 +52,25 @@ fn time_is_the_second_of_the_coarse_clock() {
         }
         assert_bracketed("try_time", true, oracle::seconds, vdso_time::try_time);
     }
+}
+
+#[test]
+fn getcpu_follows_a_move_and_a_fork() {
+    let Some(cpus) = Cpus::allowed() else { return };
+    let assert_own_cpu = || {
+        for number in cpus.numbers() {
+            cpus.pin(number);
+            for path in &PATHS {
+                let here = (path.getcpu)().map(|here| (here.cpu, here.node)).unwrap();
+                assert_eq!(here, oracle::getcpu().unwrap(), "{}", path.name);
+                assert_eq!(here.0, number as u32, "{}", path.name);
+            }
+        }
+    };
+    child::forked(|| {
+        assert_own_cpu();
+        child::forked(assert_own_cpu);
+    });
 }
 
 /// For an auxiliary clock the vDSO says 1 ns whether the clock exists or not (Linux 6.17 and

@@ -24,7 +24,7 @@ fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
     let file = fs::read(library).unwrap();
     let elf = Elf::parse(&file).unwrap();
     let mut found = Vec::new();
-    for needed in elf.verneed.iter().flat_map(|files| files.iter()) {
+    for needed in elf.verneed.iter().flatten() {
         let names = needed.iter().filter_map(|version| elf.dynstrtab.get_at(version.vna_name));
         let numbers = names.filter_map(|name| name.strip_prefix("GLIBC_"));
         found.extend(numbers.map(|number| number.split('.').map(|part| part.parse().unwrap()).collect()));

@@ -1,5 +1,5 @@
-//! Prints the time, the routes and the symbols. With an argument, the program does not call `vdso::set_address`,
-//! so the crate asks the kernel for the vDSO's address.
+//! Prints the time, the routes and the symbols. With an argument, the program does not call
+//! `vdso::set_address`, so the crate asks the kernel for the vDSO's address.
 
 #![no_std]
 #![no_main]
