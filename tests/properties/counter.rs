@@ -4,6 +4,7 @@ mod cases;
 
 #[path = "../../crates/vdso-time-counter/src"]
 mod source {
+    #[allow(unreachable_pub, reason = "public in the crate")]
     pub(crate) mod bounded;
     pub(crate) mod clock;
     mod discipline;

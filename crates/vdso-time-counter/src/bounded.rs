@@ -3,70 +3,215 @@
 //! adjtimex(2) returns both at one moment. They are kept with the offset of the wall clock from the
 //! monotonic clock at that moment, for a second or until the wall clock is set. So the limits are
 //! those of one state of the wall clock, and a step between two reads cannot mix two states.
+//!
+//! A program states the error once in a minute or more seldom, and the kernel adds 500 us to
+//! `maxerror` each second. The first answer after a statement is kept too, as the *statement*. From
+//! there the bound grows by a rate that the user can choose.
 
 use super::clock::CounterClock;
 use super::latch::{Latch, Update};
-use super::sample::Source;
+use super::sample::{Discipline, Source};
+
+/// What is known of the error of the wall clock. The values are those of ClockBound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ClockStatus {
+    /// No bound of the error is known, so the limits are the whole range.
+    ///
+    /// - No program has stated an error, or the last one has become 16 s.
+    /// - The program that keeps the clock states 0, as systemd-timesyncd and phc2sys do.
+    /// - A leap second is near, or the kernel corrects its clock by a pulse per second.
+    Unknown = 0,
+    /// The truth is within the limits, and the kernel is told that its clock is synchronized.
+    Synchronized = 1,
+    /// The truth is within the limits, but the kernel is not told that its clock is synchronized
+    /// (`STA_UNSYNC`). So it is if the program has stopped, and always under chronyd without
+    /// `rtcsync`.
+    FreeRunning = 2,
+    /// The virtual machine was moved or restored, or the system was suspended, and no program has
+    /// stated an error since. The limits are the whole range.
+    ///
+    /// A process that starts on a machine that was ever moved or restored waits for a statement.
+    Disrupted = 3,
+}
+
+impl ClockStatus {
+    /// Returns whether a bound of the error is known: `Synchronized` or `FreeRunning`.
+    #[must_use]
+    pub const fn is_bounded(self) -> bool {
+        matches!(self, Self::Synchronized | Self::FreeRunning)
+    }
+}
 
 /// The longest time for which an answer of the kernel is used, in nanoseconds.
 const LIFE: u64 = 1_000_000_000;
-/// The kernel lets `maxerror` grow by 500 ppm (kernel/time/ntp.c, `MAXFREQ`), once a second. So an
-/// answer can lack the growth of a second.
-const GROWTH: u64 = 500_000;
-const STEP: u64 = 1_000_000_000;
+/// What the kernel adds to `maxerror` each second, in nanoseconds (kernel/time/ntp.c, `MAXFREQ`).
+pub(crate) const GROWTH: u64 = 500_000;
+const SECOND: u64 = 1_000_000_000;
+/// `maxerror` of a clock that is not synchronized: `NTP_PHASE_LIMIT`.
+const LIMIT: u64 = 16 * SECOND;
 /// A smaller difference of two offsets, in nanoseconds, is an error of the measurement.
 const NOISE: i64 = 1_000;
+/// `maxerror`, `offset` and the time itself can be whole microseconds, rounded down.
+const ROUNDING: u64 = 3_000;
+/// The kernel inserts or deletes a second at midnight, by its next timer tick.
+const NEAR_MIDNIGHT: i64 = 2 * SECOND as i64;
+const DAY: i64 = 86_400 * SECOND as i64;
 
 /// The least and the greatest possible true time, in nanoseconds since the Epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) times: [i64; 2],
-    pub(crate) is_synchronized: bool,
+    pub(crate) status: ClockStatus,
 }
 
-/// An answer that is kept.
+impl Limits {
+    const fn none(status: ClockStatus) -> Self {
+        Self { times: [i64::MIN, i64::MAX], status }
+    }
+}
+
+/// The last answer of the kernel.
 #[derive(Clone, Copy)]
 struct Kept {
-    /// The monotonic time before the kernel was asked. 0 if it was not.
+    /// The monotonic time before the kernel was asked.
     at: u64,
     /// The least and the greatest possible offset of the wall clock then.
     offset: [i64; 2],
-    max_error: u64,
-    growth: u64,
-    is_synchronized: bool,
+    answer: Discipline,
+    /// The first answer since the last statement: its time, and `max_error`.
+    stated_at: u64,
+    stated: u64,
+    /// The VM clock's marker, and whether no error was stated since it changed.
+    marker: u64,
+    is_disrupted: bool,
 }
 
 impl Kept {
-    fn from_words([at, low, high, max_error, growth, is_synchronized]: [u64; 6]) -> Self {
+    /// None if the kernel was not asked yet.
+    fn from_words(words: [u64; WORDS]) -> Option<Self> {
+        let [at, low, high, realtime, max_error, pending, esterror, freq, slew, flags, more @ ..] = words;
+        let [stated_at, stated, marker] = more;
+        let has = |bit: u32| flags & (1 << bit) != 0;
+        let answer = Discipline {
+            realtime: realtime as i64,
+            max_error,
+            pending,
+            written: [esterror, freq],
+            slew,
+            is_synchronized: has(0),
+            has_leap: has(1),
+            has_pps: has(2),
+        };
         let offset = [low as i64, high as i64];
-        Self { at, offset, max_error, growth, is_synchronized: is_synchronized != 0 }
+        has(4).then_some(Self { at, offset, answer, stated_at, stated, marker, is_disrupted: has(3) })
     }
 
-    fn to_words(self) -> [u64; 6] {
-        let [low, high] = self.offset;
-        [self.at, low as u64, high as u64, self.max_error, self.growth, self.is_synchronized.into()]
+    fn to_words(self) -> [u64; WORDS] {
+        let Self { at, offset: [low, high], answer, stated_at, stated, marker, is_disrupted } = self;
+        let Discipline { realtime, max_error, pending, written: [esterror, freq], slew, .. } = answer;
+        let flags = [answer.is_synchronized, answer.has_leap, answer.has_pps, is_disrupted, true];
+        let flags = flags.iter().rev().fold(0, |flags, &flag| (flags << 1) | u64::from(flag));
+        let (low, high, realtime) = (low as u64, high as u64, realtime as u64);
+        [at, low, high, realtime, max_error, pending, esterror, freq, slew, flags, stated_at, stated, marker]
     }
 
-    fn is_current(&self, now: u64, offset: i64) -> bool {
-        let [low, high] = self.offset;
-        now.wrapping_sub(self.at) < LIFE
-            && (low.saturating_sub(NOISE)..=high.saturating_add(NOISE)).contains(&offset)
+    /// What follows this, if the kernel gives this answer between two times.
+    fn next(previous: Option<Self>, [at, after]: [u64; 2], answer: Discipline, marker: u64) -> Self {
+        let offset = [after, at].map(|monotonic| answer.realtime.wrapping_sub(monotonic as i64));
+        let new = Self {
+            at,
+            offset,
+            answer,
+            stated_at: at,
+            stated: answer.max_error,
+            marker,
+            // A marker is 0 unless the machine was disrupted before, perhaps a moment ago.
+            is_disrupted: marker != 0 && answer.max_error < LIMIT,
+        };
+        let Some(old) = previous else { return new };
+        // Without a statement `maxerror` can only have grown, by `GROWTH` each second.
+        let is_whole = |from: u64| {
+            let grown = answer.max_error.checked_sub(from).filter(|grown| grown % GROWTH == 0);
+            grown.map(|grown| grown / GROWTH)
+        };
+        let is_surely_stated = is_whole(old.answer.max_error).is_none();
+        let seconds = at.wrapping_sub(old.stated_at) / SECOND;
+        let may_be_stated = answer.written != old.answer.written
+            || is_whole(old.stated).is_none_or(|steps| steps > seconds + 1);
+        // A program that sets the wall clock sets `maxerror`. A resume after a suspend does not.
+        let is_jump = !overlap(old.offset, new.offset) && !old.is_near_leap(old.wall(at));
+        // At 16 s, only a statement can make it known again.
+        let is_disrupted = answer.max_error < LIMIT
+            && (marker != old.marker || ((old.is_disrupted || is_jump) && !is_surely_stated));
+        if may_be_stated {
+            Self { is_disrupted, ..new }
+        } else {
+            Self { is_disrupted, stated_at: old.stated_at, stated: old.stated, ..new }
+        }
     }
 
-    /// The limits at a time that may be off by `bound`.
-    fn limits(&self, now: u64, bound: u64) -> Limits {
-        let passed = now.saturating_sub(self.at).saturating_add(bound).saturating_add(STEP);
-        let grown = (u128::from(passed) * u128::from(self.growth)).div_ceil(1_000_000_000) as u64;
-        let error = self.max_error.saturating_add(grown).saturating_add(bound);
+    fn is_current(&self, now: u64, offset: i64, marker: u64) -> bool {
+        now.wrapping_sub(self.at) < LIFE && marker == self.marker && overlap(self.offset, [offset; 2])
+    }
+
+    /// The least possible time of the wall clock.
+    fn wall(&self, now: u64) -> i64 {
+        (now as i64).saturating_add(self.offset[0])
+    }
+
+    fn is_near_leap(&self, wall: i64) -> bool {
+        let after_midnight = wall.saturating_add(NEAR_MIDNIGHT).rem_euclid(DAY);
+        self.answer.has_leap && after_midnight < 2 * NEAR_MIDNIGHT
+    }
+
+    /// What is known of the error at a time of the wall clock.
+    fn status(&self, wall: i64, marker: u64) -> ClockStatus {
+        let Discipline { max_error, is_synchronized, has_pps, .. } = self.answer;
+        // Only the kernel adds to what was written, always the same. So after a 0 the rest is 0.
+        let is_stated = max_error % GROWTH != 0 && max_error < LIMIT;
+        if self.is_disrupted || marker != self.marker {
+            ClockStatus::Disrupted
+        } else if !is_stated || has_pps || self.is_near_leap(wall) {
+            ClockStatus::Unknown
+        } else if is_synchronized {
+            ClockStatus::Synchronized
+        } else {
+            ClockStatus::FreeRunning
+        }
+    }
+
+    /// The limits at a time that may be off by `bound`, if the clock drifts by at most so many
+    /// parts per billion. The marker was read after the time.
+    fn limits(&self, [now, bound]: [u64; 2], marker: u64, drift: u32) -> Limits {
+        let status = self.status(self.wall(now), marker);
+        if !status.is_bounded() {
+            return Limits::none(status);
+        }
+        let since = |at: u64| u128::from(now.saturating_sub(at).saturating_add(bound));
+        // The kernel adds once a second, so the first answer can lack the growth of a second.
+        let drifted = (since(self.stated_at) + u128::from(SECOND)) * u128::from(drift);
+        let slewed = since(self.at) * u128::from(self.answer.slew);
+        let grown = (drifted + slewed).div_ceil(u128::from(SECOND)) as u64;
+        // The kernel takes a second's part out of `offset` when that second begins: at most 1/4.
+        let pending = self.answer.pending.saturating_add(self.answer.pending.div_ceil(3));
+        let parts = [self.stated, pending, grown, bound, ROUNDING];
+        let error = parts.into_iter().fold(0, u64::saturating_add);
         let [low, high] = self.offset.map(|offset| (now as i64).saturating_add(offset));
-        let times = [low.saturating_sub_unsigned(error), high.saturating_add_unsigned(error)];
-        Limits { times, is_synchronized: self.is_synchronized }
+        Limits { times: [low.saturating_sub_unsigned(error), high.saturating_add_unsigned(error)], status }
     }
 }
 
+/// Whether two measurements of an offset agree.
+fn overlap([low, high]: [i64; 2], [other_low, other_high]: [i64; 2]) -> bool {
+    low.saturating_sub(NOISE) <= other_high && other_low <= high.saturating_add(NOISE)
+}
+
+const WORDS: usize = 13;
+
 /// The last answer of the kernel, for every thread.
 #[repr(C)]
-pub(crate) struct Bounds(Latch<6, 0, ()>);
+pub(crate) struct Bounds(Latch<WORDS, 0, ()>);
 
 impl Bounds {
     pub(crate) const fn new() -> Self {
@@ -74,32 +219,28 @@ impl Bounds {
     }
 
     /// The limits of the true time, if no sandbox denies them and the kernel may be asked.
-    pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>) -> Option<Limits> {
+    pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>, drift: u32) -> Option<Limits> {
+        let source = clock.source();
         let offset = clock.offset()?;
         let read = || {
             // A segment may end between the two.
             let bound = clock.state().error_bound;
             let nanos = clock.monotonic_ordered().or_else(|| clock.slow_monotonic())?;
-            Some((nanos, bound.max(clock.state().error_bound)))
+            Some([nanos, bound.max(clock.state().error_bound)])
         };
-        let (now, bound) = read()?;
+        let time = read()?;
+        // Read after the time: so a disruption before that is seen.
+        let marker = source.marker();
         let (version, words) = self.0.snapshot();
-        let kept = Kept::from_words(words);
-        if kept.is_current(now, offset) {
-            return Some(kept.limits(now, bound));
+        let previous = Kept::from_words(words);
+        if let Some(kept) = previous.filter(|kept| kept.is_current(time[0], offset, marker)) {
+            return Some(kept.limits(time, marker, drift));
         }
-        let at = clock.may_check().then(|| clock.source().monotonic())??;
-        let answer = clock.source().discipline()?;
-        let after = clock.source().monotonic()?;
-        let kept = Kept {
-            at,
-            offset: [after, at].map(|monotonic| answer.realtime.wrapping_sub(monotonic as i64)),
-            max_error: answer.max_error,
-            growth: GROWTH.saturating_add(answer.slew),
-            is_synchronized: answer.is_synchronized,
-        };
+        let at = clock.may_check().then(|| source.monotonic())??;
+        let answer = source.discipline()?;
+        let kept = Kept::next(previous, [at, source.monotonic()?], answer, source.marker());
         self.0.update(version, &Update { words: kept.to_words(), hot: [], late: 0, flags: 0 });
-        let (now, bound) = read()?;
-        Some(kept.limits(now, bound))
+        let time = read()?;
+        Some(kept.limits(time, source.marker(), drift))
     }
 }

@@ -141,9 +141,10 @@ mod vmclock;
 mod wall;
 
 use arch::native;
+pub use bounded::ClockStatus;
 use clock::CounterClock;
 pub use history::Baseline;
-pub use interval::{Interval, realtime_bounded};
+pub use interval::{Interval, realtime_bounded, set_max_drift_ppb};
 use machine::Native;
 #[cfg(feature = "std")]
 pub use recent::Refresher;

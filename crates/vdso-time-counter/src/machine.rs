@@ -73,6 +73,10 @@ impl Source for Native {
         system::disruption()
     }
 
+    fn marker(&self) -> u64 {
+        system::marker()
+    }
+
     fn stated_frequency(&self) -> Option<u64> {
         native::stated_frequency()
     }
@@ -103,12 +107,17 @@ mod system {
         /// Microseconds in a tick of user space, and what one of them more means.
         const TICK: i64 = 10_000;
         const PPB: u64 = 100_000;
+        vmclock::open();
         let timex = timex::read()?;
         Ok(Discipline {
             realtime: timex.realtime,
-            max_error: timex.max_error.unsigned_abs(),
+            max_error: timex.max_error.max(0) as u64,
+            pending: timex.offset.unsigned_abs(),
+            written: timex.written.map(|number| number as u64),
             slew: timex.tick.abs_diff(TICK).saturating_mul(PPB),
             is_synchronized: timex.is_synchronized,
+            has_leap: timex.has_leap,
+            has_pps: timex.has_pps,
         })
     }
 
@@ -124,6 +133,10 @@ mod system {
 
     pub(super) fn disruption() -> u32 {
         vmclock::disruption()
+    }
+
+    pub(super) fn marker() -> u64 {
+        vmclock::marker()
     }
 
     /// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of
@@ -185,6 +198,10 @@ mod system {
     }
 
     pub(super) fn disruption() -> u32 {
+        0
+    }
+
+    pub(super) fn marker() -> u64 {
         0
     }
 

@@ -37,6 +37,11 @@ pub(crate) trait Source {
     fn disruption(&self) -> u32 {
         0
     }
+    /// Returns a number that changes when the hypervisor moved or restored the machine: 0 before
+    /// the first time, and if it does not say so.
+    fn marker(&self) -> u64 {
+        0
+    }
     /// Returns the counter's rate in Hz as the hardware states it.
     fn stated_frequency(&self) -> Option<u64> {
         None
@@ -47,16 +52,26 @@ pub(crate) trait Source {
     }
 }
 
-/// The kernel's wall clock, and what it knows of its error.
+/// The kernel's wall clock, and what it knows of its error. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "flags of the kernel")]
 pub(crate) struct Discipline {
-    /// `CLOCK_REALTIME` in nanoseconds.
+    /// `CLOCK_REALTIME`.
     pub(crate) realtime: i64,
-    /// `maxerror` in nanoseconds.
+    /// `maxerror`. 0 if it is negative.
     pub(crate) max_error: u64,
+    /// The size of `offset`, which the kernel has yet to add to its clock.
+    pub(crate) pending: u64,
+    /// `esterror` and `freq`, which change only if a program writes.
+    pub(crate) written: [u64; 2],
     /// By how much the kernel slews its clock on purpose, in parts per billion.
     pub(crate) slew: u64,
     pub(crate) is_synchronized: bool,
+    /// Whether the kernel inserts or deletes a second at the end of the day.
+    pub(crate) has_leap: bool,
+    /// Whether the kernel corrects its clock by a pulse per second, by up to all of `offset` in a
+    /// second.
+    pub(crate) has_pps: bool,
 }
 
 /// Whether a read of the counter takes at least half as long as a system call. Then the kernel

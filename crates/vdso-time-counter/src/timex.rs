@@ -34,15 +34,22 @@ impl Number for i32 {
     }
 }
 
-/// The kernel's wall clock and its error.
+/// The kernel's wall clock and its error. Times are in nanoseconds.
 pub(crate) struct Timex {
-    /// `CLOCK_REALTIME` in nanoseconds.
+    /// `CLOCK_REALTIME`.
     pub(crate) realtime: i64,
-    /// `maxerror`, in nanoseconds: 16 s at most.
     pub(crate) max_error: i64,
+    /// `offset`: what the kernel has yet to add to its clock.
+    pub(crate) offset: i64,
+    /// `esterror` and `freq`, as they are.
+    pub(crate) written: [i64; 2],
     /// Microseconds per 10 ms: 9,000 to 11,000.
     pub(crate) tick: i64,
     pub(crate) is_synchronized: bool,
+    /// `STA_INS` or `STA_DEL`.
+    pub(crate) has_leap: bool,
+    /// `STA_PPSTIME`.
+    pub(crate) has_pps: bool,
 }
 
 /// Reads the kernel's wall clock and its error.
@@ -63,6 +70,9 @@ pub(crate) fn read() -> Result<Timex, Errno> {
 /// Makes one system call, whose last argument is a `struct timex` of `SIZE` numbers.
 fn call<N: Number, const SIZE: usize>(number: u32, clock: Option<ClockId>) -> Result<Timex, Errno> {
     const TIME_ERROR: usize = 5;
+    const STA_PPSTIME: i32 = 0x4;
+    const STA_INS: i32 = 0x10;
+    const STA_DEL: i32 = 0x20;
     const STA_UNSYNC: i32 = 0x40;
     const STA_NANO: i32 = 0x2000;
     // `modes` is 0, so the call changes nothing and needs no privilege.
@@ -72,12 +82,18 @@ fn call<N: Number, const SIZE: usize>(number: u32, clock: Option<ClockId>) -> Re
     // SAFETY: the kernel writes a `struct timex` of `SIZE` numbers to `numbers`.
     let state = unsafe { syscall(number, args) }?;
     let status = numbers[5].first_int();
-    let [max_error, seconds, fraction, tick] = [3, 9, 10, 11].map(|index| numbers[index].into());
-    let nanos: i64 = if status & STA_NANO == 0 { fraction.wrapping_mul(1000) } else { fraction };
+    let [offset, freq, max_error, esterror] = [1, 2, 3, 4].map(|index| numbers[index].into());
+    let [seconds, fraction, tick] = [9, 10, 11].map(|index| numbers[index].into());
+    let unit = if status & STA_NANO == 0 { 1000 } else { 1 };
+    let nanos = |number: i64, unit: i64| number.saturating_mul(unit);
     Ok(Timex {
-        realtime: seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos),
-        max_error: max_error.wrapping_mul(1000),
+        realtime: nanos(seconds, 1_000_000_000).saturating_add(nanos(fraction, unit)),
+        max_error: nanos(max_error, 1000),
+        offset: nanos(offset, unit),
+        written: [esterror, freq],
         tick,
         is_synchronized: state != TIME_ERROR && status & STA_UNSYNC == 0,
+        has_leap: status & (STA_INS | STA_DEL) != 0,
+        has_pps: status & STA_PPSTIME != 0,
     })
 }

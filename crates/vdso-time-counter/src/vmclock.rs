@@ -1,9 +1,9 @@
-//! The VM clock device, by which a hypervisor says that the CPU's counter was disrupted: the
-//! virtual machine was moved or restored (include/uapi/linux/vmclock-abi.h; Linux 6.13, QEMU 10).
+//! The VM clock device, by which a hypervisor says that the virtual machine was moved or restored
+//! (include/uapi/linux/vmclock-abi.h; Linux 6.13, QEMU 10).
 
 #![allow(unsafe_code, reason = "a mapping")]
 
-pub(crate) use device::{disruption, open};
+pub(crate) use device::{disruption, marker, open};
 
 /// The page stays mapped for the rest of the process's life. A forked child has it too.
 #[cfg(all(feature = "libc", target_has_atomic = "64"))]
@@ -36,12 +36,18 @@ mod device {
         }
     }
 
-    /// Returns a number that changes when the counter was disrupted: 0 without a device.
-    pub(crate) fn disruption() -> u32 {
+    /// Returns the device's `disruption_marker`, which changes when the machine was disrupted: 0
+    /// without a device.
+    pub(crate) fn marker() -> u64 {
         // SAFETY: `open` stores only pages that it mapped, and never unmaps them.
         let Some(page) = (unsafe { PAGE.load(Ordering::Acquire).as_ref() }) else { return 0 };
         // One word is read at once, so `seq_count` is not needed.
-        let marker = page.disruption_marker.load(Ordering::Relaxed);
+        u64::from_le(page.disruption_marker.load(Ordering::Acquire))
+    }
+
+    /// The same in 32 bits.
+    pub(crate) fn disruption() -> u32 {
+        let marker = marker();
         (marker ^ (marker >> 32)) as u32
     }
 
@@ -86,6 +92,10 @@ mod device {
     pub(crate) fn open() {}
 
     pub(crate) fn disruption() -> u32 {
+        0
+    }
+
+    pub(crate) fn marker() -> u64 {
         0
     }
 }

@@ -46,6 +46,23 @@ pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     )
 }
 
+/// What a program tells the kernel of the error of its wall clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Statement {
+    /// `maxerror`, in microseconds.
+    pub(crate) max_error: u64,
+    /// `offset`, in nanoseconds.
+    pub(crate) pending: u64,
+    pub(crate) is_synchronized: bool,
+    /// The kernel's second in which it was stated.
+    second: u64,
+    /// How many there were before.
+    number: u64,
+}
+
+/// `maxerror` of a clock that was set, and after which it does not grow.
+pub(crate) const UNKNOWN: u64 = 16_000_000;
+
 /// A running machine.
 #[derive(Default)]
 pub(crate) struct World {
@@ -64,6 +81,7 @@ pub(crate) struct World {
     pub(crate) cpu: Cell<u32>,
     pub(crate) hides_cpu: Cell<bool>,
     pub(crate) disruption: Cell<u32>,
+    pub(crate) marker: Cell<u64>,
     /// Why the kernel refuses the counter.
     pub(crate) refusal: Cell<Option<Status>>,
     pub(crate) detections: Cell<u32>,
@@ -77,10 +95,12 @@ pub(crate) struct World {
     /// The last answer of `CLOCK_REALTIME`, and the number of the kernel's answers.
     pub(crate) read_at_wall: Cell<i64>,
     pub(crate) kernel_reads: Cell<u32>,
+    /// The machine is moved before this answer of the kernel, and its clocks are fast then.
+    pub(crate) restored_at: Cell<u32>,
     /// How often the kernel was asked for the error of its wall clock.
     pub(crate) asked: Cell<u32>,
-    /// Whether the kernel says that its wall clock is not synchronized.
-    pub(crate) is_unsynchronized: Cell<bool>,
+    /// What a program stated of the wall clock's error.
+    stated: Cell<Statement>,
     random: Cell<u64>,
     /// Reads the clock during interrupts.
     intruder: Option<Box<dyn Fn()>>,
@@ -94,6 +114,7 @@ impl World {
             counted: Cell::new((0, machine.ticks)),
             kept: Cell::new((0, 5_000 * SECOND)),
             offset: Cell::new(1_700_000_000_000_000_000),
+            stated: Cell::new(Statement { max_error: UNKNOWN, ..Statement::default() }),
             random: Cell::new(machine.seed),
             intruder: machine.is_shared.then(|| Box::new(intruder) as _),
             ..Self::default()
@@ -170,10 +191,25 @@ impl World {
         self.pass(picos);
         self.kept.set((self.now.get(), kernel));
         self.raw.set(self.raw.get() - picos as i128);
-        self.step((picos / NANO) as i64);
+        self.shift((picos / NANO) as i64);
         if counter_jumps {
             self.counted.set((self.now.get(), self.counter() ^ 1 << 63));
         }
+    }
+
+    /// The virtual machine is saved and restored: all its clocks stop meanwhile.
+    pub(crate) fn freeze(&self, picos: u128) {
+        let (kernel, ticks) = (self.kernel_picos(), self.counter());
+        self.pass(picos);
+        self.kept.set((self.now.get(), kernel));
+        self.raw.set(self.raw.get() - picos as i128);
+        self.counted.set((self.now.get(), ticks));
+    }
+
+    /// The same, and the hypervisor says so.
+    pub(crate) fn restore(&self, picos: u128) {
+        self.freeze(picos);
+        self.marker.set(self.marker.get() + 1);
     }
 
     /// The virtual machine moves to a host whose counter has another rate.
@@ -188,9 +224,30 @@ impl World {
         self.machine.set(Machine { skew: 0, interrupts: 0, ..self.machine.get() });
     }
 
-    /// Somebody sets the wall clock.
+    /// Somebody sets the wall clock. The kernel forgets its error (`ntp_clear`).
     pub(crate) fn step(&self, nanos: i64) {
+        self.shift(nanos);
+        self.state(UNKNOWN, 0, false);
+    }
+
+    /// The wall clock steps, and the kernel does not know it.
+    pub(crate) fn shift(&self, nanos: i64) {
         self.offset.set(self.offset.get() + nanos);
+    }
+
+    /// A program states the error of the wall clock.
+    pub(crate) fn state(&self, max_error: u64, pending: u64, is_synchronized: bool) {
+        let number = self.stated.get().number + 1;
+        let second = self.kernel() / 1_000_000_000;
+        self.stated.set(Statement { max_error, pending, is_synchronized, second, number });
+    }
+
+    /// A program states the true error, or some more: a number of microseconds that is unlike what
+    /// became of the last one.
+    pub(crate) fn state_truly(&self, is_synchronized: bool) {
+        let error = self.wall().abs_diff(self.truth()).div_ceil(1000);
+        let rest = self.stated.get().number % 499 + 1;
+        self.state(error.next_multiple_of(500) + rest, 0, is_synchronized);
     }
 
     /// The process enters a time namespace whose clock is ahead by `nanos`.
@@ -198,7 +255,7 @@ impl World {
         let picos = self.kernel_picos().saturating_add_signed(i128::from(nanos) * NANO as i128);
         self.kept.set((self.now.get(), picos));
         self.raw.set(self.raw.get() + i128::from(nanos) * NANO as i128);
-        self.step(-nanos);
+        self.shift(-nanos);
     }
 
     /// A part of a call, which takes time and may be interrupted.
@@ -234,6 +291,12 @@ impl World {
     fn clock<T>(&self, read: impl Fn() -> T) -> Option<T> {
         self.pass(self.syscall.get());
         self.kernel_reads.set(self.kernel_reads.get() + 1);
+        if self.kernel_reads.get() == self.restored_at.get() {
+            let ticks = self.counter().wrapping_add(5 * self.machine.get().hertz);
+            self.kept.set((self.now.get(), self.kernel_picos() + 5 * SECOND));
+            self.counted.set((self.now.get(), ticks));
+            self.marker.set(self.marker.get() + 1);
+        }
         let time = self.call(10, read);
         (!self.is_denied.get()).then_some(time)
     }
@@ -282,18 +345,30 @@ impl Source for Rc<World> {
         self.disruption.get()
     }
 
+    fn marker(&self) -> u64 {
+        self.marker.get()
+    }
+
     fn stated_frequency(&self) -> Option<u64> {
         self.machine.get().stated_hertz
     }
 
-    /// The kernel knows its error exactly, or, as it updates it once a second, of up to a second
-    /// ago.
+    /// As kernel/time/ntp.c.
     fn discipline(&self) -> Option<Discipline> {
         self.asked.set(self.asked.get() + 1);
-        let error = || self.wall().abs_diff(self.truth());
-        let before = error();
         let realtime = self.realtime()?;
-        let max_error = before.max(error()).saturating_sub(self.random(250_000));
-        Some(Discipline { realtime, max_error, slew: 0, is_synchronized: !self.is_unsynchronized.get() })
+        let Statement { max_error, pending, is_synchronized, second, number } = self.stated.get();
+        let seconds = (self.kernel() / 1_000_000_000).saturating_sub(second);
+        Some(Discipline {
+            realtime,
+            max_error: 1000 * (max_error + 500 * seconds).min(UNKNOWN),
+            pending,
+            // A daemon may state the same estimate each time.
+            written: [number * (self.machine.get().seed % 2), 0],
+            slew: 0,
+            is_synchronized,
+            has_leap: false,
+            has_pps: false,
+        })
     }
 }

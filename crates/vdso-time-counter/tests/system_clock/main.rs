@@ -5,22 +5,20 @@
 //! name this program runs after all others.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
-#![allow(unsafe_code, reason = "adjtimex(2) is called here")]
+
+mod true_time;
+mod vm_clock;
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
-use std::mem::zeroed;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
 use test_support::nix::{sys::stat::Mode, unistd::mkfifo};
 use test_support::system_clock::{SWITCH, read, switch, turn};
 use test_support::{child, not_run_here, oracle};
-use vdso_time::SystemTime;
-use vdso_time_counter::{self as counter, Interval, Status};
-
-/// Whether root may change the system's clock.
-const OWN: &str = "own-clock";
+use true_time::{OWN, adjtimex};
+use vdso_time_counter::{self as counter, Status};
 
 fn kernel() -> i64 {
     oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos() as i64
@@ -50,16 +48,6 @@ fn is_used() -> bool {
         not_run_here("counter", format!("the counter is not used: {status}"));
     }
     status == Status::Used
-}
-
-/// Changes the system's clock (adjtimex(2)).
-fn adjtimex(prepare: impl FnOnce(&mut libc::timex)) {
-    // SAFETY: every field is a number.
-    let mut change: libc::timex = unsafe { zeroed() };
-    prepare(&mut change);
-    // SAFETY: the call reads and writes one `timex`.
-    let status = unsafe { libc::adjtimex(&raw mut change) };
-    assert!(status >= 0, "adjtimex: {}", io::Error::last_os_error());
 }
 
 /// Changes the kernel's rate by thousandths, in ticks, and by ppm.
@@ -146,55 +134,6 @@ fn a_switched_clock_source_is_followed_both_ways() {
         switch(&first);
         assert_eq!(end, child::WELL);
     }
-}
-
-/// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC_RAW`, by the reads that took the least time.
-fn wall_offset() -> i64 {
-    let read = |id| oracle::clock_gettime(id).unwrap().as_nanos() as i64;
-    let measure = |_| {
-        let before = read(libc::CLOCK_MONOTONIC_RAW);
-        let wall = read(libc::CLOCK_REALTIME);
-        let after = read(libc::CLOCK_MONOTONIC_RAW);
-        (after - before, wall - before - (after - before) / 2)
-    };
-    (0..100).map(measure).min().unwrap().1
-}
-
-#[test]
-fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
-    const MILLI: i64 = 1_000_000;
-    let Some(_turn) = turn(OWN) else { return };
-    child::forked(|| {
-        // The wall time before the first step, plus the time since.
-        let base = wall_offset();
-        let truth = || base + oracle::clock_gettime(libc::CLOCK_MONOTONIC_RAW).unwrap().as_nanos() as i64;
-        for error in [100, -100, 0, 700, 0] {
-            let step = base + error * MILLI - wall_offset();
-            adjtimex(|change| {
-                change.modes = libc::ADJ_SETOFFSET | libc::ADJ_NANO;
-                change.time.tv_sec = step.div_euclid(1000 * MILLI) as _;
-                change.time.tv_usec = step.rem_euclid(1000 * MILLI) as _;
-            });
-            // The step set `STA_UNSYNC`, and `maxerror` to 16 s (kernel/time/ntp.c, ntp_clear).
-            adjtimex(|change| {
-                change.modes = libc::ADJ_STATUS | libc::ADJ_MAXERROR;
-                change.maxerror = ((error.abs() + 2) * 1000) as _;
-            });
-            let (start, mut narrow) = (truth(), 0);
-            while truth() - start < 1500 * MILLI {
-                let before = truth();
-                let Interval { earliest, latest, is_synchronized, .. } = counter::realtime_bounded().unwrap();
-                let [earliest, latest] = [earliest, latest].map(|limit: SystemTime| limit.as_nanos() as i64);
-                let after = truth();
-                assert!(
-                    earliest <= after && before <= latest,
-                    "{error} ms: {before} to {after}, and not {earliest} to {latest}"
-                );
-                narrow += u32::from(is_synchronized && latest - earliest < (2 * error.abs() + 20) * MILLI);
-            }
-            assert!(narrow > 10, "{error} ms: the kernel was not asked again");
-        }
-    });
 }
 
 /// The VM clock device, and a field of its page (include/uapi/linux/vmclock-abi.h).
