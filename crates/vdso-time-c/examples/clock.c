@@ -94,9 +94,21 @@ int main(void)
     printf("counter: status %d, error bound %llu ns\n", vdso_time_counter_state().status,
            (unsigned long long)vdso_time_counter_state().error_bound);
 
+    /* The wall clock is in the middle, and the interval is infinite if no bound is known. */
+    struct vdso_time_interval truth;
+    start = by_libc(CLOCK_REALTIME);
+    int error = vdso_time_counter_interval(&truth);
+    if (error == 0) {
+        check("interval", truth.earliest, start, truth.latest);
+        int is_bounded = truth.status == VDSO_TIME_CLOCK_STATUS_SYNCHRONIZED
+                         || truth.status == VDSO_TIME_CLOCK_STATUS_FREE_RUNNING;
+        check("  is bounded", is_bounded, truth.latest < INT64_MAX, is_bounded);
+    }
+    printf("interval: error %d, status %d\n", error, error ? -1 : (int)truth.status);
+
     const void *base;
     size_t size;
-    int error = vdso_time_locate(&base, &size);
+    error = vdso_time_locate(&base, &size);
     printf("vDSO: %d, %zu bytes\n", error, error ? 0 : size);
     char routes[1000];
     check("text", vdso_time_routes(NULL, 0), vdso_time_routes(routes, sizeof routes), sizeof routes - 1);

@@ -76,6 +76,28 @@ enum vdso_time_status {
 };
 
 /**
+ * What is known of the error of CLOCK_REALTIME.
+ */
+enum vdso_time_clock_status {
+  /**
+   * No bound is known: no program states one, as systemd-timesyncd and phc2sys do not.
+   */
+  VDSO_TIME_CLOCK_STATUS_UNKNOWN = 0,
+  /**
+   * The truth is within the limits, and the kernel is told that its clock is synchronized.
+   */
+  VDSO_TIME_CLOCK_STATUS_SYNCHRONIZED = 1,
+  /**
+   * The truth is within the limits, but the kernel is not told so: chronyd without rtcsync.
+   */
+  VDSO_TIME_CLOCK_STATUS_FREE_RUNNING = 2,
+  /**
+   * The virtual machine was restored, moved or suspended, and no error was stated since.
+   */
+  VDSO_TIME_CLOCK_STATUS_DISRUPTED = 3
+};
+
+/**
  * What is known of the counter's clock at one moment.
  */
 struct vdso_time_counter_state {
@@ -91,6 +113,24 @@ struct vdso_time_counter_state {
    * Whether the counter answers. Later versions may have more values.
    */
   enum vdso_time_status status;
+};
+
+/**
+ * The limits of the true time (UTC without leap seconds), in nanoseconds since the Epoch.
+ */
+struct vdso_time_interval {
+  /**
+   * The true time is not earlier. INT64_MIN if no bound is known.
+   */
+  int64_t earliest;
+  /**
+   * The true time is not later. INT64_MAX if no bound is known.
+   */
+  int64_t latest;
+  /**
+   * Whether a bound is known.
+   */
+  enum vdso_time_clock_status status;
 };
 
 #ifdef __cplusplus
@@ -124,6 +164,19 @@ int64_t vdso_time_counter_nanos(uint64_t ticks);
  * Returns whether the counter is used, and how accurate it is.
  */
 struct vdso_time_counter_state vdso_time_counter_state(void);
+
+/**
+ * Gets two limits between which the true time is, if the program that keeps the clock states its
+ * error (`maxerror` of adjtimex(2)). The documentation of the Rust type `Interval` says which
+ * programs do, and what ends the promise.
+ */
+int vdso_time_counter_interval(struct vdso_time_interval *interval);
+
+/**
+ * Sets how fast the interval grows after a statement, in parts per billion: 500,000 by default,
+ * as the kernel's. Set less only if you know the oscillator.
+ */
+void vdso_time_counter_set_max_drift_ppb(uint32_t ppb);
 
 /**
  * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,

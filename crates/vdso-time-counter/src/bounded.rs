@@ -188,18 +188,23 @@ impl Kept {
         if !status.is_bounded() {
             return Limits::none(status);
         }
-        let since = |at: u64| u128::from(now.saturating_sub(at).saturating_add(bound));
+        let since = |at: u64| now.saturating_sub(at).saturating_add(bound);
         // The kernel adds once a second, so the first answer can lack the growth of a second.
-        let drifted = (since(self.stated_at) + u128::from(SECOND)) * u128::from(drift);
-        let slewed = since(self.at) * u128::from(self.answer.slew);
-        let grown = (drifted + slewed).div_ceil(u128::from(SECOND)) as u64;
+        let drifted = part(since(self.stated_at).saturating_add(SECOND), drift.into());
+        let slewed = part(since(self.at), self.answer.slew);
         // The kernel takes a second's part out of `offset` when that second begins: at most 1/4.
         let pending = self.answer.pending.saturating_add(self.answer.pending.div_ceil(3));
-        let parts = [self.stated, pending, grown, bound, ROUNDING];
+        let parts = [self.stated, pending, drifted, slewed, bound, ROUNDING];
         let error = parts.into_iter().fold(0, u64::saturating_add);
         let [low, high] = self.offset.map(|offset| (now as i64).saturating_add(offset));
         Limits { times: [low.saturating_sub_unsigned(error), high.saturating_add_unsigned(error)], status }
     }
+}
+
+/// So many parts per billion of a time, rounded up.
+fn part(nanos: u64, ppb: u64) -> u64 {
+    let seconds = (nanos / SECOND).saturating_mul(ppb);
+    seconds.saturating_add((nanos % SECOND).saturating_mul(ppb).div_ceil(SECOND))
 }
 
 /// Whether two measurements of an offset agree.

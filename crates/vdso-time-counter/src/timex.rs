@@ -57,18 +57,22 @@ pub(crate) fn read() -> Result<Timex, Errno> {
     /// `clock_adjtime64(2)` of every 32-bit architecture, since Linux 5.1.
     const CLOCK_ADJTIME64: u32 = 405;
     if cfg!(target_pointer_width = "64") {
-        return call::<i64, 26>(ADJTIMEX, None);
+        return call::<i64, 14>(ADJTIMEX, None);
     }
     // First the call that sandboxes permit. It has no time after January 2038.
-    match call::<i32, 32>(ADJTIMEX, None) {
+    match call::<i32, 20>(ADJTIMEX, None) {
         Ok(timex) if timex.realtime >= 0 => Ok(timex),
         Err(error) if error != Errno::ENOSYS => Err(error),
-        _ => call::<i64, 26>(CLOCK_ADJTIME64, Some(ClockId::REALTIME)),
+        _ => call::<i64, 14>(CLOCK_ADJTIME64, Some(ClockId::REALTIME)),
     }
 }
 
-/// Makes one system call, whose last argument is a `struct timex` of `SIZE` numbers.
-fn call<N: Number, const SIZE: usize>(number: u32, clock: Option<ClockId>) -> Result<Timex, Errno> {
+/// `struct timex`: the numbers that are read, and the others.
+#[repr(C)]
+struct Numbers<N, const OTHERS: usize>([N; 12], [N; OTHERS]);
+
+/// Makes one system call, whose last argument is a `struct timex` with so many other numbers.
+fn call<N: Number, const OTHERS: usize>(number: u32, clock: Option<ClockId>) -> Result<Timex, Errno> {
     const TIME_ERROR: usize = 5;
     const STA_PPSTIME: i32 = 0x4;
     const STA_INS: i32 = 0x10;
@@ -76,14 +80,15 @@ fn call<N: Number, const SIZE: usize>(number: u32, clock: Option<ClockId>) -> Re
     const STA_UNSYNC: i32 = 0x40;
     const STA_NANO: i32 = 0x2000;
     // `modes` is 0, so the call changes nothing and needs no privilege.
-    let mut numbers = [N::ZERO; SIZE];
-    let out = numbers.as_mut_ptr().expose_provenance();
+    let mut numbers = Numbers([N::ZERO; 12], [N::ZERO; OTHERS]);
+    let out = (&raw mut numbers).expose_provenance();
     let args = clock.map_or([out, 0, 0, 0, 0], |clock| [clock.as_raw() as usize, out, 0, 0, 0]);
-    // SAFETY: the kernel writes a `struct timex` of `SIZE` numbers to `numbers`.
+    // SAFETY: the kernel writes a `struct timex`, whose size `read` knows, to `numbers`.
     let state = unsafe { syscall(number, args) }?;
-    let status = numbers[5].first_int();
-    let [offset, freq, max_error, esterror] = [1, 2, 3, 4].map(|index| numbers[index].into());
-    let [seconds, fraction, tick] = [9, 10, 11].map(|index| numbers[index].into());
+    let [_, offset, freq, max_error, esterror, status, _, _, _, seconds, fraction, tick] = numbers.0;
+    let status = status.first_int();
+    let [offset, freq, max_error, esterror, seconds, fraction, tick] =
+        [offset, freq, max_error, esterror, seconds, fraction, tick].map(N::into);
     let unit = if status & STA_NANO == 0 { 1000 } else { 1 };
     let nanos = |number: i64, unit: i64| number.saturating_mul(unit);
     Ok(Timex {

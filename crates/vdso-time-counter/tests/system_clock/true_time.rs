@@ -59,6 +59,8 @@ pub(super) struct Truth(i64);
 
 impl Truth {
     pub(super) fn of_the_wall_clock() -> Self {
+        // If the machine was ever restored, only what is stated after the first call counts.
+        let _ = realtime_bounded();
         Self(wall_offset())
     }
 
