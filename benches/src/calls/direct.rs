@@ -51,7 +51,7 @@ fn clock_call<N: Keep + Copy + Default + 'static>(address: usize, clock: ClockId
     Contender::new(DIRECT, move || {
         let mut out = [N::default(); 2];
         // SAFETY: the function writes two numbers of the type `N` to `out`, and nothing else.
-        assert!(unsafe { call(clock, &raw mut out) } == 0, "the vDSO refuses {clock}");
+        assert!(unsafe { call(clock, &raw mut out) } == 0, "the vDSO refuses the clock");
         out.keep();
     })
 }
