@@ -38,3 +38,22 @@ pub(super) fn skip<const TIMES: usize>() {
         asm!(".rept {nops}", "nop", ".endr", nops = const TIMES * 16 / NOP, options(nomem, nostack, preserves_flags));
     }
 }
+
+/// One of three kinds of instructions that can stand between a fence and the call: none, one that
+/// does nothing, or a store.
+#[inline]
+pub(super) fn between<const KIND: usize>() {
+    match KIND {
+        1 => {
+            // SAFETY: `nop` does nothing.
+            #[cfg(not(target_arch = "powerpc64"))]
+            unsafe {
+                asm!("nop", options(nomem, nostack, preserves_flags));
+            };
+        }
+        2 => {
+            std::hint::black_box(KIND);
+        }
+        _ => {}
+    }
+}

@@ -39,7 +39,7 @@ pub fn main(
 /// Some ways to the same answer.
 pub struct Row {
     pub name: String,
-    /// The ways; the harness measures the last one twice, as a control.
+    /// The ways. The loops of the last one also measure the noise.
     pub contenders: Vec<Contender>,
 }
 
@@ -52,19 +52,33 @@ impl Row {
 /// One way to an answer.
 pub struct Contender {
     pub name: &'static str,
-    loops: [Loop; PLACEMENTS],
+    loops: [Loop; LAYOUTS],
 }
 
 type Loop = Box<dyn Fn(Spacing, u64)>;
 
-/// The speed of a short loop depends on its place in a cache line. So each loop exists at four
-/// places, and the fastest counts.
-const PLACEMENTS: usize = 4;
+/// The speed of a short loop depends on its place in a cache line, and on the instructions between
+/// its fence and the call. So each loop exists at four places, with three kinds of
+/// [`between`](assembly::between), and the fastest counts.
+const LAYOUTS: usize = 12;
 
 impl Contender {
     /// Creates a contender. Its call must pass the answer to [`black_box`](std::hint::black_box).
     pub fn new(name: &'static str, call: impl Fn() + Copy + 'static) -> Self {
-        let loops = [loop_at::<0>(call), loop_at::<1>(call), loop_at::<2>(call), loop_at::<3>(call)];
+        let loops = [
+            loop_at::<0, 0>(call),
+            loop_at::<1, 0>(call),
+            loop_at::<2, 0>(call),
+            loop_at::<3, 0>(call),
+            loop_at::<0, 1>(call),
+            loop_at::<1, 1>(call),
+            loop_at::<2, 1>(call),
+            loop_at::<3, 1>(call),
+            loop_at::<0, 2>(call),
+            loop_at::<1, 2>(call),
+            loop_at::<2, 2>(call),
+            loop_at::<3, 2>(call),
+        ];
         Self { name, loops }
     }
 
@@ -73,22 +87,23 @@ impl Contender {
         self.loops[0](Spacing::BackToBack, 1);
     }
 
-    fn time(&self, place: usize, spacing: Spacing, calls: u64) -> Duration {
+    fn time(&self, layout: usize, spacing: Spacing, calls: u64) -> Duration {
         let start = Instant::now();
-        self.loops[place % PLACEMENTS](spacing, calls);
+        self.loops[layout](spacing, calls);
         start.elapsed()
     }
 }
 
 /// Compiles a loop for one call. The copy of the call lets a captured function pointer stay in a
 /// register.
-fn loop_at<const PLACE: usize>(call: impl Fn() + Copy + 'static) -> Loop {
+fn loop_at<const PLACE: usize, const KIND: usize>(call: impl Fn() + Copy + 'static) -> Loop {
     Box::new(move |spacing, calls| {
         let call = call;
         match spacing {
             Spacing::Isolated => {
                 assembly::skip::<PLACE>();
                 for _ in 0..calls {
+                    assembly::between::<KIND>();
                     call();
                     assembly::fence();
                 }
@@ -126,23 +141,28 @@ impl Spacing {
 /// Long compared with a clock read, short compared with the time between two interrupts.
 const BATCH: Duration = Duration::from_micros(50);
 
-/// Returns the nanoseconds of a call of each contender, from its fastest batch.
+/// Returns the nanoseconds of a call of each contender, from its fastest batch. The last two are
+/// the last contender's again, from the loops at even and at odd places.
 ///
 /// Each round has a batch of each contender, so a slow phase of the machine affects all of them.
-pub fn measure(contenders: &[&Contender], spacing: Spacing, rounds: usize) -> Vec<f64> {
+pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec<f64> {
     let empty = Contender::new("", || ());
-    let contenders = [contenders, &[&empty]].concat();
+    let contenders: Vec<&Contender> = contenders.iter().chain([&empty]).collect();
     let calls: Vec<u64> = contenders.iter().map(|contender| calls_of_batch(contender, spacing)).collect();
-    let mut fastest = vec![f64::INFINITY; contenders.len()];
+    let mut fastest = vec![[f64::INFINITY; 2]; contenders.len()];
     for round in 0..rounds {
         for turn in 0..contenders.len() {
             let at = (round + turn) % contenders.len();
-            let time = contenders[at].time(round / contenders.len(), spacing, calls[at]);
-            fastest[at] = fastest[at].min(time.as_secs_f64() * 1e9 / calls[at] as f64);
+            let layout = round / contenders.len() % LAYOUTS;
+            let time = contenders[at].time(layout, spacing, calls[at]);
+            let half = &mut fastest[at][layout % 2];
+            *half = half.min(time.as_secs_f64() * 1e9 / calls[at] as f64);
         }
     }
-    let fences = fastest.pop().filter(|_| spacing == Spacing::Isolated).unwrap_or(0.0);
-    fastest.iter().map(|nanos| nanos - fences).collect()
+    let both = |[even, odd]: [f64; 2]| even.min(odd);
+    let fences = fastest.pop().map(both).filter(|_| spacing == Spacing::Isolated).unwrap_or(0.0);
+    let control = fastest.last().copied().into_iter().flatten();
+    fastest.iter().copied().map(both).chain(control).map(|nanos| nanos - fences).collect()
 }
 
 /// Returns how many calls fill a batch three times in a row. The first ones are the warm-up.

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::command::{Arguments, child, run};
 use super::stats::median;
-use super::{Contender, Row, Spacing, measure};
+use super::{Row, Spacing, measure};
 
 /// The measured crate, in every table.
 pub const OURS: &str = "vdso-time";
 /// The vDSO's function, called through a pointer in a register. No caller of it can be faster.
 pub const DIRECT: &str = "direct";
 
-/// The last contender of a row, measured twice. The difference is noise.
+/// The last contender of a row, measured twice by different loops. The difference is noise.
 const CONTROL: [&str; 2] = ["measured", "measured again"];
 
 /// How often a noisy row is measured again.
@@ -26,12 +26,11 @@ pub fn print(rows: &[Row], asked: &[String]) -> Result<(), String> {
     let (rounds, names) = asked.split_first().ok_or("the number of rounds is missing")?;
     let rounds = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
     for row in rows.iter().filter(|row| names.contains(&row.name)) {
-        let contenders: Vec<&Contender> = row.contenders.iter().chain(row.contenders.last()).collect();
+        let names = row.contenders.iter().map(|contender| contender.name).chain(CONTROL);
         for spacing in Spacing::ALL {
-            let nanos = measure(&contenders, spacing, rounds);
-            let print = |name, nanos| println!("{}\t{}\t{name}\t{nanos}", row.name, spacing.name());
-            contenders.iter().zip(&nanos).take(row.contenders.len()).for_each(|(it, ns)| print(it.name, ns));
-            CONTROL.iter().rev().zip(nanos.iter().rev()).for_each(|(name, ns)| print(name, ns));
+            for (name, nanos) in names.clone().zip(measure(&row.contenders, spacing, rounds)) {
+                println!("{}\t{}\t{name}\t{nanos}", row.name, spacing.name());
+            }
         }
     }
     Ok(())
