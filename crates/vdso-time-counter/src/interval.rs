@@ -77,6 +77,38 @@ static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
 /// from two seconds before midnight UTC until two seconds after it. There the kernel's clock steps
 /// by a second, up to a timer tick late, and an inserted second has the same number as the one
 /// before it. `maxerror` does not tell.
+///
+/// # Examples
+///
+/// The commit wait of a database. After it, no machine takes an earlier time for a later event.
+///
+/// ```
+/// use std::{thread, time::Duration};
+/// use vdso_time::{Errno, SystemTime};
+/// use vdso_time_counter::realtime_bounded;
+///
+/// /// The time of a commit; none while no bound is known.
+/// fn commit() -> Result<Option<SystemTime>, Errno> {
+///     let now = realtime_bounded()?;
+///     if !now.status.is_bounded() {
+///         return Ok(None);
+///     }
+///     loop {
+///         let later = realtime_bounded()?;
+///         if !later.status.is_bounded() {
+///             return Ok(None);
+///         }
+///         if now.latest < later.earliest {
+///             return Ok(Some(now.latest));
+///         }
+///         thread::sleep(Duration::from_millis(1));
+///     }
+/// }
+/// # // It takes as long as the interval is wide: here, at most 16 s.
+/// # if realtime_bounded().is_ok_and(|now| !now.status.is_bounded()) {
+/// #     assert_eq!(commit(), Ok(None));
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Interval {
@@ -153,7 +185,7 @@ pub fn realtime_bounded() -> Result<Interval, Errno> {
 /// # Examples
 ///
 /// ```
-/// use vdso_time::counter;
+/// use vdso_time_counter as counter;
 ///
 /// counter::set_max_drift_ppb(50_000);
 /// println!("{:?}", counter::realtime_bounded());

@@ -79,6 +79,12 @@
 //! The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with `CLOCK_MONOTONIC_RAW`,
 //! which is never slewed.
 //!
+//! # The true time
+//!
+//! [`error_bound`] is the distance from the kernel's clock. Only the program that keeps that clock
+//! knows how far it is from the truth. [`realtime_bounded`] adds up both. [`Interval`] says what is
+//! promised, by whom, and what ends it.
+//!
 //! # Order
 //!
 //! [`monotonic`] lets the CPU read the counter early. It does not go back within a thread, but a
