@@ -9,22 +9,24 @@ use crate::reason::FallbackReason;
 pub(crate) struct Answer {
     /// The symbol's row in the candidates of the function.
     pub(crate) row: usize,
-    /// Whether the image has versions. The symbol's is that of the table then.
+    /// Whether the image has versions. If so, the symbol has the table's.
     pub(crate) is_versioned: bool,
     /// Where the code is. On arm, bit 0 is set for Thumb code.
     pub(crate) address: usize,
-    /// The size of the code.
+    /// The size of the code, or 0 if it is not known.
     pub(crate) size: u64,
 }
 
 /// The symbol that answers a function, or why none does.
 pub(crate) type Outcome = Result<Answer, FallbackReason>;
 
-/// Decides how an image answers each of [`Abi::functions`]: by the best candidate that it has. The
-/// bias is the difference between an address and the value of a symbol.
+/// Finds the best candidate that an image has for each of [`Abi::functions`]. The bias is the
+/// difference between an address and the value of a symbol.
 #[inline(never)]
 pub(crate) fn decide<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, bias: u64) -> [Outcome; 5] {
-    let is_blanked = abi.has_quirk(Quirk::BlankedNames) && image.has_blanked_names();
+    let all = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
+    let has_quirk = all().any(|candidate| candidate.unless == Some(Quirk::BlankedNames));
+    let is_blanked = has_quirk && image.has_blanked_names();
     let is_relocated = image.load_address() != 0;
     let flaw = |candidate: &Candidate| match candidate.unless {
         Some(Quirk::BlankedNames) if is_blanked => Some(FallbackReason::BlankedNames),

@@ -1,4 +1,4 @@
-//! The types of a table.
+//! The types of the tables.
 
 /// `EI_CLASS` of a 32-bit image.
 pub(crate) const ELFCLASS32: u8 = 1;
@@ -15,6 +15,7 @@ pub struct Abi {
     pub machine: u16,
     /// `EI_CLASS` of its vDSO images: 1 is `ELFCLASS32`, 2 is `ELFCLASS64`.
     pub class: u8,
+    /// The version of its vDSO's symbols, except of `kernel_entry`.
     pub version: &'static str,
     pub time: Function,
     pub gettimeofday: Function,
@@ -71,10 +72,10 @@ pub struct Discovery {
     pub rt_sigprocmask: u32,
 }
 
-/// A C signature: the kind of call, and the width of its numbers.
+/// A C signature.
 ///
-/// A call of another kind can answer a function: `gettimeofday()` is answered by a `Timespec64` for
-/// `CLOCK_REALTIME`, `time()` by one for `CLOCK_REALTIME_COARSE`.
+/// A function can be answered by a call of another shape: `gettimeofday()` by `clock_gettime` for
+/// `CLOCK_REALTIME`, `time()` by that for `CLOCK_REALTIME_COARSE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
@@ -92,6 +93,14 @@ pub enum Shape {
     Getcpu,
 }
 
+impl Shape {
+    /// Returns whether the seconds end in January 2038.
+    #[must_use]
+    pub const fn is_time32(self) -> bool {
+        matches!(self, Self::Timespec32 | Self::Timeval32)
+    }
+}
+
 /// A state of an image in which some of its symbols must not be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -106,10 +115,9 @@ pub enum Quirk {
 
 /// Whether the 32-bit system calls are tried first.
 ///
-/// Android's seccomp filter kills a process for a system call that Android's libc does not use. On
-/// 32-bit Android before 11 these are all the 64-bit ones (bionic, libc/seccomp). There the 64-bit
-/// calls come second, for a time after January 2038. The cfg sets the same order for tests on
-/// Linux.
+/// Android's seccomp filter kills a process for a system call that Android's libc does not make. On
+/// 32-bit Android before 11 it kills for every 64-bit call (bionic, libc/seccomp), so these come
+/// second, for a time after January 2038. The cfg sets the same order for tests on Linux.
 pub const TIME32_FIRST: bool = cfg!(any(target_os = "android", vdso_time_android_order));
 
 impl Abi {
@@ -123,22 +131,6 @@ impl Abi {
             ("clock_getres", &self.clock_getres),
             ("getcpu", &self.getcpu),
         ]
-    }
-
-    /// Returns whether this quirk affects any symbol of the table.
-    pub(crate) const fn has_quirk(&self, quirk: Quirk) -> bool {
-        let mut functions: &[(&str, &Function)] = &self.functions();
-        while let [(_, function), others @ ..] = functions {
-            let mut candidates = function.candidates;
-            while let [candidate, rest @ ..] = candidates {
-                if matches!(candidate.unless, Some(unless) if unless as u8 == quirk as u8) {
-                    return true;
-                }
-                candidates = rest;
-            }
-            functions = others;
-        }
-        false
     }
 }
 
@@ -208,12 +200,4 @@ pub(crate) const GETRES_32: &[Candidate] = &[
 
 pub(crate) const fn call(number: u32, shape: Shape) -> Syscall {
     Syscall { number, shape }
-}
-
-impl Shape {
-    /// Returns whether the seconds end in January 2038.
-    #[must_use]
-    pub const fn is_time32(self) -> bool {
-        matches!(self, Self::Timespec32 | Self::Timeval32)
-    }
 }

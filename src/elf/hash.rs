@@ -1,5 +1,5 @@
-//! The two hash tables. They only give the number of symbols: to find a dozen symbols, one pass
-//! over all is faster than hashing.
+//! The two hash tables. The parser takes only the number of symbols from them: to find a dozen
+//! symbols, a pass over all symbols is faster than hashing.
 
 use super::layout::{ADDR_SIZE, Bytes, Format, at};
 

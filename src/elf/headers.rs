@@ -99,8 +99,8 @@ impl<F: Format> ProgramHeaders<F> {
     }
 }
 
-/// Reads a byte of each cache line of the tables. These reads overlap, but the parser's own wait
-/// for each other: the next address is in the line before.
+/// Reads a byte of each cache line of the tables. These reads overlap. The parser's own reads wait
+/// for each other, because one table has the address of the next.
 #[inline(always)]
 fn fetch(bytes: &[u8]) {
     let (tables, mut at) = (bytes.get(..LINES * LINE).unwrap_or(bytes), 0_usize);

@@ -12,11 +12,11 @@ use super::layout::{
     Any, Bytes, E_MACHINE, Format, Native, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE,
 };
 use super::steps;
-use super::symbol::{Entry, Symbol, SymbolKind};
+use super::symbol::{Entry, Symbol};
 use super::version::{self, Versions};
 
-/// No name is this long. The limit bounds the work for an image in which every symbol has the whole
-/// string table for a name.
+/// No name is this long. The limit bounds the work for an image in which the name of every symbol
+/// is the whole string table.
 const LONGEST_NAME: usize = 1024;
 
 /// The bytes and the tables of an image.
@@ -38,8 +38,8 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         Self::new(&headers, bytes.get(..headers.extent()).ok_or(ParseError::Truncated)?)
     }
 
-    /// Finds the tables of the image that has these headers and begins with these bytes. Fails if a
-    /// table may not end in them.
+    /// Finds the tables of an image with these headers, of which `bytes` are the beginning. It is an
+    /// error if a table may end after them.
     #[inline(always)]
     pub(crate) fn new(headers: &ProgramHeaders<F>, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let ProgramHeaders { format, load, ref dynamic, machine } = *headers;
@@ -125,7 +125,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         self.load.vaddr
     }
 
-    /// Returns the address, in the terms of a symbol's value, of the first byte. It wraps.
+    /// Returns the value that a symbol at the first byte would have. It wraps.
     pub(crate) fn origin(&self) -> u64 {
         self.load.origin()
     }
@@ -151,7 +151,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         }
         let symtab = self.bytes.with(self.symtab);
         let wanted = version.filter(|_| self.has_versions());
-        // A loop takes less of a small stack than closures in an unoptimised program.
+        // In a debug build a loop takes less stack than closures.
         for (index, symbol) in symtab.table(symtab.of(SYM_SIZE)).enumerate() {
             if !self.has_string(symbol.word(ST_NAME), name) {
                 continue;
@@ -165,7 +165,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         None
     }
 
-    /// Returns the entries that can be called, from one of the table's on.
+    /// Returns the entries that can be called, beginning with the entry `first` of the table.
     pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
         let symtab = self.bytes.with(self.symtab);
         let size = symtab.of(SYM_SIZE);
@@ -199,10 +199,10 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     /// Returns whether a function's name is blank.
     pub(crate) fn has_blanked_names(&self) -> bool {
         let is_blank = |name| self.strtab.get(name) == Some(&0);
-        self.entries(0).any(|entry| entry.kind == SymbolKind::Func && is_blank(entry.name))
+        self.entries(0).any(|entry| entry.is_func && is_blank(entry.name))
     }
 
-    /// Adds the strings, the only part of a symbol that takes more than a few steps to read.
+    /// Reads the strings of an entry, the only part of a symbol that can take many steps.
     pub(crate) fn symbol(&self, entry: Entry) -> Option<Symbol<'a>> {
         let string = |start| {
             let string = self.strtab.get(start..)?;
@@ -215,16 +215,16 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         Some(Symbol { name: string(entry.name)?, version, entry })
     }
 
-    /// Returns an entry of the table if it can be called, its value lies in the image, and its name
+    /// Returns an entry of the table if it can be called: its value lies in the image, and its name
     /// begins in the string table.
     #[inline(always)]
     fn entry(&self, index: usize, symbol: Bytes<'_, F>) -> Option<Entry> {
         const SHN_UNDEF: u16 = 0;
         const SHN_ABS: u16 = 0xfff1;
         let st_info = symbol.byte(ST_INFO);
-        let kind = match st_info & 0xf {
-            0 => SymbolKind::NoType,
-            2 => SymbolKind::Func,
+        let is_func = match st_info & 0xf {
+            0 => false, // STT_NOTYPE
+            2 => true,  // STT_FUNC
             _ => return None,
         };
         let is_weak = match st_info >> 4 {
@@ -240,7 +240,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             return None;
         }
         let version = self.versions.name_of(self.bytes, index);
-        Some(Entry { index, name, version, value, size, kind, is_weak })
+        Some(Entry { index, name, version, value, size, is_func, is_weak })
     }
 
     /// Returns whether the string at `start` is `wanted`. A blank string and one with a NUL never

@@ -19,8 +19,8 @@
 // The parser exists to make these impossible.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
 #![deny(clippy::panic)]
-// The CPU fetches cold code in one piece ahead of its use. A function elsewhere, as short as it may
-// be, makes the first call slower. So only what the process's own image never needs is out of line.
+// A CPU prefetches code that lies in one piece. A call of another function, however short, makes the
+// first call of the process slower. So all that the process's own image needs is inlined.
 #![allow(clippy::inline_always, reason = "copies of results are most of the work: parse takes half the time")]
 
 mod error;
@@ -40,7 +40,7 @@ pub(crate) use layout::{Any, Format, Native};
 #[cfg(vdso_time_steps)]
 pub(crate) use steps::TAKEN;
 pub(crate) use symbol::Entry;
-pub use symbol::{Symbol, SymbolKind};
+pub use symbol::Symbol;
 
 /// An ELF image: a vDSO, or a shared object with one segment.
 ///
@@ -76,7 +76,7 @@ impl<'a> Image<'a> {
         )
     }
 
-    /// Parses with the code for the format of this process, which is faster, or with that for any.
+    /// Parses an image of this process's format by `native`, which is faster, and others by `any`.
     #[inline(always)]
     pub(crate) fn with<T, E: From<ParseError> + PartialEq>(
         native: impl FnOnce() -> Result<T, E>,
@@ -161,7 +161,7 @@ impl<'a> Image<'a> {
         self.parsed.symbol(self.find(name, version)?)
     }
 
-    /// Finds an entry with the code for the image's format.
+    /// Finds an entry by the code for the image's format.
     #[inline]
     pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
         match self.parsed.native() {
@@ -178,7 +178,7 @@ impl<'a, F: Format> From<ParsedImage<'a, F>> for Image<'a> {
     }
 }
 
-/// Calls the code for foreign images, which must not lie between that of a first call.
+/// Calls code for images of other formats. It must not lie amid the code of a first call.
 #[cold]
 #[inline(never)]
 fn foreign<T>(work: impl FnOnce() -> T) -> T {

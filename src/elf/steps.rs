@@ -7,7 +7,7 @@ std::thread_local! {
     pub(crate) static TAKEN: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
 }
 
-/// Counts the read of a number, or of this many bytes of a string.
+/// Counts steps: 1 for the read of a number, and 1 for each byte of a string that is read.
 #[inline]
 pub(super) fn take(steps: usize) {
     #[cfg(vdso_time_steps)]

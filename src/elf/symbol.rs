@@ -21,7 +21,8 @@ pub(crate) struct Entry {
     pub(super) version: Option<usize>,
     pub(crate) value: u64,
     pub(crate) size: u64,
-    pub(super) kind: SymbolKind,
+    /// `STT_FUNC`. The others are `STT_NOTYPE`: on some architectures, functions in assembly.
+    pub(super) is_func: bool,
     pub(super) is_weak: bool,
 }
 
@@ -54,25 +55,9 @@ impl<'a> Symbol<'a> {
         self.entry.size
     }
 
-    /// Returns the type of the symbol.
-    #[must_use]
-    pub const fn kind(&self) -> SymbolKind {
-        self.entry.kind
-    }
-
     /// Returns whether it is `STB_WEAK`, as the unprefixed aliases on `x86_64` are.
     #[must_use]
     pub const fn is_weak(&self) -> bool {
         self.entry.is_weak
     }
-}
-
-/// The type of a symbol that can be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum SymbolKind {
-    /// `STT_FUNC`.
-    Func,
-    /// `STT_NOTYPE`: on some architectures, a function written in assembly.
-    NoType,
 }

@@ -28,9 +28,11 @@ impl Versions<'_> {
     }
 }
 
-/// Returns where the name of the definition with this index begins, except of the definition
-/// that names the image. With [`NO_INDEX`] it checks all definitions. The error is a definition
-/// that lies outside or not after the one before, or more than [`MOST`].
+/// Finds the definition with this index, and returns where its name begins in the string table.
+///
+/// The definition that names the image does not count. No definition has the index [`NO_INDEX`], so
+/// a search for it checks all of them. It is an error if a definition lies outside of the table or
+/// not after the one before, or if there are more than [`MOST`].
 #[inline(always)]
 pub(super) fn find<F: Format>(
     verdef: Bytes<'_, F>,

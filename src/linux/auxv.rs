@@ -10,19 +10,19 @@ use super::process;
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
 
-/// The address that the program set before the first look. Both constants are no address of a page.
+/// The address that the program set, or one of two constants that are no address of a page.
 static ADDRESS: AtomicUsize = AtomicUsize::new(OPEN);
 /// The program has not set the address yet.
 const OPEN: usize = usize::MAX;
-/// The program did not set the address before the first look, so it cannot any more.
+/// The address was looked up before the program set it, so setting it has no effect.
 const CLOSED: usize = usize::MAX - 1;
 
 /// The value of `AT_SYSINFO_EHDR`.
 #[derive(Clone, Copy)]
 pub(crate) struct VdsoAddress {
     pub(crate) address: usize,
-    /// The address comes from getauxval, which valgrind and similar tools correct. The kernel's
-    /// answer may name a mapping that is gone.
+    /// The address comes from getauxval, whose answer valgrind and similar tools correct. The
+    /// kernel's may be the address of a mapping that is gone.
     pub(crate) is_trusted: bool,
 }
 

@@ -138,12 +138,11 @@ pub fn getcpu() -> Result<Cpu, Errno> {
     Ok(Cpu { cpu, node })
 }
 
-// The variables are initialised. If a vDSO or a sandbox answers 0 and writes nothing, the result is
-// 0.
+// The variables for the answer are initialised, because a vDSO or a sandbox may answer 0 and write
+// nothing.
 //
-// A second answer goes to the same variables as the first. If `ask_kernel` returned it, the caller
-// would select one of two copies, and copy 16 bytes at once that were stored as 8 and 8. That store
-// forwarding stall would also slow down the path without an error.
+// The kernel's answer goes to the same variables as the vDSO's. If `ask_kernel` returned it, every
+// caller would copy 16 bytes at once that were stored as 8 and 8, which stalls store forwarding.
 
 #[cold]
 #[inline(never)]

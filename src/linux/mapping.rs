@@ -12,8 +12,8 @@ const PAGE: usize = 4096;
 
 /// Parses the image at `base`.
 ///
-/// Reads the first page, and the others only if the tables are not in it or `is_whole` asks for
-/// them. Calls `check` for every page before reading it, with the page's address.
+/// Reads only the first page, unless a table is not in it or `is_whole` is set. Calls `check` with
+/// the address of every page before reading it.
 ///
 /// # Safety
 ///
@@ -28,7 +28,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let first = page_of(base.addr());
     check(first)?;
     let second = first.wrapping_add(PAGE);
-    // SAFETY: `check` passed the first page, with which the slice ends. So it is readable and does
+    // SAFETY: `check` passed the first page, and the slice ends with it. So it is readable and does
     // not change, as the caller promises.
     let head = unsafe { slice::from_raw_parts(base, second.wrapping_sub(base.addr())) };
     let headers = ProgramHeaders::<F>::read(head)?;

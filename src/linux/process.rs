@@ -1,4 +1,4 @@
-//! Queries about this process: its auxiliary vector, its memory, its rights.
+//! What the kernel and libc say about this process: its memory and its auxiliary vector.
 
 #[cfg(not(vdso_time_libc_fallback))]
 use super::syscall::check;

@@ -12,8 +12,8 @@ use crate::reason::{FallbackReason, LocateError};
 /// If two threads find different outcomes (a sandbox around one of them), the words may come from
 /// both. The slots do not depend on them.
 pub(super) struct Record {
-    /// 0 before the first call. A symbol has twice its row plus [`SYMBOL`], and 1 more if the image
-    /// has versions. A fallback has the place of its reason in [`REASONS`], plus 1.
+    /// 0 before the first call. For a symbol: [`SYMBOL`], plus twice its row, plus 1 if the image
+    /// has versions. For a fallback: 1, plus the index of its reason in [`REASONS`].
     outcome: AtomicUsize,
     address: AtomicUsize,
 }
@@ -55,7 +55,7 @@ impl Record {
         self.outcome.store(outcome, Ordering::Release);
     }
 
-    /// Returns the outcome, or `None` before the first call. A symbol has no size.
+    /// Returns the outcome, or `None` before the first call. The size of a symbol is not recorded.
     pub(super) fn load(&self) -> Option<Outcome> {
         let outcome = self.outcome.load(Ordering::Acquire);
         if let Some(symbol) = outcome.checked_sub(SYMBOL) {

@@ -1,9 +1,13 @@
-//! The slots, and the one pass over the image that fills all of them.
+//! The slots, and the pass over the image that fills all of them.
 //!
-//! A slot has the 64-bit signature on every kernel. It gets the vDSO's own function, or one of this
-//! crate's that calls the vDSO's function of another signature, or one that answers `ENOSYS`, after
-//! which the caller asks the kernel. Each function is resolved alone: a missing symbol does not
-//! disable another function. A slot keeps its function, whatever a call answers later.
+//! Every slot has the 64-bit signature, on every kernel. It gets one of three functions:
+//!
+//! - the vDSO's own;
+//! - one of this crate that calls a function of the vDSO with another signature;
+//! - one that answers `ENOSYS`, after which the caller asks the kernel.
+//!
+//! Each function is resolved alone: a missing symbol does not disable another function. A slot
+//! keeps its function, whatever a call answers later.
 
 use super::record::RECORDS;
 use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
@@ -91,8 +95,8 @@ fn code(function: &Function, outcome: Outcome) -> Option<Code> {
     Some(unsafe { Code::new(shape, symbol.address) })
 }
 
-/// Whether the code has this shape. If no symbol of the function has it, the answer is a constant,
-/// and a 64-bit program has no 32-bit function.
+/// Tests the shape of the code. If the function has no symbol of that shape, the test is a constant
+/// and the compiler removes what depends on it.
 macro_rules! is_shape {
     ($code:ident, $function:ident, $Shape:ident) => {
         const { ABI.$function.has(Shape::$Shape) }
@@ -136,7 +140,7 @@ fn time_from(code: Code) -> Option<TimeFn> {
 extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
-    // The kernel's nanoseconds fit in 32 bits. A 32-bit CPU calls a function to divide 64.
+    // The kernel's nanoseconds fit in 32 bits. To divide 64 bits, a 32-bit CPU calls a function.
     *out = Timeval { tv_sec: now.tv_sec, tv_usec: (now.tv_nsec as u32 / 1000).into() };
     result
 }
@@ -148,8 +152,8 @@ extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
     if result == 0 { now.tv_sec } else { kernel_time(None) }
 }
 
-// What the slots get if no symbol answers. The callers of `time` do not test its result, so it asks
-// the kernel itself.
+// What the slots get if no symbol answers. The callers of `time` do not test its result, so its
+// function asks the kernel.
 
 const ENOSYS: i32 = -Errno::ENOSYS.raw_os_error();
 

@@ -1,17 +1,20 @@
 //! [`Slot`]: a function pointer that can change.
 //!
-//! The slot of a public function starts as its resolver, which finds the real function, stores it
-//! and calls it. So the hot path has no test: it loads an address and calls it. The slot of an
-//! adapter starts as a function that answers `ENOSYS`.
+//! The slot of a public function starts as its resolver, which finds the function that answers,
+//! stores it and calls it. So a call has no test: it loads an address and calls it.
 //!
 //! # Memory ordering
 //!
-//! Every access is `Relaxed`, because no other data is published with an address. A slot holds its
-//! first function, which is right at any time, or the address of code that never changes: the vDSO,
-//! which the kernel mapped before the first instruction of the process, or a part of the program. A
-//! thread that still sees the resolver resolves again. If two threads find different answers (a
-//! sandbox around one of them), each stores a right one. An adapter that sees `ENOSYS` asks the
-//! kernel. So no order between two slots matters.
+//! Every access is `Relaxed`, because no other data is published with an address, and every address
+//! that a slot ever held is right at any time:
+//!
+//! - The resolver resolves again.
+//! - The kernel mapped the vDSO before the first instruction of the process, and it never changes.
+//! - A function of this crate may call another slot and find the first function there. That one
+//!   resolves again, or answers `ENOSYS`, after which the caller asks the kernel.
+//!
+//! Two threads may resolve at once and store different functions, if a sandbox surrounds one of
+//! them. Each is right.
 
 #![allow(unsafe_code, reason = "an address becomes a function pointer here")]
 
@@ -95,7 +98,7 @@ impl Code {
         Self { shape, address: ptr::with_exposed_provenance_mut(address) }
     }
 
-    /// Returns the function, if it has the signature of `F`.
+    /// Returns the function if it has the signature of `F`.
     pub(crate) fn function<F: FnPtr>(self) -> Option<F> {
         if self.shape != F::SHAPE || self.address.is_null() {
             return None;

@@ -34,9 +34,9 @@ impl Vdso<'static> {
     /// It allocates nothing, takes no lock and does not change `errno`, so a signal handler may
     /// call it. Before it reads a page, a system call of 0.1 us checks that the page is readable.
     ///
-    /// The function is safe because removing the vDSO is not. Code that unmaps or moves it
-    /// (`munmap`, `mremap`) must do so before the first use of this crate, and must not map memory
-    /// that is written to in its place.
+    /// The function is safe because only unsafe code can remove the vDSO. Such code (`munmap`,
+    /// `mremap`) must do so before the first use of this crate, and must not map memory in its
+    /// place that is written to.
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl Vdso<'static> {
     }
 }
 
-/// Finds the vDSO, and parses it if it has this format. Unless `is_whole`, it reads only the pages
-/// that have headers and tables.
+/// Finds the vDSO, and parses it if it has this format. It reads only the pages with headers and
+/// tables, unless `is_whole` is set.
 pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>, LocateError> {
     let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
     let check = |page| match process::probe(page) {
@@ -64,8 +64,8 @@ pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>,
     unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), is_whole, check) }
 }
 
-/// Checks that the code at an address can be read. [`find`] checked the pages that the tables are
-/// in, and whether an address counts if a sandbox denies the check.
+/// Checks that the code at an address can be read. [`find`] checked the pages with the tables, and
+/// decided whether the address is used where a sandbox denies the check.
 #[inline]
 pub(crate) fn check_code<F: Format>(
     image: &ParsedImage<'_, F>,
@@ -76,7 +76,7 @@ pub(crate) fn check_code<F: Format>(
     if end.saturating_add(size) <= image.bytes().len() as u64 { Ok(()) } else { probe_code(address, size) }
 }
 
-/// Asks the kernel about the first page of some code and about the last one.
+/// Asks the kernel whether the first and the last page of the code can be read.
 #[cold]
 fn probe_code(start: usize, size: u64) -> Result<(), LocateError> {
     let end = start.saturating_add((size as usize).saturating_sub(1));

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use vdso_time::elf::{Image, Symbol, SymbolKind};
+use vdso_time::elf::{Image, Symbol};
 
 use crate::{
     ABS, Built, LOCAL, NOTYPE, OBJECT, PT_ARM_EXIDX, PT_DYNAMIC, PT_LOAD, PT_PHDR, Spec, Sym, UNDEF, Value,
@@ -116,16 +116,15 @@ pub fn kinds() -> Vec<(&'static str, Spec<'static>)> {
     ]
 }
 
-/// Name, version, value, size, type, whether weak.
-pub type Row = (String, Option<String>, u64, u64, SymbolKind, bool);
+/// Name, version, value, size, whether weak.
+pub type Row = (String, Option<String>, u64, u64, bool);
 
 /// The symbols that can be called, from the description.
 pub fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<Row> {
     let inside = |value: u64| value.wrapping_sub(spec.p_vaddr) < (image.bytes.len() - spec.p_offset) as u64;
     let rows = image.callable().filter(|symbol| inside(symbol.st_value())).map(|symbol| {
-        let kind = if symbol.kind == NOTYPE { SymbolKind::NoType } else { SymbolKind::Func };
         let version = symbol.version.filter(|_| spec.versions).map(str::to_owned);
-        (symbol.st_name().into(), version, symbol.st_value(), symbol.size, kind, symbol.bind == WEAK)
+        (symbol.st_name().into(), version, symbol.st_value(), symbol.size, symbol.bind == WEAK)
     });
     rows.collect()
 }
@@ -135,7 +134,7 @@ pub fn seen<'a>(symbols: impl Iterator<Item = Symbol<'a>>) -> Vec<Row> {
     let text = |string: &CStr| string.to_str().unwrap().to_owned();
     let rows = symbols.map(|symbol| {
         let (name, version) = (text(symbol.name()), symbol.version().map(text));
-        (name, version, symbol.value(), symbol.size(), symbol.kind(), symbol.is_weak())
+        (name, version, symbol.value(), symbol.size(), symbol.is_weak())
     });
     rows.collect()
 }
