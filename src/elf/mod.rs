@@ -19,8 +19,8 @@
 // The parser exists to make these impossible.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
 #![deny(clippy::panic)]
-// A CPU prefetches code that lies in one piece. A call of another function, however short, makes the
-// first call of the process slower. So all that the process's own image needs is inlined.
+// A CPU prefetches code that lies in one piece. A call of another function, however short, makes
+// the first call of the process slower. So all that the process's own image needs is inlined.
 #![allow(clippy::inline_always, reason = "copies of results are most of the work: parse takes half the time")]
 
 mod error;
