@@ -4,6 +4,8 @@
 //! The packages come from crates.io with their lock files. Changed are only the dependencies that
 //! the patch needs, and criterion.
 
+mod ratios;
+
 use std::env;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -83,8 +85,13 @@ struct Outcome {
     failed: Vec<String>,
 }
 
-pub(crate) fn run(write: bool, names: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(write: bool, ratios: bool, names: &[String]) -> Result<ExitCode> {
     let sh = workspace::shell()?;
+    let page = workspace::root().join(PAGE);
+    if ratios {
+        ratios::run(&sh, write, &page)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let is_wanted = |client: &&Client| names.is_empty() || names.iter().any(|name| name == client.name);
     let sources = sources(&sh)?;
     let mut table = Table::new();
@@ -111,9 +118,8 @@ pub(crate) fn run(write: bool, names: &[String]) -> Result<ExitCode> {
     println!("{table}");
     ensure!(faults.is_empty(), "{faults}");
     if write {
-        let file = workspace::root().join(PAGE);
-        let old = fs::read_to_string(&file)?;
-        fs::write(file, page::with_table(&old, &table.to_string()))?;
+        let old = fs::read_to_string(&page)?;
+        fs::write(page, page::with_table(&old, &table.to_string()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

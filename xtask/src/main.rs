@@ -71,6 +71,9 @@ enum Task {
         /// Update the table in docs/CLIENTS.md
         #[arg(long, conflicts_with = "names")]
         write: bool,
+        /// Measure their operations instead, with the original and with the patch
+        #[arg(long, conflicts_with = "names")]
+        ratios: bool,
         /// Only the packages of these names
         names: Vec<String>,
     },
@@ -96,7 +99,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Matrix { write, machines } => matrix::run(write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
-        Task::Clients { write, names } => clients::run(write, &names),
+        Task::Clients { write, ratios, names } => clients::run(write, ratios, &names),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }

@@ -43,7 +43,8 @@ impl Clock {
         (Self { mock: Some(Arc::clone(&mock)) }, mock)
     }
 
-    /// Returns the time. It is not earlier than one that any thread read before.
+    /// Returns the time. It does not go back within a thread. With the feature `ordered` it is not
+    /// earlier than one that any thread read before.
     ///
     /// # Panics
     ///
@@ -137,7 +138,11 @@ fn mocked() -> Option<u64> {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
 fn monotonic() -> u64 {
-    vdso_time_counter::monotonic_ordered()
+    if cfg!(feature = "ordered") {
+        vdso_time_counter::monotonic_ordered()
+    } else {
+        vdso_time_counter::monotonic()
+    }
 }
 
 /// The same by std's clock. It begins at a time from which a program can subtract 36 years.

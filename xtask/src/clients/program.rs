@@ -1,0 +1,73 @@
+//! Prints what an operation of each client costs: `name`, a tab, nanoseconds. It is compiled with
+//! the original and with the patch.
+
+use std::hint::black_box;
+use std::num::NonZeroU32;
+use std::time::{Duration, Instant};
+
+use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
+use fastrace::prelude::{LocalSpan, Span};
+use governor::{Quota, RateLimiter};
+
+/// The operations of a batch, whose mean is one value.
+const BATCH: u32 = 100;
+
+/// How long each operation is measured.
+const TIME: Duration = Duration::from_millis(20);
+
+/// Prints the median of the batches.
+fn print(name: &str, mut batch: impl FnMut()) {
+    let mut means = Vec::new();
+    let begin = Instant::now();
+    while begin.elapsed() < TIME {
+        let start = Instant::now();
+        batch();
+        means.push(start.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH));
+    }
+    means.sort_by(f64::total_cmp);
+    println!("{name}\t{}", means[means.len() / 2]);
+}
+
+/// A batch of an operation that does not care for its number.
+fn each(mut operation: impl FnMut()) -> impl FnMut() {
+    move || (0..BATCH).for_each(|_| operation())
+}
+
+/// Nobody looks at the spans.
+struct Nobody;
+
+impl Reporter for Nobody {
+    fn report(&mut self, _: Vec<SpanRecord>) {}
+}
+
+fn main() {
+    let start = Instant::now();
+    let clock = quanta::Clock::new();
+    black_box(clock.now());
+    println!("quanta: the first `Clock::new()` and `now()`\t{}", start.elapsed().as_nanos());
+    // The counter clock calibrates for 10 ms of reads.
+    while start.elapsed() < TIME {
+        black_box(clock.now());
+    }
+
+    print("quanta: `Instant::now()`", each(|| _ = black_box(quanta::Instant::now())));
+    print("quanta: `Clock::raw()`", each(|| _ = black_box(clock.raw())));
+
+    let quota = Quota::per_second(NonZeroU32::MAX).allow_burst(NonZeroU32::MAX);
+    let limiter = RateLimiter::direct(quota);
+    print("governor: `check()`", each(|| _ = black_box(limiter.check())));
+    let limiter = RateLimiter::keyed(quota);
+    print("governor: `check_key()`", each(|| _ = black_box(limiter.check_key(&7))));
+
+    let cache = moka::sync::Cache::new(10_000);
+    cache.insert(7, 7);
+    print("moka: `get()`", each(|| _ = black_box(cache.get(&7))));
+    print("moka: `insert()`", each(|| cache.insert(7, 7)));
+
+    fastrace::set_reporter(Nobody, Config::default());
+    print("fastrace: a local span", || {
+        let root = Span::root("root", SpanContext::random());
+        let _guard = root.set_local_parent();
+        (0..BATCH).for_each(|_| drop(black_box(LocalSpan::enter_with_local_parent("step"))));
+    });
+}
