@@ -5,63 +5,69 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
-use vdso_who::Options;
+use vdso_who::{Options, Subject};
 
 const NOTES: &str = "\
 Examples:
   vdso-who --pid 4711                      for 10 seconds
-  vdso-who --count --pid 4711              reads a second, too
-  vdso-who --exact -- ./program --option   every read of a command
-  vdso-who --flamegraph=who.svg --pid 4711
+  vdso-who -- ./program --option           until the program ends
+  vdso-who --exact -- ./program --option   every read
+  vdso-who --all                           all processes, as top
+  vdso-who --folded --pid 4711 | flamegraph.pl >who.svg
   vdso-who man | man -l -                  the manual page
 
-Samples show the share of the CPU time, and no numbers of reads. --count uses
-the CPU's breakpoints on the vDSO: a counted read costs about 6 us, so
-it counts in slices of the time and scales up. Threads of the process are
-followed, other processes that it starts are not.
+Samples show the share of the CPU time. The reads a second are an estimate.
+--exact counts reads by breakpoints, which cost about 6 us each, and guards
+the command from the signals that they cause on some virtual machines.
 
-With COMMAND the exit status is the command's, or 128 and the number of the
-signal that ended it. Ctrl-C ends the measurement and prints what there is.
+With COMMAND the processes that it starts are watched, too, and the exit status
+is the command's, or 128 and the number of the signal that ended it. Otherwise:
+   0  The report is complete
+   2  The command failed
+  64  The command line is wrong
+Ctrl-C ends the measurement and prints what there is.
 
-`vdso-doctor` says what clock reads cost on this machine.";
+`vdso-doctor` says where this machine answers clock reads, and why.";
 
 /// Shows which functions of an unmodified program read the clock
 #[derive(Parser)]
 #[command(name = "vdso-who", version, after_help = NOTES, next_line_help = true)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true,
-    disable_help_subcommand = true
-)]
-#[command(group = ArgGroup::new("process").args(["pid", "command"]).required(true))]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(disable_help_subcommand = true)]
+#[command(group = ArgGroup::new("subject").args(["pid", "command", "cgroup", "all"]).required(true))]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) print: Option<Print>,
     /// Watch this process
     #[arg(long)]
     pid: Option<u32>,
-    /// Run this command and watch it
+    /// Run this command, and watch it and the processes that it starts
     #[arg(last = true)]
     command: Vec<OsString>,
-    /// For how long; otherwise 10 seconds of a process, or until the command
-    /// ends
-    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..), verbatim_doc_comment)]
+    /// Watch the processes of this cgroup, a folder of /sys/fs/cgroup
+    #[arg(long, value_name = "FOLDER")]
+    cgroup: Option<PathBuf>,
+    /// Watch all processes
+    #[arg(long)]
+    all: bool,
+    /// For how long; otherwise until the command ends, or 10 seconds
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     duration: Option<u32>,
-    /// Samples for each second of a thread's CPU time
-    #[arg(long, value_name = "NUMBER", default_value_t = 499, value_parser = value_parser!(u32).range(1..=10_000))]
+    /// Samples for each second of CPU time
+    #[arg(long, value_name = "NUMBER", default_value_t = 499)]
+    #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
     frequency: u32,
-    /// Count the reads, in slices of the time
-    #[arg(long, conflicts_with = "frequency")]
-    count: bool,
-    /// The share of the time in which --count counts
-    #[arg(long, requires = "count", default_value_t = 1, value_parser = value_parser!(u8).range(1..=50))]
-    percent: u8,
-    /// Count every read, which slows the program down
-    #[arg(long, conflicts_with_all = ["frequency", "count"])]
+    /// Count every read of COMMAND, which slows it down
+    #[arg(long, conflicts_with_all = ["frequency", "cgroup", "all"])]
     exact: bool,
-    /// Write a flame graph of the reads to this file, in SVG
-    #[arg(long, value_name = "FILE")]
-    pub(crate) flamegraph: Option<PathBuf>,
+    /// With --exact --pid: without a guard, a breakpoint ends the process by
+    /// SIGTRAP on some virtual machines
+    #[arg(long, requires = "exact", requires = "pid", verbatim_doc_comment)]
+    may_end_process: bool,
+    /// Print call chains for flamegraph.pl, inferno or speedscope
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) folded: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -80,15 +86,19 @@ pub(crate) enum Print {
 
 impl Arguments {
     pub(crate) fn options(&self) -> Options {
+        let subject = match (self.pid, &self.cgroup) {
+            (Some(pid), _) => Subject::Process(pid),
+            (_, Some(folder)) => Subject::Cgroup(folder.clone()),
+            _ if self.all => Subject::Host,
+            _ => Subject::Command(self.command.clone()),
+        };
         Options {
-            pid: self.pid,
-            command: self.command.clone(),
             duration: self.duration,
             frequency: self.frequency,
-            count: self.count,
-            percent: self.percent,
             exact: self.exact,
-            folded: self.flamegraph.is_some(),
+            may_end_process: self.may_end_process,
+            folded: self.folded,
+            ..Options::new(subject)
         }
     }
 }

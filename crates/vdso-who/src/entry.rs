@@ -11,13 +11,8 @@
 //!
 //! So a call by syscall(2), whose number is an argument, is not seen on x86.
 
-use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
-
-use vdso_doctor::ProcessVdso;
-
 use crate::perf::Taken;
+use crate::stack::Space;
 
 /// The numbers of clock_gettime, gettimeofday, time and clock_getres.
 const X86_64: &[u64] = &[228, 96, 201, 229];
@@ -31,49 +26,29 @@ const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"
 /// The longest code between the number and the system call.
 const CODE: usize = 32;
 
-#[derive(Default)]
-pub(crate) struct Entries {
-    vdso: Option<ProcessVdso>,
-    memory: Option<File>,
-    /// Whether the code before an address enters the kernel with a clock's number.
-    code: HashMap<u64, bool>,
+/// The function of the vDSO, or `[system call]`; none if the thread is not in a clock read.
+pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
+    let pc = taken.registers.pc;
+    if space.is_vdso(pc) {
+        let name = space.symbol(pc).unwrap_or_default();
+        if !name.contains("vsyscall") || !taken.in_kernel {
+            return (!OTHERS.iter().any(|other| name.contains(other))).then_some(name);
+        }
+        let saved = taken.stack.get(12..16).and_then(|word| word.try_into().ok());
+        let caller = u64::from(saved.map_or(0, u32::from_ne_bytes));
+        return (space.is_vdso(caller) || has_clock_number(space, caller, I386)).then_some(name);
+    }
+    let is_read = match (taken.number, taken.is_64_bit) {
+        _ if !taken.in_kernel => false,
+        (Some(number), is_64_bit) => (if is_64_bit { AARCH64 } else { ARM }).contains(&number),
+        (None, is_64_bit) => has_clock_number(space, pc, if is_64_bit { X86_64 } else { I386 }),
+    };
+    is_read.then(|| "[system call]".into())
 }
 
-impl Entries {
-    pub(crate) fn new(pid: u32, vdso: Option<ProcessVdso>) -> Self {
-        let thread = crate::proc::living_thread(pid).unwrap_or(pid);
-        let memory = File::open(format!("/proc/{thread}/mem")).ok();
-        Self { vdso, memory, code: HashMap::new() }
-    }
-
-    pub(crate) fn is_clock_read(&mut self, taken: &Taken) -> bool {
-        let pc = taken.registers.pc;
-        if let Some(vdso) = self.vdso.as_ref().filter(|vdso| vdso.range.contains(&pc)) {
-            let name = vdso.symbol_at(pc).map_or("", |symbol| &symbol.name);
-            if !name.contains("vsyscall") || !taken.in_kernel {
-                return !OTHERS.iter().any(|other| name.contains(other));
-            }
-            let saved = taken.stack.get(12..16).and_then(|word| word.try_into().ok());
-            let caller = u64::from(saved.map_or(0, u32::from_ne_bytes));
-            return vdso.range.contains(&caller) || self.has_clock_number(caller, I386);
-        }
-        match (taken.number, taken.is_64_bit) {
-            _ if !taken.in_kernel => false,
-            (Some(number), is_64_bit) => (if is_64_bit { AARCH64 } else { ARM }).contains(&number),
-            (None, is_64_bit) => self.has_clock_number(pc, if is_64_bit { X86_64 } else { I386 }),
-        }
-    }
-
-    fn has_clock_number(&mut self, pc: u64, numbers: &[u64]) -> bool {
-        let memory = &self.memory;
-        *self.code.entry(pc).or_insert_with(|| {
-            let mut code = [0; CODE];
-            let start = pc.wrapping_sub(CODE as u64);
-            let is_read =
-                memory.as_ref().is_some_and(|memory| memory.read_exact_at(&mut code, start).is_ok());
-            is_read && number_before(&code).is_some_and(|number| numbers.contains(&number))
-        })
-    }
+fn has_clock_number(space: &mut Space, pc: u64, numbers: &[u64]) -> bool {
+    let code = space.code_before::<CODE>(pc);
+    code.and_then(|code| number_before(&code)).is_some_and(|number| numbers.contains(&number))
 }
 
 /// The number of the system call, or of the call of `__kernel_vsyscall`, at the end of this code.
@@ -85,21 +60,16 @@ fn number_before(code: &[u8]) -> Option<u64> {
     Some(u64::from(u16::from_le_bytes([moves[1], moves[2]])))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::number_before;
-
-    /// Encodings from the processor's manual: mov, syscall, int, call.
-    #[test]
-    fn the_number_is_that_of_the_last_move_before_the_system_call() {
-        for (code, number) in [
-            (&[0xb8, 0xe4, 0, 0, 0, 0x0f, 0x05][..], Some(228)),
-            (&[0xb8, 1, 0, 0, 0, 0xb8, 0x60, 0, 0, 0, 0x89, 0xfb, 0xcd, 0x80], Some(96)),
-            (&[0xb8, 0x93, 1, 0, 0, 0x65, 0xff, 0x15, 0x10, 0, 0, 0], Some(403)),
-            (&[0x89, 0xf8, 0x0f, 0x05], None),
-            (&[0xb8, 0xe4, 0, 0, 0, 0x90], None),
-        ] {
-            assert_eq!(number_before(code), number, "{code:x?}");
-        }
+/// Encodings from the processor's manual: mov, syscall, int, call.
+#[test]
+fn the_number_is_that_of_the_last_move_before_the_system_call() {
+    for (code, number) in [
+        (&[0xb8, 0xe4, 0, 0, 0, 0x0f, 0x05][..], Some(228)),
+        (&[0xb8, 1, 0, 0, 0, 0xb8, 0x60, 0, 0, 0, 0x89, 0xfb, 0xcd, 0x80], Some(96)),
+        (&[0xb8, 0x93, 1, 0, 0, 0x65, 0xff, 0x15, 0x10, 0, 0, 0], Some(403)),
+        (&[0x89, 0xf8, 0x0f, 0x05], None),
+        (&[0xb8, 0xe4, 0, 0, 0, 0x90], None),
+    ] {
+        assert_eq!(number_before(code), number, "{code:x?}");
     }
 }

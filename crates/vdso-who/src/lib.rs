@@ -7,7 +7,7 @@
 //! ```no_run
 //! use std::ops::ControlFlow;
 //!
-//! let options = vdso_who::Options { pid: Some(4711), ..Default::default() };
+//! let options = vdso_who::Options::new(vdso_who::Subject::Process(4711));
 //! let outcome = vdso_who::watch(&options, |_| ControlFlow::Continue(()))?;
 //! println!("{}", outcome.report);
 //! # Ok::<(), vdso_who::Error>(())
@@ -22,6 +22,7 @@ compile_error!("vdso-who is for Linux and Android");
 compile_error!("vdso-who is for x86_64 and aarch64");
 
 mod entry;
+mod guard;
 mod options;
 mod perf;
 mod proc;
@@ -29,13 +30,12 @@ mod report;
 mod stack;
 mod tally;
 mod target;
-#[cfg(test)]
-mod tests;
 mod trap;
 mod watch;
 
-pub use options::{Options, Progress};
-pub use report::Report;
+pub use options::{Options, Progress, Subject};
+pub use report::{Report, wrapped};
+pub use target::Target;
 pub use watch::{Outcome, watch};
 
 /// What is missing, and what to do.

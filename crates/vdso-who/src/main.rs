@@ -51,24 +51,25 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
 
 fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     catch_signals()?;
-    let Outcome { report, mut command, .. } = vdso_who::watch(&arguments.options(), progress)?;
-    if let Some(path) = &arguments.flamegraph {
-        report.draw(path)?;
-    }
-    let text =
-        if arguments.json { serde_json::to_string_pretty(&report)? + "\n" } else { report.to_string() };
+    let Outcome { report, target, .. } = vdso_who::watch(&arguments.options(), progress)?;
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&report)? + "\n"
+    } else if arguments.folded {
+        report.folded().iter().flat_map(|line| [line, "\n"]).collect()
+    } else {
+        report.to_string()
+    };
     let written = match &arguments.output {
         None => print(&text),
         Some(path) => File::create(path)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| format!("cannot write {}: {error}", path.display()).into()),
     };
-    let status = command.wait(SIGNAL.load(Ordering::Relaxed) == libc::SIGTERM)?;
-    if (report.counts()) && status == 128 + libc::SIGTRAP as u8 {
-        say(
-            "the command ended by SIGTRAP, which breakpoints cause on some virtual machines: omit --count and --exact",
-        );
+    let Some(mut target) = target else { return written.map(|()| 0) };
+    if target.is_running() {
+        say("the measurement is over; waiting for the command to end");
     }
+    let status = target.wait(SIGNAL.load(Ordering::Relaxed) == libc::SIGTERM)?;
     written.map(|()| status)
 }
 
@@ -111,7 +112,7 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// The first paragraph of clap's message, in one line.
+/// The first paragraph of clap's message.
 fn usage(message: &str) -> String {
     let paragraph = message.split("\n\n").next().unwrap_or_default();
     let words: Vec<_> = paragraph.trim_start_matches("error: ").split_whitespace().collect();
@@ -120,5 +121,5 @@ fn usage(message: &str) -> String {
 
 /// On standard error, if that can be written to.
 fn say(what: &str) {
-    let _ = writeln!(io::stderr(), "vdso-who: {what}");
+    let _ = writeln!(io::stderr(), "{}", vdso_who::wrapped(&format!("vdso-who: {what}")));
 }

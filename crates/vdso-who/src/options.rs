@@ -1,32 +1,44 @@
 //! What is watched, and how.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-/// What [`watch`](crate::watch) watches, and how.
+/// What [`watch`](crate::watch()) watches.
+#[derive(Clone, Debug)]
+pub enum Subject {
+    /// A process.
+    Process(u32),
+    /// A program and its arguments, to start. The processes that it starts are watched, too.
+    Command(Vec<OsString>),
+    /// The processes of a cgroup, by its folder in /sys/fs/cgroup.
+    Cgroup(PathBuf),
+    /// All processes.
+    Host,
+}
+
+/// How [`watch`](crate::watch()) watches.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The process.
-    pub pid: Option<u32>,
-    /// Without `pid`: a program and its arguments, to start.
-    pub command: Vec<OsString>,
-    /// For how many seconds; otherwise 10 for a process, or until the command ends.
+    /// What is watched.
+    pub subject: Subject,
+    /// For how many seconds; otherwise until the command ends, or 10.
     pub duration: Option<u32>,
-    /// Samples for each second of a thread's CPU time.
+    /// Samples for each second of CPU time.
     pub frequency: u32,
-    /// Count the reads, in slices of the time.
-    pub count: bool,
-    /// The share of the time in which reads are counted, in percent.
-    pub percent: u8,
-    /// Count every read.
+    /// Count every read by breakpoints, instead of taking samples.
     pub exact: bool,
+    /// Allow breakpoints in a process that was not started here, although they can end it.
+    pub may_end_process: bool,
     /// Keep the call chains for [`Report::folded`](crate::Report::folded).
     pub folded: bool,
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        let (pid, command, duration, count, exact, folded) = Default::default();
-        Self { pid, command, duration, frequency: 499, count, percent: 1, exact, folded }
+impl Options {
+    /// Samples at 499 Hz.
+    #[must_use]
+    pub fn new(subject: Subject) -> Self {
+        let (exact, may_end_process, folded) = Default::default();
+        Self { subject, duration: None, frequency: 499, exact, may_end_process, folded }
     }
 }
 
@@ -36,7 +48,7 @@ impl Default for Options {
 pub struct Progress {
     /// Whole seconds since its start.
     pub seconds: u64,
-    /// Samples of the process.
+    /// Samples.
     pub samples: u64,
     /// Those in clock reads.
     pub reads: u64,

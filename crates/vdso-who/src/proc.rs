@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::time::Duration;
 
-use vdso_doctor::ProcessError;
+use nix::errno::Errno;
+
+use crate::Error;
 
 /// A file of /proc/PID. Names of programs and files need not be UTF-8.
 pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
@@ -17,6 +20,10 @@ pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
+pub(crate) fn name(pid: u32) -> String {
+    text(pid, "comm").unwrap_or_default().trim_end().to_owned()
+}
+
 /// The threads of a process, sorted.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let names = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
@@ -25,14 +32,56 @@ pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     Ok(threads)
 }
 
-/// A thread of a process that has its memory. A main thread that ended has none.
-pub(crate) fn living_thread(pid: u32) -> Result<u32, ProcessError> {
-    // A main thread that ended has an empty vector or, with a newer kernel, an error.
-    let lives = |thread: &u32| fs::read(format!("/proc/{thread}/auxv")).is_ok_and(|auxv| !auxv.is_empty());
-    if fs::read(format!("/proc/{pid}/auxv"))
-        .is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-    {
-        return Err(ProcessError::Denied);
+/// A thread of a process that has its memory. A main thread that ended has none: its vector is
+/// empty or, with a newer kernel, an error.
+pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
+    let vector = |thread: u32| fs::read(format!("/proc/{thread}/auxv"));
+    match vector(pid) {
+        Ok(vector) if !vector.is_empty() => return Ok(pid),
+        Err(error) if error.raw_os_error() != Some(libc::ESRCH) => return Err(error),
+        _ => {}
     }
-    threads(pid)?.into_iter().find(lives).ok_or(ProcessError::Ended)
+    let mut threads = threads(pid)?.into_iter();
+    let living = threads.find(|thread| vector(*thread).is_ok_and(|vector| !vector.is_empty()));
+    living.ok_or(Errno::ESRCH.into())
+}
+
+/// Why a process cannot be read.
+pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
+    let what = match error.raw_os_error() {
+        Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => {
+            "there is no /proc of this PID namespace: `mount -t proc proc /proc`".into()
+        }
+        Some(libc::ENOENT | libc::ESRCH) => {
+            "there is no such process, it ended, or it is a kernel thread".into()
+        }
+        Some(libc::EACCES | libc::EPERM) => "its memory may not be read: run as its user (with \
+             kernel.yama.ptrace_scope=0), as root or with CAP_SYS_PTRACE"
+            .into(),
+        _ => error.to_string(),
+    };
+    format!("process {pid}: {what}").into()
+}
+
+/// The CPU time of a process and of its children that it waited for, to 40 ms.
+pub(crate) fn cpu_time_with_children(pid: u32) -> Option<Duration> {
+    let stat = text(pid, "stat").ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    // utime, stime, cutime and cstime are the fields 14 to 17; the state is field 3.
+    let ticks = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok());
+    Some(of_ticks(ticks.sum()))
+}
+
+/// The CPU time of all processes.
+pub(crate) fn cpu_time_of_host() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let times = stat.lines().next()?.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0));
+    let times: Vec<u64> = times.take(7).collect();
+    // user, nice, system, idle, iowait, irq, softirq.
+    Some(of_ticks([0, 1, 2, 5, 6].iter().filter_map(|index| times.get(*index)).sum()))
+}
+
+/// Ticks of `USER_HZ`, which is 100 on each architecture of this program.
+fn of_ticks(ticks: u64) -> Duration {
+    Duration::from_millis(10 * ticks)
 }

@@ -1,94 +1,91 @@
-//! The report: a table, JSON, a flame graph.
+//! The report: a table, JSON, folded call chains.
 
 #![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
 
-use std::fmt::{self, Display, Write as _};
-use std::fs::File;
-use std::path::Path;
+use std::fmt::{self, Display};
 use std::time::{Duration, Instant};
 
-use inferno::flamegraph;
 use serde::Serialize;
-use vdso_doctor::ProcessVdso;
-use vdso_time::{ClockId, clock_gettime};
 
 use crate::stack::Frame;
-use crate::tally::{Caller, Tally};
-use crate::trap::Trap;
-use crate::{Options, Result};
+use crate::tally::{Caller, Group, Tally};
+use crate::{Options, Result, Subject};
 
 const COLUMNS: usize = 80;
-/// The columns before a caller.
-const NUMBERS: usize = 30;
+/// The callers and the processes that a table has, if there is more than one process.
+const MOST_ROWS: [usize; 2] = [5, 20];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Method {
+enum Method {
     #[default]
     Sampled,
-    Slices,
     Exact,
 }
 
 /// How much the clock is read, as far as the method shows it.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Amounts {
-    reads: Option<u64>,
+    /// The share of the process's CPU time, and its error with a confidence of 95 %.
+    percent: Option<f64>,
+    percent_error: Option<f64>,
+    /// Of samples an estimate, to a factor of 2.
     reads_per_second: Option<f64>,
-    cpu_percent: Option<f64>,
-    process_percent: Option<f64>,
-}
-
-impl Amounts {
-    fn share(&self, share: f64) -> Self {
-        let part = |whole: Option<f64>| whole.map(|whole| whole * share);
-        Self {
-            reads: self.reads.map(|reads| (reads as f64 * share).round() as u64),
-            reads_per_second: part(self.reads_per_second),
-            cpu_percent: part(self.cpu_percent),
-            process_percent: part(self.process_percent),
-        }
-    }
+    /// Counted.
+    reads: Option<u64>,
 }
 
 /// What was found out.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     format: u32,
-    pid: u32,
+    method: Method,
+    pid: Option<u32>,
+    /// What is watched: a process's name, a cgroup's folder, or nothing.
     name: String,
-    pub(crate) method: Method,
     /// Whether the time in system calls is seen.
     pub(crate) sees_kernel: bool,
+    /// Whether threads that live for less than a period are seen.
+    pub(crate) sees_every_thread: bool,
     has_vdso: bool,
     /// Programs that the process executed meanwhile.
-    pub(crate) programs: u32,
+    programs: u32,
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub(crate) time: Duration,
-    /// The CPU time of the process, with that of the breakpoints.
     #[serde(rename = "cpu_seconds", serialize_with = "seconds")]
     pub(crate) cpu: Duration,
-    /// The CPU time during which reads were counted.
-    #[serde(rename = "counted_cpu_seconds", serialize_with = "seconds")]
-    pub(crate) counted: Duration,
-    /// What the breakpoints counted.
+    frequency: u32,
+    samples: u64,
+    /// Records that did not fit in the kernel's buffers.
+    lost: u64,
+    /// Signals of breakpoints that were kept from the command.
+    pub(crate) swallowed: u64,
+    /// What a read costs in this program, and what a breakpoint costs.
+    read_ns: f64,
+    trap_ns: Option<u64>,
     #[serde(skip)]
-    pub(crate) counted_reads: u64,
-    /// Records that the kernel took, and those that did not fit in its buffers.
-    pub(crate) samples: u64,
-    pub(crate) lost: u64,
-    /// What a read costs in the doctor, if its vDSO is the same.
-    read_ns: Option<f64>,
-    pub(crate) trap_ns: Option<u64>,
-    /// The share of the CPU time that the breakpoints took.
-    overhead_percent: Option<f64>,
-    /// How far the number of reads may be off. None if it is only known to be at least `reads`.
-    error_percent: Option<f64>,
+    pub(crate) counted: u64,
     #[serde(flatten)]
     whole: Amounts,
-    callers: Vec<Row>,
+    processes: Vec<Process>,
+    /// How many names the processes have.
     #[serde(skip)]
-    pub(crate) folded: Vec<String>,
+    groups: usize,
+    #[serde(skip)]
+    folded: Vec<String>,
+}
+
+/// The processes of one name.
+#[derive(Debug, Serialize)]
+struct Process {
+    name: String,
+    /// If it is one process.
+    pid: Option<u32>,
+    count: usize,
+    samples: u64,
+    #[serde(flatten)]
+    amounts: Amounts,
+    callers: Vec<Row>,
 }
 
 /// A caller.
@@ -96,6 +93,7 @@ pub struct Report {
 struct Row {
     #[serde(flatten)]
     frame: Frame,
+    called_by: Option<Frame>,
     /// Samples, or counted reads.
     records: u64,
     #[serde(flatten)]
@@ -114,198 +112,207 @@ fn read_ns() -> f64 {
     let series = || {
         let start = Instant::now();
         for _ in 0..READS {
-            let _ = std::hint::black_box(clock_gettime(ClockId::MONOTONIC));
+            std::hint::black_box(Instant::now());
         }
         start.elapsed()
     };
     (0..20).map(|_| series()).min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(READS)
 }
 
+/// Half of the interval of Wilson for a share, with a confidence of 95 %.
+fn error(part: u64, whole: u64) -> f64 {
+    const Z: f64 = 1.96;
+    let whole = whole.max(1) as f64;
+    let share = part as f64 / whole;
+    Z * (share * (1.0 - share) / whole + (Z / (2.0 * whole)).powi(2)).sqrt() / (1.0 + Z * Z / whole)
+}
+
 impl Report {
-    pub(crate) fn new(pid: u32, options: &Options, vdso: Option<&ProcessVdso>) -> Self {
-        let name = crate::proc::text(pid, "comm").unwrap_or_default().trim_end().to_owned();
-        let own = ProcessVdso::read(std::process::id()).ok();
-        let is_own = own.zip(vdso).is_some_and(|(own, vdso)| own.bytes == vdso.bytes);
-        let method = match options {
-            Options { exact: true, .. } => Method::Exact,
-            Options { count: true, .. } => Method::Slices,
-            _ => Method::Sampled,
+    pub(crate) fn new(options: &Options, pid: Option<u32>, trap_ns: Option<u64>) -> Self {
+        let name = match &options.subject {
+            Subject::Cgroup(path) => path.display().to_string(),
+            _ => String::new(),
         };
-        Self {
-            format: 1,
-            pid,
-            name,
-            method,
-            has_vdso: vdso.is_some(),
-            read_ns: is_own.then(read_ns),
-            ..Self::default()
-        }
+        let method = if options.exact { Method::Exact } else { Method::Sampled };
+        let frequency = options.frequency;
+        Self { format: 1, method, pid, name, frequency, read_ns: read_ns(), trap_ns, ..Self::default() }
     }
 
-    /// Scales what was counted. A thread's reads follow its own CPU time, without the time that the
-    /// breakpoints took, whether it computes or waits. If those took nearly all of it, what remains
-    /// is unknown, and the reads are scaled by the whole time: there were at least so many.
-    pub(crate) fn finish(&mut self, tally: &Tally, trap: Trap) {
-        let time = self.time.as_secs_f64().max(1e-9);
-        let seen = tally.reads.max(1) as f64;
-        // Lost records are spread over the callers.
-        let reads = match self.method {
-            Method::Sampled => tally.reads,
-            _ => self.counted_reads.max(tally.reads),
-        };
-        if self.method != Method::Sampled {
-            // The kernel says how many were lost only with a later record.
-            self.lost = reads - tally.reads;
+    pub(crate) fn finish(&mut self, tally: &Tally) {
+        self.samples = tally.samples;
+        self.programs = tally.programs;
+        self.has_vdso = tally.has_vdso();
+        self.counted = self.counted.max(tally.reads);
+        // The kernel says how many were lost only with a later record.
+        self.lost = if self.method == Method::Exact { self.counted - tally.reads } else { tally.lost };
+        if let (Some(_), Some(group)) = (self.pid, tally.groups.first()) {
+            self.name.clone_from(&group.name);
         }
-        let reads = reads as f64;
-        let (cpu, counted) = (self.cpu.as_secs_f64(), self.counted.as_secs_f64().max(1e-9));
-        let (traps, spread) = (reads * trap.ns as f64 / 1e9, reads * trap.spread as f64 / 1e9);
-        let (own, own_counted) = ((cpu - traps).max(1e-9), counted - traps);
-        let is_known = spread < own_counted / 2.0;
-        let all = match self.method {
-            Method::Sampled => 0.0,
-            Method::Exact => reads,
-            Method::Slices if is_known => reads * own / own_counted,
-            Method::Slices => reads * own / counted,
-        };
-        if self.method == Method::Sampled {
-            let process_percent = 100.0 * reads / self.samples.max(1) as f64;
-            self.whole.process_percent = Some(process_percent);
-            self.whole.cpu_percent = Some(process_percent * cpu / time);
-        } else {
-            self.overhead_percent = Some(100.0 * traps / time);
-            self.trap_ns = Some(trap.ns);
-            self.error_percent = match self.method {
-                Method::Exact => Some(0.0),
-                _ => is_known.then(|| 100.0 * (spread / own_counted + 1.0 / reads.max(1.0).sqrt())),
-            };
-            // A program that stops at each read spends another share of its time in reads.
-            let read_ns = self.error_percent.and(self.read_ns).filter(|_| self.method == Method::Slices);
-            self.whole = Amounts {
-                reads: Some(all.round() as u64),
-                reads_per_second: Some(all / time),
-                cpu_percent: read_ns.map(|ns| all / time * ns / 1e7),
-                process_percent: read_ns.map(|ns| (all * ns / 1e7 / own).min(100.0)),
-            };
-        }
-        let row = |caller: &Caller| Row {
-            frame: caller.frame.clone(),
-            records: caller.reads,
-            amounts: self.whole.share(caller.reads as f64 / seen),
-            close_percent: self.trap_ns.map(|_| 100.0 * caller.soon as f64 / caller.reads.max(1) as f64),
-        };
-        self.callers = tally.callers.iter().map(row).collect();
-        self.callers.sort_by_key(|row| std::cmp::Reverse(row.records));
+        self.whole = self.amounts(tally.reads, tally.samples, tally);
+        let groups = tally.groups.iter().filter(|group| group.reads > 0 || tally.reads == 0);
+        self.processes = groups.map(|group| self.process(group, tally)).collect();
+        self.processes.sort_by_key(|process| {
+            let reads: u64 = process.callers.iter().map(|row| row.records).sum();
+            (process.pid != self.pid, std::cmp::Reverse(reads))
+        });
+        self.groups = tally.groups.len();
         self.folded = tally.folded();
     }
 
-    /// Writes a flame graph.
-    ///
-    /// # Errors
-    /// If there is nothing to draw, or the file cannot be written.
-    pub fn draw(&self, path: &Path) -> Result<()> {
-        let draw = || -> Result<()> {
-            let mut settings = flamegraph::Options::default();
-            settings.title = format!("Clock reads of {} ({})", self.name.escape_debug(), self.pid);
-            settings.count_name = if self.method == Method::Sampled { "samples" } else { "reads" }.into();
-            let lines = self.folded.iter().map(String::as_str);
-            Ok(flamegraph::from_lines(&mut settings, lines, File::create(path)?)?)
+    fn process(&self, group: &Group, tally: &Tally) -> Process {
+        let row = |caller: &Caller| Row {
+            frame: caller.frame.clone(),
+            called_by: caller.called_by.clone(),
+            records: caller.reads,
+            amounts: self.amounts(caller.reads, group.samples, tally),
+            close_percent: self.trap_ns.map(|_| 100.0 * caller.soon as f64 / caller.reads.max(1) as f64),
         };
-        if self.folded.is_empty() {
-            return Err(format!("no clock read was seen, so {} was not written", path.display()).into());
+        let mut callers: Vec<_> = group.callers.iter().map(row).collect();
+        callers.sort_by_key(|row| std::cmp::Reverse(row.records));
+        Process {
+            name: group.name.clone(),
+            pid: group.pids.iter().next().copied().filter(|_| group.pids.len() == 1),
+            count: group.pids.len(),
+            samples: group.samples,
+            amounts: self.amounts(group.reads, group.samples, tally),
+            callers,
         }
-        draw().map_err(|error| format!("cannot write {}: {error}", path.display()).into())
     }
 
-    /// Returns whether reads were counted by breakpoints.
+    /// Whether the samples stand for the CPU time, within 20 %. Those of threads that live for less
+    /// than a period do not.
+    fn agrees(&self) -> bool {
+        let (sampled, cpu) = (self.sampled(), self.cpu.as_secs_f64());
+        cpu > 0.0 && (sampled - cpu).abs() <= 0.2 * cpu
+    }
+
+    fn sampled(&self) -> f64 {
+        self.samples as f64 / f64::from(self.frequency)
+    }
+
+    /// `reads` of the `samples` of a process.
+    fn amounts(&self, reads: u64, samples: u64, tally: &Tally) -> Amounts {
+        let seconds = self.time.as_secs_f64().max(1e-9);
+        if self.method == Method::Exact {
+            // Lost records are spread over the callers.
+            let reads = self.counted as f64 * reads as f64 / tally.reads.max(1) as f64;
+            let (reads_per_second, reads) = (Some(reads / seconds), Some(reads.round() as u64));
+            return Amounts { reads_per_second, reads, ..Amounts::default() };
+        }
+        if !self.agrees() {
+            return Amounts::default();
+        }
+        let percent = 100.0 * reads as f64 / samples.max(1) as f64;
+        let in_reads = self.cpu.as_secs_f64() * reads as f64 / tally.samples.max(1) as f64;
+        Amounts {
+            percent: Some(percent),
+            percent_error: Some(100.0 * error(reads, samples)),
+            reads_per_second: Some(in_reads / seconds / self.read_ns * 1e9),
+            reads: None,
+        }
+    }
+
+    /// Returns a line for each call chain, `process;outer;inner;function NUMBER`, as flamegraph.pl,
+    /// inferno and speedscope read it.
     #[must_use]
-    pub fn counts(&self) -> bool {
-        self.method != Method::Sampled
+    pub fn folded(&self) -> &[String] {
+        &self.folded
     }
 
     /// The verdict, and what one should know of it.
     fn notes(&self) -> (String, Vec<String>) {
-        let process = format!("process {} ({})", self.pid, self.name.escape_debug());
+        let more = self.groups > 1;
+        let subject = match (self.pid, &*self.name) {
+            (Some(pid), name) if more => {
+                format!("process {pid} ({}) and those that it started", name.escape_debug())
+            }
+            (Some(pid), name) => format!("process {pid} ({})", name.escape_debug()),
+            (None, "") => "all processes".into(),
+            (None, name) => format!("the processes of {}", name.escape_debug()),
+        };
+        let (verb, plural) = if more || self.pid.is_none() { ("", "their") } else { ("s", "its") };
         let seconds = self.time.as_secs_f64();
+        let cpu = self.cpu.as_secs_f64();
         let own = if self.sees_kernel { "CPU time" } else { "CPU time in user space" };
-        let share = number(self.whole.process_percent.unwrap_or(0.0));
-        let verdict = match self.whole.reads {
-            None if self.samples == 0 && self.cpu < Duration::from_millis(10) => {
-                format!("{process} used no CPU time in {seconds:.1} s.")
+        let Amounts { percent, percent_error, reads_per_second, reads } = self.whole;
+        let verdict = match (reads, percent) {
+            (Some(0), _) => format!("{subject} read no clock."),
+            (Some(reads), _) => format!("{subject} read clocks {}.", times(reads)),
+            (None, None) if self.samples == 0 && self.cpu < Duration::from_millis(10) => {
+                format!("{subject} used no CPU time in {seconds:.1} s.")
             }
-            None if self.samples == 0 => format!(
-                "{process} used {:.2} s of CPU time, but no thread enough for a sample: use a longer --duration, a \
-                 higher --frequency, or --count.",
-                self.cpu.as_secs_f64()
-            ),
-            None => format!("{process} spends {share} % of its {own} in clock reads."),
-            Some(0) => format!("{process} read no clock while reads were counted."),
-            Some(reads) if self.method == Method::Exact => {
-                let amount = if self.programs == 0 { "" } else { "at least " };
-                format!("{process} read clocks {amount}{reads} times.")
+            (None, None) => {
+                let advice = if self.lost != 0 {
+                    "this program had too little CPU time to take the others out of the kernel's buffers: raise its \
+                     priority (`nice -n -10 vdso-who`)"
+                } else if self.sees_every_thread {
+                    "use a longer --duration or a higher --frequency"
+                } else {
+                    "run it as root or with CAP_PERFMON, where threads that live for less than 2 ms are seen"
+                };
+                format!(
+                    "{subject} used {cpu:.2} s of CPU time, but the samples stand for {:.2} s, so no share is \
+                     known: {advice}.",
+                    self.sampled()
+                )
             }
-            Some(_) => {
-                let amount = if self.error_percent.is_some() { "about" } else { "at least" };
-                let rate = number(self.whole.reads_per_second.unwrap_or(0.0));
-                format!("{process} reads clocks {amount} {rate} times a second.")
+            (None, Some(percent)) => {
+                let (share, error) = (number(percent), number(percent_error.unwrap_or(0.0)));
+                let rate = rounded(reads_per_second.unwrap_or(0.0));
+                let share =
+                    format!("{subject} spend{verb} {share} +-{error} % of {plural} {own} in clock reads");
+                let is_read = percent > 0.0;
+                let rate = if is_read {
+                    format!(", about {rate} reads a second (a factor of 2)")
+                } else {
+                    String::new()
+                };
+                format!("{share}{rate}.")
             }
         };
         let mut notes = Vec::new();
         if !self.has_vdso {
-            notes.push("it has no vDSO, so each clock read is a system call: boot without vdso=0, and run it outside of gVisor and similar sandboxes".into());
+            notes.push("It has no vDSO, so each clock read is a system call: boot without vdso=0, and run it outside of gVisor and similar sandboxes.".to_owned());
         }
-        match self.trap_ns {
-            None => notes.push(format!(
-                "{} samples in {seconds:.1} s; they show times, not numbers of reads, which --count shows; `% own` \
-                 is the share of the process's {own}",
-                self.samples
-            )),
-            Some(trap) => {
-                let overhead = number(self.overhead_percent.unwrap_or(0.0));
-                let records = self.counted_reads;
-                let mut note = format!(
-                    "{records} reads were counted in {seconds:.1} s; each cost {:.1} us, which is {overhead} % of a CPU",
-                    trap as f64 / 1e3
-                );
-                if self.method == Method::Slices {
-                    let slices =
-                        number(100.0 * self.counted.as_secs_f64() / self.cpu.max(self.counted).as_secs_f64().max(1e-9));
-                    let _ = write!(note, "; scaled from {slices} % of the CPU time");
-                    let error = match self.error_percent {
-                        Some(error) if error > 30.0 => {
-                            format!(", +-{} %: use --exact, or a longer --duration", number(error))
-                        }
-                        Some(error) => format!(", +-{} %", number(error)),
-                        None => {
-                            ". The reads are too close to each other to be counted so: without --count, the \
-                                 report shows their share of the CPU time"
-                                .into()
-                        }
-                    };
-                    note.push_str(&error);
-                }
-                notes.push(note);
-                notes.push("`<1us`: the share of reads that came less than 1 us after the one before of the same thread (the breakpoint's time is subtracted): candidates for one read instead of two".into());
-            }
-        }
-        if let (Some(ns), Some(_)) =
-            (self.read_ns, self.whole.cpu_percent.filter(|_| self.whole.reads.is_some()))
-        {
-            notes.push(format!("% CPU: {ns:.0} ns a read, measured in the doctor"));
-        }
-        if self.lost != 0 {
-            notes.push(format!("{} records were lost, because the buffers were full", self.lost));
-        }
-        if !self.sees_kernel && self.whole.reads.is_none() {
-            notes.push("the time in system calls is not seen: run it as root or with CAP_PERFMON".into());
-        }
-        if self.programs != 0 {
+        if let Some(trap) = self.trap_ns {
             notes.push(format!(
-                "it executed another program {} times; reads in the first milliseconds of each are missing",
-                self.programs
+                "{} records in {seconds:.1} s; a counted read costs {:.1} us. `<1us`: the share of reads that came \
+                 less than 1 us after the one before of the same thread, without the breakpoint's time: candidates \
+                 for one read instead of two.",
+                self.samples,
+                trap as f64 / 1e3
+            ));
+        } else {
+            notes.push(format!(
+                "{} samples, {cpu:.2} s of CPU time in {seconds:.1} s. `% own`: of the process's {own}; `+-`: with a \
+                 confidence of 95 %; `reads/s`: that share at {:.0} ns a read, the cost on this machine.",
+                self.samples, self.read_ns
             ));
         }
+        if self.swallowed != 0 {
+            notes.push(format!("The guard kept a SIGTRAP from the command {}.", times(self.swallowed)));
+        }
+        if self.lost != 0 {
+            notes.push(format!("{} records were lost, because the buffers were full.", self.lost));
+        }
+        if !self.sees_kernel && self.trap_ns.is_none() {
+            notes.push("The time in system calls is not seen: run it as root or with CAP_PERFMON.".into());
+        }
+        if self.programs != 0 {
+            notes.push(format!("It executed another program {}.", times(self.programs.into())));
+        }
         (verdict, notes)
+    }
+
+    /// The numbers before a caller.
+    fn cells(&self, amounts: Amounts, records: u64, close: Option<f64>) -> String {
+        let cell = |value: Option<f64>| value.map_or("-".into(), number);
+        if self.method == Method::Exact {
+            return format!("{:>11} {:>7}  ", amounts.reads.unwrap_or(0), cell(close));
+        }
+        let [percent, error] = [amounts.percent, amounts.percent_error].map(cell);
+        let rate = amounts.reads_per_second.map_or("-".into(), rounded);
+        format!("{records:>8} {percent:>7} {error:>6} {rate:>9}  ")
     }
 }
 
@@ -313,30 +320,41 @@ impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verdict, notes) = self.notes();
         writeln!(f, "{}", wrapped(&verdict))?;
-        if !self.callers.is_empty() {
-            let titles = match self.method {
-                Method::Sampled => ["samples", "% CPU", "% own"],
-                Method::Slices => ["reads/s", "% CPU", "<1us"],
-                Method::Exact => ["reads", "", "<1us"],
-            };
-            writeln!(f, "\n{:>11} {:>8} {:>7}  caller", titles[0], titles[1], titles[2])?;
+        let title = match self.method {
+            Method::Exact => "      reads    <1us  ",
+            Method::Sampled => " samples   % own     +-   reads/s  ",
+        };
+        let (indent, width) = (title.len(), COLUMNS - title.len());
+        let is_one = self.groups == 1 && self.pid.is_some();
+        if self.processes.iter().any(|process| !process.callers.is_empty()) {
+            writeln!(f, "\n{title}{}", if is_one { "caller" } else { "process, caller" })?;
         }
-        for Row { frame, records, amounts, close_percent } in &self.callers {
-            let first = match amounts.reads_per_second {
-                Some(rate) if self.method == Method::Slices => number(rate),
-                _ => amounts.reads.unwrap_or(*records).to_string(),
-            };
-            let [cpu, last] = [amounts.cpu_percent, close_percent.or(amounts.process_percent)];
-            let [cpu, last] = [cpu, last].map(|value| value.map_or("-".into(), number));
-            let cpu = if self.method == Method::Exact { String::new() } else { cpu };
-            let function = frame.function.escape_debug().to_string();
-            let width = COLUMNS - NUMBERS;
-            writeln!(f, "{first:>11} {cpu:>8} {last:>7}  {}", shortened(&function, width, true))?;
-            let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
-            let place = frame.file.as_ref().unwrap_or(&frame.module).escape_debug().to_string() + &line;
-            if !place.is_empty() {
-                writeln!(f, "{:NUMBERS$}{}", "", shortened(&place, width, false))?;
+        let [callers, processes] = if is_one { [usize::MAX; 2] } else { MOST_ROWS };
+        for Process { name, pid, count, amounts, callers: rows, .. } in self.processes.iter().take(processes)
+        {
+            let margin = if is_one { "" } else { "  " };
+            if !is_one {
+                let records = rows.iter().map(|row| row.records).sum();
+                let which = pid.map_or(format!("{count} processes"), |pid| pid.to_string());
+                let name = shortened(&format!("{} ({which})", name.escape_debug()), width, true);
+                writeln!(f, "{}{name}", self.cells(*amounts, records, None))?;
             }
+            for Row { frame, called_by, records, amounts, close_percent } in rows.iter().take(callers) {
+                let function = frame.function.escape_debug().to_string();
+                let numbers = self.cells(*amounts, *records, *close_percent);
+                writeln!(f, "{numbers}{margin}{}", shortened(&function, width - margin.len(), true))?;
+                let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
+                let place = frame.file.as_ref().unwrap_or(&frame.module).escape_debug().to_string() + &line;
+                let caller = called_by.as_ref().map(|frame| format!("in {}", frame.function.escape_debug()));
+                for place in [place].into_iter().chain(caller).filter(|place| !place.is_empty()) {
+                    writeln!(f, "{:indent$}{margin}{}", "", shortened(&place, width - margin.len(), false))?;
+                }
+            }
+        }
+        let hidden = self.processes.len().saturating_sub(processes)
+            + self.processes.iter().filter(|process| process.callers.len() > callers).count();
+        if hidden > 0 {
+            writeln!(f, "{:indent$}... (--json has all)", "")?;
         }
         for note in notes {
             write!(f, "\n{}", wrapped(&note))?;
@@ -346,12 +364,20 @@ impl Display for Report {
 }
 
 /// Lines of 80 columns. A command, in backticks, stays in one line.
-fn wrapped(text: &str) -> String {
+#[doc(hidden)]
+#[must_use]
+pub fn wrapped(text: &str) -> String {
     let parts = text.split('`').enumerate();
-    let parts =
-        parts.map(|(index, part)| if index % 2 == 1 { part.replace(' ', "\u{a0}") } else { part.into() });
+    let parts = parts.map(|(index, part)| match index % 2 {
+        1 if part.len() < COLUMNS / 2 => part.replace(' ', "\u{a0}"),
+        _ => part.into(),
+    });
     let text = parts.collect::<Vec<_>>().join("`");
     textwrap::fill(&text, COLUMNS).replace('\u{a0}', " ")
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".into() } else { format!("{count} times") }
 }
 
 /// Three digits.
@@ -361,6 +387,12 @@ fn number(value: f64) -> String {
         value if value >= 9.995 => format!("{value:.1}"),
         value => format!("{value:.2}"),
     }
+}
+
+/// An estimate, to two digits.
+fn rounded(value: f64) -> String {
+    let unit = 10_f64.powf(value.max(1.0).log10().floor() - 1.0).max(1.0);
+    format!("{:.0}", (value / unit).round() * unit)
 }
 
 /// The start or the end of a text.

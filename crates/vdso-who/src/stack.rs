@@ -5,28 +5,36 @@
 //! that follows a call of it. Framehop, which unwinds with `.eh_frame` too, cannot do that, and has
 //! no i386.
 //!
-//! The process is not trusted: its files are read with limits, never mapped.
+//! The process is not trusted: its files are read with limits, never mapped. blazesym has no such
+//! limits, maps the files, does not know Go's table, and needs Rust 1.88.
 
 mod bounded;
 mod clock_function;
+mod debug_file;
 mod file;
+mod go;
 mod module;
 mod names;
 #[cfg(test)]
+#[path = "../tests/unit/stack.rs"]
 mod tests;
 mod unwind;
+mod xz;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use vdso_doctor::{ProcessError, ProcessVdso};
 
 use crate::perf::Taken;
+use crate::{Result, proc};
 pub(crate) use bounded::has_room;
 use clock_function::is_clock_function;
 use module::Module;
@@ -40,23 +48,25 @@ pub(crate) struct Frame {
     pub(crate) line: Option<u32>,
     /// The file's name, `[vdso]`, or `[anon]`.
     pub(crate) module: String,
+    #[serde(skip)]
+    pub(crate) has_name: bool,
+}
+
+/// A file, by its device and inode. 0 if there is no file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct FileId {
+    pub(crate) device: (u32, u32),
+    pub(crate) inode: u64,
 }
 
 /// An executable mapping.
-#[derive(Clone)]
-struct Mapping {
-    range: Range<u64>,
-    offset: u64,
+#[derive(Clone, Debug)]
+pub(crate) struct Mapping {
+    pub(crate) range: Range<u64>,
+    pub(crate) offset: u64,
     /// Empty if there is no file.
-    path: String,
-    inode: u64,
-}
-
-impl Mapping {
-    /// Identifies its file.
-    fn key(&self) -> (String, u64) {
-        (self.path.clone(), self.inode)
-    }
+    pub(crate) path: Rc<str>,
+    pub(crate) file: FileId,
 }
 
 /// A mapped file.
@@ -67,77 +77,114 @@ enum Source {
     Read(Option<Rc<Module>>),
 }
 
+/// The files of all processes.
+#[derive(Default)]
+pub(crate) struct Files {
+    known: HashMap<FileId, Source>,
+    /// The number of spaces that were made.
+    spaces: u64,
+}
+
 /// The code of a process.
-pub(crate) struct Stacks {
+pub(crate) struct Space {
+    /// A number that no other space has, not even one of the same process.
+    pub(crate) number: u64,
     pid: u32,
     /// One that lives, which may not be the main thread.
     thread: u32,
-    vdso: Option<ProcessVdso>,
     /// Sorted.
     mappings: Vec<Mapping>,
-    modules: HashMap<(String, u64), Source>,
+    /// None before it is needed.
+    vdso: Option<Rc<Module>>,
+    files: Rc<RefCell<Files>>,
     frames: HashMap<u64, Frame>,
     /// By program counter.
     rules: HashMap<u64, unwind::Rule>,
     /// What /tmp/perf-PID.map says of code without a file.
     jit: Option<names::PerfMap>,
+    read: Instant,
 }
 
 /// The files that are kept open.
 const MOST_FILES: usize = 256;
 
-/// The names that are kept.
+/// The names that are kept of a process.
 const MOST_FRAMES: usize = 1 << 14;
+
+/// How often mappings that no record reported are looked for.
+const PAUSE: Duration = Duration::from_millis(100);
 
 const VDSO: &str = "[vdso]";
 
-impl Stacks {
-    /// Reads the mappings of a process.
-    pub(crate) fn new(pid: u32) -> Result<Self, ProcessError> {
-        let mut new = Self {
-            pid,
-            thread: pid,
-            vdso: None,
-            mappings: Vec::new(),
-            modules: HashMap::new(),
-            frames: HashMap::new(),
-            rules: HashMap::new(),
-            jit: None,
-        };
+impl Space {
+    /// A process that has no mappings yet.
+    pub(crate) fn new(pid: u32, files: Rc<RefCell<Files>>) -> Self {
+        files.borrow_mut().spaces += 1;
+        let number = files.borrow().spaces;
+        let (mappings, vdso, frames, rules, jit) = Default::default();
+        let read = Instant::now();
+        Self { number, pid, thread: pid, mappings, vdso, files, frames, rules, jit, read }
+    }
+
+    /// A process that runs.
+    pub(crate) fn of(pid: u32, files: Rc<RefCell<Files>>) -> Result<Self> {
+        let mut new = Self::new(pid, files);
         new.refresh()?;
-        // Reading its debug information takes long. If that came with the first sample, others
-        // would be lost meanwhile.
-        if let Some(program) = new.mappings.iter().find(|mapping| mapping.inode != 0) {
-            new.named(program.range.start);
-        }
         Ok(new)
     }
 
-    /// Reads the mappings again, after the process mapped something or executed another program.
-    /// After an error the known mappings stay.
-    pub(crate) fn refresh(&mut self) -> Result<(), ProcessError> {
-        self.thread = crate::proc::living_thread(self.pid)?;
-        let maps = crate::proc::text(self.thread, "maps")?;
-        let mut mappings: Vec<_> = maps.lines().filter_map(mapping).collect();
-        mappings.sort_by_key(|mapping| mapping.range.start);
-        self.vdso = match ProcessVdso::read(self.pid) {
-            Ok(vdso) => Some(vdso),
-            Err(error @ (ProcessError::Ended | ProcessError::Denied)) => return Err(error),
-            Err(_) => None,
-        };
-        self.mappings = mappings;
-        self.modules.remove(&(VDSO.to_owned(), 0));
-        for mapping in &self.mappings {
-            if self.modules.len() < MOST_FILES && !self.modules.contains_key(&mapping.key()) {
-                if let Ok(file) = self.open(mapping) {
-                    self.modules.insert(mapping.key(), Source::Open(file));
-                }
+    /// Reads the program's debug information, which takes long. If that came with the first sample,
+    /// others would be lost meanwhile.
+    pub(crate) fn warm_up(&mut self) {
+        if let Some(program) = self.mappings.iter().find(|mapping| mapping.file.inode != 0) {
+            self.named(program.range.start);
+        }
+    }
+
+    /// The same code in a process that this one started.
+    pub(crate) fn forked(&self, pid: u32) -> Self {
+        let mut new = Self::new(pid, self.files.clone());
+        new.mappings.clone_from(&self.mappings);
+        new.vdso.clone_from(&self.vdso);
+        new
+    }
+
+    /// Reads the mappings.
+    fn refresh(&mut self) -> Result<()> {
+        self.read = Instant::now();
+        let explain = |error: io::Error| proc::explain(self.pid, &error);
+        self.thread = proc::living_thread(self.pid).map_err(explain)?;
+        let maps = proc::text(self.thread, "maps").map_err(explain)?;
+        self.mappings.clear();
+        for mapping in maps.lines().filter_map(mapping) {
+            self.map(mapping);
+        }
+        Ok(())
+    }
+
+    /// Adds a mapping, in the place of others.
+    pub(crate) fn map(&mut self, new: Mapping) {
+        let Range { start, end } = new.range;
+        self.mappings.retain(|old| old.range.end <= start || end <= old.range.start);
+        let mut files = self.files.borrow_mut();
+        if files.known.len() < MOST_FILES && !files.known.contains_key(&new.file) {
+            if let Ok(file) = self.open(&new) {
+                files.known.insert(new.file, Source::Open(file));
             }
         }
+        drop(files);
+        if &*new.path == VDSO {
+            self.vdso = None;
+        }
+        let at = self.mappings.partition_point(|old| old.range.start < start);
+        self.mappings.insert(at, new);
         self.frames.clear();
         self.rules.clear();
         self.jit = None;
-        Ok(())
+    }
+
+    pub(crate) fn has_vdso(&self) -> bool {
+        self.mappings.iter().any(|mapping| &*mapping.path == VDSO)
     }
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If
@@ -166,15 +213,44 @@ impl Stacks {
         frame
     }
 
-    /// Returns the first address that is the program's: not the vDSO's, and no clock function of
-    /// libc, Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
-    pub(crate) fn caller(&mut self, chain: &[u64]) -> Option<u64> {
-        let mut is_program = |address: &&u64| !is_clock_function(&self.frame(**address));
-        chain.iter().find(&mut is_program).or(chain.first()).copied()
+    /// Returns the index of the first address that is the program's: not the vDSO's, and no clock
+    /// function of libc, Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
+    pub(crate) fn caller(&mut self, chain: &[u64]) -> usize {
+        let mut is_program = |address: &u64| !is_clock_function(&self.frame(*address));
+        chain.iter().position(&mut is_program).unwrap_or(0)
     }
 
-    fn is_vdso(&self, address: u64) -> bool {
-        self.vdso.as_ref().is_some_and(|vdso| vdso.range.contains(&address))
+    /// Whether an address is in the vDSO. One that is nowhere may be in a vDSO that was moved.
+    pub(crate) fn is_vdso(&mut self, address: u64) -> bool {
+        if self.mapping(address).is_none() && self.read.elapsed() > PAUSE {
+            // If the process ended, the known mappings stay.
+            let known = self.mappings.clone();
+            if self.refresh().is_err() {
+                self.mappings = known;
+            }
+        }
+        self.mapping(address).is_some_and(|mapping| &*mapping.path == VDSO)
+    }
+
+    /// The symbol of a function without debug information, as in the vDSO.
+    pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
+        let (module, address) = self.module(address)?;
+        module.symbol(address).and_then(|symbol| module.name(symbol))
+    }
+
+    /// The functions of the vDSO and their addresses.
+    pub(crate) fn vdso_symbols(&mut self) -> Option<Vec<(String, u64)>> {
+        let start = self.mappings.iter().find(|mapping| &*mapping.path == VDSO)?.range.start;
+        let (module, _) = self.module(start)?;
+        let first = module.address(0)?;
+        let address = |address: u64| address.wrapping_sub(first).wrapping_add(start);
+        Some(module.named_symbols().map(|(name, range)| (name, address(range.start))).collect())
+    }
+
+    /// The code before an address.
+    pub(crate) fn code_before<const BYTES: usize>(&mut self, address: u64) -> Option<[u8; BYTES]> {
+        let (module, start) = self.module(address.checked_sub(BYTES as u64)?)?;
+        module.code(start, BYTES)?.try_into().ok()
     }
 
     fn mapping(&self, address: u64) -> Option<&Mapping> {
@@ -186,36 +262,71 @@ impl Stacks {
     /// needed.
     fn module(&mut self, address: u64) -> Option<(Rc<Module>, u64)> {
         let mapping = self.mapping(address)?.clone();
-        let key = mapping.key();
         let offset = address - mapping.range.start + mapping.offset;
-        let module = match self.modules.remove(&key) {
-            Some(Source::Read(module)) => module,
-            source => self.bytes(&mapping, source).ok().and_then(Module::parse).map(Rc::new),
+        let module = if &*mapping.path == VDSO {
+            self.vdso = self.vdso.take().or_else(|| self.read_vdso(&mapping));
+            self.vdso.clone()?
+        } else {
+            self.file(&mapping)?
         };
-        self.modules.insert(key, Source::Read(module.clone()));
-        let module = module?;
         let address = module.address(offset)?;
         Some((module, address))
     }
 
-    fn bytes(&self, mapping: &Mapping, source: Option<Source>) -> io::Result<Rc<[u8]>> {
-        match self.vdso.as_ref().filter(|vdso| vdso.range.contains(&mapping.range.start)) {
-            Some(vdso) => Ok(vdso.bytes[..].into()),
-            None => match source {
-                Some(Source::Open(open)) => file::read(open, u64::MAX),
-                _ => file::read(self.open(mapping)?, u64::MAX),
-            },
+    fn file(&mut self, mapping: &Mapping) -> Option<Rc<Module>> {
+        let known = self.files.borrow_mut().known.remove(&mapping.file);
+        let module = match known {
+            Some(Source::Read(module)) => module,
+            source => {
+                let open = if let Some(Source::Open(open)) = source { Ok(open) } else { self.open(mapping) };
+                let bytes = open.and_then(|open| file::read(open, u64::MAX)).ok();
+                bytes
+                    .and_then(|bytes| Module::parse(bytes, &mapping.path, |path| self.find(path)))
+                    .map(Rc::new)
+            }
+        };
+        self.files.borrow_mut().known.insert(mapping.file, Source::Read(module.clone()));
+        module
+    }
+
+    /// The image of the process, or of this program if that ended.
+    fn read_vdso(&self, mapping: &Mapping) -> Option<Rc<Module>> {
+        let Range { start, end } = mapping.range;
+        let mut bytes = vec![0; usize::try_from(end - start).ok().filter(|size| *size <= 1 << 20)?];
+        let read =
+            |pid, bytes: &mut [u8], at| File::open(format!("/proc/{pid}/mem"))?.read_exact_at(bytes, at);
+        if read(self.thread, &mut bytes, start).is_err() {
+            let own = proc::text(std::process::id(), "maps").ok()?;
+            let own = vdso(&own)?;
+            // A 32-bit process has another image.
+            let is_same = own.end - own.start == end - start && end > 1 << 32;
+            read(std::process::id(), &mut bytes, Some(own.start).filter(|_| is_same)?).ok()?;
         }
+        Module::parse(bytes.into(), VDSO, |_| None).map(Rc::new)
     }
 
     fn open(&self, mapping: &Mapping) -> io::Result<File> {
-        if mapping.inode == 0 {
+        if mapping.file.inode == 0 {
             return Err(io::ErrorKind::NotFound.into());
         }
         let (pid, Range { start, end }) = (self.thread, mapping.range.clone());
+        let path = &mapping.path;
         // The first is the mapped file, also if it was removed. It needs CAP_CHECKPOINT_RESTORE.
+        // The last is for a process that ended.
         file::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), 0)
-            .or_else(|_| file::open(Path::new(&format!("/proc/{pid}/root{}", mapping.path)), 0))
+            .or_else(|_| file::open(Path::new(&format!("/proc/{pid}/root{path}")), 0))
+            .or_else(|_| {
+                let file = file::open(Path::new(&**path), 0)?;
+                let is_same = file.metadata()?.ino() == mapping.file.inode;
+                if is_same { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
+            })
+    }
+
+    /// A file of debug information, in the process's file system or in this program's.
+    fn find(&self, path: &Path) -> Option<Rc<[u8]>> {
+        let inside = Path::new(&format!("/proc/{}/root", self.thread)).join(path.strip_prefix("/").ok()?);
+        let file = file::open(&inside, 0).or_else(|_| file::open(path, 0)).ok()?;
+        file::read(file, u64::MAX).ok()
     }
 
     /// The functions at an address, the innermost inlined one first; at least one.
@@ -231,20 +342,29 @@ impl Stacks {
             if !frames.is_empty() {
                 return frames;
             }
-        } else if mapping.inode == 0 {
+        } else if mapping.file.inode == 0 {
             let has_jvm = self.mappings.iter().any(|mapping| mapping.path.ends_with("/libjvm.so"));
             let map = self.jit.get_or_insert_with(|| names::PerfMap::read(self.pid, self.thread));
             let function = map.name(address).unwrap_or(if has_jvm { "java (JIT)" } else { "(JIT)" });
-            return vec![Frame::unknown(function.to_owned(), &name)];
+            return vec![Frame::named(function.to_owned(), &name)];
         }
         vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
     }
 }
 
 impl Frame {
-    fn unknown(function: String, module: &str) -> Self {
-        Self { function, file: None, line: None, module: module.to_owned() }
+    fn named(function: String, module: &str) -> Self {
+        Self { function, file: None, line: None, module: module.to_owned(), has_name: true }
     }
+
+    pub(crate) fn unknown(function: String, module: &str) -> Self {
+        Self { has_name: false, ..Self::named(function, module) }
+    }
+}
+
+/// Where the vDSO is, by /proc/PID/maps. The auxiliary vector has its first place only.
+pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
+    maps.lines().filter_map(mapping).find(|mapping| &*mapping.path == VDSO).map(|mapping| mapping.range)
 }
 
 /// A line of /proc/PID/maps, if the mapping is executable.
@@ -254,8 +374,10 @@ fn mapping(line: &str) -> Option<Mapping> {
     let number = |text| u64::from_str_radix(text, 16).ok();
     let is_executable = fields.next()?.contains('x');
     let offset = number(fields.next()?)?;
-    let inode = fields.nth(1)?.parse().ok()?;
-    let path = fields.next().unwrap_or_default().trim_start().to_owned();
-    let offset = if path == VDSO { 0 } else { offset };
-    is_executable.then_some(Mapping { range: number(start)?..number(end)?, offset, path, inode })
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let device = (number(major)? as u32, number(minor)? as u32);
+    let file = FileId { device, inode: fields.next()?.parse().ok()? };
+    let path: Rc<str> = fields.next().unwrap_or_default().trim_start().into();
+    let offset = if &*path == VDSO { 0 } else { offset };
+    is_executable.then_some(Mapping { range: number(start)?..number(end)?, offset, path, file })
 }

@@ -1,138 +1,260 @@
-//! What is known of each caller.
+//! The processes that are watched, and the reads of each caller.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use vdso_doctor::ProcessVdso;
+use crate::entry::clock_read;
+use crate::perf::{Event, Taken};
+use crate::stack::{Files, Frame, Space, has_room};
+use crate::{Result, proc};
 
-use crate::perf::Taken;
-use crate::stack::{Frame, Stacks, has_room};
+/// Reads are close if the second comes so soon after the first, in nanoseconds.
+const CLOSE: u64 = 1000;
 
 /// A caller, and its reads or samples.
 pub(crate) struct Caller {
     pub(crate) frame: Frame,
+    /// The next frame, if the first has no name.
+    pub(crate) called_by: Option<Frame>,
     pub(crate) reads: u64,
     /// Reads that came soon after the one before of the same thread.
     pub(crate) soon: u64,
 }
 
-/// The reads of one call chain.
-struct Chain {
-    caller: usize,
-    reads: u64,
-    /// The chain as inferno reads it.
-    folded: Option<String>,
+/// The processes of one name. The process that is watched has its own.
+#[derive(Default)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) pids: HashSet<u32>,
+    pub(crate) samples: u64,
+    pub(crate) reads: u64,
+    pub(crate) callers: Vec<Caller>,
 }
 
+/// What is known of one call chain.
+struct Chain {
+    group: usize,
+    caller: usize,
+    /// As flamegraph.pl reads it.
+    folded: Option<Rc<str>>,
+}
+
+#[derive(Default)]
 pub(crate) struct Tally {
-    stacks: Stacks,
-    vdso: Option<ProcessVdso>,
+    /// The process that is watched, if it is one.
+    pid: Option<u32>,
+    /// The processes whose samples count; none if all do.
+    followed: Option<HashSet<u32>>,
+    is_exact: bool,
+    /// What a breakpoint costs, in nanoseconds.
+    trap_ns: u64,
     is_folded: bool,
-    /// Those of the program that runs.
-    chains: HashMap<Vec<u64>, Chain>,
-    /// Folded chains and their reads that are no longer in `chains`.
-    past: HashMap<String, u64>,
-    pub(crate) callers: Vec<Caller>,
+    files: Rc<RefCell<Files>>,
+    spaces: HashMap<u32, Space>,
+    names: HashMap<u32, String>,
+    pub(crate) groups: Vec<Group>,
+    /// By the number of the space.
+    chains: HashMap<(u64, Vec<u64>), Chain>,
+    folded: HashMap<Rc<str>, u64>,
     /// When each thread read a clock last.
     last: HashMap<u32, u64>,
-    /// The first times from one read of a thread to its next one.
-    pub(crate) gaps: Vec<u64>,
+    pub(crate) samples: u64,
     pub(crate) reads: u64,
+    pub(crate) lost: u64,
+    /// Programs that the process executed.
+    pub(crate) programs: u32,
 }
 
-const GAPS: usize = 100_000;
-
-/// The call chains that are kept. A recursive function has any number of them.
+/// The call chains and the processes that are kept. There can be any number of them.
 const MOST_CHAINS: usize = 1 << 15;
+const MOST_SPACES: usize = 1 << 12;
 
 impl Tally {
-    pub(crate) fn new(stacks: Stacks, vdso: Option<ProcessVdso>, is_folded: bool) -> Self {
-        let (chains, past, callers, last, gaps) = Default::default();
-        Self { stacks, vdso, is_folded, chains, past, callers, last, gaps, reads: 0 }
+    /// Reads the mappings of the process, if it is one.
+    pub(crate) fn new(pid: Option<u32>, trap_ns: Option<u64>, is_folded: bool) -> Result<Self> {
+        let files = Rc::<RefCell<Files>>::default();
+        let (mut spaces, mut groups) = (HashMap::new(), Vec::new());
+        if let Some(pid) = pid {
+            let mut space = Space::of(pid, files.clone())?;
+            space.warm_up();
+            spaces.insert(pid, space);
+            let (name, pids) = (proc::name(pid), HashSet::from([pid]));
+            groups.push(Group { name, pids, ..Group::default() });
+        }
+        Ok(Self {
+            pid,
+            followed: pid.map(|pid| HashSet::from([pid])),
+            is_exact: trap_ns.is_some(),
+            trap_ns: trap_ns.unwrap_or(0),
+            is_folded,
+            files,
+            spaces,
+            groups,
+            ..Self::default()
+        })
     }
 
-    /// The process mapped something.
-    pub(crate) fn refresh(&mut self) {
-        // If it ended, the mappings that are known stay.
-        let _ = self.stacks.refresh();
+    /// The processes that are followed.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.followed.iter().flatten().copied()
     }
 
-    /// The process executed another program.
-    pub(crate) fn replace(&mut self, stacks: Stacks, vdso: Option<ProcessVdso>) {
-        self.fold();
-        self.last.clear();
-        self.stacks = stacks;
-        self.vdso = vdso;
+    pub(crate) fn has_vdso(&self) -> bool {
+        self.pid.is_none_or(|pid| self.spaces.get(&pid).is_some_and(Space::has_vdso))
     }
 
-    /// Keeps of the chains what a flame graph shows.
-    fn fold(&mut self) {
-        for Chain { folded, reads, .. } in self.chains.drain().map(|(_, chain)| chain) {
-            let Some(chain) = folded else { continue };
-            let is_kept = self.past.len() < MOST_CHAINS || self.past.contains_key(&chain);
-            *self.past.entry(if is_kept { chain } else { "[other chains]".into() }).or_default() += reads;
+    /// The code of a process that runs.
+    pub(crate) fn space(&mut self, pid: u32) -> Result<&mut Space> {
+        self.spaces.get_mut(&pid).ok_or_else(|| "the process ended".into())
+    }
+
+    fn follows(&self, pid: u32) -> bool {
+        self.followed.as_ref().is_none_or(|followed| followed.contains(&pid))
+    }
+
+    pub(crate) fn add(&mut self, time: u64, event: Event) {
+        match event {
+            Event::Lost(records) => self.lost += records,
+            Event::Forked { pid, parent } if self.follows(parent) => {
+                let space = self.spaces.get(&parent).map(|parent| parent.forked(pid));
+                self.put(pid, space);
+                let name = self.names.get(&parent).cloned();
+                self.names.extend(name.map(|name| (pid, name)));
+                if let Some(followed) = &mut self.followed {
+                    followed.insert(pid);
+                }
+            }
+            Event::Named { pid, name, executed } if self.follows(pid) => {
+                if executed {
+                    let space = Space::new(pid, self.files.clone());
+                    self.put(pid, Some(space));
+                }
+                if self.pid == Some(pid) {
+                    self.programs += u32::from(executed);
+                    self.groups[0].name = name;
+                } else {
+                    self.names.insert(pid, name);
+                }
+            }
+            Event::Mapped(pid, mapping) => {
+                if let Some(space) = self.spaces.get_mut(&pid) {
+                    space.map(mapping);
+                }
+            }
+            Event::Sample(taken) if self.follows(taken.pid) => self.sample(time, &taken),
+            Event::Sample(_) | Event::Forked { .. } | Event::Named { .. } => {}
         }
     }
 
-    /// Adds a read. It is soon if less than `soon` nanoseconds passed since the one before.
-    pub(crate) fn add(&mut self, time: u64, taken: &Taken, soon: u64) {
-        let mut addresses = self.stacks.chain(taken);
+    fn put(&mut self, pid: u32, space: Option<Space>) {
+        if self.spaces.len() >= MOST_SPACES {
+            let watched = self.pid;
+            self.spaces.retain(|pid, _| watched == Some(*pid));
+        }
+        match space {
+            Some(space) => self.spaces.insert(pid, space),
+            None => self.spaces.remove(&pid),
+        };
+    }
+
+    fn sample(&mut self, time: u64, taken: &Taken) {
+        let pid = taken.pid;
+        if !self.spaces.contains_key(&pid) {
+            // A process that ended already has no mappings.
+            let space = Space::of(pid, self.files.clone());
+            let space = space.unwrap_or_else(|_| Space::new(pid, self.files.clone()));
+            self.put(pid, Some(space));
+        }
+        let group = self.group(pid);
+        self.samples += 1;
+        self.groups[group].samples += 1;
+        let Some(space) = self.spaces.get_mut(&pid) else { return };
+        let Some(leaf) = clock_read(space, taken).or_else(|| self.is_exact.then(String::new)) else { return };
+        let mut addresses = space.chain(taken);
+        let mut key = (space.number, addresses.clone());
         // A process can have any number of functions, with long names.
-        if !self.chains.contains_key(&addresses) && !has_room(0) {
+        if !self.chains.contains_key(&key) && !has_room(0) {
             addresses.clear();
+            key.1.clear();
+        }
+        if self.chains.get(&key).is_none_or(|chain| chain.group != group) {
+            if self.chains.len() >= MOST_CHAINS {
+                self.chains.clear();
+            }
+            let chain = self.chain(group, pid, &addresses, &leaf);
+            self.chains.insert(key.clone(), chain);
         }
         let before = self.last.insert(taken.tid, time);
-        let gap = before.map(|before| time.saturating_sub(before));
-        let is_soon = gap.is_some_and(|gap| gap < soon);
-        self.gaps.extend(gap.filter(|_| self.gaps.len() < GAPS));
-        if !self.chains.contains_key(&addresses) {
-            if self.chains.len() >= MOST_CHAINS {
-                self.fold();
-            }
-            let chain = self.chain(&addresses, taken.registers.pc);
-            self.chains.insert(addresses.clone(), chain);
+        let is_soon = before.is_some_and(|before| time.saturating_sub(before) < self.trap_ns + CLOSE);
+        let chain = &self.chains[&key];
+        if let Some(folded) = &chain.folded {
+            let is_kept = self.folded.len() < MOST_CHAINS || self.folded.contains_key(folded);
+            let name = if is_kept { folded.clone() } else { "[other chains]".into() };
+            *self.folded.entry(name).or_default() += 1;
         }
-        let Some(chain) = self.chains.get_mut(&addresses) else { return };
-        chain.reads += 1;
-        let caller = &mut self.callers[chain.caller];
+        let group = &mut self.groups[chain.group];
+        let caller = &mut group.callers[chain.caller];
         caller.reads += 1;
         caller.soon += u64::from(is_soon);
+        group.reads += 1;
         self.reads += 1;
     }
 
-    /// Names the addresses while the process still runs.
-    fn chain(&mut self, addresses: &[u64], pc: u64) -> Chain {
-        let caller = self.stacks.caller(addresses).or(addresses.first().copied());
-        let unknown =
-            || Frame { function: "[unknown]".into(), file: None, line: None, module: String::new() };
-        let frame = caller.map_or_else(unknown, |address| self.stacks.frame(address));
-        let known = self.callers.iter().position(|caller| caller.frame == frame);
-        let caller = known.unwrap_or(self.callers.len());
-        if known.is_none() {
-            self.callers.push(Caller { frame, reads: 0, soon: 0 });
+    /// The group of a process, by its name.
+    fn group(&mut self, pid: u32) -> usize {
+        if self.pid == Some(pid) {
+            return 0;
         }
-        let folded = self.is_folded.then(|| {
-            let symbol = self.vdso.as_ref().and_then(|vdso| vdso.symbol_at(pc));
-            let leaf = symbol.map_or("[system call]", |symbol| &symbol.name).to_owned();
-            let names = addresses.iter().rev().map(|address| self.stacks.frame(*address).function);
-            names.chain([leaf]).map(|name| of_folded(&name)).collect::<Vec<_>>().join(";")
-        });
-        Chain { caller, reads: 0, folded }
+        let name = self.names.entry(pid).or_insert_with(|| proc::name(pid));
+        let first = usize::from(self.pid.is_some());
+        let known = self.groups.iter().skip(first).position(|group| group.name == *name);
+        let at = known.map_or(self.groups.len(), |at| at + first);
+        if known.is_none() {
+            self.groups.push(Group { name: name.clone(), ..Group::default() });
+        }
+        self.groups[at].pids.insert(pid);
+        at
     }
 
-    /// The folded chains, each with its reads.
+    /// Names the addresses while the process still runs.
+    fn chain(&mut self, group: usize, pid: u32, addresses: &[u64], leaf: &str) -> Chain {
+        let Some(space) = self.spaces.get_mut(&pid) else { unreachable!("it was put there") };
+        let at = space.caller(addresses);
+        let mut frame = |at: usize| addresses.get(at).map(|address| space.frame(*address));
+        let first = frame(at).unwrap_or_else(|| Frame::unknown("[unknown]".into(), ""));
+        let called_by = if first.has_name { None } else { frame(at + 1) };
+        let callers = &mut self.groups[group].callers;
+        let known = callers.iter().position(|caller| caller.frame == first && caller.called_by == called_by);
+        let caller = known.unwrap_or(callers.len());
+        if known.is_none() {
+            callers.push(Caller { frame: first, called_by, reads: 0, soon: 0 });
+        }
+        let folded = self.is_folded.then(|| {
+            let space = self.spaces.get_mut(&pid);
+            let names = space.into_iter().flat_map(|space| {
+                addresses.iter().rev().map(|address| space.frame(*address).function).collect::<Vec<_>>()
+            });
+            let names = [self.groups[group].name.clone()].into_iter().chain(names).chain([leaf.to_owned()]);
+            names.map(|name| of_folded(&name)).collect::<Vec<_>>().join(";").into()
+        });
+        Chain { group, caller, folded }
+    }
+
+    /// The call chains, each with its reads, sorted.
     pub(crate) fn folded(&self) -> Vec<String> {
-        let now = self.chains.values().filter_map(|chain| Some((chain.folded.as_deref()?, chain.reads)));
-        let past = self.past.iter().map(|(chain, reads)| (&**chain, *reads));
-        now.chain(past).map(|(chain, reads)| format!("{chain} {reads}")).collect()
+        let mut lines: Vec<_> = self.folded.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect();
+        lines.sort();
+        lines
     }
 }
 
-/// A name as inferno reads it, and as XML may contain it.
+/// A name without what ends a frame or a line.
 fn of_folded(name: &str) -> String {
     name.replace(';', ":").replace(char::is_control, "?")
 }
 
 #[test]
-fn no_name_breaks_a_folded_line_or_xml() {
+fn no_name_breaks_a_folded_line() {
     assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
 }

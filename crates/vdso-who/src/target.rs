@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -12,9 +12,10 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 
+use crate::guard::Guard;
 use crate::{Result, proc};
 
-/// The process that is watched.
+/// The process that is watched. A command that did not start to run is killed with this.
 #[derive(Debug)]
 pub struct Target {
     pub(crate) pid: u32,
@@ -22,6 +23,7 @@ pub struct Target {
     child: Option<Child>,
     /// Whether the command is still stopped.
     is_stopped: bool,
+    pub(crate) guard: Option<Guard>,
 }
 
 impl Target {
@@ -31,20 +33,21 @@ impl Target {
             Some(process) if process != pid.to_string() => {
                 Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
-            _ => Ok(Self { pid, child: None, is_stopped: false }),
+            _ => Ok(Self { pid, child: None, is_stopped: false, guard: None }),
         }
     }
 
     /// Starts a command, which stops before its first instruction.
     #[allow(unsafe_code, reason = "the child asks for a stop at execve(2)")]
     pub(crate) fn start(words: &[OsString]) -> Result<Self> {
-        let mut command = Command::new(&words[0]);
+        let program = words.first().ok_or("there is no command")?;
+        let mut command = Command::new(program);
         command.args(&words[1..]);
         // SAFETY: `traceme` makes one system call and takes no lock.
         unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
-        let name = words[0].to_string_lossy().into_owned();
+        let name = program.to_string_lossy().into_owned();
         let child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
-        let target = Self { pid: child.id(), child: Some(child), is_stopped: true };
+        let target = Self { pid: child.id(), child: Some(child), is_stopped: true, guard: None };
         match waitpid(target.id(), None)? {
             WaitStatus::Stopped(_, Signal::SIGTRAP) => Ok(target),
             status => Err(format!("{name} did not start: {status:?}").into()),
@@ -55,9 +58,17 @@ impl Target {
         Pid::from_raw(self.pid as i32)
     }
 
-    /// Lets a started command run.
-    pub(crate) fn go(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.is_stopped) {
+    /// Lets a started command run; guarded, if its reads are counted.
+    pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
+        if !std::mem::take(&mut self.is_stopped) {
+            return Ok(());
+        }
+        if is_guarded {
+            // The guard is another thread, and only the tracer's thread can continue the process.
+            ptrace::detach(self.id(), Signal::SIGSTOP)?;
+            waitpid(self.id(), Some(WaitPidFlag::WUNTRACED))?;
+            self.guard = Some(Guard::start(self.id())?);
+        } else {
             ptrace::detach(self.id(), None)?;
         }
         Ok(())
@@ -65,6 +76,9 @@ impl Target {
 
     /// Whether the process ended. A command stays a zombie.
     pub(crate) fn has_ended(&self) -> bool {
+        if let Some(guard) = &self.guard {
+            return guard.waiter.is_finished();
+        }
         if self.child.is_some() {
             let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
             return !matches!(
@@ -80,17 +94,26 @@ impl Target {
         clock_getcpuclockid(self.id()).and_then(ClockId::now).ok().map(Duration::from)
     }
 
+    /// Returns whether there is a command and it still runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.child.is_some() && !self.has_ended()
+    }
+
     /// Waits for the command, and returns its status, or 128 and the number of the signal that
     /// ended it. `terminates` sends SIGTERM first. Without a command, returns 0.
     ///
     /// # Errors
     /// If the kernel does not know the command.
     pub fn wait(&mut self, terminates: bool) -> Result<u8> {
-        if terminates && self.child.is_some() && !self.has_ended() {
+        if terminates && self.is_running() {
             kill(self.id(), Signal::SIGTERM)?;
         }
         let Some(child) = &mut self.child else { return Ok(0) };
-        let status: ExitStatus = child.wait()?;
+        let status = match self.guard.take() {
+            Some(guard) => guard.waiter.join().map_err(|_| "the guard ended")??,
+            None => child.wait()?,
+        };
         Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)
     }
 }

@@ -1,10 +1,10 @@
 //! The program: what it prints, where, and its exit status. The counts are tested elsewhere.
 
-use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::thread::sleep;
@@ -17,7 +17,6 @@ use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-who");
-const README: &str = include_str!("../README.md");
 
 /// The exit status, standard output and standard error.
 type Ended = (Option<i32>, String, String);
@@ -47,26 +46,53 @@ fn lacks_perf(status: Option<i32>, error: &str) -> bool {
     lacks_perf
 }
 
-/// The names in backticks.
-fn fields(text: &str) -> BTreeSet<&str> {
-    text.split('`').skip(1).step_by(2).collect()
-}
-
-/// The rows of a table of the README: the fields in the first column, and those in the second.
-fn documented(sentence: &str) -> Vec<[BTreeSet<&'static str>; 2]> {
-    let (_, text) = README.split_once(sentence).unwrap();
-    let lines = text.lines().skip_while(|line| !line.starts_with('|')).skip(2);
-    let row = |line: &'static str| {
-        let (names, content) = line[1..].split_once('|').unwrap();
-        [fields(names), fields(content)]
+/// What of a value is not as the schema says. It knows the words that the schema has.
+fn faults(schema: &Value, all: &Value, value: &Value, place: &str) -> Vec<String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        return faults(&all["$defs"][name.trim_start_matches("#/$defs/")], all, value, place);
+    }
+    let kind = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     };
-    lines.take_while(|line| line.starts_with('|')).map(row).collect()
+    let names = |name: &str| schema[name].as_array().cloned().unwrap_or_default();
+    let types = if schema["type"].is_string() { vec![schema["type"].clone()] } else { names("type") };
+    let is_kind = |allowed: &Value| allowed == kind || (allowed == "number" && kind == "integer");
+    let mut found = Vec::new();
+    if !types.iter().any(is_kind) {
+        found.push(format!("{place} is {kind}"));
+    }
+    if !names("enum").is_empty() && !names("enum").contains(value) {
+        found.push(format!("{place} is {value}"));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        found.extend(faults(&schema["items"], all, item, &format!("{place}[{index}]")));
+    }
+    if let Some(object) = value.as_object() {
+        let required = names("required");
+        let missing = required.iter().filter(|name| !object.contains_key(name.as_str().unwrap()));
+        found.extend(missing.map(|name| format!("{place} lacks {name}")));
+        for (name, value) in object {
+            match &schema["properties"][name] {
+                Value::Null => found.push(format!("{place}.{name} is not in the schema")),
+                schema => found.extend(faults(schema, all, value, &format!("{place}.{name}"))),
+            }
+        }
+    }
+    found
 }
 
-fn has_fields<'a>(value: &Value, names: impl IntoIterator<Item = &'a &'a str>) {
-    let object = value.as_object().unwrap_or_else(|| panic!("{value}"));
-    let names: BTreeSet<&str> = names.into_iter().copied().collect();
-    assert_eq!(object.keys().map(String::as_str).collect::<BTreeSet<_>>(), names);
+/// The JSON, which has the fields of the schema.
+fn checked(json: &str) -> Value {
+    let schema: Value = serde_json::from_str(include_str!("../schema.json")).unwrap();
+    let json = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    assert_eq!(faults(&schema, &schema, &json, "report"), [""; 0], "{json:#}");
+    json
 }
 
 /// Reads clocks for two seconds.
@@ -84,24 +110,31 @@ fn run(arguments: &[&str]) -> Option<Ended> {
     started(who(arguments).output()).filter(|(status, _, error)| !lacks_perf(*status, error))
 }
 
+/// Whether each line has at most 80 columns.
+fn fits(text: &str) -> bool {
+    text.lines().all(|line| line.chars().count() <= 80)
+}
+
 #[test]
-fn wrong_arguments_are_status_64_and_one_line() {
+fn wrong_arguments_are_status_64_and_one_sentence() {
     for arguments in [
         "",
         "--",
         "--jsn --pid=1",
         "--pid=1 -- true",
-        "--pid=1 --exact --count",
+        "--pid=1 --all",
+        "--all --exact",
+        "--pid=1 --may-end-process",
+        "--pid=1 --folded --json",
         "--pid=1 --duration=0",
-        "--pid=1 --percent=5",
-        "--pid=1 --count --percent=51",
         "--pid=1 --frequency=0",
         "completions",
     ] {
         let Some((status, out, error)) = run(&arguments.split_whitespace().collect::<Vec<_>>()) else {
             return;
         };
-        assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
+        assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
+        assert!(fits(&error) && error.lines().count() <= 3, "{arguments}: {error}");
         assert!(error.starts_with("vdso-who: ") && error.contains("--help"), "{arguments}: {error}");
     }
 }
@@ -123,7 +156,7 @@ fn help_fits_80_columns() {
 }
 
 #[test]
-fn a_missing_process_or_command_is_an_error_in_one_line() {
+fn a_missing_process_or_command_is_named() {
     let process = "process 4194305: there is no such process, it ended, or it is a kernel thread";
     let number = std::process::id();
     let (to, from) = channel();
@@ -141,7 +174,9 @@ fn a_missing_process_or_command_is_an_error_in_one_line() {
         (&["--", "/nonexistent/program"], "cannot run /nonexistent/program: "),
     ] {
         let Some((status, out, error)) = started(who(arguments).output()) else { return };
-        assert_eq!((status, &*out, error.lines().count()), (Some(2), "", 1), "{error}");
+        assert_eq!((status, &*out), (Some(2), ""), "{error}");
+        assert!(fits(&error), "{error}");
+        let error = error.replace('\n', " ");
         assert!(error.starts_with(&format!("vdso-who: {expected}")), "{error}");
     }
 }
@@ -179,52 +214,131 @@ fn the_status_is_the_commands() {
         let Some((status, out, error)) = run(&["--", "sh", "-c", script]) else { return };
         assert_eq!((status, &*error), (Some(expected), ""), "{script}: {out}");
         assert!(out.starts_with("process "), "{out}");
-        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        assert!(fits(&out), "{out}");
     }
 }
 
+/// Only the signal of a breakpoint of the vDSO is kept from the command.
 #[test]
-fn a_sigtrap_that_a_breakpoint_may_have_caused_is_explained() {
+fn a_guarded_command_gets_its_other_signals() {
     if !has_tool(&["sh", "-c", "true"]) {
         return;
     }
-    for (option, is_explained) in [("--exact", true), ("--count", true), ("--frequency=100", false)] {
-        let Some((status, _, error)) = run(&[option, "--", "sh", "-c", "kill -TRAP $$"]) else { return };
-        assert_eq!((status, error.contains("omit --count")), (Some(133), is_explained), "{option}: {error}");
+    for (script, expected) in [
+        ("kill -TRAP $$", 133),
+        ("trap 'exit 5' USR1; kill -USR1 $$; exit 4", 5),
+        // It stops, and its child lets it continue.
+        ("(sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 6", 6),
+        ("exec sh -c 'exec sh -c \"exit 7\"'", 7),
+    ] {
+        let Some((status, out, error)) = run(&["--exact", "--", "sh", "-c", script]) else { return };
+        assert_eq!(status, Some(expected), "{script}: {out}{error}");
     }
+}
+
+/// The signal that a breakpoint of the vDSO raises if the CPU does not name it ends a program that
+/// has no guard.
+#[test]
+fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
+    let program = target_tmpdir().join("who-traps");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/callers/traps.c");
+    let compiled = Command::new("gcc").args(["-O1", "-o"]).arg(&program).arg(source).output();
+    if !compiled.is_ok_and(|output| output.status.success()) {
+        return not_run_here("compiler", "gcc does not compile");
+    }
+    let alone = Command::new(&program).status().unwrap();
+    assert_eq!(alone.signal(), Some(Signal::SIGTRAP as i32), "{alone}");
+    let path = program.to_str().unwrap();
+    let Some((status, out, error)) = run(&["--exact", "--json", "--", path]) else { return };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    assert_eq!(checked(&out)["swallowed"], 8000);
+}
+
+/// A process that this program did not start has no guard.
+#[test]
+fn counting_in_a_running_process_needs_a_word() {
+    let pid = format!("--pid={}", std::process::id());
+    let Some((status, _, error)) = started(who(&["--exact", &pid]).output()) else { return };
+    assert_eq!(status, Some(2));
+    assert!(error.contains("--may-end-process") && fits(&error), "{error}");
 }
 
 /// The report goes to a file, so the command's output stays as it is.
 #[test]
-fn the_json_has_the_fields_of_the_readme() {
+fn the_json_is_as_the_schema_says() {
     if !has_tool(&["python3", "-c", "0"]) {
         return;
     }
-    let rows = documented("`--json` prints these");
-    for (option, method) in [("--frequency=2000", "sampled"), ("--exact", "exact"), ("--count", "slices")] {
-        let [svg, report] = ["svg", "json"].map(|kind| target_tmpdir().join(format!("who-{method}.{kind}")));
-        let graph = format!("--flamegraph={}", svg.display());
+    for (option, method) in [("--frequency=2000", "sampled"), ("--exact", "exact")] {
+        let report = target_tmpdir().join(format!("who-{method}.json"));
         let output = format!("--output={}", report.display());
-        let mut runs =
-            (0..5).map(|_| run(&[option, "--json", &graph, &output, "--", "python3", "-c", READS]));
-        // A breakpoint can end the command by SIGTRAP: docs/WHO.md. On a busy machine slices may
-        // see no read.
-        let Some((status, out, error)) = runs.find(|run| !matches!(run, Some((Some(133 | 2), ..)))).unwrap()
+        let Some((status, out, error)) = run(&[option, "--json", &output, "--", "python3", "-c", READS])
         else {
             return;
         };
         assert_eq!((status, &*out, &*error), (Some(0), "said\n", ""));
-        let json: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
-        has_fields(&json, rows.iter().flat_map(|[names, _]| names));
-        let of_both = ["reads", "reads_per_second", "cpu_percent", "process_percent"];
-        has_fields(&json["callers"][0], rows.last().unwrap()[1].iter().chain(&of_both));
-        assert_eq!((&json["format"], &json["method"]), (&1.into(), &method.into()));
-        // A lower bound has no error, and no share of a CPU.
-        assert!(method == "slices" || json["error_percent"].is_number() == (method == "exact"), "{json}");
-        let has_share = method == "sampled" || (method == "slices" && json["error_percent"].is_number());
-        assert_eq!(json["cpu_percent"].is_number(), has_share, "{json}");
-        assert!(fs::read_to_string(svg).unwrap().contains("<svg"));
+        let json = checked(&fs::read_to_string(report).unwrap());
+        assert_eq!(json["method"], method);
+        assert!(
+            json["processes"][0]["callers"].as_array().is_some_and(|callers| !callers.is_empty()),
+            "{json}"
+        );
+        assert_eq!(json["reads"].is_u64(), method == "exact", "{json}");
     }
+}
+
+/// As flamegraph.pl reads it: frames and a number.
+#[test]
+fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
+    if !has_tool(&["python3", "-c", "0"]) {
+        return;
+    }
+    let Some((status, out, error)) = run(&["--folded", "--", "python3", "-c", READS]) else { return };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    let is_folded = |line: &str| {
+        let (chain, number) = line.rsplit_once(' ').unwrap_or_default();
+        let (first, last) = (chain.split(';').next(), chain.rsplit(';').next());
+        first == Some("python3")
+            && last.is_some_and(|last| last != "python3")
+            && number.parse::<u64>().is_ok()
+    };
+    let lines: Vec<_> = out.lines().filter(|line| *line != "said").collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| is_folded(line)), "{out}");
+}
+
+/// The shell reads no clock, its child does.
+#[test]
+fn a_child_of_the_command_is_named() {
+    if !has_tool(&["python3", "-c", "0"]) {
+        return;
+    }
+    let script = format!("python3 -c \"{READS}\"; exit 3");
+    let Some((status, out, error)) = run(&["--", "sh", "-c", &script]) else { return };
+    assert_eq!((status, &*error), (Some(3), ""), "{out}");
+    assert!(out.contains(" python3 (") && fits(&out), "{out}");
+    assert!(out.contains("and those that it started"), "{out}");
+}
+
+#[test]
+fn all_processes_are_watched_as_one_and_named() {
+    let Some(reader) = Reader::start() else { return not_run_here("python3", "it does not start") };
+    let Some((status, out, error)) = run(&["--all", "--duration=2"]) else { return };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    let is_named = out.contains(&format!("python3 ({})", reader.0.id())) || out.contains("python3 (");
+    assert!(is_named && out.starts_with("all processes ") && fits(&out), "{out}");
+}
+
+/// Otherwise it looks as if it had failed to end.
+#[test]
+fn a_command_that_runs_longer_than_the_measurement_is_waited_for_with_a_word() {
+    if !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    let Some((status, _, error)) = run(&["--duration=1", "--", "sh", "-c", "sleep 3; exit 4"]) else {
+        return;
+    };
+    assert_eq!(status, Some(4));
+    assert!(error.contains("waiting for the command"), "{error}");
 }
 
 /// A process that reads clocks until this is dropped.
@@ -261,12 +375,15 @@ fn handles(child: &mut Child, signal: Signal) -> bool {
 fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
     let Some(reader) = Reader::start() else { return not_run_here("python3", "it does not start") };
     let pid = format!("--pid={}", reader.0.id());
-    let mut command = who(&[&pid, "--exact", "--json", "--duration=100"]);
+    let mut command = who(&[&pid, "--exact", "--may-end-process", "--json", "--duration=100"]);
     let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
         return not_run_here("exec", "vdso-who does not start");
     };
-    while !handles(&mut child, Signal::SIGTERM) {
-        sleep(Duration::from_millis(10));
+    // It tests the host's breakpoints first.
+    for is_testing in [true, false] {
+        while handles(&mut child, Signal::SIGTRAP) != is_testing && child.try_wait().unwrap().is_none() {
+            sleep(Duration::from_millis(5));
+        }
     }
     // It has ended if it cannot run here.
     let pid = Pid::from_raw(child.id() as i32);
@@ -274,7 +391,7 @@ fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
         let _ = kill(pid, signal);
     };
     // Buffers of 16 MiB hold 8000 records of 2 KiB.
-    sleep(Duration::from_millis(100));
+    sleep(Duration::from_millis(500));
     signal(Signal::SIGSTOP);
     sleep(Duration::from_secs(2));
     signal(Signal::SIGCONT);
@@ -285,7 +402,7 @@ fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
         return;
     }
     assert_eq!((status, &*error), (Some(0), ""), "{out}");
-    let json: Value = serde_json::from_str(&out).unwrap();
+    let json = checked(&out);
     let number = |field: &str| json[field].as_u64().unwrap();
     assert!(number("lost") > 0, "{json}");
     assert_eq!(number("reads"), number("samples") + number("lost"), "{json}");

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::io::Read as _;
 use std::iter::repeat_n;
 use std::ops::Range;
+use std::path::Path;
 use std::rc::Rc;
 
 use addr2line::Context;
@@ -18,13 +19,18 @@ use object::{
     CompressionFormat, File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
     ObjectSymbolTable as _, SymbolIndex, SymbolKind,
 };
+use ruzstd::StreamingDecoder;
 
 use super::bounded::{Bounded, Bytes, Limits, has_room};
-use super::{Frame, names};
+use super::{Frame, debug_file, go, names};
 
 /// A file.
 pub(super) struct Module {
     bytes: Rc<[u8]>,
+    /// The file of its debug information and of its symbols, or the same.
+    debug_bytes: Rc<[u8]>,
+    /// The table of Go's functions, or nothing.
+    go: Range<usize>,
     endian: RunTimeEndian,
     /// The loaded bytes of the file, and their first address.
     segments: Vec<(Range<u64>, u64)>,
@@ -41,9 +47,17 @@ pub(super) struct Module {
 /// A function.
 pub(super) struct Symbol {
     pub(super) range: Range<u64>,
-    /// Its table and its index there. Many symbols can share one long name, so no name is kept.
-    is_dynamic: bool,
-    index: SymbolIndex,
+    pub(super) name: Name,
+}
+
+/// Where a name is. Many symbols can share one long name, so no name is kept.
+#[derive(Clone, Copy)]
+pub(super) enum Name {
+    /// In the symbol table of the debug file.
+    Static(SymbolIndex),
+    Dynamic(SymbolIndex),
+    /// At an offset in Go's table.
+    Go(usize),
 }
 
 /// More symbols of a file are ignored.
@@ -59,7 +73,12 @@ const MOST_NESTED: isize = 512;
 const MOST_INLINED: usize = 64;
 
 impl Module {
-    pub(super) fn parse(bytes: Rc<[u8]>) -> Option<Self> {
+    /// Parses a file. `find` reads files of debug information.
+    pub(super) fn parse(
+        bytes: Rc<[u8]>,
+        path: &str,
+        find: impl Fn(&Path) -> Option<Rc<[u8]>>,
+    ) -> Option<Self> {
         let file = File::parse(&*bytes).ok()?;
         let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let segments = file.segments().map(|segment| {
@@ -67,27 +86,38 @@ impl Module {
             (offset..offset.saturating_add(size), segment.address())
         });
         let segments = segments.collect();
-        let symbols = file.symbols().map(|symbol| (false, symbol));
+        let debug_bytes = debug_file::of(&file, Path::new(path), find).unwrap_or_else(|| bytes.clone());
+        let debug = File::parse(&*debug_bytes).ok()?;
+        let symbols = debug.symbols().map(|symbol| (symbol, Name::Static as fn(_) -> _));
+        let dynamic = file.dynamic_symbols().map(|symbol| (symbol, Name::Dynamic as fn(_) -> _));
         let mut symbols: Vec<_> = symbols
-            .chain(file.dynamic_symbols().map(|symbol| (true, symbol)))
-            .filter(|(_, symbol)| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|(is_dynamic, symbol)| {
+            .chain(dynamic)
+            .filter(|(symbol, _)| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            .filter_map(|(symbol, name)| {
                 let range = symbol.address()..symbol.address().checked_add(symbol.size())?;
-                Some(Symbol { range, is_dynamic, index: symbol.index() })
+                Some(Symbol { range, name: name(symbol.index()) })
             })
             .take(MOST_SYMBOLS)
             .collect();
+        let go = [".gopclntab", ".data.rel.ro.gopclntab"];
+        let go = go.iter().find_map(|name| file.section_by_name(name)?.file_range());
+        let go = go.map_or(0..0, |(start, size)| start as usize..start.saturating_add(size) as usize);
+        let text = file.section_by_name(".text").map_or(0, |section| section.address());
+        if symbols.is_empty() {
+            let table = bytes.get(go.clone()).unwrap_or_default();
+            symbols = go::symbols(table, text, MOST_SYMBOLS).unwrap_or_default();
+        }
         symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
         symbols.dedup_by_key(|symbol| symbol.range.start);
         let whole = EndianReader::new(bytes.clone(), endian);
         let eh_frame = section(&file, SectionId::EhFrame, &whole);
         let mut eh_frame = EhFrame::from(eh_frame.unwrap_or_else(|| whole.range(0..0)));
         eh_frame.set_address_size(if file.is_64() { 8 } else { 4 });
-        let start = |name| file.section_by_name(name).map_or(0, |section| section.address());
-        let bases = BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame"));
+        let frames = file.section_by_name(".eh_frame").map_or(0, |section| section.address());
+        let bases = BaseAddresses::default().set_text(text).set_eh_frame(frames);
         let tables = tables(&eh_frame, &bases);
         let debug = OnceCell::new();
-        Some(Self { bytes, endian, segments, symbols, eh_frame, bases, tables, debug })
+        Some(Self { bytes, debug_bytes, go, endian, segments, symbols, eh_frame, bases, tables, debug })
     }
 
     /// The address of a loaded byte of the file.
@@ -126,16 +156,26 @@ impl Module {
         }
         found.retain(|frame| !frame.function.is_empty());
         match symbol {
-            Some(symbol) if found.is_empty() => vec![Frame::unknown(symbol, module)],
+            Some(symbol) if found.is_empty() => vec![Frame::named(symbol, module)],
             _ => found,
         }
     }
 
-    fn name(&self, symbol: &Symbol) -> Option<String> {
-        let file = File::parse(&*self.bytes).ok()?;
-        let table = if symbol.is_dynamic { file.dynamic_symbol_table() } else { file.symbol_table() };
-        let symbol = table?.symbol_by_index(symbol.index).ok()?;
-        Some(names::demangled(symbol.name_bytes().ok()?))
+    pub(super) fn named_symbols(&self) -> impl Iterator<Item = (String, Range<u64>)> {
+        self.symbols.iter().filter_map(|symbol| Some((self.name(symbol)?, symbol.range.clone())))
+    }
+
+    pub(super) fn name(&self, symbol: &Symbol) -> Option<String> {
+        let name = |bytes, index, is_dynamic| {
+            let file = File::parse(bytes).ok()?;
+            let table = if is_dynamic { file.dynamic_symbol_table() } else { file.symbol_table() };
+            Some(names::demangled(table?.symbol_by_index(index).ok()?.name_bytes().ok()?))
+        };
+        match symbol.name {
+            Name::Static(index) => name(&*self.debug_bytes, index, false),
+            Name::Dynamic(index) => name(&*self.bytes, index, true),
+            Name::Go(at) => Some(names::demangled(go::name(self.bytes.get(self.go.clone())?, at)?)),
+        }
     }
 
     fn debug_frames(&self, address: u64, module: &str) -> Option<Vec<Frame>> {
@@ -144,9 +184,9 @@ impl Module {
     }
 
     fn context(&self) -> Option<Context<Bounded>> {
-        let file = File::parse(&*self.bytes).ok()?;
+        let file = File::parse(&*self.debug_bytes).ok()?;
         file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
-        let whole = EndianReader::new(self.bytes.clone(), self.endian);
+        let whole = EndianReader::new(self.debug_bytes.clone(), self.endian);
         let sections = |id| section(&file, id, &whole).unwrap_or_else(|| whole.range(0..0));
         context(sections, Limits::default())
     }
@@ -231,6 +271,7 @@ pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &st
             file: location.and_then(|location| location.file).map(|file| names::shortened(file.as_bytes())),
             line: location.and_then(|location| location.line),
             module: module.to_owned(),
+            has_name: true,
         });
     }
     Some(found)
@@ -244,11 +285,15 @@ fn section(file: &File<'_>, id: SectionId, whole: &Bytes) -> Option<Bytes> {
         let (offset, size) = section.file_range()?;
         return Some(whole.range(offset as usize..(offset + size) as usize));
     }
-    // Zstandard's library needs a newer compiler.
-    if !matches!(data.format, CompressionFormat::Zlib) || !has_room(data.uncompressed_size) {
+    if !has_room(data.uncompressed_size) {
         return None;
     }
     let mut bytes: Rc<[u8]> = repeat_n(0, data.uncompressed_size as usize).collect();
-    ZlibDecoder::new(data.data).read_exact(Rc::make_mut(&mut bytes)).ok()?;
+    let to = Rc::make_mut(&mut bytes);
+    match data.format {
+        CompressionFormat::Zlib => ZlibDecoder::new(data.data).read_exact(to).ok()?,
+        CompressionFormat::Zstandard => StreamingDecoder::new(data.data).ok()?.read_exact(to).ok()?,
+        _ => return None,
+    }
     Some(EndianReader::new(bytes, whole.endian()))
 }

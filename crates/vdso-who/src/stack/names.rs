@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 use std::path::Path;
 
 use super::file;
+use crate::proc;
 
 /// The last component of a path, `[vdso]`, or `[anon]`.
 pub(super) fn of_module(path: &str) -> String {
@@ -57,8 +58,8 @@ const MOST_BYTES: u64 = 64 << 20;
 impl PerfMap {
     /// Reads the file of the process, in its file system and by its own number. It may not exist.
     pub(super) fn read(pid: u32, thread: u32) -> Self {
-        let status = crate::proc::text(pid, "status").unwrap_or_default();
-        let own = status.lines().find_map(|line| line.strip_prefix("NSpid:")?.split_whitespace().last());
+        let own = proc::status(pid, "NSpid");
+        let own = own.as_deref().and_then(|own| own.split_whitespace().last());
         let path = format!("/proc/{thread}/root/tmp/perf-{}.map", own.unwrap_or("self"));
         // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
         let opened = file::open(Path::new(&path), libc::O_NOFOLLOW);

@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 
 use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
 
-use super::{Stacks, Taken};
+use super::{Space, Taken};
 use crate::perf::Registers;
 
 const MOST_FRAMES: usize = 128;
@@ -82,20 +82,20 @@ enum Call {
 }
 
 struct Walk<'a> {
-    stacks: &'a mut Stacks,
+    space: &'a mut Space,
     sample: &'a Taken,
     abi: Abi,
 }
 
 /// The program counter, and the return addresses.
-pub(super) fn chain(stacks: &mut Stacks, sample: &Taken) -> Vec<u64> {
+pub(super) fn chain(space: &mut Space, sample: &Taken) -> Vec<u64> {
     let mut registers = sample.registers;
     let mut chain = vec![registers.pc];
     let Some(abi) = Abi::of(sample) else {
-        chain.extend(Some(registers.lr).filter(|lr| stacks.mapping(*lr).is_some()));
+        chain.extend(Some(registers.lr).filter(|lr| space.mapping(*lr).is_some()));
         return chain;
     };
-    let mut walk = Walk { stacks, sample, abi };
+    let mut walk = Walk { space, sample, abi };
     while chain.len() <= MOST_FRAMES {
         match walk.caller(registers, chain.len() == 1) {
             // A frame has at least a return address on x86, and may have none in a leaf elsewhere.
@@ -127,12 +127,12 @@ impl Walk<'_> {
     fn caller(&mut self, at: Registers, is_first: bool) -> Result<Registers, Stop> {
         // A return address may be that of the next function.
         let pc = if is_first { at.pc } else { at.pc.wrapping_sub(1) };
-        if self.stacks.rules.len() >= MOST_RULES {
-            self.stacks.rules.clear();
+        if self.space.rules.len() >= MOST_RULES {
+            self.space.rules.clear();
         }
-        let known = self.stacks.rules.get(&pc).copied();
+        let known = self.space.rules.get(&pc).copied();
         let rule = known.unwrap_or_else(|| self.rule(pc));
-        self.stacks.rules.insert(pc, rule);
+        self.space.rules.insert(pc, rule);
         match rule {
             Rule::End => Err(Stop::End),
             Rule::Table { .. } => self.by_table(at, rule, is_first),
@@ -147,7 +147,7 @@ impl Walk<'_> {
 
     fn rule(&mut self, pc: u64) -> Rule {
         // Just-in-time compiled code, or nothing that can be read.
-        let Some((module, address)) = self.stacks.module(pc) else { return Rule::FramePointer };
+        let Some((module, address)) = self.space.module(pc) else { return Rule::FramePointer };
         if let Some(rule) = module.unwind_row(address, |row| self.table(row)).flatten() {
             return rule;
         }
@@ -226,7 +226,7 @@ impl Walk<'_> {
 
     /// The call before a return address.
     fn call(&mut self, address: u64) -> Option<Call> {
-        let (module, start) = self.stacks.module(address.checked_sub(8)?)?;
+        let (module, start) = self.space.module(address.checked_sub(8)?)?;
         let code = module.code(start, 8)?;
         self.abi.call(code.try_into().ok()?, address)
     }
@@ -236,7 +236,7 @@ impl Walk<'_> {
         let pc = if self.abi.is_x86 { to.pc } else { to.pc & ((1 << 48) - 1) };
         match pc {
             0 => Err(Stop::End),
-            pc if self.stacks.mapping(pc).is_none() => Err(Stop::Lost),
+            pc if self.space.mapping(pc).is_none() => Err(Stop::Lost),
             pc => Ok(Registers { pc, ..to }),
         }
     }
@@ -251,7 +251,7 @@ impl Walk<'_> {
             None => &[],
         };
         let room = (MOST_FRAMES + 1).saturating_sub(chain.len());
-        chain.extend(rest.iter().filter(|address| self.stacks.mapping(**address).is_some()).take(room));
+        chain.extend(rest.iter().filter(|address| self.space.mapping(**address).is_some()).take(room));
     }
 }
 

@@ -1,5 +1,8 @@
 //! Names, and bytes that a process may have chosen.
 
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::rc::Rc;
 use std::thread;
 
 use addr2line::Context;
@@ -10,7 +13,7 @@ use test_support::{child, not_run};
 use super::bounded::{Bounded, Limits, memory};
 use super::module::{Module, context, debug_frames};
 use super::names::{PerfMap, demangled};
-use super::{Frame, Stacks, Taken, is_clock_function, mapping};
+use super::{Frame, Space, Taken, is_clock_function, mapping, vdso};
 use crate::perf::Registers;
 
 #[test]
@@ -20,21 +23,21 @@ fn the_functions_of_a_process_that_ended_have_names() {
             thread::park();
         }
     });
-    let mut stacks = Stacks::new(child.as_raw() as u32).unwrap();
+    let mut space = Space::of(child.as_raw() as u32, Rc::default()).unwrap();
     kill(child, Signal::SIGKILL).unwrap();
     child::wait(child, child::LIMIT);
     let function = libc::getppid as *const () as u64;
-    if stacks.mapping(function).is_none() {
+    if space.mapping(function).is_none() {
         return not_run("/proc shows the mappings of an emulator");
     }
-    assert!(stacks.frame(function + 1).function.ends_with("getppid"));
+    assert!(space.frame(function + 1).function.ends_with("getppid"));
 }
 
 /// Each word of the stack and each register is a likely address: of code, of the stack, or any.
 #[test]
 fn the_chain_of_any_registers_and_stack_ends() {
-    let mut stacks = Stacks::new(std::process::id()).unwrap();
-    let code = stacks.mappings[0].range.start;
+    let mut space = Space::of(std::process::id(), Rc::default()).unwrap();
+    let code = space.mappings[0].range.start;
     let mut random = Random(1);
     let mut longest = 0;
     for _ in 0..2000 {
@@ -50,10 +53,11 @@ fn the_chain_of_any_registers_and_stack_ends() {
         let stack = callchain.iter().flat_map(|word| word.to_ne_bytes()).collect();
         let (is_64_bit, pid, tid, number) = (word() % 4 != 0, 0, 0, None);
         let taken = Taken { pid, tid, in_kernel: false, is_64_bit, registers, number, stack, callchain };
-        let chain = stacks.chain(&taken);
+        let chain = space.chain(&taken);
         longest = longest.max(chain.len());
-        if let Some(caller) = stacks.caller(&chain) {
-            stacks.frame(caller);
+        let caller = space.caller(&chain);
+        if let Some(address) = chain.get(caller) {
+            space.frame(*address);
         }
     }
     assert!((10..=129).contains(&longest), "{longest}");
@@ -61,18 +65,21 @@ fn the_chain_of_any_registers_and_stack_ends() {
 
 #[test]
 fn a_file_of_any_bytes_is_read_without_a_panic() {
-    let Ok(vdso) = vdso_doctor::ProcessVdso::read(std::process::id()) else { return };
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let Some(vdso) = vdso(&maps) else { return };
+    let mut image = vec![0; (vdso.end - vdso.start) as usize];
+    fs::File::open("/proc/self/mem").unwrap().read_exact_at(&mut image, vdso.start).unwrap();
     let mut random = Random(2);
     let mut parsed = 0;
     for round in 0..3000 {
-        let mut bytes = vdso.bytes.clone();
+        let mut bytes = image.clone();
         for _ in 0..=round % 16 {
             let size = [64, 4096, bytes.len() as u64][random.next() as usize % 3];
             let at = random.next() % size;
             bytes[at as usize] = random.next() as u8;
         }
         bytes.truncate(if round % 4 == 0 { random.next() as usize % bytes.len() } else { bytes.len() });
-        let Some(module) = Module::parse(bytes.into()) else { continue };
+        let Some(module) = Module::parse(bytes.into(), "", |_| None) else { continue };
         parsed += 1;
         for _ in 0..50 {
             let address = module.address(random.next() % 8192).unwrap_or(random.next());
@@ -164,8 +171,8 @@ fn lines_of_maps_are_executable_mappings_or_nothing() {
     let line = "7f00-8000 r-xp 00001000 fe:01 77 /a b (deleted)";
     let found = mapping(line).unwrap();
     assert_eq!(
-        (found.range, found.offset, found.inode, &*found.path),
-        (0x7f00..0x8000, 0x1000, 77, "/a b (deleted)")
+        (found.range, found.offset, found.file.device, found.file.inode, &*found.path),
+        (0x7f00..0x8000, 0x1000, (0xfe, 1), 77, "/a b (deleted)")
     );
     for line in ["7f00-8000 rw-p 0 0:0 0 ", "7f00 r-xp 0 0:0 0", "", "x-y r-xp 0 0:0 0"] {
         assert!(mapping(line).is_none(), "{line}");

@@ -1,0 +1,100 @@
+//! A tracer of all threads of a command. It swallows the SIGTRAP that a breakpoint causes where
+//! the CPU does not say which breakpoint it was, so the command does not end by it.
+
+#![allow(unsafe_code, reason = "nix fails for a stop by a realtime signal, and cannot listen")]
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use nix::errno::Errno;
+use nix::sys::ptrace;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::{Result, proc, stack};
+
+#[derive(Debug)]
+pub(crate) struct Guard {
+    pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
+    /// A message says that the command executed another program, which runs when the message is
+    /// dropped. None when nobody watches any more.
+    pub(crate) executed: Option<Receiver<SyncSender<()>>>,
+    /// The signals that were swallowed.
+    pub(crate) swallowed: Arc<AtomicU64>,
+}
+
+impl Guard {
+    /// Takes a stopped process, and lets it run.
+    pub(crate) fn start(pid: Pid) -> Result<Self> {
+        let (to_watch, executed) = sync_channel(0);
+        let (to_start, started) = sync_channel(1);
+        let swallowed = Arc::<AtomicU64>::default();
+        let count = swallowed.clone();
+        let waiter = thread::spawn(move || {
+            let options = ptrace::Options::PTRACE_O_TRACECLONE | ptrace::Options::PTRACE_O_TRACEEXEC;
+            let seized = ptrace::seize(pid, options).and_then(|()| kill(pid, Signal::SIGCONT));
+            let _ = to_start.send(seized);
+            guard(pid, &count, &to_watch)
+        });
+        started.recv()??;
+        Ok(Self { waiter, executed: Some(executed), swallowed })
+    }
+}
+
+/// Lets each thread that stops continue, until the command ends.
+fn guard(
+    pid: Pid,
+    swallowed: &AtomicU64,
+    to_watch: &SyncSender<SyncSender<()>>,
+) -> Result<ExitStatus, Errno> {
+    loop {
+        let mut status = 0;
+        let flags = libc::__WALL | libc::__WNOTHREAD;
+        // SAFETY: the status is a place for the kernel to write to.
+        let waited = Errno::result(unsafe { libc::waitpid(-1, &raw mut status, flags) });
+        let thread = match waited {
+            Err(Errno::EINTR) => continue,
+            waited => waited?,
+        };
+        if !libc::WIFSTOPPED(status) {
+            if thread == pid.as_raw() {
+                return Ok(ExitStatus::from_raw(status));
+            }
+            continue;
+        }
+        let signal = libc::WSTOPSIG(status);
+        let (request, signal) = match status >> 16 {
+            0 if signal == libc::SIGTRAP && is_breakpoint(thread) => {
+                swallowed.fetch_add(1, Ordering::Relaxed);
+                (libc::PTRACE_CONT, 0)
+            }
+            0 => (libc::PTRACE_CONT, signal),
+            // The process is stopped, as by Ctrl-Z, until a SIGCONT.
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => (libc::PTRACE_LISTEN, 0),
+            libc::PTRACE_EVENT_EXEC => {
+                let (ready, is_ready) = sync_channel(0);
+                if to_watch.send(ready).is_ok() {
+                    let _ = is_ready.recv();
+                }
+                (libc::PTRACE_CONT, 0)
+            }
+            _ => (libc::PTRACE_CONT, 0),
+        };
+        let nothing = std::ptr::null_mut::<libc::c_void>();
+        // SAFETY: these requests take no address, and a thread that ended is an error.
+        unsafe { libc::ptrace(request, thread, nothing, signal as usize as *mut libc::c_void) };
+    }
+}
+
+/// Whether a thread stopped by a breakpoint of the vDSO that the CPU did not name.
+fn is_breakpoint(thread: i32) -> bool {
+    let Ok(info) = ptrace::getsiginfo(Pid::from_raw(thread)) else { return false };
+    // SAFETY: a SIGTRAP of the kernel has an address; that of a process has other bytes there.
+    let address = unsafe { info.si_addr() } as u64;
+    let maps = proc::text(thread as u32, "maps").unwrap_or_default();
+    info.si_code == libc::TRAP_BRKPT && stack::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
+}

@@ -1,0 +1,46 @@
+//! Files with the symbols and the debug information of a stripped one.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use flate2::Crc;
+use object::{File, Object as _, ObjectSection as _};
+
+use super::xz;
+
+/// The folder of debug files, as gdb has it.
+const FOLDER: &str = "/usr/lib/debug";
+
+/// The debug file of a file without `.debug_info`: by its build id, by its link, or inside. `find`
+/// reads a file; `path` is where the file itself is.
+pub(super) fn of(file: &File<'_>, path: &Path, find: impl Fn(&Path) -> Option<Rc<[u8]>>) -> Option<Rc<[u8]>> {
+    if file.section_by_name(".debug_info").is_some() || file.section_by_name(".zdebug_info").is_some() {
+        return None;
+    }
+    let id = file.build_id().ok().flatten().filter(|id| id.len() > 1);
+    let is_same =
+        |found: &Rc<[u8]>| File::parse(&**found).is_ok_and(|found| found.build_id().ok().flatten() == id);
+    let by_id = id.and_then(|id| {
+        let digits = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let (first, rest) = (digits(&id[..1]), digits(&id[1..]));
+        find(&PathBuf::from(format!("{FOLDER}/.build-id/{first}/{rest}.debug"))).filter(is_same)
+    });
+    by_id.or_else(|| by_link(file, path, &find)).or_else(|| {
+        let section = file.section_by_name(".gnu_debugdata")?;
+        xz::decompressed(section.data().ok()?)
+    })
+}
+
+fn by_link(file: &File<'_>, path: &Path, find: impl Fn(&Path) -> Option<Rc<[u8]>>) -> Option<Rc<[u8]>> {
+    let (name, sum) = file.gnu_debuglink().ok()??;
+    // A name with slashes would lead elsewhere.
+    let name = Path::new(std::str::from_utf8(name).ok()?).file_name()?;
+    let folder = path.parent()?;
+    let inside = Path::new(FOLDER).join(folder.strip_prefix("/").unwrap_or(folder));
+    let folders = [folder.to_owned(), folder.join(".debug"), inside];
+    folders.iter().filter_map(|folder| find(&folder.join(name))).find(|found| {
+        let mut crc = Crc::new();
+        crc.update(found);
+        crc.sum() == sum
+    })
+}

@@ -1,0 +1,48 @@
+//! Go's table of functions, `.gopclntab`, which programs without a symbol table have, too.
+//!
+//! `debug/gosym/pclntab.go` of Go describes it. The layout is that of Go 1.18 and later.
+
+use super::module::{Name, Symbol};
+
+/// Go 1.18, Go 1.20.
+const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
+
+/// The functions of a table. `text` is the address of the section .text, for a table without it.
+pub(super) fn symbols(table: &[u8], text: u64, most: usize) -> Option<Vec<Symbol>> {
+    if !MAGIC.contains(&word(table, 0)?) {
+        return None;
+    }
+    let size = usize::from(*table.get(7)?);
+    // The numbers of functions and of files, the start of the text, the offsets of names, units,
+    // files, lines and functions.
+    let field = |index: usize| number(table, 8 + index * size, size);
+    let (count, names, functions) = (field(0)?, field(3)? as usize, field(7)? as usize);
+    // Go 1.26 writes 0, so that the table needs no relocation.
+    let text = field(2).filter(|text| *text != 0).unwrap_or(text);
+    let functions = table.get(functions..)?;
+    let start = |index: usize| Some(text.wrapping_add(word(functions, 8 * index)?.into()));
+    let symbol = |index: usize| {
+        let function = word(functions, 8 * index + 4)? as usize;
+        let name = names.checked_add(word(functions, function.checked_add(4)?)? as usize)?;
+        Some(Symbol { range: start(index)?..start(index + 1)?, name: Name::Go(name) })
+    };
+    Some((0..most.min(count as usize)).map_while(symbol).collect())
+}
+
+/// The bytes of a name.
+pub(super) fn name(table: &[u8], offset: usize) -> Option<&[u8]> {
+    table.get(offset..)?.split(|byte| *byte == 0).next()
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*bytes))
+}
+
+fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    match size {
+        4 => Some(word(bytes, at)?.into()),
+        8 => Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?)),
+        _ => None,
+    }
+}
