@@ -51,7 +51,7 @@ pub fn rows() -> Vec<Row> {
     let Ok(vdso) = Vdso::locate() else { return Vec::new() };
     let base = vdso.base();
     let routes = vdso_time::routes().functions();
-    let found = routes.into_iter().filter_map(|(_, route)| match route {
+    let found = routes.filter_map(|(_, route)| match route {
         Route::Vdso { symbol, version: Some(version), .. } => Some((symbol, version)),
         _ => None,
     });

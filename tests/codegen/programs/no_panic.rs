@@ -61,7 +61,7 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
         black_box(vdso.symbol_at(words.addr()).map(|symbol| symbol.name()));
         black_box(vdso.symbol_address(name(&vdso.image()), Some(name(&vdso.image()))));
         for symbol in vdso.symbols() {
-            black_box((vdso.address(&symbol), symbol.version(), symbol.size(), symbol.kind()));
+            black_box((vdso.address(&symbol), symbol.version(), symbol.size(), symbol.is_weak()));
         }
         walk(&vdso.image());
     }

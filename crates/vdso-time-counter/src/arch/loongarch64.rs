@@ -26,7 +26,7 @@ pub(crate) fn ticks_ordered() -> u64 {
     // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not move
     // memory accesses across the read.
     unsafe {
-        asm!("dbar 0", "ibar 0", "rdtime.d {}, $zero", out(reg) ticks, options(nostack, preserves_flags))
+        asm!("dbar 0", "ibar 0", "rdtime.d {}, $zero", out(reg) ticks, options(nostack, preserves_flags));
     };
     ticks
 }
