@@ -232,10 +232,9 @@ impl Space {
         self.mapping(address).is_some_and(|mapping| &*mapping.path == VDSO)
     }
 
-    /// The symbol of a function without debug information, as in the vDSO.
+    /// The symbol of a function of the vDSO.
     pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
-        let (module, address) = self.module(address)?;
-        module.symbol(address).and_then(|symbol| module.name(symbol))
+        Some(self.frame(address.wrapping_add(1))).filter(|frame| frame.has_name).map(|frame| frame.function)
     }
 
     /// The functions of the vDSO and their addresses.
