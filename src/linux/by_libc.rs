@@ -1,12 +1,14 @@
 //! The functions of libc, on an architecture without a table, x32, ILP32 and Miri. libc finds the
 //! vDSO itself.
 
+#![allow(missing_docs, clippy::missing_errors_doc, reason = "documented for other architectures")]
+#![allow(clippy::missing_safety_doc, clippy::must_use_candidate, reason = "documented there too")]
+
 use crate::arch::libc_errno;
 use crate::errno::Errno;
 
 /// The public functions, which are documented where this crate calls the vDSO. They differ in their
 /// errors: `EOVERFLOW` after January 2038 where libc's `time_t` has 32 bits.
-#[allow(missing_docs, clippy::missing_errors_doc, reason = "documented for other architectures")]
 pub(crate) mod calls {
     use super::answer;
     use crate::errno::Errno;
