@@ -45,6 +45,7 @@ pub(crate) mod calls {
         Ok(Cpu { cpu, node })
     }
 
+    #[allow(clippy::useless_conversion, reason = "a `long` has 32 bits on some of these targets")]
     fn read(
         function: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int,
         clock: ClockId,
