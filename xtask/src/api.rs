@@ -1,4 +1,4 @@
-//! `cargo xtask api`: compares the public API with its listing in `docs/public-api.txt`, and the
+//! `cargo xtask api`: compares the public APIs with their listings in `docs`, and the
 //! declarations for C with their headers.
 //!
 //! `cargo-public-api` makes the listing from rustdoc's JSON, whose format changes with nearly every
@@ -20,7 +20,9 @@ const TOOL_VERSION: &str = "0.42.0";
 /// The API of one target, whatever machine lists it.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-const LISTING: &str = "docs/public-api.txt";
+/// The packages, and the listings of their APIs.
+const LISTINGS: [[&str; 2]; 2] =
+    [["vdso-time", "docs/public-api.txt"], ["vdso-time-counter", "docs/public-api-counter.txt"]];
 
 /// The package for C, and its headers: name, source, and configuration of cbindgen, which makes it.
 const C_PACKAGE: &str = "crates/vdso-time-c";
@@ -43,13 +45,16 @@ pub(crate) fn run(write: bool) -> Result<ExitCode> {
         compare(&sh, &format!("{C_PACKAGE}/include/{header}"), text, write)?;
     }
 
-    let json = rustdoc_json(&sh)?;
     let tool = tools::from_crates_io("cargo-public-api", TOOL_VERSION)?;
-    let listing = cmd!(sh, "{tool} public-api --rustdoc-json {json} --color never");
-    let listing =
-        listing.args(["--omit", "blanket-impls,auto-trait-impls,auto-derived-impls"]).quiet().read()?;
-    compare(&sh, LISTING, listing, write)?;
-    println!("{LISTING} and the headers of {C_PACKAGE} list the public API");
+    for [package, file] in LISTINGS {
+        let json = rustdoc_json(&sh, package)?;
+        let listing = cmd!(sh, "{tool} public-api --rustdoc-json {json} --color never");
+        let listing =
+            listing.args(["--omit", "blanket-impls,auto-trait-impls,auto-derived-impls"]).quiet().read()?;
+        compare(&sh, file, listing, write)?;
+        println!("{file} lists the public API of {package}");
+    }
+    println!("{C_PACKAGE}/include lists the declarations for C");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,12 +75,16 @@ fn compare(sh: &Shell, name: &str, mut new: String, write: bool) -> Result<()> {
     Ok(())
 }
 
-fn rustdoc_json(sh: &Shell) -> Result<PathBuf> {
+fn rustdoc_json(sh: &Shell, package: &str) -> Result<PathBuf> {
     let folder = "api";
     // Stable compilers write JSON only if told to act as nightly.
     let cargo = Compiler::oldest()?.cargo(sh, folder).env("RUSTC_BOOTSTRAP", "1");
-    let cargo = cargo.args(["rustdoc", "--quiet", "--lib", "--all-features", "--package", "vdso-time"]);
+    let cargo = cargo.args(["rustdoc", "--quiet", "--lib", "--all-features", "--package", package]);
     let cargo = cargo.args(["--target", TARGET, "--", "-Z", "unstable-options", "--output-format", "json"]);
     cargo.args(["--cap-lints", "allow"]).run()?;
-    Ok(workspace::target().join(folder).join(TARGET).join("doc/vdso_time.json"))
+    Ok(workspace::target()
+        .join(folder)
+        .join(TARGET)
+        .join("doc")
+        .join(format!("{}.json", package.replace('-', "_"))))
 }
