@@ -98,16 +98,18 @@ mod source {
 
     /// Narrow is up to four reads of both clocks, here of 10 ns each.
     #[test]
-    fn an_offset_moves_to_a_narrow_interval_by_an_eighth_and_else_no_farther_than_it_must() {
+    fn a_possible_offset_stays_and_an_impossible_one_moves_no_farther_than_it_must() {
         let sample = Sample { ticks: 0, nanos: 0 };
         for (offset, old, new) in [
-            ([-20, 20], 16, 14),
-            ([-20, 20], -20, -18),
-            ([-20, 20], 20, 18),
-            ([-20, 21], 16, 16),
-            ([-20, 20], 21, 0),
-            ([-20, 21], 22, 21),
+            ([-20, 20], 16, 16),
+            ([-20, 20], -20, -20),
+            ([-20, 20], 20, 20),
+            ([-20, 20], 21, 20),
+            ([-20, 20], 60, 20),
+            ([-20, 20], 61, 0),
+            ([-20, 21], 61, 21),
             ([-60, 20], -61, -60),
+            ([-60, 20], -500, -60),
             // The wall clock was set between the reads.
             ([20, -60], 18, -60),
             ([20, -60], -58, 20),

@@ -63,6 +63,10 @@ const SOON: u64 = 1_000_000;
 /// The unit of a mark: 1024 ns.
 const MARK_SHIFT: u32 = 10;
 
+/// A smaller difference of two offsets of the wall clock, in nanoseconds, is an error of
+/// measurement.
+const OFFSET_NOISE: i64 = 1_000;
+
 /// How often an error is measured at most. The least result counts, because an interrupt between
 /// two reads makes it larger.
 const TRIES: u32 = 3;
@@ -163,10 +167,12 @@ impl<S: Source> CounterClock<S> {
     /// The time since the Epoch in nanoseconds, if a fast read can answer.
     #[inline]
     pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<i64> {
-        self.latch.read(|flags, hot, offset| {
+        let read = self.latch.read(|flags, hot, offset| {
             let nanos = fresh_monotonic(flags, hot, || ticks(self.source()))?;
-            Some((nanos as i64).wrapping_add(offset.load() as i64))
-        })
+            Some((nanos, offset.load() as i64))
+        });
+        let (nanos, offset) = read.filter(|&(nanos, _)| nanos >= self.latch.beside.high_water.get())?;
+        Some((nanos as i64).wrapping_add(offset))
     }
 
     /// The same by an ordered read of the counter.
@@ -203,7 +209,7 @@ impl<S: Source> CounterClock<S> {
                 return Some(now);
             }
         }
-        self.updating_monotonic()
+        Some(self.updating()?.nanos)
     }
 
     /// The time since the Epoch by a slow read.
@@ -219,8 +225,24 @@ impl<S: Source> CounterClock<S> {
                 return Some(time);
             }
         }
-        self.updating_monotonic()?;
-        self.source().realtime()
+        // Read before the monotonic clock, which raises the high-water mark: so no later segment
+        // answers with an earlier time.
+        let realtime = self.source().realtime();
+        let Late { nanos, offset, asked } = self.updating()?;
+        let ahead = (nanos as i64).wrapping_add(offset);
+        let Some(now) = asked else { return Some(ahead) };
+        let is_set_back =
+            |realtime: i64| realtime.wrapping_sub(now as i64).saturating_add(OFFSET_NOISE) < offset;
+        match realtime? {
+            // The answer is ahead of the kernel's clock, and so is the wall clock, by the same
+            // offset as before. If somebody set the kernel's back, that one is right.
+            realtime if nanos > now && is_set_back(realtime) => {
+                let realtime = self.source().realtime()?;
+                Some(if is_set_back(realtime) { realtime } else { ahead })
+            }
+            realtime if nanos > now => Some(realtime.max(ahead)),
+            realtime => Some(realtime),
+        }
     }
 
     /// The vDSO's answer while the counter is not used and the kernel need not be asked.
@@ -252,14 +274,15 @@ impl<S: Source> CounterClock<S> {
 
     #[cold]
     #[inline(never)]
-    fn updating_monotonic(&self) -> Option<u64> {
+    fn updating(&self) -> Option<Late> {
         let Line { high_water, .. } = &self.latch.beside;
         let mut view = self.view();
+        let offset = view.state.offset;
         if let Some(nanos) = view.nanos() {
             if view.state.phase == Phase::Running && view.state.segment.is_ending(view.ticks) {
                 self.update(&mut view, nanos, true);
             }
-            return Some(nanos.max(high_water.get()));
+            return Some(Late { nanos: nanos.max(high_water.get()), offset, asked: None });
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
         let is_soon = self.latch.beside.is_soon(now) || self.marks.is_soon(now);
@@ -270,7 +293,7 @@ impl<S: Source> CounterClock<S> {
             self.update(&mut view, now, is_soon || answer > now);
         }
         count(&self.latch.beside.vdso_reads);
-        Some(answer)
+        Some(Late { nanos: answer, offset, asked: Some(now) })
     }
 
     pub(super) fn load(&self) -> ClockState {
@@ -408,7 +431,7 @@ impl<S: Source> CounterClock<S> {
     /// nanoseconds.
     fn segment_error(&self, view: &View, segment: &Segment) -> u64 {
         let ClockState { base_rate, sampled, cost, .. } = view.state;
-        let (mut error, mut seen) = (u64::MAX, base_rate);
+        let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
         let mut before = view.ticks;
         for _ in 0..TRIES {
             // A denied clock shows no error.
@@ -417,12 +440,16 @@ impl<S: Source> CounterClock<S> {
             // The clocks were read between the two ticks.
             let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
             error = error.min(far.into_iter().fold(0, u64::max));
-            // The kernel's rate since the last sample: a slew may have begun.
+            // The kernel's rate since the last sample, by the pair that took the least time: a slew
+            // may have begun.
             let passed = before.wrapping_sub(sampled.ticks);
-            if passed > segment.span / 8 && passed < segment.span.saturating_mul(2) {
-                seen = segment::rate(passed, now.wrapping_sub(sampled.nanos)).unwrap_or(base_rate);
+            let taken = after.wrapping_sub(before);
+            if taken < least {
+                let is_recent = passed > segment.span / 8 && passed < segment.span.saturating_mul(2);
+                let rate = || segment::rate(passed, now.wrapping_sub(sampled.nanos));
+                (least, seen) = (taken, is_recent.then(rate).flatten().unwrap_or(base_rate));
             }
-            if after.wrapping_sub(before) <= cost.saturating_mul(3) {
+            if taken <= cost.saturating_mul(3) {
                 break;
             }
             before = after;
@@ -456,6 +483,16 @@ impl<S: Source> CounterClock<S> {
         let refusals = self.marks.refusals.each_ref().map(|count| count.load(Relaxed) as u64);
         self.load().tally.statistics(self.latch.beside.vdso_reads.load(Relaxed) as u64, refusals)
     }
+}
+
+/// The answer of a slow read.
+struct Late {
+    /// The monotonic time.
+    nanos: u64,
+    /// The offset of the wall clock that reads by the segment have.
+    offset: i64,
+    /// The kernel's time, if no segment covers the tick.
+    asked: Option<u64>,
 }
 
 /// A consistent view of the clock at one tick.

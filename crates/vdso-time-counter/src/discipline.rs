@@ -2,7 +2,7 @@
 //! segment, or the end of the counter's use.
 
 use super::history::MARK;
-use super::sample::{Burst, Sample, Source, is_trapped, middle};
+use super::sample::{Burst, Sample, Source, is_trapped};
 use super::segment::{self, Rate, Segment};
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase, Tally};
 use super::status::Status;
@@ -123,9 +123,11 @@ impl<S: Source> Step<'_, S> {
     fn begin(&mut self) -> Option<()> {
         let Self { source, state, now, .. } = self;
         state.disruption = source.disruption();
-        let Burst { sample, cost, offset } = Burst::take(*source, 1, None, None)?;
+        let burst = Burst::take(*source, 1, None, None)?;
+        let Burst { sample, cost, .. } = burst;
+        let offset = burst.offset_after(state.offset, state.base_rate);
         state.phase = Phase::Rough;
-        (state.sampled, state.cost, state.offset) = (sample, cost, middle(offset));
+        (state.sampled, state.cost, state.offset) = (sample, cost, offset);
         state.checked = *now;
         state.tally.calibrations = state.tally.calibrations.saturating_add(1);
         Some(())
@@ -193,7 +195,7 @@ impl<S: Source> Step<'_, S> {
         let Sample { ticks: start, nanos } = burst.sample.centred(cost);
         *self.state = ClockState {
             segment: Segment { start, nanos, rate: base_rate, span: segment::span(base_rate) },
-            offset: middle(burst.offset),
+            offset: burst.offset_after(state.offset, base_rate),
             base_rate,
             sampled: burst.sample,
             marked: burst.sample.nanos,

@@ -7,9 +7,11 @@ use super::state::ClockState;
 /// How often the offset is measured. The narrowest result counts, because an interrupt between two
 /// reads widens it.
 const TRIES: u32 = 4;
-/// How often a resynchronization is tried: for longer than 1/256 of a segment, and than the stores
-/// of another caller's update.
-const ATTEMPTS: u32 = 100_000;
+/// For how long, in nanoseconds, a resynchronization waits for another caller's update, whose stores
+/// take less. If this is a signal handler that interrupted the caller, they never end.
+const UPDATE: u64 = 10_000;
+/// For how long it waits in all: for longer than 1/256 of a segment.
+const PATIENCE: u64 = 100_000;
 
 impl<S: Source> CounterClock<S> {
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` in nanoseconds, as the next reads will have it.
@@ -53,23 +55,27 @@ impl<S: Source> CounterClock<S> {
     /// It publishes a state, even if the offset is the same. So a caller that measured the offset
     /// before cannot publish it after this.
     pub(crate) fn resync(&self) -> bool {
-        for _ in 0..ATTEMPTS {
+        let Some(start) = self.source().monotonic() else { return false };
+        let mut passed = 0;
+        loop {
             let (version, words) = self.latch.snapshot();
             let state = ClockState::from_words(&words);
             // An update forgets the previous segment, which is in force until this one begins.
             let is_early =
                 state.segment.span > 0 && state.segment.begins_after(self.source().ticks_ordered());
-            if is_early || version.has_writer() {
-                continue;
+            if !is_early && !version.has_writer() {
+                let Some(offset) = self.kernels_offset().map(middle) else { return false };
+                if self.latch.update(version, &ClockState { offset, ..state }.to_update()) {
+                    return true;
+                }
             }
-            let Some(offset) = self.kernels_offset().map(middle) else {
+            // It tries again after the limit, because the wait may have been an interrupt.
+            if passed > if version.has_writer() { UPDATE } else { PATIENCE } {
                 return false;
-            };
-            if self.latch.update(version, &ClockState { offset, ..state }.to_update()) {
-                return true;
             }
+            let Some(now) = self.source().monotonic() else { return false };
+            passed = now.wrapping_sub(start);
         }
-        false
     }
 }
 

@@ -144,10 +144,10 @@ pub(super) struct Burst {
 impl Burst {
     /// The new offset, given the old one.
     ///
-    /// In a narrow interval, keeps a possible old offset but for 1/8 of the way to the middle, and
-    /// replaces an impossible one by the middle. An interrupt makes an interval wide, often to one
-    /// side. There the nearest possible offset counts, because the old one may be impossible by
-    /// some nanoseconds only.
+    /// The kernel's offset is constant until somebody sets the wall clock. So a possible old offset
+    /// stays, and the wall clock does not go back. If it is impossible by less than the width of
+    /// the interval, it was measured wrongly, and the nearest possible one replaces it. Otherwise
+    /// the middle does, except in a wide interval: an interrupt widens it, often to one side.
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
         if low > high {
@@ -155,11 +155,9 @@ impl Burst {
             return if low.abs_diff(old) > high.abs_diff(old) { low } else { high };
         }
         let nearest = old.clamp(low, high);
-        if high.abs_diff(low) > segment::nanos(self.cost, rate).saturating_mul(4) {
-            return nearest;
-        }
-        let to_middle = middle(self.offset).wrapping_sub(old);
-        old.wrapping_add(if nearest == old { to_middle / 8 } else { to_middle })
+        let width = high.abs_diff(low);
+        let is_wide = width > segment::nanos(self.cost, rate).saturating_mul(4);
+        if is_wide || nearest.abs_diff(old) <= width { nearest } else { middle(self.offset) }
     }
 
     /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often. Stops early if

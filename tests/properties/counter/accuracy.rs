@@ -260,3 +260,21 @@ fn ticks_of_the_last_second_convert_exactly_4_s_after_ntp_changed_the_rate() {
         true
     });
 }
+
+/// The rate of a pair of reads with a pause between them is not the kernel's.
+#[test]
+fn a_preemption_within_the_call_does_not_widen_the_bound() {
+    check(100, &(machine(), 1..1_000_u128, 3..12_u128), |(machine, millis, at)| {
+        let hertz = machine.hertz.max(20_000_000); // the rate of some ms has an error of a tick
+        let witness =
+            Witness::new(Machine { hertz, stated_hertz: None, interrupts: 0, is_shared: false, ..machine });
+        let Witness { world, clock, .. } = &*witness;
+        witness.watch(3 * CALIBRATION + at * MILLI);
+        witness.read();
+        let quiet = world.foresee(0, || clock.state().error_bound);
+        world.preemption.set((world.kernel_reads.get() + 1, millis * MILLI));
+        let bound = clock.state().error_bound;
+        assert!(bound <= 2 * quiet + 20_000, "{bound} ns after {quiet}, preempted for {millis} ms");
+        true
+    });
+}

@@ -137,7 +137,9 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
         let read = |is_wall: bool| {
             let reads = world.kernel_reads.get();
             if is_wall {
-                assert_eq!(clock.slow_realtime(), Some(world.read_at_wall.get()));
+                let before = world.wall();
+                let now = clock.slow_realtime().unwrap();
+                assert!((before..=world.read_at_wall.get()).contains(&now), "{now} is not the kernel's");
             } else {
                 assert!(clock.monotonic(Source::ticks).is_none());
                 assert!(clock.slow_monotonic().is_some());
@@ -187,5 +189,30 @@ fn a_clock_that_must_not_ask_uses_a_counter_that_is_not_suspect() {
         let expected = if is_slow { Status::ChecksForbidden } else { expected };
         assert_eq!((witness.settled(), witness.world.detections.get()), (expected, asked));
         is_slow
+    });
+}
+
+/// Its time is not always by a segment. Nobody sets it here.
+#[test]
+fn under_any_slew_the_wall_clock_never_goes_back() {
+    let gaps = prop_oneof![3 => 300..20_000_u64, 1 => 20_000..900_000_u64, 1 => 1_000_000..30_000_000_u64];
+    let slews = prop_oneof![slews(), vec((-250_000..=250_000_i64, 100..300_u64), 1..4)];
+    check(150, &(machine(), slews, gaps, 0..30_u64), |(machine, slews, gap, millis)| {
+        let witness = Witness::new(Machine { interrupts: machine.interrupts.min(300), ..machine });
+        let Witness { world, clock, .. } = &*witness;
+        witness.is_accurate.set(false);
+        witness.watch(u128::from(millis) * MILLI);
+        let mut latest = i64::MIN;
+        for (ppb, millis) in slews {
+            world.set_slew(ppb);
+            let end = world.kernel() + millis * 1_000_000;
+            while world.kernel() < end {
+                let now = clock.realtime(Source::ticks).or_else(|| clock.slow_realtime()).unwrap();
+                assert!(now >= latest, "back by {} ns", latest - now);
+                latest = now;
+                world.pass(u128::from(gap / 2 + world.random(gap)) * NANO);
+            }
+        }
+        true
     });
 }

@@ -97,6 +97,8 @@ pub(crate) struct World {
     pub(crate) kernel_reads: Cell<u32>,
     /// The machine is moved before this answer of the kernel, and its clocks are fast then.
     pub(crate) restored_at: Cell<u32>,
+    /// The reader is preempted in the kernel's read of this number, for so long.
+    pub(crate) preemption: Cell<(u32, u128)>,
     /// How often the kernel was asked for the error of its wall clock.
     pub(crate) asked: Cell<u32>,
     /// What a program stated of the wall clock's error.
@@ -297,6 +299,8 @@ impl World {
             self.counted.set((self.now.get(), ticks));
             self.marker.set(self.marker.get() + 1);
         }
+        let (number, picos) = self.preemption.get();
+        self.pass(if number == self.kernel_reads.get() { picos } else { 0 });
         let time = self.call(10, read);
         (!self.is_denied.get()).then_some(time)
     }
