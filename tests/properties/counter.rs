@@ -12,6 +12,7 @@ mod source {
     #[allow(unreachable_pub, reason = "public in the crate")]
     mod history;
     mod latch;
+    mod marks;
     mod offset;
     pub(crate) mod sample;
     mod segment;

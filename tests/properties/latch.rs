@@ -20,6 +20,7 @@ mod source {
     #[allow(unreachable_pub, reason = "public in the crate")]
     mod history;
     mod latch;
+    mod marks;
     pub(crate) mod sample;
     mod segment;
     mod state;

@@ -33,8 +33,8 @@ pub enum vdso_time_status {
     Frequency = 9,
     /// The counters of two CPUs differ.
     CpusDisagree = 10,
-    /// vdso_time_counter_forbid_checks() forbids to ask the kernel.
-    ChecksForbidden = 11,
+    /// vdso_time_counter_forbid_system_calls() forbids to ask the kernel.
+    SystemCallsForbidden = 11,
     /// The kernel or the hypervisor traps reads of the counter.
     Trapped = 12,
 }
@@ -96,7 +96,7 @@ pub extern "C" fn vdso_time_counter_state() -> vdso_time_counter_state {
         Status::Denied => vdso_time_status::Denied,
         Status::Frequency => vdso_time_status::Frequency,
         Status::CpusDisagree => vdso_time_status::CpusDisagree,
-        Status::ChecksForbidden => vdso_time_status::ChecksForbidden,
+        Status::SystemCallsForbidden => vdso_time_status::SystemCallsForbidden,
         Status::Trapped => vdso_time_status::Trapped,
         _ => vdso_time_status::Unknown,
     };
@@ -160,8 +160,8 @@ pub extern "C" fn vdso_time_counter_set_max_drift_ppb(ppb: u32) {
 /// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
 /// once the status is VDSO_TIME_STATUS_USED.
 #[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_counter_forbid_checks() {
-    counter::forbid_checks();
+pub extern "C" fn vdso_time_counter_forbid_system_calls() {
+    counter::forbid_system_calls();
 }
 
 fn nanoseconds(time: Result<i64, Errno>) -> i64 {

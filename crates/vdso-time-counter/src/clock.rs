@@ -41,6 +41,7 @@ use super::discipline::Step;
 use super::high_water::HighWater;
 use super::history::{Baseline, History};
 use super::latch::{Latch, Version, Word};
+use super::marks::{Line, Marks, SOON, count};
 use super::sample::Source;
 use super::segment::{self, Rate, Segment};
 use super::state::{
@@ -58,11 +59,6 @@ const NOISE: u64 = 30;
 /// that. A larger lead means that the process entered another time namespace (setns(2)).
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
-/// The time after a read without a segment in force in which another one makes a segment: 1 ms.
-const SOON: u64 = 1_000_000;
-/// The unit of a mark: 1024 ns.
-const MARK_SHIFT: u32 = 10;
-
 /// A smaller difference of two offsets of the wall clock, in nanoseconds, is an error of
 /// measurement.
 const OFFSET_NOISE: i64 = 1_000;
@@ -72,37 +68,11 @@ const OFFSET_NOISE: i64 = 1_000;
 const TRIES: u32 = 3;
 
 /// A clock that reads a counter and follows the kernel's clock.
-#[repr(C)]
+#[repr(C, align(1024))]
 pub(crate) struct CounterClock<S> {
     pub(super) latch: Latch<WORDS, HOT, Line<S>>,
     marks: Marks,
     pub(super) history: History,
-}
-
-/// The rest of the first cache line. A read after a pause touches no other line of the clock.
-#[repr(C)]
-pub(super) struct Line<S> {
-    high_water: HighWater,
-    source: S,
-    /// How often the vDSO answered in the counter's place. Threads can lose a count to each other.
-    vdso_reads: AtomicUsize,
-}
-
-/// Words that slow reads write.
-struct Marks {
-    /// The time of the last read of the wall clock without a segment in force.
-    read_at: AtomicUsize,
-    forbids_checks: AtomicBool,
-    /// How often the counter was refused, by reason.
-    refusals: [AtomicUsize; Status::COUNT],
-}
-
-impl<S> Line<S> {
-    /// Whether the vDSO answered shortly before. Not if its answer was later.
-    #[inline]
-    fn is_soon(&self, now: u64) -> bool {
-        now.wrapping_sub(self.high_water.get()) < SOON
-    }
 }
 
 /// The monotonic time at a time of the wall clock, by the offset between them.
@@ -116,29 +86,12 @@ fn is_foreign(answer: u64, now: u64) -> bool {
     answer > now.saturating_add(MAX_LEAD)
 }
 
-#[inline]
-fn count(counter: &AtomicUsize) {
-    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
-}
-
-impl Marks {
-    /// Whether a read of the wall clock without a segment in force came shortly before.
-    fn is_soon(&self, now: u64) -> bool {
-        let mark = (now >> MARK_SHIFT) as usize;
-        mark.wrapping_sub(self.read_at.load(Relaxed)) < (SOON >> MARK_SHIFT) as usize
-    }
-
-    fn mark(&self, now: u64) {
-        self.read_at.store((now >> MARK_SHIFT) as usize, Relaxed);
-    }
-}
-
 impl<S: Source> CounterClock<S> {
     pub(crate) const fn new(source: S) -> Self {
         let line = Line { high_water: HighWater::new(), source, vdso_reads: AtomicUsize::new(0) };
         let marks = Marks {
             read_at: AtomicUsize::new(0),
-            forbids_checks: AtomicBool::new(false),
+            forbids_system_calls: AtomicBool::new(false),
             refusals: [const { AtomicUsize::new(0) }; Status::COUNT],
         };
         // The flag is not 0: so the clock is in .data with the slots, and not in another page.
@@ -469,13 +422,13 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Makes no system call from now on.
-    pub(crate) fn forbid_checks(&self) {
-        self.marks.forbids_checks.store(true, Relaxed);
+    pub(crate) fn forbid_system_calls(&self) {
+        self.marks.forbids_system_calls.store(true, Relaxed);
     }
 
     /// Whether system calls are permitted.
     pub(crate) fn may_check(&self) -> bool {
-        !self.marks.forbids_checks.load(Relaxed)
+        !self.marks.forbids_system_calls.load(Relaxed)
     }
 
     /// What the clock has done so far.

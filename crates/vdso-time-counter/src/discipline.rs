@@ -77,7 +77,7 @@ impl<S: Source> Step<'_, S> {
     #[cold]
     #[inline(never)]
     fn detect(&self) -> Result<(), Status> {
-        if self.may_check { self.source.detect() } else { Err(Status::ChecksForbidden) }
+        if self.may_check { self.source.detect() } else { Err(Status::SystemCallsForbidden) }
     }
 
     /// The counter is not used until the kernel is asked again.

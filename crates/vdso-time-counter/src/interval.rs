@@ -139,7 +139,7 @@ pub struct Interval {
 /// it. Until then the limits are those of the clock before the step. Each call looks at a VM clock.
 ///
 /// A sandbox may kill for adjtimex(2), as Android's may. After
-/// [`forbid_checks`](super::forbid_checks) this does not make the call.
+/// [`forbid_system_calls`](super::forbid_system_calls) this does not make the call.
 ///
 /// To order two events on two machines, compare `latest` of the first with `earliest` of the
 /// second.
@@ -147,7 +147,7 @@ pub struct Interval {
 /// # Errors
 ///
 /// - Mostly `EPERM`, if a sandbox denies adjtimex(2) or the clocks.
-/// - `EPERM` after `forbid_checks`, from a second after the last answer of the kernel on.
+/// - `EPERM` after `forbid_system_calls`, from a second after the last answer of the kernel on.
 /// - `ENOSYS` on systems other than Linux, and where every call goes through libc.
 ///
 /// # Examples

@@ -55,7 +55,7 @@
 //! So the bound holds until the segment ends, unless one of these events comes after the call:
 //!
 //! - the kernel's rate changes by more than 500 ppm, or did so in this segment: adjtimex(2) slews
-//!   by up to 10 %, and chrony by 8.3 %;
+//!   by up to 10 % (`tick`), by 20 % with a PLL of constant 0 beside it, and chrony by 8.3 %;
 //! - the system is suspended, or its virtual machine is moved or restored;
 //! - the process enters another time namespace (time_namespaces(7));
 //! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
@@ -107,7 +107,7 @@
 //! - Some reads call `prctl`, `openat`, `read` and `close`, and `mmap` where there is a VM clock
 //!   device: the first one, and those that [ask the kernel](self#when-the-counter-is-used). The end
 //!   of each measurement calls `clock_gettime`, to compare its cost with the counter's. Before a
-//!   thread enters a sandbox that kills for one of these calls, call [`forbid_checks`]. If a
+//!   thread enters a sandbox that kills for one of these calls, call [`forbid_system_calls`]. If a
 //!   sandbox returns an error, or there is no /sys, the vDSO answers, and the kernel is asked again
 //!   after a second ([`Status::Unknown`]).
 //! - If a process forks while another thread updates the clock, the child cannot update it: the
@@ -133,6 +133,7 @@ mod history;
 mod interval;
 mod latch;
 mod machine;
+mod marks;
 mod offset;
 mod recent;
 mod sample;
@@ -162,6 +163,8 @@ use vdso_time::{ClockId, Errno, Instant, MonotonicClock, clock_gettime};
 pub use wall::{Wall, realtime_error_bound, resync};
 
 static CLOCK: CounterClock<Native> = CounterClock::new(Native);
+// It cannot straddle a page. A fork copies page by page, and could cut an update in two.
+const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
 
 /// Returns the time of `CLOCK_MONOTONIC` in nanoseconds, by the counter.
 ///
@@ -214,7 +217,9 @@ pub fn monotonic_ordered() -> u64 {
 
 /// Returns the time of `CLOCK_REALTIME` in nanoseconds since the Epoch, by the counter.
 ///
-/// If somebody sets the clock, the next segment follows, or [`resync`] makes it follow at once.
+/// It goes back only if `CLOCK_REALTIME` does, except as [Order](self#order) says. If somebody sets
+/// the clock, the next segment follows, or [`resync`] makes it follow at once. A leap second is a
+/// step, too: the kernel sets its clock back by a second (`STA_INS`).
 ///
 /// # Panics
 ///
@@ -317,12 +322,13 @@ pub fn statistics() -> Statistics {
 /// Otherwise the clock asks the kernel for its clock source: at the first read, every 10 s, if the
 /// clocks diverge, and if reading them takes three times as long as before. After this call it does
 /// not. What it cannot decide without asking falls back to the vDSO, with
-/// [`Status::ChecksForbidden`]. [`check`] still asks.
+/// [`Status::SystemCallsForbidden`]. [`check`] still asks.
 ///
-/// Call it before the thread enters a sandbox that kills for `prctl`, `openat`, `read` or `close`,
-/// after [`status`] has become [`Status::Used`]. Called before the first read, it forbids the
-/// counter for good. Called during the calibration, it leaves out the comparison with
-/// `CLOCK_MONOTONIC_RAW` and the test for trapped reads.
+/// This is all to call before a sandbox that kills, once [`status`] is no longer
+/// [`Status::Calibrating`]. It calls [`vdso_time::warm_up`], so the first read makes no system call
+/// either. Called before the first read, it forbids the counter for good. Called during the
+/// calibration, it leaves out the comparison with `CLOCK_MONOTONIC_RAW` and the test for trapped
+/// reads.
 ///
 /// The vDSO itself makes a system call where the kernel's clock source cannot be read in user
 /// space.
@@ -335,11 +341,12 @@ pub fn statistics() -> Statistics {
 /// while counter::status() == Status::Calibrating {
 ///     let _ = counter::monotonic();
 /// }
-/// counter::forbid_checks();
+/// counter::forbid_system_calls();
 /// // Enter the sandbox here.
 /// ```
-pub fn forbid_checks() {
-    CLOCK.forbid_checks();
+pub fn forbid_system_calls() {
+    vdso_time::warm_up();
+    CLOCK.forbid_system_calls();
 }
 
 /// Returns the number of [`ticks`] per second: [`State::frequency`].

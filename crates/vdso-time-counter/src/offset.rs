@@ -7,8 +7,8 @@ use super::state::ClockState;
 /// How often the offset is measured. The narrowest result counts, because an interrupt between two
 /// reads widens it.
 const TRIES: u32 = 4;
-/// For how long, in nanoseconds, a resynchronization waits for another caller's update, whose stores
-/// take less. If this is a signal handler that interrupted the caller, they never end.
+/// For how long, in nanoseconds, a resynchronization waits for another caller's update, whose
+/// stores take less. If this is a signal handler that interrupted the caller, they never end.
 const UPDATE: u64 = 10_000;
 /// For how long it waits in all: for longer than 1/256 of a segment.
 const PATIENCE: u64 = 100_000;

@@ -135,8 +135,9 @@ statuses! {
     /// counter unreliable, and the firmware of some riscv64 boards for `rdtime`. QEMU's emulated
     /// counters are quick enough. The clock tries again after 640 s.
     Trapped: "the kernel, the firmware or the hypervisor traps reads of the counter",
-    /// The kernel would have to be asked, which [`forbid_checks`](super::forbid_checks) forbids.
-    ChecksForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
+    /// The kernel would have to be asked, which
+    /// [`forbid_system_calls`](super::forbid_system_calls) forbids.
+    SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }
 
 impl Status {

@@ -84,9 +84,10 @@ pub fn realtime_error_bound() -> u64 {
 /// A thread that set the clock calls this. Each read that happens after it sees the step. Without
 /// it the clock sees the step when the segment ends.
 ///
-/// It returns `false` if a sandbox denies the clock, and after 100,000 tries, if this is a signal
-/// handler that interrupted an update of the clock, or if a fork lost such an update. Then the
-/// clock follows when the segment ends. [`monotonic`](super::monotonic) does not change.
+/// It returns `false` if a sandbox denies the clock. It gives up after 10 us if another caller is
+/// updating the clock: a signal handler can have interrupted it, or a fork cut it off. It gives up
+/// after 100 us in any case. Then the clock follows when the segment ends.
+/// [`monotonic`](super::monotonic) does not change.
 ///
 /// # Examples
 ///

@@ -179,14 +179,14 @@ fn a_clock_that_must_not_ask_uses_a_counter_that_is_not_suspect() {
         let witness = Witness::new(Machine { hertz, stated_hertz: None, interrupts: 0, ..machine });
         witness.watch(if is_measured { 2 * CALIBRATION } else { 0 });
         let asked = witness.world.detections.get();
-        witness.clock.forbid_checks();
+        witness.clock.forbid_system_calls();
         witness.world.pass(30 * SECOND);
         witness.watch(4 * CALIBRATION);
-        let expected = if is_measured { Status::Used } else { Status::ChecksForbidden };
+        let expected = if is_measured { Status::Used } else { Status::SystemCallsForbidden };
         assert_eq!(witness.settled(), expected);
         witness.world.syscall.set(if is_slow { MICRO } else { 0 });
         witness.watch(SEGMENT);
-        let expected = if is_slow { Status::ChecksForbidden } else { expected };
+        let expected = if is_slow { Status::SystemCallsForbidden } else { expected };
         assert_eq!((witness.settled(), witness.world.detections.get()), (expected, asked));
         is_slow
     });

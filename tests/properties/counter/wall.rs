@@ -294,7 +294,7 @@ fn a_denied_or_forbidden_discipline_gives_no_limits() {
         assert_eq!(limits(), None);
         witness.world.is_denied.set(false);
         assert!(limits().is_some());
-        witness.clock.forbid_checks();
+        witness.clock.forbid_system_calls();
         assert!(limits().is_some(), "the last answer is kept for a second");
         witness.world.pass(SECOND);
         assert_eq!(limits(), None);

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use test_support::{Cpus, child, filter, not_run_here};
+use test_support::nix::sys::signal::{SaFlags, Signal};
+use test_support::{Cpus, child, filter, not_run_here, signals};
 use vdso_time::__private::NATIVE;
 use vdso_time::Errno;
 use vdso_time_counter::{self as counter, ClockStatus, State, Status, Ticks};
@@ -43,9 +44,9 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
 #[test]
 fn forbidden_checks_forbid_the_first_one() {
     child::forked(|| {
-        counter::forbid_checks();
+        counter::forbid_system_calls();
         let _ = counter::monotonic();
-        assert_eq!(counter::status(), Status::ChecksForbidden);
+        assert_eq!(counter::status(), Status::SystemCallsForbidden);
         assert_eq!(counter::realtime_bounded().err(), Some(Errno::EPERM));
     });
 }
@@ -64,6 +65,58 @@ fn segments_are_made_without_the_system_call_getcpu() {
         let segments = counter::statistics().segments;
         while counter::statistics().segments < segments + 3 {
             let _ = counter::monotonic();
+        }
+    });
+}
+
+/// The first read looks for the vDSO, also where the clock makes no system call of its own.
+#[test]
+fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
+    let calls = [
+        libc::SYS_prctl,
+        libc::SYS_openat,
+        libc::SYS_read,
+        libc::SYS_close,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_mmap,
+        libc::SYS_adjtimex,
+        libc::SYS_getpid,
+    ];
+    let calls = calls.map(|call| call as u32);
+    for is_measured in [false, true] {
+        let end = child::end_of(|| {
+            if is_measured && !is_used() {
+                return true;
+            }
+            counter::forbid_system_calls();
+            if let Err(error) = filter::restrict(&calls, filter::KILL_PROCESS) {
+                not_run_here("seccomp", error);
+                return true;
+            }
+            let segments = counter::statistics().segments;
+            (0..100_000).all(|_| counter::monotonic() > 0 && counter::realtime() > 0)
+                && (!is_measured || counter::statistics().segments >= segments)
+        });
+        assert_eq!(end, child::WELL, "measured: {is_measured}");
+    }
+}
+
+/// The handler can interrupt an update of the clock, which then ends after the handler.
+#[test]
+fn resync_in_a_periodic_signal_handler_returns() {
+    extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        counter::resync();
+    }
+    child::forked(|| {
+        settle();
+        signals::handle(Signal::SIGALRM, SaFlags::SA_RESTART, handler);
+        let every = libc::timeval { tv_sec: 0, tv_usec: 100 };
+        let timer = libc::itimerval { it_interval: every, it_value: every };
+        // SAFETY: the call reads one `itimerval`.
+        assert_eq!(unsafe { libc::setitimer(0, &raw const timer, std::ptr::null_mut()) }, 0);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(1) {
+            let _ = (counter::resync(), counter::monotonic());
         }
     });
 }
