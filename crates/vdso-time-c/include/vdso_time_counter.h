@@ -6,7 +6,7 @@
  *
  * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too.
  *
- * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_checks() ends
+ * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_system_calls() ends
  * that.
  *
  * Made by cbindgen from crates/vdso-time-c. MIT or Apache-2.0.
@@ -66,9 +66,9 @@ enum vdso_time_status {
    */
   VDSO_TIME_STATUS_CPUS_DISAGREE = 10,
   /**
-   * vdso_time_counter_forbid_checks() forbids to ask the kernel.
+   * vdso_time_counter_forbid_system_calls() forbids to ask the kernel.
    */
-  VDSO_TIME_STATUS_CHECKS_FORBIDDEN = 11,
+  VDSO_TIME_STATUS_SYSTEM_CALLS_FORBIDDEN = 11,
   /**
    * The kernel or the hypervisor traps reads of the counter.
    */
@@ -182,7 +182,7 @@ void vdso_time_counter_set_max_drift_ppb(uint32_t ppb);
  * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
  * once the status is VDSO_TIME_STATUS_USED.
  */
-void vdso_time_counter_forbid_checks(void);
+void vdso_time_counter_forbid_system_calls(void);
 
 #ifdef __cplusplus
 }
