@@ -82,7 +82,8 @@ impl Setup {
             }
         }
         if machine.runner != Runner::Native {
-            setup.plan.environment.push(("VDSO_TIME_EMULATED".into(), "1".into()));
+            let what = if machine.runner == Runner::Emulator { "user" } else { "kernel" };
+            setup.plan.environment.push(("VDSO_TIME_EMULATED".into(), what.into()));
         }
         setup.plan.environment.extend(extra.environment.iter().cloned());
         setup.set(PLAN_VARIABLE, serde_json::to_string(&setup.plan)?);
