@@ -282,8 +282,6 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
 #[test]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
-    use test_support::nix;
-
     let deny_counter = || {
         // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
         assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
@@ -303,7 +301,7 @@ fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
                 deny_counter();
                 read()
             });
-            assert_eq!(end, child::End::Signal(nix::sys::signal::Signal::SIGSEGV));
+            assert_eq!(end, child::End::Signal(Signal::SIGSEGV));
         }
     });
 }
