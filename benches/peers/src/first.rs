@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::{WaitOptions, waitpid};
-use vdso_time::{
-    ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time,
-};
-use vdso_time_counter as counter;
+use vdso_time::{ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time};
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_counter as counter;
 
 /// The rows: a new program, a child of a process that read no clock, and of one that did.
 pub const ROWS: [&str; 3] = ["first call", "in a forked child", "after warm_up(), in a forked child"];

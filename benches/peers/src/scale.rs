@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use vdso_time::{ClockId, clock_gettime, syscall};
-use vdso_time_counter as counter;
 use vdso_time_benches::calls::keep::Keep as _;
 use vdso_time_benches::calls::{self, SYSCALL, keep};
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::command::{child, run};
 use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_counter as counter;
 
 /// A row is a number of threads, and what is done to them.
 pub const ROWS: [&str; 12] = [

@@ -17,15 +17,20 @@ pub(super) fn table(rows: &[Row], old: &str) -> String {
     let mut lines: Vec<Vec<String>> = rows.iter().map(cells).collect();
     for line in old.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
         let cells: Vec<String> = line.split(" | ").map(|cell| cell.trim().to_owned()).collect();
-        let is_machine = names().any(|name| name == cells[0]);
+        let is_machine = names().any(|name| quoted(name) == cells[0]);
         if is_machine && cells.len() == head.len() && lines.iter().all(|line| line[0] != cells[0]) {
             lines.push(cells);
         }
     }
-    lines.sort_by_key(|line| names().position(|name| name == line[0]));
+    lines.sort_by_key(|line| names().position(|name| quoted(name) == line[0]));
     let mut table = Table::new();
     table.load_preset(ASCII_MARKDOWN).set_header(head).add_rows(lines);
     table.to_string()
+}
+
+/// The name in backticks, without which a page shows `aarch64@5.10` as an address of mail.
+fn quoted(name: &str) -> String {
+    format!("`{name}`")
 }
 
 /// The machine, its kernel, the routes, the clock source, the doctor's method and finding, and the
@@ -33,7 +38,7 @@ pub(super) fn table(rows: &[Row], old: &str) -> String {
 fn cells(row: &Row) -> Vec<String> {
     let doctor = &row.doctor;
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let mut cells = vec![row.machine.clone(), text(&doctor["kernel"])];
+    let mut cells = vec![quoted(&row.machine), text(&doctor["kernel"])];
     cells.extend(FUNCTIONS.map(|function| route(&doctor["routes"][function])));
     cells.push(text(&doctor["clock_source"]["current"]));
     cells.push(format!("{}: {}", text(&doctor["method"]), text(&doctor["cause"])));
@@ -66,7 +71,7 @@ mod tests {
             "clock_source": {"current": "tsc"}, "method": null, "cause": "fine"}"#;
         let machine = "armv7@7".to_owned();
         let row = Row { machine, doctor: serde_json::from_str(doctor).unwrap(), passed: 9, ..Row::default() };
-        let expected = "armv7@7|6.1.0|clock_gettime64|call 403|-|-|-|tsc|-: fine|9 / 0 / 0";
+        let expected = "`armv7@7`|6.1.0|clock_gettime64|call 403|-|-|-|tsc|-: fine|9 / 0 / 0";
         assert_eq!(cells(&row).join("|"), expected);
     }
 

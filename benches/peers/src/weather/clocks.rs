@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use vdso_time_counter::{self as counter, State, Status};
 use vdso_time::{ClockId, Timespec, clock_gettime};
 use vdso_time_benches::harness::samples::OURS;
+use vdso_time_counter::{self as counter, State, Status};
 
 /// A clock, and the kernel's clock that it follows.
 pub struct Clock {
