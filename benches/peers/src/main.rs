@@ -106,8 +106,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     report.missed.extend(missed);
     if arguments.wants(COUNTER) {
         calls::settle();
-        let seconds = Duration::from_secs(arguments.effort.choose(1, 2, 30));
-        report.tables.push(summary(&samples, &weather::measure(&CALM, seconds)?));
+        report.tables.push(summary(&samples));
     }
     report.tables.extend([
         ratios("peers-calls", &CALLS, &CALLERS, &samples),
@@ -121,32 +120,24 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 }
 
 /// The short table of README.md.
-fn summary(samples: &Samples, deviation: &[Vec<String>]) -> Table {
-    const HEAD: [&str; 7] = ["", OURS, "std", "musl", "rustix", "quanta", SYSCALL];
-    const ROWS: [(&str, &str, f64); 6] = [
-        ("time()", "`time()`, ns", 1.0),
-        (MONOTONIC, "monotonic, ns", 1.0),
-        (COARSE, "monotonic, coarse, ns", 1.0),
-        ("clock_getres(MONOTONIC)", "resolution of a clock, ns", 1.0),
-        (COUNTER, "the CPU's counter, ns", 1.0),
-        (first::ROWS[0], "first call of a process, us", 1e3),
+fn summary(samples: &Samples) -> Table {
+    const HEAD: [&str; 7] = ["ns", OURS, "std", "musl", "rustix", "quanta", SYSCALL];
+    const ROWS: [(&str, &str); 5] = [
+        ("time()", "`time()`"),
+        (MONOTONIC, "monotonic"),
+        (COARSE, "monotonic, coarse"),
+        ("clock_getres(MONOTONIC)", "resolution of a clock"),
+        (COUNTER, "the CPU's counter"),
     ];
     let mut table = Table::new("peers-summary", &HEAD);
-    for (row, name, unit) in ROWS {
+    for (row, name) in ROWS {
         let nanos = |contender: &&str| {
             let contender = if (row, *contender) == (COUNTER, "quanta") { QUANTA[1] } else { contender };
             samples.nanos(row, Spacing::Isolated, contender)
         };
-        let cells =
-            HEAD[1..].iter().map(|it| nanos(it).map_or_else(String::new, |ns| format!("{:.1}", ns / unit)));
+        let cells = HEAD[1..].iter().map(|it| nanos(it).map_or_else(String::new, |ns| format!("{ns:.1}")));
         table.rows.push([name.to_string()].into_iter().chain(cells).collect());
     }
-    let largest = |name: &&str| {
-        let row = deviation.iter().find(|row| row[0] == **name);
-        row.map_or_else(String::new, |row| row[3].clone())
-    };
-    let cells = HEAD[1..].iter().map(largest);
-    table.rows.insert(5, ["the counter's largest error".to_string()].into_iter().chain(cells).collect());
     table
 }
 
