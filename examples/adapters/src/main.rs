@@ -1,5 +1,6 @@
 //! `cargo run --release`: what a log line and a check of a rate limiter cost with each clock.
 
+use std::fmt;
 use std::hint::black_box;
 use std::io;
 use std::num::NonZeroU32;
@@ -12,6 +13,8 @@ use governor::middleware::NoOpMiddleware;
 use governor::{Quota, RateLimiter};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Event, Metadata, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 use vdso_time_adapters::governor_clock::{CounterClock, MonotonicClock};
 use vdso_time_adapters::tracing_timer::CoarseTime;
 use vdso_time_benches::calls;
@@ -24,14 +27,22 @@ const LINE: &str = "a line of tracing-subscriber";
 const CHECK: &str = "a check of governor";
 
 /// The contenders of each row. The first is the crate's default.
-const ROWS: [(&str, [&str; 3]); 2] = [
-    (LINE, ["default", "coarse clock, jiff", "without a time"]),
-    (CHECK, ["default (quanta)", "vDSO", "counter"]),
-];
+const LINES: [&str; 4] = ["default", "std, jiff", "coarse clock, jiff", "without a time"];
+const CHECKS: [&str; 3] = ["default (quanta)", "vDSO", "counter"];
+const ROWS: [(&str, &[&str]); 2] = [(LINE, &LINES), (CHECK, &CHECKS)];
 
 /// The subscribers of tracing-subscriber, and which of them gets an event. Only one can be global.
-static SUBSCRIBERS: OnceLock<[Dispatch; 3]> = OnceLock::new();
+static SUBSCRIBERS: OnceLock<[Dispatch; 4]> = OnceLock::new();
 static CHOICE: AtomicUsize = AtomicUsize::new(0);
+
+/// std's clock with the formatter of [`CoarseTime`]: what of its gain is the clock's.
+struct StdTime;
+
+impl FormatTime for StdTime {
+    fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
+        write!(out, "{:.3}", jiff::Timestamp::now())
+    }
+}
 
 struct Chosen;
 
@@ -81,13 +92,14 @@ where
 fn child(asked: &[String]) -> Result<(), String> {
     let lines = || tracing_subscriber::fmt().with_writer(io::sink).with_ansi(false);
     let coarse = Dispatch::new(lines().with_timer(CoarseTime).finish());
+    let std = Dispatch::new(lines().with_timer(StdTime).finish());
     let subscribers =
-        [Dispatch::new(lines().finish()), coarse, Dispatch::new(lines().without_time().finish())];
+        [Dispatch::new(lines().finish()), std, coarse, Dispatch::new(lines().without_time().finish())];
     SUBSCRIBERS.set(subscribers).map_err(|_| "set twice")?;
     tracing::subscriber::set_global_default(Chosen).map_err(|error| error.to_string())?;
     calls::settle();
-    let [(_, lines), (_, [quanta, vdso, counter])] = ROWS;
-    let lines = lines.into_iter().zip(0..).map(|(name, choice)| line(name, choice));
+    let [quanta, vdso, counter] = CHECKS;
+    let lines = LINES.into_iter().zip(0..).map(|(name, choice)| line(name, choice));
     let checks =
         [check(quanta, QuantaClock::default()), check(vdso, MonotonicClock), check(counter, CounterClock)];
     samples::print(&[Row::new(LINE, lines), Row::new(CHECK, checks)], asked)
@@ -102,7 +114,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     let samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
     let mut table = Table::new("adapters", &["", "clock", "ns", "/ default"]);
     for (row, clocks) in ROWS.iter().filter(|(row, _)| names.iter().any(|name| name == row)) {
-        for clock in clocks {
+        for clock in *clocks {
             let nanos = |spacing| Some(format!("{:.0}", samples.nanos(row, spacing, clock)?));
             let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
             let ratio = samples.cell(row, [clock, clocks[0]]);
