@@ -1,12 +1,11 @@
 //! The same functions over std's clocks, on systems other than Linux (feature `std`).
 
-/// The public functions, which are documented for Linux. They differ in their errors: `EINVAL` for
-/// a clock that std does not have, `ENOSYS` for what std does not know, and `EOVERFLOW` for a time
-/// more than 292 years away from the clock's zero.
+/// The public functions, which are documented for Linux. Their errors differ: `EINVAL` for a clock
+/// that std does not have, and `ENOSYS` for a question that std does not answer.
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "documented for Linux")]
 pub(crate) mod calls {
     use std::sync::OnceLock;
-    use std::time::{Instant, SystemTime};
+    use std::time::{Instant, UNIX_EPOCH};
 
     use crate::errno::Errno;
     use crate::types::{ClockId, Cpu, Timespec, Timeval};
@@ -26,21 +25,17 @@ pub(crate) mod calls {
 
     /// `MONOTONIC` is std's `Instant`. It counts from the first read in this process.
     pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
-        let (elapsed, is_negative) = match clock {
-            ClockId::REALTIME | ClockId::REALTIME_COARSE => {
-                match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
-                    Ok(elapsed) => (elapsed, false),
-                    Err(error) => (error.duration(), true),
-                }
-            }
+        static START: OnceLock<Instant> = OnceLock::new();
+        match clock {
+            ClockId::REALTIME | ClockId::REALTIME_COARSE => match UNIX_EPOCH.elapsed() {
+                Ok(after) => after.try_into(),
+                Err(before) => Ok(Timespec::default() - Timespec::try_from(before.duration())?),
+            },
             ClockId::MONOTONIC | ClockId::MONOTONIC_COARSE => {
-                static START: OnceLock<Instant> = OnceLock::new();
-                (START.get_or_init(Instant::now).elapsed(), false)
+                START.get_or_init(Instant::now).elapsed().try_into()
             }
-            _ => return Err(Errno::EINVAL),
-        };
-        let nanos = i64::try_from(elapsed.as_nanos()).map_err(|_| Errno::EOVERFLOW)?;
-        Ok(Timespec::from_nanos(if is_negative { -nanos } else { nanos }))
+            _ => Err(Errno::EINVAL),
+        }
     }
 
     pub fn clock_getres(_: ClockId) -> Result<Timespec, Errno> {

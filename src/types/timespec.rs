@@ -4,8 +4,11 @@ use core::fmt;
 use core::ops::Sub;
 use core::time::Duration;
 
-use super::NANOS_PER_SEC;
+use super::timeval::Timeval;
 use crate::errno::Errno;
+
+/// Nanoseconds in a second.
+const NANOS_PER_SEC: i64 = 1_000_000_000;
 
 /// A time in seconds and nanoseconds, 64 bits each on every architecture.
 ///
@@ -150,5 +153,30 @@ impl fmt::Display for Timespec {
         let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
         let per_second = u128::from(NANOS_PER_SEC.unsigned_abs());
         write!(f, "{sign}{}.{:09}", nanos / per_second, nanos % per_second)
+    }
+}
+
+impl From<Timeval> for Timespec {
+    fn from(time: Timeval) -> Self {
+        Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec.wrapping_mul(1000) }
+    }
+}
+
+/// `struct old_timespec32`, which the older clock calls of 32-bit architectures write.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(crate) struct Timespec32 {
+    tv_sec: i32,
+    tv_nsec: i32,
+}
+
+impl Timespec32 {
+    /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds: they are those after
+    /// January 2038, because no clock of the kernel has a time before its zero.
+    pub(crate) fn widened(self) -> Result<Timespec, Errno> {
+        if self.tv_sec < 0 {
+            return Err(Errno::EOVERFLOW);
+        }
+        Ok(Timespec { tv_sec: self.tv_sec.into(), tv_nsec: self.tv_nsec.into() })
     }
 }
