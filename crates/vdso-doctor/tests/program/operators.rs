@@ -95,10 +95,9 @@ fn the_plug_in_for_nagios_has_its_statuses() {
 /// The commands in the files for systemd and Kubernetes are those of a check.
 #[test]
 fn the_unit_and_the_pod_run_a_check() {
-    let file = |name: &str| fs::read_to_string(format!("{CONTRIB}/{name}")).unwrap();
-    let unit = file("vdso-doctor.service");
+    let unit = include_str!("../../contrib/vdso-doctor.service");
     let of_unit = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
-    let pod = file("kubernetes.yaml");
+    let pod = include_str!("../../contrib/kubernetes.yaml");
     let of_pod = pod.lines().find_map(|line| line.trim().strip_prefix("command: ")).unwrap();
     // A flow sequence of YAML is JSON.
     let of_pod: Vec<String> = serde_json::from_str(of_pod).unwrap();
