@@ -4,9 +4,9 @@
 //! monotonic clock at that moment, for a second or until the wall clock is set. So the limits are
 //! those of one state of the wall clock, and a step between two reads cannot mix two states.
 //!
-//! A program states the error once in a minute or more seldom, and the kernel adds 500 us to
-//! `maxerror` each second. The first answer after a statement is kept too, as the *statement*. From
-//! there the bound grows by a rate that the user can choose.
+//! A program states the error once a minute or less often, and the kernel adds 500 us to `maxerror`
+//! each second. The first answer after a statement is kept too, as the *statement*. From there the
+//! bound grows by the *drift*, a rate that the user can choose.
 
 use super::clock::CounterClock;
 use super::latch::{Latch, Update};
@@ -18,15 +18,14 @@ use super::sample::{Discipline, Source};
 pub enum ClockStatus {
     /// No bound of the error is known, so the limits are the whole range.
     ///
-    /// - No program has stated an error, or the last one has become 16 s.
+    /// - No program has stated an error, or the last stated one has grown to 16 s.
     /// - The program that keeps the clock states 0, as systemd-timesyncd and phc2sys do.
     /// - A leap second is near, or the kernel corrects its clock by a pulse per second.
     Unknown = 0,
-    /// The truth is within the limits, and the kernel is told that its clock is synchronized.
+    /// The truth is within the limits, and the program marks the kernel's clock as synchronized.
     Synchronized = 1,
-    /// The truth is within the limits, but the kernel is not told that its clock is synchronized
-    /// (`STA_UNSYNC`). So it is if the program has stopped, and always under chronyd without
-    /// `rtcsync`.
+    /// The truth is within the limits, but the kernel's clock is marked as not synchronized
+    /// (`STA_UNSYNC`): the program has stopped, or it is chronyd without `rtcsync`.
     FreeRunning = 2,
     /// The virtual machine was moved or restored, or the system was suspended, and no program has
     /// stated an error since. The limits are the whole range.
@@ -234,7 +233,7 @@ impl Bounds {
             Some([nanos, bound.max(clock.state().error_bound)])
         };
         let time = read()?;
-        // Read after the time: so a disruption before that is seen.
+        // Read after the time, so that it shows every disruption before the time.
         let marker = source.marker();
         let (version, words) = self.0.snapshot();
         let previous = Kept::from_words(words);

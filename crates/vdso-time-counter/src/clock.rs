@@ -2,10 +2,11 @@
 //!
 //! A fast read takes the current segment from the latch's first cache line. It fails if the next
 //! segment is due, if an update came between, or if its answer is below the high-water mark. Then a
-//! slow read follows. It asks the vDSO if no segment covers its tick. It updates the latch if the
-//! next segment is due, if the clock is being calibrated, or if another read came within the last
-//! millisecond without a segment in force. For a monotonic read, one of the wall clock does not
-//! count. So a reader that comes once in a while pays for the vDSO only.
+//! slow read follows. It asks the vDSO if no segment covers its tick.
+//!
+//! A slow read updates the latch if the next segment is due, if the clock is being calibrated, or
+//! if another read came within the last millisecond without a segment in force. For a monotonic
+//! read, one of the wall clock does not count. So sparse reads cost only what the vDSO costs.
 //!
 //! # Memory ordering
 //!
@@ -26,14 +27,15 @@
 //! A slow read loads the latch before the counter. So its tick is not smaller than those that the
 //! writer of the segment read.
 //!
-//! Where the counter is not used, a read writes nothing, not even the high-water mark. It asks the
-//! vDSO, and compares the answer with one word: the time at which the kernel must be asked again.
-//! If the answer is earlier, it needs no mark, whatever other callers did between the three loads:
+//! Where the counter is not used, a read writes nothing, not even the high-water mark. It loads the
+//! flags, asks the vDSO, and loads the *check time*, at which the kernel must be asked again. An
+//! answer before the check time needs no high-water mark, even if other callers updated the latch
+//! between these three steps:
 //!
-//! - A later segment begins later. Before it is made, a caller reads the kernel's clock at that
-//!   time or after it, and then measures the counter for at least 11 ms.
-//! - An earlier segment ended earlier. The state has that word only after a caller read a time of
-//!   the kernel's clock that is not before the end of the last segment.
+//! - Every later segment begins after the answer. A caller makes one only after it read a kernel
+//!   time at or after the check time, and then measured the counter for at least 11 ms.
+//! - Every earlier segment ended at or before the answer. A caller publishes a check time only
+//!   after it read a kernel time at or after the end of the last segment.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -59,12 +61,11 @@ const NOISE: u64 = 30;
 /// that. A larger lead means that the process entered another time namespace (setns(2)).
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
-/// A smaller difference of two offsets of the wall clock, in nanoseconds, is an error of
-/// measurement.
+/// A difference of two offsets, in nanoseconds, that can be an error of measurement.
 const OFFSET_NOISE: i64 = 1_000;
 
-/// How often an error is measured at most. The least result counts, because an interrupt between
-/// two reads makes it larger.
+/// How often an error is measured at most. An interrupt between two reads makes the result larger,
+/// so the least one counts.
 const TRIES: u32 = 3;
 
 /// A clock that reads a counter and follows the kernel's clock.
@@ -81,7 +82,7 @@ fn monotonic_at(time: i64, offset: &Word) -> u64 {
     time.wrapping_sub(offset.load() as i64) as u64
 }
 
-/// Whether an answer is of another time namespace, given the kernel's time.
+/// Whether an answer comes from another time namespace, given the kernel's time.
 fn is_foreign(answer: u64, now: u64) -> bool {
     answer > now.saturating_add(MAX_LEAD)
 }
@@ -94,7 +95,7 @@ impl<S: Source> CounterClock<S> {
             forbids_system_calls: AtomicBool::new(false),
             refusals: [const { AtomicUsize::new(0) }; Status::COUNT],
         };
-        // The flag is not 0: so the clock is in .data with the slots, and not in another page.
+        // The flag is not 0, so the linker puts the clock in .data, beside vdso-time's slots.
         Self { latch: Latch::new(NO_SEGMENT, line), marks, history: History::new() }
     }
 
@@ -138,26 +139,25 @@ impl<S: Source> CounterClock<S> {
     /// The monotonic time by a slow read, which updates the clock if that is due. None if a sandbox
     /// denies the time.
     ///
-    /// After a pause each cache line and page of code costs as much as the vDSO's own, and a
-    /// function of its own would be in another page. So this is inlined.
+    /// It is inlined, because after a pause another page of code costs as much as the vDSO's read.
     #[allow(clippy::inline_always, reason = "the compiler takes a call from a cold branch for a rare one")]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
         if let Some(now) = self.refused(Source::monotonic, |now, _| now) {
             return Some(now);
         }
-        self.late_monotonic()
+        self.used_monotonic()
     }
 
     /// The same if the counter is used.
     #[inline]
-    fn late_monotonic(&self) -> Option<u64> {
+    fn used_monotonic(&self) -> Option<u64> {
         let Line { high_water: mark, vdso_reads, .. } = &self.latch.beside;
         if let Some(now) = self.sparse(Source::monotonic, |now, _| now) {
             let high_water = mark.get();
-            // Not if a later time was read before, either.
-            let is_late = now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0;
-            if is_late && mark.replace(high_water, now) {
+            // False also if another caller has read a later time.
+            let is_sparse = now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0;
+            if is_sparse && mark.replace(high_water, now) {
                 count(vdso_reads);
                 return Some(now);
             }
@@ -178,17 +178,17 @@ impl<S: Source> CounterClock<S> {
                 return Some(time);
             }
         }
-        // Read before the monotonic clock, which raises the high-water mark: so no later segment
-        // answers with an earlier time.
+        // Read first. `updating` then raises the high-water mark, so no later segment answers with
+        // an earlier time.
         let realtime = self.source().realtime();
-        let Late { nanos, offset, asked } = self.updating()?;
+        let SlowAnswer { nanos, offset, asked } = self.updating()?;
         let ahead = (nanos as i64).wrapping_add(offset);
         let Some(now) = asked else { return Some(ahead) };
         let is_set_back =
             |realtime: i64| realtime.wrapping_sub(now as i64).saturating_add(OFFSET_NOISE) < offset;
         match realtime? {
-            // The answer is ahead of the kernel's clock, and so is the wall clock, by the same
-            // offset as before. If somebody set the kernel's back, that one is right.
+            // The answer leads the kernel's clock. So the wall clock leads by as much, unless
+            // somebody set the kernel's wall clock back.
             realtime if nanos > now && is_set_back(realtime) => {
                 let realtime = self.source().realtime()?;
                 Some(if is_set_back(realtime) { realtime } else { ahead })
@@ -227,7 +227,7 @@ impl<S: Source> CounterClock<S> {
 
     #[cold]
     #[inline(never)]
-    fn updating(&self) -> Option<Late> {
+    fn updating(&self) -> Option<SlowAnswer> {
         let Line { high_water, .. } = &self.latch.beside;
         let mut view = self.view();
         let offset = view.state.offset;
@@ -235,7 +235,7 @@ impl<S: Source> CounterClock<S> {
             if view.state.phase == Phase::Running && view.state.segment.is_ending(view.ticks) {
                 self.update(&mut view, nanos, true);
             }
-            return Some(Late { nanos: nanos.max(high_water.get()), offset, asked: None });
+            return Some(SlowAnswer { nanos: nanos.max(high_water.get()), offset, asked: None });
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
         let is_soon = self.latch.beside.is_soon(now) || self.marks.is_soon(now);
@@ -246,7 +246,7 @@ impl<S: Source> CounterClock<S> {
             self.update(&mut view, now, is_soon || answer > now);
         }
         count(&self.latch.beside.vdso_reads);
-        Some(Late { nanos: answer, offset, asked: Some(now) })
+        Some(SlowAnswer { nanos: answer, offset, asked: Some(now) })
     }
 
     pub(super) fn load(&self) -> ClockState {
@@ -265,8 +265,8 @@ impl<S: Source> CounterClock<S> {
         }
     }
 
-    /// The segment that covers a tick: the current one, or the previous one, which covers the ticks
-    /// up to the current one's first. The error is that there was an update since.
+    /// The segment that covers a tick: the current one, or the previous one if the current one has
+    /// not begun. An error means that there was an update since `version`.
     fn segment_at(&self, version: Version, current: Segment, ticks: u64) -> Result<Option<Segment>, ()> {
         if !current.begins_after(ticks) {
             return Ok(current.covering(ticks));
@@ -295,14 +295,14 @@ impl<S: Source> CounterClock<S> {
     /// The time of a tick, once the counter is measured.
     pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
         self.time_at(ticks).or_else(|| {
-            // So that a program that only converts has segments and new samples.
+            // This read makes segments and samples, which a program that only converts needs.
             self.slow_monotonic()?;
             self.time_at(ticks).or_else(|| self.history.nanos_of(ticks, &self.load()))
         })
     }
 
     /// The kernel's time, and the answer when no segment covers the tick. The answer is not earlier
-    /// than an answer before, unless the kernel's clock is another one now.
+    /// than previous answers, unless the process entered another time namespace.
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
         let Line { high_water: mark, .. } = &self.latch.beside;
         let high_water = mark.get();
@@ -321,8 +321,8 @@ impl<S: Source> CounterClock<S> {
 
     /// Publishes the next state, if it is due and no other caller was faster.
     ///
-    /// It is one function, in which the next segment is made in place. The code is in no near
-    /// cache, because it runs once in 16 ms, so each line of it costs more than what it does.
+    /// It is one function that makes the next segment in place. It runs once in 16 ms, so its code
+    /// has left the near caches. Fetching the code costs more than running it.
     fn update(&self, view: &mut View, now: u64, is_wanted: bool) {
         let View { version, ref mut state, segment, .. } = *view;
         if version.has_writer() {
@@ -344,8 +344,8 @@ impl<S: Source> CounterClock<S> {
         }
     }
 
-    /// Keeps what a published state adds to the history and the statistics, given the refusals
-    /// before.
+    /// Updates the history and the statistics after a state was published, given the earlier
+    /// refusals.
     #[inline]
     fn published(&self, state: &ClockState, refusals: Refusals) {
         // A sample that is a mark is a new one.
@@ -366,7 +366,7 @@ impl<S: Source> CounterClock<S> {
 
     /// The status, the error bound and the frequency of one moment.
     pub(crate) fn state(&self) -> State {
-        // Loaded before the view: later marks are not ahead of what the view says.
+        // Loaded before the view, so that a later answer of the vDSO is not counted as a lead.
         let high_water = self.latch.beside.high_water.get();
         let view = self.view();
         let error_bound = match view.segment {
@@ -393,8 +393,8 @@ impl<S: Source> CounterClock<S> {
             // The clocks were read between the two ticks.
             let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
             error = error.min(far.into_iter().fold(0, u64::max));
-            // The kernel's rate since the last sample, by the pair that took the least time: a slew
-            // may have begun.
+            // The kernel's rate since the last sample, by the quickest pair of reads: a slew may
+            // have begun.
             let passed = before.wrapping_sub(sampled.ticks);
             let taken = after.wrapping_sub(before);
             if taken < least {
@@ -413,7 +413,8 @@ impl<S: Source> CounterClock<S> {
         NOISE.max(segment::nanos(3, base_rate)).saturating_add(error).saturating_add(growth)
     }
 
-    /// Asks the kernel whether the counter will be used. If it was given up, returns why.
+    /// Asks the kernel whether the counter will be used. After a refusal because of the rate or the
+    /// CPUs, returns that.
     pub(crate) fn check(&self) -> Result<(), Status> {
         match self.load().phase {
             Phase::Off(status @ (Status::Frequency | Status::CpusDisagree)) => Err(status),
@@ -439,7 +440,7 @@ impl<S: Source> CounterClock<S> {
 }
 
 /// The answer of a slow read.
-struct Late {
+struct SlowAnswer {
     /// The monotonic time.
     nanos: u64,
     /// The offset of the wall clock that reads by the segment have.

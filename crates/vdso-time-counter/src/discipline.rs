@@ -1,5 +1,5 @@
-//! [`Step`]: makes the next state of one consistent state: a step of the calibration, the next
-//! segment, or the end of the counter's use.
+//! [`Step`]: makes the clock follow the kernel's. From one consistent state it makes the next one:
+//! a step of the calibration, the next segment, or a refusal.
 
 use super::history::MARK;
 use super::sample::{Burst, Sample, Source, is_trapped};
@@ -15,20 +15,20 @@ const BASELINE: u64 = 10_000_000;
 const RECHECK: u64 = 10_000_000_000;
 /// Turns of the bursts that give the rate, which take some microseconds.
 const LONG: u32 = 32;
-/// Turns of the burst between two segments. One is enough, if it is not suspiciously slow.
+/// The most turns of the burst between two segments. It ends with the first quick turn.
 const SHORT: u32 = 8;
 /// A smaller difference, in nanoseconds, may be noise and is smoothed. A larger one is a change of
 /// the kernel's rate.
 const NOISE: u64 = 64;
-/// The counter is given up after so many spoilt calibrations in a row, because a suspend can spoil
-/// one, or after so many divergences in a row, each on another CPU than before.
+/// The number of spoilt calibrations, or of strikes, in a row after which the counter is refused. A
+/// single one can be due to a suspend.
 const STRIKES: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
 
-/// What the next state depends on.
+/// One change of the state, and its inputs.
 ///
-/// Most methods change the state, and return `None` if it must not be published.
+/// Most methods change the state. They return `None` if it must not be published.
 pub(super) struct Step<'a, S> {
     pub(super) source: &'a S,
     pub(super) state: &'a mut ClockState,
@@ -57,7 +57,7 @@ impl<S: Source> Step<'_, S> {
     fn without_segment(&mut self) -> Option<()> {
         let passed = self.now.wrapping_sub(self.state.sampled.nanos);
         match self.state.phase {
-            // Far from the time of the check is another time namespace.
+            // A time far from the check time is of another time namespace.
             Phase::Off(_) if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
                 (self.state.segment != Segment::empty(0)).then_some(())
             }
@@ -80,7 +80,7 @@ impl<S: Source> Step<'_, S> {
         if self.may_check { self.source.detect() } else { Err(Status::SystemCallsForbidden) }
     }
 
-    /// The counter is not used until the kernel is asked again.
+    /// Refuses the counter until the check time.
     #[cold]
     #[inline(never)]
     fn off(&mut self, status: Status) -> Option<()> {
@@ -96,7 +96,7 @@ impl<S: Source> Step<'_, S> {
         Some(())
     }
 
-    /// Calibrates again, or gives the counter up.
+    /// Calibrates again, or refuses the counter.
     #[cold]
     #[inline(never)]
     fn restart(&mut self, spoilt: u8, strikes: u8) -> Option<()> {
@@ -230,7 +230,8 @@ impl<S: Source> Step<'_, S> {
         }
         let state = &mut *self.state;
         (state.offset, state.sampled, state.cost, state.cpu) = (offset, burst.sample, cost, cpu);
-        // The clocks agree on another CPU, or on an unknown one: so the CPUs caused no strike.
+        // The clocks agree although the CPU is another one or unknown. So earlier strikes had
+        // another cause.
         if cpu.is_none() || !is_same_cpu {
             state.strikes = 0;
         }
@@ -284,8 +285,8 @@ fn retry(status: Status, refusals: u32) -> u64 {
     }
 }
 
-/// Makes the segment that follows, by a sample of the kernel's clock: its rate since the last
-/// sample, and the time. An error changes nothing.
+/// Makes the next segment by a sample of the kernel's clock: by its time, and its rate since the
+/// last sample. If it returns an error, it changed nothing.
 #[inline]
 fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
     let old = state.segment;
@@ -307,8 +308,8 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     let learnt = if is_long || change.unsigned_abs() > NOISE { whole } else { whole / 8 };
     let base_rate = state.base_rate.checked_add_signed(learnt).ok_or(Divergence::Jump)?;
 
-    // A later segment begins where the old one ends. If that has passed, the old one may just have
-    // answered with its end, and the new one does not begin earlier than that.
+    // The new segment begins where the old one ends. If the old one has already ended, another read
+    // may just have returned its end, so the new one begins with that time or a later one.
     let lead = || (old.end_nanos().wrapping_sub(centre.nanos) as i64).max(0);
     let (start, nanos, error) = match old.covering(centre.ticks) {
         Some(old) => (old.end(), old.end_nanos(), centre.nanos.wrapping_sub(old.time(centre.ticks)) as i64),

@@ -1,10 +1,11 @@
 //! [`History`]: times of both clocks since the counter was measured, for ticks that no segment
 //! covers any more.
 //!
-//! It has four samples: the first one, the last one, and two that become older than a second. The
-//! last one is in the state, so the others change once a second. The line through the older of
-//! these and the last one follows the kernel's rate of the last 1 to 3 s. The line through the
-//! first one and the older one has the longest baseline.
+//! It has four samples: the first one, two *marks*, and the last one, which is in the state. Once a
+//! second the last sample becomes the younger mark, and the younger mark the older one.
+//!
+//! - The line from the older mark to the last sample has the kernel's rate of the last 1 to 3 s.
+//! - The line from the first sample to the older mark converts earlier ticks.
 
 use super::latch::{Latch, Update};
 use super::sample::Sample;

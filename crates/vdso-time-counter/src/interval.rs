@@ -51,23 +51,22 @@ static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
 /// 7. PTPd: `informClockSource` in src/dep/sys.c.
 /// 8. Linux: `ntp_clear` in kernel/time/ntp.c.
 ///
-/// A 0 is told from a small bound by its remainder. Only the kernel adds to what was written, 500
-/// us each second. So after a 0 `maxerror` is a multiple of 500 us, until it is written again. One
-/// true bound in 500 is such a multiple, too. Then the status is `Unknown` until the next
-/// statement.
+/// A stated 0 is recognised later: the kernel adds 500 us each second, so `maxerror` stays a
+/// multiple of 500 us until a program writes it again. One true bound in 500 is such a multiple,
+/// too. Then the status is `Unknown` until the next statement.
 ///
 /// # What ends the promise
 ///
 /// - The program states less than its error: by its configuration (`maxclockerror` of chronyd is 1
 ///   ppm by default; ClockBound advises 50), or because its servers lie.
-/// - Two programs keep the clock, or somebody slews it who states no error.
+/// - Two programs keep the clock, or somebody slews it and states no error.
 /// - The program is killed while it slews: then the slew goes on.
 /// - A virtual machine is moved, restored or stopped and has no VM clock that this process may read
 ///   (`/dev/vmclock0`, Linux 6.13). With a VM clock the status is `Disrupted` until the program has
 ///   stated an error again. A program may do so by measurements from before.
 /// - The system resumes after a suspend: for at most 17 ms. Then the status is `Disrupted`, too.
-/// - The program moves the clock away from the truth and states more, since it has a worse server
-///   now: for at most a second, in which the old statement is used.
+/// - The program moves the clock away from the truth and states a larger error, because it follows
+///   a worse server: for at most a second, in which the old statement is used.
 /// - A leap second is smeared: then the limits are those of the smeared time.
 /// - The events of [Accuracy](super#accuracy), except that somebody sets the clock.
 ///
@@ -76,7 +75,7 @@ static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
 /// If the kernel is to insert or delete a second (`STA_INS`, `STA_DEL`), the status is `Unknown`
 /// from two seconds before midnight UTC until two seconds after it. There the kernel's clock steps
 /// by a second, up to a timer tick late, and an inserted second has the same number as the one
-/// before it. `maxerror` does not tell.
+/// before it. `maxerror` does not include that.
 ///
 /// # Examples
 ///
@@ -124,7 +123,8 @@ pub struct Interval {
 ///
 /// The limits are the kernel's wall clock, plus and minus
 ///
-/// - `maxerror` of adjtimex(2), which a program states that keeps the clock, such as chronyd;
+/// - `maxerror` of adjtimex(2): the error that the program states which keeps the clock, such as
+///   chronyd;
 /// - `offset` of adjtimex(2), which the kernel has yet to correct, and a third of it, which it may
 ///   be correcting at the moment;
 /// - the [drift](set_max_drift_ppb) since the statement, 500 ppm by default, and that of one second

@@ -7,16 +7,17 @@
 //!
 //! Linux leaves the exclusion of writers to the caller. Here the sequence number has a *writer
 //! bit*. A caller computes the new words first, then sets the bit by a compare-and-swap from the
-//! sequence number that it had read. It stores the words and clears the bit together with
-//! advancing the sequence number. If another caller was faster, the words are dropped.
+//! sequence number that it had read. It stores the words. One last store clears the bit and
+//! advances the sequence number. If another caller was faster, the compare-and-swap fails and the
+//! words are dropped.
 //!
 //! The bit is held for a bounded number of stores, and is never taken from its holder. If a process
 //! forks during these stores, the child has the bit but not the thread: it can read, not update.
 //!
-//! The words that most reads need exist a third time, in the cache line of the sequence number, as
-//! in a `seqlock_t`. [`Latch::read`] takes these, and fails while a writer stores. Then the caller
-//! takes a [snapshot](Latch::snapshot), which does not fail. The sequence number also carries flags
-//! of the update, so that a read can branch on its first load.
+//! The *hot words*, which most reads need, exist a third time, in the cache line of the sequence
+//! number, as in a `seqlock_t`. [`Latch::read`] loads these and fails while a writer stores. Then
+//! the caller takes a [snapshot](Latch::snapshot), which does not fail. The sequence number also
+//! has flags of the update, so that a read can branch on its first load.
 //!
 //! # Memory ordering
 //!
@@ -46,19 +47,19 @@ const FLAGS: usize = 0xe;
 /// The increment of the sequence number: the size of a copy, so that a mask gives its offset.
 const STEP: usize = 128;
 
-/// Two copies of `N` words, and one of `H` more and `late`.
+/// Two copies of `N` words, and a third place for the `H` hot words and the late word.
 #[repr(C)]
 pub(super) struct Latch<const N: usize, const H: usize, B> {
     sequence: AtomicUsize,
     hot: [Word; H],
-    /// What shares a cache line with the sequence number, if there is room.
+    /// Other data in the cache line of the sequence number.
     pub(super) beside: B,
-    /// The late word, which may be of another update than the others.
+    /// The late word: one more hot word, in another cache line.
     pub(super) late: Word,
     copies: [Words<N>; 2],
 }
 
-/// Aligned as cache lines are.
+/// Aligned to two cache lines of 64 bytes.
 #[repr(C, align(128))]
 struct Words<const N: usize>([Word; N]);
 
@@ -68,7 +69,7 @@ pub(super) struct Update<const N: usize, const H: usize> {
     pub(super) words: [u64; N],
     /// The words beside the sequence number.
     pub(super) hot: [u64; H],
-    /// One more word of that kind, in another cache line.
+    /// The late word.
     pub(super) late: u64,
     pub(super) flags: usize,
 }
@@ -91,8 +92,8 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         Self { sequence: AtomicUsize::new(flags & FLAGS), hot, beside, late: Word::new(), copies }
     }
 
-    /// Applies `read` to the flags, the hot words and the late one. Returns `None` if a writer
-    /// stores, or an update began meanwhile: then the words may be torn.
+    /// Applies `read` to the flags, the hot words and the late word. Returns `None` if a writer was
+    /// storing or began to, because the words may then be torn.
     #[inline]
     pub(super) fn read<T>(&self, read: impl FnOnce(usize, &[Word; H], &Word) -> Option<T>) -> Option<T> {
         let sequence = self.sequence.load(Ordering::Acquire);
@@ -101,8 +102,8 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         result.filter(|_| self.sequence.load(Ordering::Relaxed) == sequence)
     }
 
-    /// Applies `read` to the flags, one hot word and the late one, which may be of later updates.
-    /// None of the words is torn.
+    /// Applies `read` to the flags, one hot word and the late word. Each word may be of a later
+    /// update than the flags, but none is torn.
     #[inline]
     pub(super) fn read_apart<T>(
         &self,
@@ -146,7 +147,8 @@ impl<const N: usize, const H: usize, B> Latch<N, H, B> {
         if is_whole { Ok(Some(result)) } else { Err(()) }
     }
 
-    /// Publishes new words, if nobody updated or began to since `version`. Returns whether it did.
+    /// Publishes new words, unless another caller updated or began to since `version`. Returns
+    /// whether it did.
     #[inline]
     pub(super) fn update(&self, version: Version, update: &Update<N, H>) -> bool {
         let Version(old) = version;

@@ -1,117 +1,120 @@
 //! A clock that reads the CPU's own counter and follows the kernel's clock.
 //!
-//! The counter is the TSC on x86, `CNTVCT` on arm and aarch64, `time` on riscv64, the time-of-day
-//! clock on s390x and the stable counter on loongarch64. A read costs what reading the counter
-//! costs.
+//! ```
+//! use vdso_time_counter::{self as counter, Status};
 //!
-//! # How it works
+//! let start = counter::monotonic(); // nanoseconds of CLOCK_MONOTONIC
+//! let state = counter::state();
+//! match state.status {
+//!     Status::Used => println!("by the counter, within {} ns of the kernel", state.error_bound),
+//!     // The first 11 ms of reads, and programs that read less often than once in 1 ms: the vDSO
+//!     // answers. The time is as accurate, and costs what the vDSO costs.
+//!     Status::Calibrating | Status::Stale => println!("by the vDSO for now: {}", state.status),
+//!     why => println!("by the vDSO: {why}"), // this machine or sandbox has no usable counter
+//! }
+//! println!("{} ns passed", counter::monotonic() - start);
+//! ```
 //!
-//! - The first reads measure the counter's rate. Nothing runs before `main`, and nothing spins. The
-//!   vDSO answers meanwhile.
-//! - Then a *segment* gives the time of each tick as a linear function, for 8 to 16 ms, or for 2 to
-//!   4 ms for some time after the kernel's rate changed.
-//! - In the last 1/256 of a segment, one caller reads both clocks side by side and computes the
-//!   next one. It begins where the old one ends and is bent towards the kernel's clock, by at most
-//!   1/4 of its length. So the time neither steps nor stands still nor goes back.
-//! - A segment is not used beyond its end. If no caller made the next one in time, the vDSO
-//!   answers. A read within 1 ms of such a read makes a new segment. For a monotonic read, one of
-//!   the wall clock does not count, because its time is in another cache line.
+//! # What it promises
 //!
-//! Readers take no lock, never wait, and write nothing. A signal handler can read at any time, even
-//! if it interrupts a caller that makes a segment. That caller pays for some reads of the vDSO. A
-//! program that reads less often than once in 1 ms pays for the vDSO, and makes no segments that
-//! nobody would use.
-//!
-//! # When the counter is used
-//!
-//! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
-//! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
-//! counters of the CPUs agree. Otherwise the vDSO answers. A read then costs what the vDSO costs,
-//! and an ordered read one fence more. The vDSO also answers if a read of the counter takes at
-//! least half as long as a system call ([`Status::Trapped`]). The kernel is asked again
-//!
-//! - every 10 s, also while it keeps its time by another clock source;
-//! - if the counter and the clock diverge by more than adjtimex(2) can explain;
-//! - if reading the clock takes three times as long as before, eight times in a row.
-//!
-//! [`check`] asks the kernel at once; [`status`] returns the current state; [`statistics`] counts.
-//! No refusal is final. The counter is measured and used again after the reason has vanished.
-//!
-//! Each segment records the CPU of its writer, except on riscv64, s390x and loongarch64, whose CPUs
-//! have one time. If the clocks diverge three times by more than any slew explains, each time on
-//! another CPU than before, the counter is given up for 10 s or longer.
-//!
-//! # Accuracy
-//!
-//! [`error_bound`] returns how far a read at this moment is from the kernel's clock at most. It
-//! reads both clocks, and adds up
-//!
-//! - the distance between them;
-//! - 30 ns, or three ticks if they are longer;
-//! - what the segment's rate and the kernel's can make of that until the segment ends (the kernel's
-//!   by its last two samples, and since the last one), and 500 ppm of this time for NTP;
-//! - the lead that the clock keeps because it does not go back, usually 0.
-//!
-//! So the bound holds until the segment ends, unless one of these events comes after the call:
-//!
-//! - the kernel's rate changes by more than 500 ppm, or did so in this segment: adjtimex(2) slews
-//!   by up to 10 % (`tick`), by 20 % with a PLL of constant 0 beside it, and chrony by 8.3 %;
-//! - the system is suspended, or its virtual machine is moved or restored;
-//! - the process enters another time namespace (time_namespaces(7));
-//! - for [`realtime`], somebody sets `CLOCK_REALTIME`.
-//!
-//! The clock follows a slew from the next segment on. A change of the rate by 10 % causes an error
-//! of up to 1.6 ms, and of up to 0.4 ms if the rate changed shortly before.
-//!
-//! The clock notices another event when the segment ends. Until then it answers by the old segment,
-//! whose ticks take at most 17 ms at the old frequency: on a counter that is now half as fast, 34
-//! ms. A tick outside of the segment is not answered by it. If the rate since the last segment
-//! differs by more than 1/4, the counter is measured again, and the vDSO answers meanwhile. An
-//! event during the measurement can make the first segment wrong in the same way.
-//!
-//! A hypervisor with a VM clock device (`/dev/vmclock0`, Linux 6.13) says that it moved or restored
-//! the machine. If this process may read the device, the counter is then measured again in any
-//! case. The clock looks at the device when it would make a segment. A look in each read would cost
-//! two more cache lines. So the limit of 17 ms holds with the device, too. The kernel's vDSO does
-//! not look at it either: until the kernel corrects its own clock, both clocks count the same ticks
-//! at the same rate.
-//!
-//! The rate that the hardware states (CPUID 0x15, `CNTFRQ`) is compared with `CLOCK_MONOTONIC_RAW`,
-//! which is never slewed.
-//!
-//! # The true time
-//!
-//! [`error_bound`] is the distance from the kernel's clock. Only the program that keeps that clock
-//! knows how far it is from the truth. [`realtime_bounded`] adds up both. [`Interval`] says what is
-//! promised, by whom, and what ends it.
+//! - **Cost**: a read costs little more than reading the counter. A fast read takes no lock, never
+//!   waits and writes nothing. Nothing allocates, runs before `main`, or starts a thread (only
+//!   `Refresher` does).
+//! - **Error**: [`error_bound`] says how far a read may be from the kernel's clock: see
+//!   [Accuracy](#accuracy). [`realtime_bounded`] gives limits of the true time.
+//! - **Order**: the monotonic time does not go back: see [Order](#order).
+//! - **Fallback**: where the counter cannot be trusted, the vDSO answers, and [`status`] says why.
+//! - **Signals**: a signal handler can read at any time, also if it interrupts a read.
 //!
 //! # Order
 //!
 //! [`monotonic`] lets the CPU read the counter early. It does not go back within a thread, but a
 //! time from another thread may be later than the next read. [`monotonic_ordered`] and [`Counter`]
-//! wait for everything before them (by `lfence` or `isb`, for example): no time is earlier than one
-//! that any thread read before.
+//! wait for all earlier instructions, so no time is earlier than one that any thread read before.
 //!
 //! The time can go back in two cases:
 //!
 //! - **The process enters another time namespace** whose `CLOCK_MONOTONIC` is behind by more than
 //!   64 ms. If it is behind by less, the time stands still, or goes slower, until the kernel's
-//!   clock has caught up, and [`error_bound`] includes the difference.
+//!   clock has caught up. [`error_bound`] includes the difference.
 //! - **The counter is set back** by less than a segment. Kernels do that only when they restore a
 //!   virtual machine.
+//!
+//! # Accuracy
+//!
+//! [`error_bound`] reads both clocks. It is the sum of
+//!
+//! - the distance between the two;
+//! - 30 ns, or three ticks if they are longer;
+//! - how far the segment and the kernel's clock can drift apart until the segment ends: by the
+//!   rates of both, and by 500 ppm for NTP;
+//! - the lead that the clock keeps because it does not go back, usually 0.
+//!
+//! The bound holds until the segment ends, unless one of these events comes after the call:
+//!
+//! - The kernel's rate changes by more than 500 ppm, or did so in this segment: adjtimex(2) slews
+//!   by up to 10 % (`tick`), by 20 % with a PLL of constant 0 beside it, and chrony by 8.3 %. The
+//!   next segment follows. A change by 10 % causes an error of up to 1.6 ms, and of up to 0.4 ms if
+//!   the rate changed shortly before.
+//! - The system is suspended, or its virtual machine is moved or restored.
+//! - The process enters another time namespace (time_namespaces(7)).
+//! - Somebody sets `CLOCK_REALTIME`, for [`realtime`].
+//!
+//! The clock notices such an event when the segment ends: after at most 17 ms, or 34 ms if the
+//! counter is now half as fast. If the rate differs by more than 1/4 then, the counter is measured
+//! again, and the vDSO answers meanwhile. An event during the measurement can make the first
+//! segment wrong in the same way.
+//!
+//! A hypervisor with a VM clock device (`/dev/vmclock0`, Linux 6.13) says that it moved or restored
+//! the machine. If this process may read the device, the counter is then measured again in any
+//! case. The clock looks at the device when it would make a segment, because a look in each read
+//! would cost two more cache lines. So the limit of 17 ms stays.
 //!
 //! # Where the clock must not be used
 //!
 //! - A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
 //!   in a vDSO that reads the counter.
-//! - Some reads call `prctl`, `openat`, `read` and `close`, and `mmap` where there is a VM clock
-//!   device: the first one, and those that [ask the kernel](self#when-the-counter-is-used). The end
-//!   of each measurement calls `clock_gettime`, to compare its cost with the counter's. Before a
-//!   thread enters a sandbox that kills for one of these calls, call [`forbid_system_calls`]. If a
-//!   sandbox returns an error, or there is no /sys, the vDSO answers, and the kernel is asked again
-//!   after a second ([`Status::Unknown`]).
+//! - Call [`forbid_system_calls`] before a thread enters a sandbox that kills for `prctl`,
+//!   `openat`, `read`, `close`, `mmap` (for a VM clock) or `clock_gettime`: some reads make these
+//!   calls. If a sandbox returns an error, or there is no /sys, the vDSO answers, and the clock
+//!   asks again after a second ([`Status::Unknown`]).
 //! - If a process forks while another thread updates the clock, the child cannot update it: the
 //!   vDSO answers there after the segment has ended ([`Status::Updating`]).
+//!
+#![doc = include_str!("glossary.md")]
+//!
+//! # How it works
+//!
+//! 1. The first reads measure the counter's rate, in 11 ms or more. The vDSO answers meanwhile.
+//! 2. A segment gives the time of each tick for 8 to 16 ms, or for 2 to 4 ms for some time after
+//!    the kernel's rate changed.
+//! 3. In the last 1/256 of a segment, one reader reads both clocks side by side and makes the next
+//!    one. It begins where the old one ends. Its rate differs from the measured one by at most 1/4,
+//!    so that it approaches the kernel's clock.
+//! 4. If no reader came in time, the vDSO answers. A read within 1 ms of such a read makes a new
+//!    segment. For a monotonic read, one of the wall clock does not count, because its time is in
+//!    another cache line.
+//!
+//! # When the counter is used
+//!
+//! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
+//! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
+//! counters of the CPUs agree. The clock asks the kernel at the first read, and again
+//!
+//! - every 10 s, also while it keeps its time by another clock source;
+//! - if the counter and the clock diverge by more than adjtimex(2) can explain;
+//! - if reading the clock takes three times as long as before, eight times in a row.
+//!
+//! [`check`] asks at once. The counter is also refused
+//!
+//! - if a read of it takes at least half as long as a system call ([`Status::Trapped`]);
+//! - if its rate, measured by `CLOCK_MONOTONIC_RAW`, is impossible or not the one that the hardware
+//!   states in CPUID 0x15 or `CNTFRQ` ([`Status::Frequency`]);
+//! - if the clocks diverge three times, each time on another CPU than before
+//!   ([`Status::CpusDisagree`]). On riscv64, s390x and loongarch64 the CPUs have one time.
+//!
+//! The clock tries again after 1 to 640 s. Meanwhile a read costs what the vDSO costs, and an
+//! ordered read one fence more. [`statistics`] counts refusals.
 
 #![no_std]
 #![cfg(any(feature = "std", all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os))))]
@@ -396,7 +399,7 @@ fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// The reason why the counter will not be used, or why it was given up for some time.
+/// The reason why the counter will not be used, or why it was refused for some time.
 ///
 /// # Examples
 ///

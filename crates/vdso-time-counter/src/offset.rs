@@ -4,19 +4,19 @@ use super::clock::CounterClock;
 use super::sample::{Source, middle};
 use super::state::ClockState;
 
-/// How often the offset is measured. The narrowest result counts, because an interrupt between two
-/// reads widens it.
+/// How often the offset is measured. An interrupt between two reads widens the result, so the
+/// narrowest one counts.
 const TRIES: u32 = 4;
-/// For how long, in nanoseconds, a resynchronization waits for another caller's update, whose
-/// stores take less. If this is a signal handler that interrupted the caller, they never end.
+/// The longest wait of `resync` for another caller's update, in nanoseconds. The stores take less.
+/// They do not end while this is a signal handler that interrupted that caller.
 const UPDATE: u64 = 10_000;
-/// For how long it waits in all: for longer than 1/256 of a segment.
+/// The longest wait of `resync` in all, in nanoseconds: more than 1/256 of a segment.
 const PATIENCE: u64 = 100_000;
 
 impl<S: Source> CounterClock<S> {
-    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` in nanoseconds, as the next reads will have it.
+    /// The offset that the next reads of the wall clock will use, in nanoseconds.
     pub(crate) fn offset(&self) -> Option<i64> {
-        // Also of a segment that begins at one of the next ticks.
+        // A segment that is about to begin counts, too.
         let in_force = || {
             let ClockState { segment, offset, .. } = self.load();
             let ticks = (segment.span > 0).then(|| self.source().ticks_ordered())?;
@@ -52,15 +52,15 @@ impl<S: Source> CounterClock<S> {
 
     /// Makes the wall clock follow the kernel's at once. Returns whether it does.
     ///
-    /// It publishes a state, even if the offset is the same. So a caller that measured the offset
-    /// before cannot publish it after this.
+    /// It publishes a state even if the offset is the same. So a caller that measured the offset
+    /// earlier cannot publish its result later.
     pub(crate) fn resync(&self) -> bool {
         let Some(start) = self.source().monotonic() else { return false };
         let mut passed = 0;
         loop {
             let (version, words) = self.latch.snapshot();
             let state = ClockState::from_words(&words);
-            // An update forgets the previous segment, which is in force until this one begins.
+            // An update would drop the previous segment, which is in force until this one begins.
             let is_early =
                 state.segment.span > 0 && state.segment.begins_after(self.source().ticks_ordered());
             if !is_early && !version.has_writer() {
@@ -69,7 +69,7 @@ impl<S: Source> CounterClock<S> {
                     return true;
                 }
             }
-            // It tries again after the limit, because the wait may have been an interrupt.
+            // Checked after a try, so there is one more try if an interrupt used up the time.
             if passed > if version.has_writer() { UPDATE } else { PATIENCE } {
                 return false;
             }

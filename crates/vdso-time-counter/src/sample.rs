@@ -5,16 +5,16 @@ use super::status::Status;
 
 /// A counter, and the kernel's clocks that it follows.
 pub(crate) trait Source {
-    /// Reads the counter. The CPU may read it early, but not before an earlier read of the thread.
+    /// Reads the counter. The CPU may do so early, but two reads of a thread stay in order.
     fn ticks(&self) -> u64;
-    /// Reads the counter after everything before it is done.
+    /// Reads the counter after all earlier instructions have completed.
     fn ticks_ordered(&self) -> u64;
     /// Makes the next [`ticks_after_order`](Self::ticks_after_order) an ordered read, where that is
-    /// quicker: loads between them are not waited for.
+    /// quicker. That read does not wait for the loads between the two.
     #[inline]
     fn order(&self) {}
-    /// Reads the counter after everything before [`order`](Self::order) is done, and after the load
-    /// that the last branch depends on.
+    /// Reads the counter after everything before [`order`](Self::order) has completed, and after
+    /// the load on which the last branch depends.
     #[inline]
     fn ticks_after_order(&self) -> u64 {
         self.ticks_ordered()
@@ -80,12 +80,12 @@ pub(crate) struct Discipline {
 pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     /// Reads that are timed together, so that a coarse counter advances.
     const READS: u64 = 8;
-    /// An interrupt makes a result larger. So the least one of system calls counts, and one of the
-    /// counter that is small enough.
+    /// An interrupt makes a result larger. So the least of all tries counts for system calls, and
+    /// one small result is enough for the counter.
     const TRIES: u32 = 16;
     const COUNTER_TRIES: u32 = 64;
-    // It is one function, so that all tries but the first run code that ran before: an emulator
-    // takes longer to translate new code than to run it.
+    // One function for both: an emulator translates it in the first try, which takes longer than
+    // running it.
     #[inline(never)]
     fn time<S: Source>(source: &S, read: &dyn Fn() -> Option<()>) -> Option<u64> {
         let before = source.ticks_ordered();
@@ -112,8 +112,8 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// Reads both clocks, and returns the ticks that it took. It is one function, because a caller
-    /// that makes a segment once in a while finds its code in no cache.
+    /// Reads both clocks, and returns the ticks that it took. It is not inlined, so that its code
+    /// is fetched once: a caller that makes a segment rarely finds it in no cache.
     #[inline(never)]
     fn take<S: Source>(source: &S) -> Option<(Self, u64)> {
         let ticks = source.ticks_ordered();
@@ -127,7 +127,7 @@ impl Sample {
     }
 }
 
-/// Bits of a fraction of a nanosecond, which distinguish samples of the same nanosecond.
+/// Bits below a nanosecond, to compare samples of the same nanosecond.
 const FRACTION: u32 = 8;
 
 /// The result of alternate reads: counter, monotonic, counter, realtime, counter, monotonic, ...
@@ -144,14 +144,17 @@ pub(super) struct Burst {
 impl Burst {
     /// The new offset, given the old one.
     ///
-    /// The kernel's offset is constant until somebody sets the wall clock. So a possible old offset
-    /// stays, and the wall clock does not go back. If it is impossible by less than the width of
-    /// the interval, it was measured wrongly, and the nearest possible one replaces it. Otherwise
-    /// the middle does, except in a wide interval: an interrupt widens it, often to one side.
+    /// - The kernel's offset is constant until somebody sets the wall clock. So an old offset
+    ///   within the interval stays, and the wall clock does not go back.
+    /// - If it is outside by at most the interval's width, it was measured wrongly. The nearest
+    ///   limit replaces it. The same if the interval is wide, because an interrupt widens it to one
+    ///   side.
+    /// - Otherwise somebody set the clock, and the middle of the interval replaces it.
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
         if low > high {
-            // Somebody set the wall clock between the reads. The farther limit is of after that.
+            // Somebody set the wall clock between the reads. The limit that is farther from the old
+            // offset was measured after that.
             return if low.abs_diff(old) > high.abs_diff(old) { low } else { high };
         }
         let nearest = old.clamp(low, high);

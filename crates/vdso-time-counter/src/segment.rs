@@ -2,14 +2,14 @@
 //! that after the kernel's rate changed.
 //!
 //! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
-//! depends neither on when a segment was published, nor on the thread that reads it. Consecutive
-//! segments join without a step: together they are one function that never falls.
+//! is the same for every thread, whenever the segment was published. Consecutive segments join
+//! without a step: together they are one function that never falls.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(super) type Rate = u64;
 
-/// The upper limit of a segment's length, in nanoseconds. It limits the error that a change of the
-/// kernel's rate can cause.
+/// The most nanoseconds in a segment. It limits the error that a change of the kernel's rate can
+/// cause.
 pub(super) const LONGEST: u64 = 16_000_000;
 /// A segment removes an error by a rate that differs by at most 1/4.
 const SLEW_SHIFT: u32 = 2;

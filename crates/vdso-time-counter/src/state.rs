@@ -9,12 +9,12 @@ use super::status::{Statistics, Status};
 pub(super) const WORDS: usize = 16;
 /// The number of words beside the sequence number.
 pub(super) const HOT: usize = 4;
-/// The place of the word that a state has while the counter is not used.
+/// The hot word that holds minus the check time while the counter is not used.
 pub(super) const CHECK: usize = 3;
 
 /// The flag of a state without a segment.
 pub(super) const NO_SEGMENT: usize = 2;
-/// The flag of a state in which a sparse read need not update the clock.
+/// The flag of a state in which a sparse read may answer by the vDSO and update nothing.
 pub(super) const RESTS: usize = 4;
 /// The flag of a state in which the counter is not used, and the last segment has ended.
 pub(super) const NOT_USED: usize = 8;
@@ -31,7 +31,8 @@ pub(super) struct ClockState {
     pub(super) segment: Segment,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
     pub(super) offset: i64,
-    /// The last sample of both clocks. While the counter is refused, the time of the next check.
+    /// The last sample of both clocks. While the counter is refused, its time is the *check time*,
+    /// at which the kernel must be asked again.
     pub(super) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(super) base_rate: Rate,
@@ -160,15 +161,15 @@ impl ClockState {
         Update { words: self.to_words(), hot, late: self.offset as u64, flags }
     }
 
-    /// The flags and the hot words: the segment with the ticks in which the next one is not due.
-    /// While the counter is not used, minus the time at which the kernel must be asked again.
+    /// The flags and the hot words: the segment with its fresh span, or, while the counter is not
+    /// used, minus the check time.
     #[inline]
     fn hot(&self) -> (usize, [u64; HOT]) {
         let Segment { start, nanos, rate, span } = self.segment;
         let next = self.sampled.nanos;
         match self.phase {
             Phase::Running => (RESTS, [start, nanos, rate, self.segment.fresh_span()]),
-            // No segment follows that could be due.
+            // No segment will follow, so none is due: all of the span is used.
             _ if span > 0 => (0, [start, nanos, rate, span]),
             Phase::Off(_) if nanos == 0 => (NO_SEGMENT | NOT_USED, [0, 0, 0, next.wrapping_neg()]),
             Phase::Rough | Phase::Baseline => {
@@ -249,10 +250,10 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-/// The time of a tick that is read meanwhile, if there is a segment and the next one is not due.
+/// Reads the counter and returns the time of the tick, if the segment is fresh.
 ///
-/// Without a segment the counter is not read, because this thread may have no right to read it.
-/// This branch also orders `isb` and `CNTVCTSS_EL0` after the load it depends on (Arm Architecture
+/// Without a segment it does not read the counter, because the thread may not be allowed to.
+/// The branch also orders `isb` and `CNTVCTSS_EL0` after the load of `flags` (Arm Architecture
 /// Reference Manual, D12.2).
 #[inline]
 pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> Option<u64> {
@@ -261,13 +262,13 @@ pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnc
     }
     let [start, nanos, rate, fresh_span] = hot;
     let past = ticks().wrapping_sub(start.load());
-    // No segment has more ticks than 32 bits. On x86 these are ready earlier than all 64.
+    // No segment has more than 2^32 ticks. On x86 the low 32 bits are ready earlier than all 64.
     let nanos = nanos.load().wrapping_add(segment::nanos(u64::from(past as u32), rate.load()));
     (past < fresh_span.load()).then_some(nanos)
 }
 
-/// Whether the vDSO's answer may be all that a sparse read needs. If there is a segment, it must
-/// have ended, by at least its length.
+/// Whether a sparse read may answer by the vDSO and update nothing, as far as the counter shows.
+/// The tick must be two fresh spans or more after the start of the segment, if there is one.
 #[inline]
 pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> bool {
     let [start, .., fresh_span] = hot;
@@ -276,7 +277,8 @@ pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> 
     flags & (RESTS | WRITER) == RESTS && (flags & NO_SEGMENT != 0 || is_far())
 }
 
-/// Whether it is: it is not before the end of the segment.
+/// Whether the vDSO's answer `now` agrees with [`may_rest`]: it is at or after the time of the tick
+/// two fresh spans after the start. During a calibration, the last sample must be too old to use.
 #[inline]
 pub(super) fn rests(hot: &[Word; HOT], now: u64) -> bool {
     let [_, nanos, rate, fresh_span] = hot;
@@ -284,8 +286,8 @@ pub(super) fn rests(hot: &[Word; HOT], now: u64) -> bool {
     now.wrapping_sub(end) as i64 >= 0
 }
 
-/// Whether the kernel need not be asked again at a time at which the counter is not used, by the
-/// word [`CHECK`]. In other states the word is a small positive number, so no time is close to it.
+/// Whether the counter is refused and `now` is before the check time, by at most
+/// [`LONGEST_RETRY`]. In other states the word at [`CHECK`] is a small number, so this is false.
 #[inline]
 pub(super) fn is_refused(check: &Word, now: u64) -> bool {
     now.wrapping_add(check.load()) >= LONGEST_RETRY.wrapping_neg()

@@ -32,7 +32,7 @@ pub struct Statistics {
     pub segments: u64,
     /// Measurements of the counter's rate begun.
     pub calibrations: u64,
-    /// How often the counter was refused or given up. A check that confirms the same reason does
+    /// How often the counter was refused. A check that confirms the same reason does
     /// not count.
     pub refusals: u64,
     pub(super) by_reason: [u64; Status::COUNT],
@@ -93,7 +93,7 @@ statuses! {
     Used: "the counter answers",
     /// The counter's rate is being measured.
     ///
-    /// That takes 10 ms of reads. Reads more than a second apart never measure it. It is measured
+    /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
     /// again after the counter and the kernel's clock diverged: the system was suspended, the
     /// virtual machine was moved or restored, or the process entered another time namespace.
     Calibrating: "the vDSO answers while the counter's rate is measured",

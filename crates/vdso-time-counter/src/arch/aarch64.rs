@@ -1,13 +1,14 @@
 //! `aarch64`, LP64: the virtual count of the generic timer (Arm Architecture Reference
 //! Manual, D12.2).
 //!
-//! If a CPU reads it wrongly, the kernel traps and corrects the read, of both registers since 5.16
-//! (arch/arm64/kernel/traps.c, `cntvct_read_handler`). The firmware sets `CNTFRQ`. The clock source
-//! is in drivers/clocksource/arm_arch_timer.c.
+//! On CPUs with an erratum the kernel traps and corrects reads of `CNTVCT_EL0`, and since 5.16 also
+//! of `CNTVCTSS_EL0` (arch/arm64/kernel/traps.c, `cntvct_read_handler`). The firmware sets
+//! `CNTFRQ`. The clock source is in drivers/clocksource/arm_arch_timer.c.
 //!
 //! `isb` waits for the loads on which earlier branches depend, and for no others. Reads of
-//! `CNTVCTSS_EL0` (FEAT_ECV) need none: they are in program order and not speculative, as the
-//! kernel's vDSO relies on (ARM64_HAS_ECV). Assemblers refuse the name for older CPUs.
+//! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`: they are in program order and not speculative. The
+//! kernel's vDSO relies on that, too (ARM64_HAS_ECV). The code has the register's number, because
+//! assemblers refuse the name for older CPUs.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,7 +21,8 @@ pub(crate) const IS_READABLE: bool = true;
 pub(crate) const IS_PER_CPU: bool = true;
 pub(crate) const IS_ORDERED_FIRST: bool = false;
 
-/// Whether the CPU may lack `CNTVCTSS_EL0`. It is not 0, so it is in .data with the clock.
+/// Whether the CPU may lack `CNTVCTSS_EL0`. Its first value is not 0, so that the linker puts it in
+/// .data with the clock.
 static NEEDS_ISB: AtomicBool = AtomicBool::new(true);
 
 #[inline]
@@ -45,7 +47,7 @@ pub(crate) fn ticks_ordered() -> u64 {
     ticks
 }
 
-/// It does not order a later `mrs`: `ticks_ordered` does.
+/// Waits for earlier loads. Only `ticks_ordered` orders the `mrs` after it.
 #[inline]
 pub(crate) fn complete_loads() {
     // SAFETY: the barrier changes no register and no memory.

@@ -2,17 +2,17 @@
 //!
 //! Each file has the same items:
 //!
-//! - `CLOCK_SOURCES`: the kernel's clock sources that are this counter. None if there is no counter
-//!   that this crate can read.
+//! - `CLOCK_SOURCES`: the names of the kernel's clock sources that read this counter. Empty if this
+//!   crate can read no counter.
 //! - `PRCTL` and `ADJTIMEX`: the numbers of two system calls.
 //! - `IS_READABLE`: whether every program may read the counter.
 //! - `IS_PER_CPU`: whether each CPU has a counter of its own, which the kernel synchronizes.
 //! - `ticks` reads the counter. The CPU may read it before earlier instructions have completed.
 //! - `ticks_ordered` reads it after all earlier instructions have completed. On aarch64, only after
 //!   the loads on which an earlier branch depends: `complete_loads` waits for the others.
-//! - `order`, if `IS_ORDERED_FIRST`, makes the next `ticks` wait for everything before this, and
-//!   not for loads between the two.
-//! - `detect` looks for better instructions.
+//! - `order`: where `IS_ORDERED_FIRST`, the next `ticks` is an ordered read that does not wait for
+//!   the loads between the two.
+//! - `detect` looks for optional instructions of the CPU.
 //! - `is_invariant`: whether the rate is constant in all power states.
 //! - `stated_frequency`: the counter's rate in Hz, if the hardware states it.
 

@@ -1,5 +1,5 @@
-//! `powerpc64`. The vDSO reads its own timebase, which this crate does not: inline assembly is not
-//! stable on Rust 1.85.
+//! `powerpc64`: no counter. Reading the timebase needs inline assembly, which Rust 1.85 has not
+//! stabilized for this architecture.
 
 pub(crate) static CLOCK_SOURCES: &[&str] = &[];
 pub(crate) const PRCTL: u32 = 171;

@@ -20,7 +20,7 @@ pub(crate) fn ticks() -> u64 {
     ticks
 }
 
-/// The branch to nowhere serializes.
+/// `bcr 15, 0` waits for all earlier instructions.
 #[inline]
 pub(crate) fn ticks_ordered() -> u64 {
     let mut ticks = 0;

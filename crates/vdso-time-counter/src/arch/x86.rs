@@ -11,7 +11,7 @@ pub(crate) static CLOCK_SOURCES: &[&str] = &["tsc", "tsc-early"];
 pub(crate) const PRCTL: u32 = if cfg!(target_arch = "x86") { 172 } else { 157 };
 pub(crate) const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159 };
 
-/// Except after `PR_SET_TSC`.
+/// Every program may, except after `PR_SET_TSC`.
 pub(crate) const IS_READABLE: bool = true;
 pub(crate) const IS_PER_CPU: bool = true;
 pub(crate) const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
@@ -24,7 +24,8 @@ pub(crate) fn ticks() -> u64 {
     ((high as u64) << 32) | low as u64
 }
 
-/// lfence waits for them. It does on AMD's CPUs because Linux sets `MSR_F10H_DECFG` since 4.15.
+/// `lfence` waits for all earlier instructions. AMD's CPUs do so because Linux sets
+/// `MSR_F10H_DECFG` (since 4.15).
 #[inline]
 pub(crate) fn ticks_ordered() -> u64 {
     #[cfg(target_feature = "sse2")]
@@ -49,7 +50,7 @@ pub(crate) fn complete_loads() {}
 
 pub(crate) fn detect(_auxval: fn(usize) -> usize) {}
 
-/// Does nothing on a CPU that may lack lfence.
+/// Does nothing in programs for CPUs without `lfence`.
 #[inline]
 pub(crate) fn order() {
     #[cfg(target_feature = "sse2")]
