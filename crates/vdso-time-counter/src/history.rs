@@ -55,7 +55,7 @@ fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
 struct Samples([Sample; 4]);
 
 impl Samples {
-    /// None before the first sample.
+    /// Returns `None` before the first sample.
     fn from_words([t0, n0, t1, n1, t2, n2]: [u64; 6], state: &ClockState) -> Option<Self> {
         let [first, older, younger] =
             [(t0, n0), (t1, n1), (t2, n2)].map(|(ticks, nanos)| Sample { ticks, nanos });
@@ -82,7 +82,7 @@ fn between(from: Sample, to: Sample) -> Option<Baseline> {
     (nanos >= SHORTEST && ticks > 0).then_some(Baseline { ticks, nanos })
 }
 
-/// Whether a value of the counter is before another one.
+/// Whether one tick is before another one.
 fn is_before(ticks: u64, other: u64) -> bool {
     (ticks.wrapping_sub(other) as i64) < 0
 }
@@ -96,8 +96,8 @@ impl History {
         Self(Latch::new(0, ()))
     }
 
-    /// Follows a state that was published: takes its sample as a mark, or forgets all if the
-    /// counter is not measured. If two callers do that at once, one of them is ignored.
+    /// Takes the sample of a published state as the younger mark, or clears the history if the
+    /// counter is not measured. If two callers do so at once, one of them changes nothing.
     #[cold]
     #[inline(never)]
     pub(super) fn follow(&self, state: &ClockState) {

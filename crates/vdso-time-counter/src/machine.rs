@@ -88,7 +88,7 @@ impl Source for Native {
 
 pub(super) use system::discipline;
 
-/// What only Linux says.
+/// The part of [`Source`] that needs Linux.
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
 mod system {
     use vdso_time::__private::{auxval, cpu_in_user_space, read_file, syscall as call};
@@ -104,7 +104,7 @@ mod system {
     const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
     pub(in super::super) fn discipline() -> Result<Discipline, Errno> {
-        /// Microseconds in a tick of user space, and what one of them more means.
+        /// adjtimex's `tick` without a slew, in microseconds, and the slew by one more of these.
         const TICK: i64 = 10_000;
         const PPB: u64 = 100_000;
         vmclock::open();
@@ -125,7 +125,7 @@ mod system {
         syscall::clock_gettime(ClockId::MONOTONIC).ok().map(drop)
     }
 
-    /// Returns the CPU, if it matters and that needs no system call.
+    /// Returns the CPU, if each has its own counter and no system call is needed.
     #[inline]
     pub(super) fn cpu() -> Option<u32> {
         if native::IS_PER_CPU { cpu_in_user_space() } else { None }

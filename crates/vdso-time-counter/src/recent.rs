@@ -1,12 +1,12 @@
-//! [`recent`]: the last reading that was kept, for one load.
+//! [`recent`]: the time that the last [`refresh`] stored, by one load.
 //!
 //! # Memory ordering
 //!
 //! [`refresh`] loads the kept time by `Acquire`, reads the clock after that, and raises the kept
 //! time by `Release`. So a refresh that sees a kept time happens after the one that stored it, and
-//! its own time is not earlier, except if the clock itself went back. [`recent`] can be `Relaxed`:
-//! coherence of the single atomic makes each thread's loads see it rise, and a thread's own
-//! refresh.
+//! its own time is not earlier, except if the clock itself went back. [`recent`] can be `Relaxed`,
+//! by coherence of the single atomic: a thread's loads never see an earlier value than its loads
+//! and refreshes before.
 
 #[cfg(target_has_atomic = "64")]
 use core::sync::atomic::{AtomicU64, Ordering};

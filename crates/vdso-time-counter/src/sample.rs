@@ -1,4 +1,5 @@
-//! [`Source`]: where the counter and the kernel's clocks are read. [`Burst`]: both, side by side.
+//! [`Source`]: a counter and the kernel's clocks. [`Sample`] and [`Burst`]: reads of both, side by
+//! side.
 
 use super::segment::{self, Rate};
 use super::status::Status;

@@ -13,8 +13,8 @@ pub(super) type Rate = u64;
 pub(super) const LONGEST: u64 = 16_000_000;
 /// A segment removes an error by a rate that differs by at most 1/4.
 const SLEW_SHIFT: u32 = 2;
-/// The next segment is due in the last 1/256 of a segment. The segment's readers need a slow read
-/// from then on, as do those of the next one until it begins.
+/// The next segment is due in the last 1/256 of a segment. Reads are slow from then until the next
+/// segment begins.
 const DUE_SHIFT: u32 = 8;
 
 /// A linear piece of the clock.
@@ -55,7 +55,7 @@ impl Segment {
         self.start.wrapping_add(self.span)
     }
 
-    /// Whether the tick is before the first one, by at most a span.
+    /// Whether the tick is before the segment's first one, by at most a span.
     pub(super) fn begins_after(&self, ticks: u64) -> bool {
         self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span
     }
@@ -84,20 +84,20 @@ pub(super) const fn nanos(ticks: u64, rate: Rate) -> u64 {
     ticks.wrapping_mul(rate) >> 32
 }
 
-/// The time that any number of ticks takes, or the longest that is an `i64`.
+/// The time that any number of ticks takes, at most `i64::MAX`.
 pub(super) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
     let nanos = (u128::from(ticks) * u128::from(rate)) >> 32;
     nanos.min(i64::MAX as u128) as u64
 }
 
-/// The rate at which `ticks` take `nanos`, if it is not much higher than a possible one.
+/// The rate at which `ticks` take `nanos`. Returns `None` if it is far too high.
 pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
     (rate < 2048 << 32).then_some(rate as Rate)
 }
 
-/// The rate that makes `change` nanoseconds of so many ticks. A division of 64 bits, if they are
-/// enough, is quicker by far.
+/// The rate at which `ticks` take `change` nanoseconds. It divides 64 bits where that is enough,
+/// which is much quicker than 128.
 pub(super) fn rate_of(change: i64, ticks: u64) -> i64 {
     let ticks = ticks.max(1);
     match (change.checked_mul(1 << 32), i64::try_from(ticks)) {

@@ -32,8 +32,7 @@ pub struct Statistics {
     pub segments: u64,
     /// Measurements of the counter's rate begun.
     pub calibrations: u64,
-    /// How often the counter was refused. A check that confirms the same reason does
-    /// not count.
+    /// How often the counter was refused. A check that confirms the same reason does not count.
     pub refusals: u64,
     pub(super) by_reason: [u64; Status::COUNT],
     /// The reason of the last refusal.
@@ -103,8 +102,8 @@ statuses! {
     Stale: "the vDSO answers until two reads come within 1 ms",
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
-    /// If this stays, the process was forked while another thread updated the clock. Then the vDSO
-    /// answers for the rest of the process's life.
+    /// If the status stays, the process was forked while another thread updated the clock. Then the
+    /// vDSO answers for the rest of the process's life.
     Updating: "the vDSO answers while another caller updates the clock (a fork can lose it)",
     /// There is no counter that this crate can read, or the vDSO does not read it, or the program
     /// is built for CPUs without 64-bit atomics (ARMv5 and older).

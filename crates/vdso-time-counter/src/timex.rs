@@ -13,7 +13,7 @@ use crate::arch::native::ADJTIMEX;
 /// A number of `struct timex`: an `i64`, or the 32-bit `long` of old system calls.
 trait Number: Copy + Into<i64> {
     const ZERO: Self;
-    /// The `int` that stands first in its bytes.
+    /// The `int` in the first four bytes.
     fn first_int(self) -> i32;
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Timex {
     pub(crate) max_error: i64,
     /// `offset`: what the kernel has yet to add to its clock.
     pub(crate) offset: i64,
-    /// `esterror` and `freq`, as they are.
+    /// `esterror` and `freq`, in the kernel's units.
     pub(crate) written: [i64; 2],
     /// Microseconds per 10 ms: 9,000 to 11,000.
     pub(crate) tick: i64,
@@ -59,7 +59,7 @@ pub(crate) fn read() -> Result<Timex, Errno> {
     if cfg!(target_pointer_width = "64") {
         return call::<i64, 14>(ADJTIMEX, None);
     }
-    // First the call that sandboxes permit. It has no time after January 2038.
+    // Sandboxes permit this call, so it comes first. Its times end in January 2038.
     match call::<i32, 20>(ADJTIMEX, None) {
         Ok(timex) if timex.realtime >= 0 => Ok(timex),
         Err(error) if error != Errno::ENOSYS => Err(error),
@@ -71,7 +71,7 @@ pub(crate) fn read() -> Result<Timex, Errno> {
 #[repr(C)]
 struct Numbers<N, const OTHERS: usize>([N; 12], [N; OTHERS]);
 
-/// Makes one system call, whose last argument is a `struct timex` with so many other numbers.
+/// Makes one system call. Its last argument is a `struct timex` with `OTHERS` more numbers.
 fn call<N: Number, const OTHERS: usize>(number: u32, clock: Option<ClockId>) -> Result<Timex, Errno> {
     const TIME_ERROR: usize = 5;
     const STA_PPSTIME: i32 = 0x4;

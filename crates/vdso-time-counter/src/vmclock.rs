@@ -41,18 +41,18 @@ mod device {
     pub(crate) fn marker() -> u64 {
         // SAFETY: `open` stores only pages that it mapped, and never unmaps them.
         let Some(page) = (unsafe { PAGE.load(Ordering::Acquire).as_ref() }) else { return 0 };
-        // One word is read at once, so `seq_count` is not needed.
+        // A single load is never torn, so `seq_count` is not needed.
         u64::from_le(page.disruption_marker.load(Ordering::Acquire))
     }
 
-    /// The same in 32 bits.
+    /// Returns the marker in 32 bits.
     pub(crate) fn disruption() -> u32 {
         let marker = marker();
         (marker ^ (marker >> 32)) as u32
     }
 
     fn map() -> Option<*mut Page> {
-        // A page that a file does not fill cannot be read from memory, so it is read as a file.
+        // Reads the head as a file first: a mapped page beyond the end of a short file is a SIGBUS.
         let mut head = [0; 8];
         read_file(c"/dev/vmclock0", &mut head, |file, head| {
             let is_device = head.first().is_some_and(|first| first.to_ne_bytes().starts_with(MAGIC))
