@@ -187,7 +187,7 @@ fn foreign<T>(work: impl FnOnce() -> T) -> T {
 
 /// An iterator over the symbols of an image, in the order of its table.
 ///
-/// [`Image::symbols`](super::Image::symbols) returns it.
+/// [`Image::symbols`] returns it.
 #[derive(Clone, Debug)]
 pub struct Symbols<'a> {
     pub(super) image: ParsedImage<'a, Any>,
