@@ -1,7 +1,6 @@
 //! What operators run: the metrics, and the files in `contrib`.
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,6 +125,7 @@ fn the_unit_and_the_pod_run_a_check() {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code, reason = "prctl(2) is called in the child")]
 fn a_static_doctor_under_an_inherited_pr_set_tsc_says_why_it_cannot_read() {
+    use std::io;
     use std::os::unix::process::CommandExt as _;
 
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("static");
