@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
-use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
+use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
@@ -14,10 +14,7 @@ use vdso_time_benches::harness::{self, Contender, Row, Spacing};
 use vdso_time_trace::{Site, Trace, Tracer, sites, traced};
 
 const BARS: &[Bar] = &[
-    isolated("time()", DIRECT, 1.03),
-    above(DIRECT, "time()", "libc"),
-    above(DIRECT, "time()", "std"),
-    above(DIRECT, "time()", SYSCALL),
+    both("time()", DIRECT, 1.03),
     both(TIME_NOW, SYSCALL, 0.20),
     both("gettimeofday()", DIRECT, 1.01),
     both("clock_gettime(REALTIME)", DIRECT, 1.01),
@@ -25,15 +22,11 @@ const BARS: &[Bar] = &[
     both("clock_gettime(BOOTTIME)", DIRECT, 1.01),
     both("clock_gettime(TAI)", DIRECT, 1.01),
     both("clock_gettime(MONOTONIC_RAW)", DIRECT, 1.01),
-    above(DIRECT, "clock_gettime(MONOTONIC)", "libc"),
-    above(DIRECT, "clock_gettime(MONOTONIC)", "std"),
-    above(DIRECT, "clock_gettime(MONOTONIC)", SYSCALL),
     isolated("clock_gettime(REALTIME_COARSE)", DIRECT, 1.08),
     isolated("clock_gettime(MONOTONIC_COARSE)", DIRECT, 1.08),
     isolated("clock_gettime(REALTIME_COARSE)", "libc", 0.90),
     isolated("clock_gettime(MONOTONIC_COARSE)", "libc", 0.90),
     both("clock_getres(MONOTONIC)", DIRECT, 1.03),
-    above(DIRECT, "clock_getres(MONOTONIC)", "libc"),
     both(SYSCALL_TIME, "libc", 1.01),
     both("getcpu()", DIRECT, 1.03),
     // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
-use vdso_time_benches::harness::bars::{self, Bar, above, both, isolated};
+use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
@@ -22,15 +22,12 @@ use vdso_time_benches::harness::{self, Row, Spacing};
 use weather::{CALM, WEATHERS};
 
 const BARS: &[Bar] = &[
-    above(DIRECT, "time()", "glibc static"),
-    above(DIRECT, "time()", "musl"),
-    above(DIRECT, MONOTONIC, "musl"),
-    above(DIRECT, MONOTONIC, "rustix"),
-    above(DIRECT, COARSE, "coarsetime").isolated(),
+    both("time()", DIRECT, 1.03),
+    both(MONOTONIC, DIRECT, 1.03),
+    isolated(COARSE, DIRECT, 1.08),
     both("clock_getres(MONOTONIC)", "rustix", 0.05),
-    above(LINE, COUNTER, QUANTA[0]),
-    above(LINE, COUNTER, QUANTA[1]),
-    above(first::CHECKED, first::ROWS[0], "rustix"),
+    both(COUNTER, LINE, 1.03),
+    isolated(first::ROWS[0], first::CHECKED, 1.03),
     isolated(first::ROWS[0], "rustix", 1.30).of(first::ALL),
     isolated(first::ROWS[2], "rustix", 1.05),
     isolated(scale::ROWS[1], "std", 1.03),

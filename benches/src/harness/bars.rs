@@ -15,28 +15,15 @@ pub struct Bar {
     of: &'static str,
     pub spacings: &'static [Spacing],
     pub against: &'static str,
-    /// The contender whose own ratio in the same run is multiplied with `at_most`: the floor of the
-    /// row, which no caller can pass on any CPU.
-    floor: Option<&'static str>,
     at_most: f64,
 }
 
 pub const fn isolated(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { row, of: OURS, spacings: &[Spacing::Isolated], against, floor: None, at_most }
-}
-
-/// For calls so short that an isolated one is mostly the two reads of the timer.
-pub const fn back_to_back(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { spacings: &[Spacing::BackToBack], ..isolated(row, against, at_most) }
+    Bar { row, of: OURS, spacings: &[Spacing::Isolated], against, at_most }
 }
 
 pub const fn both(row: &'static str, against: &'static str, at_most: f64) -> Bar {
     Bar { spacings: &Spacing::ALL, ..isolated(row, against, at_most) }
-}
-
-/// What a call may take above its floor, in both spacings.
-pub const fn above(floor: &'static str, row: &'static str, against: &'static str) -> Bar {
-    Bar { floor: Some(floor), ..both(row, against, 1.03) }
 }
 
 impl Bar {
@@ -46,31 +33,21 @@ impl Bar {
         Self { of: contender, ..self }
     }
 
-    /// Bounds isolated calls alone.
-    #[must_use]
-    pub const fn isolated(self) -> Self {
-        Self { spacings: &[Spacing::Isolated], ..self }
-    }
-
-    /// The spacings that were measured, the most that each allows, and the ratios found.
-    fn found(&self, samples: &Samples) -> Vec<(Spacing, f64, f64)> {
-        let found = |&spacing| {
-            let ratio = |name| samples.ratio(self.row, spacing, [name, self.against]);
-            let most = self.floor.map_or(Some(1.0), ratio)? * self.at_most;
-            Some((spacing, most, ratio(self.of)?))
-        };
-        self.spacings.iter().filter_map(found).collect()
+    /// The spacings that were measured, and the ratios found.
+    fn found(&self, samples: &Samples) -> Vec<(Spacing, f64)> {
+        let ratio = |&spacing| Some((spacing, samples.ratio(self.row, spacing, [self.of, self.against])?));
+        self.spacings.iter().filter_map(ratio).collect()
     }
 
     /// Returns the worst verdict of the bar's spacings, or `None` without the other contender.
     pub fn verdict(&self, samples: &Samples) -> Option<&'static str> {
-        let verdict = |(spacing, most, ratio): (Spacing, f64, f64)| {
-            let above = (ratio / most - 1.0) * self.at_most;
+        let verdict = |(spacing, ratio): (Spacing, f64)| {
+            let above = ratio - self.at_most;
             let margin = (1.0 - self.at_most).abs().max(above.abs());
             // Fresh processes have no control; their medians alone are compared.
             let noise = samples.noise(self.row, spacing).unwrap_or(0.0);
-            let floor = samples.nanos(self.row, spacing, self.floor.unwrap_or(self.against));
-            let cycle = floor.map_or(0.0, |floor| CYCLE / floor);
+            let other = samples.nanos(self.row, spacing, self.against);
+            let cycle = other.map_or(0.0, |other| CYCLE / other);
             // To the digits that the tables have, and to what the same call measured twice differs.
             if noise > margin / 3.0 {
                 "noisy"
@@ -106,14 +83,11 @@ pub fn table(
     let bars = bars.iter().filter(|_| is_claimed);
     for bar in bars.filter(|bar| arguments.wants(bar.row) && !arguments.is_left_out(bar.against)) {
         let found = bar.found(samples);
-        let list = |numbers: Vec<String>| numbers.join(", ");
-        let at_most = match bar.floor {
-            None => format!("{:.2}", bar.at_most),
-            Some(_) => list(found.iter().map(|(_, most, _)| format!("{most:.3}")).collect()),
-        };
+        let at_most = format!("{:.2}", bar.at_most);
         let variant = bar.of.trim_start_matches(OURS);
         let (claim, verdict) = (format!("{}{variant}, {}", bar.row, bar.against), bar.verdict(samples));
-        let found = list(found.iter().map(|(.., ratio)| format!("{ratio:.3}")).collect());
+        let found: Vec<String> = found.iter().map(|(_, ratio)| format!("{ratio:.3}")).collect();
+        let found = found.join(", ");
         match verdict {
             Some("missed") => missed.push(format!("missed: {claim}: {found}, at most {at_most}")),
             None => missed.push(format!("not here: {claim}; `--without {}` leaves it out", bar.against)),
@@ -131,10 +105,7 @@ mod tests {
     #[test]
     fn a_bar_is_met_or_missed_or_noisy() {
         let direct = isolated("getcpu()", "direct", 1.03);
-        // The floor takes half of the slower one's time, so 0.515 of it is the most.
-        let slower = above("direct", "getcpu()", "slower");
-        let [of_nobody, nobody] =
-            [isolated("getcpu()", "nobody", 1.03), above("nobody", "getcpu()", "direct")];
+        let nobody = isolated("getcpu()", "nobody", 1.03);
         for (bar, ours, noise, verdict) in [
             (&direct, 103.0, 0.0, Some("met")),
             // A cycle of the CPU.
@@ -144,16 +115,11 @@ mod tests {
             // A third of 3 % is the most, or of the 7 % by which it is missed.
             (&direct, 104.0, 0.012, Some("noisy")),
             (&direct, 110.0, 0.02, Some("missed")),
-            (&slower, 103.0, 0.0, Some("met")),
-            (&slower, 103.3, 0.0, Some("missed")),
-            (&of_nobody, 1.0, 0.0, None),
             (&nobody, 1.0, 0.0, None),
         ] {
             let mut samples = Samples::default();
             let control = [("measured", 1.0), ("measured again", 1.0 + noise)];
-            for (name, nanos) in
-                [(OURS, ours), ("direct", 100.0), ("slower", 200.0)].into_iter().chain(control)
-            {
+            for (name, nanos) in [(OURS, ours), ("direct", 100.0)].into_iter().chain(control) {
                 samples.add(&format!("getcpu()\tisolated\t{name}\t{nanos}")).unwrap();
             }
             assert_eq!(bar.verdict(&samples), verdict, "{}, {ours}, {noise}", bar.against);
