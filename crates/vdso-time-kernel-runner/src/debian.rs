@@ -134,7 +134,10 @@ impl Archive {
         words.extend(packages.iter().map(Package::request));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         // A package that the index does not have is no fault of the mirror.
-        self.ask(self.apt_get().args(&words).arg("--print-uris"))?;
+        let uris = self.ask(self.apt_get().args(&words).arg("--print-uris"))?;
+        let sizes = sizes(&uris);
+        let megabytes = sizes.iter().sum::<u64>().div_ceil(1_000_000);
+        step(&format!("downloading {megabytes} MB; packages: {}", sizes.len()));
         self.fetch(&words)?.map_err(NotFetched)?;
 
         let is_later = packages.iter().any(|package| package.suite == "trixie");
@@ -239,6 +242,12 @@ fn mirror(sh: &Shell) -> Result<String> {
     Ok(if has_keyring { format!("[signed-by={KEYRING}] {uri}") } else { uri })
 }
 
+/// The sizes of the files that apt would fetch: `'URI' NAME SIZE HASH`.
+fn sizes(uris: &str) -> Vec<u64> {
+    let files = uris.lines().filter(|line| line.starts_with('\''));
+    files.filter_map(|line| line.split(' ').nth(2)?.parse().ok()).collect()
+}
+
 /// The first Debian mirror among the files that apt would fetch:
 /// `'URI/dists/SUITE/main/binary-...`.
 fn debian_uri(uris: &str) -> Option<String> {
@@ -281,4 +290,18 @@ Acquire::Languages "none";
 {inherited}
 "#
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes;
+
+    #[test]
+    fn the_sizes_are_those_that_apt_prints_for_each_file() {
+        let uris = "Reading package lists...
+'http://mirror/pool/a_1%3a10_amd64.deb' a_1%3a10_amd64.deb 62800000 SHA256:ab
+'http://mirror/pool/b_2_all.deb' b_2_all.deb 40 SHA256:cd
+";
+        assert_eq!(sizes(uris), [62_800_000, 40]);
+    }
 }
