@@ -7,6 +7,7 @@ mod licences;
 mod machines;
 mod matrix;
 mod page;
+mod paths;
 mod programs;
 mod tools;
 mod workspace;
@@ -77,6 +78,15 @@ enum Task {
         /// Only the packages of these names
         names: Vec<String>,
     },
+    /// Compare the vDSO with the system call here and on the machines of docs/BENCHMARKS.md, or only
+    /// on these
+    #[command(after_help = help())]
+    Paths {
+        /// Update the rows in docs/BENCHMARKS.md
+        #[arg(long)]
+        write: bool,
+        machines: Vec<Machine>,
+    },
     /// Check that every package is from crates.io, under a licence that deny.toml allows
     Licences,
     /// Run a program on a machine; cargo starts this
@@ -100,6 +110,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
         Task::Clients { write, ratios, names } => clients::run(write, ratios, &names),
+        Task::Paths { write, machines } => paths::run(write, machines),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }
