@@ -1,5 +1,5 @@
-//! `cargo xtask paths`: the vDSO's time as a multiple of the system call's, here and on machines that
-//! QEMU emulates.
+//! `cargo xtask paths`: the vDSO's time as a multiple of the system call's, here and on machines
+//! that QEMU emulates.
 
 use std::process::ExitCode;
 
