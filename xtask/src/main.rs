@@ -78,8 +78,8 @@ enum Task {
         /// Only the packages of these names
         names: Vec<String>,
     },
-    /// Compare the vDSO with the system call here and on the machines of docs/BENCHMARKS.md, or only
-    /// on these
+    /// Compare the vDSO with the system call, here and on the machines of docs/BENCHMARKS.md, or on
+    /// these
     #[command(after_help = help())]
     Paths {
         /// Update the rows in docs/BENCHMARKS.md

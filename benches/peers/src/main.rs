@@ -10,7 +10,6 @@ mod weather;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 use rows::{CALLS, COARSE, COUNTER, MONOTONIC, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
