@@ -18,7 +18,7 @@ use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{self, Row, Spacing};
-use weather::{CALM, WEATHERS};
+use weather::WEATHERS;
 
 const BARS: &[Bar] = &[
     both("time()", DIRECT, 1.03),

@@ -48,10 +48,10 @@ fn each_use_is_a_site_whether_it_is_called_or_not() {
     assert!(called().is_ok());
     let _ = (generic(1), generic("x"), unnamed());
     for (name, function, line) in [
-        ("called", "vdso_time::try_time", 16),
-        ("never called", "time", 21),
-        ("generic", "Instant::now", 26),
-        ("live", "MonotonicCoarse::now", 30),
+        ("called", "vdso_time::try_time", 15),
+        ("never called", "time", 20),
+        ("generic", "Instant::now", 25),
+        ("live", "MonotonicCoarse::now", 29),
     ] {
         assert_eq!(site(name).to_string(), format!("{name}: {function} ({}:{line})", file!()));
     }

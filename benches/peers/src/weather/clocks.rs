@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vdso_time::{ClockId, Timespec, clock_gettime};
+use vdso_time::{ClockId, clock_gettime};
 use vdso_time_benches::harness::samples::OURS;
 use vdso_time_counter::{self as counter, State, Status};
 
@@ -17,7 +17,7 @@ pub struct Clock {
 impl Clock {
     /// The kernel's clock in nanoseconds.
     pub fn kernel(&self) -> i64 {
-        clock_gettime(self.kernel).map_or(0, Timespec::as_nanos)
+        clock_gettime(self.kernel).map_or(0, |time| time.as_nanos() as i64)
     }
 
     /// What the clock says of its accuracy. Only this crate's does.
