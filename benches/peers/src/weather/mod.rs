@@ -38,7 +38,7 @@ const fn millis(count: u64) -> Duration {
 }
 
 /// One thread reads, and nothing happens.
-pub const CALM: Weather = Weather {
+const CALM: Weather = Weather {
     name: "weather calm",
     clock: ClockId::MONOTONIC,
     threads_per_cpu: 0,
