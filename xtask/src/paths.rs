@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Error, Result};
+use anyhow::{Context as _, Error, Result, ensure};
 use comfy_table::Table;
 use comfy_table::presets::ASCII_MARKDOWN;
 use fs_err as fs;
@@ -35,10 +35,19 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     } else {
         named
     };
+    let mut status = ExitCode::SUCCESS;
     for machine in machines {
-        let cargo = machines::setup(&machine)?.cargo(&sh);
-        lines.push(line(&machine.to_string(), cargo, &["--quick"])?);
+        let measured = machines::setup(&machine)
+            .and_then(|setup| line(&machine.to_string(), setup.cargo(&sh), &["--quick"]));
+        match measured {
+            Ok(measured) => lines.push(measured),
+            Err(error) => {
+                step(&format!("{machine}: {error:#}"));
+                status = ExitCode::FAILURE;
+            }
+        }
     }
+    ensure!(!lines.is_empty(), "no machine was measured");
     // Somebody may have edited the page meanwhile.
     let file = workspace::root().join(PAGE);
     let page = fs::read_to_string(&file)?;
@@ -51,7 +60,7 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     if write {
         fs::write(&file, [head, BEGIN, &table, "\n", END, tail].concat())?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(status)
 }
 
 /// Runs the bench. Returns the groups and their ratios, after the name of the machine.
