@@ -24,7 +24,7 @@ fn library(name: &str) -> PathBuf {
     let file = place(&format!("library_{name}"));
     let text = format!(
         "#![no_std]\n#[path = \"{}\"]\nmod native;\n\
-         #[unsafe(no_mangle)]\npub fn ordered() -> u64 {{\n\
+         #[unsafe(no_mangle)]\npub fn after_loads() -> u64 {{\n\
          native::complete_loads();\nnative::ticks_ordered()\n}}\n",
         source(name).display()
     );
@@ -71,7 +71,7 @@ fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     let file = place("aarch64_ticks.s");
     program::emit("asm", TRIPLE, &library("aarch64.rs"), FLAGS, &file);
     let listing = fs::read_to_string(&file).unwrap();
-    let lines: Vec<_> = cost::instructions(&listing, "ordered").collect();
+    let lines: Vec<_> = cost::instructions(&listing, "after_loads").collect();
     println!("{}", lines.join("\n"));
     let (mut order, mut branches) = (Vec::new(), 0);
     for line in lines {
