@@ -3,9 +3,11 @@
 use std::env;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::process::parent_id;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use crate::child::this_program;
 
@@ -23,7 +25,28 @@ pub fn not_run(why: impl Display) {
     let why = why.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
     // Not by `println!`: the output of a test that passes is not shown, and in a forked child
     // another thread may have held the lock.
-    let _ = nix::unistd::write(io::stdout(), format!("not run here: {why}\n").as_bytes());
+    let line = format!("not run here: {why}\n");
+    let _ = nix::unistd::write(io::stdout(), line.as_bytes());
+    let record = fs::File::options().append(true).create(true).open(record());
+    let _ = record.and_then(|mut record| record.write_all(line.as_bytes()));
+}
+
+/// Where the test programs of one `cargo test` record what they do not run.
+fn record() -> PathBuf {
+    target_tmpdir().join(format!("not-run-{}", starter()))
+}
+
+/// The process that started this test program. A forked child must not be the first to ask.
+pub(crate) fn starter() -> u32 {
+    static STARTER: OnceLock<u32> = OnceLock::new();
+    *STARTER.get_or_init(parent_id)
+}
+
+/// Takes the number of checks that were not run since the same cargo started.
+pub fn take_count() -> usize {
+    let lines = fs::read_to_string(record()).unwrap_or_default().lines().count();
+    let _ = fs::remove_file(record());
+    lines
 }
 
 /// Whether `VDSO_TIME_TEST_REQUIRES` names it.
