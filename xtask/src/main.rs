@@ -2,7 +2,9 @@
 
 mod api;
 mod check;
+mod chroot;
 mod clients;
+mod dist;
 mod licences;
 mod machines;
 mod matrix;
@@ -89,6 +91,9 @@ enum Task {
     },
     /// Check that every package is from crates.io, under a licence that deny.toml allows
     Licences,
+    /// Build the static programs for x86_64 and aarch64 with their pages into target/dist, and run
+    /// them in Debian's oldest and newest release
+    Dist,
     /// Run a program on a machine; cargo starts this
     #[command(hide = true)]
     Runner {
@@ -111,6 +116,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Api { write } => api::run(write),
         Task::Clients { write, ratios, names } => clients::run(write, ratios, &names),
         Task::Paths { write, machines } => paths::run(write, machines),
+        Task::Dist => dist::run(),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }

@@ -1,10 +1,15 @@
 //! The root of the workspace, its target folder, and cargo.
 
+use std::env;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use serde_json::Value;
 pub(crate) use vdso_time_kernel_runner::workspace::{cargo, target};
 use xshell::Shell;
+
+/// The version of all packages.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The root of the workspace: the parent of this package.
 pub(crate) fn root() -> PathBuf {
@@ -17,6 +22,20 @@ pub(crate) fn shell() -> Result<Shell> {
     let sh = Shell::new()?;
     sh.change_dir(root());
     Ok(sh)
+}
+
+/// The packages that `cargo metadata` lists. Without an argument these are all dependencies, too.
+pub(crate) fn packages(sh: &Shell, arguments: &[&str]) -> Result<Vec<Value>> {
+    let metadata = cargo(sh).args(["metadata", "--format-version=1"]).args(arguments).read()?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    Ok(metadata["packages"].as_array().context("cargo metadata lists packages")?.clone())
+}
+
+/// cargo's folder of the user.
+pub(crate) fn cargo_home() -> Result<PathBuf> {
+    let named = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let usual = || env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
+    named.or_else(usual).context("neither CARGO_HOME nor HOME is set")
 }
 
 #[cfg(test)]

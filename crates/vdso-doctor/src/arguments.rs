@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Compare the clock of vdso-time's feature `counter` with the kernel's
+    /// Compare vdso-time-counter's clock with the kernel's
     Accuracy {
         /// For how long
         #[arg(long, default_value_t = 30, value_parser = value_parser!(u32).range(1..=1_000_000))]

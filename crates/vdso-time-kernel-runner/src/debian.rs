@@ -140,13 +140,13 @@ impl Archive {
         step(&format!("downloading {megabytes} MB; packages: {}", sizes.len()));
         self.fetch(&words)?.map_err(NotFetched)?;
 
-        let is_later = packages.iter().any(|package| package.suite == "trixie");
+        let has_libc = packages.iter().any(|package| package.name == "libc6");
         let mut files = cache::entries(&self.downloads.join("archives"))?;
         files.retain(|file| {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
-            // The machine's own C library is used, because it belongs to the machine's loader.
-            // Programs of a later suite need a later one.
-            name.ends_with(".deb") && (!name.starts_with("libc6_") || is_later)
+            // Unless it is asked for by name, the machine's own C library is used, because it
+            // belongs to the machine's loader.
+            name.ends_with(".deb") && (has_libc || !name.starts_with("libc6_"))
         });
         step(&format!("unpacking {} packages", files.len()));
         let sh = &self.sh;

@@ -32,6 +32,8 @@ pub mod workspace;
 pub use debian::NotFetched;
 #[cfg(feature = "host")]
 pub use host::{ENVIRONMENT, NOT_FETCHED, become_command, exit, name, step};
+#[cfg(feature = "host")]
+pub use tools::root;
 
 #[cfg(feature = "host")]
 mod host {

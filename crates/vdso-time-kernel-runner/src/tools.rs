@@ -30,7 +30,10 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     let tree = cache::folder()?.join(format!("gcc-{gnu}-{suite}"));
     let compiler = format!("gcc-{}", gnu.replace('_', "-"));
     let libraries = format!("libc6-dev-{}-cross", arch.debian);
-    build_tree(&tree, suite, &[&compiler, &libraries], |draft| {
+    let mut names = vec![&*compiler, &libraries];
+    // Programs of a later suite need a later C library.
+    names.extend((suite != SUITE).then_some("libc6"));
+    build_tree(&tree, suite, &names, |draft| {
         let program = format!("usr/bin/{gnu}-gcc");
         if suite != SUITE {
             // gcc starts these.
@@ -154,6 +157,18 @@ fn decompress(kernel: &Path) -> Result<()> {
     let (sh, zstd) = (Shell::new()?, tree.join("zstd"));
     cmd!(sh, "{zstd} --decompress --rm --force --quiet {packed} -o {kernel}").quiet().run()?;
     Ok(())
+}
+
+/// The folder of a Debian system with these packages, for chroot(2). No script of them has run.
+pub fn root(arch: &Arch, suite: &'static str, names: &[&str]) -> Result<PathBuf> {
+    let tree = cache::folder()?.join(format!("root-{suite}-{}-{}", arch.debian, names.join("-")));
+    cache::build_once(&tree, |draft| {
+        step(&format!("fetching {suite} for {}: {}", arch.debian, names.join(", ")));
+        let names = ["libc6"].iter().chain(names);
+        let packages: Vec<_> = names.map(|name| Package::new(name, arch.debian, suite)).collect();
+        debian::unpack(&packages, true, draft)
+    })?;
+    Ok(tree)
 }
 
 /// Unpacks the packages with their dependencies into a draft of the tree, and calls `finish`.
