@@ -127,7 +127,5 @@ pub mod __private {
     #[cfg(vdso_time_linux)]
     pub use crate::linux::process::read_file;
     #[cfg(vdso_time_linux)]
-    pub use crate::linux::routes::cpu_in_user_space;
-    #[cfg(vdso_time_linux)]
     pub use crate::linux::syscall::checked as syscall;
 }

@@ -86,11 +86,6 @@ pub(crate) mod routes {
 
     /// Does nothing: libc finds the vDSO.
     pub fn warm_up() {}
-
-    /// Returns `None`: only libc knows.
-    pub fn cpu_in_user_space() -> Option<u32> {
-        None
-    }
 }
 
 /// Asks the kernel whether the 8 bytes at an address are readable, as `process::probe` describes.

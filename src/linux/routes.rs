@@ -1,6 +1,5 @@
 //! The routes of this process.
 
-use super::calls;
 use super::record::{RECORDS, Record};
 use super::resolve::resolve_all;
 use crate::arch::native::ABI;
@@ -29,12 +28,4 @@ fn outcomes() -> [Outcome; 5] {
         }
         _ => resolve_all(),
     }
-}
-
-/// Returns the CPU, if that takes no system call. Not before the first call.
-#[inline]
-#[must_use]
-pub fn cpu_in_user_space() -> Option<u32> {
-    let [.., getcpu] = &RECORDS;
-    if matches!(getcpu.load(), Some(Ok(_))) { Some(calls::getcpu().ok()?.cpu) } else { None }
 }

@@ -60,10 +60,6 @@ impl Source for Arc<Machine> {
         Some(self.pass(10))
     }
 
-    fn cpu(&self) -> Option<u32> {
-        Some(0)
-    }
-
     fn detect(&self) -> Result<(), Status> {
         if self.is_refused.load(Relaxed) { Err(Status::ClockSource) } else { Ok(()) }
     }

@@ -62,17 +62,13 @@ enum vdso_time_status {
    */
   VDSO_TIME_STATUS_FREQUENCY = 9,
   /**
-   * The counters of two CPUs differ.
-   */
-  VDSO_TIME_STATUS_CPUS_DISAGREE = 10,
-  /**
    * vdso_time_counter_forbid_system_calls() forbids to ask the kernel.
    */
-  VDSO_TIME_STATUS_SYSTEM_CALLS_FORBIDDEN = 11,
+  VDSO_TIME_STATUS_SYSTEM_CALLS_FORBIDDEN = 10,
   /**
    * The kernel or the hypervisor traps reads of the counter.
    */
-  VDSO_TIME_STATUS_TRAPPED = 12
+  VDSO_TIME_STATUS_TRAPPED = 11
 };
 
 /**

@@ -31,12 +31,10 @@ pub enum vdso_time_status {
     Denied = 8,
     /// The counter's rate is not the one that the hardware states.
     Frequency = 9,
-    /// The counters of two CPUs differ.
-    CpusDisagree = 10,
     /// vdso_time_counter_forbid_system_calls() forbids to ask the kernel.
-    SystemCallsForbidden = 11,
+    SystemCallsForbidden = 10,
     /// The kernel or the hypervisor traps reads of the counter.
-    Trapped = 12,
+    Trapped = 11,
 }
 
 /// What is known of the counter's clock at one moment.
@@ -95,7 +93,6 @@ pub extern "C" fn vdso_time_counter_state() -> vdso_time_counter_state {
         Status::NotInvariant => vdso_time_status::NotInvariant,
         Status::Denied => vdso_time_status::Denied,
         Status::Frequency => vdso_time_status::Frequency,
-        Status::CpusDisagree => vdso_time_status::CpusDisagree,
         Status::SystemCallsForbidden => vdso_time_status::SystemCallsForbidden,
         Status::Trapped => vdso_time_status::Trapped,
         _ => vdso_time_status::Unknown,

@@ -413,11 +413,11 @@ impl<S: Source> CounterClock<S> {
         NOISE.max(segment::nanos(3, base_rate)).saturating_add(error).saturating_add(growth)
     }
 
-    /// Asks the kernel whether the counter will be used. After a refusal because of the rate or the
-    /// CPUs, returns that.
+    /// Asks the kernel whether the counter will be used. After a refusal because of the rate,
+    /// returns that.
     pub(crate) fn check(&self) -> Result<(), Status> {
         match self.load().phase {
-            Phase::Off(status @ (Status::Frequency | Status::CpusDisagree)) => Err(status),
+            Phase::Off(status @ Status::Frequency) => Err(status),
             _ => self.source().detect(),
         }
     }

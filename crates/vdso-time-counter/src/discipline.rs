@@ -20,9 +20,9 @@ const SHORT: u32 = 8;
 /// A smaller difference, in nanoseconds, may be noise and is smoothed. A larger one is a change of
 /// the kernel's rate.
 const NOISE: u64 = 64;
-/// The number of spoilt calibrations, or of strikes, in a row after which the counter is refused. A
-/// single one can be due to a suspend.
-const STRIKES: u8 = 3;
+/// The number of spoilt calibrations in a row after which the counter is refused. A single one can
+/// be due to a suspend.
+const SPOILT: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
 
@@ -45,7 +45,6 @@ impl<S: Source> Step<'_, S> {
     #[inline]
     pub(super) fn next_state(&mut self) -> Option<()> {
         match self.state.phase {
-            Phase::Running if self.state.disruption != self.source.disruption() => self.begin(),
             Phase::Running if self.is_wanted => self.next_segment(),
             Phase::Running => None,
             _ => self.without_segment(),
@@ -65,7 +64,6 @@ impl<S: Source> Step<'_, S> {
                 Ok(()) => self.begin(),
                 Err(status) => self.off(status),
             },
-            _ if self.state.disruption != self.source.disruption() => self.begin(),
             _ if passed > OLD => self.is_wanted.then(|| self.begin())?,
             Phase::Rough if passed >= ROUGH => self.baseline(),
             Phase::Baseline if passed >= BASELINE => self.first_segment(),
@@ -92,37 +90,32 @@ impl<S: Source> Step<'_, S> {
         state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
         state.offset = source.realtime()?.wrapping_sub(*now as i64);
         state.phase = Phase::Off(status);
-        (state.spoilt, state.strikes) = (0, 0);
+        state.spoilt = 0;
         Some(())
     }
 
     /// Calibrates again, or refuses the counter.
     #[cold]
     #[inline(never)]
-    fn restart(&mut self, spoilt: u8, strikes: u8) -> Option<()> {
-        match (spoilt, strikes) {
-            (STRIKES.., _) => self.off(Status::Frequency),
-            (_, STRIKES..) => self.off(Status::CpusDisagree),
-            _ => {
-                self.state.phase = Phase::Idle;
-                (self.state.spoilt, self.state.strikes) = (spoilt, strikes);
-                Some(())
-            }
+    fn restart(&mut self, spoilt: u8) -> Option<()> {
+        if spoilt == SPOILT {
+            return self.off(Status::Frequency);
         }
+        (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
+        Some(())
     }
 
     /// Calibrates again after a rate that is impossible or not the stated one.
     #[cold]
     #[inline(never)]
     fn spoilt(&mut self) -> Option<()> {
-        self.restart(self.state.spoilt + 1, self.state.strikes)
+        self.restart(self.state.spoilt + 1)
     }
 
     #[cold]
     #[inline(never)]
     fn begin(&mut self) -> Option<()> {
         let Self { source, state, now, .. } = self;
-        state.disruption = source.disruption();
         let burst = Burst::take(*source, 1, None, None)?;
         let Burst { sample, cost, .. } = burst;
         let offset = burst.offset_after(state.offset, state.base_rate);
@@ -186,7 +179,7 @@ impl<S: Source> Step<'_, S> {
             return self.spoilt();
         };
         if burst.cost > suspect_cost(state.cost) {
-            return self.restart(0, state.strikes); // something disturbed every sample of a burst
+            return self.restart(0); // something disturbed every sample of a burst
         }
         if self.may_check && is_trapped(self.source) {
             return self.off(Status::Trapped);
@@ -202,7 +195,6 @@ impl<S: Source> Step<'_, S> {
             cost,
             phase: Phase::Running,
             spoilt: 0,
-            cpu: self.source.cpu(),
             ..state
         };
         self.state.tally.made(0);
@@ -211,7 +203,6 @@ impl<S: Source> Step<'_, S> {
 
     #[inline]
     fn next_segment(&mut self) -> Option<()> {
-        let cpu = self.source.cpu();
         let enough = suspect_cost(self.state.cost);
         let burst = Burst::take(self.source, SHORT, Some(self.state.base_rate), Some(enough))?;
         // The vDSO now enters the kernel, or the CPU is slower.
@@ -222,19 +213,13 @@ impl<S: Source> Step<'_, S> {
             }
             self.state.checked = self.now;
         }
-        let is_same_cpu = cpu.is_none() || cpu == self.state.cpu;
         let cost = if is_suspect { burst.cost } else { burst.cost.min(self.state.cost) };
         let offset = burst.offset_after(self.state.offset, self.state.base_rate);
         if let Err(divergence) = follow(self.state, burst.sample, cost) {
-            return self.diverged(divergence, is_same_cpu);
+            return self.diverged(divergence);
         }
         let state = &mut *self.state;
-        (state.offset, state.sampled, state.cost, state.cpu) = (offset, burst.sample, cost, cpu);
-        // The clocks agree although the CPU is another one or unknown. So earlier strikes had
-        // another cause.
-        if cpu.is_none() || !is_same_cpu {
-            state.strikes = 0;
-        }
+        (state.offset, state.sampled, state.cost) = (offset, burst.sample, cost);
         if state.sampled.nanos.wrapping_sub(state.marked) > MARK {
             state.marked = state.sampled.nanos;
         }
@@ -243,12 +228,12 @@ impl<S: Source> Step<'_, S> {
 
     #[cold]
     #[inline(never)]
-    fn diverged(&mut self, divergence: Divergence, is_same_cpu: bool) -> Option<()> {
+    fn diverged(&mut self, divergence: Divergence) -> Option<()> {
         match divergence {
             Divergence::Slew => self.begin(),
             Divergence::Jump => match self.detect() {
                 Err(status) => self.off(status),
-                Ok(()) => self.restart(0, self.state.strikes + u8::from(!is_same_cpu)),
+                Ok(()) => self.restart(0),
             },
         }
     }
@@ -259,7 +244,7 @@ impl<S: Source> Step<'_, S> {
 enum Divergence {
     /// A slew that began or ended during a pause.
     Slew,
-    /// More than any slew: a suspend, a migrated virtual machine, or a CPU whose counter differs.
+    /// More than any slew: a suspend, or a virtual machine that was moved or restored.
     Jump,
 }
 
@@ -280,7 +265,7 @@ fn retry(status: Status, refusals: u32) -> u64 {
     match status {
         Status::Unknown | Status::Denied => SECOND,
         Status::ClockSource | Status::NotInvariant => 10 * SECOND,
-        Status::Frequency | Status::CpusDisagree => (10 * SECOND) << (refusals.clamp(1, 7) - 1),
+        Status::Frequency => (10 * SECOND) << (refusals.clamp(1, 7) - 1),
         _ => LONGEST_RETRY,
     }
 }

@@ -65,17 +65,12 @@
 //! again, and the vDSO answers meanwhile. An event during the measurement can make the first
 //! segment wrong in the same way.
 //!
-//! A hypervisor with a VM clock device (`/dev/vmclock0`, Linux 6.13) says that it moved or restored
-//! the machine. If this process may read the device, the counter is then measured again in any
-//! case. The clock looks at the device when it would make a segment, because a look in each read
-//! would cost two more cache lines. So the limit of 17 ms stays.
-//!
 //! # Where the clock must not be used
 //!
 //! - A thread that may not read the counter (`PR_SET_TSC`, strict seccomp) gets SIGSEGV, as it does
 //!   in a vDSO that reads the counter.
 //! - Call [`forbid_system_calls`] before a thread enters a sandbox that kills for `prctl`,
-//!   `openat`, `read`, `close`, `mmap` (for a VM clock) or `clock_gettime`: some reads make these
+//!   `openat`, `read`, `close` or `clock_gettime`: some reads make these
 //!   calls. If a sandbox returns an error, or there is no /sys, the vDSO answers, and the clock
 //!   asks again after a second ([`Status::Unknown`]).
 //! - If a process forks while another thread updates the clock, the child cannot update it: the
@@ -109,9 +104,7 @@
 //!
 //! - if a read of it takes at least half as long as a system call ([`Status::Trapped`]);
 //! - if its rate, measured by `CLOCK_MONOTONIC_RAW`, is impossible or not the one that the hardware
-//!   states in CPUID 0x15 or `CNTFRQ` ([`Status::Frequency`]);
-//! - if the clocks diverge three times, each time on another CPU than before
-//!   ([`Status::CpusDisagree`]). On riscv64, s390x and loongarch64 the CPUs have one time.
+//!   states in CPUID 0x15 or `CNTFRQ` ([`Status::Frequency`]).
 //!
 //! The clock tries again after 1 to 640 s. Meanwhile a read costs what the vDSO costs, and an
 //! ordered read one fence more. [`statistics`] counts refusals.
@@ -393,8 +386,7 @@ fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
 /// After some reads, [`status`] agrees, or is [`Status::Frequency`] if the measured rate is not the
 /// stated one. A program can call this before its first read, to choose a clock.
 ///
-/// Each call makes system calls: `prctl`, `openat`, `read` and `close`, and `mmap` if it finds a VM
-/// clock device. The first call also makes those of the first call of this crate. The clock does
+/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first call also makes those of the first call of this crate. The clock does
 /// not change.
 ///
 /// # Errors

@@ -61,16 +61,8 @@ impl Source for Native {
         system::call_kernel()
     }
 
-    fn cpu(&self) -> Option<u32> {
-        system::cpu()
-    }
-
     fn detect(&self) -> Result<(), Status> {
         system::detect()
-    }
-
-    fn disruption(&self) -> u32 {
-        system::disruption()
     }
 
     fn marker(&self) -> u64 {
@@ -91,7 +83,7 @@ pub(super) use system::discipline;
 /// The part of [`Source`] that needs Linux.
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
 mod system {
-    use vdso_time::__private::{auxval, cpu_in_user_space, read_file, syscall as call};
+    use vdso_time::__private::{auxval, read_file, syscall as call};
     use vdso_time::{ClockId, Errno, Route, routes, syscall};
 
     use super::super::arch::native;
@@ -123,16 +115,6 @@ mod system {
 
     pub(super) fn call_kernel() -> Option<()> {
         syscall::clock_gettime(ClockId::MONOTONIC).ok().map(drop)
-    }
-
-    /// Returns the CPU, if each has its own counter and no system call is needed.
-    #[inline]
-    pub(super) fn cpu() -> Option<u32> {
-        if native::IS_PER_CPU { cpu_in_user_space() } else { None }
-    }
-
-    pub(super) fn disruption() -> u32 {
-        vmclock::disruption()
     }
 
     pub(super) fn marker() -> u64 {
@@ -173,7 +155,6 @@ mod system {
             return Err(Status::NotInvariant);
         }
         native::detect(auxval);
-        vmclock::open();
         Ok(())
     }
 }
@@ -191,14 +172,6 @@ mod system {
 
     pub(super) fn call_kernel() -> Option<()> {
         None
-    }
-
-    pub(super) fn cpu() -> Option<u32> {
-        None
-    }
-
-    pub(super) fn disruption() -> u32 {
-        0
     }
 
     pub(super) fn marker() -> u64 {

@@ -30,14 +30,8 @@ pub(crate) trait Source {
     fn call_kernel(&self) -> Option<()> {
         None
     }
-    /// Returns the CPU that the thread runs on, if that takes no system call.
-    fn cpu(&self) -> Option<u32>;
     /// Asks the kernel whether the counter can be used.
     fn detect(&self) -> Result<(), Status>;
-    /// Returns a number that changes when the hypervisor says that the counter was disrupted.
-    fn disruption(&self) -> u32 {
-        0
-    }
     /// Returns a number that changes when the hypervisor moved or restored the machine: 0 before
     /// the first time, and if it does not say so.
     fn marker(&self) -> u64 {

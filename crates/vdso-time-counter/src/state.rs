@@ -38,8 +38,6 @@ pub(super) struct ClockState {
     pub(super) base_rate: Rate,
     /// The least number of ticks that a read of both clocks took. 32 bits of it are stored.
     pub(super) cost: u64,
-    /// The source's disruption when the calibration began.
-    pub(super) disruption: u32,
     /// When the kernel was last asked for its clock source.
     pub(super) checked: u64,
     /// When the history last took a sample as a mark.
@@ -49,12 +47,8 @@ pub(super) struct ClockState {
     pub(super) phase: Phase,
     /// How many calibrations in a row were spoilt.
     pub(super) spoilt: u8,
-    /// How many divergences in a row came on another CPU than before.
-    pub(super) strikes: u8,
     /// For how many more segments the kernel's rate is expected to change.
     pub(super) unsteady: u8,
-    /// The CPU of the last sample, if known.
-    pub(super) cpu: Option<u32>,
     pub(super) tally: Tally,
 }
 
@@ -182,18 +176,18 @@ impl ClockState {
     #[inline]
     fn to_words(self) -> [u64; WORDS] {
         let Self { segment, tally, .. } = self;
-        let progress = u32::from_le_bytes([self.phase.code(), self.spoilt, self.strikes, self.unsteady]);
+        let progress = u32::from_le_bytes([self.phase.code(), self.spoilt, self.unsteady, 0]);
         [
             segment.start,
             segment.nanos,
             segment.rate,
             segment.span,
             self.offset as u64,
-            join(progress, self.cpu.unwrap_or(NO_CPU)),
+            join(progress, self.cost.try_into().unwrap_or(u32::MAX)),
             self.sampled.nanos,
             self.base_rate,
             self.sampled.ticks,
-            join(self.cost.try_into().unwrap_or(u32::MAX), self.disruption),
+            0,
             self.checked,
             self.raw_offset as u64,
             tally.segments,
@@ -206,10 +200,9 @@ impl ClockState {
     #[inline]
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
         let [start, nanos, rate, span, offset, progress, sampled, base_rate, more @ ..] = *words;
-        let [ticks, cost, checked, raw_offset, segments, counts, errors, marked] = more;
-        let (progress, cpu) = split(progress);
-        let [phase, spoilt, strikes, unsteady] = progress.to_le_bytes();
-        let (cost, disruption) = split(cost);
+        let [ticks, _, checked, raw_offset, segments, counts, errors, marked] = more;
+        let (progress, cost) = split(progress);
+        let [phase, spoilt, unsteady, _] = progress.to_le_bytes();
         let (calibrations, refusals) = split(counts);
         let (last_error, largest_error) = split(errors);
         let refusals = Refusals(refusals);
@@ -219,15 +212,12 @@ impl ClockState {
             sampled: Sample { ticks, nanos: sampled },
             base_rate,
             cost: cost.into(),
-            disruption,
             checked,
             marked,
             raw_offset: raw_offset as i64,
             phase: Phase::from_code(phase),
             spoilt,
-            strikes,
             unsteady,
-            cpu: (cpu != NO_CPU).then_some(cpu),
             tally: Tally { segments, calibrations, refusals, last_error, largest_error },
         }
     }
@@ -238,9 +228,6 @@ impl ClockState {
         Segment { start: start.load(), nanos: nanos.load(), rate: rate.load(), span: span.load() }
     }
 }
-
-/// No CPU has this number, because the kernel's are positive `int`s.
-const NO_CPU: u32 = u32::MAX;
 
 fn join(low: u32, high: u32) -> u64 {
     u64::from(low) | (u64::from(high) << 32)

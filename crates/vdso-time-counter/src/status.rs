@@ -126,9 +126,6 @@ statuses! {
     /// differ. The clock tries again after 10 s. Each refusal before, for any reason, doubles that,
     /// up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
-    /// The counters of two CPUs differ by more than a slew of the kernel's clock can explain. The
-    /// clock tries again, as after [`Frequency`](Self::Frequency).
-    CpusDisagree: "the counters of two CPUs differ",
     /// A read of the counter takes at least half as long as a system call, because the kernel, the
     /// firmware or the hypervisor traps it. arm64's kernel does so where an erratum makes the
     /// counter unreliable, and the firmware of some riscv64 boards for `rdtime`. QEMU's emulated

@@ -3,7 +3,7 @@
 
 #![allow(unsafe_code, reason = "a mapping")]
 
-pub(crate) use device::{disruption, marker, open};
+pub(crate) use device::{marker, open};
 
 /// The page stays mapped for the rest of the process's life. A forked child has it too.
 #[cfg(all(feature = "libc", target_has_atomic = "64"))]
@@ -45,12 +45,6 @@ mod device {
         u64::from_le(page.disruption_marker.load(Ordering::Acquire))
     }
 
-    /// Returns the marker in 32 bits.
-    pub(crate) fn disruption() -> u32 {
-        let marker = marker();
-        (marker ^ (marker >> 32)) as u32
-    }
-
     fn map() -> Option<*mut Page> {
         // Reads the head as a file first: a mapped page beyond the end of a short file is a SIGBUS.
         let mut head = [0; 8];
@@ -90,10 +84,6 @@ mod device {
 #[cfg(not(all(feature = "libc", target_has_atomic = "64")))]
 mod device {
     pub(crate) fn open() {}
-
-    pub(crate) fn disruption() -> u32 {
-        0
-    }
 
     pub(crate) fn marker() -> u64 {
         0

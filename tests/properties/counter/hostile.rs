@@ -12,10 +12,10 @@ use crate::source::clock::CounterClock;
 use crate::source::sample::Source;
 use crate::source::status::Status;
 
-/// A trusted source made of functions, which return the ticks, the nanoseconds and the CPU.
-struct Functions<T, N, C>(T, N, C);
+/// A trusted source made of functions, which return the ticks and the nanoseconds.
+struct Functions<T, N>(T, N);
 
-impl<T: Fn() -> u64, N: Fn() -> u64, C: Fn() -> Option<u32>> Source for Functions<T, N, C> {
+impl<T: Fn() -> u64, N: Fn() -> u64> Source for Functions<T, N> {
     fn ticks(&self) -> u64 {
         (self.0)()
     }
@@ -34,10 +34,6 @@ impl<T: Fn() -> u64, N: Fn() -> u64, C: Fn() -> Option<u32>> Source for Function
 
     fn raw(&self) -> Option<u64> {
         Some((self.1)())
-    }
-
-    fn cpu(&self) -> Option<u32> {
-        (self.2)()
     }
 
     fn detect(&self) -> Result<(), Status> {
@@ -63,7 +59,7 @@ fn no_sequence_of_numbers_makes_the_clock_panic() {
             turn.set(turn.get() + 1);
             number.wrapping_add(growth.wrapping_mul(round as u64))
         };
-        let clock = CounterClock::new(Functions(next, next, || Some(next() as u32)));
+        let clock = CounterClock::new(Functions(next, next));
         for _ in 0..reads {
             let _ = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic());
             let _ = clock.realtime(Source::ticks_ordered).or_else(|| clock.slow_realtime());
@@ -90,7 +86,7 @@ fn no_thread_reads_an_earlier_time_than_another_thread_read_before() {
             let is_slow = ticks.load(Ordering::Relaxed) % 331 == 0;
             ticks.fetch_add(if is_slow { pace * 1000 } else { pace }, Ordering::SeqCst)
         };
-        let clock = CounterClock::new(Functions(advance, || kernel(advance()), || None));
+        let clock = CounterClock::new(Functions(advance, || kernel(advance())));
         let read = || {
             for _ in 0..600_000 {
                 let seen = latest.load(Ordering::SeqCst);

@@ -1,5 +1,5 @@
-//! A simulated machine: two CPUs with a counter each, kernel clocks that NTP, suspends and people
-//! change, and reads that take time, are interrupted, and move to the other CPU.
+//! A simulated machine: a counter, kernel clocks that NTP, suspends and people change, and reads
+//! that take time and are interrupted.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -21,8 +21,6 @@ pub(crate) struct Machine {
     /// The counter's first value.
     pub(crate) ticks: u64,
     pub(crate) stated_hertz: Option<u64>,
-    /// The lead of the second CPU's counter, in nanoseconds.
-    pub(crate) skew: i64,
     /// Interrupts per million calls. They take microseconds, and some of them much longer.
     pub(crate) interrupts: u32,
     /// Whether other readers run during interrupts.
@@ -30,7 +28,7 @@ pub(crate) struct Machine {
     pub(crate) seed: u64,
 }
 
-/// Machines whose CPUs agree, with counters from 1 MHz to 64 GHz.
+/// Machines with counters from 1 MHz to 64 GHz.
 pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     const USUAL: &[u64] =
         &[1_000_000, 19_200_000, 24_000_000, 1_000_000_000, 2_100_000_000, 3_000_000_000, 64_000_000_000];
@@ -41,7 +39,7 @@ pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     (hertz, ticks, any::<[bool; 2]>(), interrupts, any::<u64>()).prop_map(
         |(hertz, ticks, [is_stated, is_shared], interrupts, seed)| {
             let stated_hertz = is_stated.then_some(hertz);
-            Machine { hertz, ticks, stated_hertz, skew: 0, interrupts, is_shared, seed }
+            Machine { hertz, ticks, stated_hertz, interrupts, is_shared, seed }
         },
     )
 }
@@ -78,9 +76,6 @@ pub(crate) struct World {
     ppb: Cell<i64>,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     offset: Cell<i64>,
-    pub(crate) cpu: Cell<u32>,
-    pub(crate) hides_cpu: Cell<bool>,
-    pub(crate) disruption: Cell<u32>,
     pub(crate) marker: Cell<u64>,
     /// Why the kernel refuses the counter.
     pub(crate) refusal: Cell<Option<Status>>,
@@ -148,11 +143,10 @@ impl World {
     }
 
     fn counter(&self) -> u64 {
-        let Machine { hertz, skew, .. } = self.machine.get();
+        let Machine { hertz, .. } = self.machine.get();
         let (since, ticks) = self.counted.get();
         let passed = ((self.now.get() - since) * u128::from(hertz) / SECOND) as u64;
-        let lead = i128::from(skew) * i128::from(hertz) / 1_000_000_000 * i128::from(self.cpu.get());
-        ticks.wrapping_add(passed).wrapping_add(lead as u64)
+        ticks.wrapping_add(passed)
     }
 
     fn kernel_picos(&self) -> u128 {
@@ -221,11 +215,6 @@ impl World {
         self.machine.set(Machine { hertz, stated_hertz: machine.stated_hertz.map(|_| hertz), ..machine });
     }
 
-    /// The CPUs agree from now on, and nothing interrupts a call.
-    pub(crate) fn repair(&self) {
-        self.machine.set(Machine { skew: 0, interrupts: 0, ..self.machine.get() });
-    }
-
     /// Somebody sets the wall clock. The kernel forgets its error (`ntp_clear`).
     pub(crate) fn step(&self, nanos: i64) {
         self.shift(nanos);
@@ -272,7 +261,6 @@ impl World {
             1..20 => self.pass(u128::from(self.random(10_000)) * MICRO),
             _ => {}
         }
-        self.cpu.set(self.random(2) as u32);
         if let Some(intruder) = self.intruder.as_ref().filter(|_| self.depth.get() < 2) {
             self.depth.set(self.depth.get() + 1);
             for _ in 0..=self.random(4) {
@@ -336,17 +324,9 @@ impl Source for Rc<World> {
         self.call(100, || (!self.is_denied.get()).then_some(()))
     }
 
-    fn cpu(&self) -> Option<u32> {
-        (!self.hides_cpu.get()).then(|| self.cpu.get())
-    }
-
     fn detect(&self) -> Result<(), Status> {
         self.detections.set(self.detections.get() + 1);
         self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))
-    }
-
-    fn disruption(&self) -> u32 {
-        self.disruption.get()
     }
 
     fn marker(&self) -> u64 {

@@ -18,7 +18,6 @@ pub(crate) const PRCTL: u32 = 167;
 pub(crate) const ADJTIMEX: u32 = 171;
 
 pub(crate) const IS_READABLE: bool = true;
-pub(crate) const IS_PER_CPU: bool = true;
 pub(crate) const IS_ORDERED_FIRST: bool = false;
 
 /// Whether the CPU may lack `CNTVCTSS_EL0`. Its first value is not 0, so that the linker puts it in

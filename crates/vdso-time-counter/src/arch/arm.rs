@@ -14,7 +14,6 @@ pub(crate) const PRCTL: u32 = 172;
 pub(crate) const ADJTIMEX: u32 = 124;
 
 pub(crate) const IS_READABLE: bool = false;
-pub(crate) const IS_PER_CPU: bool = true;
 pub(crate) const IS_ORDERED_FIRST: bool = false;
 
 #[inline]

@@ -9,7 +9,6 @@ pub(crate) const PRCTL: u32 = 167;
 pub(crate) const ADJTIMEX: u32 = 171;
 
 pub(crate) const IS_READABLE: bool = true;
-pub(crate) const IS_PER_CPU: bool = false;
 pub(crate) const IS_ORDERED_FIRST: bool = false;
 
 #[inline]

@@ -6,7 +6,6 @@
 //!   crate can read no counter.
 //! - `PRCTL` and `ADJTIMEX`: the numbers of two system calls.
 //! - `IS_READABLE`: whether every program may read the counter.
-//! - `IS_PER_CPU`: whether each CPU has a counter of its own, which the kernel synchronizes.
 //! - `ticks` reads the counter. The CPU may read it before earlier instructions have completed.
 //! - `ticks_ordered` reads it after all earlier instructions have completed. On aarch64, only after
 //!   the loads on which an earlier branch depends: `complete_loads` waits for the others.

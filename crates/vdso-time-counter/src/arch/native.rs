@@ -7,7 +7,6 @@ pub(crate) static CLOCK_SOURCES: &[&str] = &[];
 pub(crate) const PRCTL: u32 = NONE;
 pub(crate) const ADJTIMEX: u32 = NONE;
 pub(crate) const IS_READABLE: bool = false;
-pub(crate) const IS_PER_CPU: bool = false;
 pub(crate) const IS_ORDERED_FIRST: bool = false;
 
 pub(crate) fn ticks() -> u64 {

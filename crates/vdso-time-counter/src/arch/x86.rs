@@ -13,7 +13,6 @@ pub(crate) const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159
 
 /// Every program may, except after `PR_SET_TSC`.
 pub(crate) const IS_READABLE: bool = true;
-pub(crate) const IS_PER_CPU: bool = true;
 pub(crate) const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
 
 #[inline]

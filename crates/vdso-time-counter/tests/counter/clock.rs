@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::{Cpus, child, filter, not_run_here, signals};
-use vdso_time::__private::NATIVE;
 use vdso_time::Errno;
 use vdso_time_counter::{self as counter, ClockStatus, State, Status, Ticks};
 
@@ -48,24 +47,6 @@ fn forbidden_checks_forbid_the_first_one() {
         let _ = counter::monotonic();
         assert_eq!(counter::status(), Status::SystemCallsForbidden);
         assert_eq!(counter::realtime_bounded().err(), Some(Errno::EPERM));
-    });
-}
-
-/// Some kernels' vDSO has no getcpu, and a sandbox can kill for the system call.
-#[test]
-fn segments_are_made_without_the_system_call_getcpu() {
-    child::forked(|| {
-        if !is_used() {
-            return;
-        }
-        let getcpu = NATIVE.unwrap().getcpu.syscalls_in_order(false).map(|call| call.number);
-        if let Err(error) = filter::restrict(&getcpu.collect::<Vec<_>>(), filter::KILL_PROCESS) {
-            return not_run_here("seccomp", error);
-        }
-        let segments = counter::statistics().segments;
-        while counter::statistics().segments < segments + 3 {
-            let _ = counter::monotonic();
-        }
     });
 }
 

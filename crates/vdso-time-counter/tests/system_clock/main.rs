@@ -9,12 +9,8 @@
 mod true_time;
 mod vm_clock;
 
-use std::fs::{self, File};
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt as _;
 use std::time::{Duration, Instant};
 
-use test_support::nix::{sys::stat::Mode, unistd::mkfifo};
 use test_support::system_clock::{SWITCH, read, switch, turn};
 use test_support::{child, not_run_here, oracle};
 use true_time::{OWN, adjtimex};
@@ -132,116 +128,6 @@ fn a_switched_clock_source_is_followed_both_ways() {
         });
         let end = child::wait(end, 2 * child::LIMIT);
         switch(&first);
-        assert_eq!(end, child::WELL);
-    }
-}
-
-/// The VM clock device, and a field of its page (include/uapi/linux/vmclock-abi.h).
-const DEVICE: &str = "/dev/vmclock0";
-const MARKER: u64 = 16;
-
-/// Creating this file asks the runner to save and restore the machine
-/// (crates/vdso-time-kernel-runner/src/protocol.rs).
-const RESTORE: &str = "/restore";
-
-/// The `disruption_marker`, read through the driver (drivers/ptp/ptp_vmclock.c). That gives up if
-/// the page changes during the read and 100 ms have passed.
-fn marker() -> u64 {
-    let device = File::open(DEVICE).unwrap();
-    let mut marker = [0; 8];
-    while let Err(error) = device.read_exact_at(&mut marker, MARKER) {
-        assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
-    }
-    u64::from_le_bytes(marker)
-}
-
-#[test]
-fn a_restored_machine_begins_a_calibration_and_its_clock_stays_right() {
-    let Some(_turn) = turn("vmclock") else { return };
-    child::forked(|| {
-        assert!(is_used(), "{}", counter::status());
-        let mut last = 0;
-        for round in 1..=3 {
-            let (old, before) = (marker(), counter::statistics().calibrations);
-            File::create(RESTORE).unwrap();
-            let start = Instant::now();
-            let (mut restored, mut reads) = (None, 0);
-            while restored.is_none()
-                || counter::statistics().calibrations == before
-                || counter::status() != Status::Used
-            {
-                let first = counter::error_bound();
-                let (earlier, now, later) = (kernel(), counter::monotonic_ordered() as i64, kernel());
-                let bound = first.max(counter::error_bound()) as i64;
-                let error = (earlier - now).max(now - later);
-                assert!(error <= bound, "restore {round}: {error} ns, and not {bound}");
-                assert!(now >= last, "restore {round}: {now} after {last}");
-                (last, reads) = (now, reads + 1);
-                if restored.is_none() && marker() != old {
-                    restored = Some(reads);
-                }
-                assert!(
-                    start.elapsed() < Duration::from_secs(60),
-                    "restore {round}: {restored:?} of {reads}"
-                );
-            }
-            assert_eq!(marker(), old + 1);
-        }
-    });
-}
-
-/// The page of a VM clock device, as a hypervisor writes it (include/uapi/linux/vmclock-abi.h).
-#[test]
-fn a_new_disruption_marker_of_a_vm_clock_begins_a_calibration() {
-    let Some(_turn) = turn(OWN) else { return };
-    if cfg!(not(feature = "libc")) || fs::exists(DEVICE).unwrap() {
-        return not_run_here("libc", format!("the feature `libc` is missing, or {DEVICE} is real"));
-    }
-    let mut page = [0; 4096];
-    page[..4].copy_from_slice(b"VCLK");
-    fs::write(DEVICE, page).unwrap();
-    let end = child::end_of(|| {
-        if !is_used() {
-            return true;
-        }
-        let device = File::options().write(true).open(DEVICE).unwrap();
-        for marker in 1..=5_u64 {
-            let before = counter::statistics().calibrations;
-            device.write_all_at(&marker.to_le_bytes(), MARKER).unwrap();
-            let start = Instant::now();
-            while counter::statistics().calibrations == before {
-                let _ = counter::monotonic();
-                assert!(start.elapsed() < Duration::from_secs(60), "marker {marker}: no calibration");
-            }
-            settle(Status::Used);
-        }
-        true
-    });
-    fs::remove_file(DEVICE).unwrap();
-    assert_eq!(end, child::WELL);
-}
-
-/// A container has an empty file or a pipe in the place of a device that it hides.
-#[test]
-fn what_is_not_a_vm_clock_neither_stops_nor_ends_the_process() {
-    let Some(_turn) = turn(OWN) else { return };
-    if fs::exists(DEVICE).unwrap() {
-        return not_run_here("libc", format!("{DEVICE} is real"));
-    }
-    let create: [fn(); 4] = [
-        || fs::write(DEVICE, "").unwrap(),
-        || fs::write(DEVICE, "VCLK").unwrap(),
-        || fs::create_dir(DEVICE).unwrap(),
-        || mkfifo(DEVICE, Mode::S_IRWXU).unwrap(),
-    ];
-    for create in create {
-        create();
-        // The check looks for the device.
-        let end = child::end_of(|| {
-            let _ = counter::check();
-            true
-        });
-        fs::remove_file(DEVICE).or_else(|_| fs::remove_dir(DEVICE)).unwrap();
         assert_eq!(end, child::WELL);
     }
 }
