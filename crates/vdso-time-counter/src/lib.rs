@@ -386,8 +386,8 @@ fn tick_frequency(frequency: Option<u64>) -> Option<u64> {
 /// After some reads, [`status`] agrees, or is [`Status::Frequency`] if the measured rate is not the
 /// stated one. A program can call this before its first read, to choose a clock.
 ///
-/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first call also makes those of the first call of this crate. The clock does
-/// not change.
+/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first call also makes
+/// those of the first call of this crate. The clock does not change.
 ///
 /// # Errors
 ///
