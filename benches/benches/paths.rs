@@ -8,15 +8,17 @@ mod config;
 
 use std::fs;
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use config::Timer;
+use criterion::measurement::Measurement as _;
 use criterion::{Criterion, Throughput};
 use vdso_doctor::{Place, Read};
-use vdso_time::{ClockId, syscall};
-use vdso_time_benches::calls::keep::Keep as _;
-use vdso_time_benches::calls::libc_calls;
+use vdso_time::ClockId;
+use vdso_time_benches::calls;
+use vdso_time_benches::harness::Row;
 use vdso_time_benches::harness::document::Table;
+use vdso_time_benches::harness::samples::OURS;
 
 const CLOCKS: [(&str, ClockId); 6] = [
     ("MONOTONIC", ClockId::MONOTONIC),
@@ -30,59 +32,42 @@ const CLOCKS: [(&str, ClockId); 6] = [
 
 const VDSO: &str = "vdso";
 const LIBC: &str = "libc";
-const STD: &str = "std";
 const SYSCALL: &str = "syscall";
 
-/// The names of the groups.
-fn groups() -> Vec<(String, Read)> {
-    let clocks = CLOCKS.map(|(name, clock)| (format!("clock_gettime/{name}"), Read::ClockGettime(clock)));
-    let calls = [Read::Time, Read::Gettimeofday, Read::ClockGetres(ClockId::MONOTONIC), Read::Getcpu];
-    calls.map(|read| (read.function().into(), read)).into_iter().chain(clocks).collect()
+/// The names of the groups, the reads that the doctor checks, and the contenders.
+fn groups() -> Vec<(String, Read, Row)> {
+    let resolution = ClockId::MONOTONIC;
+    let calls = [
+        (Read::Time, calls::time()),
+        (Read::Gettimeofday, calls::gettimeofday()),
+        (Read::ClockGetres(resolution), calls::clock_getres("MONOTONIC", resolution)),
+        (Read::Getcpu, calls::getcpu()),
+    ];
+    let calls = calls.into_iter().map(|(read, row)| (read.function().into(), read, row));
+    let clocks = CLOCKS.into_iter().map(|(name, clock)| {
+        let row = calls::clock_gettime(name, clock);
+        (format!("clock_gettime/{name}"), Read::ClockGettime(clock), row)
+    });
+    calls.chain(clocks).collect()
 }
 
-fn measure(criterion: &mut Criterion<Timer>, name: &str, read: Read) {
+fn measure(criterion: &mut Criterion<Timer>, name: &str, row: &Row) {
+    let timer = config::timer();
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(1));
-    macro_rules! contenders {
-        ($($contender:expr => $call:expr;)+) => {
-            {$(group.bench_function($contender, |bencher| bencher.iter(move || $call));)+}
+    for contender in &row.contenders {
+        let name = match contender.name {
+            OURS => VDSO,
+            calls::SYSCALL => SYSCALL,
+            other => other,
         };
-    }
-    match read {
-        Read::Time => contenders! {
-            VDSO => vdso_time::time();
-            LIBC => libc_calls::time();
-            STD => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-            SYSCALL => syscall::time().keep();
-        },
-        Read::Gettimeofday => contenders! {
-            VDSO => vdso_time::gettimeofday().keep();
-            LIBC => libc_calls::gettimeofday();
-            SYSCALL => syscall::gettimeofday().keep();
-        },
-        Read::Getcpu => contenders! {
-            VDSO => vdso_time::getcpu().keep();
-            LIBC => libc_calls::getcpu();
-            SYSCALL => syscall::getcpu().keep();
-        },
-        Read::ClockGetres(clock) => contenders! {
-            VDSO => vdso_time::clock_getres(clock).keep();
-            LIBC => libc_calls::clock_getres(clock);
-            SYSCALL => syscall::clock_getres(clock).keep();
-        },
-        Read::ClockGettime(clock) => {
-            contenders! {
-                VDSO => vdso_time::clock_gettime(clock).keep();
-                LIBC => libc_calls::clock_gettime(clock);
-                SYSCALL => syscall::clock_gettime(clock).keep();
-            }
-            match clock {
-                ClockId::MONOTONIC => contenders! { STD => Instant::now().keep(); },
-                ClockId::REALTIME => contenders! { STD => SystemTime::now().keep(); },
-                _ => {}
-            }
-        }
-        _ => unreachable!("`groups` has no other read"),
+        group.bench_function(name, |bencher| {
+            bencher.iter_custom(|calls| {
+                let start = timer.start();
+                contender.call(calls);
+                timer.end(start)
+            });
+        });
     }
     group.finish();
 }
@@ -100,7 +85,7 @@ fn median(group: &str, contender: &str, start: SystemTime) -> Option<f64> {
 fn report(start: SystemTime) -> Vec<String> {
     let mut table = Table::new("paths", &["group", "vdso / syscall", "vdso / libc", "answered in"]);
     let (mut slow, mut findings) = (Vec::new(), Vec::new());
-    for (group, read) in groups() {
+    for (group, read, _) in groups() {
         let median = |contender| median(&group, contender, start);
         let (Some(vdso), Some(syscall)) = (median(VDSO), median(SYSCALL)) else { continue };
         let finding = vdso_doctor::check(&[read]).err();
@@ -130,8 +115,8 @@ fn report(start: SystemTime) -> Vec<String> {
 fn main() -> ExitCode {
     let start = SystemTime::now();
     let mut criterion = config::criterion();
-    for (name, read) in groups() {
-        measure(&mut criterion, &name, read);
+    for (name, _, row) in groups() {
+        measure(&mut criterion, &name, &row);
     }
     criterion.final_summary();
     let slow = report(start);

@@ -7,17 +7,21 @@ use std::time::Duration;
 use criterion::Criterion;
 
 #[cfg(not(feature = "counter-time"))]
-pub(crate) type Timer = criterion::measurement::WallTime;
+pub(crate) use criterion::measurement::WallTime as Timer;
 #[cfg(feature = "counter-time")]
-pub(crate) type Timer = vdso_time_criterion::CounterTime;
+pub(crate) use vdso_time_criterion::CounterTime as Timer;
+
+pub(crate) fn timer() -> Timer {
+    #[cfg(not(feature = "counter-time"))]
+    return Timer;
+    #[cfg(feature = "counter-time")]
+    Timer::new().expect("the kernel's clock source is not the counter")
+}
 
 /// criterion with the options of the command line. The whole run takes some minutes; in an emulator
 /// it takes less than one.
 pub(crate) fn criterion() -> Criterion<Timer> {
-    let criterion = Criterion::default().output_directory(&reports());
-    #[cfg(feature = "counter-time")]
-    let criterion =
-        criterion.with_measurement(Timer::new().expect("the kernel's clock source is not the counter"));
+    let criterion = Criterion::default().output_directory(&reports()).with_measurement(timer());
     let criterion = if vdso_time_benches::harness::machine::is_emulated() {
         // The analysis is emulated, too.
         let criterion = criterion.without_plots().nresamples(1000).sample_size(20);

@@ -13,7 +13,7 @@ use super::keep::Keep;
 macro_rules! libc_calls {
     ($($name:ident($($clock:ident)?): |$out:ident: $type:ty| $call:expr;)*) => {$(
         #[inline]
-        pub fn $name($($clock: ClockId)?) {
+        pub(super) fn $name($($clock: ClockId)?) {
             let mut answer = MaybeUninit::<$type>::uninit();
             let $out = answer.as_mut_ptr();
             // SAFETY: the function writes at most a value of the type to `out`, which has room for
@@ -34,14 +34,14 @@ libc_calls! {
 }
 
 #[inline]
-pub fn time() {
+pub(super) fn time() {
     // SAFETY: a null pointer asks for the result only.
     super::keep(unsafe { libc::time(null_mut()) });
 }
 
 /// sched_getcpu(3), which has no node.
 #[inline]
-pub fn getcpu() {
+pub(super) fn getcpu() {
     // SAFETY: the function has no precondition.
     super::keep(unsafe { libc::sched_getcpu() });
 }

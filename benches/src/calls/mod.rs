@@ -3,7 +3,7 @@
 mod direct;
 mod floor;
 pub mod keep;
-pub mod libc_calls;
+mod libc_calls;
 pub mod slow_reads;
 
 use std::hint::black_box;
@@ -26,10 +26,6 @@ pub const CLOCKS: &[(&str, ClockId)] = &[
     ("BOOTTIME", ClockId::BOOTTIME),
     ("TAI", ClockId::TAI),
 ];
-
-/// The row that each of the five functions has in the short tables.
-pub const FUNCTIONS: [&str; 5] =
-    ["time()", "gettimeofday()", "clock_gettime(MONOTONIC)", "clock_getres(MONOTONIC)", "getcpu()"];
 
 /// The rows of the counter clock. Their floors are the bare counter and `CLOCK_MONOTONIC`.
 pub const COUNTERS: [&str; 3] =
@@ -56,7 +52,8 @@ pub fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = CLOCKS.iter().map(|&(name, clock)| clock_gettime(name, clock)).collect();
     // The other clocks have one of these resolutions.
     rows.extend(CLOCKS[..2].iter().map(|&(name, clock)| clock_getres(name, clock)));
-    rows.extend(others().into_iter().chain(counters()).chain([time_now()]));
+    rows.extend([gettimeofday(), time(), syscall_time(), getcpu()]);
+    rows.extend(counters().into_iter().chain([time_now()]));
     rows.into_iter().map(with_direct).collect()
 }
 
@@ -105,7 +102,7 @@ macro_rules! row {
     };
 }
 
-fn clock_gettime(name: &str, clock: ClockId) -> Row {
+pub fn clock_gettime(name: &str, clock: ClockId) -> Row {
     let mut row = row!(format!("clock_gettime({name})");
         OURS => vdso_time::clock_gettime(clock).keep(),
         SYSCALL => syscall::clock_gettime(clock).keep(),
@@ -119,7 +116,7 @@ fn clock_gettime(name: &str, clock: ClockId) -> Row {
     row
 }
 
-fn clock_getres(name: &str, clock: ClockId) -> Row {
+pub fn clock_getres(name: &str, clock: ClockId) -> Row {
     row!(format!("clock_getres({name})");
         OURS => vdso_time::clock_getres(clock).keep(),
         SYSCALL => syscall::clock_getres(clock).keep(),
@@ -127,29 +124,36 @@ fn clock_getres(name: &str, clock: ClockId) -> Row {
     )
 }
 
-fn others() -> [Row; 4] {
-    [
-        row!("gettimeofday()";
-            OURS => vdso_time::gettimeofday().keep(),
-            SYSCALL => syscall::gettimeofday().keep(),
-            "libc" => libc_calls::gettimeofday(),
-        ),
-        row!("time()";
-            OURS => vdso_time::time().keep(),
-            SYSCALL => syscall::time().keep(),
-            "libc" => libc_calls::time(),
-            "std" => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).keep(),
-        ),
-        row!(SYSCALL_TIME;
-            OURS => syscall::time().keep(),
-            "libc" => libc_calls::syscall_of(ClockId::REALTIME_COARSE),
-        ),
-        row!("getcpu()";
-            OURS => vdso_time::getcpu().keep(),
-            SYSCALL => syscall::getcpu().keep(),
-            "libc" => libc_calls::getcpu(),
-        ),
-    ]
+pub fn gettimeofday() -> Row {
+    row!("gettimeofday()";
+        OURS => vdso_time::gettimeofday().keep(),
+        SYSCALL => syscall::gettimeofday().keep(),
+        "libc" => libc_calls::gettimeofday(),
+    )
+}
+
+pub fn time() -> Row {
+    row!("time()";
+        OURS => vdso_time::time().keep(),
+        SYSCALL => syscall::time().keep(),
+        "libc" => libc_calls::time(),
+        "std" => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()).keep(),
+    )
+}
+
+pub fn getcpu() -> Row {
+    row!("getcpu()";
+        OURS => vdso_time::getcpu().keep(),
+        SYSCALL => syscall::getcpu().keep(),
+        "libc" => libc_calls::getcpu(),
+    )
+}
+
+fn syscall_time() -> Row {
+    row!(SYSCALL_TIME;
+        OURS => syscall::time().keep(),
+        "libc" => libc_calls::syscall_of(ClockId::REALTIME_COARSE),
+    )
 }
 
 fn counters() -> [Row; 3] {

@@ -82,9 +82,9 @@ impl Contender {
         Self { name, loops }
     }
 
-    /// Makes one call.
-    pub fn call(&self) {
-        self.loops[0](Spacing::BackToBack, 1);
+    /// Makes calls back to back.
+    pub fn call(&self, calls: u64) {
+        self.loops[0](Spacing::BackToBack, calls);
     }
 
     fn time(&self, layout: usize, spacing: Spacing, calls: u64) -> Duration {
