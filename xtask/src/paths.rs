@@ -4,14 +4,12 @@
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Error, Result, ensure};
-use comfy_table::Table;
-use comfy_table::presets::ASCII_MARKDOWN;
 use fs_err as fs;
 use vdso_time_kernel_runner::machine::Machine;
 use vdso_time_kernel_runner::step;
 use xshell::{Cmd, Shell};
 
-use crate::{machines, workspace};
+use crate::{machines, matrix, page, workspace};
 
 const PAGE: &str = "docs/BENCHMARKS.md";
 const BEGIN: &str = "<!-- bench paths -->\n";
@@ -53,9 +51,10 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     let page = fs::read_to_string(&file)?;
     let (head, rest) = page.split_once(BEGIN).with_context(|| format!("{PAGE} has no {BEGIN}"))?;
     let (old, tail) = rest.split_once(END).with_context(|| format!("{PAGE} has no {END}"))?;
-    let groups: Vec<String> = lines[0].iter().map(|(group, _)| group.clone()).collect();
+    let groups: Vec<&str> = lines[0].iter().map(|(group, _)| group.as_str()).collect();
     let rows = lines.iter().map(|line| line.iter().map(|(_, ratio)| ratio.clone()).collect());
-    let table = table(&groups, rows.collect(), old);
+    let order: Vec<String> = [HERE].into_iter().chain(matrix::names()).map(String::from).collect();
+    let table = page::table(&groups, rows.collect(), old, &order);
     println!("{table}");
     if write {
         fs::write(&file, [head, BEGIN, &table, "\n", END, tail].concat())?;
@@ -81,24 +80,9 @@ fn ratio(line: &str) -> Option<(String, String)> {
     Some((group.trim_start_matches("clock_gettime/").into(), ratio.into()))
 }
 
-/// The table with these rows. Rows of other machines are taken from the old one.
-fn table(head: &[String], mut rows: Vec<Vec<String>>, old: &str) -> String {
-    for line in old.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
-        let cells: Vec<String> = line.split(" | ").map(|cell| cell.trim().to_owned()).collect();
-        if cells[0] != head[0] && cells.len() == head.len() && rows.iter().all(|row| row[0] != cells[0]) {
-            rows.push(cells);
-        }
-    }
-    let place = |row: &Vec<String>| MACHINES.iter().position(|name| row[0] == *name);
-    rows.sort_by_key(|row| (row[0] != HERE, place(row).unwrap_or(MACHINES.len())));
-    let mut table = Table::new();
-    table.load_preset(ASCII_MARKDOWN).set_header(head).add_rows(rows);
-    table.to_string()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{HERE, ratio, table};
+    use super::ratio;
 
     #[test]
     fn the_group_and_its_ratio_are_read_and_the_head_is_not() {
@@ -106,17 +90,5 @@ mod tests {
         assert_eq!(ratio("|-------|---------------:|------------:|------------:|"), None);
         let line = "| clock_gettime/TAI              |          0.096 |       0.704 |  user space |";
         assert_eq!(ratio(line), Some(("TAI".into(), "0.096".into())));
-    }
-
-    #[test]
-    fn rows_of_other_machines_stay_in_order() {
-        let row = |name: &str, ratio: &str| vec![name.to_owned(), ratio.to_owned()];
-        let head = row("machine", "time");
-        let old = table(&head, vec![row("armv7@7", "1"), row(HERE, "2")], "");
-        let new = table(&head, vec![row("aarch64@7", "3"), row("armv7@7", "4")], &old);
-        let names: Vec<&str> = new.lines().skip(2).filter_map(|line| line.split('|').nth(1)).collect();
-        let names: Vec<&str> = names.into_iter().map(str::trim).collect();
-        assert_eq!(names, [HERE, "aarch64@7", "armv7@7"]);
-        assert!(new.contains('4') && !new.contains('1'), "{new}");
     }
 }

@@ -38,7 +38,7 @@ const MACHINES: &str = "
 ";
 
 /// The names of all machines.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     MACHINES.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace)
 }
 

@@ -21,6 +21,7 @@ use vdso_time_kernel_runner::{NOT_FETCHED, NotFetched, step};
 use crate::programs::programs;
 use crate::{page, workspace};
 use machines::machines;
+pub(crate) use machines::names;
 use row::Row;
 use table::table;
 

@@ -1,11 +1,10 @@
 //! The table of `docs/MATRIX.md`.
 
-use comfy_table::Table;
-use comfy_table::presets::ASCII_MARKDOWN;
 use serde_json::Value;
 
 use super::machines::names;
 use super::row::Row;
+use crate::page;
 
 /// The functions whose routes the doctor reports.
 const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
@@ -14,18 +13,8 @@ const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_ge
 pub(super) fn table(rows: &[Row], old: &str) -> String {
     let head = ["machine", "kernel"].into_iter().chain(FUNCTIONS);
     let head: Vec<&str> = head.chain(["clock", "doctor", "tests"]).collect();
-    let mut lines: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    for line in old.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
-        let cells: Vec<String> = line.split(" | ").map(|cell| cell.trim().to_owned()).collect();
-        let is_machine = names().any(|name| quoted(name) == cells[0]);
-        if is_machine && cells.len() == head.len() && lines.iter().all(|line| line[0] != cells[0]) {
-            lines.push(cells);
-        }
-    }
-    lines.sort_by_key(|line| names().position(|name| quoted(name) == line[0]));
-    let mut table = Table::new();
-    table.load_preset(ASCII_MARKDOWN).set_header(head).add_rows(lines);
-    table.to_string()
+    let names: Vec<String> = names().map(quoted).collect();
+    page::table(&head, rows.iter().map(cells).collect(), old, &names)
 }
 
 /// The name in backticks, without which a page shows `aarch64@5.10` as an address of mail.
@@ -60,8 +49,7 @@ fn route(route: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, cells, table};
-    use crate::page::with_table;
+    use super::{Row, cells};
 
     #[test]
     fn a_row_has_the_routes_and_the_finding_of_the_doctor() {
@@ -73,15 +61,5 @@ mod tests {
         let row = Row { machine, doctor: serde_json::from_str(doctor).unwrap(), passed: 9, ..Row::default() };
         let expected = "`armv7@7`|6.1.0|clock_gettime64|call 403|-|-|-|tsc|-: fine|9 / 0 / 0";
         assert_eq!(cells(&row).join("|"), expected);
-    }
-
-    #[test]
-    fn rows_of_other_machines_and_the_text_stay() {
-        let row = |machine: &str, passed| Row { machine: machine.into(), passed, ..Row::default() };
-        let old = table(&[row("i686@native", 1), row("armv7@7", 2)], "");
-        let old = with_table("# Page\n\n| x |\n| y |\n\nThe end.\n", &old);
-        let both = [row("i686@native", 1), row("aarch64@7", 3), row("armv7@7", 4)];
-        assert_eq!(table(&both[1..], &old), table(&both, ""));
-        assert!(old.starts_with("# Page\n\n| machine ") && old.ends_with(" 2 / 0 / 0 |\n\nThe end.\n"));
     }
 }
