@@ -5,14 +5,13 @@ mod cases;
 #[path = "../../crates/vdso-time-counter/src"]
 mod source {
     #[allow(unreachable_pub, reason = "public in the crate")]
+    mod baseline;
+    #[allow(unreachable_pub, reason = "public in the crate")]
     pub(crate) mod bounded;
     pub(crate) mod clock;
     mod discipline;
     mod high_water;
-    #[allow(unreachable_pub, reason = "public in the crate")]
-    mod history;
     mod latch;
-    mod marks;
     mod offset;
     pub(crate) mod sample;
     mod segment;
@@ -33,13 +32,18 @@ mod source {
         for phase in phases {
             for ones in [0, u64::MAX] {
                 let state = ClockState {
-                    segment: Segment { start: ones, nanos: ones >> 1, rate: ones >> 2, span: ones >> 3 },
+                    segment: Segment {
+                        start: ones,
+                        nanos: ones >> 1,
+                        rate: ones >> 2,
+                        span: (ones >> 9) & 1 << 40,
+                    },
                     offset: (ones >> 4) as i64,
                     sampled: Sample { ticks: ones >> 5, nanos: ones >> 6 },
                     base_rate: ones >> 7,
                     cost: ones >> 32,
                     checked: ones >> 8,
-                    marked: ones >> 9,
+                    first: Sample { ticks: ones >> 9, nanos: ones >> 12 },
                     raw_offset: (ones >> 10) as i64,
                     phase,
                     spoilt: ones as u8,
@@ -52,7 +56,7 @@ mod source {
                         largest_error: !ones as u32,
                     },
                 };
-                assert_eq!(ClockState::from_words(&state.to_update().words), state);
+                assert_eq!(ClockState::from_words(&state.to_words()), state);
             }
         }
     }
@@ -71,12 +75,12 @@ mod source {
 
     #[test]
     fn conversions_round_and_saturate() {
-        let baseline = history::Baseline { ticks: 3, nanos: 10 };
+        let baseline = baseline::Baseline { ticks: 3, nanos: 10 };
         for (ticks, nanos) in [(0, 0), (1, 3), (2, 7), (3, 10), (u64::MAX, u64::MAX)] {
             assert_eq!(baseline.nanos_of(ticks), nanos);
         }
         assert_eq!(baseline.frequency(), 300_000_000);
-        assert_eq!(history::Baseline { ticks: 2, nanos: 3 }.frequency(), 666_666_667);
+        assert_eq!(baseline::Baseline { ticks: 2, nanos: 3 }.frequency(), 666_666_667);
         for (rate, hertz) in [(1 << 32, 1_000_000_000), (3 << 32, 333_333_333), (3 << 31, 666_666_667)] {
             assert_eq!(segment::frequency(rate), hertz);
         }
@@ -119,8 +123,11 @@ mod source {
     #[test]
     fn a_segment_of_any_rate_has_a_tick() {
         for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
-            assert!(segment::span(rate).is_power_of_two());
-            assert!(!segment::is_possible(rate) || segment::span(rate) < 1 << 32);
+            let span = segment::span(rate);
+            assert!(span.is_power_of_two());
+            let fresh = Segment { start: 0, nanos: 0, rate, span }.fresh_span();
+            assert_eq!(fresh.next_power_of_two(), span, "a state stores the fresh span");
+            assert!(!segment::is_possible(rate) || span < 1 << 32);
         }
     }
 }

@@ -14,13 +14,12 @@ mod latch;
 #[allow(dead_code, reason = "the clock alone is modelled")]
 #[path = "../../crates/vdso-time-counter/src"]
 mod source {
+    #[allow(unreachable_pub, reason = "public in the crate")]
+    mod baseline;
     pub(crate) mod clock;
     mod discipline;
     mod high_water;
-    #[allow(unreachable_pub, reason = "public in the crate")]
-    mod history;
     mod latch;
-    mod marks;
     pub(crate) mod sample;
     mod segment;
     mod state;
@@ -38,7 +37,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use latch::{Latch as AnyLatch, Update, Version, WRITER, Word};
+use latch::{Latch as AnyLatch, Version, Word};
 use loom::sync::atomic::Ordering;
 
 mod sync {
@@ -49,7 +48,7 @@ mod sync {
     }
 }
 
-type Latch = AnyLatch<2, 2, ()>;
+type Latch = AnyLatch<2>;
 
 /// loom's atomic.
 type Modelled = Rc<loom::sync::atomic::AtomicU64>;
@@ -69,14 +68,15 @@ fn modelled(address: usize, value: u64) -> Modelled {
     })
 }
 
-/// The places of a clock's first hot word and of its copies of the words. The sequence number is
-/// first.
-const PLACES: [usize; 3] = [size_of::<usize>(), 128, 256];
+/// The places in a clock of the sequence number, after the high-water mark and a count, and of its
+/// two copies of the words.
+const SEQUENCE: usize = 8 + size_of::<usize>();
+const COPIES: [usize; 2] = [SEQUENCE + size_of::<usize>(), SEQUENCE + size_of::<usize>() + 128];
 
 /// An atomic of the real size that a constant can create, as loom's cannot.
 ///
-/// In a clock only the sequence number is modelled. The hot words, and those of a copy, are read
-/// and written at once: the first one stands for all of them, and a read of it sees the last write.
+/// In a clock only the sequence number is modelled. The words of a copy are written at once: the
+/// first one stands for all of them, and a read of it sees the last write.
 pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize);
 
 impl AtomicUsize {
@@ -91,7 +91,7 @@ impl AtomicUsize {
     /// Its place in the clock, except the sequence number.
     fn unmodelled(&self) -> Option<usize> {
         let place = self.address().wrapping_sub(CLOCK.get());
-        (CLOCK.get() != 0 && place != 0).then_some(place)
+        (CLOCK.get() != 0 && place != SEQUENCE).then_some(place)
     }
 
     fn modelled(&self) -> Modelled {
@@ -100,7 +100,7 @@ impl AtomicUsize {
 
     fn load(&self, order: Ordering) -> usize {
         let Some(place) = self.unmodelled() else { return self.modelled().load(order) as usize };
-        if PLACES.contains(&place) {
+        if COPIES.contains(&place) {
             self.modelled().fetch_add(0, order);
         }
         self.0.load(order)
@@ -111,7 +111,7 @@ impl AtomicUsize {
         assert!(left > 0, "the writer ends here");
         STORES.set(left - 1);
         let place = self.unmodelled();
-        if place.is_none_or(|place| PLACES.contains(&place)) {
+        if place.is_none_or(|place| COPIES.contains(&place)) {
             self.modelled().store(value as u64, order);
         }
         if place.is_some() {
@@ -168,34 +168,38 @@ fn check(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
 /// The same of a latch.
 fn model(preemptions: usize, run: impl Fn(Arc<Latch>) + Sync + Send + 'static) {
     check(preemptions, move || {
-        let latch = Arc::new(Latch::new(0, ()));
+        let latch = Arc::new(Latch::new());
         // These create the atomics before there are threads.
-        let _ = previous(&latch, latch.snapshot().0);
-        read(&latch);
+        let _ = (earlier(&latch), read(&latch));
         run(latch);
     });
 }
 
-fn both(word: u64) -> Update<2, 2> {
-    Update { words: [word; 2], hot: [word; 2], late: word, flags: 0 }
-}
-
-fn previous(latch: &Latch, version: Version) -> Option<[u64; 2]> {
-    latch.previous(version, |words| words.each_ref().map(Word::load)).ok()?
+/// The last word, and the one before it, if no writer replaces that.
+fn earlier(latch: &Latch) -> Option<(u64, u64)> {
+    let whole = |words: &[Word; 2]| {
+        let words = words.each_ref().map(Word::load);
+        (words[0], words[0] == words[1])
+    };
+    let words = latch.read(|version: Version, words| {
+        let words = words.map(whole);
+        (!version.has_writer()).then_some(words)
+    });
+    let [(now, is_whole), (before, was_whole)] = words?;
+    assert!(is_whole && was_whole, "{words:?} are torn");
+    Some((now, before))
 }
 
 /// Increments both words, if nobody else does. Returns whether it did.
 fn update(latch: &Latch) -> bool {
     let (version, words) = latch.snapshot();
-    latch.update(version, &both(words[0] + 1))
+    latch.update(version, &[words[0] + 1; 2])
 }
 
 /// What a fast read does.
 fn read(latch: &Latch) -> Option<u64> {
-    let words = latch.read(|flags, [one, other], late| {
-        (flags & WRITER == 0).then(|| [one, other, late].map(Word::load))
-    })?;
-    assert!(words == [words[0]; 3], "{words:?} are torn");
+    let words = latch.read(|_, [words, _]| Some(words.each_ref().map(Word::load)))?;
+    assert!(words == [words[0]; 2], "{words:?} are torn");
     Some(words[0])
 }
 
@@ -218,10 +222,10 @@ fn a_snapshot_has_the_words_of_one_update_and_of_the_one_before() {
     model(2, |latch| {
         let snapshots = Arc::clone(&latch);
         let reader = loom::thread::spawn(move || {
-            let (version, [now, same]) = snapshots.snapshot();
+            let (_, [now, same]) = snapshots.snapshot();
             assert_eq!(now, same);
-            let previous = previous(&snapshots, version);
-            assert!(previous.is_none_or(|previous| previous == [now.saturating_sub(1); 2]));
+            let words = earlier(&snapshots);
+            assert!(words.is_none_or(|(now, before)| before == now.saturating_sub(1)), "{words:?}");
         });
         assert!(update(&latch) && update(&latch));
         reader.join().unwrap();
@@ -233,8 +237,8 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
     model(3, |latch| {
         let other = Arc::clone(&latch);
         let (version, _) = latch.snapshot();
-        let thread = loom::thread::spawn(move || other.update(version, &both(1)));
-        let (this, that) = (latch.update(version, &both(1)), thread.join().unwrap());
+        let thread = loom::thread::spawn(move || other.update(version, &[1; 2]));
+        let (this, that) = (latch.update(version, &[1; 2]), thread.join().unwrap());
         assert!(this != that, "{this}, {that}");
         assert_eq!(read(&latch), Some(1));
     });
@@ -243,7 +247,7 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
 /// Two words on a 32-bit machine are four stores, and the sequence number is one.
 #[test]
 fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
-    for stores in 0..if cfg!(target_pointer_width = "64") { 6 } else { 11 } {
+    for stores in 0..if cfg!(target_pointer_width = "64") { 3 } else { 5 } {
         model(0, move |latch| {
             assert!(update(&latch));
             STORES.set(stores);
@@ -251,7 +255,7 @@ fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
             STORES.set(usize::MAX);
             let (version, words) = latch.snapshot();
             assert!(ended.is_err() && version.has_writer());
-            assert_eq!((words, read(&latch)), ([1; 2], None));
+            assert_eq!((words, read(&latch), earlier(&latch)), ([1; 2], Some(1), None));
             assert!(!update(&latch));
         });
     }

@@ -9,7 +9,7 @@
 //! bound grows by the *drift*, a rate that the user can choose.
 
 use super::clock::CounterClock;
-use super::latch::{Latch, Update};
+use super::latch::Latch;
 use super::sample::{Discipline, Source};
 
 /// What is known of the error of the wall clock. The values are those of ClockBound.
@@ -214,12 +214,11 @@ fn overlap([low, high]: [i64; 2], [other_low, other_high]: [i64; 2]) -> bool {
 const WORDS: usize = 13;
 
 /// The last answer of the kernel, for every thread.
-#[repr(C)]
-pub(crate) struct Bounds(Latch<WORDS, 0, ()>);
+pub(crate) struct Bounds(Latch<WORDS>);
 
 impl Bounds {
     pub(crate) const fn new() -> Self {
-        Self(Latch::new(0, ()))
+        Self(Latch::new())
     }
 
     /// The limits of the true time, if no sandbox denies them and the kernel may be asked.
@@ -243,7 +242,7 @@ impl Bounds {
         let at = clock.may_check().then(|| source.monotonic())??;
         let answer = source.discipline()?;
         let kept = Kept::next(previous, [at, source.monotonic()?], answer, source.marker());
-        self.0.update(version, &Update { words: kept.to_words(), hot: [], late: 0, flags: 0 });
+        self.0.update(version, &kept.to_words());
         let time = read()?;
         Some(kept.limits(time, source.marker(), drift))
     }

@@ -1,8 +1,8 @@
 //! [`CounterClock`]: how a read is answered, and which read updates the clock.
 //!
-//! A fast read takes the current segment from the latch's first cache line. It fails if the next
-//! segment is due, if an update came between, or if its answer is below the high-water mark. Then a
-//! slow read follows. It asks the vDSO if no segment covers its tick.
+//! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
+//! update came between, or if its answer is below the high-water mark. Then a slow read follows. It
+//! asks the vDSO if no segment covers its tick.
 //!
 //! A slow read updates the latch if the next segment is due, if the clock is being calibrated, or
 //! if another read came within the last millisecond without a segment in force. For a monotonic
@@ -39,16 +39,15 @@
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
+use super::baseline::Baseline;
 use super::discipline::Step;
 use super::high_water::HighWater;
-use super::history::{Baseline, History};
 use super::latch::{Latch, Version, Word};
-use super::marks::{Line, Marks, SOON, count};
 use super::sample::Source;
 use super::segment::{self, Rate, Segment};
 use super::state::{
-    CHECK, ClockState, HOT, NO_SEGMENT, NOT_USED, Phase, Refusals, WORDS, fresh_monotonic, is_refused,
-    may_rest, rests,
+    ClockState, Phase, WORDS, Words, fresh_monotonic, is_before_check, is_off, may_rest, offset_of, rests,
+    segment_of,
 };
 use super::status::{State, Statistics, Status};
 
@@ -68,18 +67,39 @@ const OFFSET_NOISE: i64 = 1_000;
 /// so the least one counts.
 const TRIES: u32 = 3;
 
+/// 1 ms. Of two reads without a segment in force that come within this time, the second one makes a
+/// segment.
+const SOON: u64 = 1_000_000;
+/// The unit of the time of a sparse read of the wall clock, as a power of two: 1024 ns.
+const SPARSE_SHIFT: u32 = 10;
+
 /// A clock that reads a counter and follows the kernel's clock.
-#[repr(C, align(1024))]
+///
+/// A sparse read needs the first members and the first words of a copy. They are in one cache line
+/// of 64 bytes, or in two.
+#[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
-    pub(super) latch: Latch<WORDS, HOT, Line<S>>,
-    marks: Marks,
-    pub(super) history: History,
+    high_water: HighWater,
+    /// How often the vDSO answered in the counter's place. Threads that count at once lose some.
+    vdso_reads: AtomicUsize,
+    pub(super) latch: Latch<WORDS>,
+    /// The time of the last sparse read of the wall clock.
+    sparse_realtime: AtomicUsize,
+    forbids_system_calls: AtomicBool,
+    /// How often the counter was refused, by reason.
+    refusals: [AtomicUsize; Status::COUNT],
+    source: S,
 }
 
 /// The monotonic time at a time of the wall clock, by the offset between them.
 #[inline]
-fn monotonic_at(time: i64, offset: &Word) -> u64 {
-    time.wrapping_sub(offset.load() as i64) as u64
+fn monotonic_at(time: i64, words: &Words) -> u64 {
+    time.wrapping_sub(offset_of(words)) as u64
+}
+
+#[inline]
+fn count(counter: &AtomicUsize) {
+    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
 /// Whether an answer comes from another time namespace, given the kernel's time.
@@ -89,26 +109,27 @@ fn is_foreign(answer: u64, now: u64) -> bool {
 
 impl<S: Source> CounterClock<S> {
     pub(crate) const fn new(source: S) -> Self {
-        let line = Line { high_water: HighWater::new(), source, vdso_reads: AtomicUsize::new(0) };
-        let marks = Marks {
-            read_at: AtomicUsize::new(0),
+        Self {
+            high_water: HighWater::new(),
+            vdso_reads: AtomicUsize::new(0),
+            latch: Latch::new(),
+            sparse_realtime: AtomicUsize::new(0),
             forbids_system_calls: AtomicBool::new(false),
             refusals: [const { AtomicUsize::new(0) }; Status::COUNT],
-        };
-        // The flag is not 0, so the linker puts the clock in .data, beside vdso-time's slots.
-        Self { latch: Latch::new(NO_SEGMENT, line), marks, history: History::new() }
+            source,
+        }
     }
 
     #[inline]
     pub(super) fn source(&self) -> &S {
-        &self.latch.beside.source
+        &self.source
     }
 
     /// The monotonic time in nanoseconds, if a fast read can answer.
     #[inline]
     pub(crate) fn monotonic(&self, ticks: impl FnOnce(&S) -> u64) -> Option<u64> {
-        let nanos = self.latch.read(|flags, hot, _| fresh_monotonic(flags, hot, || ticks(self.source())));
-        nanos.filter(|&nanos| nanos >= self.latch.beside.high_water.get())
+        let nanos = self.latch.read(|_, [words, _]| fresh_monotonic(words, || ticks(&self.source)));
+        nanos.filter(|&nanos| nanos >= self.high_water.get())
     }
 
     /// The same by an ordered read of the counter.
@@ -121,11 +142,11 @@ impl<S: Source> CounterClock<S> {
     /// The time since the Epoch in nanoseconds, if a fast read can answer.
     #[inline]
     pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<i64> {
-        let read = self.latch.read(|flags, hot, offset| {
-            let nanos = fresh_monotonic(flags, hot, || ticks(self.source()))?;
-            Some((nanos, offset.load() as i64))
+        let read = self.latch.read(|_, [words, _]| {
+            let nanos = fresh_monotonic(words, || ticks(&self.source))?;
+            Some((nanos, offset_of(words)))
         });
-        let (nanos, offset) = read.filter(|&(nanos, _)| nanos >= self.latch.beside.high_water.get())?;
+        let (nanos, offset) = read.filter(|&(nanos, _)| nanos >= self.high_water.get())?;
         Some((nanos as i64).wrapping_add(offset))
     }
 
@@ -152,13 +173,12 @@ impl<S: Source> CounterClock<S> {
     /// The same if the counter is used.
     #[inline]
     fn used_monotonic(&self) -> Option<u64> {
-        let Line { high_water: mark, vdso_reads, .. } = &self.latch.beside;
-        if let Some(now) = self.sparse(Source::monotonic, |now, _| now) {
-            let high_water = mark.get();
+        if let Some((now, _)) = self.sparse(Source::monotonic, |now, _| now) {
+            let high_water = self.high_water.get();
             // False also if another caller has read a later time.
             let is_sparse = now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0;
-            if is_sparse && mark.replace(high_water, now) {
-                count(vdso_reads);
+            if is_sparse && self.high_water.replace(high_water, now) {
+                count(&self.vdso_reads);
                 return Some(now);
             }
         }
@@ -170,11 +190,10 @@ impl<S: Source> CounterClock<S> {
         if let Some(time) = self.refused(Source::realtime, monotonic_at) {
             return Some(time);
         }
-        if let Some(time) = self.sparse(Source::realtime, monotonic_at) {
-            let now = monotonic_at(time, &self.latch.late);
-            if !(self.marks.is_soon(now) || self.latch.beside.is_soon(now)) {
-                self.marks.mark(now);
-                count(&self.latch.beside.vdso_reads);
+        if let Some((time, now)) = self.sparse(Source::realtime, monotonic_at) {
+            if !self.is_soon(now) {
+                self.sparse_realtime.store((now >> SPARSE_SHIFT) as usize, Relaxed);
+                count(&self.vdso_reads);
                 return Some(time);
             }
         }
@@ -204,48 +223,55 @@ impl<S: Source> CounterClock<S> {
     fn refused<T: Copy>(
         &self,
         read: impl FnOnce(&S) -> Option<T>,
-        monotonic: impl FnOnce(T, &Word) -> u64,
+        monotonic: impl FnOnce(T, &Words) -> u64,
     ) -> Option<T> {
-        self.latch.read_apart(CHECK, |flags, check, offset| {
-            let answer = (flags & NOT_USED != 0).then(|| read(self.source()))??;
-            is_refused(check, monotonic(answer, offset)).then_some(answer)
+        self.latch.read(|_, [words, _]| {
+            let answer = is_off(words).then(|| read(&self.source))??;
+            is_before_check(words, monotonic(answer, words)).then_some(answer)
         })
     }
 
-    /// The vDSO's answer if there is no segment for this read.
+    /// The vDSO's answer and its monotonic time, if there is no segment for this read.
     #[inline]
     fn sparse<T: Copy>(
         &self,
         read: impl FnOnce(&S) -> Option<T>,
-        monotonic: impl FnOnce(T, &Word) -> u64,
-    ) -> Option<T> {
-        self.latch.read(|flags, hot, offset| {
-            let answer = may_rest(flags, hot, || self.source().ticks()).then(|| read(self.source()))??;
-            rests(hot, monotonic(answer, offset)).then_some(answer)
+        monotonic: impl FnOnce(T, &Words) -> u64,
+    ) -> Option<(T, u64)> {
+        self.latch.read(|_, [words, _]| {
+            let answer = may_rest(words, || self.source.ticks()).then(|| read(&self.source))??;
+            let now = monotonic(answer, words);
+            rests(words, now).then_some((answer, now))
         })
+    }
+
+    /// Whether another read without a segment in force came within [`SOON`] before.
+    fn is_soon(&self, now: u64) -> bool {
+        let since_realtime =
+            ((now >> SPARSE_SHIFT) as usize).wrapping_sub(self.sparse_realtime.load(Relaxed));
+        now.wrapping_sub(self.high_water.get()) < SOON || since_realtime < (SOON >> SPARSE_SHIFT) as usize
     }
 
     #[cold]
     #[inline(never)]
     fn updating(&self) -> Option<SlowAnswer> {
-        let Line { high_water, .. } = &self.latch.beside;
         let mut view = self.view();
         let offset = view.state.offset;
         if let Some(nanos) = view.nanos() {
             if view.state.phase == Phase::Running && view.state.segment.is_ending(view.ticks) {
                 self.update(&mut view, nanos, true);
             }
-            return Some(SlowAnswer { nanos: nanos.max(high_water.get()), offset, asked: None });
+            return Some(SlowAnswer { nanos: nanos.max(self.high_water.get()), offset, asked: None });
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
-        let is_soon = self.latch.beside.is_soon(now) || self.marks.is_soon(now);
+        let is_soon = self.is_soon(now);
         // Before the update, whose segment may begin earlier than this answer.
-        let answer = high_water.raise(answer);
+        let answer = self.high_water.raise(answer);
         if !view.state.segment.begins_after(view.ticks) {
             // A segment removes a lead. Without it the time would stand still.
             self.update(&mut view, now, is_soon || answer > now);
         }
-        count(&self.latch.beside.vdso_reads);
+        count(&self.vdso_reads);
         Some(SlowAnswer { nanos: answer, offset, asked: Some(now) })
     }
 
@@ -256,35 +282,27 @@ impl<S: Source> CounterClock<S> {
     /// Loads the latch, reads the counter once if there is a segment, and combines them.
     fn view(&self) -> View {
         loop {
-            let (version, words) = self.latch.snapshot();
-            let state = ClockState::from_words(&words);
-            let ticks = if state.segment.span > 0 { self.source().ticks_ordered() } else { 0 };
-            if let Ok(segment) = self.segment_at(version, state.segment, ticks) {
-                return View { version, state, ticks, segment };
+            let view = self.latch.read(|version, words| {
+                let state = ClockState::from_words(&words[0].each_ref().map(Word::load));
+                let ticks = if state.segment.span > 0 { self.source.ticks_ordered() } else { 0 };
+                let segment = covering(ticks, state.segment, version, words);
+                Some(View { version, state, ticks, segment })
+            });
+            if let Some(view) = view {
+                return view;
             }
         }
     }
 
-    /// The segment that covers a tick: the current one, or the previous one if the current one has
-    /// not begun. An error means that there was an update since `version`.
-    fn segment_at(&self, version: Version, current: Segment, ticks: u64) -> Result<Option<Segment>, ()> {
-        if !current.begins_after(ticks) {
-            return Ok(current.covering(ticks));
-        }
-        let previous = self.latch.previous(version, ClockState::segment_of)?;
-        Ok(previous.and_then(|segment| segment.covering(ticks)))
-    }
-
     /// The time of a tick, if a segment covers it.
     pub(super) fn time_at(&self, ticks: u64) -> Option<u64> {
-        let (version, words) = self.latch.snapshot();
-        let current = ClockState::from_words(&words).segment;
-        Some(self.segment_at(version, current, ticks).ok()??.time(ticks))
+        let segment = |version, words: [&Words; 2]| covering(ticks, segment_of(words[0]), version, words);
+        Some(self.latch.read(segment)?.time(ticks))
     }
 
     /// The longest baseline, once the counter is measured.
     pub(crate) fn baseline(&self) -> Option<Baseline> {
-        self.history.baseline(&self.load())
+        self.load().baseline()
     }
 
     /// The counter's rate in Hz, once it is measured.
@@ -297,22 +315,21 @@ impl<S: Source> CounterClock<S> {
         self.time_at(ticks).or_else(|| {
             // This read makes segments and samples, which a program that only converts needs.
             self.slow_monotonic()?;
-            self.time_at(ticks).or_else(|| self.history.nanos_of(ticks, &self.load()))
+            self.time_at(ticks).or_else(|| self.load().nanos_of(ticks))
         })
     }
 
     /// The kernel's time, and the answer when no segment covers the tick. The answer is not earlier
     /// than previous answers, unless the process entered another time namespace.
     fn ask_kernel(&self, state: &ClockState, ticks: u64) -> Option<(u64, u64)> {
-        let Line { high_water: mark, .. } = &self.latch.beside;
-        let high_water = mark.get();
+        let high_water = self.high_water.get();
         // Before the segment's first tick, this CPU's counter is behind the writer's.
         let is_before = state.segment.begins_after(ticks);
         let held = if is_before { state.segment.nanos } else { state.segment.end_nanos() };
         // Read last, so that both are ahead of it by `MAX_LEAD` at most.
         let now = self.source().monotonic()?;
         if is_foreign(high_water, now) {
-            mark.replace(high_water, now);
+            self.high_water.replace(high_water, now);
         }
         let times = [high_water, held].into_iter().filter(|&nanos| !is_foreign(nanos, now));
         let answer = times.fold(now, u64::max);
@@ -339,22 +356,9 @@ impl<S: Source> CounterClock<S> {
             let is_over = matches!(state.phase, Phase::Off(_)) && end <= now;
             state.segment = Segment::empty(if is_over || is_foreign(end, now) { 0 } else { end });
         }
-        if self.latch.update(version, &state.to_update()) {
-            self.published(state, refusals);
-        }
-    }
-
-    /// Updates the history and the statistics after a state was published, given the earlier
-    /// refusals.
-    #[inline]
-    fn published(&self, state: &ClockState, refusals: Refusals) {
-        // A sample that is a mark is a new one.
-        if state.phase != Phase::Running || state.marked == state.sampled.nanos {
-            self.history.follow(state);
-        }
-        if let Phase::Off(status) = state.phase {
-            if state.tally.refusals != refusals {
-                count(&self.marks.refusals[status as usize]);
+        if self.latch.update(version, &state.to_words()) {
+            if let (Phase::Off(status), true) = (state.phase, state.tally.refusals != refusals) {
+                count(&self.refusals[status as usize]);
             }
         }
     }
@@ -367,7 +371,7 @@ impl<S: Source> CounterClock<S> {
     /// The status, the error bound and the frequency of one moment.
     pub(crate) fn state(&self) -> State {
         // Loaded before the view, so that a later answer of the vDSO is not counted as a lead.
-        let high_water = self.latch.beside.high_water.get();
+        let high_water = self.high_water.get();
         let view = self.view();
         let error_bound = match view.segment {
             Some(segment) => {
@@ -376,7 +380,7 @@ impl<S: Source> CounterClock<S> {
             }
             None => self.ask_kernel(&view.state, view.ticks).map_or(0, |(now, answer)| answer - now),
         };
-        let frequency = self.history.baseline(&view.state).map(|baseline| baseline.frequency());
+        let frequency = view.state.baseline().map(|baseline| baseline.frequency());
         State { status: view.status(), error_bound, frequency }
     }
 
@@ -424,18 +428,18 @@ impl<S: Source> CounterClock<S> {
 
     /// Makes no system call from now on.
     pub(crate) fn forbid_system_calls(&self) {
-        self.marks.forbids_system_calls.store(true, Relaxed);
+        self.forbids_system_calls.store(true, Relaxed);
     }
 
     /// Whether system calls are permitted.
     pub(crate) fn may_check(&self) -> bool {
-        !self.marks.forbids_system_calls.load(Relaxed)
+        !self.forbids_system_calls.load(Relaxed)
     }
 
     /// What the clock has done so far.
     pub(crate) fn statistics(&self) -> Statistics {
-        let refusals = self.marks.refusals.each_ref().map(|count| count.load(Relaxed) as u64);
-        self.load().tally.statistics(self.latch.beside.vdso_reads.load(Relaxed) as u64, refusals)
+        let refusals = self.refusals.each_ref().map(|count| count.load(Relaxed) as u64);
+        self.load().tally.statistics(self.vdso_reads.load(Relaxed) as u64, refusals)
     }
 }
 
@@ -473,4 +477,13 @@ impl View {
             _ => Status::Calibrating,
         }
     }
+}
+
+/// The segment that covers a tick: the current one, or the previous one if the current one has not
+/// begun and no writer replaces the previous one.
+fn covering(ticks: u64, current: Segment, version: Version, [_, earlier]: [&Words; 2]) -> Option<Segment> {
+    if !current.begins_after(ticks) {
+        return current.covering(ticks);
+    }
+    (!version.has_writer()).then(|| segment_of(earlier))?.covering(ticks)
 }

@@ -1,7 +1,6 @@
 //! [`Step`]: makes the clock follow the kernel's. From one consistent state it makes the next one:
 //! a step of the calibration, the next segment, or a refusal.
 
-use super::history::MARK;
 use super::sample::{Burst, Sample, Source, is_trapped};
 use super::segment::{self, Rate, Segment};
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase, Tally};
@@ -191,7 +190,7 @@ impl<S: Source> Step<'_, S> {
             offset: burst.offset_after(state.offset, base_rate),
             base_rate,
             sampled: burst.sample,
-            marked: burst.sample.nanos,
+            first: state.sampled.centred(state.cost),
             cost,
             phase: Phase::Running,
             spoilt: 0,
@@ -220,9 +219,6 @@ impl<S: Source> Step<'_, S> {
         }
         let state = &mut *self.state;
         (state.offset, state.sampled, state.cost) = (offset, burst.sample, cost);
-        if state.sampled.nanos.wrapping_sub(state.marked) > MARK {
-            state.marked = state.sampled.nanos;
-        }
         Some(())
     }
 

@@ -121,15 +121,14 @@
 extern crate std;
 
 mod arch;
+mod baseline;
 mod bounded;
 mod clock;
 mod discipline;
 mod high_water;
-mod history;
 mod interval;
 mod latch;
 mod machine;
-mod marks;
 mod offset;
 mod recent;
 mod sample;
@@ -144,9 +143,9 @@ mod vmclock;
 mod wall;
 
 use arch::native;
+pub use baseline::Baseline;
 pub use bounded::ClockStatus;
 use clock::CounterClock;
-pub use history::Baseline;
 pub use interval::{Interval, realtime_bounded, set_max_drift_ppb};
 use machine::Native;
 #[cfg(feature = "std")]

@@ -65,7 +65,7 @@ impl<S: Source> CounterClock<S> {
                 state.segment.span > 0 && state.segment.begins_after(self.source().ticks_ordered());
             if !is_early && !version.has_writer() {
                 let Some(offset) = self.kernels_offset().map(middle) else { return false };
-                if self.latch.update(version, &ClockState { offset, ..state }.to_update()) {
+                if self.latch.update(version, &ClockState { offset, ..state }.to_words()) {
                     return true;
                 }
             }

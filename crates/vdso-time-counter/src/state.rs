@@ -1,23 +1,16 @@
 //! [`ClockState`]: the content of the latch, and how a read uses it.
 
-use super::latch::{Update, WRITER, Word};
+use super::baseline::Baseline;
+use super::latch::Word;
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
 use super::status::{Statistics, Status};
 
-/// The number of words of a state: two cache lines. Fast reads take the hot words instead.
+/// The number of words of a state. Those that a fast read and a sparse one need come first.
 pub(super) const WORDS: usize = 16;
-/// The number of words beside the sequence number.
-pub(super) const HOT: usize = 4;
-/// The hot word that holds minus the check time while the counter is not used.
-pub(super) const CHECK: usize = 3;
 
-/// The flag of a state without a segment.
-pub(super) const NO_SEGMENT: usize = 2;
-/// The flag of a state in which a sparse read may answer by the vDSO and update nothing.
-pub(super) const RESTS: usize = 4;
-/// The flag of a state in which the counter is not used, and the last segment has ended.
-pub(super) const NOT_USED: usize = 8;
+/// The words of a state in the latch.
+pub(super) type Words = [Word; WORDS];
 
 /// The age at which a sample gives no rate, because the system may have been suspended since.
 pub(super) const OLD: u64 = 1_000_000_000;
@@ -40,8 +33,8 @@ pub(super) struct ClockState {
     pub(super) cost: u64,
     /// When the kernel was last asked for its clock source.
     pub(super) checked: u64,
-    /// When the history last took a sample as a mark.
-    pub(super) marked: u64,
+    /// The sample at which the baseline begins.
+    pub(super) first: Sample,
     /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration, if known.
     pub(super) raw_offset: i64,
     pub(super) phase: Phase,
@@ -144,76 +137,69 @@ impl Phase {
 }
 
 impl ClockState {
-    /// The counter's rate in Hz, once it is measured.
-    pub(super) fn frequency(&self) -> Option<u64> {
-        (self.phase == Phase::Running).then(|| segment::frequency(self.base_rate))
+    /// The mean rate since the counter was measured, if it is.
+    pub(super) fn baseline(&self) -> Option<Baseline> {
+        let last = self.sampled.centred(self.cost);
+        (self.phase == Phase::Running).then(|| Baseline {
+            ticks: last.ticks.wrapping_sub(self.first.ticks),
+            nanos: last.nanos.wrapping_sub(self.first.nanos),
+        })
+    }
+
+    /// The time of a tick that no segment covers any more, by the baseline.
+    pub(super) fn nanos_of(&self, ticks: u64) -> Option<u64> {
+        let (last, baseline) = (self.sampled.centred(self.cost), self.baseline()?);
+        let since = ticks.wrapping_sub(last.ticks);
+        Some(if since as i64 >= 0 {
+            last.nanos.saturating_add(baseline.nanos_of(since))
+        } else {
+            last.nanos.saturating_sub(baseline.nanos_of(since.wrapping_neg()))
+        })
     }
 
     #[inline]
-    pub(super) fn to_update(self) -> Update<WORDS, HOT> {
-        let (flags, hot) = self.hot();
-        Update { words: self.to_words(), hot, late: self.offset as u64, flags }
-    }
-
-    /// The flags and the hot words: the segment with its fresh span, or, while the counter is not
-    /// used, minus the check time.
-    #[inline]
-    fn hot(&self) -> (usize, [u64; HOT]) {
-        let Segment { start, nanos, rate, span } = self.segment;
-        let next = self.sampled.nanos;
-        match self.phase {
-            Phase::Running => (RESTS, [start, nanos, rate, self.segment.fresh_span()]),
-            // No segment will follow, so none is due: all of the span is used.
-            _ if span > 0 => (0, [start, nanos, rate, span]),
-            Phase::Off(_) if nanos == 0 => (NO_SEGMENT | NOT_USED, [0, 0, 0, next.wrapping_neg()]),
-            Phase::Rough | Phase::Baseline => {
-                (NO_SEGMENT | RESTS, [0, next.saturating_add(OLD).max(nanos), 0, 0])
-            }
-            Phase::Idle | Phase::Off(_) => (NO_SEGMENT, [0; HOT]),
-        }
-    }
-
-    #[inline]
-    fn to_words(self) -> [u64; WORDS] {
+    pub(super) fn to_words(self) -> [u64; WORDS] {
         let Self { segment, tally, .. } = self;
+        // The ticks that a fast read may use. If no segment will follow, none is due.
+        let used = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
         let progress = u32::from_le_bytes([self.phase.code(), self.spoilt, self.unsteady, 0]);
         [
             segment.start,
             segment.nanos,
             segment.rate,
-            segment.span,
-            self.offset as u64,
+            used,
             join(progress, self.cost.try_into().unwrap_or(u32::MAX)),
+            self.offset as u64,
             self.sampled.nanos,
-            self.base_rate,
             self.sampled.ticks,
-            0,
+            self.base_rate,
             self.checked,
             self.raw_offset as u64,
             tally.segments,
             join(tally.calibrations, tally.refusals.0),
             join(tally.last_error, tally.largest_error),
-            self.marked,
+            self.first.ticks,
+            self.first.nanos,
         ]
     }
 
     #[inline]
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
-        let [start, nanos, rate, span, offset, progress, sampled, base_rate, more @ ..] = *words;
-        let [ticks, _, checked, raw_offset, segments, counts, errors, marked] = more;
+        let [start, nanos, rate, used, progress, offset, sampled, ticks, base_rate, more @ ..] = *words;
+        let [checked, raw_offset, segments, counts, errors, first_ticks, first_nanos] = more;
         let (progress, cost) = split(progress);
         let [phase, spoilt, unsteady, _] = progress.to_le_bytes();
         let (calibrations, refusals) = split(counts);
         let (last_error, largest_error) = split(errors);
         let refusals = Refusals(refusals);
         Self {
-            segment: Segment { start, nanos, rate, span },
+            segment: Segment { start, nanos, rate, span: span(used) },
             offset: offset as i64,
             sampled: Sample { ticks, nanos: sampled },
             base_rate,
             cost: cost.into(),
             checked,
-            marked,
+            first: Sample { ticks: first_ticks, nanos: first_nanos },
             raw_offset: raw_offset as i64,
             phase: Phase::from_code(phase),
             spoilt,
@@ -221,12 +207,11 @@ impl ClockState {
             tally: Tally { segments, calibrations, refusals, last_error, largest_error },
         }
     }
+}
 
-    /// The segment in the words of a state.
-    pub(super) fn segment_of(words: &[Word; WORDS]) -> Segment {
-        let [start, nanos, rate, span, ..] = words;
-        Segment { start: start.load(), nanos: nanos.load(), rate: rate.load(), span: span.load() }
-    }
+/// The span of a segment, given the ticks that a fast read may use.
+fn span(used: u64) -> u64 {
+    if used == 0 { 0 } else { used.next_power_of_two() }
 }
 
 fn join(low: u32, high: u32) -> u64 {
@@ -237,45 +222,79 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
+/// The segment in the words of a state.
+pub(super) fn segment_of(words: &Words) -> Segment {
+    let [start, nanos, rate, used, ..] = words;
+    Segment { start: start.load(), nanos: nanos.load(), rate: rate.load(), span: span(used.load()) }
+}
+
+/// The offset of the wall clock in the words of a state.
+#[inline]
+pub(super) fn offset_of(words: &Words) -> i64 {
+    let [_, _, _, _, _, offset, ..] = words;
+    offset.load() as i64
+}
+
+#[inline]
+fn phase_code(words: &Words) -> u8 {
+    let [_, _, _, _, progress, ..] = words;
+    progress.load() as u8
+}
+
 /// Reads the counter and returns the time of the tick, if the segment is fresh.
 ///
 /// Without a segment it does not read the counter, because the thread may not be allowed to.
-/// The branch also orders `isb` and `CNTVCTSS_EL0` after the load of `flags` (Arm Architecture
+/// The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
 /// Reference Manual, D12.2).
 #[inline]
-pub(super) fn fresh_monotonic(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> Option<u64> {
-    if flags & (NO_SEGMENT | WRITER) != 0 {
+pub(super) fn fresh_monotonic(words: &Words, ticks: impl FnOnce() -> u64) -> Option<u64> {
+    let [start, nanos, rate, used, ..] = words;
+    let used = used.load();
+    if used == 0 {
         return None;
     }
-    let [start, nanos, rate, fresh_span] = hot;
     let past = ticks().wrapping_sub(start.load());
     // No segment has more than 2^32 ticks. On x86 the low 32 bits are ready earlier than all 64.
     let nanos = nanos.load().wrapping_add(segment::nanos(u64::from(past as u32), rate.load()));
-    (past < fresh_span.load()).then_some(nanos)
+    (past < used).then_some(nanos)
 }
 
 /// Whether a sparse read may answer by the vDSO and update nothing, as far as the counter shows.
 /// The tick must be two fresh spans or more after the start of the segment, if there is one.
 #[inline]
-pub(super) fn may_rest(flags: usize, hot: &[Word; HOT], ticks: impl FnOnce() -> u64) -> bool {
-    let [start, .., fresh_span] = hot;
-    let is_far =
-        || ticks().wrapping_sub(start.load()).wrapping_sub(fresh_span.load().wrapping_mul(2)) as i64 >= 0;
-    flags & (RESTS | WRITER) == RESTS && (flags & NO_SEGMENT != 0 || is_far())
+pub(super) fn may_rest(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
+    let [start, _, _, used, ..] = words;
+    let used = used.load();
+    match phase_code(words) {
+        RUNNING => ticks().wrapping_sub(start.load()).wrapping_sub(used.wrapping_mul(2)) as i64 >= 0,
+        ROUGH | BASELINE => used == 0,
+        _ => false,
+    }
 }
 
 /// Whether the vDSO's answer `now` agrees with [`may_rest`]: it is at or after the time of the tick
 /// two fresh spans after the start. During a calibration, the last sample must be too old to use.
 #[inline]
-pub(super) fn rests(hot: &[Word; HOT], now: u64) -> bool {
-    let [_, nanos, rate, fresh_span] = hot;
-    let end = nanos.load().wrapping_add(segment::nanos(fresh_span.load().wrapping_mul(2), rate.load()));
+pub(super) fn rests(words: &Words, now: u64) -> bool {
+    let [_, nanos, rate, used, _, _, sampled, ..] = words;
+    let (nanos, used) = (nanos.load(), used.load());
+    let end = match used {
+        0 => nanos.max(sampled.load().saturating_add(OLD)),
+        _ => nanos.wrapping_add(segment::nanos(used.wrapping_mul(2), rate.load())),
+    };
     now.wrapping_sub(end) as i64 >= 0
 }
 
-/// Whether the counter is refused and `now` is before the check time, by at most
-/// [`LONGEST_RETRY`]. In other states the word at [`CHECK`] is a small number, so this is false.
+/// Whether the counter is not used, and the last segment has ended.
 #[inline]
-pub(super) fn is_refused(check: &Word, now: u64) -> bool {
-    now.wrapping_add(check.load()) >= LONGEST_RETRY.wrapping_neg()
+pub(super) fn is_off(words: &Words) -> bool {
+    let [_, nanos, _, used, ..] = words;
+    phase_code(words) >= OFF && used.load() == 0 && nanos.load() == 0
+}
+
+/// Whether `now` is before the check time, by at most [`LONGEST_RETRY`].
+#[inline]
+pub(super) fn is_before_check(words: &Words, now: u64) -> bool {
+    let [_, _, _, _, _, _, check, ..] = words;
+    now.wrapping_sub(check.load()) >= LONGEST_RETRY.wrapping_neg()
 }

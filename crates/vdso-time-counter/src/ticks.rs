@@ -91,11 +91,11 @@ impl Ticks {
     /// can be converted after it. One from before the clock's zero gives 0. The call may ask the
     /// vDSO, as a read of the clock.
     ///
-    /// The error of a value of the current segment is that of [`monotonic`](super::monotonic). For
-    /// a value of up to a second ago, it is that of the kernel's reads, tens of nanoseconds, while
-    /// NTP does not change the kernel's rate. An older value is off by the difference between the
-    /// rate then and the mean rate since the measurement, times the age beyond a second. NTP can
-    /// change the rate by 500 ppm; usually it is below 0.1 ppm.
+    /// The error of a value of the current segment is that of [`monotonic`](super::monotonic). An
+    /// older value is converted by the [`baseline`](super::baseline). It is off by the difference
+    /// between that mean rate and the rate since the value was taken, times its age. NTP can change
+    /// the rate by 500 ppm; usually it is below 0.1 ppm, which is 100 ns for a value of a second
+    /// ago.
     #[must_use]
     pub fn monotonic(self) -> Option<u64> {
         if native::IS_READABLE { CLOCK.nanos_of(self.0) } else { Some(self.0) }

@@ -206,7 +206,7 @@ fn ticks_convert_to_the_time_of_their_read_and_their_rate_is_exact_to_5_ppb_afte
     });
 }
 
-/// 500 ppm of the age, and of the seconds of the last line.
+/// 500 ppm of the age: the rate then and the mean rate differ by so much at most.
 #[test]
 fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
     let changes = vec((-250_000..=250_000_i64, 1..100_u32), 1..10);
@@ -228,34 +228,9 @@ fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
             collect(&witness, &mut values, reads);
             for &(ticks, nanos) in &values {
                 let converted = witness.clock.nanos_of(ticks).unwrap();
-                let limit = (witness.world.kernel() - nanos + 3_000_000_000) / 2000;
+                let limit = (witness.world.kernel() - nanos) / 2000 + 1_000;
                 assert!(converted.abs_diff(nanos) <= limit, "{converted} and not {nanos}");
             }
-        }
-        true
-    });
-}
-
-/// The marks of the last seconds have the new rate alone. A line from the first sample would be
-/// microseconds off.
-#[test]
-fn ticks_of_the_last_second_convert_exactly_4_s_after_ntp_changed_the_rate() {
-    check(30, &(machine(), 50_000..=250_000_i64, any::<bool>()), |(machine, ppb, is_faster)| {
-        let hertz = machine.hertz.max(100_000_000); // a tick is short compared with a read
-        let witness = Witness::new(Machine { hertz, stated_hertz: None, interrupts: 0, ..machine });
-        let mut values = Vec::new();
-        for ppb in [-ppb, ppb] {
-            witness.world.set_slew(if is_faster { ppb } else { -ppb });
-            let start = witness.world.kernel();
-            while witness.world.kernel() - start < 4_100_000_000 {
-                collect(&witness, &mut values, 1);
-                witness.watch(2 * SEGMENT);
-            }
-        }
-        let now = witness.world.kernel();
-        for (ticks, nanos) in values.into_iter().filter(|&(_, nanos)| now - nanos < 1_000_000_000) {
-            let converted = witness.clock.nanos_of(ticks).unwrap();
-            assert!(converted.abs_diff(nanos) <= 60, "{converted} and not {nanos}");
         }
         true
     });
