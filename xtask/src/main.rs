@@ -8,6 +8,7 @@ mod dist;
 mod licences;
 mod machines;
 mod matrix;
+mod package;
 mod page;
 mod paths;
 mod programs;
@@ -94,6 +95,9 @@ enum Task {
     /// Build the static programs for x86_64 and aarch64 with their pages into target/dist, and run
     /// them in Debian's oldest and newest release
     Dist,
+    /// Pack and compile all packages as for `cargo publish`, and again with the oldest Rust
+    /// and the lowest dependencies that each allows
+    Package,
     /// Run a program on a machine; cargo starts this
     #[command(hide = true)]
     Runner {
@@ -117,6 +121,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Clients { write, ratios, names } => clients::run(write, ratios, &names),
         Task::Paths { write, machines } => paths::run(write, machines),
         Task::Dist => dist::run(),
+        Task::Package => package::run(),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }

@@ -1,0 +1,72 @@
+//! `cargo xtask package`: the packages as they would be published, each compiled alone by the
+//! oldest supported Rust, with the lowest version of each dependency that it allows.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use fs_err as fs;
+use serde_json::Value;
+use vdso_time_kernel_runner::toolchain::Compiler;
+use xshell::{Shell, cmd};
+
+use crate::workspace;
+
+pub(crate) fn run() -> Result<ExitCode> {
+    let folder = unpacked()?;
+    let compiler = Compiler::oldest()?;
+    for name in names()? {
+        let sh = Shell::new()?;
+        sh.change_dir(folder.join(&name));
+        sh.remove_path("Cargo.lock")?;
+        let cargo = || compiler.cargo(&sh, "package-lowest");
+        // The option is unstable.
+        let lock = cargo().env("RUSTC_BOOTSTRAP", "1").arg("-Zdirect-minimal-versions");
+        lock.args(["generate-lockfile", "--quiet"]).run().with_context(|| name.clone())?;
+        cargo()
+            .args(["check", "--quiet", "--locked", "--all-features"])
+            .run()
+            .with_context(|| name.clone())?;
+        println!("{name} compiles with its lowest dependencies and the oldest Rust");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The packages that are published.
+pub(crate) fn published() -> Result<Vec<Value>> {
+    let mut packages = workspace::packages(&workspace::shell()?, &["--no-deps"])?;
+    packages.retain(|package| package["publish"].is_null());
+    Ok(packages)
+}
+
+pub(crate) fn names() -> Result<Vec<String>> {
+    Ok(published()?.iter().filter_map(|package| package["name"].as_str().map(Into::into)).collect())
+}
+
+/// Packs and compiles all packages as `cargo publish` does. Returns the folder with their files.
+pub(crate) fn unpacked() -> Result<PathBuf> {
+    let sh = workspace::shell()?;
+    // cargo keeps the sources of packages that it verified earlier, even if they have changed.
+    let registry = workspace::cargo_home()?.join("registry");
+    let sources = ["cache", "src"].map(|name| sh.read_dir(registry.join(name)).unwrap_or_default());
+    let is_local = |path: &&PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'-');
+    sources.iter().flatten().filter(is_local).try_for_each(|path| sh.remove_path(path))?;
+    let cargo =
+        workspace::cargo(&sh).args(["publish", "--dry-run", "--quiet", "--workspace", "--allow-dirty"]);
+    cargo.run()?;
+    let (from, to) = (workspace::target().join("package"), workspace::target().join("unpacked"));
+    sh.remove_path(&to)?;
+    sh.create_dir(to.join(".cargo"))?;
+    let mut config = String::from("[patch.crates-io]\n");
+    for name in names()? {
+        let (from, to) = (from.join(format!("{name}-{}", workspace::VERSION)), to.join(&name));
+        cmd!(sh, "cp --recursive {from} {to}").quiet().run()?;
+        // cargo must not look for a workspace in the folders above.
+        let manifest = to.join("Cargo.toml");
+        fs::write(&manifest, fs::read_to_string(&manifest)? + "\n[workspace]\n")?;
+        writeln!(config, "{name}.path = '{}'", to.display())?;
+    }
+    fs::write(to.join(".cargo/config.toml"), config)?;
+    Ok(to)
+}
