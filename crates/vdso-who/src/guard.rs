@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use nix::errno::Errno;
-use nix::sys::ptrace;
+use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -35,7 +35,7 @@ impl Guard {
         let swallowed = Arc::<AtomicU64>::default();
         let count = swallowed.clone();
         let waiter = thread::spawn(move || {
-            let options = ptrace::Options::PTRACE_O_TRACECLONE | ptrace::Options::PTRACE_O_TRACEEXEC;
+            let options = Options::PTRACE_O_TRACECLONE | Options::PTRACE_O_TRACEEXEC;
             let seized = ptrace::seize(pid, options).and_then(|()| kill(pid, Signal::SIGCONT));
             let _ = to_start.send(seized);
             guard(pid, &count, &to_watch)
@@ -55,35 +55,34 @@ fn guard(
         let mut status = 0;
         let flags = libc::__WALL | libc::__WNOTHREAD;
         // SAFETY: the status is a place for the kernel to write to.
-        let waited = Errno::result(unsafe { libc::waitpid(-1, &raw mut status, flags) });
-        let thread = match waited {
+        let thread = match Errno::result(unsafe { libc::waitpid(-1, &raw mut status, flags) }) {
             Err(Errno::EINTR) => continue,
             waited => waited?,
         };
-        if !libc::WIFSTOPPED(status) {
-            if thread == pid.as_raw() {
-                return Ok(ExitStatus::from_raw(status));
-            }
-            continue;
+        match libc::WIFSTOPPED(status) {
+            false if thread == pid.as_raw() => return Ok(ExitStatus::from_raw(status)),
+            false => continue,
+            true => {}
         }
-        let signal = libc::WSTOPSIG(status);
-        let (request, signal) = match status >> 16 {
+        let (mut request, mut signal) = (libc::PTRACE_CONT, libc::WSTOPSIG(status));
+        match status >> 16 {
             0 if signal == libc::SIGTRAP && is_breakpoint(thread) => {
                 swallowed.fetch_add(1, Ordering::Relaxed);
-                (libc::PTRACE_CONT, 0)
+                signal = 0;
             }
-            0 => (libc::PTRACE_CONT, signal),
-            // The process is stopped, as by Ctrl-Z, until a SIGCONT.
-            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => (libc::PTRACE_LISTEN, 0),
-            libc::PTRACE_EVENT_EXEC => {
+            0 => {}
+            event => {
+                // The process is stopped, as by Ctrl-Z, until a SIGCONT.
+                if event == libc::PTRACE_EVENT_STOP && signal != libc::SIGTRAP {
+                    request = libc::PTRACE_LISTEN;
+                }
                 let (ready, is_ready) = sync_channel(0);
-                if to_watch.send(ready).is_ok() {
+                if event == libc::PTRACE_EVENT_EXEC && to_watch.send(ready).is_ok() {
                     let _ = is_ready.recv();
                 }
-                (libc::PTRACE_CONT, 0)
+                signal = 0;
             }
-            _ => (libc::PTRACE_CONT, 0),
-        };
+        }
         let nothing = std::ptr::null_mut::<libc::c_void>();
         // SAFETY: these requests take no address, and a thread that ended is an error.
         unsafe { libc::ptrace(request, thread, nothing, signal as usize as *mut libc::c_void) };

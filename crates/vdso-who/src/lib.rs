@@ -5,10 +5,8 @@
 //! samples inside a clock read, and names the function that made the read.
 //!
 //! ```no_run
-//! use std::ops::ControlFlow;
-//!
 //! let options = vdso_who::Options::new(vdso_who::Subject::Process(4711));
-//! let outcome = vdso_who::watch(&options, |_| ControlFlow::Continue(()))?;
+//! let outcome = vdso_who::watch(&options, || false)?;
 //! println!("{}", outcome.report);
 //! # Ok::<(), vdso_who::Error>(())
 //! ```
@@ -33,7 +31,7 @@ mod target;
 mod trap;
 mod watch;
 
-pub use options::{Options, Progress, Subject};
+pub use options::{Options, Subject};
 pub use report::{Report, wrapped};
 pub use target::Target;
 pub use watch::{Outcome, watch};

@@ -1,18 +1,18 @@
 //! The program: a command line over the library.
 
 mod arguments;
+mod stdout;
 
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Write as _};
-use std::ops::ControlFlow;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use arguments::{Arguments, Print};
 use clap::{CommandFactory as _, Parser as _};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use vdso_who::{Outcome, Progress};
+use vdso_who::Outcome;
 
 const FAILED: u8 = 2;
 /// EX_USAGE of sysexits(3).
@@ -27,6 +27,8 @@ fn main() -> ExitCode {
             say(&usage(&error.to_string()));
             Ok(USAGE)
         }
+        Ok(arguments) if arguments.output.is_some() => run(&arguments),
+        _ if !stdout::was_open() => Err("cannot write the report: standard output is closed".into()),
         Ok(arguments) => run(&arguments),
         Err(help) => print(&help.to_string()).map(|()| 0),
     };
@@ -51,7 +53,8 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
 
 fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     catch_signals()?;
-    let Outcome { report, target, .. } = vdso_who::watch(&arguments.options(), progress)?;
+    let is_over = || SIGNAL.load(Ordering::Relaxed) != 0;
+    let Outcome { report, target, .. } = vdso_who::watch(&arguments.options(), is_over)?;
     let text = if arguments.json {
         serde_json::to_string_pretty(&report)? + "\n"
     } else if arguments.folded {
@@ -71,19 +74,6 @@ fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     }
     let status = target.wait(SIGNAL.load(Ordering::Relaxed) == libc::SIGTERM)?;
     written.map(|()| status)
-}
-
-/// Shows how far the measurement is, and ends it after a signal.
-fn progress(now: Option<Progress>) -> ControlFlow<()> {
-    if io::stderr().is_terminal() {
-        let _ = match now {
-            Some(Progress { seconds, samples, reads, .. }) => {
-                write!(io::stderr(), "\r\x1b[K{seconds} s, {samples} samples, {reads} in clock reads")
-            }
-            None => write!(io::stderr(), "\r\x1b[K"),
-        };
-    }
-    if SIGNAL.load(Ordering::Relaxed) == 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 /// The first signal ends the measurement, the second this program.

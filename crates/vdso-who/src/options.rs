@@ -41,15 +41,3 @@ impl Options {
         Self { subject, duration: None, frequency: 499, exact, may_end_process, folded }
     }
 }
-
-/// How far a measurement is.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Whole seconds since its start.
-    pub seconds: u64,
-    /// Samples.
-    pub samples: u64,
-    /// Those in clock reads.
-    pub reads: u64,
-}

@@ -7,7 +7,6 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
-use std::rc::Rc;
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -29,8 +28,6 @@ const SMALL: [usize; 2] = [512 << 10, 64 << 10];
 const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") { &[7, 8, 29, 30, 31, 32] } else { &[6, 7, 8] };
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const EXEC: u16 = 1 << 13;
-/// `PERF_RECORD_SAMPLE`.
-const SAMPLE: u32 = 9;
 /// `PERF_CONTEXT_MAX`: larger entries of a call chain are marks.
 const MARKS: u64 = (-4095_i64) as u64;
 
@@ -46,23 +43,16 @@ pub(crate) enum Event {
     Sample(Box<Taken>),
     /// A process mapped code.
     Mapped(u32, Mapping),
-    Forked {
-        pid: u32,
-        parent: u32,
-    },
-    /// A process has a new name, because it executed a program or chose one.
-    Named {
-        pid: u32,
-        name: String,
-        executed: bool,
-    },
+    /// A process, and its parent.
+    Forked(u32, u32),
+    /// A process has a new name, and whether because it executed a program.
+    Named(u32, String, bool),
     Lost(u64),
 }
 
 /// A sample of a thread.
 pub(crate) struct Taken {
     pub(crate) pid: u32,
-    pub(crate) tid: u32,
     pub(crate) in_kernel: bool,
     pub(crate) is_64_bit: bool,
     pub(crate) registers: Registers,
@@ -89,63 +79,75 @@ pub(crate) struct Registers {
 pub(crate) struct Events {
     /// One for each CPU. Their events also report mappings and names.
     rings: Vec<Sampler>,
-    /// Those of other threads, which write to the same rings.
+    /// Events of other threads and breakpoints, which write to the same rings.
     others: Vec<Counter>,
-    breakpoints: Vec<Counter>,
     /// Whether samples are taken in the kernel, too.
     pub(crate) sees_kernel: bool,
     /// Whether there is one event for each CPU.
     pub(crate) sees_every_thread: bool,
 }
 
+/// Which events are opened.
+#[derive(Clone, Copy)]
+struct Plan<'a> {
+    scope: &'a Scope,
+    /// For each CPU, or else for each thread of the process and CPU.
+    sees_every_thread: bool,
+    sees_kernel: bool,
+    /// Whether also for the processes that it starts.
+    follows: bool,
+    /// Of samples.
+    period: u64,
+    /// Of breakpoints, instead of samples.
+    addresses: &'a [u64],
+}
+
+impl<'a> Plan<'a> {
+    fn observe(&self, builder: &mut Builder<'a>, thread: i32) {
+        match self.scope {
+            Scope::Cgroup(folder) => builder.observe_cgroup(folder),
+            _ if self.sees_every_thread => builder.any_pid(),
+            _ => builder.observe_pid(thread).inherit(true).inherit_thread(!self.follows),
+        };
+    }
+}
+
 impl Events {
     /// Opens events that make a sample after each `period` nanoseconds of CPU time. `follows` is
     /// for the processes that a process starts.
     pub(crate) fn sample(scope: &Scope, period: u64, follows: bool) -> io::Result<Self> {
-        set_limits();
-        let opened = Self::of_cpus(scope, period);
-        match *scope {
-            Scope::Process(pid) if is_denied(&opened) => {
-                let mut options = Threads { sees_kernel: true, follows, period, addresses: &[] };
-                let opened = Self::of_threads(pid, &options);
-                options.sees_kernel = false;
-                if is_denied(&opened) { Self::of_threads(pid, &options) } else { opened }
+        let (sees_every_thread, sees_kernel, addresses) = (true, true, &[][..]);
+        let all = Plan { scope, sees_every_thread, sees_kernel, follows, period, addresses };
+        let mut opened = Self::open(&all);
+        for sees_kernel in [true, false] {
+            if is_denied(&opened) && matches!(scope, Scope::Process(_)) {
+                opened = Self::open(&Plan { sees_every_thread: false, sees_kernel, ..all });
             }
-            _ => opened,
         }
+        opened
     }
 
-    /// Opens events that make a record when the process executes one of these addresses. They are
-    /// disabled.
+    /// Opens events that make a record when the process executes one of these addresses.
     pub(crate) fn count(pid: u32, addresses: &[u64]) -> io::Result<Self> {
+        let (scope, follows, period) = (&Scope::Process(pid), false, 0);
+        let (sees_every_thread, sees_kernel) = (false, false);
+        Self::open(&Plan { scope, sees_every_thread, sees_kernel, follows, period, addresses })
+    }
+
+    fn open(plan: &Plan<'_>) -> io::Result<Self> {
         set_limits();
-        Self::of_threads(pid, &Threads { sees_kernel: false, follows: false, period: 0, addresses })
-    }
-
-    fn of_cpus(scope: &Scope, period: u64) -> io::Result<Self> {
-        let mut events = Self { sees_kernel: true, sees_every_thread: true, ..Self::default() };
-        let cpus = online_cpus()?;
-        for cpu in &cpus {
-            let mut builder = builder(Software::CPU_CLOCK, *cpu, true, STACK[0]);
-            match scope {
-                Scope::Cgroup(folder) => builder.observe_cgroup(folder),
-                _ => builder.any_pid(),
-            };
-            // An idle CPU is no process's time.
-            describe(builder.sample_period(period).exclude_idle(true));
-            events.rings.push(mapped(&mut builder, cpus.len())?);
-        }
-        Ok(events)
-    }
-
-    fn of_threads(pid: u32, options: &Threads<'_>) -> io::Result<Self> {
-        let mut events = Self { sees_kernel: options.sees_kernel, ..Self::default() };
+        let Plan { sees_every_thread, sees_kernel, .. } = *plan;
+        let mut events = Self { sees_every_thread, sees_kernel, ..Self::default() };
         let cpus = online_cpus()?;
         // A thread that is made meanwhile by one that has events inherits them. A second
         // list would count it twice.
-        for tid in proc::threads(pid).map_err(|_| Errno::ESRCH)? {
+        let threads = match *plan.scope {
+            Scope::Process(pid) if !sees_every_thread => proc::threads(pid).map_err(|_| Errno::ESRCH)?,
+            _ => vec![0],
+        };
+        for thread in threads {
             for (at, cpu) in cpus.iter().enumerate() {
-                match events.open_one(tid as i32, *cpu, (at, cpus.len()), options) {
+                match events.open_one(plan, thread as i32, *cpu, (at, cpus.len())) {
                     // This thread ended. It may be the main thread.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     opened => opened?,
@@ -157,62 +159,49 @@ impl Events {
 
     fn open_one(
         &mut self,
-        tid: i32,
+        plan: &Plan<'_>,
+        thread: i32,
         cpu: usize,
         (at, cpus): (usize, usize),
-        options: &Threads<'_>,
     ) -> io::Result<()> {
-        let inherited = |builder: &mut Builder<'_>| {
-            builder.observe_pid(tid).inherit(true).inherit_thread(!options.follows);
-        };
-        let is_sampled = options.addresses.is_empty();
+        let is_sampled = plan.addresses.is_empty();
         let kind = if is_sampled { Software::CPU_CLOCK } else { Software::DUMMY };
-        let mut builder = builder(kind, cpu, options.sees_kernel, STACK[usize::from(!is_sampled)]);
-        inherited(&mut builder);
-        describe(builder.sample_period(options.period));
+        let mut builder = builder(kind, cpu, plan.sees_kernel, STACK[usize::from(!is_sampled)]);
+        plan.observe(&mut builder, thread);
+        // It also reports mappings, names and processes. An idle CPU is no process's time.
+        builder.mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
+        builder.sample_period(plan.period).exclude_idle(true);
         if self.rings.len() <= at {
             self.rings.push(mapped(&mut builder, cpus)?);
         } else {
-            let counter = build(&mut builder)?;
-            self.send_to_ring(&counter, at)?;
-            self.others.push(counter);
+            self.send_to_ring(build(&mut builder)?, at)?;
         }
-        for address in options.addresses {
+        for address in plan.addresses {
             let mut builder = self::builder(Breakpoint::execute(*address), cpu, false, STACK[1]);
-            inherited(builder.sample_period(1));
-            let counter = builder.build()?;
-            self.send_to_ring(&counter, at)?;
-            self.breakpoints.push(counter);
+            plan.observe(builder.sample_period(1), thread);
+            self.send_to_ring(builder.build()?, at)?;
         }
         Ok(())
     }
 
     #[allow(unsafe_code, reason = "perf-event2 has no call of this ioctl")]
-    fn send_to_ring(&self, counter: &Counter, at: usize) -> io::Result<()> {
+    fn send_to_ring(&mut self, counter: Counter, at: usize) -> io::Result<()> {
         /// `_IO('$', 5)`.
         const SET_OUTPUT: libc::Ioctl = 0x2405;
         // SAFETY: this ioctl takes a number, and both descriptors are open.
         let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, self.rings[at].as_raw_fd()) };
-        Errno::result(result).map(drop).map_err(io::Error::from)
-    }
-
-    pub(crate) fn enable_breakpoints(&mut self) {
-        // A thread that ended cannot be enabled.
-        self.breakpoints.iter_mut().for_each(|counter| drop(counter.enable()));
-    }
-
-    pub(crate) fn disable_breakpoints(&mut self) {
-        self.breakpoints.iter_mut().for_each(|counter| drop(counter.disable()));
+        self.others.push(counter);
+        Ok(Errno::result(result).map(drop)?)
     }
 
     /// The executions of the breakpoints.
     pub(crate) fn executions(&mut self) -> u64 {
-        self.breakpoints.iter_mut().filter_map(|counter| counter.read().ok()).sum()
+        self.others.iter_mut().filter_map(|counter| counter.read().ok()).sum()
     }
 
-    /// Takes the new records out of the buffers, ordered by time in nanoseconds. With `only`, the
-    /// samples of other processes are left out.
-    pub(crate) fn drain(&mut self, only: Option<u32>) -> Vec<(u64, Event)> {
+    /// Takes the new records out of the buffers, ordered by time. With `only`, the samples of other
+    /// processes are left out.
+    pub(crate) fn drain(&mut self, only: Option<u32>) -> impl Iterator<Item = Event> {
         let mut found = Vec::new();
         for ring in &mut self.rings {
             // A process may write records faster than this loop reads them.
@@ -222,18 +211,8 @@ impl Events {
             }
         }
         found.sort_by_key(|(time, _)| *time);
-        found
+        found.into_iter().map(|(_, event)| event)
     }
-}
-
-/// Events of the threads of a process.
-struct Threads<'a> {
-    sees_kernel: bool,
-    follows: bool,
-    /// Of samples.
-    period: u64,
-    /// Of breakpoints.
-    addresses: &'a [u64],
 }
 
 fn builder<'a, E: perf_event::events::Event>(
@@ -244,16 +223,11 @@ fn builder<'a, E: perf_event::events::Event>(
 ) -> Builder<'a> {
     let mut builder = Builder::new(event);
     let mask = REGISTERS.iter().fold(0, |mask, register| mask | 1 << register);
-    builder.one_cpu(cpu).exclude_kernel(!sees_kernel).exclude_callchain_kernel(true);
+    builder.enabled(true).one_cpu(cpu).exclude_kernel(!sees_kernel).exclude_callchain_kernel(true);
     builder.sample_id_all(true).sample_regs_user(mask).sample_stack_user(stack);
     let content = SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN;
     builder.sample(content | SampleFlag::REGS_USER | SampleFlag::STACK_USER);
     builder
-}
-
-/// Lets an event report mappings, names and processes.
-fn describe(builder: &mut Builder<'_>) {
-    builder.enabled(true).mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
 }
 
 fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
@@ -282,35 +256,29 @@ fn is_denied<T>(result: &io::Result<T>) -> bool {
 }
 
 fn event(record: &perf_event::Record<'_>, only: Option<u32>) -> Option<(u64, Event)> {
-    let (misc, bytes) = (record.misc(), record.to_contiguous());
-    // A sample begins with the address and the process.
-    let sampled = bytes.get(8..12).map(|pid| u32::from_ne_bytes(pid.try_into().unwrap_or_default()));
-    if record.ty() == SAMPLE && only.is_some_and(|only| sampled != Some(only)) {
-        return None;
-    }
+    let misc = record.misc();
     // Other records than samples end with `struct sample_id`, whose last field is the time.
-    let end = bytes.last_chunk().map_or(0, |time| u64::from_ne_bytes(*time));
-    match record.parse_record().ok()? {
-        Record::Sample(sample) => Some((sample.time()?, Event::Sample(Box::new(taken(&sample, misc)?)))),
+    let end = record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time));
+    let event = match record.parse_record().ok()? {
+        Record::Sample(sample) if only.is_some() && sample.pid() != only => return None,
+        Record::Sample(sample) => return Some((sample.time()?, Event::Sample(taken(&sample, misc)?))),
         Record::Mmap2(map) => {
             let range = map.addr..map.addr.checked_add(map.len)?;
-            let path: Rc<str> = String::from_utf8_lossy(&map.filename).into();
+            let path = String::from_utf8_lossy(&map.filename).into();
             let file = FileId { device: (map.maj()?, map.min()?), inode: map.ino()? };
-            Some((end, Event::Mapped(map.pid, Mapping { range, offset: map.pgoff, path, file })))
+            Event::Mapped(map.pid, Mapping { range, offset: map.pgoff, path, file })
         }
-        Record::Fork(fork) if fork.pid != fork.ppid => {
-            Some((end, Event::Forked { pid: fork.pid, parent: fork.ppid }))
-        }
+        Record::Fork(fork) if fork.pid != fork.ppid => Event::Forked(fork.pid, fork.ppid),
         Record::Comm(comm) if comm.pid == comm.tid || misc & EXEC != 0 => {
-            let name = String::from_utf8_lossy(&comm.comm).into_owned();
-            Some((end, Event::Named { pid: comm.pid, name, executed: misc & EXEC != 0 }))
+            Event::Named(comm.pid, String::from_utf8_lossy(&comm.comm).into(), misc & EXEC != 0)
         }
-        Record::Lost(lost) => Some((end, Event::Lost(lost.lost))),
-        _ => None,
-    }
+        Record::Lost(lost) => Event::Lost(lost.lost),
+        _ => return None,
+    };
+    Some((end, event))
 }
 
-fn taken(sample: &perf_event::data::Sample<'_>, misc: u16) -> Option<Taken> {
+fn taken(sample: &perf_event::data::Sample<'_>, misc: u16) -> Option<Box<Taken>> {
     let user = sample.regs_user();
     let is_64_bit = user.is_none_or(|user| user.abi == perf_event::data::SampleRegsAbi::ABI_64);
     let register = |index: usize| user.and_then(|user| user.regs.get(index).copied()).unwrap_or(0);
@@ -326,16 +294,15 @@ fn taken(sample: &perf_event::data::Sample<'_>, misc: u16) -> Option<Taken> {
     // The first address is the program counter.
     let callchain = sample.callchain().unwrap_or_default();
     let callchain = callchain.iter().copied().filter(|address| *address < MARKS);
-    Some(Taken {
+    Some(Box::new(Taken {
         pid: sample.pid()?,
-        tid: sample.tid()?,
         in_kernel,
         is_64_bit,
         registers,
         number,
         stack: sample.stack_user().unwrap_or_default().to_vec(),
         callchain: callchain.skip(1).collect(),
-    })
+    }))
 }
 
 /// Four times the limit of `stack`, for what that does not count.
@@ -361,4 +328,38 @@ fn online_cpus() -> io::Result<Vec<usize>> {
         Some(first.parse().ok()?..=last.parse().ok()?)
     };
     Ok(ranges.trim().split(',').filter_map(range).flatten().collect())
+}
+
+/// Says what is missing, and what to do.
+pub(crate) fn explain(error: &io::Error) -> String {
+    let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let paranoid = file("/proc/sys/kernel/perf_event_paranoid");
+    let is_filtered = file("/proc/self/status").lines().any(|line| line == "Seccomp:\t2");
+    let what = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) if is_filtered => {
+            "a seccomp filter denies perf_event_open(2): run it outside of the container, or allow the call (`docker \
+             run --cap-add PERFMON --security-opt seccomp=unconfined`)"
+        }
+        Some(libc::EPERM | libc::EACCES) => {
+            return format!(
+                "perf_event_open(2) is denied (kernel.perf_event_paranoid is {}): run it as root or with CAP_PERFMON \
+                 and CAP_SYS_PTRACE, or run `sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for \
+                 --all",
+                paranoid.trim()
+            );
+        }
+        Some(libc::ENOSYS) => "this kernel has no perf_event_open(2)",
+        Some(libc::ENOSPC) => "all breakpoints of the CPU are in use: end the debugger, or omit --exact",
+        Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT) => {
+            "this machine has no breakpoints that count: omit --exact"
+        }
+        Some(libc::EMFILE | libc::ENFILE) => {
+            "there are too many threads and CPUs for the limit of open files: raise it with `ulimit -Hn`, or run it as \
+             root or with CAP_PERFMON, which need one file for each CPU"
+        }
+        Some(libc::ESRCH) => "there is no such process, it ended, or it is a kernel thread",
+        Some(_) => return format!("perf_event_open(2) failed: {error}"),
+        None => return error.to_string(),
+    };
+    what.into()
 }

@@ -5,8 +5,8 @@
 //! that follows a call of it. Framehop, which unwinds with `.eh_frame` too, cannot do that, and has
 //! no i386.
 //!
-//! The process is not trusted: its files are read with limits, never mapped. blazesym has no such
-//! limits, maps the files, does not know Go's table, and needs Rust 1.88.
+//! The process is not trusted: its files are read with limits, never mapped. blazesym 0.2 has no
+//! such limits, maps the files, does not know Go's table, and needs Rust 1.88.
 
 mod bounded;
 mod clock_function;
@@ -19,7 +19,6 @@ mod names;
 #[path = "../tests/unit/stack.rs"]
 mod tests;
 mod unwind;
-mod xz;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -40,7 +39,7 @@ use clock_function::is_clock_function;
 use module::Module;
 
 /// The name of an address.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub(crate) struct Frame {
     /// Demangled. Without a symbol: the module and the offset in its file.
     pub(crate) function: String,
@@ -78,17 +77,11 @@ enum Source {
 }
 
 /// The files of all processes.
-#[derive(Default)]
-pub(crate) struct Files {
-    known: HashMap<FileId, Source>,
-    /// The number of spaces that were made.
-    spaces: u64,
-}
+#[derive(Clone, Default)]
+pub(crate) struct Files(Rc<RefCell<HashMap<FileId, Source>>>);
 
 /// The code of a process.
 pub(crate) struct Space {
-    /// A number that no other space has, not even one of the same process.
-    pub(crate) number: u64,
     pid: u32,
     /// One that lives, which may not be the main thread.
     thread: u32,
@@ -96,8 +89,8 @@ pub(crate) struct Space {
     mappings: Vec<Mapping>,
     /// None before it is needed.
     vdso: Option<Rc<Module>>,
-    files: Rc<RefCell<Files>>,
-    frames: HashMap<u64, Frame>,
+    files: Files,
+    frames: HashMap<u64, Rc<Frame>>,
     /// By program counter.
     rules: HashMap<u64, unwind::Rule>,
     /// What /tmp/perf-PID.map says of code without a file.
@@ -114,20 +107,20 @@ const MOST_FRAMES: usize = 1 << 14;
 /// How often mappings that no record reported are looked for.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// A larger /tmp/perf-PID.map is not read.
+const MOST_OF_PERF_MAP: u64 = 64 << 20;
+
 const VDSO: &str = "[vdso]";
 
 impl Space {
     /// A process that has no mappings yet.
-    pub(crate) fn new(pid: u32, files: Rc<RefCell<Files>>) -> Self {
-        files.borrow_mut().spaces += 1;
-        let number = files.borrow().spaces;
+    pub(crate) fn new(pid: u32, files: Files) -> Self {
         let (mappings, vdso, frames, rules, jit) = Default::default();
-        let read = Instant::now();
-        Self { number, pid, thread: pid, mappings, vdso, files, frames, rules, jit, read }
+        Self { pid, thread: pid, mappings, vdso, files, frames, rules, jit, read: Instant::now() }
     }
 
     /// A process that runs.
-    pub(crate) fn of(pid: u32, files: Rc<RefCell<Files>>) -> Result<Self> {
+    pub(crate) fn of(pid: u32, files: Files) -> Result<Self> {
         let mut new = Self::new(pid, files);
         new.refresh()?;
         Ok(new)
@@ -166,11 +159,10 @@ impl Space {
     pub(crate) fn map(&mut self, new: Mapping) {
         let Range { start, end } = new.range;
         self.mappings.retain(|old| old.range.end <= start || end <= old.range.start);
-        let mut files = self.files.borrow_mut();
-        if files.known.len() < MOST_FILES && !files.known.contains_key(&new.file) {
-            if let Ok(file) = self.open(&new) {
-                files.known.insert(new.file, Source::Open(file));
-            }
+        let mut files = self.files.0.borrow_mut();
+        if files.len() < MOST_FILES && !files.contains_key(&new.file) {
+            let open = self.open(&new).ok();
+            files.extend(open.map(|file| (new.file, Source::Open(file))));
         }
         drop(files);
         if &*new.path == VDSO {
@@ -198,14 +190,13 @@ impl Space {
 
     /// Returns the name of a return address: the innermost inlined function that is not one of the
     /// clock functions.
-    pub(crate) fn frame(&mut self, address: u64) -> Frame {
+    pub(crate) fn frame(&mut self, address: u64) -> Rc<Frame> {
         if let Some(frame) = self.frames.get(&address) {
             return frame.clone();
         }
         let mut frames = self.named(address.wrapping_sub(1));
-        let outermost = frames.len() - 1;
-        let program = frames.iter().position(|frame| !is_clock_function(frame)).unwrap_or(outermost);
-        let frame = frames.swap_remove(program);
+        let program = frames.iter().position(|frame| !is_clock_function(frame));
+        let frame = Rc::new(frames.swap_remove(program.unwrap_or(frames.len() - 1)));
         if self.frames.len() >= MOST_FRAMES {
             self.frames.clear();
         }
@@ -234,7 +225,8 @@ impl Space {
 
     /// The symbol of a function of the vDSO.
     pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
-        Some(self.frame(address.wrapping_add(1))).filter(|frame| frame.has_name).map(|frame| frame.function)
+        let frame = self.frame(address.wrapping_add(1));
+        frame.has_name.then(|| frame.function.clone())
     }
 
     /// The functions of the vDSO and their addresses.
@@ -243,7 +235,7 @@ impl Space {
         let (module, _) = self.module(start)?;
         let first = module.address(0)?;
         let address = |address: u64| address.wrapping_sub(first).wrapping_add(start);
-        Some(module.named_symbols().map(|(name, range)| (name, address(range.start))).collect())
+        Some(module.named_symbols().map(|(name, start)| (name, address(start))).collect())
     }
 
     /// The code before an address.
@@ -273,18 +265,17 @@ impl Space {
     }
 
     fn file(&mut self, mapping: &Mapping) -> Option<Rc<Module>> {
-        let known = self.files.borrow_mut().known.remove(&mapping.file);
+        let known = self.files.0.borrow_mut().remove(&mapping.file);
         let module = match known {
             Some(Source::Read(module)) => module,
             source => {
                 let open = if let Some(Source::Open(open)) = source { Ok(open) } else { self.open(mapping) };
-                let bytes = open.and_then(|open| file::read(open, u64::MAX)).ok();
-                bytes
-                    .and_then(|bytes| Module::parse(bytes, &mapping.path, |path| self.find(path)))
-                    .map(Rc::new)
+                let bytes = open.and_then(|open| file::read(open, u64::MAX));
+                let parse = |bytes| Module::parse(bytes, &mapping.path, |path| self.find(path));
+                bytes.ok().and_then(parse).map(Rc::new)
             }
         };
-        self.files.borrow_mut().known.insert(mapping.file, Source::Read(module.clone()));
+        self.files.0.borrow_mut().insert(mapping.file, Source::Read(module.clone()));
         module
     }
 
@@ -328,6 +319,17 @@ impl Space {
         file::read(file, u64::MAX).ok()
     }
 
+    /// The file of the process, in its file system and by its own number. It may not exist.
+    fn perf_map(&self) -> names::PerfMap {
+        let own = proc::status(self.pid, "NSpid");
+        let own = own.as_deref().and_then(|own| own.split_whitespace().last());
+        let path = format!("/proc/{}/root/tmp/perf-{}.map", self.thread, own.unwrap_or("self"));
+        // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
+        let opened = file::open(Path::new(&path), libc::O_NOFOLLOW);
+        let bytes = opened.and_then(|opened| file::read(opened, MOST_OF_PERF_MAP)).unwrap_or_default();
+        names::PerfMap::parse(&String::from_utf8_lossy(&bytes))
+    }
+
     /// The functions at an address, the innermost inlined one first; at least one.
     fn named(&mut self, address: u64) -> Vec<Frame> {
         let module = self.module(address);
@@ -343,8 +345,9 @@ impl Space {
             }
         } else if mapping.file.inode == 0 {
             let has_jvm = self.mappings.iter().any(|mapping| mapping.path.ends_with("/libjvm.so"));
-            let map = self.jit.get_or_insert_with(|| names::PerfMap::read(self.pid, self.thread));
-            let function = map.name(address).unwrap_or(if has_jvm { "java (JIT)" } else { "(JIT)" });
+            let map = self.jit.take().unwrap_or_else(|| self.perf_map());
+            let function = self.jit.insert(map).name(address);
+            let function = function.unwrap_or(if has_jvm { "java (JIT)" } else { "(JIT)" });
             return vec![Frame::named(function.to_owned(), &name)];
         }
         vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]

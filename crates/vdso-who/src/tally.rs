@@ -1,103 +1,71 @@
 //! The processes that are watched, and the reads of each caller.
 
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::iter::once;
 use std::rc::Rc;
 
 use crate::entry::clock_read;
 use crate::perf::{Event, Taken};
 use crate::stack::{Files, Frame, Space, has_room};
-use crate::{Result, proc};
+use crate::{Options, Result, proc};
 
-/// Reads are close if the second comes so soon after the first, in nanoseconds.
-const CLOSE: u64 = 1000;
+/// A caller, and the next frame if the first has no name.
+pub(crate) type Caller = (Rc<Frame>, Option<Rc<Frame>>);
 
-/// A caller, and its reads or samples.
-pub(crate) struct Caller {
-    pub(crate) frame: Frame,
-    /// The next frame, if the first has no name.
-    pub(crate) called_by: Option<Frame>,
-    pub(crate) reads: u64,
-    /// Reads that came soon after the one before of the same thread.
-    pub(crate) soon: u64,
-}
-
-/// The processes of one name. The process that is watched has its own.
+/// The processes of one name.
 #[derive(Default)]
 pub(crate) struct Group {
-    pub(crate) name: String,
     pub(crate) pids: HashSet<u32>,
     pub(crate) samples: u64,
     pub(crate) reads: u64,
-    pub(crate) callers: Vec<Caller>,
-}
-
-/// What is known of one call chain.
-struct Chain {
-    group: usize,
-    caller: usize,
-    /// As flamegraph.pl reads it.
-    folded: Option<Rc<str>>,
+    /// Their reads, or samples in reads.
+    pub(crate) callers: HashMap<Caller, u64>,
 }
 
 #[derive(Default)]
 pub(crate) struct Tally {
-    /// The process that is watched, if it is one.
+    /// The process that is watched, if it is one, and those that it started.
     pid: Option<u32>,
-    /// The processes whose samples count; none if all do.
-    followed: Option<HashSet<u32>>,
+    followed: HashSet<u32>,
     is_exact: bool,
-    /// What a breakpoint costs, in nanoseconds.
-    trap_ns: u64,
     is_folded: bool,
-    files: Rc<RefCell<Files>>,
+    files: Files,
     spaces: HashMap<u32, Space>,
-    names: HashMap<u32, String>,
-    pub(crate) groups: Vec<Group>,
-    /// By the number of the space.
-    chains: HashMap<(u64, Vec<u64>), Chain>,
-    folded: HashMap<Rc<str>, u64>,
-    /// When each thread read a clock last.
-    last: HashMap<u32, u64>,
+    pub(crate) names: HashMap<u32, String>,
+    pub(crate) groups: HashMap<String, Group>,
+    /// As flamegraph.pl reads them.
+    chains: HashMap<String, u64>,
     pub(crate) samples: u64,
     pub(crate) reads: u64,
     pub(crate) lost: u64,
-    /// Programs that the process executed.
-    pub(crate) programs: u32,
+    /// Whether the process executed another program.
+    pub(crate) has_executed: bool,
 }
 
-/// The call chains and the processes that are kept. There can be any number of them.
-const MOST_CHAINS: usize = 1 << 15;
+/// The processes, the callers of one name, and the call chains that are kept. There can be any
+/// number of them.
 const MOST_SPACES: usize = 1 << 12;
+const MOST_CALLERS: usize = 1 << 14;
+const MOST_CHAINS: usize = 1 << 15;
 
 impl Tally {
     /// Reads the mappings of the process, if it is one.
-    pub(crate) fn new(pid: Option<u32>, trap_ns: Option<u64>, is_folded: bool) -> Result<Self> {
-        let files = Rc::<RefCell<Files>>::default();
-        let (mut spaces, mut groups) = (HashMap::new(), Vec::new());
+    pub(crate) fn new(options: &Options, pid: Option<u32>) -> Result<Self> {
+        let (is_exact, is_folded) = (options.exact, options.folded);
+        let mut tally =
+            Self { pid, is_exact, is_folded, followed: pid.into_iter().collect(), ..Self::default() };
         if let Some(pid) = pid {
-            let mut space = Space::of(pid, files.clone())?;
+            let mut space = Space::of(pid, tally.files.clone())?;
             space.warm_up();
-            spaces.insert(pid, space);
-            let (name, pids) = (proc::name(pid), HashSet::from([pid]));
-            groups.push(Group { name, pids, ..Group::default() });
+            tally.spaces.insert(pid, space);
+            tally.names.insert(pid, proc::name(pid));
         }
-        Ok(Self {
-            pid,
-            followed: pid.map(|pid| HashSet::from([pid])),
-            is_exact: trap_ns.is_some(),
-            trap_ns: trap_ns.unwrap_or(0),
-            is_folded,
-            files,
-            spaces,
-            groups,
-            ..Self::default()
-        })
+        Ok(tally)
     }
 
     /// The processes that are followed.
     pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
-        self.followed.iter().flatten().copied()
+        self.followed.iter().copied()
     }
 
     pub(crate) fn has_vdso(&self) -> bool {
@@ -110,40 +78,33 @@ impl Tally {
     }
 
     fn follows(&self, pid: u32) -> bool {
-        self.followed.as_ref().is_none_or(|followed| followed.contains(&pid))
+        self.pid.is_none() || self.followed.contains(&pid)
     }
 
-    pub(crate) fn add(&mut self, time: u64, event: Event) {
+    pub(crate) fn add(&mut self, event: Event) {
         match event {
             Event::Lost(records) => self.lost += records,
-            Event::Forked { pid, parent } if self.follows(parent) => {
+            Event::Forked(pid, parent) if self.follows(parent) => {
                 let space = self.spaces.get(&parent).map(|parent| parent.forked(pid));
                 self.put(pid, space);
                 let name = self.names.get(&parent).cloned();
                 self.names.extend(name.map(|name| (pid, name)));
-                if let Some(followed) = &mut self.followed {
-                    followed.insert(pid);
-                }
+                self.followed.extend(self.pid.map(|_| pid));
             }
-            Event::Named { pid, name, executed } if self.follows(pid) => {
-                if executed {
-                    let space = Space::new(pid, self.files.clone());
-                    self.put(pid, Some(space));
+            Event::Named(pid, name, has_executed) if self.follows(pid) => {
+                if has_executed {
+                    self.put(pid, Some(Space::new(pid, self.files.clone())));
+                    self.has_executed |= self.pid == Some(pid);
                 }
-                if self.pid == Some(pid) {
-                    self.programs += u32::from(executed);
-                    self.groups[0].name = name;
-                } else {
-                    self.names.insert(pid, name);
-                }
+                self.names.insert(pid, name);
             }
             Event::Mapped(pid, mapping) => {
                 if let Some(space) = self.spaces.get_mut(&pid) {
                     space.map(mapping);
                 }
             }
-            Event::Sample(taken) if self.follows(taken.pid) => self.sample(time, &taken),
-            Event::Sample(_) | Event::Forked { .. } | Event::Named { .. } => {}
+            Event::Sample(taken) if self.follows(taken.pid) => self.sample(&taken),
+            Event::Sample(_) | Event::Forked(..) | Event::Named(..) => {}
         }
     }
 
@@ -158,7 +119,7 @@ impl Tally {
         };
     }
 
-    fn sample(&mut self, time: u64, taken: &Taken) {
+    fn sample(&mut self, taken: &Taken) {
         let pid = taken.pid;
         if !self.spaces.contains_key(&pid) {
             // A process that ended already has no mappings.
@@ -166,84 +127,41 @@ impl Tally {
             let space = space.unwrap_or_else(|_| Space::new(pid, self.files.clone()));
             self.put(pid, Some(space));
         }
-        let group = self.group(pid);
+        let name = self.names.entry(pid).or_insert_with(|| proc::name(pid));
+        let group = self.groups.entry(name.clone()).or_default();
+        group.pids.insert(pid);
+        group.samples += 1;
         self.samples += 1;
-        self.groups[group].samples += 1;
         let Some(space) = self.spaces.get_mut(&pid) else { return };
         let Some(leaf) = clock_read(space, taken).or_else(|| self.is_exact.then(String::new)) else { return };
-        let mut addresses = space.chain(taken);
-        let mut key = (space.number, addresses.clone());
-        // A process can have any number of functions, with long names.
-        if !self.chains.contains_key(&key) && !has_room(0) {
-            addresses.clear();
-            key.1.clear();
-        }
-        if self.chains.get(&key).is_none_or(|chain| chain.group != group) {
-            if self.chains.len() >= MOST_CHAINS {
-                self.chains.clear();
-            }
-            let chain = self.chain(group, pid, &addresses, &leaf);
-            self.chains.insert(key.clone(), chain);
-        }
-        let before = self.last.insert(taken.tid, time);
-        let is_soon = before.is_some_and(|before| time.saturating_sub(before) < self.trap_ns + CLOSE);
-        let chain = &self.chains[&key];
-        if let Some(folded) = &chain.folded {
-            let is_kept = self.folded.len() < MOST_CHAINS || self.folded.contains_key(folded);
-            let name = if is_kept { folded.clone() } else { "[other chains]".into() };
-            *self.folded.entry(name).or_default() += 1;
-        }
-        let group = &mut self.groups[chain.group];
-        let caller = &mut group.callers[chain.caller];
-        caller.reads += 1;
-        caller.soon += u64::from(is_soon);
         group.reads += 1;
         self.reads += 1;
-    }
-
-    /// The group of a process, by its name.
-    fn group(&mut self, pid: u32) -> usize {
-        if self.pid == Some(pid) {
-            return 0;
-        }
-        let name = self.names.entry(pid).or_insert_with(|| proc::name(pid));
-        let first = usize::from(self.pid.is_some());
-        let known = self.groups.iter().skip(first).position(|group| group.name == *name);
-        let at = known.map_or(self.groups.len(), |at| at + first);
-        if known.is_none() {
-            self.groups.push(Group { name: name.clone(), ..Group::default() });
-        }
-        self.groups[at].pids.insert(pid);
-        at
-    }
-
-    /// Names the addresses while the process still runs.
-    fn chain(&mut self, group: usize, pid: u32, addresses: &[u64], leaf: &str) -> Chain {
-        let Some(space) = self.spaces.get_mut(&pid) else { unreachable!("it was put there") };
-        let at = space.caller(addresses);
+        // Names are looked up while the process still runs.
+        let addresses = space.chain(taken);
+        let at = space.caller(&addresses);
         let mut frame = |at: usize| addresses.get(at).map(|address| space.frame(*address));
-        let first = frame(at).unwrap_or_else(|| Frame::unknown("[unknown]".into(), ""));
-        let called_by = if first.has_name { None } else { frame(at + 1) };
-        let callers = &mut self.groups[group].callers;
-        let known = callers.iter().position(|caller| caller.frame == first && caller.called_by == called_by);
-        let caller = known.unwrap_or(callers.len());
-        if known.is_none() {
-            callers.push(Caller { frame: first, called_by, reads: 0, soon: 0 });
+        let unknown = || Rc::new(Frame::unknown("[unknown]".into(), ""));
+        let first = frame(at).unwrap_or_else(unknown);
+        let next = if first.has_name { None } else { frame(at + 1) };
+        let mut caller = (first, next);
+        if !group.callers.contains_key(&caller) && (group.callers.len() >= MOST_CALLERS || !has_room(0)) {
+            caller = (unknown(), None);
         }
-        let folded = self.is_folded.then(|| {
-            let space = self.spaces.get_mut(&pid);
-            let names = space.into_iter().flat_map(|space| {
-                addresses.iter().rev().map(|address| space.frame(*address).function).collect::<Vec<_>>()
-            });
-            let names = [self.groups[group].name.clone()].into_iter().chain(names).chain([leaf.to_owned()]);
-            names.map(|name| of_folded(&name)).collect::<Vec<_>>().join(";").into()
-        });
-        Chain { group, caller, folded }
+        *group.callers.entry(caller).or_default() += 1;
+        if self.is_folded {
+            let functions = addresses.iter().rev().map(|address| of_folded(&space.frame(*address).function));
+            let parts = once(of_folded(name)).chain(functions).chain(once(of_folded(&leaf)));
+            let mut chain = parts.collect::<Vec<_>>().join(";");
+            if !self.chains.contains_key(&chain) && (self.chains.len() >= MOST_CHAINS || !has_room(0)) {
+                chain = "[other chains]".into();
+            }
+            *self.chains.entry(chain).or_default() += 1;
+        }
     }
 
     /// The call chains, each with its reads, sorted.
     pub(crate) fn folded(&self) -> Vec<String> {
-        let mut lines: Vec<_> = self.folded.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect();
+        let mut lines: Vec<_> = self.chains.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect();
         lines.sort();
         lines
     }

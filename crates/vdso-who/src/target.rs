@@ -5,7 +5,6 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
@@ -45,7 +44,7 @@ impl Target {
         command.args(&words[1..]);
         // SAFETY: `traceme` makes one system call and takes no lock.
         unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
-        let name = program.to_string_lossy().into_owned();
+        let name = program.to_string_lossy();
         let child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
         let target = Self { pid: child.id(), child: Some(child), is_stopped: true, guard: None };
         match waitpid(target.id(), None)? {
@@ -63,30 +62,23 @@ impl Target {
         if !std::mem::take(&mut self.is_stopped) {
             return Ok(());
         }
+        // The guard is another thread, and only the tracer's thread can continue the process.
+        ptrace::detach(self.id(), is_guarded.then_some(Signal::SIGSTOP))?;
         if is_guarded {
-            // The guard is another thread, and only the tracer's thread can continue the process.
-            ptrace::detach(self.id(), Signal::SIGSTOP)?;
             waitpid(self.id(), Some(WaitPidFlag::WUNTRACED))?;
             self.guard = Some(Guard::start(self.id())?);
-        } else {
-            ptrace::detach(self.id(), None)?;
         }
         Ok(())
     }
 
     /// Whether the process ended. A command stays a zombie.
     pub(crate) fn has_ended(&self) -> bool {
-        if let Some(guard) = &self.guard {
-            return guard.waiter.is_finished();
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        match (&self.guard, &self.child) {
+            (Some(guard), _) => guard.waiter.is_finished(),
+            (_, Some(_)) => waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some()),
+            _ => proc::living_thread(self.pid).is_err(),
         }
-        if self.child.is_some() {
-            let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-            return !matches!(
-                waitid(Id::Pid(self.id()), flags),
-                Ok(WaitStatus::StillAlive) | Err(Errno::EINTR)
-            );
-        }
-        proc::living_thread(self.pid).is_err()
     }
 
     /// The CPU time of all threads, and of those that ended.

@@ -2,16 +2,16 @@
 
 #![allow(unsafe_code, reason = "a signal handler is installed")]
 
+use std::hint::black_box;
 use std::process::id;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-use crate::perf::{Event, Events};
-use crate::stack::Space;
-use crate::watch::explain;
-use crate::{Error, Result};
+use crate::Result;
+use crate::perf::{Events, explain};
+use crate::stack::{Files, Space};
 
 /// Functions of a vDSO that read a clock. A CPU has four breakpoints.
 const FUNCTIONS: [&str; 5] = ["clock_gettime", "clock_gettime64", "gettimeofday", "time", "clock_getres"];
@@ -20,22 +20,17 @@ const BREAKPOINTS: usize = 4;
 /// Where reads are counted.
 pub(crate) fn addresses(space: &mut Space) -> Result<Vec<u64>> {
     let symbols = space.vdso_symbols().ok_or("it has no vDSO, where reads are counted: omit --exact")?;
-    let mut addresses = Vec::new();
-    for function in FUNCTIONS {
-        let is_named =
-            |name: &str| name.trim_start_matches("__vdso_").trim_start_matches("__kernel_") == function;
-        let found = symbols.iter().find(|(name, _)| is_named(name)).map(|(_, address)| *address);
-        addresses.extend(found.filter(|address| !addresses.contains(address)));
-    }
+    let plain = |name: &str| name.trim_start_matches("__vdso_").trim_start_matches("__kernel_").to_owned();
+    let address = |function: &&str| symbols.iter().find(|(name, _)| plain(name) == **function);
+    let mut addresses: Vec<_> = FUNCTIONS.iter().filter_map(address).map(|(_, address)| *address).collect();
+    addresses.dedup();
     addresses.truncate(BREAKPOINTS);
     if addresses.is_empty() { Err("its vDSO has no functions: omit --exact".into()) } else { Ok(addresses) }
 }
 
 /// How often this program hits its own breakpoint before another process does.
-const ROUNDS: usize = 100;
-const READS: usize = 1000;
-/// The rounds whose records are read. The others fill the buffers.
-const TIMED: usize = 5;
+const ROUNDS: u64 = 100;
+const READS: u64 = 1000;
 
 static SIGNALS: AtomicU32 = AtomicU32::new(0);
 
@@ -67,27 +62,19 @@ pub(crate) fn test_host() -> Result<u64> {
 }
 
 fn hit() -> Result<u64> {
-    let mut own = Space::of(id(), std::rc::Rc::default())?;
-    let mut events = Events::count(id(), &addresses(&mut own)?).map_err(|error| explain(&error))?;
-    let mut gaps = Vec::new();
-    for round in 0..ROUNDS {
-        events.enable_breakpoints();
+    let addresses = addresses(&mut Space::of(id(), Files::default())?)?;
+    let mut events = Events::count(id(), &addresses).map_err(|error| explain(&error))?;
+    // Later rounds find the buffers full, which costs less.
+    let mut first = None;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
         for _ in 0..READS {
-            std::hint::black_box(Instant::now());
+            black_box(Instant::now());
         }
-        events.disable_breakpoints();
-        if round >= TIMED {
-            continue;
-        }
-        let records = events.drain(None).into_iter();
-        let times = records.filter_map(|(time, event)| matches!(event, Event::Sample(_)).then_some(time));
-        gaps.extend(times.collect::<Vec<_>>().windows(2).map(|pair| pair[1] - pair[0]));
+        first = first.or(Some(start.elapsed()));
     }
-    let middle = gaps.len() / 2;
-    let none = || Error::from("breakpoints do not fire on this machine: omit --exact");
-    let hits = events.executions();
-    if hits < (ROUNDS * READS) as u64 || gaps.is_empty() {
-        return Err(none());
+    match first {
+        Some(first) if events.executions() >= ROUNDS * READS => Ok(first.as_nanos() as u64 / READS),
+        _ => Err("breakpoints do not fire on this machine: omit --exact".into()),
     }
-    Ok(*gaps.select_nth_unstable(middle).1)
 }

@@ -1,16 +1,14 @@
 //! A measurement, from its start to its report.
 
 use std::fs::{self, File};
-use std::io;
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::perf::{Events, Scope};
+use crate::perf::{Events, Scope, explain};
 use crate::tally::Tally;
 use crate::target::Target;
-use crate::{Error, Options, Progress, Report, Result, Subject, proc, trap};
+use crate::{Options, Report, Result, Subject, proc, trap};
 
 /// How long the buffers may fill; that of counted reads a tenth of it.
 const TICK: Duration = Duration::from_millis(20);
@@ -25,20 +23,16 @@ pub struct Outcome {
     pub target: Option<Target>,
 }
 
-/// Watches a process. `progress` gets how far the measurement is once a second, and None at other
-/// times and at the end; it ends the measurement by `Break`.
+/// Watches a process. `is_over` is asked 50 times a second, and ends the measurement.
 ///
 /// # Errors
 /// Says what is missing, and what to do.
-pub fn watch(
-    options: &Options,
-    progress: impl FnMut(Option<Progress>) -> ControlFlow<()>,
-) -> Result<Outcome> {
+pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome> {
     let mut target = match &options.subject {
         Subject::Process(_) if options.exact && !options.may_end_process => {
             return Err(
-                "--exact can end a process that was not started here: start it by `vdso-who --exact -- \
-                        COMMAND`, or add --may-end-process"
+                "--exact can end a process that was not started here: start it by `vdso-who --exact \
+                        -- COMMAND`, or add --may-end-process"
                     .into(),
             );
         }
@@ -51,10 +45,9 @@ pub fn watch(
     if let Some(target) = &mut target {
         target.go(options.exact)?;
     }
-    watch.run(target.as_mut(), progress)?;
-    let mut report = watch.report;
-    report.finish(&watch.tally);
-    Ok(Outcome { report, target })
+    watch.run(target.as_mut(), is_over)?;
+    watch.report.finish(&watch.tally);
+    Ok(Outcome { report: watch.report, target })
 }
 
 /// A measurement.
@@ -77,7 +70,7 @@ impl<'a> Watch<'a> {
             _ => Scope::Host,
         };
         let trap_ns = if options.exact { Some(trap::test_host()?) } else { None };
-        let tally = Tally::new(pid, trap_ns, options.folded)?;
+        let tally = Tally::new(options, pid)?;
         let report = Report::new(options, pid, trap_ns);
         let mut watch = Self { options, scope, events: Events::default(), tally, report };
         watch.open()?;
@@ -86,32 +79,29 @@ impl<'a> Watch<'a> {
         Ok(watch)
     }
 
+    fn is_command(&self) -> bool {
+        matches!(self.options.subject, Subject::Command(_))
+    }
+
     fn open(&mut self) -> Result<()> {
-        let follows = matches!(self.options.subject, Subject::Command(_));
+        let period = 1_000_000_000 / u64::from(self.options.frequency);
         let opened = match self.scope {
             Scope::Process(pid) if self.options.exact => {
-                let addresses = trap::addresses(self.tally.space(pid)?)?;
-                Events::count(pid, &addresses)
+                Events::count(pid, &trap::addresses(self.tally.space(pid)?)?)
             }
-            _ => Events::sample(&self.scope, 1_000_000_000 / u64::from(self.options.frequency), follows),
+            _ => Events::sample(&self.scope, period, self.is_command()),
         };
         self.events = opened.map_err(|error| match self.scope {
-            Scope::Process(pid) if !follows => format!("process {pid}: {}", explain(&error)).into(),
+            Scope::Process(pid) if !self.is_command() => format!("process {pid}: {}", explain(&error)),
             _ => explain(&error),
         })?;
-        // Before a command runs, so that its first reads are counted, too.
-        self.events.enable_breakpoints();
         Ok(())
     }
 
-    fn run(
-        &mut self,
-        mut target: Option<&mut Target>,
-        mut progress: impl FnMut(Option<Progress>) -> ControlFlow<()>,
-    ) -> Result<()> {
+    fn run(&mut self, mut target: Option<&mut Target>, mut is_over: impl FnMut() -> bool) -> Result<()> {
         let start = Instant::now();
         let cpu_before = self.cpu_time(target.as_deref()).unwrap_or_default();
-        let default = (!matches!(self.options.subject, Subject::Command(_))).then_some(10);
+        let default = (!self.is_command()).then_some(10);
         let end = self.options.duration.or(default);
         let end = end.map(|seconds| start + Duration::from_secs(seconds.into()));
         loop {
@@ -121,62 +111,47 @@ impl<'a> Watch<'a> {
             if let Some(now) = target.as_ref().and_then(|target| target.cpu_time()) {
                 self.report.cpu = now.saturating_sub(cpu_before);
             }
-            self.drain()?;
-            if let Some(target) = target.as_deref_mut() {
-                self.follow(target)?;
+            self.drain();
+            let guard = target.as_deref_mut().and_then(|target| target.guard.as_mut());
+            while let Some(_waits) = guard.as_ref().and_then(|guard| guard.executed.as_ref()?.try_recv().ok())
+            {
+                self.set_other_breakpoints()?;
             }
             self.report.time = start.elapsed();
-            let is_stopped = progress(self.progress()).is_break();
-            let is_over = end.is_some_and(|end| Instant::now() >= end);
-            if has_ended || is_over || is_stopped {
+            let is_over = is_over() || end.is_some_and(|end| Instant::now() >= end);
+            // Another program has its vDSO, and its breakpoints, elsewhere.
+            let is_other = self.options.exact && guard.is_none() && self.tally.has_executed;
+            if has_ended || is_over || is_other {
                 break;
             }
         }
         if let Some(now) = self.cpu_time(target.as_deref()) {
             self.report.cpu = now.saturating_sub(cpu_before);
         }
-        self.events.disable_breakpoints();
-        self.drain()?;
         self.report.counted += self.events.executions();
+        self.drain();
         if let Some(guard) = target.and_then(|target| target.guard.as_mut()) {
             self.report.swallowed = guard.swallowed.load(Ordering::Relaxed);
             guard.executed = None;
         }
-        let _ = progress(None);
+        // Breakpoints end with their events.
+        self.events = Events::default();
         Ok(())
     }
 
-    fn drain(&mut self) -> Result<()> {
-        let programs = self.tally.programs;
+    fn drain(&mut self) {
         let only = match (&self.options.subject, &self.scope) {
             (Subject::Process(_), Scope::Process(pid)) => Some(*pid),
             _ => None,
         };
-        for (time, event) in self.events.drain(only) {
-            self.tally.add(time, event);
-        }
-        let is_guarded = matches!(self.options.subject, Subject::Command(_));
-        if self.options.exact && !is_guarded && self.tally.programs != programs {
-            self.reopen()
-        } else {
-            Ok(())
+        for event in self.events.drain(only) {
+            self.tally.add(event);
         }
     }
 
-    /// Sets the breakpoints of another program that a command executes. It waits meanwhile.
-    fn follow(&mut self, target: &mut Target) -> Result<()> {
-        let Some(executed) = target.guard.as_mut().and_then(|guard| guard.executed.as_mut()) else {
-            return Ok(());
-        };
-        while let Ok(_waits) = executed.try_recv() {
-            self.drain()?;
-            self.reopen()?;
-        }
-        Ok(())
-    }
-
-    /// The vDSO has another address. A process that ended meanwhile has none.
-    fn reopen(&mut self) -> Result<()> {
+    /// A command that executed another program waits until this has the breakpoints of its vDSO.
+    fn set_other_breakpoints(&mut self) -> Result<()> {
+        self.drain();
         self.report.counted += self.events.executions();
         // They occupy all breakpoints.
         self.events = Events::default();
@@ -198,46 +173,4 @@ impl<'a> Watch<'a> {
             (_, Some(target)) => target.cpu_time(),
         }
     }
-
-    fn progress(&self) -> Option<Progress> {
-        let seconds = self.report.time.as_secs();
-        (seconds >= 3 && self.report.time.subsec_millis() < 100).then_some(Progress {
-            seconds,
-            samples: self.tally.samples,
-            reads: self.tally.reads,
-        })
-    }
-}
-
-/// Says what is missing, and what to do.
-pub(crate) fn explain(error: &io::Error) -> Error {
-    let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let paranoid = file("/proc/sys/kernel/perf_event_paranoid");
-    let is_filtered = file("/proc/self/status").lines().any(|line| line == "Seccomp:\t2");
-    let what = match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) if is_filtered => {
-            "a seccomp filter denies perf_event_open(2): run it outside of the container, or allow the call (`docker \
-             run --cap-add PERFMON --security-opt seccomp=unconfined`)"
-                .into()
-        }
-        Some(libc::EPERM | libc::EACCES) => format!(
-            "perf_event_open(2) is denied (kernel.perf_event_paranoid is {}): run it as root or with CAP_PERFMON and \
-             CAP_SYS_PTRACE, or run `sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all",
-            paranoid.trim()
-        ),
-        Some(libc::ENOSYS) => "this kernel has no perf_event_open(2)".into(),
-        Some(libc::ENOSPC) => "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into(),
-        Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT) => {
-            "this machine has no breakpoints that count: omit --exact".into()
-        }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            "there are too many threads and CPUs for the limit of open files: raise it with `ulimit -Hn`, or run it as \
-             root or with CAP_PERFMON, which need one file for each CPU"
-                .into()
-        }
-        Some(libc::ESRCH) => "there is no such process, it ended, or it is a kernel thread".into(),
-        None => error.to_string(),
-        Some(_) => format!("perf_event_open(2) failed: {error}"),
-    };
-    what.into()
 }

@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
-use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,11 +53,11 @@ fn watched(
     (options.duration, options.folded, options.may_end_process) = (Some(100), true, true);
     change(&mut options);
     let mut has_begun = false;
-    let watched = watch(&options, |_| {
+    let watched = watch(&options, || {
         if !std::mem::replace(&mut has_begun, true) {
             end.write_all(&[0]).unwrap();
         }
-        ControlFlow::Continue(())
+        false
     });
     let report = match watched {
         Ok(outcome) => outcome.report,
@@ -73,9 +72,10 @@ fn watched(
     let (text, folded) = (report.to_string(), report.folded().to_vec());
     let mut report = serde_json::to_value(&report).unwrap();
     report["text"] = text.into();
-    let callers = report["processes"][0]["callers"].as_array().unwrap();
+    let processes = report["processes"].as_array().unwrap().iter();
+    let callers = processes.flat_map(|process| process["callers"].as_array().unwrap());
     let records = ["::often", "::seldom"].map(|name| {
-        let own = callers.iter().filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
+        let own = callers.clone().filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
         own.map(|caller| caller["records"].as_u64().unwrap()).sum()
     });
     Some((records, report, folded))

@@ -16,29 +16,7 @@ pub(super) type Bytes = EndianReader<RunTimeEndian, Rc<[u8]>>;
 /// The bytes that are read between two looks at the memory.
 const INTERVAL: u64 = 1 << 18;
 
-/// What one file's debug information may take.
-#[derive(Debug)]
-pub(super) struct Limits {
-    /// The memory of this process, in bytes.
-    pub(super) memory: u64,
-    /// How many more bytes may be read.
-    pub(super) left: Cell<u64>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { memory: MOST_MEMORY, left: Cell::new(1 << 26) }
-    }
-}
-
-impl Limits {
-    /// Allows for the bytes of a section. Each is needed a few times.
-    pub(super) fn add(&self, section: &Bytes) {
-        self.left.set((self.left.get() + 16 * section.len() as u64).min(1 << 32));
-    }
-}
-
-/// The memory above which nothing more is read.
+/// The memory of this process above which nothing more is read.
 const MOST_MEMORY: u64 = 2 << 30;
 
 /// The memory of this process that is its own, in bytes.
@@ -53,13 +31,32 @@ pub(crate) fn has_room(bytes: u64) -> bool {
     memory().saturating_add(bytes) <= MOST_MEMORY
 }
 
+/// What one file's debug information may take: the memory of this process, and bytes to read.
+#[derive(Debug)]
+pub(super) struct Limits {
+    pub(super) memory: u64,
+    pub(super) left: Cell<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: MOST_MEMORY, left: Cell::new(1 << 26) }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Bounded {
-    pub(super) bytes: Bytes,
-    pub(super) limits: Rc<Limits>,
+    bytes: Bytes,
+    limits: Rc<Limits>,
 }
 
 impl Bounded {
+    /// Allows for the bytes of a section. Each is needed a few times.
+    pub(super) fn new(bytes: Bytes, limits: Rc<Limits>) -> Self {
+        limits.left.set((limits.left.get() + 16 * bytes.len() as u64).min(1 << 32));
+        Self { bytes, limits }
+    }
+
     fn count(&self, bytes: usize) -> Result<()> {
         let Limits { memory: most, left } = &*self.limits;
         let before = left.get();
@@ -104,8 +101,7 @@ impl Reader for Bounded {
 
     fn find(&self, byte: u8) -> Result<usize> {
         let found = self.bytes.find(byte)?;
-        self.count(found)?;
-        Ok(found)
+        self.count(found).map(|()| found)
     }
 
     fn skip(&mut self, len: usize) -> Result<()> {

@@ -1,15 +1,19 @@
 //! Files with the symbols and the debug information of a stripped one.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use flate2::Crc;
+use lzma_rust2::XzReader;
 use object::{File, Object as _, ObjectSection as _};
-
-use super::xz;
 
 /// The folder of debug files, as gdb has it.
 const FOLDER: &str = "/usr/lib/debug";
+
+/// A larger symbol table in `.gnu_debugdata` is not read, and the decoder's memory in KiB.
+const MOST_BYTES: u64 = 64 << 20;
+const DECODER: u32 = 1 << 17;
 
 /// The debug file of a file without `.debug_info`: by its build id, by its link, or inside. `find`
 /// reads a file; `path` is where the file itself is.
@@ -21,13 +25,16 @@ pub(super) fn of(file: &File<'_>, path: &Path, find: impl Fn(&Path) -> Option<Rc
     let is_same =
         |found: &Rc<[u8]>| File::parse(&**found).is_ok_and(|found| found.build_id().ok().flatten() == id);
     let by_id = id.and_then(|id| {
-        let digits = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-        let (first, rest) = (digits(&id[..1]), digits(&id[1..]));
-        find(&PathBuf::from(format!("{FOLDER}/.build-id/{first}/{rest}.debug"))).filter(is_same)
+        let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        find(&PathBuf::from(format!("{FOLDER}/.build-id/{}/{}.debug", &digits[..2], &digits[2..])))
     });
-    by_id.or_else(|| by_link(file, path, &find)).or_else(|| {
+    by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(|| {
+        // MiniDebugInfo: a file of symbols, compressed by xz.
         let section = file.section_by_name(".gnu_debugdata")?;
-        xz::decompressed(section.data().ok()?)
+        let mut bytes = Vec::new();
+        let xz = XzReader::new_mem_limit(section.data().ok()?, false, DECODER);
+        let size = xz.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+        (size < MOST_BYTES as usize).then(|| bytes.into())
     })
 }
 

@@ -2,13 +2,14 @@
 //!
 //! `debug/gosym/pclntab.go` of Go describes it. The layout is that of Go 1.18 and later.
 
-use super::module::{Name, Symbol};
+use std::ops::Range;
 
 /// Go 1.18, Go 1.20.
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 
-/// The functions of a table. `text` is the address of the section .text, for a table without it.
-pub(super) fn symbols(table: &[u8], text: u64, most: usize) -> Option<Vec<Symbol>> {
+/// The functions of a table, and where in the table their names are. `text` is the address of the
+/// section .text, for a table without it.
+pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<Vec<(Range<u64>, usize)>> {
     if !MAGIC.contains(&word(table, 0)?) {
         return None;
     }
@@ -21,28 +22,22 @@ pub(super) fn symbols(table: &[u8], text: u64, most: usize) -> Option<Vec<Symbol
     let text = field(2).filter(|text| *text != 0).unwrap_or(text);
     let functions = table.get(functions..)?;
     let start = |index: usize| Some(text.wrapping_add(word(functions, 8 * index)?.into()));
-    let symbol = |index: usize| {
+    let function = |index: usize| {
         let function = word(functions, 8 * index + 4)? as usize;
         let name = names.checked_add(word(functions, function.checked_add(4)?)? as usize)?;
-        Some(Symbol { range: start(index)?..start(index + 1)?, name: Name::Go(name) })
+        Some((start(index)?..start(index + 1)?, name))
     };
-    Some((0..most.min(count as usize)).map_while(symbol).collect())
-}
-
-/// The bytes of a name.
-pub(super) fn name(table: &[u8], offset: usize) -> Option<&[u8]> {
-    table.get(offset..)?.split(|byte| *byte == 0).next()
+    Some((0..most.min(count as usize)).map_while(function).collect())
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let bytes = bytes.get(at..)?.first_chunk()?;
-    Some(u32::from_le_bytes(*bytes))
+    number(bytes, at, 4).map(|word| word as u32)
 }
 
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?;
     match size {
-        4 => Some(word(bytes, at)?.into()),
-        8 => Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?)),
-        _ => None,
+        4 => Some(u32::from_le_bytes(*bytes.first_chunk()?).into()),
+        _ => Some(u64::from_le_bytes(*bytes.first_chunk()?)),
     }
 }

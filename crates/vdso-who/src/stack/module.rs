@@ -2,7 +2,6 @@
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::io::Read as _;
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -12,7 +11,7 @@ use std::rc::Rc;
 use addr2line::Context;
 use flate2::read::ZlibDecoder;
 use gimli::{
-    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, Reader as _, RunTimeEndian, SectionId,
+    BaseAddresses, EhFrame, EhFrameHdr, EhFrameOffset, EndianReader, Reader as _, RunTimeEndian, SectionId,
     UnwindContext, UnwindSection as _, UnwindTableRow,
 };
 use object::{
@@ -29,17 +28,10 @@ pub(super) struct Module {
     bytes: Rc<[u8]>,
     /// The file of its debug information and of its symbols, or the same.
     debug_bytes: Rc<[u8]>,
-    /// The table of Go's functions, or nothing.
-    go: Range<usize>,
-    endian: RunTimeEndian,
     /// The loaded bytes of the file, and their first address.
     segments: Vec<(Range<u64>, u64)>,
     /// Sorted.
     symbols: Vec<Symbol>,
-    eh_frame: EhFrame<Bytes>,
-    bases: BaseAddresses,
-    /// See [`tables`]. Sorted.
-    tables: Vec<(Range<u64>, usize)>,
     /// None if there is no debug information. It is parsed when it is first needed.
     debug: OnceCell<Option<Context<Bounded>>>,
 }
@@ -47,24 +39,21 @@ pub(super) struct Module {
 /// A function.
 pub(super) struct Symbol {
     pub(super) range: Range<u64>,
-    pub(super) name: Name,
+    name: Name,
 }
 
 /// Where a name is. Many symbols can share one long name, so no name is kept.
 #[derive(Clone, Copy)]
-pub(super) enum Name {
+enum Name {
     /// In the symbol table of the debug file.
     Static(SymbolIndex),
     Dynamic(SymbolIndex),
-    /// At an offset in Go's table.
+    /// At an offset in the file, in Go's table.
     Go(usize),
 }
 
 /// More symbols of a file are ignored.
 const MOST_SYMBOLS: usize = 1 << 22;
-
-/// The shared parts of unwind tables that are kept.
-const MOST_SHARED: usize = 1 << 16;
 
 /// Debug information that is nested deeper is ignored, because addr2line recurses.
 const MOST_NESTED: isize = 512;
@@ -80,7 +69,6 @@ impl Module {
         find: impl Fn(&Path) -> Option<Rc<[u8]>>,
     ) -> Option<Self> {
         let file = File::parse(&*bytes).ok()?;
-        let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
         let segments = file.segments().map(|segment| {
             let (offset, size) = segment.file_range();
             (offset..offset.saturating_add(size), segment.address())
@@ -99,25 +87,12 @@ impl Module {
             })
             .take(MOST_SYMBOLS)
             .collect();
-        let go = [".gopclntab", ".data.rel.ro.gopclntab"];
-        let go = go.iter().find_map(|name| file.section_by_name(name)?.file_range());
-        let go = go.map_or(0..0, |(start, size)| start as usize..start.saturating_add(size) as usize);
-        let text = file.section_by_name(".text").map_or(0, |section| section.address());
         if symbols.is_empty() {
-            let table = bytes.get(go.clone()).unwrap_or_default();
-            symbols = go::symbols(table, text, MOST_SYMBOLS).unwrap_or_default();
+            symbols = go_symbols(&file).unwrap_or_default();
         }
         symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
         symbols.dedup_by_key(|symbol| symbol.range.start);
-        let whole = EndianReader::new(bytes.clone(), endian);
-        let eh_frame = section(&file, SectionId::EhFrame, &whole);
-        let mut eh_frame = EhFrame::from(eh_frame.unwrap_or_else(|| whole.range(0..0)));
-        eh_frame.set_address_size(if file.is_64() { 8 } else { 4 });
-        let frames = file.section_by_name(".eh_frame").map_or(0, |section| section.address());
-        let bases = BaseAddresses::default().set_text(text).set_eh_frame(frames);
-        let tables = tables(&eh_frame, &bases);
-        let debug = OnceCell::new();
-        Some(Self { bytes, debug_bytes, go, endian, segments, symbols, eh_frame, bases, tables, debug })
+        Some(Self { bytes, debug_bytes, segments, symbols, debug: OnceCell::new() })
     }
 
     /// The address of a loaded byte of the file.
@@ -140,14 +115,16 @@ impl Module {
     pub(super) fn symbol(&self, address: u64) -> Option<&Symbol> {
         let next = self.symbols.partition_point(|symbol| symbol.range.start <= address);
         // An outer symbol may contain others, such as a local label's.
-        let outer = self.symbols[..next].iter().rev().take(8);
-        outer.into_iter().find(|symbol| symbol.range.contains(&address) || symbol.range.is_empty())
+        let mut outer = self.symbols[..next].iter().rev().take(8);
+        outer.find(|symbol| symbol.range.contains(&address) || symbol.range.is_empty())
     }
 
     /// The functions at an address, the innermost inlined one first. Empty if there is no symbol.
     pub(super) fn frames(&self, address: u64, module: &str) -> Vec<Frame> {
         let symbol = self.symbol(address).and_then(|symbol| self.name(symbol));
-        let mut found = self.debug_frames(address, module).unwrap_or_default();
+        let context = self.debug.get_or_init(|| self.context()).as_ref();
+        let mut found =
+            context.and_then(|context| debug_frames(context, address, module)).unwrap_or_default();
         // The outermost function of the debug information may have no name.
         if let (Some(frame), Some(symbol)) = (found.last_mut(), &symbol) {
             if frame.function.is_empty() {
@@ -155,40 +132,34 @@ impl Module {
             }
         }
         found.retain(|frame| !frame.function.is_empty());
-        match symbol {
-            Some(symbol) if found.is_empty() => vec![Frame::named(symbol, module)],
-            _ => found,
+        if found.is_empty() {
+            found.extend(symbol.map(|symbol| Frame::named(symbol, module)));
         }
+        found
     }
 
-    pub(super) fn named_symbols(&self) -> impl Iterator<Item = (String, Range<u64>)> {
-        self.symbols.iter().filter_map(|symbol| Some((self.name(symbol)?, symbol.range.clone())))
+    pub(super) fn named_symbols(&self) -> impl Iterator<Item = (String, u64)> {
+        self.symbols.iter().filter_map(|symbol| Some((self.name(symbol)?, symbol.range.start)))
     }
 
-    pub(super) fn name(&self, symbol: &Symbol) -> Option<String> {
-        let name = |bytes, index, is_dynamic| {
-            let file = File::parse(bytes).ok()?;
-            let table = if is_dynamic { file.dynamic_symbol_table() } else { file.symbol_table() };
-            Some(names::demangled(table?.symbol_by_index(index).ok()?.name_bytes().ok()?))
-        };
-        match symbol.name {
-            Name::Static(index) => name(&*self.debug_bytes, index, false),
-            Name::Dynamic(index) => name(&*self.bytes, index, true),
-            Name::Go(at) => Some(names::demangled(go::name(self.bytes.get(self.go.clone())?, at)?)),
-        }
-    }
-
-    fn debug_frames(&self, address: u64, module: &str) -> Option<Vec<Frame>> {
-        let context = self.debug.get_or_init(|| self.context()).as_ref()?;
-        debug_frames(context, address, module)
+    fn name(&self, symbol: &Symbol) -> Option<String> {
+        let file = |bytes| File::parse(bytes).ok();
+        Some(names::demangled(match symbol.name {
+            Name::Static(index) => {
+                file(&*self.debug_bytes)?.symbol_table()?.symbol_by_index(index).ok()?.name_bytes().ok()?
+            }
+            Name::Dynamic(index) => {
+                file(&*self.bytes)?.dynamic_symbol_table()?.symbol_by_index(index).ok()?.name_bytes().ok()?
+            }
+            Name::Go(at) => self.bytes.get(at..)?.split(|byte| *byte == 0).next()?,
+        }))
     }
 
     fn context(&self) -> Option<Context<Bounded>> {
         let file = File::parse(&*self.debug_bytes).ok()?;
         file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
-        let whole = EndianReader::new(self.debug_bytes.clone(), self.endian);
-        let sections = |id| section(&file, id, &whole).unwrap_or_else(|| whole.range(0..0));
-        context(sections, Limits::default())
+        let whole = EndianReader::new(self.debug_bytes.clone(), endian(&file));
+        context(|id| section(&file, id, &whole).unwrap_or_else(|| whole.range(0..0)), Limits::default())
     }
 
     /// How the registers of the caller are found at an address.
@@ -197,45 +168,42 @@ impl Module {
         address: u64,
         use_row: impl FnOnce(&UnwindTableRow<usize>) -> T,
     ) -> Option<T> {
-        let next = self.tables.partition_point(|(range, _)| range.start <= address);
-        let (_, offset) = self.tables[..next].last().filter(|(range, _)| range.contains(&address))?;
-        let Self { eh_frame, bases, .. } = self;
-        let fde = eh_frame.fde_from_offset(bases, EhFrameOffset(*offset), EhFrame::cie_from_offset).ok()?;
+        let file = File::parse(&*self.bytes).ok()?;
+        let section = |name| {
+            let section = file.section_by_name(name)?;
+            Some((section.data().ok()?, section.address()))
+        };
+        let ((header, header_start), (frames, start)) = (section(".eh_frame_hdr")?, section(".eh_frame")?);
+        let bases = BaseAddresses::default().set_eh_frame_hdr(header_start).set_eh_frame(start);
+        let size = if file.is_64() { 8 } else { 4 };
+        let header = EhFrameHdr::new(header, endian(&file)).parse(&bases, size).ok()?;
+        let mut frames = EhFrame::new(frames, endian(&file));
+        frames.set_address_size(size);
+        // `fde_for_address` panics if the table leads out of the section.
+        let entry = header.table()?.lookup(address, &bases).ok()?.direct().ok()?;
+        let entry = EhFrameOffset(entry.checked_sub(start)? as usize);
+        let entry = frames.fde_from_offset(&bases, entry, EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        let row = fde.unwind_info_for_address(eh_frame, bases, &mut context, address).ok()?;
-        Some(use_row(row))
+        entry.unwind_info_for_address(&frames, &bases, &mut context, address).ok().map(use_row)
     }
 }
 
-/// The addresses of the functions with unwind tables, and where their tables are.
-fn tables(eh_frame: &EhFrame<Bytes>, bases: &BaseAddresses) -> Vec<(Range<u64>, usize)> {
-    let mut entries = eh_frame.entries(bases);
-    let mut tables = Vec::new();
-    // Many tables share one, which can be long.
-    let mut known = HashMap::new();
-    while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
-        if known.len() >= MOST_SHARED {
-            known.clear();
-        }
-        let fde = partial.parse(|section, bases, offset| {
-            known.entry(offset.0).or_insert_with(|| section.cie_from_offset(bases, offset)).clone()
-        });
-        let Ok(fde) = fde else { continue };
-        tables.push((fde.initial_address()..fde.end_address(), fde.offset()));
-    }
-    tables.sort_by_key(|(range, _)| range.start);
-    tables
+fn endian(file: &File<'_>) -> RunTimeEndian {
+    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
+}
+
+fn go_symbols(file: &File<'_>) -> Option<Vec<Symbol>> {
+    let table =
+        [".gopclntab", ".data.rel.ro.gopclntab"].iter().find_map(|name| file.section_by_name(name))?;
+    let (start, text) = (table.file_range()?.0 as usize, file.section_by_name(".text")?.address());
+    let functions = go::functions(table.data().ok()?, text, MOST_SYMBOLS)?.into_iter();
+    Some(functions.map(|(range, name)| Symbol { range, name: Name::Go(start.wrapping_add(name)) }).collect())
 }
 
 /// The debug information of a file. None if reading it takes too much of something.
 pub(super) fn context(sections: impl Fn(SectionId) -> Bytes, limits: Limits) -> Option<Context<Bounded>> {
     let limits = Rc::new(limits);
-    let load = |id| {
-        let bytes = sections(id);
-        limits.add(&bytes);
-        gimli::Result::Ok(Bounded { bytes, limits: limits.clone() })
-    };
+    let load = |id| gimli::Result::Ok(Bounded::new(sections(id), limits.clone()));
     let dwarf = gimli::Dwarf::load(load).ok()?;
     if is_deep(&dwarf) { None } else { Context::from_dwarf(dwarf).ok() }
 }
@@ -267,11 +235,9 @@ pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &st
         let name = frame.function.as_ref().and_then(|function| function.name.to_slice().ok());
         let location = frame.location.as_ref();
         found.push(Frame {
-            function: names::demangled(&name.unwrap_or_default()),
             file: location.and_then(|location| location.file).map(|file| names::shortened(file.as_bytes())),
             line: location.and_then(|location| location.line),
-            module: module.to_owned(),
-            has_name: true,
+            ..Frame::named(names::demangled(&name.unwrap_or_default()), module)
         });
     }
     Some(found)

@@ -1,10 +1,7 @@
 //! Names of files, of functions, and of code without a file.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::path::Path;
-
-use super::file;
-use crate::proc;
 
 /// The last component of a path, `[vdso]`, or `[anon]`.
 pub(super) fn of_module(path: &str) -> String {
@@ -49,42 +46,21 @@ impl Write for Limited {
     }
 }
 
-/// What a just-in-time compiler wrote to /tmp/perf-PID.map, sorted.
-pub(super) struct PerfMap(Vec<(u64, u64, String)>);
-
-/// A larger file is not read.
-const MOST_BYTES: u64 = 64 << 20;
+/// What a just-in-time compiler wrote to /tmp/perf-PID.map: sizes and names, by their addresses.
+pub(super) struct PerfMap(BTreeMap<u64, (u64, String)>);
 
 impl PerfMap {
-    /// Reads the file of the process, in its file system and by its own number. It may not exist.
-    pub(super) fn read(pid: u32, thread: u32) -> Self {
-        let own = proc::status(pid, "NSpid");
-        let own = own.as_deref().and_then(|own| own.split_whitespace().last());
-        let path = format!("/proc/{thread}/root/tmp/perf-{}.map", own.unwrap_or("self"));
-        // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
-        let opened = file::open(Path::new(&path), libc::O_NOFOLLOW);
-        let bytes = opened.and_then(|opened| file::read(opened, MOST_BYTES));
-        bytes.map_or(Self(Vec::new()), |bytes| Self::parse(&String::from_utf8_lossy(&bytes)))
-    }
-
     pub(super) fn parse(text: &str) -> Self {
-        let mut entries: Vec<_> = text.lines().filter_map(entry).collect();
-        entries.sort_by_key(|entry| entry.0);
-        Self(entries)
+        let entry = |line: &str| {
+            let mut fields = line.splitn(3, ' ');
+            let mut number = || u64::from_str_radix(fields.next()?.trim_start_matches("0x"), 16).ok();
+            Some((number()?, (number()?, fields.next()?.to_owned())))
+        };
+        Self(text.lines().filter_map(entry).collect())
     }
 
     pub(super) fn name(&self, address: u64) -> Option<&str> {
-        let next = self.0.partition_point(|entry| entry.0 <= address);
-        let (start, size, name) = self.0[..next].last()?;
+        let (start, (size, name)) = self.0.range(..=address).next_back()?;
         (address - start < *size).then_some(name)
     }
-}
-
-fn entry(line: &str) -> Option<(u64, u64, String)> {
-    let mut fields = line.splitn(3, ' ');
-    let mut number = || {
-        let field = fields.next()?;
-        u64::from_str_radix(field.strip_prefix("0x").unwrap_or(field), 16).ok()
-    };
-    Some((number()?, number()?, fields.next()?.to_owned()))
 }

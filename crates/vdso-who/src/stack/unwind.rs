@@ -18,7 +18,7 @@ const MOST_WORDS: u64 = 64;
 /// How far from its start a function may set its frame pointer up.
 const PROLOGUE: usize = 64;
 
-/// What the ABI says. The numbers are DWARF's.
+/// What the ABI says. The registers are DWARF's.
 #[derive(Clone, Copy)]
 struct Abi {
     word: u64,
@@ -31,19 +31,14 @@ struct Abi {
 impl Abi {
     /// None where only the link register is known.
     fn of(sample: &Taken) -> Option<Self> {
-        let new = |word, [sp, fp, return_address]: [u16; 3], is_x86| Self {
-            word,
-            sp: Register(sp),
-            fp: Register(fp),
-            return_address: Register(return_address),
-            is_x86,
+        let (word, registers, is_x86) = match (ARCH, sample.is_64_bit) {
+            ("x86_64", true) => (8, [7, 6, 16], true),
+            ("x86_64", false) => (4, [4, 5, 8], true),
+            ("aarch64", true) => (8, [31, 29, 30], false),
+            _ => return None,
         };
-        match (ARCH, sample.is_64_bit) {
-            ("x86_64", true) => Some(new(8, [7, 6, 16], true)),
-            ("x86" | "x86_64", false) => Some(new(4, [4, 5, 8], true)),
-            ("aarch64", true) => Some(new(8, [31, 29, 30], false)),
-            _ => None,
-        }
+        let [sp, fp, return_address] = registers.map(Register);
+        Some(Self { word, sp, fp, return_address, is_x86 })
     }
 }
 
@@ -57,28 +52,11 @@ pub(super) enum Rule {
         return_address: Option<i64>,
         fp: Option<i64>,
     },
-    /// The program counter is at the first instruction of a function without a table.
-    Entry,
     FramePointer,
     /// By a return address on the stack, best after a call of this function.
     Search {
         function: u64,
     },
-    /// There is no caller.
-    End,
-}
-
-/// Why no caller is found.
-enum Stop {
-    /// There is none.
-    End,
-    /// The stack was not copied that far, or it is another one.
-    Lost,
-}
-
-enum Call {
-    Of(u64),
-    Indirect,
 }
 
 struct Walk<'a> {
@@ -97,14 +75,15 @@ pub(super) fn chain(space: &mut Space, sample: &Taken) -> Vec<u64> {
     };
     let mut walk = Walk { space, sample, abi };
     while chain.len() <= MOST_FRAMES {
-        match walk.caller(registers, chain.len() == 1) {
+        let is_first = chain.len() == 1;
+        match walk.caller(registers, is_first) {
+            Some(next) if next.pc == 0 => break,
             // A frame has at least a return address on x86, and may have none in a leaf elsewhere.
-            Ok(next) if next.sp > registers.sp || (next.sp == registers.sp && chain.len() == 1) => {
+            Some(next) if next.sp > registers.sp || (next.sp == registers.sp && is_first) => {
                 chain.push(next.pc);
                 registers = next;
             }
-            Err(Stop::End) => break,
-            Ok(_) | Err(Stop::Lost) => {
+            _ => {
                 walk.continue_with_the_kernels(&mut chain, registers);
                 break;
             }
@@ -113,18 +92,19 @@ pub(super) fn chain(space: &mut Space, sample: &Taken) -> Vec<u64> {
     chain
 }
 
+/// Each of the functions that return registers returns none if the caller is not found, as where
+/// the stack was not copied that far, and a program counter of 0 if there is no caller.
 impl Walk<'_> {
-    fn read(&self, address: u64) -> Result<u64, Stop> {
-        let word = self.abi.word as usize;
-        let offset = address.checked_sub(self.sample.registers.sp).ok_or(Stop::Lost)?;
-        let bytes = usize::try_from(offset).ok().and_then(|offset| self.sample.stack.get(offset..));
-        match bytes.and_then(|bytes| bytes.get(..word)).ok_or(Stop::Lost)? {
-            &[a, b, c, d] => Ok(u32::from_ne_bytes([a, b, c, d]).into()),
-            bytes => Ok(u64::from_ne_bytes(bytes.try_into().map_err(|_| Stop::Lost)?)),
+    fn read(&self, address: u64) -> Option<u64> {
+        let offset = usize::try_from(address.checked_sub(self.sample.registers.sp)?).ok()?;
+        let stack = self.sample.stack.get(offset..)?;
+        match self.abi.word {
+            4 => Some(u32::from_ne_bytes(*stack.first_chunk()?).into()),
+            _ => Some(u64::from_ne_bytes(*stack.first_chunk()?)),
         }
     }
 
-    fn caller(&mut self, at: Registers, is_first: bool) -> Result<Registers, Stop> {
+    fn caller(&mut self, at: Registers, is_first: bool) -> Option<Registers> {
         // A return address may be that of the next function.
         let pc = if is_first { at.pc } else { at.pc.wrapping_sub(1) };
         if self.space.rules.len() >= MOST_RULES {
@@ -134,12 +114,14 @@ impl Walk<'_> {
         let rule = known.unwrap_or_else(|| self.rule(pc));
         self.space.rules.insert(pc, rule);
         match rule {
-            Rule::End => Err(Stop::End),
             Rule::Table { .. } => self.by_table(at, rule, is_first),
-            Rule::Entry if is_first => self.at_entry(at),
-            Rule::Entry | Rule::FramePointer => self.by_frame_pointer(at),
+            Rule::FramePointer => {
+                let sp = at.fp.checked_add(2 * self.abi.word)?;
+                let pc = self.read(at.fp + self.abi.word)?;
+                self.checked(Registers { pc, sp, fp: self.read(at.fp)?, lr: 0 })
+            }
             Rule::Search { .. } if is_first && at.lr != 0 && self.call(at.lr).is_some() => {
-                Ok(Registers { pc: at.lr, lr: 0, ..at })
+                Some(Registers { pc: at.lr, lr: 0, ..at })
             }
             Rule::Search { function } => self.by_search(at, function),
         }
@@ -153,9 +135,8 @@ impl Walk<'_> {
         }
         let Some(symbol) = module.symbol(address) else { return Rule::FramePointer };
         let start = symbol.range.start;
-        if start == address {
-            Rule::Entry
-        } else if self.abi.sets_frame_pointer(module.code(start, PROLOGUE)) {
+        let code = module.code(start, PROLOGUE).unwrap_or_default();
+        if start != address && self.abi.sets_frame_pointer(code) {
             Rule::FramePointer
         } else {
             Rule::Search { function: pc.wrapping_sub(address).wrapping_add(start) }
@@ -164,81 +145,55 @@ impl Walk<'_> {
 
     fn table(&self, row: &UnwindTableRow<usize>) -> Option<Rule> {
         let CfaRule::RegisterAndOffset { register, offset: cfa } = *row.cfa() else { return None };
-        let from_fp = register == self.abi.fp;
-        if !from_fp && register != self.abi.sp {
-            return None;
-        }
         let saved = |register| match row.register(register) {
             RegisterRule::Offset(offset) => Some(offset),
             _ => None,
         };
-        let return_address = saved(self.abi.return_address);
-        if self.abi.is_x86 && return_address.is_none() {
-            return Some(Rule::End);
-        }
-        Some(Rule::Table { from_fp, cfa, return_address, fp: saved(self.abi.fp) })
+        let (from_fp, from_sp) = (register == self.abi.fp, register == self.abi.sp);
+        let (return_address, fp) = (saved(self.abi.return_address), saved(self.abi.fp));
+        (from_fp || from_sp).then_some(Rule::Table { from_fp, cfa, return_address, fp })
     }
 
-    fn by_table(&self, at: Registers, rule: Rule, is_first: bool) -> Result<Registers, Stop> {
-        let Rule::Table { from_fp, cfa, return_address, fp } = rule else { return Err(Stop::End) };
+    fn by_table(&self, at: Registers, rule: Rule, is_first: bool) -> Option<Registers> {
+        let Rule::Table { from_fp, cfa, return_address, fp } = rule else { return None };
         let cfa = (if from_fp { at.fp } else { at.sp }).wrapping_add_signed(cfa);
-        let saved = |offset: Option<i64>, unsaved| match offset {
-            Some(offset) => self.read(cfa.wrapping_add_signed(offset)),
-            None => Ok(unsaved),
+        let saved = |offset: i64| self.read(cfa.wrapping_add_signed(offset));
+        let pc = match return_address {
+            Some(offset) => saved(offset)?,
+            // Only a leaf may have it in a register.
+            None if is_first => at.lr,
+            None => 0,
         };
-        if return_address.is_none() && !is_first {
-            return Err(Stop::End);
-        }
-        let pc = saved(return_address, at.lr)?;
-        self.checked(Registers { pc, sp: cfa, fp: saved(fp, at.fp)?, lr: 0 })
-    }
-
-    fn by_frame_pointer(&self, at: Registers) -> Result<Registers, Stop> {
-        let word = self.abi.word;
-        let sp = at.fp.checked_add(2 * word).ok_or(Stop::Lost)?;
-        self.checked(Registers { pc: self.read(at.fp + word)?, sp, fp: self.read(at.fp)?, lr: 0 })
-    }
-
-    /// At the first instruction of a function.
-    fn at_entry(&self, at: Registers) -> Result<Registers, Stop> {
-        if self.abi.is_x86 {
-            self.checked(Registers { pc: self.read(at.sp)?, sp: at.sp + self.abi.word, ..at })
-        } else {
-            self.checked(Registers { pc: at.lr, lr: 0, ..at })
-        }
+        self.checked(Registers { pc, sp: cfa, fp: fp.map_or(Some(at.fp), saved)?, lr: 0 })
     }
 
     /// The first word of the stack after a direct call of the function, or else after any call.
-    fn by_search(&mut self, at: Registers, function: u64) -> Result<Registers, Stop> {
-        let word = self.abi.word;
-        let mut any = None;
-        for sp in (0..MOST_WORDS).map_while(|index| at.sp.checked_add(index * word)) {
-            let Ok(pc) = self.read(sp) else { break };
-            let found = Registers { pc, sp: sp.wrapping_add(word), ..at };
+    fn by_search(&mut self, at: Registers, function: u64) -> Option<Registers> {
+        let (mut any, mut sp) = (None, at.sp);
+        for _ in 0..MOST_WORDS {
+            let Some(pc) = self.read(sp) else { break };
+            sp = sp.wrapping_add(self.abi.word);
+            let found = Registers { pc, sp, ..at };
             match self.call(pc) {
-                Some(Call::Of(target)) if target == function => return Ok(found),
+                Some(target) if target == function => return Some(found),
                 Some(_) => any = any.or(Some(found)),
                 None => {}
             }
         }
-        any.ok_or(Stop::Lost)
+        any
     }
 
-    /// The call before a return address.
-    fn call(&mut self, address: u64) -> Option<Call> {
+    /// The target of the call before a return address; 0 if it is in a register or in memory.
+    fn call(&mut self, address: u64) -> Option<u64> {
         let (module, start) = self.space.module(address.checked_sub(8)?)?;
         let code = module.code(start, 8)?;
         self.abi.call(code.try_into().ok()?, address)
     }
 
-    fn checked(&self, to: Registers) -> Result<Registers, Stop> {
+    fn checked(&self, to: Registers) -> Option<Registers> {
         // arm64 signs return addresses in the bits above a user's address.
         let pc = if self.abi.is_x86 { to.pc } else { to.pc & ((1 << 48) - 1) };
-        match pc {
-            0 => Err(Stop::End),
-            pc if self.space.mapping(pc).is_none() => Err(Stop::Lost),
-            pc => Ok(Registers { pc, ..to }),
-        }
+        (pc == 0 || self.space.mapping(pc).is_some()).then_some(Registers { pc, ..to })
     }
 
     /// Appends what the kernel found further out.
@@ -257,8 +212,7 @@ impl Walk<'_> {
 
 impl Abi {
     /// Whether code copies the stack pointer to the frame pointer.
-    fn sets_frame_pointer(self, code: Option<&[u8]>) -> bool {
-        let code = code.unwrap_or_default();
+    fn sets_frame_pointer(self, code: &[u8]) -> bool {
         match (self.is_x86, self.word) {
             // push; mov
             (true, 8) => code.windows(4).any(|bytes| bytes == [0x55, 0x48, 0x89, 0xe5]),
@@ -268,40 +222,24 @@ impl Abi {
         }
     }
 
-    /// The call at the end of the code before an address.
-    fn call(self, code: [u8; 8], address: u64) -> Option<Call> {
+    /// The target of the call at the end of the code before an address; 0 if it is indirect.
+    fn call(self, code: [u8; 8], address: u64) -> Option<u64> {
         if !self.is_x86 {
             let last = instruction(&code[4..]);
             let distance = i64::from((last << 6) as i32 >> 4);
             let is_direct = last & 0xfc00_0000 == 0x9400_0000;
             let is_indirect = last & 0xffff_fc1f == 0xd63f_0000;
             let target = address.wrapping_sub(4).wrapping_add_signed(distance);
-            return if is_direct { Some(Call::Of(target)) } else { is_indirect.then_some(Call::Indirect) };
+            return if is_direct { Some(target) } else { is_indirect.then_some(0) };
         }
         if let [_, _, _, 0xe8, a, b, c, d] = code {
             let target = address.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into());
-            return Some(Call::Of(if self.word == 4 { target & 0xffff_ffff } else { target }));
+            return Some(if self.word == 4 { target & 0xffff_ffff } else { target });
         }
-        // ff /2, from 2 to 7 bytes long.
-        let is_indirect = (0..7).any(|index| {
-            code[index] == 0xff
-                && code[index + 1] & 0x38 == 0x10
-                && length(code[index + 1], code.get(index + 2).copied()) == 8 - index
-        });
-        is_indirect.then_some(Call::Indirect)
+        // ff /2, by the lengths of its operands.
+        let is_call = |length: &usize| code[8 - length] == 0xff && code[9 - length] & 0x38 == 0x10;
+        [2, 3, 4, 6, 7].iter().any(is_call).then_some(0)
     }
-}
-
-/// The length of an x86 call through a register or memory, from the bytes after the first.
-fn length(mod_rm: u8, sib: Option<u8>) -> usize {
-    let has_sib = mod_rm & 7 == 4 && mod_rm >> 6 != 3;
-    let displacement = match (mod_rm >> 6, mod_rm & 7) {
-        (0, 5) | (2, _) => 4,
-        (0, 4) if sib.is_some_and(|sib| sib & 7 == 5) => 4,
-        (1, _) => 1,
-        _ => 0,
-    };
-    2 + usize::from(has_sib) + displacement
 }
 
 fn instruction(bytes: &[u8]) -> u32 {

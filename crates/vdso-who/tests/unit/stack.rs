@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
-use std::rc::Rc;
 use std::thread;
 
 use addr2line::Context;
@@ -13,7 +12,7 @@ use test_support::{child, not_run};
 use super::bounded::{Bounded, Limits, memory};
 use super::module::{Module, context, debug_frames};
 use super::names::{PerfMap, demangled};
-use super::{Frame, Space, Taken, is_clock_function, mapping, vdso};
+use super::{Files, Frame, Space, Taken, is_clock_function, mapping, vdso};
 use crate::perf::Registers;
 
 #[test]
@@ -23,7 +22,7 @@ fn the_functions_of_a_process_that_ended_have_names() {
             thread::park();
         }
     });
-    let mut space = Space::of(child.as_raw() as u32, Rc::default()).unwrap();
+    let mut space = Space::of(child.as_raw() as u32, Files::default()).unwrap();
     kill(child, Signal::SIGKILL).unwrap();
     child::wait(child, child::LIMIT);
     let function = libc::getppid as *const () as u64;
@@ -36,7 +35,7 @@ fn the_functions_of_a_process_that_ended_have_names() {
 /// Each word of the stack and each register is a likely address: of code, of the stack, or any.
 #[test]
 fn the_chain_of_any_registers_and_stack_ends() {
-    let mut space = Space::of(std::process::id(), Rc::default()).unwrap();
+    let mut space = Space::of(std::process::id(), Files::default()).unwrap();
     let code = space.mappings[0].range.start;
     let mut random = Random(1);
     let mut longest = 0;
@@ -51,8 +50,8 @@ fn the_chain_of_any_registers_and_stack_ends() {
             Registers { pc: word(), sp: if word() % 8 == 0 { word() } else { sp }, fp: word(), lr: word() };
         let callchain: Vec<_> = (0..256).map(|_| word()).collect();
         let stack = callchain.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let (is_64_bit, pid, tid, number) = (word() % 4 != 0, 0, 0, None);
-        let taken = Taken { pid, tid, in_kernel: false, is_64_bit, registers, number, stack, callchain };
+        let (is_64_bit, pid, number) = (word() % 4 != 0, 0, None);
+        let taken = Taken { pid, in_kernel: false, is_64_bit, registers, number, stack, callchain };
         let chain = space.chain(&taken);
         longest = longest.max(chain.len());
         let caller = space.caller(&chain);
