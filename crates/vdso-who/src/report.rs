@@ -51,9 +51,9 @@ pub struct Report {
     #[serde(flatten)]
     whole: Amounts,
     processes: Vec<Process>,
-    /// How many processes had samples.
+    /// Whether other processes than `pid` had samples.
     #[serde(skip)]
-    count: usize,
+    has_others: bool,
     #[serde(skip)]
     folded: Vec<String>,
 }
@@ -128,7 +128,8 @@ impl Report {
             self.name.clone_from(name);
         }
         self.whole = self.amounts(tally.reads, tally.samples);
-        self.count = tally.groups.values().map(|group| group.pids.len()).sum();
+        let mut pids = tally.groups.values().flat_map(|group| &group.pids);
+        self.has_others = self.pid.is_none() || pids.any(|pid| Some(*pid) != self.pid);
         let groups = tally.groups.iter().filter(|(_, group)| group.reads > 0 || tally.reads == 0);
         let mut processes: Vec<_> = groups.collect();
         processes.sort_by_key(|(name, group)| (Reverse(group.reads), *name));
@@ -188,13 +189,13 @@ impl Report {
 
     fn verdict(&self) -> String {
         let name = self.name.escape_debug();
-        let others = if self.count > 1 { " and those that it started" } else { "" };
+        let others = if self.has_others { " and those that it started" } else { "" };
         let subject = match self.pid {
             Some(pid) => format!("process {pid} ({name}){others}"),
             None if self.name.is_empty() => "all processes".into(),
             None => format!("the processes of {name}"),
         };
-        let (verb, its) = if self.pid.is_some() && self.count <= 1 { ("s", "its") } else { ("", "their") };
+        let (verb, its) = if self.has_others { ("", "their") } else { ("s", "its") };
         let (seconds, cpu, sampled) = (self.time.as_secs_f64(), self.cpu.as_secs_f64(), self.sampled());
         let Amounts { percent, percent_error, reads_per_second, reads } = self.whole;
         match (reads, percent) {
@@ -280,7 +281,7 @@ impl Display for Report {
         writeln!(f, "{}", wrapped(&self.verdict()))?;
         let title = self.cells(None);
         let indent = title.len();
-        let is_one = self.processes.len() == 1 && self.pid.is_some();
+        let is_one = !self.has_others;
         if self.processes.iter().any(|process| !process.callers.is_empty()) {
             writeln!(f, "\n{title}{}", if is_one { "caller" } else { "process, caller" })?;
         }

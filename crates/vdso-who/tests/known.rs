@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use test_support::nix::sys::resource::{UsageWho, getrusage};
 use test_support::nix::sys::signal::{Signal, kill};
+use test_support::nix::sys::time::TimeValLike as _;
 use test_support::{child, not_run_here};
 use vdso_who::{Options, Subject, watch};
 
@@ -107,20 +109,23 @@ fn every_read_is_counted_with_its_callers_and_their_line() {
     }
 }
 
+/// Does some work until the child used so much CPU time, because a busy machine gives it little.
+fn use_cpu_time(most: Duration, work: impl Fn()) {
+    let used = || {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap();
+        usage.user_time() + usage.system_time()
+    };
+    while u128::from(used().num_microseconds().unsigned_abs()) < most.as_micros() {
+        work();
+    }
+}
+
 #[test]
 fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     let mut last = Value::Null;
-    // A slow machine has few samples in a second.
+    // Records are lost while debug information is read.
     for seconds in [1, 4, 16] {
-        let work = move || {
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_secs(seconds) {
-                for _ in 0..1000 {
-                    often();
-                    seldom();
-                }
-            }
-        };
+        let work = move || use_cpu_time(Duration::from_secs(seconds), rounds);
         let watched = watched(|options| options.frequency = 1999, true, work);
         let Some(([in_often, in_seldom], report, _)) = watched else { return };
         let all = in_often + in_seldom;
@@ -135,10 +140,7 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
 /// One sample a second cannot stand for 0.3 s.
 #[test]
 fn samples_that_do_not_stand_for_the_cpu_time_give_no_percentage() {
-    let work = || {
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(300) {}
-    };
+    let work = || use_cpu_time(Duration::from_millis(300), || ());
     let Some((_, report, _)) = watched(|options| options.frequency = 1, true, work) else { return };
     let text = report["text"].as_str().unwrap().replace('\n', " ");
     assert!(text.contains("so no share is known"), "{report:#}");

@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::thread::sleep;
@@ -205,6 +206,21 @@ fn output_that_cannot_be_written_is_status_2() {
     }
 }
 
+/// std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
+#[test]
+fn a_closed_standard_output_is_status_2_and_the_command_does_not_run() {
+    if !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    for arguments in [&["--help"][..], &["man"], &["--", "sh", "-c", "echo ran >&2"]] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM]).args(arguments);
+        let Some((status, _, error)) = started(command.output()) else { return };
+        assert_eq!(status, Some(2), "{arguments:?}: {error}");
+        assert_eq!(error, "vdso-who: cannot write the report: standard output is closed\n");
+    }
+}
+
 #[test]
 fn the_status_is_the_commands() {
     if !has_tool(&["sh", "-c", "true"]) {
@@ -326,6 +342,52 @@ fn all_processes_are_watched_as_one_and_named() {
     assert_eq!((status, &*error), (Some(0), ""), "{out}");
     let is_named = out.contains(&format!("python3 ({})", reader.0.id())) || out.contains("python3 (");
     assert!(is_named && out.starts_with("all processes ") && fits(&out), "{out}");
+}
+
+/// A cgroup, which is removed with this.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// In the place where the unified hierarchy is mounted.
+    fn new() -> io::Result<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts")?;
+        let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let unified = mounts.find(|fields| fields[2] == "cgroup2").ok_or(io::ErrorKind::NotFound)?;
+        let folder = Path::new(unified[1]).join(format!("vdso-who-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // The kernel removes a process from it some time after its end.
+        while fs::remove_dir(&self.0).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// A reader outside of the cgroup is not in the report.
+#[test]
+fn a_cgroup_has_its_processes_only() {
+    let cgroup = match Cgroup::new() {
+        Ok(cgroup) => cgroup,
+        Err(error) => return not_run_here("cgroup2", error),
+    };
+    let (Some(reader), Some(_outside)) = (Reader::start(), Reader::start()) else {
+        return not_run_here("python3", "it does not start");
+    };
+    let moved = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string());
+    if let Err(error) = moved {
+        return not_run_here("cgroup2", error);
+    }
+    let folder = cgroup.0.to_str().unwrap();
+    let Some((status, out, error)) = run(&["--cgroup", folder, "--duration=2", "--json"]) else { return };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    let json = checked(&out);
+    let pids: Vec<_> = json["processes"].as_array().unwrap().iter().map(|process| &process["pid"]).collect();
+    assert_eq!((json["name"].as_str(), pids), (Some(folder), vec![&Value::from(reader.0.id())]), "{json:#}");
 }
 
 /// Otherwise it looks as if it had failed to end.

@@ -2,17 +2,21 @@
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 
 use addr2line::Context;
 use gimli::{EndianReader, RunTimeEndian, SectionId};
+use object::{File, Object as _, ObjectSection as _};
 use test_support::nix::sys::signal::{Signal, kill};
-use test_support::{child, not_run};
+use test_support::not_run::target_tmpdir;
+use test_support::{child, not_run, not_run_here};
 
 use super::bounded::{Bounded, Limits, memory};
 use super::module::{Module, context, debug_frames};
 use super::names::{PerfMap, demangled};
-use super::{Files, Frame, Space, Taken, is_clock_function, mapping, vdso};
+use super::{Files, Frame, Space, Taken, debug_file, is_clock_function, mapping, vdso};
 use crate::perf::Registers;
 
 #[test]
@@ -140,6 +144,84 @@ fn deep_debug_information_and_endless_names_are_ignored() {
     let endless = format!("_Z1f1PIiiE{}", pairs.concat());
     for (name, expected) in [("_ZN1a1bEv", "a::b()"), ("a", "a"), (&endless, &endless)] {
         assert_eq!(demangled(name.as_bytes()), expected);
+    }
+}
+
+/// A stripped program, after a shell did this in its folder to the program `p`.
+fn stripped(name: &str, script: &str) -> Option<PathBuf> {
+    let folder = target_tmpdir().join(format!("who-{name}"));
+    fs::create_dir_all(&folder).unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", script]).current_dir(&folder);
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/callers/reads.c");
+    let output = shell.env("SOURCE", source).output();
+    if output.as_ref().is_ok_and(|output| output.status.success()) {
+        return Some(folder);
+    }
+    not_run_here("compiler", format!("{name}: {output:?}"));
+    None
+}
+
+/// The number of a line of `nm`.
+fn address_of_often(folder: &Path) -> u64 {
+    let table = fs::read_to_string(folder.join("nm")).unwrap();
+    let line = table.lines().find_map(|line| line.strip_suffix(" T often"));
+    u64::from_str_radix(line.unwrap(), 16).unwrap()
+}
+
+/// The linker takes the build id, so the file's name is known.
+#[test]
+fn a_debug_file_is_that_of_the_build_id() {
+    const SCRIPT: &str = r#"for id in 0123456789abcdef 0123456789abcdee; do
+        gcc -O2 -g -Wl,--build-id=0x$id -o p "$SOURCE"
+        objcopy --only-keep-debug p $id.debug
+    done
+    gcc -O2 -g -Wl,--build-id=0x0123456789abcdef -o p "$SOURCE"
+    nm p >nm; strip p"#;
+    let Some(folder) = stripped("build-id", SCRIPT) else { return };
+    let often = address_of_often(&folder);
+    for (file, expected) in
+        [("0123456789abcdef.debug", Some("often")), ("0123456789abcdee.debug", None), ("none", None)]
+    {
+        let find = |path: &Path| {
+            let is_it = path == Path::new("/usr/lib/debug/.build-id/01/23456789abcdef.debug");
+            fs::read(folder.join(file)).ok().filter(|_| is_it).map(Into::into)
+        };
+        let module = Module::parse(fs::read(folder.join("p")).unwrap().into(), "/p", find).unwrap();
+        let frames = module.frames(often + 4, "p");
+        assert_eq!(frames.first().map(|frame| &*frame.function), expected, "{file}");
+        let source = frames.first().and_then(|frame| frame.file.as_deref()).unwrap_or_default();
+        assert_eq!(source.ends_with("reads.c"), expected.is_some(), "{file}: {source}");
+    }
+}
+
+/// 15 KB of xz can become 100 MB, and a header can claim any size.
+#[test]
+fn sections_that_become_too_large_are_ignored() {
+    const XZ: &str = r#"gcc -O2 -s -o p "$SOURCE"
+    for size in 1 100; do
+        head -c ${size}M /dev/zero | xz >xz
+        objcopy --add-section .gnu_debugdata=xz p $size
+    done"#;
+    if let Some(folder) = stripped("xz", XZ) {
+        for (file, size) in [("1", Some(1 << 20)), ("100", None)] {
+            let bytes = fs::read(folder.join(file)).unwrap();
+            let found = debug_file::of(&File::parse(&*bytes).unwrap(), Path::new("/p"), |_| None);
+            assert_eq!(found.map(|found| found.len()), size, "{file}");
+        }
+    }
+    for format in ["zlib", "zstd"] {
+        let script =
+            format!("gcc -O2 -g -o p \"$SOURCE\"; nm p >nm; objcopy --compress-debug-sections={format} p");
+        let Some(folder) = stripped(format, &script) else { continue };
+        let (mut bytes, often) = (fs::read(folder.join("p")).unwrap(), address_of_often(&folder));
+        let line = |bytes: &[u8]| Module::parse(bytes.into(), "/p", |_| None)?.frames(often + 4, "p")[0].line;
+        assert!(line(&bytes).is_some(), "{format}");
+        let (start, _) =
+            File::parse(&*bytes).unwrap().section_by_name(".debug_info").unwrap().file_range().unwrap();
+        // `ch_size`, the second word of `Elf64_Chdr`.
+        bytes[start as usize + 8..][..8].copy_from_slice(&(1_u64 << 40).to_ne_bytes());
+        assert_eq!(line(&bytes), None, "{format}");
     }
 }
 
