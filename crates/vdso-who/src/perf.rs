@@ -137,7 +137,7 @@ impl Events {
     fn open(plan: &Plan<'_>) -> io::Result<Self> {
         set_limits();
         let Plan { sees_every_thread, sees_kernel, .. } = *plan;
-        let mut events = Self { sees_every_thread, sees_kernel, ..Self::default() };
+        let mut events = Self { sees_kernel, sees_every_thread, ..Self::default() };
         let cpus = online_cpus()?;
         // A thread that is made meanwhile by one that has events inherits them. A second
         // list would count it twice.

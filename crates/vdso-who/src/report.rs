@@ -28,6 +28,7 @@ struct Amounts {
 
 /// What was found out. `schema.json` describes the fields.
 #[derive(Debug, Default, Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Report {
     format: u32,
     method: &'static str,

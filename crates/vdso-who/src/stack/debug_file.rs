@@ -25,7 +25,7 @@ pub(super) fn of(file: &File<'_>, path: &Path, find: impl Fn(&Path) -> Option<Rc
     let is_same =
         |found: &Rc<[u8]>| File::parse(&**found).is_ok_and(|found| found.build_id().ok().flatten() == id);
     let by_id = id.and_then(|id| {
-        let digits: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         find(&PathBuf::from(format!("{FOLDER}/.build-id/{}/{}.debug", &digits[..2], &digits[2..])))
     });
     by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(|| {

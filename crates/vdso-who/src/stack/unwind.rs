@@ -149,9 +149,9 @@ impl Walk<'_> {
             RegisterRule::Offset(offset) => Some(offset),
             _ => None,
         };
-        let (from_fp, from_sp) = (register == self.abi.fp, register == self.abi.sp);
+        let from_fp = register == self.abi.fp;
         let (return_address, fp) = (saved(self.abi.return_address), saved(self.abi.fp));
-        (from_fp || from_sp).then_some(Rule::Table { from_fp, cfa, return_address, fp })
+        (from_fp || register == self.abi.sp).then_some(Rule::Table { from_fp, cfa, return_address, fp })
     }
 
     fn by_table(&self, at: Registers, rule: Rule, is_first: bool) -> Option<Registers> {
