@@ -314,12 +314,12 @@ fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
     let is_folded = |line: &str| {
         let (chain, number) = line.rsplit_once(' ').unwrap_or_default();
         let (first, last) = (chain.split(';').next(), chain.rsplit(';').next());
-        first == Some("python3")
-            && last.is_some_and(|last| last != "python3")
-            && number.parse::<u64>().is_ok()
+        first.is_some_and(|first| !first.is_empty()) && last != first && number.parse::<u64>().is_ok()
     };
     let lines: Vec<_> = out.lines().filter(|line| *line != "said").collect();
-    assert!(!lines.is_empty() && lines.iter().all(|line| is_folded(line)), "{out}");
+    // `python3` may be a script that a shell starts. The shell's own samples have its name.
+    assert!(lines.iter().any(|line| line.starts_with("python3;")), "{out}");
+    assert!(lines.iter().all(|line| is_folded(line)), "{out}");
 }
 
 /// The shell reads no clock, its child does.
