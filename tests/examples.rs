@@ -12,12 +12,14 @@ use goblin::elf::Elf;
 use goblin::elf::section_header::SHN_ABS;
 use test_images::kinds;
 use test_support::not_run_here;
+use test_support::program::given_target;
 
 /// What an example prints, by `cargo run`; `None` where there is no cargo.
 fn run(example: &str, arguments: &[&Path]) -> Option<String> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["run", "--quiet", "--example", example, "--"]);
-    match cargo.args(arguments).output() {
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["run", "--quiet", "--example", example]);
+    cargo.args(given_target().map(|target| format!("--target={target}")));
+    match cargo.arg("--").args(arguments).output() {
         Ok(output) => {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             Some(String::from_utf8(output.stdout).unwrap())

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
-use crate::not_run::{not_run_here, starter};
+use crate::not_run::{not_run_here, record};
 
 /// How long a child may take. The slowest emulator takes less.
 pub const LIMIT: Duration = Duration::from_secs(120);
@@ -71,7 +71,7 @@ pub fn end_of(work: impl FnOnce() -> bool) -> End {
 /// thread during the fork.
 #[track_caller]
 pub fn fork(work: impl FnOnce() -> bool) -> Pid {
-    starter();
+    record();
     // SAFETY: the child does no more than `work` and leaves; libc keeps its locks usable in it.
     match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
         ForkResult::Parent { child } => child,

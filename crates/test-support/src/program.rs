@@ -4,10 +4,18 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::child::this_program;
 use crate::not_run::target_tmpdir;
 
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// The target that cargo was given, by the place of this test program: `TARGET/debug/deps`.
+pub fn given_target() -> Option<String> {
+    let program = this_program();
+    let folder = program.ancestors().nth(3)?.file_name()?.to_str()?;
+    Some(folder.to_owned()).filter(|folder| folder.contains("-linux-"))
+}
 
 /// A library of the workspace, optimised, in a target folder of its own. The error says what is
 /// missing here.
