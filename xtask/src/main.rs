@@ -6,12 +6,14 @@ mod chroot;
 mod clients;
 mod dist;
 mod licences;
+mod links;
 mod machines;
 mod matrix;
 mod package;
 mod page;
 mod paths;
 mod programs;
+mod release;
 mod tools;
 mod workspace;
 
@@ -98,6 +100,12 @@ enum Task {
     /// Pack and compile all packages as for `cargo publish`, and again with the oldest Rust
     /// and the lowest dependencies that each allows
     Package,
+    /// Check all that a release needs, publish the packages, and tag the commit
+    Release {
+        /// Only make all checks
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Run a program on a machine; cargo starts this
     #[command(hide = true)]
     Runner {
@@ -122,6 +130,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Paths { write, machines } => paths::run(write, machines),
         Task::Dist => dist::run(),
         Task::Package => package::run(),
+        Task::Release { dry_run } => release::run(dry_run),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }

@@ -11,14 +11,14 @@ use serde_json::Value;
 use vdso_time_kernel_runner::toolchain::Compiler;
 use xshell::{Shell, cmd};
 
-use crate::workspace;
+use crate::{links, workspace};
 
 pub(crate) fn run() -> Result<ExitCode> {
-    let folder = unpacked()?;
+    unpack()?;
     let compiler = Compiler::oldest()?;
     for name in names()? {
         let sh = Shell::new()?;
-        sh.change_dir(folder.join(&name));
+        sh.change_dir(folder().join(&name));
         sh.remove_path("Cargo.lock")?;
         let cargo = || compiler.cargo(&sh, "package-lowest");
         // The option is unstable.
@@ -29,6 +29,9 @@ pub(crate) fn run() -> Result<ExitCode> {
             .run()
             .with_context(|| name.clone())?;
         println!("{name} compiles with its lowest dependencies and the oldest Rust");
+    }
+    for name in names()? {
+        println!("{name}: {} links in README.md", links::check(&folder(), &name)?);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -44,8 +47,13 @@ pub(crate) fn names() -> Result<Vec<String>> {
     Ok(published()?.iter().filter_map(|package| package["name"].as_str().map(Into::into)).collect())
 }
 
-/// Packs and compiles all packages as `cargo publish` does. Returns the folder with their files.
-pub(crate) fn unpacked() -> Result<PathBuf> {
+/// The folder in which each package has a folder of its name.
+pub(crate) fn folder() -> PathBuf {
+    workspace::target().join("unpacked")
+}
+
+/// Packs, compiles and unpacks all packages as `cargo publish` does.
+fn unpack() -> Result<()> {
     let sh = workspace::shell()?;
     // cargo keeps the sources of packages that it verified earlier, even if they have changed.
     let registry = workspace::cargo_home()?.join("registry");
@@ -55,7 +63,7 @@ pub(crate) fn unpacked() -> Result<PathBuf> {
     let cargo =
         workspace::cargo(&sh).args(["publish", "--dry-run", "--quiet", "--workspace", "--allow-dirty"]);
     cargo.run()?;
-    let (from, to) = (workspace::target().join("package"), workspace::target().join("unpacked"));
+    let (from, to) = (workspace::target().join("package"), folder());
     sh.remove_path(&to)?;
     sh.create_dir(to.join(".cargo"))?;
     let mut config = String::from("[patch.crates-io]\n");
@@ -67,6 +75,5 @@ pub(crate) fn unpacked() -> Result<PathBuf> {
         fs::write(&manifest, fs::read_to_string(&manifest)? + "\n[workspace]\n")?;
         writeln!(config, "{name}.path = '{}'", to.display())?;
     }
-    fs::write(to.join(".cargo/config.toml"), config)?;
-    Ok(to)
+    Ok(fs::write(to.join(".cargo/config.toml"), config)?)
 }
