@@ -32,7 +32,7 @@ const BARS: &[Bar] = &[
     // On every CPU a time costs a subtraction, a multiplication, an addition and a comparison more
     // than the bare counter. So the floor is the counter with these, not the bare one.
     both("counter::monotonic()", LINE, 1.02),
-    both("counter::monotonic_ordered()", LINE, 1.02),
+    both("CounterMonotonic::now()", LINE, 1.02),
     both("counter::realtime()", SYSCALL, 0.14),
     isolated(MAKER, VDSO, 8.0),
     // Between reads of 1 ms the caches stay warm, and a read is short: there is no bar.

@@ -12,22 +12,24 @@ mod source {
     mod discipline;
     mod high_water;
     mod latch;
-    mod offset;
     pub(crate) mod sample;
     mod segment;
+    #[allow(clippy::module_inception, reason = "its name in the counter")]
+    pub(crate) mod source;
     mod state;
     #[allow(unreachable_pub, reason = "public in the crate")]
     pub(crate) mod status;
+    mod view;
 
     use sample::Sample;
     use segment::Segment;
     use state::{ClockState, Phase, Refusals, Tally};
+    use status::Refusal;
 
     /// The largest and the least value of each field, for each code.
     #[test]
     fn a_state_is_the_same_after_its_words() {
-        let statuses = status::Status::ALL;
-        let offs = statuses.iter().map(|&status| Phase::Off(status));
+        let offs = Refusal::ALL.iter().map(|&refusal| Phase::Off(refusal));
         let phases = [Phase::Idle, Phase::Rough, Phase::Baseline, Phase::Running].into_iter().chain(offs);
         for phase in phases {
             for ones in [0, u64::MAX] {
@@ -65,12 +67,12 @@ mod source {
     fn refusals_are_counted_up_to_a_limit_and_the_last_reason_is_kept() {
         let mut refusals = Refusals(0);
         assert_eq!((refusals.count(), refusals.last()), (0, None));
-        for (&status, count) in status::Status::ALL.iter().zip(1..) {
-            refusals = refusals.and(status);
-            assert_eq!((refusals.count(), refusals.last()), (count, Some(status)));
+        for (&refusal, count) in Refusal::ALL.iter().zip(1..) {
+            refusals = refusals.and(refusal);
+            assert_eq!((refusals.count(), refusals.last()), (count, Some(refusal)));
         }
-        let refusals = Refusals((1 << 24) - 1).and(status::Status::Denied);
-        assert_eq!((refusals.count(), refusals.last()), ((1 << 24) - 1, Some(status::Status::Denied)));
+        let refusals = Refusals((1 << 24) - 1).and(Refusal::Denied);
+        assert_eq!((refusals.count(), refusals.last()), ((1 << 24) - 1, Some(Refusal::Denied)));
     }
 
     #[test]

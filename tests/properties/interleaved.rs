@@ -10,8 +10,8 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
 use crate::source::clock::CounterClock;
-use crate::source::sample::Source;
-use crate::source::status::Status;
+use crate::source::source::Source;
+use crate::source::status::Refusal;
 use crate::{CLOCK, check};
 
 /// A counter of 1 GHz, and a kernel's clock. Every other read of that clock is ahead. loom runs one
@@ -60,8 +60,8 @@ impl Source for Arc<Machine> {
         Some(self.pass(10))
     }
 
-    fn detect(&self) -> Result<(), Status> {
-        if self.is_refused.load(Relaxed) { Err(Status::ClockSource) } else { Ok(()) }
+    fn detect(&self) -> Result<(), Refusal> {
+        if self.is_refused.load(Relaxed) { Err(Refusal::ClockSource) } else { Ok(()) }
     }
 }
 

@@ -22,14 +22,17 @@ mod source {
     mod latch;
     pub(crate) mod sample;
     mod segment;
+    #[allow(clippy::module_inception, reason = "its name in the counter")]
+    pub(crate) mod source;
     mod state;
     #[allow(unreachable_pub, reason = "public in the crate")]
     pub(crate) mod status;
+    mod view;
 }
 
 mod interleaved;
 
-pub(crate) use std::{error, fmt};
+pub(crate) use std::{error, fmt, time};
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

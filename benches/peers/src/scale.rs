@@ -42,7 +42,7 @@ type Loop = fn(usize);
 
 const CONTENDERS: [(&str, Loop); 5] = [
     (OURS, |calls| (0..calls).for_each(|_| clock_gettime(ClockId::MONOTONIC).keep())),
-    (COUNTER, |calls| (0..calls).for_each(|_| keep(counter::monotonic()))),
+    (COUNTER, |calls| (0..calls).for_each(|_| keep(counter::monotonic().as_nanos()))),
     ("std", |calls| (0..calls).for_each(|_| keep(Instant::now()))),
     ("quanta", |calls| (0..calls).for_each(|_| keep(quanta::Instant::now()))),
     (SYSCALL, |calls| (0..calls).for_each(|_| syscall::clock_gettime(ClockId::MONOTONIC).keep())),

@@ -30,7 +30,7 @@ fn other() -> u64 {
 /// A read of the vDSO, decided by a word and the counter, which keeps its answer in the same line.
 #[inline(never)]
 pub(super) fn rested() -> u64 {
-    if line(super::counter::ticks) == 0 {
+    if line(super::ticks) == 0 {
         return other();
     }
     let nanos = Instant::now().as_nanos() as u64;

@@ -41,6 +41,20 @@ impl_keep! {
     libc::timeval: |time| time.tv_sec, time.tv_usec;
 }
 
+impl<C> Keep for vdso_time::Instant<C> {
+    #[inline]
+    fn keep(self) {
+        self.as_nanos().keep();
+    }
+}
+
+impl<C> Keep for vdso_time::SystemTime<C> {
+    #[inline]
+    fn keep(self) {
+        Timespec::from(self).keep();
+    }
+}
+
 impl<N: Keep> Keep for [N; 2] {
     #[inline]
     fn keep(self) {

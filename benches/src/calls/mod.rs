@@ -28,8 +28,7 @@ pub const CLOCKS: &[(&str, ClockId)] = &[
 ];
 
 /// The rows of the counter clock. Their floors are the bare counter and `CLOCK_MONOTONIC`.
-pub const COUNTERS: [&str; 3] =
-    ["counter::monotonic()", "counter::monotonic_ordered()", "counter::realtime()"];
+pub const COUNTERS: [&str; 3] = ["counter::monotonic()", "CounterMonotonic::now()", "counter::realtime()"];
 
 /// The row of the system call of `time()`.
 pub const SYSCALL_TIME: &str = "syscall::time()";
@@ -83,7 +82,7 @@ fn with_direct(mut row: Row) -> Row {
 pub fn notes() -> Vec<String> {
     settle();
     let slow = vdso_time::routes().functions().filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
-    let counter = format!("counter: {}", counter::status());
+    let counter = format!("counter: {}", counter::state().status);
     slow.map(|(name, route)| format!("{name}: {route}")).chain([counter]).collect()
 }
 
@@ -156,24 +155,36 @@ fn syscall_time() -> Row {
     )
 }
 
+/// The counter's value.
+#[inline]
+fn ticks() -> u64 {
+    counter::Ticks::now().as_raw()
+}
+
+/// The same after everything before it is done.
+#[inline]
+fn ticks_ordered() -> u64 {
+    counter::Ticks::now_ordered().as_raw()
+}
+
 fn counters() -> [Row; 3] {
     let [monotonic, ordered, realtime] = COUNTERS;
     [
         row!(monotonic;
             OURS => counter::monotonic().keep(),
-            TICKS => counter::ticks().keep(),
-            LINE => floor::line(counter::ticks).keep(),
+            TICKS => ticks().keep(),
+            LINE => floor::line(ticks).keep(),
             SYSCALL => syscall::clock_gettime(ClockId::MONOTONIC).keep(),
         ),
         row!(ordered;
-            OURS => counter::monotonic_ordered().keep(),
-            TICKS => counter::ticks_ordered().keep(),
-            LINE => floor::line(counter::ticks_ordered).keep(),
+            OURS => counter::CounterMonotonic::now().keep(),
+            TICKS => ticks_ordered().keep(),
+            LINE => floor::line(ticks_ordered).keep(),
         ),
         row!(realtime;
             OURS => counter::realtime().keep(),
-            TICKS => counter::ticks().keep(),
-            LINE => floor::line(counter::ticks).keep(),
+            TICKS => ticks().keep(),
+            LINE => floor::line(ticks).keep(),
             SYSCALL => syscall::gettimeofday().keep(),
         ),
     ]

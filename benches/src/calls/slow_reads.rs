@@ -10,7 +10,7 @@ use vdso_time::ClockId;
 use vdso_time_counter as counter;
 
 use super::keep::Keep as _;
-use super::{floor, keep};
+use super::{floor, keep, ticks, ticks_ordered};
 use crate::harness::samples::OURS;
 use crate::harness::stats::{median, quantile};
 use crate::harness::{Contender, Row, Spacing};
@@ -40,7 +40,7 @@ pub fn print(asked: &[String]) -> Result<(), String> {
     let (rounds, asked) = asked.split_first().ok_or("the number of rounds is missing")?;
     let rounds: usize = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
     let is_asked = |row: &str| asked.iter().any(|name| name == row);
-    if counter::frequency().is_none() {
+    if counter::state().frequency.is_none() {
         return Ok(()); // the vDSO answers every read
     }
     for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
@@ -65,9 +65,9 @@ fn print_ticks(row: &str, contender: &str, ticks: f64) {
 
 /// The ticks that a call takes.
 fn time(call: impl FnOnce()) -> f64 {
-    let start = counter::ticks_ordered();
+    let start = ticks_ordered();
     call();
-    counter::ticks_ordered().wrapping_sub(start) as f64
+    ticks_ordered().wrapping_sub(start) as f64
 }
 
 /// The ticks that [`time`] itself takes.
@@ -77,7 +77,7 @@ fn overhead() -> f64 {
 
 #[inline(always)]
 fn read_ours() {
-    keep(counter::monotonic());
+    keep(counter::monotonic().as_nanos());
 }
 
 #[inline(always)]
@@ -95,16 +95,16 @@ fn read_vdso_nanos() {
 /// reads of the vDSO, each about half a segment later: so both are rare, and find as cold a cache.
 fn makers(count: usize) -> [Vec<f64>; 2] {
     let (nothing, mut ours, mut vdso) = (overhead(), Vec::new(), Vec::new());
-    let half = counter::frequency().unwrap_or(0) / 1000 * 6;
-    let mut made = counter::ticks();
+    let half = counter::state().frequency.unwrap_or(0) / 1000 * 6;
+    let mut made = ticks();
     while ours.len() < count {
         let segments = counter::statistics().segments;
-        let ticks = time(read_ours);
+        let taken = time(read_ours);
         if counter::statistics().segments != segments {
-            ours.push(ticks - nothing);
-            made = counter::ticks();
+            ours.push(taken - nothing);
+            made = ticks();
         }
-        if vdso.len() < ours.len() && counter::ticks().wrapping_sub(made) > half {
+        if vdso.len() < ours.len() && ticks().wrapping_sub(made) > half {
             vdso.push(time(read_vdso) - nothing);
         }
     }

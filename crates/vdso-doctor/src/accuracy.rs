@@ -2,7 +2,7 @@
 
 #![allow(clippy::cast_precision_loss, reason = "what is printed has at most 11 digits")]
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use vdso_doctor::{Read, check};
 use vdso_time::{ClockId, clock_gettime};
-use vdso_time_counter::{self as counter, State, Statistics, Status};
+use vdso_time_counter::{self as counter, CounterMonotonic, State, Statistics, Status};
 
 /// Set by SIGINT, which ends the measurement.
 static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -26,7 +26,8 @@ pub(crate) fn report(seconds: u32) -> Result<String, String> {
     match counter::state().status {
         Status::Used | Status::Stale => {
             let State { status, error_bound, .. } = state;
-            Ok(format!("status       {status}\nerror bound  {error_bound} ns\n\n{seen}\n\n{}", statistics()))
+            let bound = error_bound.as_nanos();
+            Ok(format!("status       {status}\nerror bound  {bound} ns\n\n{seen}\n\n{}", statistics()))
         }
         status => Err(format!("the counter is no longer used: {status}")),
     }
@@ -46,19 +47,13 @@ fn catch_interrupt() -> nix::Result<()> {
 
 /// What the counter clock has done in this process.
 fn statistics() -> String {
-    let statistics = counter::statistics();
-    let Statistics { segments, calibrations, refusals, vdso_reads, last_error, largest_error, .. } =
-        statistics;
-    let mut reasons = String::new();
-    for reason in Status::ALL {
-        let count = statistics.refusals_by(*reason);
-        if count > 0 {
-            let _ = write!(reasons, "\n{count:6}  {reason}"); // a String accepts every write
-        }
-    }
+    let Statistics { segments, calibrations, refusals, vdso_reads, .. } = counter::statistics();
+    let Statistics { last_refusal, last_error, largest_error, .. } = counter::statistics();
+    let last = last_refusal.map_or(String::new(), |refusal| format!("; the last one: {refusal}"));
+    let [last_error, largest_error] = [last_error, largest_error].map(|error| error.as_nanos());
     format!(
         "segments made             {segments}\ncalibrations              {calibrations}\n\
-         refusals                  {refusals}{reasons}\nreads answered by vDSO    {vdso_reads}\n\
+         refusals                  {refusals}{last}\nreads answered by vDSO    {vdso_reads}\n\
          error at last segment     {last_error} ns\nlargest of these errors   {largest_error} ns\n"
     )
 }
@@ -134,15 +129,15 @@ impl Deviation {
         // What takes half as long again, and three ticks, was interrupted and proves nothing.
         let mut width = i64::MAX;
         for _ in 0..1000 {
-            width = width.min(probe(ClockId::MONOTONIC, counter::monotonic_ordered)?.width);
+            width = width.min(probe(ClockId::MONOTONIC, monotonic)?.width);
         }
-        let tick = 1_000_000_000 / counter::frequency().unwrap_or(1_000_000_000).max(1);
+        let tick = 1_000_000_000 / counter::state().frequency.unwrap_or(1_000_000_000).max(1);
         let limit = width * 3 / 2 + 3 * tick as i64;
         let start = nanos(ClockId::MONOTONIC)?;
         let mut latest = 0;
         let mut shown = 0;
         loop {
-            let here = probe(ClockId::MONOTONIC, counter::monotonic_ordered)?;
+            let here = probe(ClockId::MONOTONIC, monotonic)?;
             seen.backward += u64::from(here.read < latest);
             latest = here.read;
             let passed = here.read - start;
@@ -165,7 +160,7 @@ impl Deviation {
             seen.monotonic.saturating_record(here.deviation.unsigned_abs());
             seen.last = Some((passed, here.deviation));
             seen.first = seen.first.or(seen.last);
-            let wall = probe(ClockId::REALTIME, || counter::realtime() as u64)?;
+            let wall = probe(ClockId::REALTIME, realtime)?;
             if wall.width <= limit {
                 seen.realtime.saturating_record(wall.deviation.unsigned_abs());
             }
@@ -190,9 +185,17 @@ struct Probe {
     width: i64,
 }
 
-fn probe(clock: ClockId, read: impl Fn() -> u64) -> Result<Probe, String> {
+fn monotonic() -> i64 {
+    CounterMonotonic::now().as_nanos()
+}
+
+fn realtime() -> i64 {
+    counter::realtime().as_nanos() as i64
+}
+
+fn probe(clock: ClockId, read: impl Fn() -> i64) -> Result<Probe, String> {
     let before = nanos(clock)?;
-    let read = read() as i64;
+    let read = read();
     let after = nanos(clock)?;
     Ok(Probe { read, deviation: read - (before + (after - before) / 2), width: after - before })
 }

@@ -2,8 +2,10 @@
 
 use core::ffi::c_int;
 
-use vdso_time::{Errno, Instant, MonotonicClock as _, SystemTime, WallClock as _};
-use vdso_time_counter::{self as counter, ClockStatus, Counter, State, Status, Ticks, Wall};
+use vdso_time::{Errno, Instant, SystemTime};
+use vdso_time_counter::{
+    self as counter, ClockStatus, CounterMonotonic, CounterRealtime, Refusal, State, Status, Ticks,
+};
 
 use crate::{negative, store};
 
@@ -53,14 +55,15 @@ pub struct vdso_time_counter_state {
 /// earlier than a time that any thread read before.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_now() -> i64 {
-    nanoseconds(Counter::try_now().map(Instant::as_nanos))
+    nanoseconds(CounterMonotonic::try_now().map(Instant::as_nanos))
 }
 
 /// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
-    let nanos = |now: SystemTime<Wall>| i64::try_from(now.as_nanos()).map_err(|_| Errno::EOVERFLOW);
-    nanoseconds(Wall::try_now().and_then(nanos))
+    let nanos =
+        |now: SystemTime<CounterRealtime>| i64::try_from(now.as_nanos()).map_err(|_| Errno::EOVERFLOW);
+    nanoseconds(CounterRealtime::try_now().and_then(nanos))
 }
 
 /// Gets the counter's value. Where a program cannot read the counter, it is the nanoseconds of
@@ -76,7 +79,7 @@ pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_nanos(ticks: u64) -> i64 {
     const EAGAIN: i64 = 11;
-    Ticks::from_raw(ticks).monotonic().map_or(-EAGAIN, |time| i64::try_from(time).unwrap_or(i64::MAX))
+    Ticks::from_raw(ticks).monotonic().map_or(-EAGAIN, Instant::as_nanos)
 }
 
 /// Returns whether the counter is used, and how accurate it is.
@@ -88,15 +91,16 @@ pub extern "C" fn vdso_time_counter_state() -> vdso_time_counter_state {
         Status::Calibrating => vdso_time_status::Calibrating,
         Status::Stale => vdso_time_status::Stale,
         Status::Updating => vdso_time_status::Updating,
-        Status::NoCounter => vdso_time_status::NoCounter,
-        Status::ClockSource => vdso_time_status::ClockSource,
-        Status::NotInvariant => vdso_time_status::NotInvariant,
-        Status::Denied => vdso_time_status::Denied,
-        Status::Frequency => vdso_time_status::Frequency,
-        Status::SystemCallsForbidden => vdso_time_status::SystemCallsForbidden,
-        Status::Trapped => vdso_time_status::Trapped,
+        Status::Refused(Refusal::NoCounter) => vdso_time_status::NoCounter,
+        Status::Refused(Refusal::ClockSource) => vdso_time_status::ClockSource,
+        Status::Refused(Refusal::NotInvariant) => vdso_time_status::NotInvariant,
+        Status::Refused(Refusal::Denied) => vdso_time_status::Denied,
+        Status::Refused(Refusal::Frequency) => vdso_time_status::Frequency,
+        Status::Refused(Refusal::SystemCallsForbidden) => vdso_time_status::SystemCallsForbidden,
+        Status::Refused(Refusal::Trapped) => vdso_time_status::Trapped,
         _ => vdso_time_status::Unknown,
     };
+    let error_bound = error_bound.as_nanos() as u64;
     vdso_time_counter_state { error_bound, frequency: frequency.unwrap_or(0), status }
 }
 

@@ -14,7 +14,7 @@ use goblin::elf::sym::STB_LOCAL;
 use goblin::elf::{Elf, Sym};
 use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run, not_run_here};
-use vdso_time_counter::Status;
+use vdso_time_counter::{Refusal, Status};
 
 /// Commands run in this folder.
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
@@ -291,8 +291,11 @@ fn the_shared_library_exports_what_the_headers_declare_and_cannot_panic() {
 #[test]
 fn the_header_of_the_counter_has_every_status() {
     let header = fs::read_to_string(format!("{PACKAGE}/include/vdso_time_counter.h")).unwrap();
-    for status in Status::ALL.iter().filter(|status| **status != Status::Unsupported) {
-        let name = format!("VDSO_TIME_STATUS_{status:?}=").to_uppercase();
+    let others = [Status::Used, Status::Calibrating, Status::Stale, Status::Updating];
+    let refusals = Refusal::ALL.iter().filter(|refusal| **refusal != Refusal::Unsupported);
+    let refusals = refusals.map(|refusal| format!("{refusal:?}"));
+    for status in others.iter().map(|status| format!("{status:?}")).chain(refusals) {
+        let name = format!("VDSO_TIME_STATUS_{status}=").to_uppercase();
         let is_declared = |line: &str| line.replace(['_', ' '], "").starts_with(&name.replace('_', ""));
         assert!(header.lines().any(is_declared), "{name}");
     }

@@ -8,7 +8,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Baseline {
-    /// The number of [`ticks`](super::ticks).
+    /// The number of [`Ticks`](super::Ticks).
     pub ticks: u64,
     /// The nanoseconds that they took.
     pub nanos: u64,

@@ -8,9 +8,11 @@
 //! each second. The first answer after a statement is kept too, as the *statement*. From there the
 //! bound grows by the *drift*, a rate that the user can choose.
 
+use vdso_time::Errno;
+
 use super::clock::CounterClock;
 use super::latch::Latch;
-use super::sample::{Discipline, Source};
+use super::source::{Source, Timex};
 
 /// What is known of the error of the wall clock. The values are those of ClockBound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +79,7 @@ struct Kept {
     at: u64,
     /// The least and the greatest possible offset of the wall clock then.
     offset: [i64; 2],
-    answer: Discipline,
+    answer: Timex,
     /// The first answer since the last statement: its time, and `max_error`.
     stated_at: u64,
     stated: u64,
@@ -92,7 +94,7 @@ impl Kept {
         let [at, low, high, realtime, max_error, pending, esterror, freq, slew, flags, more @ ..] = words;
         let [stated_at, stated, marker] = more;
         let has = |bit: u32| flags & (1 << bit) != 0;
-        let answer = Discipline {
+        let answer = Timex {
             realtime: realtime as i64,
             max_error,
             pending,
@@ -108,7 +110,7 @@ impl Kept {
 
     fn to_words(self) -> [u64; WORDS] {
         let Self { at, offset: [low, high], answer, stated_at, stated, marker, is_disrupted } = self;
-        let Discipline { realtime, max_error, pending, written: [esterror, freq], slew, .. } = answer;
+        let Timex { realtime, max_error, pending, written: [esterror, freq], slew, .. } = answer;
         let flags = [answer.is_synchronized, answer.has_leap, answer.has_pps, is_disrupted, true];
         let flags = flags.iter().rev().fold(0, |flags, &flag| (flags << 1) | u64::from(flag));
         let (low, high, realtime) = (low as u64, high as u64, realtime as u64);
@@ -116,7 +118,7 @@ impl Kept {
     }
 
     /// What follows this, if the kernel gives this answer between two times.
-    fn next(previous: Option<Self>, [at, after]: [u64; 2], answer: Discipline, marker: u64) -> Self {
+    fn next(previous: Option<Self>, [at, after]: [u64; 2], answer: Timex, marker: u64) -> Self {
         let offset = [after, at].map(|monotonic| answer.realtime.wrapping_sub(monotonic as i64));
         let new = Self {
             at,
@@ -166,7 +168,7 @@ impl Kept {
 
     /// What is known of the error at a time of the wall clock.
     fn status(&self, wall: i64, marker: u64) -> ClockStatus {
-        let Discipline { max_error, is_synchronized, has_pps, .. } = self.answer;
+        let Timex { max_error, is_synchronized, has_pps, .. } = self.answer;
         // Only the kernel adds to what was written, always the same. So after a 0 the rest is 0.
         let is_stated = max_error % GROWTH != 0 && max_error < LIMIT;
         if self.is_disrupted || marker != self.marker {
@@ -221,29 +223,33 @@ impl Bounds {
         Self(Latch::new())
     }
 
-    /// The limits of the true time, if no sandbox denies them and the kernel may be asked.
-    pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>, drift: u32) -> Option<Limits> {
+    /// The limits of the true time. The error is adjtimex's, or `EPERM` if the kernel must not be
+    /// asked or a sandbox denies the clocks.
+    pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>, drift: u32) -> Result<Limits, Errno> {
         let source = clock.source();
-        let offset = clock.offset()?;
+        let monotonic = || source.monotonic().ok_or(Errno::EPERM);
         let read = || {
             // A segment may end between the two.
-            let bound = clock.state().error_bound;
-            let nanos = clock.monotonic_ordered().or_else(|| clock.slow_monotonic())?;
-            Some([nanos, bound.max(clock.state().error_bound)])
+            let bound = clock.error_bound();
+            let nanos = clock.monotonic_ordered().or_else(|| clock.slow_monotonic());
+            Ok([nanos.ok_or(Errno::EPERM)?, bound.max(clock.error_bound())])
         };
+        let offset = clock.offset().ok_or(Errno::EPERM)?;
         let time = read()?;
         // Read after the time, so that it shows every disruption before the time.
         let marker = source.marker();
         let (version, words) = self.0.snapshot();
         let previous = Kept::from_words(words);
         if let Some(kept) = previous.filter(|kept| kept.is_current(time[0], offset, marker)) {
-            return Some(kept.limits(time, marker, drift));
+            return Ok(kept.limits(time, marker, drift));
         }
-        let at = clock.may_check().then(|| source.monotonic())??;
-        let answer = source.discipline()?;
-        let kept = Kept::next(previous, [at, source.monotonic()?], answer, source.marker());
+        if !clock.may_check() {
+            return Err(Errno::EPERM);
+        }
+        let (at, answer) = (monotonic()?, source.timex()?);
+        let kept = Kept::next(previous, [at, monotonic()?], answer, source.marker());
         self.0.update(version, &kept.to_words());
         let time = read()?;
-        Some(kept.limits(time, source.marker(), drift))
+        Ok(kept.limits(time, source.marker(), drift))
     }
 }

@@ -38,22 +38,20 @@
 //!   after it read a kernel time at or after the end of the last segment.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use core::time::Duration;
 
 use super::baseline::Baseline;
 use super::discipline::Step;
 use super::high_water::HighWater;
-use super::latch::{Latch, Version, Word};
-use super::sample::Source;
-use super::segment::{self, Rate, Segment};
+use super::latch::Latch;
+use super::sample::{kernels_offset, middle};
+use super::segment::{self, Segment};
+use super::source::Source;
 use super::state::{
     ClockState, Phase, WORDS, Words, fresh_monotonic, is_before_check, is_off, may_rest, offset_of, rests,
-    segment_of,
 };
-use super::status::{State, Statistics, Status};
-
-/// The least error of a segment, in nanoseconds, while the kernel's clock keeps its rate. Three
-/// ticks, if they are longer.
-const NOISE: u64 = 30;
+use super::status::{Refusal, State, Statistics};
+use super::view::{View, covering};
 
 /// The largest lead of an answer over the kernel's clock, in nanoseconds. A segment is computed at
 /// most one segment before its first tick, so it ends at most two segments ahead; this is twice
@@ -63,15 +61,17 @@ const MAX_LEAD: u64 = 4 * segment::LONGEST;
 /// A difference of two offsets, in nanoseconds, that can be an error of measurement.
 const OFFSET_NOISE: i64 = 1_000;
 
-/// How often an error is measured at most. An interrupt between two reads makes the result larger,
-/// so the least one counts.
-const TRIES: u32 = 3;
-
 /// 1 ms. Of two reads without a segment in force that come within this time, the second one makes a
 /// segment.
 const SOON: u64 = 1_000_000;
 /// The unit of the time of a sparse read of the wall clock, as a power of two: 1024 ns.
 const SPARSE_SHIFT: u32 = 10;
+
+/// The longest wait of `resync` for another caller's update, in nanoseconds. The stores take less.
+/// They do not end while this is a signal handler that interrupted that caller.
+const UPDATE: u64 = 10_000;
+/// The longest wait of `resync` in all, in nanoseconds: more than 1/256 of a segment.
+const PATIENCE: u64 = 100_000;
 
 /// A clock that reads a counter and follows the kernel's clock.
 ///
@@ -82,12 +82,10 @@ pub(crate) struct CounterClock<S> {
     high_water: HighWater,
     /// How often the vDSO answered in the counter's place. Threads that count at once lose some.
     vdso_reads: AtomicUsize,
-    pub(super) latch: Latch<WORDS>,
+    latch: Latch<WORDS>,
     /// The time of the last sparse read of the wall clock.
     sparse_realtime: AtomicUsize,
     forbids_system_calls: AtomicBool,
-    /// How often the counter was refused, by reason.
-    refusals: [AtomicUsize; Status::COUNT],
     source: S,
 }
 
@@ -115,13 +113,11 @@ impl<S: Source> CounterClock<S> {
             latch: Latch::new(),
             sparse_realtime: AtomicUsize::new(0),
             forbids_system_calls: AtomicBool::new(false),
-            refusals: [const { AtomicUsize::new(0) }; Status::COUNT],
             source,
         }
     }
 
-    #[inline]
-    pub(super) fn source(&self) -> &S {
+    pub(crate) fn source(&self) -> &S {
         &self.source
     }
 
@@ -135,7 +131,7 @@ impl<S: Source> CounterClock<S> {
     /// The same by an ordered read of the counter.
     #[inline]
     pub(crate) fn monotonic_ordered(&self) -> Option<u64> {
-        self.source().order();
+        self.source.order();
         self.monotonic(Source::ticks_after_order)
     }
 
@@ -153,7 +149,7 @@ impl<S: Source> CounterClock<S> {
     /// The same by an ordered read of the counter.
     #[inline]
     pub(crate) fn realtime_ordered(&self) -> Option<i64> {
-        self.source().order();
+        self.source.order();
         self.realtime(Source::ticks_after_order)
     }
 
@@ -199,7 +195,7 @@ impl<S: Source> CounterClock<S> {
         }
         // Read first. `updating` then raises the high-water mark, so no later segment answers with
         // an earlier time.
-        let realtime = self.source().realtime();
+        let realtime = self.source.realtime();
         let SlowAnswer { nanos, offset, asked } = self.updating()?;
         let ahead = (nanos as i64).wrapping_add(offset);
         let Some(now) = asked else { return Some(ahead) };
@@ -209,7 +205,7 @@ impl<S: Source> CounterClock<S> {
             // The answer leads the kernel's clock. So the wall clock leads by as much, unless
             // somebody set the kernel's wall clock back.
             realtime if nanos > now && is_set_back(realtime) => {
-                let realtime = self.source().realtime()?;
+                let realtime = self.source.realtime()?;
                 Some(if is_set_back(realtime) { realtime } else { ahead })
             }
             realtime if nanos > now => Some(realtime.max(ahead)),
@@ -275,39 +271,22 @@ impl<S: Source> CounterClock<S> {
         Some(SlowAnswer { nanos: answer, offset, asked: Some(now) })
     }
 
-    pub(super) fn load(&self) -> ClockState {
+    fn load(&self) -> ClockState {
         ClockState::from_words(&self.latch.snapshot().1)
     }
 
-    /// Loads the latch, reads the counter once if there is a segment, and combines them.
     fn view(&self) -> View {
-        loop {
-            let view = self.latch.read(|version, words| {
-                let state = ClockState::from_words(&words[0].each_ref().map(Word::load));
-                let ticks = if state.segment.span > 0 { self.source.ticks_ordered() } else { 0 };
-                let segment = covering(ticks, state.segment, version, words);
-                Some(View { version, state, ticks, segment })
-            });
-            if let Some(view) = view {
-                return view;
-            }
-        }
+        View::take(&self.latch, &self.source)
     }
 
     /// The time of a tick, if a segment covers it.
-    pub(super) fn time_at(&self, ticks: u64) -> Option<u64> {
-        let segment = |version, words: [&Words; 2]| covering(ticks, segment_of(words[0]), version, words);
-        Some(self.latch.read(segment)?.time(ticks))
+    fn time_at(&self, ticks: u64) -> Option<u64> {
+        Some(self.latch.read(|version, words| covering(ticks, version, words))?.time(ticks))
     }
 
     /// The longest baseline, once the counter is measured.
     pub(crate) fn baseline(&self) -> Option<Baseline> {
         self.load().baseline()
-    }
-
-    /// The counter's rate in Hz, once it is measured.
-    pub(crate) fn frequency(&self) -> Option<u64> {
-        self.baseline().map(|baseline| baseline.frequency())
     }
 
     /// The time of a tick, once the counter is measured.
@@ -327,7 +306,7 @@ impl<S: Source> CounterClock<S> {
         let is_before = state.segment.begins_after(ticks);
         let held = if is_before { state.segment.nanos } else { state.segment.end_nanos() };
         // Read last, so that both are ahead of it by `MAX_LEAD` at most.
-        let now = self.source().monotonic()?;
+        let now = self.source.monotonic()?;
         if is_foreign(high_water, now) {
             self.high_water.replace(high_water, now);
         }
@@ -345,9 +324,8 @@ impl<S: Source> CounterClock<S> {
         if version.has_writer() {
             return;
         }
-        let refusals = state.tally.refusals;
         let may_check = self.may_check();
-        let step = Step { source: self.source(), state, now, is_wanted, may_check }.next_state();
+        let step = Step { source: &self.source, state, now, is_wanted, may_check }.next_state();
         if step.is_none() {
             return;
         }
@@ -356,73 +334,86 @@ impl<S: Source> CounterClock<S> {
             let is_over = matches!(state.phase, Phase::Off(_)) && end <= now;
             state.segment = Segment::empty(if is_over || is_foreign(end, now) { 0 } else { end });
         }
-        if self.latch.update(version, &state.to_words()) {
-            if let (Phase::Off(status), true) = (state.phase, state.tally.refusals != refusals) {
-                count(&self.refusals[status as usize]);
-            }
-        }
-    }
-
-    /// Whether the counter answers, or why not.
-    pub(crate) fn status(&self) -> Status {
-        self.view().status()
+        self.latch.update(version, &state.to_words());
     }
 
     /// The status, the error bound and the frequency of one moment.
     pub(crate) fn state(&self) -> State {
+        let (view, bound) = self.bounded_view();
+        let frequency = view.state.baseline().map(|baseline| baseline.frequency());
+        State { status: view.status(), error_bound: Duration::from_nanos(bound), frequency }
+    }
+
+    /// The error bound of the monotonic clock, in nanoseconds.
+    pub(crate) fn error_bound(&self) -> u64 {
+        self.bounded_view().1
+    }
+
+    fn bounded_view(&self) -> (View, u64) {
         // Loaded before the view, so that a later answer of the vDSO is not counted as a lead.
         let high_water = self.high_water.get();
         let view = self.view();
-        let error_bound = match view.segment {
+        let bound = match view.segment {
             Some(segment) => {
                 let lead = high_water.saturating_sub(segment.time(view.ticks));
-                self.segment_error(&view, &segment).saturating_add(lead)
+                view.error(&segment, &self.source).saturating_add(lead)
             }
             None => self.ask_kernel(&view.state, view.ticks).map_or(0, |(now, answer)| answer - now),
         };
-        let frequency = view.state.baseline().map(|baseline| baseline.frequency());
-        State { status: view.status(), error_bound, frequency }
+        (view, bound)
     }
 
-    /// How far the segment is from the kernel's clock, and how far it can be before it ends, in
-    /// nanoseconds.
-    fn segment_error(&self, view: &View, segment: &Segment) -> u64 {
-        let ClockState { base_rate, sampled, cost, .. } = view.state;
-        let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
-        let mut before = view.ticks;
-        for _ in 0..TRIES {
-            // A denied clock shows no error.
-            let now = self.source().monotonic().unwrap_or(segment.time(before));
-            let after = self.source().ticks_ordered();
-            // The clocks were read between the two ticks.
-            let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
-            error = error.min(far.into_iter().fold(0, u64::max));
-            // The kernel's rate since the last sample, by the quickest pair of reads: a slew may
-            // have begun.
-            let passed = before.wrapping_sub(sampled.ticks);
-            let taken = after.wrapping_sub(before);
-            if taken < least {
-                let is_recent = passed > segment.span / 8 && passed < segment.span.saturating_mul(2);
-                let rate = || segment::rate(passed, now.wrapping_sub(sampled.nanos));
-                (least, seen) = (taken, is_recent.then(rate).flatten().unwrap_or(base_rate));
+    /// The offset that the next reads of the wall clock will use, in nanoseconds.
+    pub(crate) fn offset(&self) -> Option<i64> {
+        // A segment that is about to begin counts, too.
+        let in_force = || {
+            let View { state, ticks, segment, .. } = self.view();
+            (segment.is_some() || state.segment.begins_after(ticks)).then_some(state.offset)
+        };
+        in_force().or_else(|| {
+            self.slow_monotonic()?;
+            in_force().or_else(|| kernels_offset(&self.source).map(middle))
+        })
+    }
+
+    /// How far the next time of the wall clock may be from the kernel's, in nanoseconds.
+    pub(crate) fn realtime_error_bound(&self) -> Option<u64> {
+        let (bound, offset) = (self.error_bound(), self.offset()?);
+        let errors = kernels_offset(&self.source)?.map(|possible| possible.abs_diff(offset));
+        Some(bound.saturating_add(errors[0].max(errors[1])))
+    }
+
+    /// Makes the wall clock follow the kernel's at once. Returns whether it does.
+    ///
+    /// It publishes a state even if the offset is the same. So a caller that measured the offset
+    /// earlier cannot publish its result later.
+    pub(crate) fn resync(&self) -> bool {
+        let Some(start) = self.source.monotonic() else { return false };
+        let mut passed = 0;
+        loop {
+            let View { version, state, ticks, .. } = self.view();
+            // An update would drop the previous segment, which is in force until this one begins.
+            if !state.segment.begins_after(ticks) && !version.has_writer() {
+                let Some(offset) = kernels_offset(&self.source).map(middle) else { return false };
+                if self.latch.update(version, &ClockState { offset, ..state }.to_words()) {
+                    return true;
+                }
             }
-            if taken <= cost.saturating_mul(3) {
-                break;
+            // Checked after a try, so there is one more try if an interrupt used up the time.
+            if passed > if version.has_writer() { UPDATE } else { PATIENCE } {
+                return false;
             }
-            before = after;
+            let Some(now) = self.source.monotonic() else { return false };
+            passed = now.wrapping_sub(start);
         }
-        let left = segment.end().wrapping_sub(view.ticks);
-        let apart = |rate: Rate| segment::nanos(left, segment.rate.abs_diff(rate));
-        let growth = apart(base_rate).max(apart(seen)) + segment::nanos(left, segment.rate).div_ceil(2000);
-        NOISE.max(segment::nanos(3, base_rate)).saturating_add(error).saturating_add(growth)
     }
 
     /// Asks the kernel whether the counter will be used. After a refusal because of the rate,
     /// returns that.
-    pub(crate) fn check(&self) -> Result<(), Status> {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         match self.load().phase {
-            Phase::Off(status @ Status::Frequency) => Err(status),
-            _ => self.source().detect(),
+            Phase::Off(refusal @ Refusal::Frequency) => Err(refusal),
+            _ => self.source.detect(),
         }
     }
 
@@ -438,8 +429,7 @@ impl<S: Source> CounterClock<S> {
 
     /// What the clock has done so far.
     pub(crate) fn statistics(&self) -> Statistics {
-        let refusals = self.refusals.each_ref().map(|count| count.load(Relaxed) as u64);
-        self.load().tally.statistics(self.vdso_reads.load(Relaxed) as u64, refusals)
+        self.load().tally.statistics(self.vdso_reads.load(Relaxed) as u64)
     }
 }
 
@@ -451,39 +441,4 @@ struct SlowAnswer {
     offset: i64,
     /// The kernel's time, if no segment covers the tick.
     asked: Option<u64>,
-}
-
-/// A consistent view of the clock at one tick.
-struct View {
-    version: Version,
-    state: ClockState,
-    ticks: u64,
-    /// The segment that covers the tick.
-    segment: Option<Segment>,
-}
-
-impl View {
-    /// The time of the tick.
-    fn nanos(&self) -> Option<u64> {
-        Some(self.segment?.time(self.ticks))
-    }
-
-    fn status(&self) -> Status {
-        match self.state.phase {
-            Phase::Off(status) => status,
-            Phase::Running if self.segment.is_some() => Status::Used,
-            _ if self.version.has_writer() => Status::Updating,
-            Phase::Running => Status::Stale,
-            _ => Status::Calibrating,
-        }
-    }
-}
-
-/// The segment that covers a tick: the current one, or the previous one if the current one has not
-/// begun and no writer replaces the previous one.
-fn covering(ticks: u64, current: Segment, version: Version, [_, earlier]: [&Words; 2]) -> Option<Segment> {
-    if !current.begins_after(ticks) {
-        return current.covering(ticks);
-    }
-    (!version.has_writer()).then(|| segment_of(earlier))?.covering(ticks)
 }

@@ -1,10 +1,11 @@
 //! [`Step`]: makes the clock follow the kernel's. From one consistent state it makes the next one:
 //! a step of the calibration, the next segment, or a refusal.
 
-use super::sample::{Burst, Sample, Source, is_trapped};
+use super::sample::{Burst, Sample, is_trapped};
 use super::segment::{self, Rate, Segment};
-use super::state::{ClockState, LONGEST_RETRY, OLD, Phase, Tally};
-use super::status::Status;
+use super::source::Source;
+use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
+use super::status::Refusal;
 
 /// The time between the first sample and the first long burst, in nanoseconds.
 const ROUGH: u64 = 1_000_000;
@@ -61,7 +62,7 @@ impl<S: Source> Step<'_, S> {
             }
             Phase::Idle | Phase::Off(_) => match self.detect() {
                 Ok(()) => self.begin(),
-                Err(status) => self.off(status),
+                Err(refusal) => self.off(refusal),
             },
             _ if passed > OLD => self.is_wanted.then(|| self.begin())?,
             Phase::Rough if passed >= ROUGH => self.baseline(),
@@ -73,22 +74,22 @@ impl<S: Source> Step<'_, S> {
     /// Asks the kernel whether the counter can be used.
     #[cold]
     #[inline(never)]
-    fn detect(&self) -> Result<(), Status> {
-        if self.may_check { self.source.detect() } else { Err(Status::SystemCallsForbidden) }
+    fn detect(&self) -> Result<(), Refusal> {
+        if self.may_check { self.source.detect() } else { Err(Refusal::SystemCallsForbidden) }
     }
 
     /// Refuses the counter until the check time.
     #[cold]
     #[inline(never)]
-    fn off(&mut self, status: Status) -> Option<()> {
+    fn off(&mut self, refusal: Refusal) -> Option<()> {
         let Self { source, state, now, .. } = self;
-        if state.phase != Phase::Off(status) {
-            state.tally.refusals = state.tally.refusals.and(status);
+        if state.phase != Phase::Off(refusal) {
+            state.tally.refusals = state.tally.refusals.and(refusal);
         }
-        let retry = retry(status, state.tally.refusals.count());
+        let retry = retry(refusal, state.tally.refusals.count());
         state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
         state.offset = source.realtime()?.wrapping_sub(*now as i64);
-        state.phase = Phase::Off(status);
+        state.phase = Phase::Off(refusal);
         state.spoilt = 0;
         Some(())
     }
@@ -98,7 +99,7 @@ impl<S: Source> Step<'_, S> {
     #[inline(never)]
     fn restart(&mut self, spoilt: u8) -> Option<()> {
         if spoilt == SPOILT {
-            return self.off(Status::Frequency);
+            return self.off(Refusal::Frequency);
         }
         (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
         Some(())
@@ -181,7 +182,7 @@ impl<S: Source> Step<'_, S> {
             return self.restart(0); // something disturbed every sample of a burst
         }
         if self.may_check && is_trapped(self.source) {
-            return self.off(Status::Trapped);
+            return self.off(Refusal::Trapped);
         }
         let cost = burst.cost.min(state.cost);
         let Sample { ticks: start, nanos } = burst.sample.centred(cost);
@@ -207,8 +208,8 @@ impl<S: Source> Step<'_, S> {
         // The vDSO now enters the kernel, or the CPU is slower.
         let is_suspect = burst.cost > enough;
         if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
-            if let Err(status) = self.detect() {
-                return self.off(status);
+            if let Err(refusal) = self.detect() {
+                return self.off(refusal);
             }
             self.state.checked = self.now;
         }
@@ -228,7 +229,7 @@ impl<S: Source> Step<'_, S> {
         match divergence {
             Divergence::Slew => self.begin(),
             Divergence::Jump => match self.detect() {
-                Err(status) => self.off(status),
+                Err(refusal) => self.off(refusal),
                 Ok(()) => self.restart(0),
             },
         }
@@ -256,12 +257,12 @@ fn suspect_cost(cost: u64) -> u64 {
 }
 
 /// The time in nanoseconds after which a refusal is checked again.
-fn retry(status: Status, refusals: u32) -> u64 {
+fn retry(refusal: Refusal, refusals: u32) -> u64 {
     const SECOND: u64 = 1_000_000_000;
-    match status {
-        Status::Unknown | Status::Denied => SECOND,
-        Status::ClockSource | Status::NotInvariant => 10 * SECOND,
-        Status::Frequency => (10 * SECOND) << (refusals.clamp(1, 7) - 1),
+    match refusal {
+        Refusal::Unknown | Refusal::Denied => SECOND,
+        Refusal::ClockSource | Refusal::NotInvariant => 10 * SECOND,
+        Refusal::Frequency => (10 * SECOND) << (refusals.clamp(1, 7) - 1),
         _ => LONGEST_RETRY,
     }
 }
@@ -306,12 +307,4 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     (state.base_rate, state.unsteady) = (base_rate, unsteady);
     state.tally.made(error.unsigned_abs());
     Ok(())
-}
-
-impl Tally {
-    fn made(&mut self, error: u64) {
-        self.segments = self.segments.wrapping_add(1);
-        self.last_error = error.try_into().unwrap_or(u32::MAX);
-        self.largest_error = self.largest_error.max(self.last_error);
-    }
 }

@@ -2,9 +2,10 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::bounded::{Bounds, ClockStatus, GROWTH};
-use super::{CLOCK, machine};
 use vdso_time::{Errno, SystemTime};
+
+use super::bounded::{Bounds, ClockStatus, GROWTH};
+use super::global::CLOCK;
 
 static BOUNDS: Bounds = Bounds::new();
 static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
@@ -129,7 +130,7 @@ pub struct Interval {
 ///   be correcting at the moment;
 /// - the [drift](set_max_drift_ppb) since the statement, 500 ppm by default, and that of one second
 ///   more;
-/// - the [`error_bound`](super::error_bound), and 3 us for rounding.
+/// - the [error bound](super::State::error_bound), and 3 us for rounding.
 ///
 /// If no program stated an error, they are the whole range. [`Interval`] says which program states
 /// what, and what ends the promise.
@@ -162,12 +163,7 @@ pub struct Interval {
 /// }
 /// ```
 pub fn realtime_bounded() -> Result<Interval, Errno> {
-    let Some(limits) = BOUNDS.limits(&CLOCK, MAX_DRIFT.load(Relaxed)) else {
-        // Denied, so a second call returns the error.
-        super::kernels_realtime()?;
-        let is_asked = CLOCK.may_check().then(machine::discipline);
-        return Err(is_asked.map_or(Errno::EPERM, |answer| answer.err().unwrap_or(Errno::ENOSYS)));
-    };
+    let limits = BOUNDS.limits(&CLOCK, MAX_DRIFT.load(Relaxed))?;
     let [earliest, latest] = limits.times.map(SystemTime::from_nanos);
     Ok(Interval { earliest, latest, status: limits.status })
 }

@@ -1,73 +1,7 @@
-//! [`Source`]: a counter and the kernel's clocks. [`Sample`] and [`Burst`]: reads of both, side by
-//! side.
+//! [`Sample`] and [`Burst`]: reads of a counter and of the kernel's clocks, side by side.
 
 use super::segment::{self, Rate};
-use super::status::Status;
-
-/// A counter, and the kernel's clocks that it follows.
-pub(crate) trait Source {
-    /// Reads the counter. The CPU may do so early, but two reads of a thread stay in order.
-    fn ticks(&self) -> u64;
-    /// Reads the counter after all earlier instructions have completed.
-    fn ticks_ordered(&self) -> u64;
-    /// Makes the next [`ticks_after_order`](Self::ticks_after_order) an ordered read, where that is
-    /// quicker. That read does not wait for the loads between the two.
-    #[inline]
-    fn order(&self) {}
-    /// Reads the counter after everything before [`order`](Self::order) has completed, and after
-    /// the load on which the last branch depends.
-    #[inline]
-    fn ticks_after_order(&self) -> u64 {
-        self.ticks_ordered()
-    }
-    /// Reads `CLOCK_MONOTONIC` in nanoseconds, unless a sandbox denies it.
-    fn monotonic(&self) -> Option<u64>;
-    /// Reads `CLOCK_REALTIME` in nanoseconds, unless a sandbox denies it.
-    fn realtime(&self) -> Option<i64>;
-    /// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds, which nobody slews, if the kernel has it.
-    fn raw(&self) -> Option<u64>;
-    /// Makes a system call that reads `CLOCK_MONOTONIC`, if there is one that may be made.
-    fn call_kernel(&self) -> Option<()> {
-        None
-    }
-    /// Asks the kernel whether the counter can be used.
-    fn detect(&self) -> Result<(), Status>;
-    /// Returns a number that changes when the hypervisor moved or restored the machine: 0 before
-    /// the first time, and if it does not say so.
-    fn marker(&self) -> u64 {
-        0
-    }
-    /// Returns the counter's rate in Hz as the hardware states it.
-    fn stated_frequency(&self) -> Option<u64> {
-        None
-    }
-    /// Asks the kernel for the error of its wall clock, unless a sandbox denies it.
-    fn discipline(&self) -> Option<Discipline> {
-        None
-    }
-}
-
-/// The kernel's wall clock, and what it knows of its error. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "flags of the kernel")]
-pub(crate) struct Discipline {
-    /// `CLOCK_REALTIME`.
-    pub(crate) realtime: i64,
-    /// `maxerror`. 0 if it is negative.
-    pub(crate) max_error: u64,
-    /// The size of `offset`, which the kernel has yet to add to its clock.
-    pub(crate) pending: u64,
-    /// `esterror` and `freq`, which change only if a program writes.
-    pub(crate) written: [u64; 2],
-    /// By how much the kernel slews its clock on purpose, in parts per billion.
-    pub(crate) slew: u64,
-    pub(crate) is_synchronized: bool,
-    /// Whether the kernel inserts or deletes a second at the end of the day.
-    pub(crate) has_leap: bool,
-    /// Whether the kernel corrects its clock by a pulse per second, by up to all of `offset` in a
-    /// second.
-    pub(crate) has_pps: bool,
-}
+use super::source::Source;
 
 /// Whether a read of the counter takes at least half as long as a system call. Then the kernel
 /// traps and emulates it, as arm64's does where an erratum makes the counter unreliable
@@ -200,6 +134,26 @@ impl Burst {
         }
         Some(Self { sample: best, cost, offset: [low, high] })
     }
+}
+
+/// The least and the greatest possible offset of the wall clock. An interrupt between two reads
+/// widens it, so the narrowest of some tries counts.
+pub(super) fn kernels_offset<S: Source>(source: &S) -> Option<[i64; 2]> {
+    const TRIES: u32 = 4;
+    let mut best: Option<[i64; 2]> = None;
+    let mut before = source.monotonic()?;
+    for _ in 0..TRIES {
+        let realtime = source.realtime()?;
+        let after = source.monotonic()?;
+        let found = [after, before].map(|monotonic| realtime.wrapping_sub(monotonic as i64));
+        best = best.filter(|best| width(*best) <= width(found)).or(Some(found));
+        before = after;
+    }
+    best
+}
+
+fn width([low, high]: [i64; 2]) -> u64 {
+    high.abs_diff(low)
 }
 
 /// The middle of the possible offsets.

@@ -1,10 +1,12 @@
 //! [`ClockState`]: the content of the latch, and how a read uses it.
 
+use core::time::Duration;
+
 use super::baseline::Baseline;
 use super::latch::Word;
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
-use super::status::{Statistics, Status};
+use super::status::{Refusal, Statistics};
 
 /// The number of words of a state. Those that a fast read and a sparse one need come first.
 pub(super) const WORDS: usize = 16;
@@ -57,22 +59,28 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) fn statistics(self, vdso_reads: u64, by_reason: [u64; Status::COUNT]) -> Statistics {
+    /// Counts a segment, and the error in nanoseconds that it removes.
+    pub(super) fn made(&mut self, error: u64) {
+        self.segments = self.segments.wrapping_add(1);
+        self.last_error = error.try_into().unwrap_or(u32::MAX);
+        self.largest_error = self.largest_error.max(self.last_error);
+    }
+
+    pub(super) fn statistics(self, vdso_reads: u64) -> Statistics {
         Statistics {
             segments: self.segments,
             calibrations: self.calibrations.into(),
             refusals: self.refusals.count().into(),
-            by_reason,
             last_refusal: self.refusals.last(),
             vdso_reads,
-            last_error: self.last_error.into(),
-            largest_error: self.largest_error.into(),
+            last_error: Duration::from_nanos(self.last_error.into()),
+            largest_error: Duration::from_nanos(self.largest_error.into()),
         }
     }
 }
 
-/// How often the counter was refused, at most 2^24 - 1, and in the upper byte the code of the last
-/// reason plus 1.
+/// How often the counter was refused, at most 2^24 - 1, and in the upper byte the last refusal plus
+/// 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusals(pub(super) u32);
 
@@ -83,12 +91,12 @@ impl Refusals {
         self.0 & Self::MOST
     }
 
-    pub(super) fn last(self) -> Option<Status> {
-        (self.0.to_be_bytes()[0]).checked_sub(1).map(Status::from_code)
+    pub(super) fn last(self) -> Option<Refusal> {
+        (self.0.to_be_bytes()[0]).checked_sub(1).map(Refusal::from_code)
     }
 
-    pub(super) fn and(self, status: Status) -> Self {
-        Self((self.count() + 1).min(Self::MOST) | ((status as u32 + 1) << 24))
+    pub(super) fn and(self, refusal: Refusal) -> Self {
+        Self((self.count() + 1).min(Self::MOST) | ((refusal as u32 + 1) << 24))
     }
 }
 
@@ -104,10 +112,10 @@ pub(super) enum Phase {
     /// There is a segment.
     Running,
     /// The counter is not used.
-    Off(Status),
+    Off(Refusal),
 }
 
-/// The codes of phases. `Phase::Off` with the first status is `OFF`.
+/// The codes of phases. `Phase::Off` with the first refusal is `OFF`.
 const IDLE: u8 = 0;
 const ROUGH: u8 = 1;
 const BASELINE: u8 = 2;
@@ -121,7 +129,7 @@ impl Phase {
             Self::Rough => ROUGH,
             Self::Baseline => BASELINE,
             Self::Running => RUNNING,
-            Self::Off(status) => OFF + status as u8,
+            Self::Off(refusal) => OFF + refusal as u8,
         }
     }
 
@@ -131,7 +139,7 @@ impl Phase {
             ROUGH => Self::Rough,
             BASELINE => Self::Baseline,
             RUNNING => Self::Running,
-            off => Self::Off(Status::from_code(off.wrapping_sub(OFF))),
+            off => Self::Off(Refusal::from_code(off.wrapping_sub(OFF))),
         }
     }
 }

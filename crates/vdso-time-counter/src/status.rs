@@ -2,6 +2,7 @@
 //! and frequency. [`Statistics`]: what the clock has done so far.
 
 use core::fmt;
+use core::time::Duration;
 
 /// What is known of the clock at one moment, from [`state`](super::state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,102 +10,79 @@ use core::fmt;
 pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
-    /// How far a [`monotonic`](super::monotonic) of this moment may be from `CLOCK_MONOTONIC`, in
-    /// nanoseconds. It is measured by a read of both clocks. It holds until the segment ends,
-    /// unless the kernel's rate changes by more than 500 ppm: see [Accuracy](super#accuracy).
+    /// How far a [`monotonic`](super::monotonic) of this moment may be from `CLOCK_MONOTONIC`. It
+    /// is measured by a read of both clocks, and holds until the segment ends: see
+    /// [Accuracy](super#accuracy).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. If another thread or a signal handler makes a segment before the next read, the
     /// bound of that segment applies.
-    pub error_bound: u64,
-    /// The number of [`ticks`](super::ticks) per second, once it is measured. `None` while the
-    /// counter is not used. Where `ticks` returns nanoseconds, it is 1,000,000,000.
+    pub error_bound: Duration,
+    /// The number of [`Ticks`](super::Ticks) per second, once it is measured. `None` while the
+    /// counter is not used. Where `Ticks` are nanoseconds, it is 1,000,000,000.
     pub frequency: Option<u64>,
 }
 
-/// What the clock has done so far in this process, from [`statistics`](super::statistics).
-///
-/// A process that was forked begins with its parent's numbers.
+/// Whether the counter answers, or why the vDSO does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub struct Statistics {
-    /// Segments made. The number changes only by a read that made one.
-    pub segments: u64,
-    /// Measurements of the counter's rate begun.
-    pub calibrations: u64,
-    /// How often the counter was refused. A check that confirms the same reason does not count.
-    pub refusals: u64,
-    pub(super) by_reason: [u64; Status::COUNT],
-    /// The reason of the last refusal.
-    pub last_refusal: Option<Status>,
-    /// Reads that the vDSO answered in the counter's place: during a calibration, or because no
-    /// segment was in force. Threads that count at once can lose some. While the counter is
-    /// refused, reads are not counted, because that would cost them a shared write.
-    pub vdso_reads: u64,
-    /// The clock's error that the last segment began to remove, in nanoseconds.
-    pub last_error: u64,
-    /// The largest of these errors.
-    pub largest_error: u64,
-}
-
-impl Statistics {
-    /// Returns how many of the refusals had this reason. Callers that count at once can lose some.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time_counter::{self as counter, Status};
-    ///
-    /// let statistics = counter::statistics();
-    /// assert!(statistics.refusals_by(Status::Frequency) <= statistics.refusals);
-    /// ```
-    #[must_use]
-    pub fn refusals_by(&self, reason: Status) -> u64 {
-        self.by_reason[reason as usize]
-    }
-}
-
-macro_rules! statuses {
-    ($($(#[$doc:meta])+ $Status:ident: $text:literal,)+) => {
-        /// Whether the counter answers, or why the vDSO does.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[non_exhaustive]
-        pub enum Status {
-            $($(#[$doc])+ $Status,)+
-        }
-
-        impl Status {
-            /// Every status.
-            pub const ALL: &[Self] = &[$(Self::$Status),+];
-            pub(super) const COUNT: usize = Self::ALL.len();
-        }
-
-        impl fmt::Display for Status {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self { $(Self::$Status => $text),+ })
-            }
-        }
-    };
-}
-
-statuses! {
+pub enum Status {
     /// The counter answers.
-    Used: "the counter answers",
+    Used,
     /// The counter's rate is being measured.
     ///
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
     /// again after the counter and the kernel's clock diverged: the system was suspended, the
     /// virtual machine was moved or restored, or the process entered another time namespace.
-    Calibrating: "the vDSO answers while the counter's rate is measured",
+    Calibrating,
     /// No read came in time to make the next segment. The vDSO answers until two reads come within
     /// 1 ms: the second one makes a segment, unless it is a monotonic one after one of the wall
     /// clock.
-    Stale: "the vDSO answers until two reads come within 1 ms",
+    Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
     /// If the status stays, the process was forked while another thread updated the clock. Then the
     /// vDSO answers for the rest of the process's life.
-    Updating: "the vDSO answers while another caller updates the clock (a fork can lose it)",
+    Updating,
+    /// The counter is not used for some time.
+    Refused(Refusal),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Used => "the counter answers",
+            Self::Calibrating => "the vDSO answers while the counter's rate is measured",
+            Self::Stale => "the vDSO answers until two reads come within 1 ms",
+            Self::Updating => "the vDSO answers while another caller updates the clock (a fork can lose it)",
+            Self::Refused(refusal) => return refusal.fmt(f),
+        })
+    }
+}
+
+macro_rules! refusals {
+    ($($(#[$doc:meta])+ $Refusal:ident: $text:literal,)+) => {
+        /// Why the counter is not used.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Refusal {
+            $($(#[$doc])+ $Refusal,)+
+        }
+
+        impl Refusal {
+            /// Every refusal.
+            pub const ALL: &[Self] = &[$(Self::$Refusal),+];
+        }
+
+        impl fmt::Display for Refusal {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self { $(Self::$Refusal => $text),+ })
+            }
+        }
+    };
+}
+
+refusals! {
     /// There is no counter that this crate can read, or the vDSO does not read it, or the program
     /// is built for CPUs without 64-bit atomics (ARMv5 and older).
     NoCounter: "the vDSO reads no counter that this program can read",
@@ -122,9 +100,8 @@ statuses! {
     /// read it either. The clock tries again after a second.
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
-    /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. The cause can be CPUs whose counters
-    /// differ. The clock tries again after 10 s. Each refusal before, for any reason, doubles that,
-    /// up to 640 s.
+    /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. The clock tries again after 10 s.
+    /// Each refusal before, for any reason, doubles that, up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
     /// A read of the counter takes at least half as long as a system call, because the kernel, the
     /// firmware or the hypervisor traps it. arm64's kernel does so where an erratum makes the
@@ -136,12 +113,36 @@ statuses! {
     SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }
 
-impl Status {
-    /// The status whose `as u8` is this.
+impl Refusal {
+    /// The refusal whose `as u8` is this.
     pub(super) fn from_code(code: u8) -> Self {
         Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Unknown)
     }
 }
 
 /// The error of [`check`](super::check).
-impl core::error::Error for Status {}
+impl core::error::Error for Refusal {}
+
+/// What the clock has done so far in this process, from [`statistics`](super::statistics).
+///
+/// A process that was forked begins with its parent's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Segments made. The number changes only by a read that made one.
+    pub segments: u64,
+    /// Measurements of the counter's rate begun.
+    pub calibrations: u64,
+    /// How often the counter was refused. A check that confirms the same reason does not count.
+    pub refusals: u64,
+    /// The last refusal.
+    pub last_refusal: Option<Refusal>,
+    /// Reads that the vDSO answered in the counter's place: during a calibration, or because no
+    /// segment was in force. Threads that count at once can lose some. While the counter is
+    /// refused, reads are not counted, because that would cost them a shared write.
+    pub vdso_reads: u64,
+    /// The clock's error that the last segment began to remove.
+    pub last_error: Duration,
+    /// The largest of these errors. An error bound below it was exceeded.
+    pub largest_error: Duration,
+}

@@ -2,15 +2,20 @@
 
 use core::fmt;
 
-use super::{CLOCK, Counter, ticks, ticks_ordered};
-use crate::arch::native;
-use vdso_time::{Errno, MonotonicClock as _};
+use vdso_time::{Errno, Instant};
+
+use super::arch::{Counter as _, CpuCounter};
+use super::clocks::{CounterMonotonic, monotonic};
+use super::global::CLOCK;
 
 /// A value of the counter, which can be converted to a time later.
 ///
 /// Taking it costs one read of the counter. So a log or a trace takes `Ticks` where it must be
 /// fast, and converts them where it formats or writes. Sort values, not their times: a time that is
 /// converted later can have another error.
+///
+/// On arm the counter can be read only if the kernel's vDSO reads it. There, and on machines
+/// without a counter, the value is the nanoseconds of [`monotonic`].
 ///
 /// Values of another boot, or from before the system was suspended or its virtual machine was
 /// moved, have no meaning.
@@ -23,7 +28,7 @@ use vdso_time::{Errno, MonotonicClock as _};
 /// let event = Ticks::now();
 /// // Later, perhaps in another thread:
 /// match event.monotonic() {
-///     Some(nanos) => println!("{nanos} ns"),
+///     Some(time) => println!("{time:?}"),
 ///     None => println!("the counter is not measured yet, or not used"),
 /// }
 /// ```
@@ -32,34 +37,33 @@ use vdso_time::{Errno, MonotonicClock as _};
 pub struct Ticks(u64);
 
 impl Ticks {
-    /// Reads the counter, as [`ticks`].
+    /// Reads the counter. The CPU may do so early.
     ///
     /// # Panics
     ///
-    /// Where `ticks` returns nanoseconds: as [`monotonic`](super::monotonic).
+    /// Where the value is nanoseconds: as [`monotonic`].
     #[inline]
     #[must_use]
     #[track_caller]
     pub fn now() -> Self {
-        Self(ticks())
+        Self(if CpuCounter::IS_READABLE { CpuCounter::ticks() } else { monotonic().as_nanos() as u64 })
     }
 
     /// Reads the counter, as [`now`](Self::now), and never panics.
     ///
     /// # Errors
     ///
-    /// Where `ticks` returns nanoseconds: the error of a sandbox that denies every way to read the
+    /// Where the value is nanoseconds: the error of a sandbox that denies every way to read the
     /// clock.
     #[inline]
     pub fn try_now() -> Result<Self, Errno> {
-        if native::IS_READABLE {
-            Ok(Self(native::ticks()))
-        } else {
-            Counter::try_now().map(|now| Self(now.as_nanos() as u64))
+        if CpuCounter::IS_READABLE {
+            return Ok(Self(CpuCounter::ticks()));
         }
+        CounterMonotonic::try_now().map(|now| Self(now.as_nanos() as u64))
     }
 
-    /// Reads the counter after everything before it is done, as [`ticks_ordered`].
+    /// Reads the counter after everything before it is done.
     ///
     /// # Panics
     ///
@@ -68,10 +72,14 @@ impl Ticks {
     #[must_use]
     #[track_caller]
     pub fn now_ordered() -> Self {
-        Self(ticks_ordered())
+        if CpuCounter::IS_READABLE {
+            CpuCounter::complete_loads();
+            return Self(CpuCounter::ticks_ordered());
+        }
+        Self(CounterMonotonic::now().as_nanos() as u64)
     }
 
-    /// Takes a value of [`ticks`], such as one from shared memory.
+    /// Takes a counter's value, such as one from shared memory.
     #[inline]
     #[must_use]
     pub const fn from_raw(ticks: u64) -> Self {
@@ -85,20 +93,21 @@ impl Ticks {
         self.0
     }
 
-    /// Returns the time of `CLOCK_MONOTONIC` at this value, in nanoseconds.
+    /// Returns the time of `CLOCK_MONOTONIC` at this value.
     ///
     /// `None` if the counter is not used or not measured yet. A value from before the measurement
     /// can be converted after it. One from before the clock's zero gives 0. The call may ask the
     /// vDSO, as a read of the clock.
     ///
-    /// The error of a value of the current segment is that of [`monotonic`](super::monotonic). An
+    /// The error of a value of the current segment is that of [`monotonic`]. An
     /// older value is converted by the [`baseline`](super::baseline). It is off by the difference
     /// between that mean rate and the rate since the value was taken, times its age. NTP can change
     /// the rate by 500 ppm; usually it is below 0.1 ppm, which is 100 ns for a value of a second
     /// ago.
     #[must_use]
-    pub fn monotonic(self) -> Option<u64> {
-        if native::IS_READABLE { CLOCK.nanos_of(self.0) } else { Some(self.0) }
+    pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
+        let nanos = if CpuCounter::IS_READABLE { CLOCK.nanos_of(self.0)? } else { self.0 };
+        Some(Instant::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
     }
 }
 

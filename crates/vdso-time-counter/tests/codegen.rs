@@ -22,11 +22,12 @@ fn place(name: &str) -> PathBuf {
 /// A crate with the source of an architecture, and a function of its own.
 fn library(name: &str) -> PathBuf {
     let file = place(&format!("library_{name}"));
+    let [counter, native] = ["counter.rs", name].map(|file| source(file).display().to_string());
     let text = format!(
-        "#![no_std]\n#[path = \"{}\"]\nmod native;\n\
+        "#![no_std]\n#[path = {counter:?}]\nmod counter;\n#[path = {native:?}]\nmod native;\n\
+         use counter::Counter;\n\
          #[unsafe(no_mangle)]\npub fn after_loads() -> u64 {{\n\
-         native::complete_loads();\nnative::ticks_ordered()\n}}\n",
-        source(name).display()
+         native::CpuCounter::complete_loads();\nnative::CpuCounter::ticks_ordered()\n}}\n"
     );
     fs::write(&file, text).unwrap();
     file

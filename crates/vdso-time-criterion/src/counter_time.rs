@@ -7,12 +7,13 @@ use std::arch::asm;
 use std::time::{Duration, Instant};
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
-use vdso_time_counter::{self as counter, Status};
+use vdso_time_counter::{self as counter, Status, Ticks as Value};
 
 /// Measures with the CPU's counter, between two fences, and subtracts an empty measurement.
 ///
 /// Each measurement is followed by its empty one, because the speed of a CPU changes from moment to
-/// moment. The rate is [`counter::frequency`], which is right to about 30 parts in a billion.
+/// moment. The rate is [`counter::State::frequency`], which is right to about 30 parts in a
+/// billion.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterTime {
     nanos_per_tick: f64,
@@ -53,14 +54,14 @@ impl CounterTime {
 
 #[inline]
 fn start_ticks() -> u64 {
-    let ticks = counter::ticks_ordered();
+    let ticks = Value::now_ordered().as_raw();
     fence();
     ticks
 }
 
 #[inline]
 fn ticks_since(start: u64) -> u64 {
-    counter::ticks_ordered().saturating_sub(start)
+    Value::now_ordered().as_raw().saturating_sub(start)
 }
 
 /// Makes the CPU finish everything before it starts anything after.

@@ -138,11 +138,12 @@ fn mocked() -> Option<u64> {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
 fn monotonic() -> u64 {
-    if cfg!(feature = "ordered") {
-        vdso_time_counter::monotonic_ordered()
+    let now = if cfg!(feature = "ordered") {
+        vdso_time_counter::CounterMonotonic::now()
     } else {
         vdso_time_counter::monotonic()
-    }
+    };
+    now.as_nanos() as u64
 }
 
 /// The same by std's clock. It begins at a time from which a program can subtract 36 years.

@@ -9,7 +9,7 @@ pub use crate::Instant;
 /// Returns whether the CPU's counter is used at this moment.
 #[must_use]
 pub fn is_tsc_available() -> bool {
-    counter::status() == Status::Used
+    counter::state().status == Status::Used
 }
 
 /// The difference between the wall clock and an [`Instant`], for [`Instant::as_unix_nanos`].

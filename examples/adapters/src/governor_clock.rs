@@ -25,7 +25,7 @@ impl Clock for CounterClock {
     type Instant = Nanos;
 
     fn now(&self) -> Nanos {
-        vdso_time_counter::monotonic().into()
+        (vdso_time_counter::monotonic().as_nanos() as u64).into()
     }
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::witness::{CALIBRATION, SEGMENT, Witness};
 use super::world::{MICRO, MILLI, Machine, NANO, SECOND, machine};
 use crate::cases::check;
-use crate::source::sample::Source as _;
+use crate::source::source::Source as _;
 use crate::source::status::Status;
 
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ fn live(witness: &Witness, machine: Machine, event: Event) {
     let world = &witness.world;
     // The clock notices it when the segment ends. It can spoil a calibration, and so one segment.
     let disrupt = |disruption: &dyn Fn()| {
-        let is_measured = matches!(witness.clock.status(), Status::Used | Status::Stale);
+        let is_measured = matches!(witness.status(), Status::Used | Status::Stale);
         disruption();
         witness.tolerate(true, if is_measured { OLD_SEGMENT } else { SETTLED });
         witness.watch(SETTLED);
@@ -133,19 +133,19 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
         witness.limit.set(if machine.hertz < 100_000_000 { u64::MAX } else { 30 });
         for _ in 0..10_000 {
             witness.watch(30 * MICRO);
-            assert!(machine.interrupts > 0 || witness.clock.status() == Status::Used, "a segment ended");
+            assert!(machine.interrupts > 0 || witness.status() == Status::Used, "a segment ended");
         }
         assert_eq!(witness.settled(), Status::Used);
         let second = 1_000_000_000_u128.saturating_add_signed(ppb.into());
         let expected = (u128::from(machine.hertz) * 1_000_000_000 / second) as u64;
-        let measured = witness.clock.frequency().unwrap();
+        let measured = witness.clock.baseline().unwrap().frequency();
         assert!(measured.abs_diff(expected) <= expected / 100_000 + 200, "{measured} Hz, not {expected}");
         if machine.interrupts == 0 {
             assert_eq!(witness.world.detections.get(), 1, "the clocks were suspect");
             assert_eq!(witness.clock.statistics().calibrations, 1);
             // An undisturbed read of both clocks measures the error.
             let reads = witness.world.kernel_reads.get();
-            assert!(witness.clock.state().error_bound > 0);
+            assert!(witness.clock.error_bound() > 0);
             let tries = witness.world.kernel_reads.get() - reads;
             assert!(tries == 1 || machine.hertz < 100_000_000, "{tries} tries");
         }
@@ -164,9 +164,9 @@ fn at_a_constant_rate_the_mean_error_of_a_segment_is_a_third_of_a_tick() {
         witness.watch(SECOND);
         let errors = (0..100).map(|_| {
             witness.watch(SEGMENT);
-            witness.clock.statistics().last_error
+            witness.clock.statistics().last_error.as_nanos()
         });
-        let sum: u64 = errors.sum();
+        let sum: u128 = errors.sum();
         assert!(sum <= 35 * 42, "{sum} ns in 100 segments");
         true
     });
@@ -246,9 +246,9 @@ fn a_preemption_within_the_call_does_not_widen_the_bound() {
         let Witness { world, clock, .. } = &*witness;
         witness.watch(3 * CALIBRATION + at * MILLI);
         witness.read();
-        let quiet = world.foresee(0, || clock.state().error_bound);
+        let quiet = world.foresee(0, || clock.error_bound());
         world.preemption.set((world.kernel_reads.get() + 1, millis * MILLI));
-        let bound = clock.state().error_bound;
+        let bound = clock.error_bound();
         assert!(bound <= 2 * quiet + 20_000, "{bound} ns after {quiet}, preempted for {millis} ms");
         true
     });

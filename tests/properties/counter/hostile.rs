@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use crate::cases::check;
 use crate::source::clock::CounterClock;
-use crate::source::sample::Source;
-use crate::source::status::Status;
+use crate::source::source::Source;
+use crate::source::status::Refusal;
 
 /// A trusted source made of functions, which return the ticks and the nanoseconds.
 struct Functions<T, N>(T, N);
@@ -36,7 +36,7 @@ impl<T: Fn() -> u64, N: Fn() -> u64> Source for Functions<T, N> {
         Some((self.1)())
     }
 
-    fn detect(&self) -> Result<(), Status> {
+    fn detect(&self) -> Result<(), Refusal> {
         Ok(())
     }
 }
@@ -63,7 +63,7 @@ fn no_sequence_of_numbers_makes_the_clock_panic() {
         for _ in 0..reads {
             let _ = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic());
             let _ = clock.realtime(Source::ticks_ordered).or_else(|| clock.slow_realtime());
-            let _ = (clock.state(), clock.status(), clock.frequency(), clock.check());
+            let _ = (clock.state(), clock.baseline(), clock.nanos_of(next()), clock.check());
         }
         true
     });

@@ -5,7 +5,7 @@ use std::rc::{Rc, Weak};
 
 use super::world::{MICRO, MILLI, Machine, NANO, World};
 use crate::source::clock::CounterClock;
-use crate::source::sample::Source;
+use crate::source::source::Source;
 use crate::source::status::{State, Status};
 
 /// The time after which a segment has ended, and every reader has seen it.
@@ -58,7 +58,8 @@ impl Witness {
     pub(crate) fn read(&self) -> Option<u64> {
         let (latest, is_accurate) = (self.latest.get(), self.is_accurate.get());
         let start = self.world.kernel();
-        let State { status, error_bound: mut bound, frequency } = self.clock.state();
+        let State { status, frequency, error_bound } = self.clock.state();
+        let mut bound = error_bound.as_nanos() as u64;
         assert_eq!(frequency.is_some(), matches!(status, Status::Used | Status::Stale), "{status}");
         assert!(status != Status::Used || bound >= 30, "{bound}");
         let before = self.world.kernel();
@@ -90,10 +91,16 @@ impl Witness {
     /// The bound now, or the last one of a segment, which can have come and gone during a read.
     fn last_bound(&self) -> u64 {
         let State { status, error_bound, .. } = self.clock.state();
+        let bound = error_bound.as_nanos() as u64;
         if status == Status::Used {
-            self.bound.set(error_bound);
+            self.bound.set(bound);
         }
-        self.bound.get().max(error_bound)
+        self.bound.get().max(bound)
+    }
+
+    /// The status. No time passes.
+    pub(crate) fn status(&self) -> Status {
+        self.world.foresee(0, || self.clock.state().status)
     }
 
     /// Reads the wall clock and checks the time, to 200 ns more than the bound.
@@ -121,8 +128,8 @@ impl Witness {
     #[track_caller]
     pub(crate) fn watch_until_used(&self) {
         let end = self.world.kernel() + 100_000_000;
-        while self.clock.status() != Status::Used {
-            assert!(self.world.kernel() < end, "{}", self.clock.status());
+        while self.status() != Status::Used {
+            assert!(self.world.kernel() < end, "{}", self.status());
             self.watch(60 * MICRO);
         }
     }
@@ -144,7 +151,7 @@ impl Witness {
         let (mut low, mut high) = (0, 20 * MILLI);
         while high - low > NANO {
             let middle = u128::midpoint(low, high);
-            let is_used = self.world.foresee(middle, || self.clock.status() == Status::Used);
+            let is_used = self.world.foresee(middle, || self.clock.state().status == Status::Used);
             if is_used { low = middle } else { high = middle }
         }
         low
@@ -153,7 +160,7 @@ impl Witness {
     /// The status after a read. A segment that ends during an interrupt does not count.
     #[track_caller]
     pub(crate) fn settled(&self) -> Status {
-        let mut tries = (0..20).map(|_| self.read().map(|_| self.clock.status()));
+        let mut tries = (0..20).map(|_| self.read().map(|_| self.status()));
         tries.find(|&status| status != Some(Status::Stale)).flatten().unwrap_or(Status::Stale)
     }
 }

@@ -6,8 +6,10 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use crate::source::sample::{Discipline, Source};
-use crate::source::status::Status;
+use vdso_time::Errno;
+
+use crate::source::source::{Source, Timex};
+use crate::source::status::Refusal;
 
 /// Units of simulated time, in picoseconds.
 pub(crate) const NANO: u128 = 1_000;
@@ -78,7 +80,7 @@ pub(crate) struct World {
     offset: Cell<i64>,
     pub(crate) marker: Cell<u64>,
     /// Why the kernel refuses the counter.
-    pub(crate) refusal: Cell<Option<Status>>,
+    pub(crate) refusal: Cell<Option<Refusal>>,
     pub(crate) detections: Cell<u32>,
     /// What a system call adds to a clock read.
     pub(crate) syscall: Cell<u128>,
@@ -324,7 +326,7 @@ impl Source for Rc<World> {
         self.call(100, || (!self.is_denied.get()).then_some(()))
     }
 
-    fn detect(&self) -> Result<(), Status> {
+    fn detect(&self) -> Result<(), Refusal> {
         self.detections.set(self.detections.get() + 1);
         self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))
     }
@@ -338,12 +340,12 @@ impl Source for Rc<World> {
     }
 
     /// As kernel/time/ntp.c.
-    fn discipline(&self) -> Option<Discipline> {
+    fn timex(&self) -> Result<Timex, Errno> {
         self.asked.set(self.asked.get() + 1);
-        let realtime = self.realtime()?;
+        let realtime = self.realtime().ok_or(Errno::ENOSYS)?;
         let Statement { max_error, pending, is_synchronized, second, number } = self.stated.get();
         let seconds = (self.kernel() / 1_000_000_000).saturating_sub(second);
-        Some(Discipline {
+        Ok(Timex {
             realtime,
             max_error: 1000 * (max_error + 500 * seconds).min(UNKNOWN),
             pending,

@@ -26,7 +26,7 @@ impl Clock {
         // The wall clock can also miss a step, which only this bound includes.
         let is_wall = self.kernel == ClockId::REALTIME;
         let bound = if is_wall { counter::realtime_error_bound() } else { error_bound };
-        Some((bound, status == Status::Used))
+        Some((bound.as_nanos() as u64, status == Status::Used))
     }
 }
 
@@ -36,7 +36,7 @@ pub fn following(kernel: ClockId) -> Vec<Clock> {
     if kernel == ClockId::REALTIME {
         let anchors = (minstant::Anchor::new(), fastant::Anchor::new());
         return vec![
-            clock(OURS, Box::new(counter::realtime)),
+            clock(OURS, Box::new(|| counter::realtime().as_nanos() as i64)),
             clock("minstant", Box::new(move || minstant::Instant::now().as_unix_nanos(&anchors.0) as i64)),
             clock("fastant", Box::new(move || fastant::Instant::now().as_unix_nanos(&anchors.1) as i64)),
         ];
@@ -45,7 +45,7 @@ pub fn following(kernel: ClockId) -> Vec<Clock> {
     let quanta = quanta::Clock::new();
     let zeros = (quanta.now(), minstant::Instant::now(), fastant::Instant::now());
     vec![
-        clock(OURS, Box::new(|| counter::monotonic_ordered() as i64)),
+        clock(OURS, Box::new(|| counter::CounterMonotonic::now().as_nanos())),
         clock("quanta", Box::new(move || nanos(quanta.now().duration_since(zeros.0)))),
         clock("minstant", Box::new(move || nanos(minstant::Instant::now().duration_since(zeros.1)))),
         clock("fastant", Box::new(move || nanos(fastant::Instant::now().duration_since(zeros.2)))),

@@ -13,62 +13,60 @@
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-pub(crate) static CLOCK_SOURCES: &[&str] = &["arch_sys_counter"];
-pub(crate) const PRCTL: u32 = 167;
-pub(crate) const ADJTIMEX: u32 = 171;
+use super::counter::Counter;
 
-pub(crate) const IS_READABLE: bool = true;
-pub(crate) const IS_ORDERED_FIRST: bool = false;
+pub(crate) enum CpuCounter {}
+
+impl Counter for CpuCounter {
+    const CLOCK_SOURCES: &'static [&'static str] = &["arch_sys_counter"];
+    const ADJTIMEX: u32 = 171;
+
+    const IS_READABLE: bool = true;
+
+    #[inline]
+    fn ticks() -> u64 {
+        let ticks;
+        // SAFETY: the instruction only writes its output.
+        unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+        ticks
+    }
+
+    #[inline]
+    fn ticks_ordered() -> u64 {
+        let ticks;
+        if !NEEDS_ISB.load(Relaxed) {
+            // SAFETY: as below. The CPU has the register.
+            unsafe { asm!("mrs {}, s3_3_c14_c0_6", out(reg) ticks, options(nostack, preserves_flags)) };
+            return ticks;
+        }
+        // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
+        // move memory accesses across the read.
+        unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
+        ticks
+    }
+
+    /// Waits for earlier loads. Only `ticks_ordered` orders the `mrs` after it.
+    #[inline]
+    fn complete_loads() {
+        // SAFETY: the barrier changes no register and no memory.
+        unsafe { asm!("dsb ishld", options(nostack, preserves_flags)) };
+    }
+
+    /// Looks for `CNTVCTSS_EL0` in the auxiliary vector (arch/arm64/include/uapi/asm/hwcap.h).
+    fn detect(auxval: fn(usize) -> usize) {
+        const AT_HWCAP2: usize = 26;
+        const HWCAP2_ECV: usize = 1 << 19;
+        NEEDS_ISB.store(auxval(AT_HWCAP2) & HWCAP2_ECV == 0, Relaxed);
+    }
+
+    fn stated_frequency() -> Option<u64> {
+        let hertz: u64;
+        // SAFETY: the instruction only writes its output.
+        unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
+        (hertz != 0).then_some(hertz)
+    }
+}
 
 /// Whether the CPU may lack `CNTVCTSS_EL0`. Its first value is not 0, so that the linker puts it in
 /// .data with the clock.
 static NEEDS_ISB: AtomicBool = AtomicBool::new(true);
-
-#[inline]
-pub(crate) fn ticks() -> u64 {
-    let ticks;
-    // SAFETY: the instruction only writes its output.
-    unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
-    ticks
-}
-
-#[inline]
-pub(crate) fn ticks_ordered() -> u64 {
-    let ticks;
-    if !NEEDS_ISB.load(Relaxed) {
-        // SAFETY: as below. The CPU has the register.
-        unsafe { asm!("mrs {}, s3_3_c14_c0_6", out(reg) ticks, options(nostack, preserves_flags)) };
-        return ticks;
-    }
-    // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not move
-    // memory accesses across the read.
-    unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
-    ticks
-}
-
-/// Waits for earlier loads. Only `ticks_ordered` orders the `mrs` after it.
-#[inline]
-pub(crate) fn complete_loads() {
-    // SAFETY: the barrier changes no register and no memory.
-    unsafe { asm!("dsb ishld", options(nostack, preserves_flags)) };
-}
-
-pub(crate) fn order() {}
-
-/// Looks for `CNTVCTSS_EL0` in the auxiliary vector (arch/arm64/include/uapi/asm/hwcap.h).
-pub(crate) fn detect(auxval: fn(usize) -> usize) {
-    const AT_HWCAP2: usize = 26;
-    const HWCAP2_ECV: usize = 1 << 19;
-    NEEDS_ISB.store(auxval(AT_HWCAP2) & HWCAP2_ECV == 0, Relaxed);
-}
-
-pub(crate) fn is_invariant() -> bool {
-    true
-}
-
-pub(crate) fn stated_frequency() -> Option<u64> {
-    let hertz: u64;
-    // SAFETY: the instruction only writes its output.
-    unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
-    (hertz != 0).then_some(hertz)
-}

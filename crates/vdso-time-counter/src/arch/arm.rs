@@ -9,47 +9,63 @@
 
 use core::arch::asm;
 
-pub(crate) static CLOCK_SOURCES: &[&str] = &["arch_sys_counter"];
-pub(crate) const PRCTL: u32 = 172;
-pub(crate) const ADJTIMEX: u32 = 124;
+use super::counter::Counter;
 
-pub(crate) const IS_READABLE: bool = false;
-pub(crate) const IS_ORDERED_FIRST: bool = false;
+pub(crate) enum CpuCounter {}
 
-#[inline]
-pub(crate) fn ticks() -> u64 {
-    let (low, high): (u32, u32);
-    // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
-    unsafe {
-        asm!(
-            ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
-            out("r0") low, out("r1") high,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-    (u64::from(high) << 32) | u64::from(low)
-}
+impl Counter for CpuCounter {
+    const CLOCK_SOURCES: &'static [&'static str] = &["arch_sys_counter"];
+    const ADJTIMEX: u32 = 124;
 
-#[inline]
-pub(crate) fn ticks_ordered() -> u64 {
-    if is_thumb() {
-        // SAFETY: the barrier changes no register and no memory.
-        unsafe { asm!(".inst 0xf3bf8f6f", options(nostack, preserves_flags)) }; // isb sy, in Thumb mode
-    } else {
-        // SAFETY: the barrier changes no register and no memory.
-        unsafe { asm!(".inst 0xf57ff06f", options(nostack, preserves_flags)) }; // isb sy, in ARM mode
+    #[inline]
+    fn ticks() -> u64 {
+        let (low, high): (u32, u32);
+        // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
+        unsafe {
+            asm!(
+                ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
+                out("r0") low, out("r1") high,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        (u64::from(high) << 32) | u64::from(low)
     }
-    let (low, high): (u32, u32);
-    // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
-    // Without `nomem`, the compiler keeps it after the barrier.
-    unsafe {
-        asm!(
-            ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
-            out("r0") low, out("r1") high,
-            options(nostack, preserves_flags),
-        );
+
+    #[inline]
+    fn ticks_ordered() -> u64 {
+        if is_thumb() {
+            // SAFETY: the barrier changes no register and no memory.
+            unsafe { asm!(".inst 0xf3bf8f6f", options(nostack, preserves_flags)) }; // isb sy, in Thumb mode
+        } else {
+            // SAFETY: the barrier changes no register and no memory.
+            unsafe { asm!(".inst 0xf57ff06f", options(nostack, preserves_flags)) }; // isb sy, in ARM mode
+        }
+        let (low, high): (u32, u32);
+        // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
+        // Without `nomem`, the compiler keeps it after the barrier.
+        unsafe {
+            asm!(
+                ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
+                out("r0") low, out("r1") high,
+                options(nostack, preserves_flags),
+            );
+        }
+        (u64::from(high) << 32) | u64::from(low)
     }
-    (u64::from(high) << 32) | u64::from(low)
+
+    /// `CNTFRQ`, which the firmware sets.
+    fn stated_frequency() -> Option<u64> {
+        let hertz: u32;
+        // SAFETY: mrc only writes its output. The caller checked that the vDSO reads the counter.
+        unsafe {
+            asm!(
+                ".inst 0xee1e0f10", // mrc p15, 0, r0, c14, c0, 0
+                out("r0") hertz,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        (hertz != 0).then_some(hertz.into())
+    }
 }
 
 /// Returns whether this is Thumb code, where a `mov` has 2 bytes instead of 4. Stable Rust has
@@ -67,30 +83,4 @@ fn is_thumb() -> bool {
         );
     }
     second.wrapping_sub(first) == 2
-}
-
-/// Does nothing: `ticks_ordered` waits for earlier loads.
-pub(crate) fn complete_loads() {}
-
-pub(crate) fn order() {}
-
-pub(crate) fn detect(_auxval: fn(usize) -> usize) {}
-
-/// A system counter has a constant rate.
-pub(crate) fn is_invariant() -> bool {
-    true
-}
-
-/// `CNTFRQ`, which the firmware sets.
-pub(crate) fn stated_frequency() -> Option<u64> {
-    let hertz: u32;
-    // SAFETY: mrc only writes its output. The caller checked that the vDSO reads the counter.
-    unsafe {
-        asm!(
-            ".inst 0xee1e0f10", // mrc p15, 0, r0, c14, c0, 0
-            out("r0") hertz,
-            options(nomem, nostack, preserves_flags),
-        );
-    }
-    (hertz != 0).then_some(hertz.into())
 }

@@ -1,30 +1,10 @@
 //! `powerpc64`: no counter. Reading the timebase needs inline assembly, which Rust 1.85 has not
 //! stabilized for this architecture.
 
-pub(crate) static CLOCK_SOURCES: &[&str] = &[];
-pub(crate) const PRCTL: u32 = 171;
-pub(crate) const ADJTIMEX: u32 = 124;
-pub(crate) const IS_READABLE: bool = false;
-pub(crate) const IS_ORDERED_FIRST: bool = false;
+use super::counter::Counter;
 
-pub(crate) fn ticks() -> u64 {
-    0
-}
+pub(crate) enum CpuCounter {}
 
-pub(crate) fn ticks_ordered() -> u64 {
-    0
-}
-
-pub(crate) fn complete_loads() {}
-
-pub(crate) fn order() {}
-
-pub(crate) fn detect(_auxval: fn(usize) -> usize) {}
-
-pub(crate) fn is_invariant() -> bool {
-    false
-}
-
-pub(crate) fn stated_frequency() -> Option<u64> {
-    None
+impl Counter for CpuCounter {
+    const ADJTIMEX: u32 = 124;
 }

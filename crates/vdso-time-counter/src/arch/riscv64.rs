@@ -7,41 +7,30 @@
 
 use core::arch::asm;
 
-pub(crate) static CLOCK_SOURCES: &[&str] = &["riscv_clocksource"];
-pub(crate) const PRCTL: u32 = 167;
-pub(crate) const ADJTIMEX: u32 = 171;
+use super::counter::Counter;
 
-pub(crate) const IS_READABLE: bool = true;
-pub(crate) const IS_ORDERED_FIRST: bool = false;
+pub(crate) enum CpuCounter {}
 
-#[inline]
-pub(crate) fn ticks() -> u64 {
-    let ticks;
-    // SAFETY: the instruction only writes its output.
-    unsafe { asm!("rdtime {}", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
-    ticks
-}
+impl Counter for CpuCounter {
+    const CLOCK_SOURCES: &'static [&'static str] = &["riscv_clocksource"];
+    const ADJTIMEX: u32 = 171;
 
-#[inline]
-pub(crate) fn ticks_ordered() -> u64 {
-    let ticks;
-    // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not move
-    // memory accesses across the read.
-    unsafe { asm!("fence iorw, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags)) };
-    ticks
-}
+    const IS_READABLE: bool = true;
 
-/// Does nothing: `ticks_ordered` waits for earlier loads.
-pub(crate) fn complete_loads() {}
+    #[inline]
+    fn ticks() -> u64 {
+        let ticks;
+        // SAFETY: the instruction only writes its output.
+        unsafe { asm!("rdtime {}", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+        ticks
+    }
 
-pub(crate) fn order() {}
-
-pub(crate) fn detect(_auxval: fn(usize) -> usize) {}
-
-pub(crate) fn is_invariant() -> bool {
-    true
-}
-
-pub(crate) fn stated_frequency() -> Option<u64> {
-    None
+    #[inline]
+    fn ticks_ordered() -> u64 {
+        let ticks;
+        // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
+        // move memory accesses across the read.
+        unsafe { asm!("fence iorw, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags)) };
+        ticks
+    }
 }

@@ -7,74 +7,74 @@ use core::arch::x86::{__cpuid_count, CpuidResult};
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::{__cpuid_count, CpuidResult};
 
-pub(crate) static CLOCK_SOURCES: &[&str] = &["tsc", "tsc-early"];
-pub(crate) const PRCTL: u32 = if cfg!(target_arch = "x86") { 172 } else { 157 };
-pub(crate) const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159 };
+use super::counter::Counter;
 
-/// Every program may, except after `PR_SET_TSC`.
-pub(crate) const IS_READABLE: bool = true;
-pub(crate) const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
+pub(crate) enum CpuCounter {}
 
-#[inline]
-pub(crate) fn ticks() -> u64 {
-    let (low, high): (usize, usize);
-    // SAFETY: rdtsc only writes edx and eax, and clears the upper halves of their registers.
-    unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
-    ((high as u64) << 32) | low as u64
-}
+impl Counter for CpuCounter {
+    const CLOCK_SOURCES: &'static [&'static str] = &["tsc", "tsc-early"];
+    const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159 };
 
-/// `lfence` waits for all earlier instructions. AMD's CPUs do so because Linux sets
-/// `MSR_F10H_DECFG` (since 4.15).
-#[inline]
-pub(crate) fn ticks_ordered() -> u64 {
-    #[cfg(target_feature = "sse2")]
-    {
+    /// Every program may, except after `PR_SET_TSC`.
+    const IS_READABLE: bool = true;
+    const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
+
+    #[inline]
+    fn ticks() -> u64 {
         let (low, high): (usize, usize);
-        // SAFETY: lfence and rdtsc only write edx and eax. Without `nomem`, the compiler does not
-        // move memory accesses across the read.
-        unsafe {
-            asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
-        }
+        // SAFETY: rdtsc only writes edx and eax, and clears the upper halves of their registers.
+        unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
         ((high as u64) << 32) | low as u64
     }
-    #[cfg(not(target_feature = "sse2"))]
-    {
-        let _ = cpuid(0, 0); // serializes on every CPU without lfence
-        ticks()
+
+    /// `lfence` waits for all earlier instructions. AMD's CPUs do so because Linux sets
+    /// `MSR_F10H_DECFG` (since 4.15).
+    #[inline]
+    fn ticks_ordered() -> u64 {
+        #[cfg(target_feature = "sse2")]
+        {
+            let (low, high): (usize, usize);
+            // SAFETY: lfence and rdtsc only write edx and eax. Without `nomem`, the compiler does
+            // not move memory accesses across the read.
+            unsafe {
+                asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
+            }
+            ((high as u64) << 32) | low as u64
+        }
+        #[cfg(not(target_feature = "sse2"))]
+        {
+            let _ = cpuid(0, 0); // serializes on every CPU without lfence
+            Self::ticks()
+        }
     }
-}
 
-/// Does nothing: lfence waits for loads.
-pub(crate) fn complete_loads() {}
-
-pub(crate) fn detect(_auxval: fn(usize) -> usize) {}
-
-/// Does nothing in programs for CPUs without `lfence`.
-#[inline]
-pub(crate) fn order() {
-    #[cfg(target_feature = "sse2")]
-    // SAFETY: lfence changes nothing. Without `nomem`, the compiler does not move memory accesses
-    // across it.
-    unsafe {
-        asm!("lfence", options(nostack, preserves_flags));
-    };
-}
-
-/// CPUID 0x80000007, EDX bit 8.
-pub(crate) fn is_invariant() -> bool {
-    const LEAF: u32 = 0x8000_0007;
-    cpuid(0x8000_0000, 0).eax >= LEAF && cpuid(LEAF, 0).edx & (1 << 8) != 0
-}
-
-/// Crystal x numerator / denominator (CPUID 0x15), if the CPU states all three.
-pub(crate) fn stated_frequency() -> Option<u64> {
-    const LEAF: u32 = 0x15;
-    if cpuid(0, 0).eax < LEAF {
-        return None;
+    /// Does nothing in programs for CPUs without `lfence`.
+    #[inline]
+    fn order() {
+        #[cfg(target_feature = "sse2")]
+        // SAFETY: lfence changes nothing. Without `nomem`, the compiler does not move memory
+        // accesses across it.
+        unsafe {
+            asm!("lfence", options(nostack, preserves_flags));
+        };
     }
-    let CpuidResult { eax: denominator, ebx: numerator, ecx: crystal, .. } = cpuid(LEAF, 0);
-    let hertz = u64::from(crystal).saturating_mul(numerator.into()).checked_div(denominator.into())?;
-    (hertz != 0).then_some(hertz)
+
+    /// CPUID 0x80000007, EDX bit 8.
+    fn is_invariant() -> bool {
+        const LEAF: u32 = 0x8000_0007;
+        cpuid(0x8000_0000, 0).eax >= LEAF && cpuid(LEAF, 0).edx & (1 << 8) != 0
+    }
+
+    /// Crystal x numerator / denominator (CPUID 0x15), if the CPU states all three.
+    fn stated_frequency() -> Option<u64> {
+        const LEAF: u32 = 0x15;
+        if cpuid(0, 0).eax < LEAF {
+            return None;
+        }
+        let CpuidResult { eax: denominator, ebx: numerator, ecx: crystal, .. } = cpuid(LEAF, 0);
+        let hertz = u64::from(crystal).saturating_mul(numerator.into()).checked_div(denominator.into())?;
+        (hertz != 0).then_some(hertz)
+    }
 }
 
 fn cpuid(leaf: u32, sub: u32) -> CpuidResult {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::{Cpus, child, filter, not_run_here, signals};
 use vdso_time::Errno;
-use vdso_time_counter::{self as counter, ClockStatus, State, Status, Ticks};
+use vdso_time_counter::{self as counter, ClockStatus, CounterMonotonic, Refusal, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 
@@ -20,32 +20,29 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
         child::forked(|| {
             address.into_iter().for_each(child::set_vdso);
             let State { status, error_bound, frequency, .. } = counter::state();
-            assert_eq!((status, error_bound, frequency), (Status::Calibrating, 0, None));
-            assert_eq!(counter::check().err().unwrap_or(Status::Used), expected());
-            assert_eq!(counter::status(), Status::Calibrating);
+            assert_eq!((status, error_bound, frequency), (Status::Calibrating, Duration::ZERO, None));
+            assert_eq!(counter::check(), expected());
+            assert_eq!(counter::state().status, Status::Calibrating);
             let State { status, error_bound, frequency, .. } = settle();
             println!("{status:?}: {status}");
-            assert_eq!(status, expected());
-            assert_eq!(
-                (error_bound > 0, frequency.is_some()),
-                (status == Status::Used, status == Status::Used)
-            );
-            assert_eq!(counter::frequency().is_some(), status == Status::Used);
+            let is_used = expected().is_ok();
+            assert_eq!(status, expected().map_or_else(Status::Refused, |()| Status::Used));
+            assert_eq!((error_bound > Duration::ZERO, frequency.is_some()), (is_used, is_used));
             let bounds = (0..1000).map(|_| {
                 let _ = counter::monotonic();
-                counter::error_bound()
+                counter::state().error_bound
             });
-            assert_eq!(bounds.max() >= Some(30), status == Status::Used);
+            assert_eq!(bounds.max() >= Some(Duration::from_nanos(30)), is_used);
         });
     }
 }
 
 #[test]
-fn forbidden_checks_forbid_the_first_one() {
+fn forbidden_system_calls_forbid_the_first_one() {
     child::forked(|| {
         counter::forbid_system_calls();
         let _ = counter::monotonic();
-        assert_eq!(counter::status(), Status::SystemCallsForbidden);
+        assert_eq!(counter::state().status, Status::Refused(Refusal::SystemCallsForbidden));
         assert_eq!(counter::realtime_bounded().err(), Some(Errno::EPERM));
     });
 }
@@ -75,7 +72,7 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
                 return true;
             }
             let segments = counter::statistics().segments;
-            (0..100_000).all(|_| counter::monotonic() > 0 && counter::realtime() > 0)
+            (0..100_000).all(|_| counter::monotonic().as_nanos() > 0 && counter::realtime().as_nanos() > 0)
                 && (!is_measured || counter::statistics().segments >= segments)
         });
         assert_eq!(end, child::WELL, "measured: {is_measured}");
@@ -110,7 +107,7 @@ fn a_read_is_near_the_kernels_clock_also_after_a_pause() {
         assert!(counter::resync());
         settle();
         thread::sleep(Duration::from_millis(50));
-        assert!(!is_used || counter::status() == Status::Stale);
+        assert!(!is_used || counter::state().status == Status::Stale);
         assert_near();
         assert_eq!(settle().status == Status::Used, is_used);
     });
@@ -123,7 +120,7 @@ fn ticks_and_their_frequency_agree_with_the_kernels_clock() {
             return;
         }
         let read =
-            || (kernel(libc::CLOCK_MONOTONIC), counter::ticks_ordered(), kernel(libc::CLOCK_MONOTONIC));
+            || (kernel(libc::CLOCK_MONOTONIC), Ticks::now_ordered().as_raw(), kernel(libc::CLOCK_MONOTONIC));
         let first = read();
         thread::sleep(Duration::from_millis(200));
         let second = read();
@@ -134,8 +131,8 @@ fn ticks_and_their_frequency_agree_with_the_kernels_clock() {
         // 1 %, because an emulator's clocks are read at slightly different times.
         let allowed = least - least / 100..=most + most / 100;
         assert!(allowed.contains(&ticks), "{ticks} ticks, and not {allowed:?}");
-        let reads: [fn() -> u64; 4] =
-            [counter::ticks_ordered, counter::ticks, || Ticks::now().as_raw(), counter::ticks_ordered];
+        let reads: [fn() -> Ticks; 4] =
+            [Ticks::now_ordered, Ticks::now, || Ticks::try_now().unwrap(), Ticks::now_ordered];
         let values = reads.map(|read| read());
         assert!(values.is_sorted(), "{values:?}");
     });
@@ -150,7 +147,7 @@ fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
             return;
         }
         for (before, ticks, after) in [early, read()] {
-            let nanos = ticks.monotonic().unwrap() as i64;
+            let nanos = ticks.monotonic().unwrap().as_nanos();
             // 10 ppm, the error of a short measurement, for 10 s, the longest one.
             let allowed = before - 100_000..after + 100_000;
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
@@ -162,7 +159,7 @@ fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
         assert!(times.is_sorted(), "{times:?}");
         let baseline = counter::baseline().unwrap();
         assert!(baseline.nanos_of(baseline.ticks).abs_diff(baseline.nanos) <= 1, "{baseline:?}");
-        assert_eq!(counter::frequency(), Some(baseline.frequency()));
+        assert_eq!(counter::state().frequency, Some(baseline.frequency()));
     });
 }
 
@@ -226,7 +223,7 @@ fn pass_on(cpus: &[usize], all: &Cpus, latest: &AtomicU64) -> u64 {
         for _ in 0..50_000 {
             // The read that was stored there happened before this one.
             let before = latest.load(Ordering::Acquire);
-            let now = counter::monotonic_ordered();
+            let now = CounterMonotonic::now().as_nanos() as u64;
             assert!(now >= before.max(own), "{now} after {before} and {own}");
             own = now;
             latest.store(now, Ordering::Release);
@@ -267,15 +264,17 @@ fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
         // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
         assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
     };
-    let reads: [fn() -> bool; 2] =
-        [|| counter::monotonic() > 0, || vdso_time::clock_gettime(vdso_time::ClockId::MONOTONIC).is_ok()];
+    let reads: [fn() -> bool; 2] = [
+        || counter::monotonic().as_nanos() > 0,
+        || vdso_time::clock_gettime(vdso_time::ClockId::MONOTONIC).is_ok(),
+    ];
     child::forked(|| {
         if !is_used() {
             return;
         }
         child::forked(|| {
             deny_counter();
-            assert_eq!(counter::check(), Err(Status::Denied));
+            assert_eq!(counter::check(), Err(Refusal::Denied));
         });
         for read in reads {
             let end = child::end_of(|| {

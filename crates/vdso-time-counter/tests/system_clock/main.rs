@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use test_support::system_clock::{SWITCH, read, switch, turn};
 use test_support::{child, not_run_here, oracle};
 use true_time::{OWN, adjtimex};
-use vdso_time_counter::{self as counter, Status};
+use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, Status};
 
 fn kernel() -> i64 {
     oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos() as i64
@@ -25,9 +25,9 @@ fn kernel() -> i64 {
 #[track_caller]
 fn settle(expected: Status) {
     let start = Instant::now();
-    while counter::status() != expected {
+    while counter::state().status != expected {
         let _ = counter::monotonic();
-        let status = counter::status();
+        let status = counter::state().status;
         assert!(start.elapsed() < Duration::from_secs(60), "{status:?}, and not {expected:?}");
     }
 }
@@ -35,10 +35,10 @@ fn settle(expected: Status) {
 /// Whether the counter is used after calibration; says so if not.
 fn is_used() -> bool {
     let start = Instant::now();
-    let mut status = counter::status();
+    let mut status = counter::state().status;
     while status != Status::Used && start.elapsed() < Duration::from_secs(5) {
         let _ = counter::monotonic();
-        status = counter::status();
+        status = counter::state().status;
     }
     if status != Status::Used {
         not_run_here("counter", format!("the counter is not used: {status}"));
@@ -73,9 +73,9 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
             let start = kernel();
             while kernel() - start < 40_000_000 {
                 let first = kernel();
-                let bound = counter::error_bound();
-                let (before, now, after) = (kernel(), counter::monotonic_ordered() as i64, kernel());
-                let bound = bound.max(counter::error_bound()) as i64;
+                let bound = counter::state().error_bound;
+                let (before, now, after) = (kernel(), CounterMonotonic::now().as_nanos(), kernel());
+                let bound = bound.max(counter::state().error_bound).as_nanos() as i64;
                 let error = (before - now).max(now - after);
                 // If the guest rests between these calls, one segment can err, and the next one
                 // mend it: by up to a fifth of the time, from -10 % to +10 %.
@@ -121,7 +121,7 @@ fn a_switched_clock_source_is_followed_both_ways() {
                 return true;
             }
             switch(other);
-            settle(Status::ClockSource);
+            settle(Status::Refused(Refusal::ClockSource));
             switch(&first);
             settle(Status::Used);
             true

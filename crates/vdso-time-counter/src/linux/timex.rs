@@ -3,23 +3,19 @@
 //! `struct timex` is in include/uapi/linux/timex.h. Its first 12 members take one number each, also
 //! the `int`s, because of their padding.
 
-#![allow(unsafe_code, reason = "a system call")]
-
 use vdso_time::__private::syscall;
 use vdso_time::{ClockId, Errno};
 
-use crate::arch::native::ADJTIMEX;
+use crate::arch::{Counter as _, CpuCounter};
+use crate::source::Timex;
 
 /// A number of `struct timex`: an `i64`, or the 32-bit `long` of old system calls.
-trait Number: Copy + Into<i64> {
-    const ZERO: Self;
+trait Number: Copy + Default + Into<i64> {
     /// The `int` in the first four bytes.
     fn first_int(self) -> i32;
 }
 
 impl Number for i64 {
-    const ZERO: Self = 0;
-
     fn first_int(self) -> i32 {
         let [a, b, c, d, ..] = self.to_ne_bytes();
         i32::from_ne_bytes([a, b, c, d])
@@ -27,40 +23,20 @@ impl Number for i64 {
 }
 
 impl Number for i32 {
-    const ZERO: Self = 0;
-
     fn first_int(self) -> i32 {
         self
     }
 }
 
-/// The kernel's wall clock and its error. Times are in nanoseconds.
-pub(crate) struct Timex {
-    /// `CLOCK_REALTIME`.
-    pub(crate) realtime: i64,
-    pub(crate) max_error: i64,
-    /// `offset`: what the kernel has yet to add to its clock.
-    pub(crate) offset: i64,
-    /// `esterror` and `freq`, in the kernel's units.
-    pub(crate) written: [i64; 2],
-    /// Microseconds per 10 ms: 9,000 to 11,000.
-    pub(crate) tick: i64,
-    pub(crate) is_synchronized: bool,
-    /// `STA_INS` or `STA_DEL`.
-    pub(crate) has_leap: bool,
-    /// `STA_PPSTIME`.
-    pub(crate) has_pps: bool,
-}
-
 /// Reads the kernel's wall clock and its error.
-pub(crate) fn read() -> Result<Timex, Errno> {
+pub(super) fn read() -> Result<Timex, Errno> {
     /// `clock_adjtime64(2)` of every 32-bit architecture, since Linux 5.1.
     const CLOCK_ADJTIME64: u32 = 405;
     if cfg!(target_pointer_width = "64") {
-        return call::<i64, 14>(ADJTIMEX, None);
+        return call::<i64, 14>(CpuCounter::ADJTIMEX, None);
     }
     // Sandboxes permit this call, so it comes first. Its times end in January 2038.
-    match call::<i32, 20>(ADJTIMEX, None) {
+    match call::<i32, 20>(CpuCounter::ADJTIMEX, None) {
         Ok(timex) if timex.realtime >= 0 => Ok(timex),
         Err(error) if error != Errno::ENOSYS => Err(error),
         _ => call::<i64, 14>(CLOCK_ADJTIME64, Some(ClockId::REALTIME)),
@@ -79,8 +55,11 @@ fn call<N: Number, const OTHERS: usize>(number: u32, clock: Option<ClockId>) -> 
     const STA_DEL: i32 = 0x20;
     const STA_UNSYNC: i32 = 0x40;
     const STA_NANO: i32 = 0x2000;
+    /// `tick` without a slew, in microseconds, and the slew by one more of these.
+    const TICK: i64 = 10_000;
+    const PPB: u64 = 100_000;
     // `modes` is 0, so the call changes nothing and needs no privilege.
-    let mut numbers = Numbers([N::ZERO; 12], [N::ZERO; OTHERS]);
+    let mut numbers = Numbers([N::default(); 12], [N::default(); OTHERS]);
     let out = (&raw mut numbers).expose_provenance();
     let args = clock.map_or([out, 0, 0, 0, 0], |clock| [clock.as_raw() as usize, out, 0, 0, 0]);
     // SAFETY: the kernel writes a `struct timex`, whose size `read` knows, to `numbers`.
@@ -90,15 +69,26 @@ fn call<N: Number, const OTHERS: usize>(number: u32, clock: Option<ClockId>) -> 
     let [offset, freq, max_error, esterror, seconds, fraction, tick] =
         [offset, freq, max_error, esterror, seconds, fraction, tick].map(N::into);
     let unit = if status & STA_NANO == 0 { 1000 } else { 1 };
-    let nanos = |number: i64, unit: i64| number.saturating_mul(unit);
+    let whole = seconds.saturating_mul(1_000_000_000);
     Ok(Timex {
-        realtime: nanos(seconds, 1_000_000_000).saturating_add(nanos(fraction, unit)),
-        max_error: nanos(max_error, 1000),
-        offset: nanos(offset, unit),
-        written: [esterror, freq],
-        tick,
+        realtime: whole.saturating_add(fraction.saturating_mul(unit)),
+        max_error: max_error.saturating_mul(1000).max(0) as u64,
+        pending: offset.saturating_mul(unit).unsigned_abs(),
+        written: [esterror as u64, freq as u64],
+        slew: tick.abs_diff(TICK).saturating_mul(PPB),
         is_synchronized: state != TIME_ERROR && status & STA_UNSYNC == 0,
         has_leap: status & (STA_INS | STA_DEL) != 0,
         has_pps: status & STA_PPSTIME != 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_the_system_call_is_libcs() {
+        let (ours, libc) = (CpuCounter::ADJTIMEX, libc::SYS_adjtimex);
+        assert!(ours == u32::MAX || u32::try_from(libc) == Ok(ours), "{ours}, and not {libc}");
+    }
 }

@@ -1,0 +1,47 @@
+//! [`Counter`]: what each architecture has.
+
+/// The counter of an architecture. The defaults are those of one whose counter this crate cannot
+/// read.
+pub(crate) trait Counter {
+    /// The names of the kernel's clock sources that read this counter.
+    const CLOCK_SOURCES: &'static [&'static str] = &[];
+    /// The number of adjtimex(2).
+    const ADJTIMEX: u32;
+    /// Whether every program may read the counter.
+    const IS_READABLE: bool = false;
+    /// Whether an ordered read is [`order`](Self::order) and then [`ticks`](Self::ticks).
+    const IS_ORDERED_FIRST: bool = false;
+
+    /// Reads the counter. The CPU may do so before earlier instructions have completed.
+    fn ticks() -> u64 {
+        0
+    }
+
+    /// Reads the counter after all earlier instructions have completed. On aarch64, only after the
+    /// loads on which an earlier branch depends.
+    fn ticks_ordered() -> u64 {
+        0
+    }
+
+    /// Makes the next `ticks` an ordered read, where `IS_ORDERED_FIRST`. It does not wait for the
+    /// loads between the two.
+    #[inline]
+    fn order() {}
+
+    /// Waits for the loads for which `ticks_ordered` does not wait.
+    #[inline]
+    fn complete_loads() {}
+
+    /// Looks for optional instructions of the CPU.
+    fn detect(_auxval: fn(usize) -> usize) {}
+
+    /// Returns whether the rate is constant in all power states.
+    fn is_invariant() -> bool {
+        true
+    }
+
+    /// Returns the rate in Hz, if the hardware states it.
+    fn stated_frequency() -> Option<u64> {
+        None
+    }
+}

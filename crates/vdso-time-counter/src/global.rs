@@ -1,0 +1,176 @@
+//! The clock of this process, and what is asked of it besides the time.
+
+use core::time::Duration;
+
+use super::arch::{Counter as _, CpuCounter};
+use super::baseline::Baseline;
+use super::clock::CounterClock;
+use super::machine::Native;
+use super::status::{Refusal, State, Statistics};
+
+pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
+// It cannot straddle a page. A fork copies page by page, and could cut an update in two.
+const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
+
+/// Returns whether the counter is used and how accurate it is, as of one moment.
+///
+/// It reads both clocks, and updates nothing.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter as counter;
+///
+/// let now = counter::monotonic();
+/// let state = counter::state();
+/// println!("{now:?}, give or take {:?}: {}", state.error_bound, state.status);
+/// ```
+#[must_use]
+pub fn state() -> State {
+    let state = CLOCK.state();
+    if CpuCounter::IS_READABLE {
+        return state;
+    }
+    State { frequency: state.frequency.and(Some(1_000_000_000)), ..state }
+}
+
+/// Returns what the clock has done so far: segments, calibrations, refusals, errors.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter as counter;
+///
+/// let _ = counter::monotonic();
+/// println!("{} segments", counter::statistics().segments);
+/// ```
+#[must_use]
+pub fn statistics() -> Statistics {
+    CLOCK.statistics()
+}
+
+/// Returns how many [`Ticks`](super::Ticks) took how many nanoseconds since the counter was
+/// measured, once it is measured.
+///
+/// It is the mean rate in that time, relative to `CLOCK_MONOTONIC`. It begins again if the counter
+/// is measured again.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter::{self as counter, Ticks};
+///
+/// let start = Ticks::now().as_raw();
+/// let passed = Ticks::now().as_raw() - start;
+/// if let Some(baseline) = counter::baseline() {
+///     println!("{passed} ticks are {} ns", baseline.nanos_of(passed));
+/// }
+/// ```
+#[must_use]
+pub fn baseline() -> Option<Baseline> {
+    let baseline = CLOCK.baseline()?;
+    let ticks = if CpuCounter::IS_READABLE { baseline.ticks } else { baseline.nanos };
+    Some(Baseline { ticks, ..baseline })
+}
+
+/// Checks whether the counter will be used in this process, before it is measured.
+///
+/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it.
+/// After some reads the [status](State::status) agrees, or is [`Refusal::Frequency`] if the
+/// measured rate is not the stated one. A program can call this before its first read, to choose a
+/// clock.
+///
+/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first call also makes
+/// those of the first call of vdso-time. The clock does not change.
+///
+/// # Errors
+///
+/// The reason why the counter will not be used, or why it was refused for some time.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter as counter;
+///
+/// match counter::check() {
+///     Ok(()) => println!("reads will use the counter"),
+///     Err(why) => println!("the vDSO will answer: {why}"),
+/// }
+/// ```
+pub fn check() -> Result<(), Refusal> {
+    CLOCK.check()
+}
+
+/// Forbids the clock's system calls, for the rest of the process's life.
+///
+/// Otherwise the clock asks the kernel for its clock source: at the first read, every 10 s, if the
+/// clocks diverge, and if reading them takes three times as long as before. After this call it does
+/// not. What it cannot decide without asking falls back to the vDSO, with
+/// [`Refusal::SystemCallsForbidden`]. [`check`] still asks.
+///
+/// This is all to call before a sandbox that kills, once the status is no longer
+/// [`Calibrating`](super::Status::Calibrating). It calls [`vdso_time::warm_up`], so the first read
+/// makes no system call either. Called before the first read, it forbids the counter for good.
+/// Called during the calibration, it leaves out the comparison with `CLOCK_MONOTONIC_RAW` and the
+/// test for trapped reads.
+///
+/// The vDSO itself makes a system call where the kernel's clock source cannot be read in user
+/// space.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter::{self as counter, Status};
+///
+/// while counter::state().status == Status::Calibrating {
+///     let _ = counter::monotonic();
+/// }
+/// counter::forbid_system_calls();
+/// // Enter the sandbox here.
+/// ```
+pub fn forbid_system_calls() {
+    vdso_time::warm_up();
+    CLOCK.forbid_system_calls();
+}
+
+/// Makes [`realtime`](super::realtime) follow the kernel's wall clock at once.
+///
+/// A thread that set the clock calls this. Each read that happens after it sees the step. Without
+/// it the clock sees the step when the segment ends.
+///
+/// It returns `false` if a sandbox denies the clock. It gives up after 10 us if another caller is
+/// updating the clock: a signal handler can have interrupted it, or a fork cut it off. It gives up
+/// after 100 us in any case. Then the clock follows when the segment ends.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter as counter;
+///
+/// // After a successful clock_settime(2):
+/// if !counter::resync() {
+///     println!("realtime() follows within 17 ms");
+/// }
+/// ```
+pub fn resync() -> bool {
+    CLOCK.resync()
+}
+
+/// Returns how far the next [`realtime`](super::realtime) may be from `CLOCK_REALTIME`, unless
+/// somebody sets the clock before. `Duration::MAX` if a sandbox denies the clocks.
+///
+/// It is the [error bound](State::error_bound) and the difference between the offset of the two
+/// clocks that is used and the one that the kernel's clocks have now. So it includes a step that
+/// `realtime` does not follow yet.
+///
+/// # Examples
+///
+/// ```
+/// use vdso_time_counter as counter;
+///
+/// println!("{:?}, give or take {:?}", counter::realtime(), counter::realtime_error_bound());
+/// ```
+#[must_use]
+pub fn realtime_error_bound() -> Duration {
+    CLOCK.realtime_error_bound().map_or(Duration::MAX, Duration::from_nanos)
+}

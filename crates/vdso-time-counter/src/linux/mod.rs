@@ -1,0 +1,66 @@
+//! What this machine's [`Source`](super::source::Source) asks of Linux.
+
+#![allow(unsafe_code, reason = "prctl(2) and adjtimex(2) are called, and a page is mapped")]
+
+mod timex;
+mod vmclock;
+
+use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
+use vdso_time::{ClockId, Errno, Route, routes, syscall};
+
+use super::arch::{Counter as _, CpuCounter};
+use super::source::Timex;
+use super::status::Refusal;
+
+pub(super) use vmclock::marker;
+
+/// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
+/// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
+const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// Asks for the error of the wall clock, and looks for a VM clock.
+pub(super) fn timex() -> Result<Timex, Errno> {
+    vmclock::open();
+    timex::read()
+}
+
+pub(super) fn call_kernel() -> Option<()> {
+    syscall::clock_gettime(ClockId::MONOTONIC).ok().map(drop)
+}
+
+/// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of
+/// prctl(2), on x86, and on aarch64 since Linux 6.12.
+fn is_denied() -> bool {
+    const PR_GET_TSC: usize = 25;
+    const PR_TSC_SIGSEGV: u32 = 2;
+    let Some(abi) = NATIVE else { return false };
+    let mut state: u32 = 0;
+    let args = [PR_GET_TSC, (&raw mut state).expose_provenance(), 0, 0, 0];
+    // SAFETY: the kernel writes one `int` to `state`.
+    unsafe { call(abi.discovery.prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
+}
+
+/// This thread must be able to read the counter, its rate must be constant, and the kernel must
+/// keep its time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
+pub(super) fn detect() -> Result<(), Refusal> {
+    // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
+    let is_readable = cfg!(target_has_atomic = "64") && !CpuCounter::CLOCK_SOURCES.is_empty();
+    if !is_readable || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
+        return Err(Refusal::NoCounter);
+    }
+    if is_denied() {
+        return Err(Refusal::Denied);
+    }
+    let mut name = [0; 8];
+    read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Refusal::Unknown)?;
+    let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
+    if !CpuCounter::CLOCK_SOURCES.iter().any(|source| source.bytes().eq(name.clone())) {
+        return Err(Refusal::ClockSource);
+    }
+    // QEMU emulates no invariant TSC. The tests assume one by this cfg.
+    if !(CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant)) {
+        return Err(Refusal::NotInvariant);
+    }
+    CpuCounter::detect(auxval);
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! [`View`]: the state of the clock at one tick.
+
+use super::latch::{Latch, Version, Word};
+use super::segment::{self, Rate, Segment};
+use super::source::Source;
+use super::state::{ClockState, Phase, WORDS, Words, segment_of};
+use super::status::Status;
+
+/// The least error of a segment, in nanoseconds, while the kernel's clock keeps its rate. Three
+/// ticks, if they are longer.
+const NOISE: u64 = 30;
+/// How often an error is measured at most. An interrupt between two reads makes the result larger,
+/// so the least one counts.
+const TRIES: u32 = 3;
+
+/// A consistent view of the clock at one tick.
+pub(super) struct View {
+    pub(super) version: Version,
+    pub(super) state: ClockState,
+    pub(super) ticks: u64,
+    /// The segment that covers the tick.
+    pub(super) segment: Option<Segment>,
+}
+
+impl View {
+    /// Loads the latch, reads the counter once if there is a segment, and combines them.
+    pub(super) fn take<S: Source>(latch: &Latch<WORDS>, source: &S) -> Self {
+        loop {
+            let view = latch.read(|version, words| {
+                let state = ClockState::from_words(&words[0].each_ref().map(Word::load));
+                let ticks = if state.segment.span > 0 { source.ticks_ordered() } else { 0 };
+                Some(Self { version, state, ticks, segment: covering(ticks, version, words) })
+            });
+            if let Some(view) = view {
+                return view;
+            }
+        }
+    }
+
+    /// The time of the tick.
+    pub(super) fn nanos(&self) -> Option<u64> {
+        Some(self.segment?.time(self.ticks))
+    }
+
+    pub(super) fn status(&self) -> Status {
+        match self.state.phase {
+            Phase::Off(refusal) => Status::Refused(refusal),
+            Phase::Running if self.segment.is_some() => Status::Used,
+            _ if self.version.has_writer() => Status::Updating,
+            Phase::Running => Status::Stale,
+            _ => Status::Calibrating,
+        }
+    }
+
+    /// How far the segment is from the kernel's clock, and how far it can be before it ends, in
+    /// nanoseconds.
+    pub(super) fn error<S: Source>(&self, segment: &Segment, source: &S) -> u64 {
+        let ClockState { base_rate, sampled, cost, .. } = self.state;
+        let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
+        let mut before = self.ticks;
+        for _ in 0..TRIES {
+            // A denied clock shows no error.
+            let now = source.monotonic().unwrap_or(segment.time(before));
+            let after = source.ticks_ordered();
+            // The clocks were read between the two ticks.
+            let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
+            error = error.min(far.into_iter().fold(0, u64::max));
+            // The kernel's rate since the last sample, by the quickest pair of reads: a slew may
+            // have begun.
+            let passed = before.wrapping_sub(sampled.ticks);
+            let taken = after.wrapping_sub(before);
+            if taken < least {
+                let is_recent = passed > segment.span / 8 && passed < segment.span.saturating_mul(2);
+                let rate = || segment::rate(passed, now.wrapping_sub(sampled.nanos));
+                (least, seen) = (taken, is_recent.then(rate).flatten().unwrap_or(base_rate));
+            }
+            if taken <= cost.saturating_mul(3) {
+                break;
+            }
+            before = after;
+        }
+        let left = segment.end().wrapping_sub(self.ticks);
+        let apart = |rate: Rate| segment::nanos(left, segment.rate.abs_diff(rate));
+        let growth = apart(base_rate).max(apart(seen)) + segment::nanos(left, segment.rate).div_ceil(2000);
+        NOISE.max(segment::nanos(3, base_rate)).saturating_add(error).saturating_add(growth)
+    }
+}
+
+/// The segment that covers a tick: the current one, or the previous one if the current one has not
+/// begun and no writer replaces the previous one.
+pub(super) fn covering(ticks: u64, version: Version, [words, earlier]: [&Words; 2]) -> Option<Segment> {
+    let current = segment_of(words);
+    if !current.begins_after(ticks) {
+        return current.covering(ticks);
+    }
+    (!version.has_writer()).then(|| segment_of(earlier))?.covering(ticks)
+}
