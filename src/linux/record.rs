@@ -2,17 +2,17 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::decision::{Answer, Outcome};
+use crate::decision::{ChosenSymbol, Outcome};
 use crate::elf::ParseError;
 use crate::reason::{FallbackReason, LocateError};
 
-/// The outcome of one function, as two words. A thread that sees the first word also sees the
-/// second, which was stored before it.
+/// The outcome of one function, as two words. A thread that sees the first word (`Acquire`) also
+/// sees all that was stored before it (`Release`): the second word, and every slot.
 ///
 /// If two threads find different outcomes (a sandbox around one of them), the words may come from
 /// both. The slots do not depend on them.
 pub(super) struct Record {
-    /// 0 before the first call. For a symbol: [`SYMBOL`], plus twice its row, plus 1 if the image
+    /// 0 until a first call has filled the slots. For a symbol: [`SYMBOL`], plus twice its row, plus 1 if the image
     /// has versions. For a fallback: 1, plus the index of its reason in [`REASONS`].
     outcome: AtomicUsize,
     address: AtomicUsize,
@@ -23,13 +23,12 @@ const SYMBOL: usize = 1 << 8;
 /// The records, in the order of [`Abi::functions`].
 pub(super) static RECORDS: [Record; 5] = [const { Record::new() }; 5];
 
-/// Every reason.
 const REASONS: [FallbackReason; 7 + ParseError::ALL.len()] = {
     use LocateError::{Absent, Malformed, Unchecked, Unmapped};
     let mut reasons = [FallbackReason::NoSymbol; 7 + ParseError::ALL.len()];
     reasons[1] = FallbackReason::ForeignImage;
     reasons[2] = FallbackReason::BlankedNames;
-    reasons[3] = FallbackReason::RelocatedImage;
+    reasons[3] = FallbackReason::NonzeroLoadAddress;
     reasons[4] = FallbackReason::NoVdso(Absent);
     reasons[5] = FallbackReason::NoVdso(Unmapped);
     reasons[6] = FallbackReason::NoVdso(Unchecked);
@@ -60,7 +59,12 @@ impl Record {
         let outcome = self.outcome.load(Ordering::Acquire);
         if let Some(symbol) = outcome.checked_sub(SYMBOL) {
             let address = self.address.load(Ordering::Relaxed);
-            return Some(Ok(Answer { row: symbol / 2, is_versioned: symbol % 2 == 1, address, size: 0 }));
+            return Some(Ok(ChosenSymbol {
+                row: symbol / 2,
+                is_versioned: symbol % 2 == 1,
+                address,
+                size: 0,
+            }));
         }
         Some(Err(*REASONS.get(outcome.checked_sub(1)?)?))
     }

@@ -46,9 +46,6 @@ slots! {
 #[inline(never)]
 pub(super) fn resolve_all() -> [Outcome; 5] {
     let outcomes = find_symbols();
-    for (outcome, record) in outcomes.iter().zip(&RECORDS) {
-        record.store(*outcome);
-    }
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
     let clock_gettime = code(&ABI.clock_gettime, clock_gettime).and_then(clock_gettime_from);
     CLOCK_GETTIME.set(clock_gettime.unwrap_or(no_clock));
@@ -60,10 +57,14 @@ pub(super) fn resolve_all() -> [Outcome; 5] {
     GETCPU.set(getcpu.unwrap_or(no_getcpu));
     let time = code(&ABI.time, time).and_then(time_from);
     TIME.set(time.unwrap_or(kernel_time));
+    // Last: `warm_up` takes a record as the sign that every slot is filled.
+    for (outcome, record) in outcomes.iter().zip(&RECORDS) {
+        record.store(*outcome);
+    }
     outcomes
 }
 
-/// Finds the symbol that answers each function, or why none does.
+/// Finds the symbol that answers each function, or why none does. A symbol's code is in the vDSO.
 fn find_symbols() -> [Outcome; 5] {
     let image = match vdso::find::<Native>(false) {
         Ok(image) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => image,
@@ -75,7 +76,9 @@ fn find_symbols() -> [Outcome; 5] {
         if let Some(entry) = image.find(name, Some(version)) {
             let address = entry.value.wrapping_add(bias) as usize;
             if vdso::check_code(&image, address, entry.size).is_ok() {
-                native::set_kernel_entry(address);
+                // SAFETY: the table names the symbol that enters the kernel, `find` found it in
+                // the vDSO, which stays mapped, and `check_code` passed its code.
+                unsafe { native::set_kernel_entry(address) };
             }
         }
     }

@@ -1,12 +1,13 @@
 //! [`Slot`]: a function pointer that can change.
 //!
 //! The slot of a public function starts as its resolver, which finds the function that answers,
-//! stores it and calls it. So a call has no test: it loads an address and calls it.
+//! stores it and calls it. So a call does not test whether it is the first: it loads an address
+//! and calls it.
 //!
 //! # Memory ordering
 //!
 //! Every access is `Relaxed`, because no other data is published with an address, and every address
-//! that a slot ever held is right at any time:
+//! that a slot ever held is right at any time (the records publish that no slot has a resolver):
 //!
 //! - The resolver resolves again.
 //! - The kernel mapped the vDSO before the first instruction of the process, and it never changes.
@@ -15,8 +16,6 @@
 //!
 //! Two threads may resolve at once and store different functions, if a sandbox surrounds one of
 //! them. Each is right.
-
-#![allow(unsafe_code, reason = "an address becomes a function pointer here")]
 
 use core::marker::PhantomData;
 use core::mem;

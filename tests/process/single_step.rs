@@ -1,8 +1,9 @@
 //! The promise: a first call may be interrupted anywhere by a signal whose handler reads every
-//! clock, and the process may be forked anywhere in it.
+//! clock, and the process may be forked anywhere in it. After `warm_up()` there is no first call.
 //!
-//! Each function's first call is executed one instruction at a time. At each, two copies of the
-//! process go on: one gets a signal, the other is as a fork there would be.
+//! Each function's first call is executed one instruction at a time. At each, copies of the process
+//! go on: one gets a signal, one calls `warm_up()` and enters a sandbox, one is as a fork there
+//! would be.
 //! `cargo test --release --test process single_step -- --nocapture` prints how many.
 
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
@@ -23,7 +24,7 @@ mod native {
     use test_support::nix::sys::resource::{Resource, setrlimit};
     use test_support::nix::sys::signal::{SaFlags, Signal};
     use test_support::tracee::Tracee;
-    use test_support::{Cpus, FUNCTIONS, PATHS, child, has_proc, not_run_here, oracle, signals};
+    use test_support::{Cpus, FUNCTIONS, PATHS, child, filter, has_proc, not_run_here, oracle, signals};
     use vdso_time::{ClockId, routes};
 
     use crate::missed_the_vdso;
@@ -39,6 +40,13 @@ mod native {
     extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
         WRONG_IN_HANDLER.fetch_add(wrong(&PATHS[0]).is_some().into(), Ordering::Relaxed);
         HANDLED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Where the process has called `warm_up()`, no read probes the vDSO, or the sandbox kills.
+    extern "C" fn enter_sandbox(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+        vdso_time::warm_up();
+        let filter = filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::KILL_PROCESS);
+        child::leave(if filter.is_err() || wrong(&PATHS[0]).is_none() { 0 } else { 15 });
     }
 
     /// The steps begin here: after the kernel's first answer.
@@ -62,6 +70,7 @@ mod native {
 
     fn first_call(function: &Function) {
         signals::handle(Signal::SIGUSR1, SaFlags::empty(), on_signal);
+        signals::handle(Signal::SIGUSR2, SaFlags::empty(), enter_sandbox);
         // The kernel's two answers must be of one CPU.
         let here = oracle::getcpu().map_or(0, |(cpu, _)| cpu as usize);
         mem::forget(Cpus::allowed().inspect(|cpus| _ = cpus.pin(here)));
@@ -85,7 +94,9 @@ mod native {
             let in_vdso = tracee.vdso.contains(&at);
             if in_vdso && tried_in_vdso.insert(at) || !in_vdso && instructions % NTH == 0 {
                 tried += 1;
-                for (signal, name) in [(None, "fork"), (Some(Signal::SIGUSR1), "signal")] {
+                let copies =
+                    [(None, "fork"), (Some(Signal::SIGUSR1), "signal"), (Some(Signal::SIGUSR2), "warm_up")];
+                for (signal, name) in copies {
                     let end = child::wait(tracee.copy(signal)?, child::LIMIT);
                     assert_eq!(end, child::WELL, "{}: {name} at {at:#x}", function.name);
                 }
