@@ -6,7 +6,7 @@ use crate::reason::FallbackReason;
 
 /// The symbol that answers a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ChosenSymbol {
     /// The symbol's row in the candidates of the function.
     pub(crate) row: usize,
     /// Whether the image has versions. If so, the symbol has the table's.
@@ -18,7 +18,7 @@ pub(crate) struct Answer {
 }
 
 /// The symbol that answers a function, or why none does.
-pub(crate) type Outcome = Result<Answer, FallbackReason>;
+pub(crate) type Outcome = Result<ChosenSymbol, FallbackReason>;
 
 /// Finds the best candidate that an image has for each of [`Abi::functions`]. The bias is the
 /// difference between an address and the value of a symbol.
@@ -30,7 +30,7 @@ pub(crate) fn decide<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, bias: u64
     let is_relocated = image.load_address() != 0;
     let flaw = |candidate: &Candidate| match candidate.unless {
         Some(Quirk::BlankedNames) if is_blanked => Some(FallbackReason::BlankedNames),
-        Some(Quirk::Relocated) if is_relocated => Some(FallbackReason::RelocatedImage),
+        Some(Quirk::NonzeroLoadAddress) if is_relocated => Some(FallbackReason::NonzeroLoadAddress),
         _ => None,
     };
     abi.functions().map(|(_, function)| {
@@ -46,7 +46,12 @@ pub(crate) fn decide<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, bias: u64
                 }
                 if let Some(entry) = image.find(candidate.name, Some(abi.version)) {
                     let address = entry.value.wrapping_add(bias) as usize;
-                    return Ok(Answer { row, is_versioned: image.has_versions(), address, size: entry.size });
+                    return Ok(ChosenSymbol {
+                        row,
+                        is_versioned: image.has_versions(),
+                        address,
+                        size: entry.size,
+                    });
                 }
             }
         }

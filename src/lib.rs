@@ -15,7 +15,7 @@
 //!
 //! | need | call |
 //! |---|---|
-//! | the second, for a log line or an expiry date | [`time()`] |
+//! | Unix time in seconds, for a log line or an expiry date | [`time()`] |
 //! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`] |
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
@@ -30,14 +30,14 @@
 //! # Errors and panics
 //!
 //! A clock call fails only if the vDSO cannot answer and a sandbox denies the system call.
-//! [`Instant::now()`], [`Instant::elapsed()`] and their likes panic then, as std's do;
+//! `now()` and `elapsed()` of every clock panic then, as std's do;
 //! [`Instant::try_now()`] returns the error. [`time()`] returns -1.
 //!
 //! # Features
 //!
 //! | feature | default | what it does |
 //! |---|---|---|
-//! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate links nothing else |
+//! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate needs no libc, but where [system calls](#platforms) go through it |
 //! | `std` | no | conversions to and from std's times and errors; the clocks of other systems |
 //!
 //! # Platforms
@@ -48,7 +48,8 @@
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
 //! answer by std's clocks. So a library can depend on this crate without a condition. A clock that
-//! std cannot read is `EINVAL`. `vdso` and `syscall` are for Linux.
+//! std cannot read is `EINVAL`; on wasm32-unknown-unknown every clock is `ENOSYS`. `vdso` and
+//! `syscall` are for Linux.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 

@@ -20,10 +20,11 @@ pub enum FallbackReason {
     /// (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before 5.8 left out
     /// `__vdso_clock_gettime64`, which then returns garbage, so no such image is trusted.
     BlankedNames,
-    /// The image has another `p_vaddr` than 0.
+    /// The image has another `p_vaddr` than 0, so this function of it is not used.
     ///
-    /// A loader relocated it, as QEMU does with its own image, whose getcpu is wrong.
-    RelocatedImage,
+    /// QEMU relocates its own image, whose getcpu is wrong. Others are prelinked: gVisor's, and
+    /// those of x86_64 kernels before 3.14.
+    NonzeroLoadAddress,
 }
 
 impl fmt::Display for FallbackReason {
@@ -33,7 +34,7 @@ impl fmt::Display for FallbackReason {
             Self::ForeignImage => "the vDSO is for another architecture",
             Self::NoSymbol => "the vDSO has no such function",
             Self::BlankedNames => "the kernel blanked the names of the vDSO's functions",
-            Self::RelocatedImage => "this function of a relocated vDSO is not trusted",
+            Self::NonzeroLoadAddress => "this function is not used, because the vDSO's p_vaddr is not 0",
         })
     }
 }

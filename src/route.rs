@@ -70,7 +70,7 @@ impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
     /// It is `None` if this crate has no table for the image's architecture. The addresses are the
-    /// values of the symbols.
+    /// values of the symbols. A program for Android prefers 32-bit symbols, as on Android.
     ///
     /// # Examples
     ///

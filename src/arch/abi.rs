@@ -109,8 +109,8 @@ pub enum Quirk {
     /// of the functions that read it (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before
     /// 5.8 left out `__vdso_clock_gettime64`, which then returns garbage.
     BlankedNames,
-    /// `PT_LOAD`'s `p_vaddr` is not 0: the loader relocated the image, as QEMU does with its own.
-    Relocated,
+    /// `PT_LOAD`'s `p_vaddr` is not 0 (see `FallbackReason::NonzeroLoadAddress`).
+    NonzeroLoadAddress,
 }
 
 /// Whether the 32-bit system calls are tried first.
@@ -180,7 +180,7 @@ impl Candidate {
     }
 }
 
-// The symbols that several tables have; `_32` are those of 32-bit images.
+// The symbols of the tables; `_32` are those of 32-bit images.
 pub(crate) const VDSO_TIME: &[Candidate] =
     &[symbol("__vdso_time", Shape::Time64), symbol("__vdso_clock_gettime", Shape::Timespec64)];
 pub(crate) const VDSO_GETTIME: &[Candidate] = &[symbol("__vdso_clock_gettime", Shape::Timespec64)];

@@ -39,7 +39,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     }
 
     /// Finds the tables of an image with these headers, which begins with `bytes`. It is an error
-    /// if a table may end after them.
+    /// if a table may extend past `bytes`.
     #[inline(always)]
     pub(crate) fn new(headers: &ProgramHeaders<F>, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let ProgramHeaders { format, load, ref dynamic, machine } = *headers;
@@ -71,8 +71,8 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             count_before(symbols, from_strings)
         };
         let whole = symbols.first(count as usize, size);
-        let is_open = strsz == 0 || (hash == 0 && gnu_hash == 0) || whole.is_none();
-        if is_open && bytes.raw.len() < load.end() {
+        let needs_whole_image = strsz == 0 || (hash == 0 && gnu_hash == 0) || whole.is_none();
+        if needs_whole_image && bytes.raw.len() < load.end() {
             return Err(ParseError::Truncated);
         }
         let (symtab, count) = match whole {

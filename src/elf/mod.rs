@@ -178,7 +178,7 @@ impl<'a, F: Format> From<ParsedImage<'a, F>> for Image<'a> {
     }
 }
 
-/// Calls code for images of other formats. It must not lie amid the code of a first call.
+/// Calls code for images of other formats. It must not lie between the code of a first call.
 #[cold]
 #[inline(never)]
 fn foreign<T>(work: impl FnOnce() -> T) -> T {

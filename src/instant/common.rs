@@ -1,4 +1,4 @@
-//! What `Instant` and `SystemTime` have in common, as macros, because the two are no trait's.
+//! What `Instant` and `SystemTime` have in common, as macros, because they share no trait.
 
 use crate::errno::Errno;
 
@@ -187,5 +187,5 @@ pub(super) use {kernel_clocks, time_of_a_clock};
 #[inline(never)]
 #[track_caller]
 pub(super) fn refused(error: Errno) -> ! {
-    panic!("the clock cannot be read: {error}")
+    panic!("cannot read the clock: {error} (try_now() returns this error)")
 }

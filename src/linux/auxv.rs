@@ -11,11 +11,11 @@ use super::process;
 const AT_SYSINFO_EHDR: usize = 33;
 
 /// The address that the program set, or one of two constants that are no address of a page.
-static ADDRESS: AtomicUsize = AtomicUsize::new(OPEN);
+static ADDRESS: AtomicUsize = AtomicUsize::new(UNSET);
 /// The program has not set the address yet.
-const OPEN: usize = usize::MAX;
+const UNSET: usize = usize::MAX;
 /// The address was looked up before the program set it, so setting it has no effect.
-const CLOSED: usize = usize::MAX - 1;
+const LOOKED_UP: usize = usize::MAX - 1;
 
 /// The value of `AT_SYSINFO_EHDR`.
 #[derive(Clone, Copy)]
@@ -30,15 +30,15 @@ pub(crate) struct VdsoAddress {
 ///
 /// `Relaxed` is enough, because no other data is published with the address.
 pub(crate) fn set(address: usize) {
-    let _ = ADDRESS.compare_exchange(OPEN, address, Ordering::Relaxed, Ordering::Relaxed);
+    let _ = ADDRESS.compare_exchange(UNSET, address, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Returns the address, or `None` if the entry is missing or 0. arm and aarch64 kernels without a
 /// vDSO have 0.
 pub(crate) fn vdso_address() -> Option<VdsoAddress> {
-    set(CLOSED);
+    set(LOOKED_UP);
     let found = match ADDRESS.load(Ordering::Relaxed) {
-        CLOSED => VdsoAddress {
+        LOOKED_UP => VdsoAddress {
             address: value(AT_SYSINFO_EHDR),
             is_trusted: cfg!(any(feature = "libc", vdso_time_libc_fallback)),
         },

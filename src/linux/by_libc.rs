@@ -10,7 +10,7 @@ use crate::errno::Errno;
 /// The public functions, which are documented where this crate calls the vDSO. They differ in their
 /// errors: `EOVERFLOW` after January 2038 where libc's `time_t` has 32 bits.
 pub(crate) mod calls {
-    use super::answer;
+    use super::errno_result;
     use crate::errno::Errno;
     use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
@@ -41,7 +41,7 @@ pub(crate) mod calls {
         }
         let (mut cpu, mut node) = (0_u32, 0_u32);
         // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
-        answer(|| unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, 0_usize) })?;
+        errno_result(|| unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, 0_usize) })?;
         Ok(Cpu { cpu, node })
     }
 
@@ -52,7 +52,7 @@ pub(crate) mod calls {
     ) -> Result<Timespec, Errno> {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: libc writes only to `time`, and accepts every clock id.
-        answer(|| unsafe { function(clock.as_raw(), &raw mut time) }.into())?;
+        errno_result(|| unsafe { function(clock.as_raw(), &raw mut time) }.into())?;
         // The seconds after January 2038.
         if size_of::<libc::time_t>() == 4 && time.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);
@@ -69,6 +69,10 @@ pub(crate) mod syscall {
     use crate::errno::Errno;
 
     /// Makes no system call: this crate does not know its number.
+    ///
+    /// # Safety
+    ///
+    /// None is needed here.
     pub unsafe fn checked(_: u32, _: [usize; 5]) -> Result<usize, Errno> {
         Err(Errno::ENOSYS)
     }
@@ -105,7 +109,7 @@ pub(super) fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
         return Err(Errno::ENOSYS);
     }
     // SAFETY: with an unknown `how` the kernel reads the set and changes nothing.
-    answer(|| unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, 0_usize, SIZE) })
+    errno_result(|| unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, 0_usize, SIZE) })
 }
 
 /// Reads nothing: only vdso-time-counter reads a file, and it has no counter here.
@@ -118,7 +122,7 @@ pub fn read_file<T>(
 }
 
 /// Makes a call of libc that returns -1 for an error. `errno` does not change.
-fn answer(call: impl FnOnce() -> libc::c_long) -> Result<(), Errno> {
+fn errno_result(call: impl FnOnce() -> libc::c_long) -> Result<(), Errno> {
     match libc_errno::preserved(call) {
         (-1, error) => Err(Errno::from_raw_os_error(error).unwrap_or(Errno::EINVAL)),
         _ => Ok(()),

@@ -1,6 +1,5 @@
 //! From an address to bytes: the only place where a mapping becomes a slice.
 
-#![allow(unsafe_code, reason = "a mapping becomes a slice here")]
 #![allow(clippy::inline_always, reason = "as in the parser")]
 
 use core::slice;
@@ -32,20 +31,20 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     // not change, as the caller promises.
     let head = unsafe { slice::from_raw_parts(base, second.wrapping_sub(base.addr())) };
     let headers = ProgramHeaders::<F>::read(head)?;
-    let all = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
-    let mut end = if is_whole { all } else { all.min(second) };
+    let image_end = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
+    let mut end = if is_whole { image_end } else { image_end.min(second) };
     loop {
         for page in (second..end).step_by(PAGE) {
             check(page)?;
         }
-        // SAFETY: `check` passed every page up to `end`, where the slice ends. So it is readable
-        // and does not change, as the caller promises.
+        // SAFETY: `check` passed every page up to `end`, where the slice ends, at most 1 MiB on
+        // (`extent`). So it is readable and does not change, as the caller promises.
         let known = unsafe { slice::from_raw_parts(base, end.wrapping_sub(base.addr())) };
         let image = ParsedImage::new(&headers, known);
-        if image.is_ok() || end == all {
+        if image.is_ok() || end == image_end {
             return image.map_err(E::from);
         }
-        end = all;
+        end = image_end;
     }
 }
 

@@ -11,13 +11,14 @@ use crate::errno::Errno;
 /// Asks the kernel whether the 8 bytes at an address are readable.
 ///
 /// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
-/// that the bytes are readable, `EFAULT` that they are not, and a sandbox answers any other error.
+/// that the bytes are readable, `EFAULT` that they are not, and a sandbox gives any other answer.
 /// The address, a multiple of 16, is made odd, because address 0 means no signal set.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
     match rt_sigprocmask(UNKNOWN_HOW, address | 1) {
         Err(Errno::EINVAL) => Ok(()),
-        answer => answer,
+        Ok(()) => Err(Errno::EPERM), // a sandbox that suppresses the call
+        error => error,
     }
 }
 
@@ -54,8 +55,8 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
 #[cfg(vdso_time_libc_fallback)]
 pub use super::by_libc::read_file;
 
-/// Reads the first words of a file, and calls `then` with the open file and the words. It does not
-/// wait for the writer of a pipe.
+/// Reads the first words of a file, and calls `then` with the open file, which it must not close,
+/// and the words. It does not wait for the writer of a pipe.
 ///
 /// # Errors
 ///
@@ -76,7 +77,7 @@ pub fn read_file<T>(
     // SAFETY: the kernel writes at most `size_of_val(words)` bytes to `words`.
     let size = check(unsafe { native::syscall(ABI.discovery.read, args) });
     let result = size.map(|size| then(file, words.get(..size / size_of::<usize>()).unwrap_or_default()));
-    // SAFETY: this function opened the file, and nothing else knows its number.
+    // SAFETY: this function opened the file, and `then` did not close it.
     let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
     result
 }

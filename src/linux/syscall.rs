@@ -3,8 +3,6 @@
 //! A function may have several system calls (see [`Function`]), which are tried in order. No
 //! failure is remembered, because it may be due to the thread's sandbox.
 
-#![allow(unsafe_code, reason = "one block for each system call")]
-
 use crate::arch::native::{self, ABI};
 use crate::arch::{Function, Shape, Syscall, TIME32_FIRST};
 use crate::errno::Errno;
@@ -121,7 +119,8 @@ fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
         Shape::Timespec64 | Shape::Timespec32 => [clock.as_raw() as usize, out, 0, 0, 0],
         _ => [out, 0, 0, 0, 0],
     };
-    // SAFETY: a call of any shape writes at most two numbers of 64 bits, to `time`.
+    // SAFETY: the table says that the call has this shape. A call of any shape but `Getcpu`, which
+    // no clock function has, writes at most two numbers of 64 bits, to `time`.
     check(unsafe { native::syscall(call.number, args) })?;
     // The first condition removes the code from 64-bit programs.
     if (const { cfg!(target_pointer_width = "32") }) && call.shape.is_time32() {

@@ -1,7 +1,5 @@
 //! The vDSO of this process: its address and its symbols.
 
-#![allow(unsafe_code, reason = "the contract of from_ptr, and locate, which keeps it")]
-
 use core::ptr;
 
 use super::{auxv, mapping, process};
@@ -40,7 +38,7 @@ impl Vdso<'static> {
     ///
     /// # Errors
     ///
-    /// [`LocateError`] says why there is none. The clock functions work nevertheless.
+    /// [`LocateError`] says why there is none. The clock functions still work.
     pub fn locate() -> Result<Self, LocateError> {
         let native = || find::<Native>(true).map(Image::from);
         let any = || find::<Any>(true).map(Image::from);
@@ -59,8 +57,8 @@ pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>,
         Err(_) => Err(LocateError::Unchecked),
     };
     // SAFETY: `check` passes a page if the kernel says that it is readable, or if a sandbox denies
-    // the question and the address is getauxval's. The vDSO is read-only, and stays mapped
-    // (`locate`).
+    // the question and the address is getauxval's, which is the vDSO's (`VdsoAddress`). The vDSO is
+    // read-only, and stays mapped (`locate`).
     unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), is_whole, check) }
 }
 
@@ -72,8 +70,8 @@ pub(crate) fn check_code<F: Format>(
     address: usize,
     size: u64,
 ) -> Result<(), LocateError> {
-    let end = address.wrapping_sub(image.bytes().as_ptr().addr()) as u64;
-    if end.saturating_add(size) <= image.bytes().len() as u64 { Ok(()) } else { probe_code(address, size) }
+    let offset = address.wrapping_sub(image.bytes().as_ptr().addr()) as u64;
+    if offset.saturating_add(size) <= image.bytes().len() as u64 { Ok(()) } else { probe_code(address, size) }
 }
 
 /// Asks the kernel whether the first and the last page of the code can be read.
@@ -122,7 +120,7 @@ impl<'a> Vdso<'a> {
         // SAFETY: every page passes the check, and the caller promises that all of them are
         // readable and do not change.
         let native = || unsafe { mapping::image::<Native, _>(base, true, readable) }.map(Image::from);
-        // SAFETY: as for the other format.
+        // SAFETY: every page passes the check, and the caller promises as above.
         let any = || unsafe { mapping::image::<Any, _>(base, true, readable) }.map(Image::from);
         Image::with(native, any).map(|image| Self { image })
     }

@@ -157,6 +157,7 @@ impl fmt::Display for Timespec {
 }
 
 impl From<Timeval> for Timespec {
+    /// Converts exactly. Microseconds that are no part of a second may wrap.
     fn from(time: Timeval) -> Self {
         Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec.wrapping_mul(1000) }
     }
@@ -172,7 +173,7 @@ pub(crate) struct Timespec32 {
 
 impl Timespec32 {
     /// Returns the time in 64 bits, or `EOVERFLOW` for negative seconds: they are those after
-    /// January 2038, because no clock of the kernel has a time before its zero.
+    /// January 2038, because no clock of the system has a time before its zero.
     pub(crate) fn widened(self) -> Result<Timespec, Errno> {
         if self.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);

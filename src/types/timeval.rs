@@ -13,6 +13,7 @@ pub struct Timeval {
 }
 
 impl From<Timespec> for Timeval {
+    /// Cuts the nanoseconds off to microseconds.
     fn from(time: Timespec) -> Self {
         Self { tv_sec: time.tv_sec, tv_usec: time.tv_nsec / 1000 }
     }

@@ -41,7 +41,7 @@ const NAMES: [(&str, &str, &str); 11] = [
     ("random", "__vdso_getrandom", "__kernel_getrandom"),
     ("-", "NoSymbol", "NoSymbol"),
     ("blank", "BlankedNames", "BlankedNames"),
-    ("moved", "RelocatedImage", "RelocatedImage"),
+    ("moved", "NonzeroLoadAddress", "NonzeroLoadAddress"),
 ];
 
 const OLD: &str = "clock day";

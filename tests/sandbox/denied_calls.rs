@@ -107,7 +107,7 @@ fn assert_refused(expected: Errno, std: StdInstant) {
     for now in reads {
         let panic = catch_unwind(AssertUnwindSafe(now)).unwrap_err();
         let message = panic.downcast_ref::<String>().unwrap();
-        assert_eq!(*message, format!("the clock cannot be read: {expected}"));
+        assert_eq!(*message, format!("cannot read the clock: {expected} (try_now() returns this error)"));
     }
     let _ = panic::take_hook();
     #[cfg(not(feature = "std"))]

@@ -116,7 +116,9 @@ fn routes_agree(image: &Image<'_>) {
                 }
                 Route::Syscall {
                     reason:
-                        FallbackReason::NoSymbol | FallbackReason::BlankedNames | FallbackReason::RelocatedImage,
+                        FallbackReason::NoSymbol
+                        | FallbackReason::BlankedNames
+                        | FallbackReason::NonzeroLoadAddress,
                     number,
                     ..
                 } => {

@@ -16,5 +16,9 @@ pub(crate) use architecture::{ABI, syscall};
 #[cfg(target_arch = "x86")]
 pub(crate) use architecture::set_kernel_entry;
 /// Does nothing: only the vDSO of `x86` has a function that enters the kernel.
+///
+/// # Safety
+///
+/// None is needed here. The function of `x86` calls the address.
 #[cfg(not(target_arch = "x86"))]
-pub(crate) fn set_kernel_entry(_address: usize) {}
+pub(crate) unsafe fn set_kernel_entry(_address: usize) {}

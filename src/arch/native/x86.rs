@@ -12,10 +12,18 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 pub(crate) use crate::arch::table::x86::ABI;
 
 /// The symbol of [`enter`]. A program may link several copies of this crate, so it is weak, and has
-/// the version, because the copies may differ.
+/// the version, because the copies may differ. A pre-release's `-` cannot be in a symbol.
 macro_rules! symbol {
     () => {
-        concat!("vdso_time_", env!("CARGO_PKG_VERSION"), "_enter")
+        concat!(
+            "vdso_time_",
+            env!("CARGO_PKG_VERSION_MAJOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_MINOR"),
+            "_",
+            env!("CARGO_PKG_VERSION_PATCH"),
+            "_enter"
+        )
     };
 }
 
@@ -80,7 +88,11 @@ core::arch::global_asm!(
 static ENTRY: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 
 /// Makes later system calls through `__kernel_vsyscall`.
-pub(crate) fn set_kernel_entry(address: usize) {
+///
+/// # Safety
+///
+/// It must be the address of that function, for the life of the process.
+pub(crate) unsafe fn set_kernel_entry(address: usize) {
     ENTRY.store(ptr::with_exposed_provenance_mut(address), Ordering::Relaxed);
 }
 

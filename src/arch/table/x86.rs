@@ -20,7 +20,10 @@ pub(crate) static ABI: Abi = Abi {
     clock_getres: function(GETRES_32, &[call(406, Timespec64)]).or_time32(&[call(266, Timespec32)]),
     // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
     // writes past its pointers (QEMU 10.0 and 11.1).
-    getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(318, Getcpu)]),
+    getcpu: function(
+        &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
+        &[call(318, Getcpu)],
+    ),
     kernel_entry: Some(("__kernel_vsyscall", "LINUX_2.5")),
     discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
 };

@@ -19,7 +19,10 @@ pub(crate) static ABI: Abi = Abi {
     clock_gettime: function(VDSO_GETTIME, &[call(228, Timespec64)]),
     clock_getres: function(VDSO_GETRES, &[call(229, Timespec64)]),
     // getcpu of QEMU's own image, which QEMU relocates, returns CPU 0, node 0 (QEMU 10.0).
-    getcpu: function(&[symbol("__vdso_getcpu", Getcpu).unless(Quirk::Relocated)], &[call(309, Getcpu)]),
+    getcpu: function(
+        &[symbol("__vdso_getcpu", Getcpu).unless(Quirk::NonzeroLoadAddress)],
+        &[call(309, Getcpu)],
+    ),
     kernel_entry: None,
     discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },
 };
