@@ -12,8 +12,9 @@ use crate::reason::{FallbackReason, LocateError};
 /// If two threads find different outcomes (a sandbox around one of them), the words may come from
 /// both. The slots do not depend on them.
 pub(super) struct Record {
-    /// 0 until a first call has filled the slots. For a symbol: [`SYMBOL`], plus twice its row, plus 1 if the image
-    /// has versions. For a fallback: 1, plus the index of its reason in [`REASONS`].
+    /// 0 until a first call has filled the slots. For a symbol: [`SYMBOL`], plus twice its row,
+    /// plus 1 if the image has versions. For a fallback: 1, plus the index of its reason in
+    /// [`REASONS`].
     outcome: AtomicUsize,
     address: AtomicUsize,
 }
