@@ -37,8 +37,10 @@
 //!
 //! | feature | default | what it does |
 //! |---|---|---|
-//! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate needs no libc, but where [system calls](#platforms) go through it |
+//! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate needs no libc (1) |
 //! | `std` | no | conversions to and from std's times and errors; the clocks of other systems |
+//!
+//! (1) But where calls go through libc, as listed below.
 //!
 //! # Platforms
 //!
