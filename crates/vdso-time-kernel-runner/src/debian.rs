@@ -135,9 +135,12 @@ impl Archive {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         // A package that the index does not have is no fault of the mirror.
         let uris = self.ask(self.apt_get().args(&words).arg("--print-uris"))?;
-        let sizes = sizes(&uris);
-        let megabytes = sizes.iter().sum::<u64>().div_ceil(1_000_000);
-        step(&format!("downloading {megabytes} MB; packages: {}", sizes.len()));
+        let files = files(&uris);
+        let megabytes = files.iter().map(|(_, size)| size).sum::<u64>().div_ceil(1_000_000);
+        step(&format!("downloading {megabytes} MB; packages: {}", files.len()));
+        // `install` would print that it installs them.
+        let words: Vec<&str> =
+            ["download"].into_iter().chain(files.iter().map(|(name, _)| &**name)).collect();
         self.fetch(&words)?.map_err(NotFetched)?;
 
         let has_libc = packages.iter().any(|package| package.name == "libc6");
@@ -242,10 +245,17 @@ fn mirror(sh: &Shell) -> Result<String> {
     Ok(if has_keyring { format!("[signed-by={KEYRING}] {uri}") } else { uri })
 }
 
-/// The sizes of the files that apt would fetch: `'URI' NAME SIZE HASH`.
-fn sizes(uris: &str) -> Vec<u64> {
-    let files = uris.lines().filter(|line| line.starts_with('\''));
-    files.filter_map(|line| line.split(' ').nth(2)?.parse().ok()).collect()
+/// The packages that apt would fetch, in its syntax, and the sizes of their files:
+/// `'URI' NAME_VERSION_ARCHITECTURE.deb SIZE HASH`.
+fn files(uris: &str) -> Vec<(String, u64)> {
+    let file = |line: &str| {
+        let mut words = line.strip_prefix('\'')?.split(' ').skip(1);
+        let (file, size) = (words.next()?, words.next()?.parse().ok()?);
+        let (name, rest) = file.strip_suffix(".deb")?.split_once('_')?;
+        let (version, architecture) = rest.rsplit_once('_')?;
+        Some((format!("{name}:{architecture}={}", version.replace("%3a", ":")), size))
+    };
+    uris.lines().filter_map(file).collect()
 }
 
 /// The first Debian mirror among the files that apt would fetch:
@@ -294,14 +304,14 @@ Acquire::Languages "none";
 
 #[cfg(test)]
 mod tests {
-    use super::sizes;
+    use super::files;
 
     #[test]
-    fn the_sizes_are_those_that_apt_prints_for_each_file() {
+    fn the_packages_and_sizes_are_those_that_apt_prints() {
         let uris = "Reading package lists...
 'http://mirror/pool/a_1%3a10_amd64.deb' a_1%3a10_amd64.deb 62800000 SHA256:ab
 'http://mirror/pool/b_2_all.deb' b_2_all.deb 40 SHA256:cd
 ";
-        assert_eq!(sizes(uris), [62_800_000, 40]);
+        assert_eq!(files(uris), [("a:amd64=1:10".into(), 62_800_000), ("b:all=2".into(), 40)]);
     }
 }

@@ -3,13 +3,16 @@
 //!
 //! The kernel writes to the same console, and QEMU can lose bytes there. So each frame has a number
 //! and a checksum, and the guest repeats it until the runner acknowledges its number.
+//!
+//! Init is compiled for each architecture before a guest can boot, which with serde would take
+//! minutes.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::iter;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::PathBuf;
 use std::process::ExitStatus;
-
-use serde::{Deserialize, Serialize};
+use std::slice;
 
 /// The file of the initramfs with the [`Job`].
 pub const JOB: &str = "/job";
@@ -25,23 +28,55 @@ pub const RESTORE: &str = "/restore";
 pub const IMAGE: &str = "image";
 
 /// What init does.
-#[derive(Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Each program and its arguments.
     pub programs: Vec<Vec<String>>,
     /// The working folder of the programs.
-    pub folder: PathBuf,
+    pub folder: String,
     /// The variables of the programs.
     pub environment: BTreeMap<String, String>,
     /// The seconds since the Epoch that init sets the wall clock to.
     pub clock: Option<i64>,
 }
 
+impl Job {
+    /// The text of the file. Between two words is a NUL, which no argument and no variable contains.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let variables: Vec<_> =
+            self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let clock = self.clock.map_or(String::new(), |clock| clock.to_string());
+        let mut words = vec![self.folder.clone(), clock];
+        for list in iter::once(&variables).chain(&self.programs) {
+            words.push(list.len().to_string());
+            words.extend(list.iter().cloned());
+        }
+        words.join("\0")
+    }
+
+    /// The job in the text of a file; `None` if it is not a whole one.
+    #[must_use]
+    pub fn decode(file: &str) -> Option<Self> {
+        let mut words = file.split('\0').map(str::to_owned);
+        let (folder, clock) = (words.next()?, words.next()?.parse().ok());
+        let mut list = || -> Option<Vec<String>> {
+            let length = words.next()?.parse().ok()?;
+            (0..length).map(|_| words.next()).collect()
+        };
+        let variables = list()?;
+        let programs = iter::from_fn(list).collect();
+        let variables = variables.iter().map(|variable| variable.split_once('='));
+        let environment = variables.map(|it| it.map(|(name, value)| (name.into(), value.into())));
+        Some(Self { programs, folder, environment: environment.collect::<Option<_>>()?, clock })
+    }
+}
+
 /// The most bytes that a message contains.
 pub const LONGEST: usize = 512;
 
 /// What happened in the guest.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Message {
     /// Init has started.
     Hello,
@@ -57,6 +92,32 @@ pub enum Message {
     End,
 }
 
+impl Message {
+    /// The kind of message, as a letter, and its bytes.
+    fn parts(&self) -> (char, &[u8]) {
+        match self {
+            Self::Hello => ('h', &[]),
+            Self::Out(bytes) => ('o', bytes),
+            Self::Err(bytes) => ('e', bytes),
+            Self::Ended(code) => ('c', slice::from_ref(code)),
+            Self::Restore => ('r', &[]),
+            Self::End => ('z', &[]),
+        }
+    }
+
+    fn from_parts(kind: char, bytes: Vec<u8>) -> Option<Self> {
+        Some(match kind {
+            'h' => Self::Hello,
+            'o' => Self::Out(bytes),
+            'e' => Self::Err(bytes),
+            'c' => Self::Ended(*bytes.first()?),
+            'r' => Self::Restore,
+            'z' => Self::End,
+            _ => return None,
+        })
+    }
+}
+
 /// The exit code, or 128 plus the signal that ended the program.
 #[must_use]
 pub fn exit_code(status: ExitStatus) -> u8 {
@@ -64,7 +125,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// STX and ETX, which kernels do not print and JSON escapes.
+/// STX and ETX, which kernels do not print.
 const START: char = '\x02';
 const END: char = '\x03';
 
@@ -73,23 +134,29 @@ const END: char = '\x03';
 pub struct Frame(pub u32, pub Message);
 
 impl Frame {
-    /// The bytes for the console: START, a checksum, JSON, END.
-    ///
-    /// # Panics
-    ///
-    /// Never: the message has no map whose keys are not strings.
+    /// The bytes for the console: START, a checksum, the number, the letter of the message, its
+    /// bytes in hexadecimal digits, END.
     #[must_use]
     pub fn encode(&self) -> String {
-        let json = serde_json::to_string(&(self.0, &self.1)).expect("a message is valid JSON");
-        format!("{START}{:08x}{json}{END}", checksum(&json))
+        let (kind, bytes) = self.1.parts();
+        let mut text = format!("{}{kind}", self.0);
+        for byte in bytes {
+            let _ = write!(text, "{byte:02x}");
+        }
+        format!("{START}{:08x}{text}{END}", checksum(&text))
     }
 
     /// Decodes what is between START and END; `None` if it is damaged.
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let (sum, json) = std::str::from_utf8(bytes).ok()?.split_at_checked(8)?;
-        let is_whole = u32::from_str_radix(sum, 16) == Ok(checksum(json));
-        let (number, message) = serde_json::from_str(json).ok().filter(|_| is_whole)?;
-        Some(Self(number, message))
+        let (sum, text) = std::str::from_utf8(bytes).ok()?.split_at_checked(8)?;
+        if u32::from_str_radix(sum, 16) != Ok(checksum(text)) {
+            return None;
+        }
+        let kind = text.chars().find(char::is_ascii_alphabetic)?;
+        let (number, digits) = text.split_once(kind)?;
+        let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes = digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
+        Some(Self(number.parse().ok()?, Message::from_parts(kind, bytes)?))
     }
 }
 
@@ -148,9 +215,26 @@ mod tests {
         let mut frames = Vec::new();
         for part in text.as_bytes().chunks(size) {
             console.push(part);
-            frames.extend(std::iter::from_fn(|| console.next_frame()));
+            frames.extend(iter::from_fn(|| console.next_frame()));
         }
         (frames, console.messages())
+    }
+
+    #[test]
+    fn a_job_is_read_as_it_was_written() {
+        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let job = Job {
+            programs: vec![words(&["/a b", "", "--x=\n"]), words(&["/c"])],
+            folder: "/a".into(),
+            environment: BTreeMap::from([("CARGO_A".into(), "x=y".into()), ("RUST_B".into(), String::new())]),
+            clock: Some(-1),
+        };
+        let none = Job { programs: Vec::new(), environment: BTreeMap::new(), clock: None, ..job.clone() };
+        for job in [job, none] {
+            let file = job.encode();
+            assert_eq!(Job::decode(&file), Some(job), "{file:?}");
+        }
+        assert_eq!(Job::decode("/a\0\x001"), None);
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn do_job(link: &mut Link) -> io::Result<()> {
     if let Ok(module) = File::open(MODULE) {
         finit_module(module, c"", COMPRESSED)?;
     }
-    let job: Job = serde_json::from_str(&fs::read_to_string(JOB)?)?;
+    let job = Job::decode(&fs::read_to_string(JOB)?).ok_or(io::ErrorKind::InvalidData)?;
     if let Some(tv_sec) = job.clock {
         clock_settime(ClockId::Realtime, Timespec { tv_sec, tv_nsec: 0 })?;
     }

@@ -32,8 +32,9 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
         files.insert(MODULE.into(), fs::read(module)?);
     }
     let environment = environment(run.plan);
-    let job = Job { programs, folder: run.folder.clone(), environment, clock: run.plan.clock };
-    files.insert(JOB.into(), serde_json::to_vec(&job)?);
+    let folder = run.folder.to_str().context("the working folder is not UTF-8")?.to_owned();
+    let job = Job { programs, folder, environment, clock: run.plan.clock };
+    files.insert(JOB.into(), job.encode().into());
     write(&files)
 }
 
