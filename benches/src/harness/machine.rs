@@ -8,7 +8,7 @@ use std::fs;
 
 const EMULATED: &str = "- emulated by QEMU: only ratios within a table mean something\n";
 
-/// `cargo xtask on` sets it: `user` in QEMU's user mode, `kernel` in a guest.
+/// `cargo xtask on` and Cross.toml set it: `user` in QEMU's user mode, `kernel` in a guest.
 const VARIABLE: &str = "VDSO_TIME_EMULATED";
 
 pub fn is_emulated() -> bool {
