@@ -41,7 +41,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The text of the file. Between two words is a NUL, which no argument and no variable contains.
+    /// The text of the file. A NUL, which no argument and no variable contains, separates words.
     #[must_use]
     pub fn encode(&self) -> String {
         let variables: Vec<_> =
