@@ -67,6 +67,46 @@ const FOLDERS: &[(&str, &[Module])] = &[
     ),
 ];
 
+/// Every module of `crates/vdso-time-counter/src`, whose `lib.rs` imports them all. `system` is
+/// `linux` or `other_os.rs`.
+const COUNTER: &[Module] = &[
+    ("arch", &[]),
+    ("baseline", &[]),
+    ("high_water", &[]),
+    ("latch", &[]),
+    ("segment", &[]),
+    ("status", &[]),
+    ("source", &["status"]),
+    ("sample", &["segment", "source"]),
+    ("state", &["baseline", "latch", "sample", "segment", "status"]),
+    ("view", &["latch", "segment", "source", "state", "status"]),
+    ("discipline", &["sample", "segment", "source", "state", "status"]),
+    (
+        "clock",
+        &[
+            "baseline",
+            "discipline",
+            "high_water",
+            "latch",
+            "sample",
+            "segment",
+            "source",
+            "state",
+            "status",
+            "view",
+        ],
+    ),
+    ("bounded", &["clock", "latch", "source"]),
+    ("system", &["arch", "source", "status"]),
+    ("machine", &["arch", "source", "status", "system"]),
+    ("global", &["arch", "baseline", "clock", "machine", "status"]),
+    ("clocks", &["global", "machine", "source"]),
+    ("interval", &["bounded", "global"]),
+    ("ticks", &["arch", "clocks", "global"]),
+    ("recent", &["clocks"]),
+    ("refresher", &["recent"]),
+];
+
 /// Where unsafe code may be.
 const UNSAFE: &[&str] = &["arch", "linux"];
 
@@ -181,10 +221,35 @@ fn modules_import_only_what_is_below() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
+/// The assembly of an architecture imports the trait `counter`, and no other child imports a
+/// sister.
+#[test]
+fn the_counters_modules_import_only_what_is_below() {
+    let source = root().join("crates/vdso-time-counter/src");
+    let found = files(&source);
+    assert!(found.len() > 20, "{found:?}");
+    for file in found {
+        let text = fs::read_to_string(&file).unwrap();
+        let inside = file.strip_prefix(&source).unwrap().to_str().unwrap();
+        let mut path = inside.trim_end_matches(".rs").split('/');
+        let folder = path.next().unwrap_or_default();
+        let is_child = path.next().is_some_and(|child| child != "mod");
+        let module = if matches!(folder, "linux" | "other_os") { "system" } else { folder };
+        let below = below(COUNTER, module).or((module == "lib").then_some(&[]));
+        let below = below.unwrap_or_else(|| panic!("{inside} is in no module of the list"));
+        let by_super = imported(&text, "super::");
+        let (sisters, others) = if is_child { (by_super, vec![]) } else { (vec![], by_super) };
+        for named in others.into_iter().chain(imported(&text, "crate::")) {
+            assert!(below.contains(&named), "{inside} may not import `{named}`");
+        }
+        assert!(sisters.iter().all(|named| *named == "counter"), "{inside} imports {sisters:?}");
+    }
+}
+
 /// A module imports only modules that stand before it in the list. So there is no circle.
 #[test]
 fn there_is_no_circle() {
-    for modules in FOLDERS.iter().map(|(_, modules)| *modules).chain([MODULES]) {
+    for modules in FOLDERS.iter().map(|(_, modules)| *modules).chain([MODULES, COUNTER]) {
         for (at, (module, below)) in modules.iter().enumerate() {
             for named in *below {
                 assert!(modules[..at].iter().any(|(name, _)| name == named), "{module} -> {named}");

@@ -8,6 +8,7 @@
 
 mod clock;
 mod recent;
+mod sandbox;
 #[cfg(target_arch = "aarch64")]
 mod self_synchronized;
 
