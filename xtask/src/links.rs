@@ -36,6 +36,7 @@ pub(crate) fn check(unpacked: &Path, package: &str) -> Result<usize> {
         };
         let text = read_to_string(&file);
         let text = text.with_context(|| format!("README.md of {package}: the package has no {link}"))?;
+        ensure!(!address.starts_with(".."), "README.md of {package}: {link} is outside of the package");
         let is_there = anchor.is_empty() || anchors(&text).any(|known| known == anchor);
         ensure!(is_there, "README.md of {package}: {address} has no heading for {link}");
     }
@@ -59,4 +60,37 @@ fn anchors(text: &str) -> impl Iterator<Item = String> {
             let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
             kept.collect::<String>().to_lowercase().replace(' ', "-")
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+    use crate::workspace;
+
+    #[test]
+    fn a_link_leads_to_a_file_or_a_heading_that_readers_of_the_packages_have() {
+        let folder = workspace::target().join("links-test");
+        for name in ["vdso-a", "vdso-b"] {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+        }
+        std::fs::write(folder.join("vdso-b/PAGE.md"), "# What `it` is, twice\n").unwrap();
+        let links = |readme: &str| {
+            std::fs::write(folder.join("vdso-a/README.md"), readme).unwrap();
+            check(&folder, "vdso-a").map_err(|error| error.to_string())
+        };
+        let page = "https://docs.rs/crate/vdso-b/latest/source/PAGE.md";
+        let right = format!("[x]({page}#what-it-is-twice) [y](https://docs.rs/vdso-b/latest) [z](README.md)");
+        assert_eq!(links(&right), Ok(3));
+        for wrong in [
+            "../vdso-b/PAGE.md",
+            "PAGE.md",
+            "#missing",
+            "https://docs.rs/vdso-c",
+            "https://docs.rs/crate/vdso-b/latest/source/MISSING.md",
+            &format!("{page}#what-it-was"),
+        ] {
+            let error = links(&format!("| a |\n|---|\n| [x]({wrong}) |\n")).unwrap_err();
+            assert!(error.contains(wrong), "{wrong}: {error}");
+        }
+    }
 }
