@@ -56,7 +56,10 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
         libc::SYS_read,
         libc::SYS_close,
         libc::SYS_rt_sigprocmask,
+        #[cfg(target_pointer_width = "64")]
         libc::SYS_mmap,
+        #[cfg(target_pointer_width = "32")]
+        libc::SYS_mmap2,
         libc::SYS_adjtimex,
         libc::SYS_getpid,
     ];
