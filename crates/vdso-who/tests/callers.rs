@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use perf_event::data::Record;
@@ -255,26 +255,77 @@ fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
     assert!((percent - expected).abs() < 5.0 + 2.0 * error, "{expected} {report:#}");
 }
 
+/// A copy of this program and of another, because the folder of this may be closed for other users.
+fn folder_of_others(program: &Program) -> Option<PathBuf> {
+    if !geteuid().is_root() {
+        not_run_here("root", "the user cannot be changed");
+        return None;
+    }
+    let folder = PathBuf::from("/tmp").join(format!("vdso-who-{}-{}", program.name, std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::copy(WHO, folder.join("who")).unwrap();
+    fs::copy(&program.path, folder.join("program")).unwrap();
+    Some(folder)
+}
+
+/// Watches the program as a user without rights.
+fn as_other(folder: &Path) -> Command {
+    let mut command = Command::new(folder.join("who"));
+    command.uid(65534).gid(65534).args(["--json", "--"]).arg(folder.join("program"));
+    command
+}
+
+/// Threads that start and end, processes that fork and execute, and signals: the program ends with
+/// status 0 if each did what it should, as it does alone. `VDSO_WHO_STORMS` sets the runs.
+#[test]
+fn a_storm_ends_as_it_does_alone() {
+    let Some(program) = compiled(("storm", "gcc", "-O2 -pthread", "storm.c", "")) else { return };
+    assert!(Command::new(&program.path).arg("100").output().unwrap().status.success());
+    let runs = std::env::var("VDSO_WHO_STORMS").map_or(2, |runs| runs.parse().unwrap());
+    let others = folder_of_others(&program);
+    let watched = |options: &[&str]| {
+        let mut command = Command::new(WHO);
+        command.args(options).args(["--json", "--"]).arg(&program.path);
+        command
+    };
+    let modes = [
+        ("sampled by CPU", Some(watched(&[]))),
+        ("sampled by thread, without rights", others.as_deref().map(as_other)),
+        ("exact", Some(watched(&["--exact"]))),
+    ];
+    println!("| mode | runs | ended as alone | signals kept away | rounds of a run |\n|---|---|---|---|---|");
+    for (mode, command) in modes {
+        let Some(mut command) = command else { continue };
+        let (mut signals, mut rounds) = (0, 0);
+        command.arg("300");
+        for run in 1..=runs {
+            let output = command.output().unwrap();
+            let error = String::from_utf8_lossy(&output.stderr);
+            if output.status.code() == Some(2)
+                && ["perf_event_open", "breakpoint"].iter().any(|lack| error.contains(lack))
+            {
+                return not_run_here("perf", error);
+            }
+            assert!(output.status.success() && error.is_empty(), "{mode}, run {run}: {output:?}");
+            let out = String::from_utf8_lossy(&output.stdout);
+            let (line, json) = out.split_once('\n').unwrap();
+            rounds += line.split(' ').next().unwrap().parse::<u64>().unwrap();
+            let report: Value = serde_json::from_str(json).unwrap();
+            signals += report["swallowed"].as_u64().unwrap();
+        }
+        println!("| {mode} | {runs} | {runs} | {signals} | {} |", rounds / runs);
+    }
+    others.map(fs::remove_dir_all).transpose().unwrap();
+}
+
 /// A user who may not watch all processes gets no share, because the samples lack these threads.
 #[test]
 fn without_rights_short_threads_have_no_share() {
     let recipe = ("threads for a user", "gcc", "-O2 -pthread", "threads.c", "");
     let Some(program) = compiled(recipe) else { return };
-    if !geteuid().is_root() {
-        return not_run_here("root", "the user cannot be changed");
-    }
-    // The folder of this program may be closed for others.
-    let folder = PathBuf::from("/tmp").join(format!("vdso-who-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let [who, threads] = [(WHO.as_ref(), "who"), (program.path.as_path(), "threads")].map(|(from, name)| {
-        fs::copy(from, folder.join(name)).unwrap();
-        folder.join(name)
-    });
-    let mut command = Command::new(who);
-    let output =
-        command.uid(65534).gid(65534).args(["--json", "--"]).arg(threads).args(["short", "2"]).output();
+    let Some(folder) = folder_of_others(&program) else { return };
+    let output = as_other(&folder).args(["short", "2"]).output().unwrap();
     fs::remove_dir_all(folder).unwrap();
-    let output = output.unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(2) && error.contains("perf_event_open") {
         return not_run_here("perf", error);
