@@ -133,7 +133,7 @@ fn compiled((name, tool, flags, source, after): Recipe) -> Option<Program> {
     None
 }
 
-const PROGRAMS: [Recipe; 13] = [
+const PROGRAMS: [Recipe; 14] = [
     ("Rust", "rustc", "-O -g", "reads.rs", ""),
     ("C", "gcc", "-O2 -g", "reads.c", ""),
     ("C, no tables", "gcc", "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables", "reads.c", ""),
@@ -147,7 +147,11 @@ const PROGRAMS: [Recipe; 13] = [
     ("Go", "go build", "", "reads.go", ""),
     ("Go, no DWARF", "go build", "-ldflags=-w", "reads.go", ""),
     ("Go, no symbols", "go build", "-ldflags=-s", "reads.go", ""),
+    ("Go, cgo, no symbols", CGO, "-ldflags=-linkmode=external", "reads.go", r#"strip "$P""#),
 ];
+
+/// Has dynamic symbols.
+const CGO: &str = "env CGO_ENABLED=1 go build";
 
 /// As dh_strip of Debian does, but beside the program.
 const LINK: &str = r#"objcopy --only-keep-debug "$P" "$P.debug" && strip "$P"

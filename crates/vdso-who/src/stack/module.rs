@@ -87,8 +87,9 @@ impl Module {
             })
             .take(MOST_SYMBOLS)
             .collect();
-        if symbols.is_empty() {
-            symbols = go_symbols(&file).unwrap_or_default();
+        // A stripped program with cgo has dynamic symbols of C.
+        if !symbols.iter().any(|symbol| matches!(symbol.name, Name::Static(_))) {
+            symbols.extend(go_symbols(&file).unwrap_or_default());
         }
         symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
         symbols.dedup_by_key(|symbol| symbol.range.start);
