@@ -7,9 +7,9 @@ use std::ops::Range;
 /// Go 1.18, Go 1.20.
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 
-/// The functions of a table, and where in the table their names are. `text` is the address of the
-/// section .text, for a table without it.
-pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<Vec<(Range<u64>, usize)>> {
+/// The functions of a table, where in the table their names are, and whether it has the address of
+/// the text. If not, as in Go 1.26, addresses are as if that were `text`.
+pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<(Vec<(Range<u64>, usize)>, bool)> {
     if !MAGIC.contains(&word(table, 0)?) {
         return None;
     }
@@ -18,8 +18,8 @@ pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<Vec<(Ran
     // files, lines and functions.
     let field = |index: usize| number(table, 8 + index * size, size);
     let (count, names, functions) = (field(0)?, field(3)? as usize, field(7)? as usize);
-    // Go 1.26 writes 0, so that the table needs no relocation.
-    let text = field(2).filter(|text| *text != 0).unwrap_or(text);
+    let own_text = field(2).filter(|text| *text != 0);
+    let text = own_text.unwrap_or(text);
     let functions = table.get(functions..)?;
     let start = |index: usize| Some(text.wrapping_add(word(functions, 8 * index)?.into()));
     let function = |index: usize| {
@@ -27,7 +27,7 @@ pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<Vec<(Ran
         let name = names.checked_add(word(functions, function.checked_add(4)?)? as usize)?;
         Some((start(index)?..start(index + 1)?, name))
     };
-    Some((0..most.min(count as usize)).map_while(function).collect())
+    Some(((0..most.min(count as usize)).map_while(function).collect(), own_text.is_some()))
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
