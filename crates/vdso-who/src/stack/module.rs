@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::io::Read as _;
 use std::iter::repeat_n;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use addr2line::Context;
 use flate2::read::ZlibDecoder;
 use gimli::{
-    BaseAddresses, EhFrame, EhFrameHdr, EhFrameOffset, EndianReader, Reader as _, RunTimeEndian, SectionId,
+    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, Reader as _, RunTimeEndian, SectionId,
     UnwindContext, UnwindSection as _, UnwindTableRow,
 };
 use object::{
@@ -32,6 +33,9 @@ pub(super) struct Module {
     segments: Vec<(Range<u64>, u64)>,
     /// Sorted.
     symbols: Vec<Symbol>,
+    eh_frame: (EhFrame<Bytes>, BaseAddresses),
+    /// See [`tables`]. Sorted.
+    tables: Vec<(Range<u64>, usize)>,
     /// None if there is no debug information. It is parsed when it is first needed.
     debug: OnceCell<Option<Context<Bounded>>>,
 }
@@ -54,6 +58,9 @@ enum Name {
 
 /// More symbols of a file are ignored.
 const MOST_SYMBOLS: usize = 1 << 22;
+
+/// The shared parts of unwind tables that are kept.
+const MOST_SHARED: usize = 1 << 16;
 
 /// Debug information that is nested deeper is ignored, because addr2line recurses.
 const MOST_NESTED: isize = 512;
@@ -93,7 +100,9 @@ impl Module {
         }
         symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
         symbols.dedup_by_key(|symbol| symbol.range.start);
-        Some(Self { bytes, debug_bytes, segments, symbols, debug: OnceCell::new() })
+        let eh_frame = eh_frame(&file, &bytes);
+        let (tables, debug) = (tables(&eh_frame), OnceCell::new());
+        Some(Self { bytes, debug_bytes, segments, symbols, eh_frame, tables, debug })
     }
 
     /// The address of a loaded byte of the file.
@@ -169,24 +178,44 @@ impl Module {
         address: u64,
         use_row: impl FnOnce(&UnwindTableRow<usize>) -> T,
     ) -> Option<T> {
-        let file = File::parse(&*self.bytes).ok()?;
-        let section = |name| {
-            let section = file.section_by_name(name)?;
-            Some((section.data().ok()?, section.address()))
-        };
-        let ((header, header_start), (frames, start)) = (section(".eh_frame_hdr")?, section(".eh_frame")?);
-        let bases = BaseAddresses::default().set_eh_frame_hdr(header_start).set_eh_frame(start);
-        let size = if file.is_64() { 8 } else { 4 };
-        let header = EhFrameHdr::new(header, endian(&file)).parse(&bases, size).ok()?;
-        let mut frames = EhFrame::new(frames, endian(&file));
-        frames.set_address_size(size);
-        // `fde_for_address` panics if the table leads out of the section.
-        let entry = header.table()?.lookup(address, &bases).ok()?.direct().ok()?;
-        let entry = EhFrameOffset(entry.checked_sub(start)? as usize);
-        let entry = frames.fde_from_offset(&bases, entry, EhFrame::cie_from_offset).ok()?;
+        let next = self.tables.partition_point(|(range, _)| range.start <= address);
+        let (_, offset) = self.tables[..next].last().filter(|(range, _)| range.contains(&address))?;
+        let (frames, bases) = &self.eh_frame;
+        let entry = frames.fde_from_offset(bases, EhFrameOffset(*offset), EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        entry.unwind_info_for_address(&frames, &bases, &mut context, address).ok().map(use_row)
+        entry.unwind_info_for_address(frames, bases, &mut context, address).ok().map(use_row)
     }
+}
+
+/// The unwind tables, and the addresses at which they and the code begin.
+fn eh_frame(file: &File<'_>, bytes: &Rc<[u8]>) -> (EhFrame<Bytes>, BaseAddresses) {
+    let whole = EndianReader::new(bytes.clone(), endian(file));
+    let frames = section(file, SectionId::EhFrame, &whole);
+    let mut frames = EhFrame::from(frames.unwrap_or_else(|| whole.range(0..0)));
+    frames.set_address_size(if file.is_64() { 8 } else { 4 });
+    let start = |name| file.section_by_name(name).map_or(0, |section| section.address());
+    (frames, BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame")))
+}
+
+/// The addresses of the functions with unwind tables, and where their tables are. Static programs
+/// have no `.eh_frame_hdr`.
+fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>, usize)> {
+    let mut entries = frames.entries(bases);
+    let mut tables = Vec::new();
+    // Many tables share one, which can be long.
+    let mut known = HashMap::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(partial) = entry else { continue };
+        if known.len() >= MOST_SHARED {
+            known.clear();
+        }
+        let entry = partial.parse(|section, bases, offset| {
+            known.entry(offset.0).or_insert_with(|| section.cie_from_offset(bases, offset)).clone()
+        });
+        tables.extend(entry.ok().map(|entry| (entry.initial_address()..entry.end_address(), entry.offset())));
+    }
+    tables.sort_by_key(|(range, _)| range.start);
+    tables
 }
 
 fn endian(file: &File<'_>) -> RunTimeEndian {

@@ -1,6 +1,7 @@
 //! From a frame to its caller's.
 
 use std::env::consts::ARCH;
+use std::ops::RangeInclusive;
 
 use gimli::{CfaRule, Register, RegisterRule, UnwindTableRow};
 
@@ -14,6 +15,9 @@ const MOST_RULES: usize = 1 << 16;
 
 /// How far from the stack pointer a return address is searched for.
 const MOST_WORDS: u64 = 64;
+
+/// The length of a function without a symbol.
+const LONGEST: u64 = 4096;
 
 /// How far from its start a function may set its frame pointer up.
 const PROLOGUE: usize = 64;
@@ -53,9 +57,10 @@ pub(super) enum Rule {
         fp: Option<i64>,
     },
     FramePointer,
-    /// By a return address on the stack, best after a call of this function.
+    /// By a return address on the stack, best after a call of a function that begins in here.
     Search {
-        function: u64,
+        first: u64,
+        last: u64,
     },
 }
 
@@ -123,7 +128,7 @@ impl Walk<'_> {
             Rule::Search { .. } if is_first && at.lr != 0 && self.call(at.lr).is_some() => {
                 Some(Registers { pc: at.lr, lr: 0, ..at })
             }
-            Rule::Search { function } => self.by_search(at, function),
+            Rule::Search { first, last } => self.by_search(at, first..=last),
         }
     }
 
@@ -133,13 +138,17 @@ impl Walk<'_> {
         if let Some(rule) = module.unwind_row(address, |row| self.table(row)).flatten() {
             return rule;
         }
-        let Some(symbol) = module.symbol(address) else { return Rule::FramePointer };
+        // In a stripped musl program, functions have neither tables nor symbols.
+        let Some(symbol) = module.symbol(address) else {
+            return Rule::Search { first: pc.saturating_sub(LONGEST), last: pc };
+        };
         let start = symbol.range.start;
         let code = module.code(start, PROLOGUE).unwrap_or_default();
         if start != address && self.abi.sets_frame_pointer(code) {
             Rule::FramePointer
         } else {
-            Rule::Search { function: pc.wrapping_sub(address).wrapping_add(start) }
+            let start = pc.wrapping_sub(address).wrapping_add(start);
+            Rule::Search { first: start, last: start }
         }
     }
 
@@ -168,14 +177,14 @@ impl Walk<'_> {
     }
 
     /// The first word of the stack after a direct call of the function, or else after any call.
-    fn by_search(&mut self, at: Registers, function: u64) -> Option<Registers> {
+    fn by_search(&mut self, at: Registers, starts: RangeInclusive<u64>) -> Option<Registers> {
         let (mut any, mut sp) = (None, at.sp);
         for _ in 0..MOST_WORDS {
             let Some(pc) = self.read(sp) else { break };
             sp = sp.wrapping_add(self.abi.word);
             let found = Registers { pc, sp, ..at };
             match self.call(pc) {
-                Some(target) if target == function => return Some(found),
+                Some(target) if starts.contains(&target) => return Some(found),
                 Some(_) => any = any.or(Some(found)),
                 None => {}
             }
