@@ -72,7 +72,7 @@ fn hit() -> Result<u64> {
         for _ in 0..READS {
             black_box(Instant::now());
         }
-        first = first.or(Some(cpu_time()? - start));
+        first = first.or(Some(cpu_time()?.saturating_sub(start)));
     }
     match first {
         Some(first) if events.executions() >= ROUNDS * READS => Ok(first.as_nanos() as u64 / READS),

@@ -7,9 +7,15 @@ use std::ops::Range;
 /// Go 1.18, Go 1.20.
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 
-/// The functions of a table, where in the table their names are, and whether it has the address of
-/// the text. If not, as in Go 1.26, addresses are as if that were `text`.
-pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<(Vec<(Range<u64>, usize)>, bool)> {
+/// The functions of a table, and where in the table their names are.
+pub(super) struct Functions {
+    pub(super) known: Vec<(Range<u64>, usize)>,
+    /// Whether the table has the address of the text. Go 1.26 does not; then the addresses are as if
+    /// the text were at the start of .text.
+    pub(super) has_text: bool,
+}
+
+pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<Functions> {
     if !MAGIC.contains(&word(table, 0)?) {
         return None;
     }
@@ -27,7 +33,8 @@ pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<(Vec<(Ra
         let name = names.checked_add(word(functions, function.checked_add(4)?)? as usize)?;
         Some((start(index)?..start(index + 1)?, name))
     };
-    Some(((0..most.min(count as usize)).map_while(function).collect(), own_text.is_some()))
+    let known = (0..most.min(count as usize)).map_while(function).collect();
+    Some(Functions { known, has_text: own_text.is_some() })
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

@@ -227,7 +227,7 @@ fn go_symbols(file: &File<'_>) -> Option<Vec<Symbol>> {
         [".gopclntab", ".data.rel.ro.gopclntab"].iter().find_map(|name| file.section_by_name(name))?;
     let (start, bytes) = (table.file_range()?.0 as usize, table.data().ok()?);
     let text = file.section_by_name(".text")?.address();
-    let (functions, has_text) = go::functions(bytes, text, MOST_SYMBOLS)?;
+    let go::Functions { known, has_text } = go::functions(bytes, text, MOST_SYMBOLS)?;
     // With cgo, C's functions are the first in .text. Then a function of Go has a dynamic symbol.
     let names = file.section_by_name(".dynstr").map_or(0, |names| names.size());
     let shift = if has_text || names == 0 {
@@ -236,14 +236,14 @@ fn go_symbols(file: &File<'_>) -> Option<Vec<Symbol>> {
         let mut dynamic = file.dynamic_symbols().take(if names < 1 << 20 { 1 << 12 } else { 0 });
         let dynamic = dynamic.find(|symbol| symbol.name_bytes() == Ok(b"crosscall2"))?;
         let is_it = |at: usize| bytes.get(at..).is_some_and(|name| name.starts_with(b"crosscall2\0"));
-        let (own, _) = functions.iter().find(|(_, name)| is_it(*name))?;
+        let (own, _) = known.iter().find(|(_, name)| is_it(*name))?;
         dynamic.address().wrapping_sub(own.start)
     };
     let symbol = |(range, name): (Range<u64>, usize)| Symbol {
         range: range.start.wrapping_add(shift)..range.end.wrapping_add(shift),
         name: Name::Go(start.wrapping_add(name)),
     };
-    Some(functions.into_iter().map(symbol).collect())
+    Some(known.into_iter().map(symbol).collect())
 }
 
 /// The debug information of a file. None if reading it takes too much of something.
