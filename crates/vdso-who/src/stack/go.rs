@@ -10,8 +10,8 @@ const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 /// The functions of a table, and where in the table their names are.
 pub(super) struct Functions {
     pub(super) known: Vec<(Range<u64>, usize)>,
-    /// Whether the table has the address of the text. Go 1.26 does not; then the addresses are as if
-    /// the text were at the start of .text.
+    /// Whether the table has the address of the text. It has not since Go 1.26; then the addresses
+    /// are as if the text were at the start of .text.
     pub(super) has_text: bool,
 }
 
