@@ -103,7 +103,7 @@ const COUNTER: &[Module] = &[
     ("clocks", &["global", "machine", "source"]),
     ("interval", &["bounded", "global"]),
     ("ticks", &["arch", "clocks", "global"]),
-    ("recent", &["clocks"]),
+    ("recent", &["clocks", "high_water"]),
     ("refresher", &["recent"]),
 ];
 

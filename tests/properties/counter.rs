@@ -23,15 +23,15 @@ mod source {
 
     use sample::Sample;
     use segment::Segment;
-    use state::{ClockState, Phase, Refusals, Tally};
+    use state::{ClockState, Phase, Tally};
     use status::Refusal;
 
     /// The largest and the least value of each field, for each code.
     #[test]
     fn a_state_is_the_same_after_its_words() {
-        let offs = Refusal::ALL.iter().map(|&refusal| Phase::Off(refusal));
-        let phases = [Phase::Idle, Phase::Rough, Phase::Baseline, Phase::Running].into_iter().chain(offs);
-        for phase in phases {
+        let refusals = Refusal::ALL.iter().copied().map(Some).chain([None]);
+        let phases = [Phase::Idle, Phase::Rough, Phase::Baseline, Phase::Running, Phase::Off];
+        for (refusal, phase) in refusals.flat_map(|refusal| phases.map(|phase| (refusal, phase))) {
             for ones in [0, u64::MAX] {
                 let state = ClockState {
                     segment: Segment {
@@ -48,12 +48,13 @@ mod source {
                     first: Sample { ticks: ones >> 9, nanos: ones >> 12 },
                     raw_offset: (ones >> 10) as i64,
                     phase,
+                    refusal,
                     spoilt: ones as u8,
                     unsteady: ones as u8,
                     tally: Tally {
                         segments: ones >> 11,
                         calibrations: ones as u32,
-                        refusals: Refusals(!ones as u32),
+                        refusals: !ones as u32,
                         last_error: ones as u32,
                         largest_error: !ones as u32,
                     },
@@ -61,18 +62,6 @@ mod source {
                 assert_eq!(ClockState::from_words(&state.to_words()), state);
             }
         }
-    }
-
-    #[test]
-    fn refusals_are_counted_up_to_a_limit_and_the_last_reason_is_kept() {
-        let mut refusals = Refusals(0);
-        assert_eq!((refusals.count(), refusals.last()), (0, None));
-        for (&refusal, count) in Refusal::ALL.iter().zip(1..) {
-            refusals = refusals.and(refusal);
-            assert_eq!((refusals.count(), refusals.last()), (count, Some(refusal)));
-        }
-        let refusals = Refusals((1 << 24) - 1).and(Refusal::Denied);
-        assert_eq!((refusals.count(), refusals.last()), ((1 << 24) - 1, Some(Refusal::Denied)));
     }
 
     #[test]

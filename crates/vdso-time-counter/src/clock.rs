@@ -331,7 +331,7 @@ impl<S: Source> CounterClock<S> {
         }
         if state.phase != Phase::Running && segment.is_none() {
             let end = state.segment.end_nanos();
-            let is_over = matches!(state.phase, Phase::Off(_)) && end <= now;
+            let is_over = state.phase == Phase::Off && end <= now;
             state.segment = Segment::empty(if is_over || is_foreign(end, now) { 0 } else { end });
         }
         self.latch.update(version, &state.to_words());
@@ -411,10 +411,11 @@ impl<S: Source> CounterClock<S> {
     /// Asks the kernel whether the counter will be used. After a refusal because of the rate,
     /// returns that.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
-        match self.load().phase {
-            Phase::Off(refusal @ Refusal::Frequency) => Err(refusal),
-            _ => self.source.detect(),
+        let ClockState { phase, refusal, .. } = self.load();
+        if (phase, refusal) == (Phase::Off, Some(Refusal::Frequency)) {
+            return Err(Refusal::Frequency);
         }
+        self.source.detect()
     }
 
     /// Makes no system call from now on.
@@ -429,7 +430,7 @@ impl<S: Source> CounterClock<S> {
 
     /// What the clock has done so far.
     pub(crate) fn statistics(&self) -> Statistics {
-        self.load().tally.statistics(self.vdso_reads.load(Relaxed) as u64)
+        self.load().statistics(self.vdso_reads.load(Relaxed) as u64)
     }
 }
 

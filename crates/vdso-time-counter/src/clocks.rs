@@ -6,111 +6,6 @@ use super::global::CLOCK;
 use super::machine::{Native, kernels};
 use super::source::Source as _;
 
-/// Returns the time of `CLOCK_MONOTONIC` by the counter.
-///
-/// It is the cheapest read. It does not go back within a thread, except as [Order](super#order)
-/// says. [`CounterMonotonic::now`] does not go back across threads either.
-///
-/// # Panics
-///
-/// If the vDSO has to answer and a sandbox denies every way to read the clock.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter as counter;
-///
-/// let start = counter::monotonic();
-/// println!("{:?}", counter::monotonic() - start);
-/// println!("{} ns since boot", start.as_nanos());
-/// ```
-#[inline]
-#[must_use]
-#[track_caller]
-pub fn monotonic() -> Instant<CounterMonotonic> {
-    match instant(CLOCK.monotonic(Native::ticks)) {
-        Ok(now) => now,
-        Err(error) => denied(error),
-    }
-}
-
-/// Returns the time of `CLOCK_REALTIME` by the counter.
-///
-/// It is the cheapest read. It goes back only if `CLOCK_REALTIME` does, except as
-/// [Order](super#order) says. If somebody sets the clock, the next segment follows, or
-/// [`resync`](super::resync) makes it follow at once. A leap second is a step, too: the kernel sets
-/// its clock back by a second (`STA_INS`).
-///
-/// # Panics
-///
-/// As [`monotonic`].
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time::Duration;
-/// use vdso_time_counter::{self as counter, CounterRealtime};
-///
-/// let now = counter::realtime();
-/// assert!(now.as_nanos() > 1_700_000_000_000_000_000);
-/// println!("{:?}", CounterRealtime::to_realtime(now));
-/// ```
-#[inline]
-#[must_use]
-#[track_caller]
-pub fn realtime() -> SystemTime<CounterRealtime> {
-    match system_time(CLOCK.realtime(Native::ticks)) {
-        Ok(now) => now,
-        Err(error) => denied(error),
-    }
-}
-
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn denied(error: Errno) -> ! {
-    panic!("the clock cannot be read: {error}")
-}
-
-/// The answer of a fast read, or else of a slow one, or else why the kernel denies its clock.
-#[inline]
-fn answer<T>(fast: Option<T>, slow: impl FnOnce() -> Option<T>) -> Option<T> {
-    // Not `or_else`, which the compiler does not inline.
-    if fast.is_some() {
-        return fast;
-    }
-    unlikely();
-    slow()
-}
-
-#[inline]
-fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
-    let Some(nanos) = answer(fast, || CLOCK.slow_monotonic()) else {
-        return why(ClockId::MONOTONIC).map(Instant::from_nanos);
-    };
-    Ok(Instant::from_nanos(nanos as i64))
-}
-
-#[inline]
-fn system_time(fast: Option<i64>) -> Result<SystemTime<CounterRealtime>, Errno> {
-    let Some(nanos) = answer(fast, || CLOCK.slow_realtime()) else {
-        return why(ClockId::REALTIME).map(SystemTime::from_nanos);
-    };
-    Ok(SystemTime::from_nanos(nanos))
-}
-
-/// Makes the branch that calls it an unlikely one.
-#[cold]
-#[inline]
-fn unlikely() {}
-
-/// Reads a clock again that was denied, for the error.
-#[cold]
-#[inline(never)]
-fn why(clock: ClockId) -> Result<i64, Errno> {
-    kernels(clock)
-}
-
 /// `CLOCK_MONOTONIC` by the counter. Its reads are ordered: no time is earlier than one that any
 /// thread read before, except as [Order](super#order) says.
 ///
@@ -127,54 +22,6 @@ fn why(clock: ClockId) -> Result<i64, Errno> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CounterMonotonic {}
-
-impl CounterMonotonic {
-    /// Returns the time of this clock.
-    ///
-    /// # Panics
-    ///
-    /// As [`monotonic`].
-    #[inline]
-    #[must_use]
-    #[track_caller]
-    pub fn now() -> Instant<Self> {
-        <Self as MonotonicClock>::now()
-    }
-
-    /// Returns the time of this clock, or the error of a sandbox.
-    ///
-    /// # Errors
-    ///
-    /// The sandbox's error, if it denies every way to read the clock.
-    #[inline]
-    pub fn try_now() -> Result<Instant<Self>, Errno> {
-        instant(CLOCK.monotonic_ordered())
-    }
-
-    /// Converts a time of this clock, which is on the scale of `CLOCK_MONOTONIC`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::Instant;
-    /// use vdso_time_counter::CounterMonotonic;
-    ///
-    /// let start: Instant = CounterMonotonic::to_monotonic(CounterMonotonic::now());
-    /// println!("{:?}", start.elapsed());
-    /// ```
-    #[inline]
-    #[must_use]
-    pub const fn to_monotonic(time: Instant<Self>) -> Instant {
-        Instant::from_nanos(time.as_nanos())
-    }
-}
-
-impl MonotonicClock for CounterMonotonic {
-    #[inline]
-    fn try_now() -> Result<Instant<Self>, Errno> {
-        Self::try_now()
-    }
-}
 
 /// `CLOCK_REALTIME` by the counter. Its reads are ordered.
 ///
@@ -193,29 +40,84 @@ impl MonotonicClock for CounterMonotonic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CounterRealtime {}
 
-impl CounterRealtime {
-    /// Returns the time of this clock.
+macro_rules! clock {
+    ($Clock:ident: $Trait:ident -> $Time:ident, $ordered:ident, $answer:ident; $plain:ident, $(#[$doc:meta])+) => {
+        impl $Clock {
+            /// Returns the time of this clock.
+            ///
+            /// # Panics
+            ///
+            /// If the vDSO has to answer and a sandbox denies every way to read the clock.
+            #[inline]
+            #[must_use]
+            #[track_caller]
+            pub fn now() -> $Time<Self> {
+                <Self as $Trait>::now()
+            }
+
+            /// Returns the time of this clock, or the error of a sandbox.
+            ///
+            /// # Errors
+            ///
+            /// The sandbox's error, if it denies every way to read the clock.
+            #[inline]
+            pub fn try_now() -> Result<$Time<Self>, Errno> {
+                $answer(CLOCK.$ordered())
+            }
+        }
+
+        impl $Trait for $Clock {
+            #[inline]
+            fn try_now() -> Result<$Time<Self>, Errno> {
+                Self::try_now()
+            }
+        }
+
+        $(#[$doc])+
+        ///
+        /// # Panics
+        ///
+        /// If the vDSO has to answer and a sandbox denies every way to read the clock.
+        #[inline]
+        #[must_use]
+        #[track_caller]
+        pub fn $plain() -> $Time<$Clock> {
+            match $answer(CLOCK.$plain(Native::ticks)) {
+                Ok(now) => now,
+                Err(error) => denied(error),
+            }
+        }
+    };
+}
+
+clock! {
+    CounterMonotonic: MonotonicClock -> Instant, monotonic_ordered, instant; monotonic,
+    /// Returns the time of `CLOCK_MONOTONIC` by the counter.
     ///
-    /// # Panics
+    /// It is the cheapest read. It does not go back within a thread, except as
+    /// [Order](super#order) says. [`CounterMonotonic::now`] does not go back across threads either.
+}
+
+clock! {
+    CounterRealtime: WallClock -> SystemTime, realtime_ordered, system_time; realtime,
+    /// Returns the time of `CLOCK_REALTIME` by the counter.
     ///
-    /// As [`monotonic`].
+    /// It is the cheapest read. It goes back only if `CLOCK_REALTIME` does, except as
+    /// [Order](super#order) says. If somebody sets the clock, the next segment follows, or
+    /// [`resync`](super::resync) makes it follow at once. A leap second is a step, too: the kernel
+    /// sets its clock back by a second (`STA_INS`).
+}
+
+impl CounterMonotonic {
+    /// Converts a time of this clock, which is on the scale of `CLOCK_MONOTONIC`.
     #[inline]
     #[must_use]
-    #[track_caller]
-    pub fn now() -> SystemTime<Self> {
-        <Self as WallClock>::now()
+    pub const fn to_monotonic(time: Instant<Self>) -> Instant {
+        Instant::from_nanos(time.as_nanos())
     }
+}
 
-    /// Returns the time of this clock, or the error of a sandbox.
-    ///
-    /// # Errors
-    ///
-    /// The sandbox's error, if it denies every way to read the clock.
-    #[inline]
-    pub fn try_now() -> Result<SystemTime<Self>, Errno> {
-        system_time(CLOCK.realtime_ordered())
-    }
-
+impl CounterRealtime {
     /// Returns the wall time of an instant, by the present offset between the two clocks.
     ///
     /// If somebody has set the wall clock since the instant, it is the time that the clock would
@@ -245,9 +147,48 @@ impl CounterRealtime {
     }
 }
 
-impl WallClock for CounterRealtime {
-    #[inline]
-    fn try_now() -> Result<SystemTime<Self>, Errno> {
-        Self::try_now()
+#[inline]
+fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
+    let nanos = answer(fast, || CLOCK.slow_monotonic()).map(|nanos| nanos as i64);
+    Ok(Instant::from_nanos(match nanos {
+        Some(nanos) => nanos,
+        None => why(ClockId::MONOTONIC)?,
+    }))
+}
+
+#[inline]
+fn system_time(fast: Option<i64>) -> Result<SystemTime<CounterRealtime>, Errno> {
+    Ok(SystemTime::from_nanos(match answer(fast, || CLOCK.slow_realtime()) {
+        Some(nanos) => nanos,
+        None => why(ClockId::REALTIME)?,
+    }))
+}
+
+/// The answer of a fast read, or else of a slow one. The compiler does not inline `or_else`.
+#[inline]
+fn answer<T>(fast: Option<T>, slow: impl FnOnce() -> Option<T>) -> Option<T> {
+    if fast.is_some() {
+        return fast;
     }
+    unlikely();
+    slow()
+}
+
+/// Makes the branch that calls it an unlikely one.
+#[cold]
+#[inline]
+fn unlikely() {}
+
+/// Reads a clock again that was denied, for the error.
+#[cold]
+#[inline(never)]
+fn why(clock: ClockId) -> Result<i64, Errno> {
+    kernels(clock)
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn denied(error: Errno) -> ! {
+    panic!("the clock cannot be read: {error}")
 }

@@ -57,10 +57,10 @@ impl<S: Source> Step<'_, S> {
         let passed = self.now.wrapping_sub(self.state.sampled.nanos);
         match self.state.phase {
             // A time far from the check time is of another time namespace.
-            Phase::Off(_) if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
+            Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
                 (self.state.segment != Segment::empty(0)).then_some(())
             }
-            Phase::Idle | Phase::Off(_) => match self.detect() {
+            Phase::Idle | Phase::Off => match self.detect() {
                 Ok(()) => self.begin(),
                 Err(refusal) => self.off(refusal),
             },
@@ -83,14 +83,13 @@ impl<S: Source> Step<'_, S> {
     #[inline(never)]
     fn off(&mut self, refusal: Refusal) -> Option<()> {
         let Self { source, state, now, .. } = self;
-        if state.phase != Phase::Off(refusal) {
-            state.tally.refusals = state.tally.refusals.and(refusal);
+        if (state.phase, state.refusal) != (Phase::Off, Some(refusal)) {
+            state.tally.refusals = state.tally.refusals.saturating_add(1);
         }
-        let retry = retry(refusal, state.tally.refusals.count());
+        let retry = retry(refusal, state.tally.refusals);
         state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
         state.offset = source.realtime()?.wrapping_sub(*now as i64);
-        state.phase = Phase::Off(refusal);
-        state.spoilt = 0;
+        (state.phase, state.refusal, state.spoilt) = (Phase::Off, Some(refusal), 0);
         Some(())
     }
 

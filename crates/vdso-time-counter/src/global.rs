@@ -12,19 +12,8 @@ pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 // It cannot straddle a page. A fork copies page by page, and could cut an update in two.
 const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
 
-/// Returns whether the counter is used and how accurate it is, as of one moment.
-///
-/// It reads both clocks, and updates nothing.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter as counter;
-///
-/// let now = counter::monotonic();
-/// let state = counter::state();
-/// println!("{now:?}, give or take {:?}: {}", state.error_bound, state.status);
-/// ```
+/// Returns whether the counter is used and how accurate it is, as of one moment. It reads both
+/// clocks, and updates nothing.
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
@@ -35,15 +24,6 @@ pub fn state() -> State {
 }
 
 /// Returns what the clock has done so far: segments, calibrations, refusals, errors.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter as counter;
-///
-/// let _ = counter::monotonic();
-/// println!("{} segments", counter::statistics().segments);
-/// ```
 #[must_use]
 pub fn statistics() -> Statistics {
     CLOCK.statistics()
@@ -73,30 +53,17 @@ pub fn baseline() -> Option<Baseline> {
     Some(Baseline { ticks, ..baseline })
 }
 
-/// Checks whether the counter will be used in this process, before it is measured.
+/// Checks whether the counter will be used in this process, before it is measured. A program can
+/// choose a clock by it before its first read.
 ///
-/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it.
+/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it,
+/// by the system calls `prctl`, `openat`, `read` and `close` and those of vdso-time's first call.
 /// After some reads the [status](State::status) agrees, or is [`Refusal::Frequency`] if the
-/// measured rate is not the stated one. A program can call this before its first read, to choose a
-/// clock.
-///
-/// Each call makes system calls: `prctl`, `openat`, `read` and `close`. The first call also makes
-/// those of the first call of vdso-time. The clock does not change.
+/// measured rate is not the stated one.
 ///
 /// # Errors
 ///
 /// The reason why the counter will not be used, or why it was refused for some time.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter as counter;
-///
-/// match counter::check() {
-///     Ok(()) => println!("reads will use the counter"),
-///     Err(why) => println!("the vDSO will answer: {why}"),
-/// }
-/// ```
 pub fn check() -> Result<(), Refusal> {
     CLOCK.check()
 }
@@ -112,10 +79,8 @@ pub fn check() -> Result<(), Refusal> {
 /// [`Calibrating`](super::Status::Calibrating). It calls [`vdso_time::warm_up`], so the first read
 /// makes no system call either. Called before the first read, it forbids the counter for good.
 /// Called during the calibration, it leaves out the comparison with `CLOCK_MONOTONIC_RAW` and the
-/// test for trapped reads.
-///
-/// The vDSO itself makes a system call where the kernel's clock source cannot be read in user
-/// space.
+/// test for trapped reads. The vDSO itself makes a system call where the kernel's clock source
+/// cannot be read in user space.
 ///
 /// # Examples
 ///
@@ -133,25 +98,15 @@ pub fn forbid_system_calls() {
     CLOCK.forbid_system_calls();
 }
 
-/// Makes [`realtime`](super::realtime) follow the kernel's wall clock at once.
+/// Makes [`realtime`](super::realtime) follow the kernel's wall clock at once. Returns whether it
+/// does.
 ///
-/// A thread that set the clock calls this. Each read that happens after it sees the step. Without
-/// it the clock sees the step when the segment ends.
+/// A thread calls this after a successful clock_settime(2). Each read that happens after it sees
+/// the step. Without it the clock sees the step when the segment ends: within 17 ms.
 ///
 /// It returns `false` if a sandbox denies the clock. It gives up after 10 us if another caller is
 /// updating the clock: a signal handler can have interrupted it, or a fork cut it off. It gives up
-/// after 100 us in any case. Then the clock follows when the segment ends.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter as counter;
-///
-/// // After a successful clock_settime(2):
-/// if !counter::resync() {
-///     println!("realtime() follows within 17 ms");
-/// }
-/// ```
+/// after 100 us in any case.
 pub fn resync() -> bool {
     CLOCK.resync()
 }
@@ -162,14 +117,6 @@ pub fn resync() -> bool {
 /// It is the [error bound](State::error_bound) and the difference between the offset of the two
 /// clocks that is used and the one that the kernel's clocks have now. So it includes a step that
 /// `realtime` does not follow yet.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter as counter;
-///
-/// println!("{:?}, give or take {:?}", counter::realtime(), counter::realtime_error_bound());
-/// ```
 #[must_use]
 pub fn realtime_error_bound() -> Duration {
     CLOCK.realtime_error_bound().map_or(Duration::MAX, Duration::from_nanos)

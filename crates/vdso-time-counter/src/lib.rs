@@ -15,7 +15,7 @@
 //! println!("{:?} passed", counter::monotonic() - start);
 //! ```
 //!
-//! | call | returns | order |
+//! | call | returns | in order |
 //! |---|---|---|
 //! | [`monotonic()`], [`realtime()`] | the time, by the cheapest read | within a thread |
 //! | [`CounterMonotonic::now()`], [`CounterRealtime::now()`] | the time | across threads |
@@ -28,19 +28,16 @@
 //! - **Cost**: a read costs little more than reading the counter. A fast read takes no lock, never
 //!   waits and writes nothing. Nothing allocates, runs before `main`, or starts a thread (only
 //!   `Refresher` does).
-//! - **Error**: [`State::error_bound`] says how far a read may be from the kernel's clock: see
-//!   [Accuracy](#accuracy). [`realtime_bounded`] gives limits of the true time.
-//! - **Order**: the monotonic time does not go back: see [Order](#order).
-//! - **Fallback**: where the counter cannot be trusted, the vDSO answers, and [`state`] says why.
+//! - **Error**: a read is within [`State::error_bound`] of the kernel's clock.
+//! - **Order**: the monotonic time does not go back.
+//! - **Fallback**: where the counter cannot be trusted, the vDSO answers, and [`state()`] says why.
 //! - **Signals**: a signal handler can read at any time, also if it interrupts a read.
 //!
 //! # Order
 //!
-//! [`monotonic`] lets the CPU read the counter early. It does not go back within a thread, but a
-//! time from another thread may be later than the next read. The reads of [`CounterMonotonic`]
-//! wait for all earlier instructions, so no time is earlier than one that any thread read before.
-//!
-//! The time can go back in two cases:
+//! [`monotonic()`] lets the CPU read the counter early: a time from another thread may be later
+//! than the next read. The reads of [`CounterMonotonic`] wait for all earlier instructions, so no
+//! time is earlier than one that any thread read before. The time can go back in two cases:
 //!
 //! - **The process enters another time namespace** whose `CLOCK_MONOTONIC` is behind by more than
 //!   64 ms. If it is behind by less, the time stands still, or goes slower, until the kernel's
@@ -50,10 +47,9 @@
 //!
 //! # Accuracy
 //!
-//! [`state`] reads both clocks. The error bound is the sum of
+//! [`state()`] reads both clocks. The error bound is the sum of
 //!
-//! - the distance between the two;
-//! - 30 ns, or three ticks if they are longer;
+//! - the distance between the two, and 30 ns, or three ticks if they are longer;
 //! - how far the segment and the kernel's clock can drift apart until the segment ends: by the
 //!   rates of both, and by 500 ppm for NTP;
 //! - the lead that the clock keeps because it does not go back, usually 0.
@@ -61,17 +57,16 @@
 //! The bound holds until the segment ends, unless one of these events comes after the call:
 //!
 //! - The kernel's rate changes by more than 500 ppm, or did so in this segment: adjtimex(2) slews
-//!   by up to 10 % (`tick`), by 20 % with a PLL of constant 0 beside it, and chrony by 8.3 %. The
-//!   next segment follows. A change by 10 % causes an error of up to 1.6 ms, and of up to 0.4 ms if
-//!   the rate changed shortly before.
+//!   by up to 10 % (`tick`), by 20 % with a PLL of constant 0 beside it, and chrony by 8.3 %. A
+//!   change by 10 % causes an error of up to 1.6 ms, and of up to 0.4 ms if the rate changed
+//!   shortly before.
 //! - The system is suspended, or its virtual machine is moved or restored.
 //! - The process enters another time namespace (time_namespaces(7)).
-//! - Somebody sets `CLOCK_REALTIME`, for [`realtime`].
+//! - Somebody sets `CLOCK_REALTIME`, for [`realtime()`].
 //!
-//! The clock notices such an event when the segment ends: after at most 17 ms, or 34 ms if the
-//! counter is now half as fast. If the rate differs by more than 1/4 then, the counter is measured
-//! again, and the vDSO answers meanwhile. An event during the measurement can make the first
-//! segment wrong in the same way.
+//! The next segment follows: after at most 17 ms, or 34 ms if the counter is now half as fast. If
+//! the rate differs by more than 1/4 then, the counter is measured again, and the vDSO answers
+//! meanwhile. An event during the measurement can make the first segment wrong in the same way.
 //!
 //! # Where the clock must not be used
 //!
@@ -79,11 +74,10 @@
 //!   in a vDSO that reads the counter.
 //! - Call [`forbid_system_calls`] before a thread enters a sandbox that kills for `prctl`,
 //!   `openat`, `read`, `close` or `clock_gettime`: some reads make these calls. If a sandbox
-//!   returns an error, or there is no /sys, the vDSO answers, and the clock asks again after a
-//!   second ([`Refusal::Unknown`]).
+//!   returns an error, or there is no /sys, the vDSO answers ([`Refusal::Unknown`]).
 //! - If a process forks while another thread updates the clock, the child cannot update it: the
 //!   vDSO answers there after the segment has ended ([`Status::Updating`]). An update is some 20
-//!   stores in 8 ms, so few forks meet one. The child does not repair it, because it cannot know
+//!   stores in 8 ms, so few forks meet one. The child does not repair it, because it cannot tell
 //!   the thread that updates from one that is only stopped.
 //!
 #![doc = include_str!("glossary.md")]
@@ -101,18 +95,9 @@
 //!
 //! The counter is used only if the kernel keeps its time by it: `current_clocksource` is `tsc`,
 //! `arch_sys_counter`, `riscv_clocksource`, `tod` or `Constant`. Such a kernel checks that the
-//! counters of the CPUs agree. The clock asks the kernel at the first read, and again
-//!
-//! - every 10 s, also while it keeps its time by another clock source;
-//! - if the counter and the clock diverge by more than adjtimex(2) can explain;
-//! - if reading the clock takes three times as long as before, eight times in a row.
-//!
-//! [`check`] asks at once. The counter is also refused
-//!
-//! - if a read of it takes at least half as long as a system call ([`Refusal::Trapped`]);
-//! - if its rate, measured by `CLOCK_MONOTONIC_RAW`, is impossible or not the one that the hardware
-//!   states in CPUID 0x15 or `CNTFRQ` ([`Refusal::Frequency`]).
-//!
+//! counters of the CPUs agree. The clock asks the kernel at the first read, every 10 s, if the
+//! counter and the clock diverge by more than adjtimex(2) can explain, and if reading the clock
+//! takes three times as long as before, eight times in a row. [`Refusal`] has the other conditions.
 //! The clock tries again after 1 to 640 s. Meanwhile a read costs what the vDSO costs, and an
 //! ordered read one fence more.
 

@@ -2,22 +2,21 @@
 //!
 //! # Memory ordering
 //!
-//! [`refresh`] loads the kept time by `Acquire`, reads the clock after that, and raises the kept
-//! time by `Release`. So a refresh that sees a kept time happens after the one that stored it, and
-//! its own time is not earlier, except if the clock itself went back. [`recent`] can be `Relaxed`,
-//! by coherence of the single atomic: a thread's loads never see an earlier value than its loads
-//! and refreshes before.
+//! [`refresh`] loads the kept time and then has an `Acquire` fence. It reads the clock, and raises
+//! the kept time after a `Release` fence. So a refresh that sees a kept time happens after the one
+//! that stored it, and its own time is not earlier, except if the clock itself went back.
+//! [`recent`] can be `Relaxed`, by coherence of the single atomic: a thread's loads never see an
+//! earlier value than its loads and refreshes before.
 
-#[cfg(target_has_atomic = "64")]
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{Ordering, fence};
 
 use vdso_time::Instant;
 
 use super::clocks::CounterMonotonic;
+use super::high_water::HighWater;
 
 /// 0 until the first refresh.
-#[cfg(target_has_atomic = "64")]
-static RECENT: AtomicU64 = AtomicU64::new(0);
+static RECENT: HighWater = HighWater::new();
 
 /// Returns the time of the latest [`refresh`], by one load. If there was none, it refreshes.
 ///
@@ -48,11 +47,10 @@ static RECENT: AtomicU64 = AtomicU64::new(0);
 #[must_use]
 #[track_caller]
 pub fn recent() -> Instant<CounterMonotonic> {
-    #[cfg(target_has_atomic = "64")]
-    let kept = RECENT.load(Ordering::Relaxed);
-    #[cfg(not(target_has_atomic = "64"))]
-    let kept = 0;
-    if kept == 0 { refresh() } else { Instant::from_nanos(kept as i64) }
+    match RECENT.get() {
+        0 => refresh(),
+        kept => Instant::from_nanos(kept as i64),
+    }
 }
 
 /// Reads the clock, as [`CounterMonotonic::now`], and keeps the time for [`recent`].
@@ -62,20 +60,17 @@ pub fn recent() -> Instant<CounterMonotonic> {
 /// As [`monotonic`](super::monotonic).
 #[track_caller]
 pub fn refresh() -> Instant<CounterMonotonic> {
-    #[cfg(target_has_atomic = "64")]
-    {
-        let kept = RECENT.load(Ordering::Acquire);
-        let now = CounterMonotonic::now();
-        let nanos = now.as_nanos() as u64;
-        if nanos < kept {
-            // The clock went back: the process entered another time namespace. A failure means that
-            // another thread has seen it too.
-            let _ = RECENT.compare_exchange(kept, nanos, Ordering::Release, Ordering::Relaxed);
-        } else {
-            RECENT.fetch_max(nanos, Ordering::Release);
-        }
-        now
+    let kept = RECENT.get();
+    fence(Ordering::Acquire);
+    let now = CounterMonotonic::now();
+    fence(Ordering::Release);
+    let nanos = now.as_nanos() as u64;
+    if nanos < kept {
+        // The clock went back: the process entered another time namespace. A failure means that
+        // another thread has seen it too.
+        let _ = RECENT.replace(kept, nanos);
+    } else {
+        let _ = RECENT.raise(nanos);
     }
-    #[cfg(not(target_has_atomic = "64"))]
-    CounterMonotonic::now()
+    now
 }

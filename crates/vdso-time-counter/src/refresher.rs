@@ -16,12 +16,10 @@ use super::recent::refresh;
 /// # Examples
 ///
 /// ```
-/// use std::time::Duration;
 /// use vdso_time_counter::{self as counter, Refresher};
 ///
-/// let refresher = Refresher::start(Duration::from_millis(1))?;
+/// let _refresher = Refresher::start(std::time::Duration::from_millis(1))?;
 /// println!("{:?}, usually at most a millisecond ago", counter::recent());
-/// drop(refresher);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
@@ -40,7 +38,7 @@ impl Refresher {
     ///
     /// # Panics
     ///
-    /// As [`monotonic`](super::monotonic).
+    /// As [`refresh`].
     pub fn start(interval: Duration) -> io::Result<Self> {
         refresh();
         let is_ended = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! [`ClockState`]: the content of the latch, and how a read uses it.
+//! [`ClockState`]: everything that is known of the counter, as the words of the latch.
 
 use core::time::Duration;
 
@@ -8,16 +8,34 @@ use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
 use super::status::{Refusal, Statistics};
 
-/// The number of words of a state. Those that a fast read and a sparse one need come first.
-pub(super) const WORDS: usize = 16;
-
-/// The words of a state in the latch.
-pub(super) type Words = [Word; WORDS];
-
 /// The age at which a sample gives no rate, because the system may have been suspended since.
 pub(super) const OLD: u64 = 1_000_000_000;
 /// The longest time after which a refusal is checked again, in nanoseconds.
 pub(super) const LONGEST_RETRY: u64 = 640_000_000_000;
+
+/// The progress of the calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing is known.
+    Idle,
+    /// There is a sample, from which a rough rate will follow.
+    Rough,
+    /// There are a rough rate and a good sample, from which the rate will follow.
+    Baseline,
+    /// There is a segment.
+    Running,
+    /// The counter is not used.
+    Off,
+}
+
+impl Phase {
+    fn from_code(code: u8) -> Self {
+        [Self::Idle, Self::Rough, Self::Baseline, Self::Running]
+            .get(usize::from(code))
+            .copied()
+            .unwrap_or(Self::Off)
+    }
+}
 
 /// Everything that is known of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +58,8 @@ pub(super) struct ClockState {
     /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration, if known.
     pub(super) raw_offset: i64,
     pub(super) phase: Phase,
+    /// The last refusal.
+    pub(super) refusal: Option<Refusal>,
     /// How many calibrations in a row were spoilt.
     pub(super) spoilt: u8,
     /// For how many more segments the kernel's rate is expected to change.
@@ -47,100 +67,22 @@ pub(super) struct ClockState {
     pub(super) tally: Tally,
 }
 
-/// What the clock counts for its statistics.
+/// What the clock counts for its statistics. Errors are in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) segments: u64,
     pub(super) calibrations: u32,
-    pub(super) refusals: Refusals,
-    /// In nanoseconds.
+    pub(super) refusals: u32,
     pub(super) last_error: u32,
     pub(super) largest_error: u32,
 }
 
 impl Tally {
-    /// Counts a segment, and the error in nanoseconds that it removes.
+    /// Counts a segment, and the error that it removes.
     pub(super) fn made(&mut self, error: u64) {
         self.segments = self.segments.wrapping_add(1);
         self.last_error = error.try_into().unwrap_or(u32::MAX);
         self.largest_error = self.largest_error.max(self.last_error);
-    }
-
-    pub(super) fn statistics(self, vdso_reads: u64) -> Statistics {
-        Statistics {
-            segments: self.segments,
-            calibrations: self.calibrations.into(),
-            refusals: self.refusals.count().into(),
-            last_refusal: self.refusals.last(),
-            vdso_reads,
-            last_error: Duration::from_nanos(self.last_error.into()),
-            largest_error: Duration::from_nanos(self.largest_error.into()),
-        }
-    }
-}
-
-/// How often the counter was refused, at most 2^24 - 1, and in the upper byte the last refusal plus
-/// 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Refusals(pub(super) u32);
-
-impl Refusals {
-    const MOST: u32 = (1 << 24) - 1;
-
-    pub(super) fn count(self) -> u32 {
-        self.0 & Self::MOST
-    }
-
-    pub(super) fn last(self) -> Option<Refusal> {
-        (self.0.to_be_bytes()[0]).checked_sub(1).map(Refusal::from_code)
-    }
-
-    pub(super) fn and(self, refusal: Refusal) -> Self {
-        Self((self.count() + 1).min(Self::MOST) | ((refusal as u32 + 1) << 24))
-    }
-}
-
-/// The progress of the calibration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Nothing is known.
-    Idle,
-    /// There is a sample, from which a rough rate will follow.
-    Rough,
-    /// There are a rough rate and a good sample, from which the rate will follow.
-    Baseline,
-    /// There is a segment.
-    Running,
-    /// The counter is not used.
-    Off(Refusal),
-}
-
-/// The codes of phases. `Phase::Off` with the first refusal is `OFF`.
-const IDLE: u8 = 0;
-const ROUGH: u8 = 1;
-const BASELINE: u8 = 2;
-const RUNNING: u8 = 3;
-const OFF: u8 = 16;
-
-impl Phase {
-    fn code(self) -> u8 {
-        match self {
-            Self::Idle => IDLE,
-            Self::Rough => ROUGH,
-            Self::Baseline => BASELINE,
-            Self::Running => RUNNING,
-            Self::Off(refusal) => OFF + refusal as u8,
-        }
-    }
-
-    fn from_code(code: u8) -> Self {
-        match code {
-            IDLE => Self::Idle,
-            ROUGH => Self::Rough,
-            BASELINE => Self::Baseline,
-            RUNNING => Self::Running,
-            off => Self::Off(Refusal::from_code(off.wrapping_sub(OFF))),
-        }
     }
 }
 
@@ -165,12 +107,22 @@ impl ClockState {
         })
     }
 
+    pub(super) fn statistics(&self, vdso_reads: u64) -> Statistics {
+        let Tally { segments, calibrations, refusals, last_error, largest_error } = self.tally;
+        let [last_error, largest_error] =
+            [last_error, largest_error].map(|nanos| Duration::from_nanos(nanos.into()));
+        let (calibrations, refusals) = (calibrations.into(), refusals.into());
+        let last_refusal = self.refusal;
+        Statistics { segments, calibrations, refusals, last_refusal, vdso_reads, last_error, largest_error }
+    }
+
     #[inline]
     pub(super) fn to_words(self) -> [u64; WORDS] {
         let Self { segment, tally, .. } = self;
         // The ticks that a fast read may use. If no segment will follow, none is due.
         let used = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
-        let progress = u32::from_le_bytes([self.phase.code(), self.spoilt, self.unsteady, 0]);
+        let refusal = self.refusal.map_or(0, |refusal| refusal as u8 + 1);
+        let progress = u32::from_le_bytes([self.phase as u8, self.spoilt, self.unsteady, refusal]);
         [
             segment.start,
             segment.nanos,
@@ -183,23 +135,22 @@ impl ClockState {
             self.base_rate,
             self.checked,
             self.raw_offset as u64,
-            tally.segments,
-            join(tally.calibrations, tally.refusals.0),
-            join(tally.last_error, tally.largest_error),
             self.first.ticks,
             self.first.nanos,
+            tally.segments,
+            join(tally.calibrations, tally.refusals),
+            join(tally.last_error, tally.largest_error),
         ]
     }
 
     #[inline]
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
         let [start, nanos, rate, used, progress, offset, sampled, ticks, base_rate, more @ ..] = *words;
-        let [checked, raw_offset, segments, counts, errors, first_ticks, first_nanos] = more;
+        let [checked, raw_offset, first_ticks, first_nanos, segments, counts, errors] = more;
         let (progress, cost) = split(progress);
-        let [phase, spoilt, unsteady, _] = progress.to_le_bytes();
+        let [phase, spoilt, unsteady, refusal] = progress.to_le_bytes();
         let (calibrations, refusals) = split(counts);
         let (last_error, largest_error) = split(errors);
-        let refusals = Refusals(refusals);
         Self {
             segment: Segment { start, nanos, rate, span: span(used) },
             offset: offset as i64,
@@ -210,6 +161,7 @@ impl ClockState {
             first: Sample { ticks: first_ticks, nanos: first_nanos },
             raw_offset: raw_offset as i64,
             phase: Phase::from_code(phase),
+            refusal: Refusal::ALL.get(usize::from(refusal).wrapping_sub(1)).copied(),
             spoilt,
             unsteady,
             tally: Tally { segments, calibrations, refusals, last_error, largest_error },
@@ -230,23 +182,36 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
+/// The number of words of a state.
+pub(super) const WORDS: usize = 16;
+
+/// The words of a state in the latch.
+pub(super) type Words = [Word; WORDS];
+
+// The words that are read without the others. They come first, so they are in one or two cache
+// lines.
+const START: usize = 0;
+const NANOS: usize = 1;
+const RATE: usize = 2;
+const USED: usize = 3;
+const PROGRESS: usize = 4;
+const OFFSET: usize = 5;
+const SAMPLED: usize = 6;
+
 /// The segment in the words of a state.
 pub(super) fn segment_of(words: &Words) -> Segment {
-    let [start, nanos, rate, used, ..] = words;
-    Segment { start: start.load(), nanos: nanos.load(), rate: rate.load(), span: span(used.load()) }
+    let [start, nanos, rate, used] = [START, NANOS, RATE, USED].map(|at| words[at].load());
+    Segment { start, nanos, rate, span: span(used) }
 }
 
 /// The offset of the wall clock in the words of a state.
 #[inline]
 pub(super) fn offset_of(words: &Words) -> i64 {
-    let [_, _, _, _, _, offset, ..] = words;
-    offset.load() as i64
+    words[OFFSET].load() as i64
 }
 
-#[inline]
-fn phase_code(words: &Words) -> u8 {
-    let [_, _, _, _, progress, ..] = words;
-    progress.load() as u8
+fn phase_of(words: &Words) -> Phase {
+    Phase::from_code(words[PROGRESS].load() as u8)
 }
 
 /// Reads the counter and returns the time of the tick, if the segment is fresh.
@@ -256,27 +221,25 @@ fn phase_code(words: &Words) -> u8 {
 /// Reference Manual, D12.2).
 #[inline]
 pub(super) fn fresh_monotonic(words: &Words, ticks: impl FnOnce() -> u64) -> Option<u64> {
-    let [start, nanos, rate, used, ..] = words;
-    let used = used.load();
+    let used = words[USED].load();
     if used == 0 {
         return None;
     }
-    let past = ticks().wrapping_sub(start.load());
+    let past = ticks().wrapping_sub(words[START].load());
     // No segment has more than 2^32 ticks. On x86 the low 32 bits are ready earlier than all 64.
-    let nanos = nanos.load().wrapping_add(segment::nanos(u64::from(past as u32), rate.load()));
-    (past < used).then_some(nanos)
+    let passed = segment::nanos(u64::from(past as u32), words[RATE].load());
+    (past < used).then_some(words[NANOS].load().wrapping_add(passed))
 }
 
 /// Whether a sparse read may answer by the vDSO and update nothing, as far as the counter shows.
 /// The tick must be two fresh spans or more after the start of the segment, if there is one.
 #[inline]
 pub(super) fn may_rest(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
-    let [start, _, _, used, ..] = words;
-    let used = used.load();
-    match phase_code(words) {
-        RUNNING => ticks().wrapping_sub(start.load()).wrapping_sub(used.wrapping_mul(2)) as i64 >= 0,
-        ROUGH | BASELINE => used == 0,
-        _ => false,
+    let end = || words[START].load().wrapping_add(words[USED].load().wrapping_mul(2));
+    match phase_of(words) {
+        Phase::Running => ticks().wrapping_sub(end()) as i64 >= 0,
+        Phase::Rough | Phase::Baseline => words[USED].load() == 0,
+        Phase::Idle | Phase::Off => false,
     }
 }
 
@@ -284,11 +247,10 @@ pub(super) fn may_rest(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
 /// two fresh spans after the start. During a calibration, the last sample must be too old to use.
 #[inline]
 pub(super) fn rests(words: &Words, now: u64) -> bool {
-    let [_, nanos, rate, used, _, _, sampled, ..] = words;
-    let (nanos, used) = (nanos.load(), used.load());
-    let end = match used {
-        0 => nanos.max(sampled.load().saturating_add(OLD)),
-        _ => nanos.wrapping_add(segment::nanos(used.wrapping_mul(2), rate.load())),
+    let nanos = words[NANOS].load();
+    let end = match words[USED].load() {
+        0 => nanos.max(words[SAMPLED].load().saturating_add(OLD)),
+        used => nanos.wrapping_add(segment::nanos(used.wrapping_mul(2), words[RATE].load())),
     };
     now.wrapping_sub(end) as i64 >= 0
 }
@@ -296,13 +258,11 @@ pub(super) fn rests(words: &Words, now: u64) -> bool {
 /// Whether the counter is not used, and the last segment has ended.
 #[inline]
 pub(super) fn is_off(words: &Words) -> bool {
-    let [_, nanos, _, used, ..] = words;
-    phase_code(words) >= OFF && used.load() == 0 && nanos.load() == 0
+    phase_of(words) == Phase::Off && words[USED].load() == 0 && words[NANOS].load() == 0
 }
 
 /// Whether `now` is before the check time, by at most [`LONGEST_RETRY`].
 #[inline]
 pub(super) fn is_before_check(words: &Words, now: u64) -> bool {
-    let [_, _, _, _, _, _, check, ..] = words;
-    now.wrapping_sub(check.load()) >= LONGEST_RETRY.wrapping_neg()
+    now.wrapping_sub(words[SAMPLED].load()) >= LONGEST_RETRY.wrapping_neg()
 }

@@ -113,13 +113,6 @@ refusals! {
     SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }
 
-impl Refusal {
-    /// The refusal whose `as u8` is this.
-    pub(super) fn from_code(code: u8) -> Self {
-        Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Unknown)
-    }
-}
-
 /// The error of [`check`](super::check).
 impl core::error::Error for Refusal {}
 

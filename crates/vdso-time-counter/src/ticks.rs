@@ -12,13 +12,11 @@ use super::global::CLOCK;
 ///
 /// Taking it costs one read of the counter. So a log or a trace takes `Ticks` where it must be
 /// fast, and converts them where it formats or writes. Sort values, not their times: a time that is
-/// converted later can have another error.
+/// converted later can have another error. Values of another boot, or from before the system was
+/// suspended or its virtual machine was moved, have no meaning.
 ///
 /// On arm the counter can be read only if the kernel's vDSO reads it. There, and on machines
 /// without a counter, the value is the nanoseconds of [`monotonic`].
-///
-/// Values of another boot, or from before the system was suspended or its virtual machine was
-/// moved, have no meaning.
 ///
 /// # Examples
 ///
@@ -26,11 +24,8 @@ use super::global::CLOCK;
 /// use vdso_time_counter::Ticks;
 ///
 /// let event = Ticks::now();
-/// // Later, perhaps in another thread:
-/// match event.monotonic() {
-///     Some(time) => println!("{time:?}"),
-///     None => println!("the counter is not measured yet, or not used"),
-/// }
+/// // Later, perhaps in another thread; `None` until the counter is measured:
+/// println!("{:?}", event.monotonic());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -93,17 +88,15 @@ impl Ticks {
         self.0
     }
 
-    /// Returns the time of `CLOCK_MONOTONIC` at this value.
+    /// Returns the time of `CLOCK_MONOTONIC` at this value. The call may ask the vDSO.
     ///
     /// `None` if the counter is not used or not measured yet. A value from before the measurement
-    /// can be converted after it. One from before the clock's zero gives 0. The call may ask the
-    /// vDSO, as a read of the clock.
+    /// can be converted after it. One from before the clock's zero gives 0.
     ///
-    /// The error of a value of the current segment is that of [`monotonic`]. An
-    /// older value is converted by the [`baseline`](super::baseline). It is off by the difference
-    /// between that mean rate and the rate since the value was taken, times its age. NTP can change
-    /// the rate by 500 ppm; usually it is below 0.1 ppm, which is 100 ns for a value of a second
-    /// ago.
+    /// The error of a value of the current segment is that of [`monotonic`]. An older value is
+    /// converted by the [`baseline`](super::baseline). It is off by the difference between that
+    /// mean rate and the rate since the value was taken, times its age. NTP can change the rate by
+    /// 500 ppm; usually it is below 0.1 ppm, which is 100 ns for a value of a second ago.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
         let nanos = if CpuCounter::IS_READABLE { CLOCK.nanos_of(self.0)? } else { self.0 };

@@ -43,11 +43,11 @@ impl View {
     }
 
     pub(super) fn status(&self) -> Status {
-        match self.state.phase {
-            Phase::Off(refusal) => Status::Refused(refusal),
-            Phase::Running if self.segment.is_some() => Status::Used,
+        match (self.state.phase, self.state.refusal) {
+            (Phase::Off, Some(refusal)) => Status::Refused(refusal),
+            (Phase::Running, _) if self.segment.is_some() => Status::Used,
             _ if self.version.has_writer() => Status::Updating,
-            Phase::Running => Status::Stale,
+            (Phase::Running, _) => Status::Stale,
             _ => Status::Calibrating,
         }
     }

@@ -2,7 +2,7 @@
 //! root steps it, and a leap second comes.
 //!
 //! The clock is set wrong by a known time first. The arguments of the calls are those of the
-//! programs' sources, which the documentation of `Interval` names.
+//! programs' sources, which the page docs/TRUE_TIME.md names.
 
 #![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 
