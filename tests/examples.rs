@@ -12,13 +12,18 @@ use goblin::elf::Elf;
 use goblin::elf::section_header::SHN_ABS;
 use test_images::kinds;
 use test_support::not_run_here;
-use test_support::program::given_target;
+use test_support::program::{find_standard_library, given_target};
 
-/// What an example prints, by `cargo run`; `None` where there is no cargo.
+/// What an example prints, by `cargo run`; `None` where there is no cargo or no library.
 fn run(example: &str, arguments: &[&Path]) -> Option<String> {
+    let target = given_target();
+    if let Some(Err(why)) = target.as_deref().map(find_standard_library) {
+        not_run_here("compiler of the target", why);
+        return None;
+    }
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["run", "--quiet", "--example", example]);
-    cargo.args(given_target().map(|target| format!("--target={target}")));
+    cargo.args(target.map(|target| format!("--target={target}")));
     match cargo.arg("--").args(arguments).output() {
         Ok(output) => {
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
