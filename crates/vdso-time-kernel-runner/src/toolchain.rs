@@ -48,7 +48,10 @@ impl Compiler {
         if folder.is_ok_and(|folder| Path::new(&folder).is_dir()) {
             return Ok(Self { tree: None });
         }
-        step(&format!("the installed rustc has no libraries for {triple}; using Debian's Rust {MSRV}"));
+        step(&format!(
+            "the installed rustc has no libraries for {triple}; using Debian's Rust {MSRV}, which has no \
+             doctests of other architectures: `test --tests`"
+        ));
         let compiler = Self::oldest()?;
         compiler.add_std(triple)?;
         Ok(compiler)
