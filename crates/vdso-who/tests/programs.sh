@@ -161,7 +161,7 @@ JAVA
 latency() {
     has redis-server redis-benchmark perf
     redis
-    benchmark() { redis-benchmark -s "$folder/redis" -t get -c 20 -n 300000 --csv | sed -n 2p | tr -d '"'; }
+    benchmark() { redis-benchmark -s "$folder/redis" -t get -c 2 -n 200000 --csv | sed -n 2p | tr -d '"'; }
     benchmark >/dev/null
     for _ in 1 2 3 4 5; do
         echo "alone,$(benchmark)"

@@ -24,7 +24,7 @@ const PROLOGUE: usize = 64;
 
 /// What the ABI says. The registers are DWARF's.
 #[derive(Clone, Copy)]
-struct Abi {
+pub(super) struct Abi {
     word: u64,
     sp: Register,
     fp: Register,
@@ -34,8 +34,8 @@ struct Abi {
 
 impl Abi {
     /// None where only the link register is known.
-    fn of(sample: &Taken) -> Option<Self> {
-        let (word, registers, is_x86) = match (ARCH, sample.is_64_bit) {
+    pub(super) fn of(arch: &str, is_64_bit: bool) -> Option<Self> {
+        let (word, registers, is_x86) = match (arch, is_64_bit) {
             ("x86_64", true) => (8, [7, 6, 16], true),
             ("x86_64", false) => (4, [4, 5, 8], true),
             ("aarch64", true) => (8, [31, 29, 30], false),
@@ -74,7 +74,7 @@ struct Walk<'a> {
 pub(super) fn chain(space: &mut Space, sample: &Taken) -> Vec<u64> {
     let mut registers = sample.registers;
     let mut chain = vec![registers.pc];
-    let Some(abi) = Abi::of(sample) else {
+    let Some(abi) = Abi::of(ARCH, sample.is_64_bit) else {
         chain.extend(Some(registers.lr).filter(|lr| space.mapping(*lr).is_some()));
         return chain;
     };
@@ -220,11 +220,13 @@ impl Walk<'_> {
 }
 
 impl Abi {
-    /// Whether code copies the stack pointer to the frame pointer.
-    fn sets_frame_pointer(self, code: &[u8]) -> bool {
+    /// Whether code sets the frame pointer to the place of the saved one.
+    pub(super) fn sets_frame_pointer(self, code: &[u8]) -> bool {
         match (self.is_x86, self.word) {
-            // push; mov
-            (true, 8) => code.windows(4).any(|bytes| bytes == [0x55, 0x48, 0x89, 0xe5]),
+            // push; mov. Before Go 1.21: lea number(%rsp), %rbp
+            (true, 8) => code
+                .windows(4)
+                .any(|bytes| matches!(bytes, [0x55, 0x48, 0x89, 0xe5] | [0x48, 0x8d, 0x6c | 0xac, 0x24])),
             (true, _) => code.windows(3).any(|bytes| bytes == [0x55, 0x89, 0xe5]),
             // add or sub x29, sp, number
             _ => code.chunks_exact(4).any(|bytes| instruction(bytes) & 0xbf80_03ff == 0x9100_03fd),

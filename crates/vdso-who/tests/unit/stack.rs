@@ -16,6 +16,7 @@ use test_support::{child, not_run, not_run_here};
 use super::bounded::{Bounded, Limits, memory};
 use super::module::{Module, context, debug_frames};
 use super::names::{PerfMap, demangled};
+use super::unwind::Abi;
 use super::{Files, Frame, Space, Taken, debug_file, is_clock_function, mapping, vdso};
 use crate::perf::Registers;
 
@@ -144,6 +145,29 @@ fn deep_debug_information_and_endless_names_are_ignored() {
     let endless = format!("_Z1f1PIiiE{}", pairs.concat());
     for (name, expected) in [("_ZN1a1bEv", "a::b()"), ("a", "a"), (&endless, &endless)] {
         assert_eq!(demangled(name.as_bytes()), expected);
+    }
+}
+
+/// Encodings of GNU as and of Go's linker: C, Go 1.20, Go 1.19 with a large frame, i386, arm64.
+#[test]
+fn functions_that_set_their_frame_pointer_are_recognised() {
+    for (arch, is_64_bit, code, expected) in [
+        ("x86_64", true, &[0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5][..], true),
+        (
+            "x86_64",
+            true,
+            &[0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x6c, 0x24, 0x10, 0x48, 0x8d, 0x6c, 0x24, 0x10],
+            true,
+        ),
+        ("x86_64", true, &[0x48, 0x8d, 0xac, 0x24, 0xb0, 0, 0, 0], true),
+        ("x86_64", true, &[0x55, 0x53, 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0xfb], false),
+        ("x86_64", false, &[0x55, 0x89, 0xe5], true),
+        ("x86_64", false, &[0x55, 0x48, 0x89, 0xe5], false),
+        ("aarch64", true, &[0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91], true),
+        ("aarch64", true, &[0xfd, 0x7b, 0xbf, 0xa9, 0xe0, 0x03, 0x1f, 0xaa], false),
+    ] {
+        let abi = Abi::of(arch, is_64_bit).unwrap();
+        assert_eq!(abi.sets_frame_pointer(code), expected, "{arch} {code:x?}");
     }
 }
 
