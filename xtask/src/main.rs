@@ -102,9 +102,12 @@ enum Task {
     Package,
     /// Check all that a release needs, publish the packages, and tag the commit
     Release {
-        /// Only make all checks
+        /// Make all checks, and publish nothing
         #[arg(long)]
         dry_run: bool,
+        /// Only the checks whose names contain one of these
+        #[arg(requires = "dry_run")]
+        names: Vec<String>,
     },
     /// Run a program on a machine; cargo starts this
     #[command(hide = true)]
@@ -130,7 +133,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Paths { write, machines } => paths::run(write, machines),
         Task::Dist => dist::run(),
         Task::Package => package::run(),
-        Task::Release { dry_run } => release::run(dry_run),
+        Task::Release { dry_run, names } => release::run(dry_run, &names),
         Task::Licences => licences::run(),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }
