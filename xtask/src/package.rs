@@ -55,15 +55,25 @@ pub(crate) fn folder() -> PathBuf {
 /// Packs, compiles and unpacks all packages as `cargo publish` does.
 fn unpack() -> Result<()> {
     let sh = workspace::shell()?;
-    // cargo keeps the sources of packages that it verified earlier, even if they have changed.
-    let registry = workspace::cargo_home()?.join("registry");
-    let sources = ["cache", "src"].map(|name| sh.read_dir(registry.join(name)).unwrap_or_default());
-    let is_local = |path: &&PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'-');
-    sources.iter().flatten().filter(is_local).try_for_each(|path| sh.remove_path(path))?;
+    let (registry, publish) =
+        (workspace::cargo_home()?.join("registry"), workspace::target().join("publish"));
+    // cargo takes a version of a package for unchanged: its sources, and what is compiled of it.
+    let kept = [
+        (registry.join("cache"), "-"),
+        (registry.join("src"), "-"),
+        (publish.join("debug/.fingerprint"), "vdso-"),
+    ];
+    for (folder, prefix) in kept {
+        let paths = sh.read_dir(folder).unwrap_or_default().into_iter();
+        let is_ours = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+        };
+        paths.filter(is_ours).try_for_each(|path| sh.remove_path(path))?;
+    }
     let cargo =
         workspace::cargo(&sh).args(["publish", "--dry-run", "--quiet", "--workspace", "--allow-dirty"]);
-    cargo.run()?;
-    let (from, to) = (workspace::target().join("package"), folder());
+    cargo.env("CARGO_TARGET_DIR", &publish).run()?;
+    let (from, to) = (publish.join("package"), folder());
     sh.remove_path(&to)?;
     sh.create_dir(to.join(".cargo"))?;
     let mut config = String::from("[patch.crates-io]\n");
