@@ -190,5 +190,5 @@ fn why(clock: ClockId) -> Result<i64, Errno> {
 #[inline(never)]
 #[track_caller]
 fn denied(error: Errno) -> ! {
-    panic!("the clock cannot be read: {error}")
+    panic!("cannot read the clock: {error} (try_now() returns this error)")
 }

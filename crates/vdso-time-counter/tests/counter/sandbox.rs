@@ -51,7 +51,7 @@ fn assert_panics(expected: Errno) {
     for read in reads {
         let panic = catch_unwind(AssertUnwindSafe(read)).unwrap_err();
         let message = panic.downcast_ref::<String>().unwrap();
-        assert_eq!(*message, format!("the clock cannot be read: {expected}"));
+        assert_eq!(*message, format!("cannot read the clock: {expected} (try_now() returns this error)"));
     }
     let _ = panic::take_hook();
 }
