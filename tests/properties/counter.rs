@@ -5,8 +5,6 @@ mod cases;
 #[path = "../../crates/vdso-time-counter/src"]
 mod source {
     #[allow(unreachable_pub, reason = "public in the crate")]
-    mod baseline;
-    #[allow(unreachable_pub, reason = "public in the crate")]
     pub(crate) mod bounded;
     pub(crate) mod clock;
     mod discipline;
@@ -23,7 +21,7 @@ mod source {
 
     use sample::Sample;
     use segment::Segment;
-    use state::{ClockState, Phase, Tally};
+    use state::{ClockState, Phase};
     use status::Refusal;
 
     /// The largest and the least value of each field, for each code.
@@ -51,13 +49,11 @@ mod source {
                     refusal,
                     spoilt: ones as u8,
                     unsteady: ones as u8,
-                    tally: Tally {
-                        segments: ones >> 11,
-                        calibrations: ones as u32,
-                        refusals: !ones as u32,
-                        last_error: ones as u32,
-                        largest_error: !ones as u32,
-                    },
+                    segments: ones >> 11,
+                    calibrations: ones as u32,
+                    refusals: !ones as u32,
+                    last_error: ones as u32,
+                    largest_error: !ones as u32,
                 };
                 assert_eq!(ClockState::from_words(&state.to_words()), state);
             }
@@ -66,12 +62,10 @@ mod source {
 
     #[test]
     fn conversions_round_and_saturate() {
-        let baseline = baseline::Baseline { ticks: 3, nanos: 10 };
         for (ticks, nanos) in [(0, 0), (1, 3), (2, 7), (3, 10), (u64::MAX, u64::MAX)] {
-            assert_eq!(baseline.nanos_of(ticks), nanos);
+            assert_eq!(state::scale(ticks, 10, 3), nanos);
         }
-        assert_eq!(baseline.frequency(), 300_000_000);
-        assert_eq!(baseline::Baseline { ticks: 2, nanos: 3 }.frequency(), 666_666_667);
+        assert_eq!(state::scale(1_000_000_000, 2, 3), 666_666_667);
         for (rate, hertz) in [(1 << 32, 1_000_000_000), (3 << 32, 333_333_333), (3 << 31, 666_666_667)] {
             assert_eq!(segment::frequency(rate), hertz);
         }

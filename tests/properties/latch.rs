@@ -14,8 +14,6 @@ mod latch;
 #[allow(dead_code, reason = "the clock alone is modelled")]
 #[path = "../../crates/vdso-time-counter/src"]
 mod source {
-    #[allow(unreachable_pub, reason = "public in the crate")]
-    mod baseline;
     pub(crate) mod clock;
     mod discipline;
     mod high_water;

@@ -1,8 +1,7 @@
 //! The true time, between two limits: the kernel's wall clock and what it knows of its error.
 //!
-//! adjtimex(2) returns both at one moment. They are kept with the offset of the wall clock from the
-//! monotonic clock at that moment, for a second or until the wall clock is set. So the limits are
-//! those of one state of the wall clock, and a step between two reads cannot mix two states.
+//! adjtimex(2) returns both at one moment. They are kept with the clock's offset at that moment,
+//! for a second or until the wall clock is set. So a step between two reads cannot mix two states.
 //!
 //! A program states the error once a minute or less often, and the kernel adds 500 us to `maxerror`
 //! each second. The first answer after a statement is kept too, as the *statement*. From there the
@@ -20,9 +19,8 @@ use super::source::{Source, Timex};
 pub enum ClockStatus {
     /// No bound of the error is known, so the limits are the whole range.
     ///
-    /// - No program has stated an error, or the last stated one has grown to 16 s.
-    /// - The program that keeps the clock states 0, as systemd-timesyncd and phc2sys do.
-    /// - A leap second is near, or the kernel corrects its clock by a pulse per second.
+    /// No program has stated an error, or it states 0, or the stated one has grown to 16 s. Or a
+    /// leap second is near, or the kernel corrects its clock by a pulse per second.
     Unknown = 0,
     /// The truth is within the limits, and the program marks the kernel's clock as synchronized.
     Synchronized = 1,

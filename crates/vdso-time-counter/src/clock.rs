@@ -2,11 +2,9 @@
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
 //! update came between, or if its answer is below the high-water mark. Then a slow read follows. It
-//! asks the vDSO if no segment covers its tick.
-//!
-//! A slow read updates the latch if the next segment is due, if the clock is being calibrated, or
-//! if another read came within the last millisecond without a segment in force. For a monotonic
-//! read, one of the wall clock does not count. So sparse reads cost only what the vDSO costs.
+//! asks the vDSO if no segment covers its tick. It updates the latch if the next segment is due, if
+//! the clock is being calibrated, or if another read came within the last millisecond without a
+//! segment in force. So sparse reads cost only what the vDSO costs.
 //!
 //! # Memory ordering
 //!
@@ -20,17 +18,13 @@
 //!   first tick of the segment is not reached, at least its first time. After a restart or a
 //!   refusal the segment stays in force until it ends.
 //!
-//! An ordered fast read on x86 fences before it loads the latch, and not between the latch and the
-//! counter. The CPU then reads the counter before or after the latch. Either is right, because a
-//! tick has one time in whatever segment covers it.
+//! An ordered fast read on x86 fences before it loads the latch. The CPU then reads the counter
+//! before or after the latch. Either is right, because a tick has one time in whatever segment
+//! covers it. A slow read loads the latch before the counter. So its tick is not smaller than those
+//! that the writer of the segment read.
 //!
-//! A slow read loads the latch before the counter. So its tick is not smaller than those that the
-//! writer of the segment read.
-//!
-//! Where the counter is not used, a read writes nothing, not even the high-water mark. It loads the
-//! flags, asks the vDSO, and loads the *check time*, at which the kernel must be asked again. An
-//! answer before the check time needs no high-water mark, even if other callers updated the latch
-//! between these three steps:
+//! Where the counter is not used, a read writes nothing. An answer before the *check time*, at
+//! which the kernel must be asked again, needs no high-water mark:
 //!
 //! - Every later segment begins after the answer. A caller makes one only after it read a kernel
 //!   time at or after the check time, and then measured the counter for at least 11 ms.
@@ -40,7 +34,6 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 
-use super::baseline::Baseline;
 use super::discipline::Step;
 use super::high_water::HighWater;
 use super::latch::Latch;
@@ -53,9 +46,8 @@ use super::state::{
 use super::status::{Refusal, State, Statistics};
 use super::view::{View, covering};
 
-/// The largest lead of an answer over the kernel's clock, in nanoseconds. A segment is computed at
-/// most one segment before its first tick, so it ends at most two segments ahead; this is twice
-/// that. A larger lead means that the process entered another time namespace (setns(2)).
+/// The largest lead of an answer over the kernel's clock, in nanoseconds: twice two segments, the
+/// most by which one can end ahead. A larger lead is of another time namespace (setns(2)).
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
 /// A difference of two offsets, in nanoseconds, that can be an error of measurement.
@@ -128,7 +120,6 @@ impl<S: Source> CounterClock<S> {
         nanos.filter(|&nanos| nanos >= self.high_water.get())
     }
 
-    /// The same by an ordered read of the counter.
     #[inline]
     pub(crate) fn monotonic_ordered(&self) -> Option<u64> {
         self.source.order();
@@ -146,17 +137,14 @@ impl<S: Source> CounterClock<S> {
         Some((nanos as i64).wrapping_add(offset))
     }
 
-    /// The same by an ordered read of the counter.
     #[inline]
     pub(crate) fn realtime_ordered(&self) -> Option<i64> {
         self.source.order();
         self.realtime(Source::ticks_after_order)
     }
 
-    /// The monotonic time by a slow read, which updates the clock if that is due. None if a sandbox
-    /// denies the time.
-    ///
-    /// It is inlined, because after a pause another page of code costs as much as the vDSO's read.
+    /// The monotonic time by a slow read. `None` if a sandbox denies it. It is inlined, because
+    /// after a pause another page of code costs as much as the vDSO's read.
     #[allow(clippy::inline_always, reason = "the compiler takes a call from a cold branch for a rare one")]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
@@ -284,11 +272,6 @@ impl<S: Source> CounterClock<S> {
         Some(self.latch.read(|version, words| covering(ticks, version, words))?.time(ticks))
     }
 
-    /// The longest baseline, once the counter is measured.
-    pub(crate) fn baseline(&self) -> Option<Baseline> {
-        self.load().baseline()
-    }
-
     /// The time of a tick, once the counter is measured.
     pub(crate) fn nanos_of(&self, ticks: u64) -> Option<u64> {
         self.time_at(ticks).or_else(|| {
@@ -316,9 +299,6 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// Publishes the next state, if it is due and no other caller was faster.
-    ///
-    /// It is one function that makes the next segment in place. It runs once in 16 ms, so its code
-    /// has left the near caches. Fetching the code costs more than running it.
     fn update(&self, view: &mut View, now: u64, is_wanted: bool) {
         let View { version, ref mut state, segment, .. } = *view;
         if version.has_writer() {
@@ -340,7 +320,7 @@ impl<S: Source> CounterClock<S> {
     /// The status, the error bound and the frequency of one moment.
     pub(crate) fn state(&self) -> State {
         let (view, bound) = self.bounded_view();
-        let frequency = view.state.baseline().map(|baseline| baseline.frequency());
+        let frequency = view.state.frequency();
         State { status: view.status(), error_bound: Duration::from_nanos(bound), frequency }
     }
 
@@ -383,10 +363,8 @@ impl<S: Source> CounterClock<S> {
         Some(bound.saturating_add(errors[0].max(errors[1])))
     }
 
-    /// Makes the wall clock follow the kernel's at once. Returns whether it does.
-    ///
-    /// It publishes a state even if the offset is the same. So a caller that measured the offset
-    /// earlier cannot publish its result later.
+    /// Makes the wall clock follow the kernel's at once. Returns whether it does. It publishes a
+    /// state even if the offset is the same, so that no earlier measurement is published later.
     pub(crate) fn resync(&self) -> bool {
         let Some(start) = self.source.monotonic() else { return false };
         let mut passed = 0;
@@ -408,8 +386,7 @@ impl<S: Source> CounterClock<S> {
         }
     }
 
-    /// Asks the kernel whether the counter will be used. After a refusal because of the rate,
-    /// returns that.
+    /// Whether the counter will be used: by the kernel, or by the rate that was measured.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         let ClockState { phase, refusal, .. } = self.load();
         if (phase, refusal) == (Phase::Off, Some(Refusal::Frequency)) {
@@ -418,17 +395,14 @@ impl<S: Source> CounterClock<S> {
         self.source.detect()
     }
 
-    /// Makes no system call from now on.
     pub(crate) fn forbid_system_calls(&self) {
         self.forbids_system_calls.store(true, Relaxed);
     }
 
-    /// Whether system calls are permitted.
     pub(crate) fn may_check(&self) -> bool {
         !self.forbids_system_calls.load(Relaxed)
     }
 
-    /// What the clock has done so far.
     pub(crate) fn statistics(&self) -> Statistics {
         self.load().statistics(self.vdso_reads.load(Relaxed) as u64)
     }

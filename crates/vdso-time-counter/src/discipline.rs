@@ -17,18 +17,16 @@ const RECHECK: u64 = 10_000_000_000;
 const LONG: u32 = 32;
 /// The most turns of the burst between two segments. It ends with the first quick turn.
 const SHORT: u32 = 8;
-/// A smaller difference, in nanoseconds, may be noise and is smoothed. A larger one is a change of
-/// the kernel's rate.
+/// A larger difference, in nanoseconds, is a change of the kernel's rate. A smaller one is
+/// smoothed.
 const NOISE: u64 = 64;
-/// The number of spoilt calibrations in a row after which the counter is refused. A single one can
-/// be due to a suspend.
+/// The spoilt calibrations in a row after which the counter is refused. One can be by a suspend.
 const SPOILT: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
 
-/// One change of the state, and its inputs.
-///
-/// Most methods change the state. They return `None` if it must not be published.
+/// One change of the state, and its inputs. Most methods change the state, and return `None` if it
+/// must not be published.
 pub(super) struct Step<'a, S> {
     pub(super) source: &'a S,
     pub(super) state: &'a mut ClockState,
@@ -71,7 +69,6 @@ impl<S: Source> Step<'_, S> {
         }
     }
 
-    /// Asks the kernel whether the counter can be used.
     #[cold]
     #[inline(never)]
     fn detect(&self) -> Result<(), Refusal> {
@@ -84,9 +81,9 @@ impl<S: Source> Step<'_, S> {
     fn off(&mut self, refusal: Refusal) -> Option<()> {
         let Self { source, state, now, .. } = self;
         if (state.phase, state.refusal) != (Phase::Off, Some(refusal)) {
-            state.tally.refusals = state.tally.refusals.saturating_add(1);
+            state.refusals = state.refusals.saturating_add(1);
         }
-        let retry = retry(refusal, state.tally.refusals);
+        let retry = retry(refusal, state.refusals);
         state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
         state.offset = source.realtime()?.wrapping_sub(*now as i64);
         (state.phase, state.refusal, state.spoilt) = (Phase::Off, Some(refusal), 0);
@@ -94,21 +91,12 @@ impl<S: Source> Step<'_, S> {
     }
 
     /// Calibrates again, or refuses the counter.
-    #[cold]
-    #[inline(never)]
     fn restart(&mut self, spoilt: u8) -> Option<()> {
         if spoilt == SPOILT {
             return self.off(Refusal::Frequency);
         }
         (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
         Some(())
-    }
-
-    /// Calibrates again after a rate that is impossible or not the stated one.
-    #[cold]
-    #[inline(never)]
-    fn spoilt(&mut self) -> Option<()> {
-        self.restart(self.state.spoilt + 1)
     }
 
     #[cold]
@@ -121,7 +109,7 @@ impl<S: Source> Step<'_, S> {
         state.phase = Phase::Rough;
         (state.sampled, state.cost, state.offset) = (sample, cost, offset);
         state.checked = *now;
-        state.tally.calibrations = state.tally.calibrations.saturating_add(1);
+        state.calibrations = state.calibrations.saturating_add(1);
         Some(())
     }
 
@@ -147,11 +135,9 @@ impl<S: Source> Step<'_, S> {
         (least < u64::MAX).then_some(offset)
     }
 
-    #[cold]
-    #[inline(never)]
     fn baseline(&mut self) -> Option<()> {
         let Some(base_rate) = self.rate_to(Burst::take(self.source, 1, None, None)?.sample, 0) else {
-            return self.spoilt();
+            return self.restart(self.state.spoilt + 1);
         };
         let Burst { sample: sampled, cost, .. } = Burst::take(self.source, LONG, Some(base_rate), None)?;
         let raw_offset = self.raw_offset(sampled, base_rate).unwrap_or(0);
@@ -160,8 +146,6 @@ impl<S: Source> Step<'_, S> {
         Some(())
     }
 
-    #[cold]
-    #[inline(never)]
     fn first_segment(&mut self) -> Option<()> {
         let state = *self.state;
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), None)?;
@@ -175,7 +159,7 @@ impl<S: Source> Step<'_, S> {
             is_near(state.base_rate) && raw.is_some_and(|raw| is_near(raw) && is_counter(raw))
         };
         let Some(base_rate) = self.rate_to(burst.sample, 0).filter(is_right) else {
-            return self.spoilt();
+            return self.restart(self.state.spoilt + 1);
         };
         if burst.cost > suspect_cost(state.cost) {
             return self.restart(0); // something disturbed every sample of a burst
@@ -196,7 +180,7 @@ impl<S: Source> Step<'_, S> {
             spoilt: 0,
             ..state
         };
-        self.state.tally.made(0);
+        self.state.made(0);
         Some(())
     }
 
@@ -249,8 +233,7 @@ fn agrees(rate: Rate, stated: u64) -> bool {
     segment::frequency(rate).abs_diff(stated) <= stated / 100
 }
 
-/// A read of both clocks that takes more ticks is suspect. `cost` is the least one, which is 0 or 1
-/// tick on a coarse counter.
+/// A read of both clocks that takes more ticks is suspect. A coarse counter has a cost of 0 or 1.
 fn suspect_cost(cost: u64) -> u64 {
     cost.max(1).saturating_mul(3)
 }
@@ -289,8 +272,8 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     let learnt = if is_long || change.unsigned_abs() > NOISE { whole } else { whole / 8 };
     let base_rate = state.base_rate.checked_add_signed(learnt).ok_or(Divergence::Jump)?;
 
-    // The new segment begins where the old one ends. If the old one has already ended, another read
-    // may just have returned its end, so the new one begins with that time or a later one.
+    // The new segment begins where the old one ends. If that has ended, another read may just have
+    // returned its end, so the new one begins with that time or a later one.
     let lead = || (old.end_nanos().wrapping_sub(centre.nanos) as i64).max(0);
     let (start, nanos, error) = match old.covering(centre.ticks) {
         Some(old) => (old.end(), old.end_nanos(), centre.nanos.wrapping_sub(old.time(centre.ticks)) as i64),
@@ -304,6 +287,6 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     let rate = base_rate.checked_add_signed(correction).ok_or(Divergence::Jump)?;
     state.segment = Segment { start, nanos, rate, span };
     (state.base_rate, state.unsteady) = (base_rate, unsteady);
-    state.tally.made(error.unsigned_abs());
+    state.made(error.unsigned_abs());
     Ok(())
 }

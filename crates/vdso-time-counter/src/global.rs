@@ -3,7 +3,6 @@
 use core::time::Duration;
 
 use super::arch::{Counter as _, CpuCounter};
-use super::baseline::Baseline;
 use super::clock::CounterClock;
 use super::machine::Native;
 use super::status::{Refusal, State, Statistics};
@@ -27,30 +26,6 @@ pub fn state() -> State {
 #[must_use]
 pub fn statistics() -> Statistics {
     CLOCK.statistics()
-}
-
-/// Returns how many [`Ticks`](super::Ticks) took how many nanoseconds since the counter was
-/// measured, once it is measured.
-///
-/// It is the mean rate in that time, relative to `CLOCK_MONOTONIC`. It begins again if the counter
-/// is measured again.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter::{self as counter, Ticks};
-///
-/// let start = Ticks::now().as_raw();
-/// let passed = Ticks::now().as_raw() - start;
-/// if let Some(baseline) = counter::baseline() {
-///     println!("{passed} ticks are {} ns", baseline.nanos_of(passed));
-/// }
-/// ```
-#[must_use]
-pub fn baseline() -> Option<Baseline> {
-    let baseline = CLOCK.baseline()?;
-    let ticks = if CpuCounter::IS_READABLE { baseline.ticks } else { baseline.nanos };
-    Some(Baseline { ticks, ..baseline })
 }
 
 /// Checks whether the counter will be used in this process, before it is measured. A program can

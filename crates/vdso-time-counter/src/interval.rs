@@ -104,9 +104,6 @@ pub struct Interval {
 /// A sandbox may kill for adjtimex(2), as Android's may. After
 /// [`forbid_system_calls`](super::forbid_system_calls) this does not make the call.
 ///
-/// To order two events on two machines, compare `latest` of the first with `earliest` of the
-/// second.
-///
 /// # Errors
 ///
 /// - `EPERM`, if a sandbox denies the clocks, or else its error for adjtimex(2).

@@ -1,20 +1,16 @@
 //! [`Latch`]: words that one caller at a time updates while others read them, without waiting.
 //!
-//! The design is that of Linux's `seqcount_latch_t` (include/linux/seqlock.h,
-//! Documentation/locking/seqlock.rst): two copies of the words, and a sequence number that selects
-//! the copy to read. A writer changes only the other copy. So a reader always finds one complete
-//! copy, even a signal handler that interrupts the writer.
+//! It is Linux's `seqcount_latch_t` (Documentation/locking/seqlock.rst): two copies of the words,
+//! and a sequence number that selects the copy to read. A writer changes only the other copy. So a
+//! reader always finds one complete copy, even a signal handler that interrupts the writer.
 //!
 //! Linux leaves the exclusion of writers to the caller. Here the sequence number has a *writer
-//! bit*. A caller computes the new words first, then sets the bit by a compare-and-swap from the
-//! sequence number that it had read. It stores the words. One last store clears the bit and
-//! advances the sequence number. If another caller was faster, the compare-and-swap fails and the
-//! words are dropped.
+//! bit*. A caller computes the new words, sets the bit by a compare-and-swap from the sequence
+//! number that it had read, and stores the words. One last store clears the bit and advances the
+//! sequence number. If another caller was faster, the words are dropped.
 //!
-//! The bit is held for a bounded number of stores, and is never taken from its holder, which may
-//! only be stopped. If a process forks during these stores, the child has the bit but not the
-//! thread: it can read, not update. That is one fork in some hundred thousand of a process that
-//! makes a segment all the time: 20 stores in 8 ms.
+//! The bit is held for a bounded number of stores. Nobody takes it from its holder, which may only
+//! be stopped. If a process forks during these stores, the child can read, not update.
 //!
 //! # Memory ordering
 //!
@@ -37,8 +33,7 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Set while a caller stores the next words.
 const WRITER: usize = 1;
-/// The increment of the sequence number: the size of 16 words, so that a mask gives the offset of a
-/// copy.
+/// The increment of the sequence number: the size of 16 words, so that a mask gives their offset.
 const STEP: usize = 128;
 
 /// Two copies of `N` words.

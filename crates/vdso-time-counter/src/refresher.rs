@@ -12,16 +12,6 @@ use super::recent::refresh;
 ///
 /// The age of [`recent`](super::recent) is at most the interval, and what the scheduler adds to
 /// it. A forked child has no such thread: start one there.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter::{self as counter, Refresher};
-///
-/// let _refresher = Refresher::start(std::time::Duration::from_millis(1))?;
-/// println!("{:?}, usually at most a millisecond ago", counter::recent());
-/// # Ok::<(), std::io::Error>(())
-/// ```
 #[derive(Debug)]
 #[must_use = "the thread ends when the `Refresher` is dropped"]
 pub struct Refresher {

@@ -3,9 +3,8 @@
 use super::segment::{self, Rate};
 use super::source::Source;
 
-/// Whether a read of the counter takes at least half as long as a system call. Then the kernel
-/// traps and emulates it, as arm64's does where an erratum makes the counter unreliable
-/// (arm_arch_timer.c).
+/// Whether a read of the counter takes at least half as long as a system call, because the kernel
+/// traps it, as arm64's does for an erratum (arm_arch_timer.c).
 pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     /// Reads that are timed together, so that a coarse counter advances.
     const READS: u64 = 8;
@@ -42,7 +41,7 @@ pub(super) struct Sample {
 
 impl Sample {
     /// Reads both clocks, and returns the ticks that it took. It is not inlined, so that its code
-    /// is fetched once: a caller that makes a segment rarely finds it in no cache.
+    /// is fetched once.
     #[inline(never)]
     fn take<S: Source>(source: &S) -> Option<(Self, u64)> {
         let ticks = source.ticks_ordered();
@@ -55,9 +54,6 @@ impl Sample {
         Self { ticks: self.ticks.wrapping_add(cost / 2), ..self }
     }
 }
-
-/// Bits below a nanosecond, to compare samples of the same nanosecond.
-const FRACTION: u32 = 8;
 
 /// The result of alternate reads: counter, monotonic, counter, realtime, counter, monotonic, ...
 #[derive(Clone, Copy)]
@@ -73,17 +69,14 @@ pub(super) struct Burst {
 impl Burst {
     /// The new offset, given the old one.
     ///
-    /// - The kernel's offset is constant until somebody sets the wall clock. So an old offset
-    ///   within the interval stays, and the wall clock does not go back.
+    /// - An old offset within the interval stays, so that the wall clock does not go back.
     /// - If it is outside by at most the interval's width, it was measured wrongly. The nearest
-    ///   limit replaces it. The same if the interval is wide, because an interrupt widens it to one
-    ///   side.
+    ///   limit replaces it. The same if an interrupt widened the interval.
     /// - Otherwise somebody set the clock, and the middle of the interval replaces it.
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
         if low > high {
-            // Somebody set the wall clock between the reads. The limit that is farther from the old
-            // offset was measured after that.
+            // Somebody set the wall clock between the reads. The farther limit is of after that.
             return if low.abs_diff(old) > high.abs_diff(old) { low } else { high };
         }
         let nearest = old.clamp(low, high);
@@ -105,6 +98,8 @@ impl Burst {
         enough: Option<u64>,
     ) -> Option<Self> {
         let (first, mut cost) = Sample::take(source)?;
+        // Bits below a nanosecond, to compare samples of the same nanosecond.
+        const FRACTION: u32 = 8;
         let lateness = |sample: Sample, cost: u64| match rate {
             None => cost as i64,
             Some(rate) => {

@@ -8,21 +8,18 @@
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(super) type Rate = u64;
 
-/// The most nanoseconds in a segment. It limits the error that a change of the kernel's rate can
-/// cause.
+/// The most nanoseconds in a segment: the limit of the error after a change of the kernel's rate.
 pub(super) const LONGEST: u64 = 16_000_000;
 /// A segment removes an error by a rate that differs by at most 1/4.
 const SLEW_SHIFT: u32 = 2;
-/// The next segment is due in the last 1/256 of a segment. Reads are slow from then until the next
-/// segment begins.
+/// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
 const DUE_SHIFT: u32 = 8;
 
 /// A linear piece of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// The first tick.
+    /// The first tick, and its time in nanoseconds.
     pub(super) start: u64,
-    /// The time of the first tick, in nanoseconds.
     pub(super) nanos: u64,
     pub(super) rate: Rate,
     /// The number of ticks: 0, or a power of two, so that a shift spreads a correction over it.
@@ -35,7 +32,6 @@ impl Segment {
         Self { start: 0, nanos, rate: 0, span: 0 }
     }
 
-    /// The segment, if it covers the tick.
     pub(super) fn covering(self, ticks: u64) -> Option<Self> {
         (ticks.wrapping_sub(self.start) < self.span).then_some(self)
     }
@@ -45,12 +41,10 @@ impl Segment {
         self.nanos.wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
     }
 
-    /// The time at which the segment ends. No time of its ticks is later.
     pub(super) fn end_nanos(&self) -> u64 {
         self.time(self.end())
     }
 
-    /// The first tick after the segment.
     pub(super) fn end(&self) -> u64 {
         self.start.wrapping_add(self.span)
     }
@@ -71,8 +65,7 @@ impl Segment {
     }
 }
 
-/// The change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of the
-/// error.
+/// The change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of it.
 pub(super) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     let limit = (rate >> SLEW_SHIFT) as i64;
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
@@ -96,8 +89,7 @@ pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     (rate < 2048 << 32).then_some(rate as Rate)
 }
 
-/// The rate at which `ticks` take `change` nanoseconds. It divides 64 bits where that is enough,
-/// which is much quicker than 128.
+/// The rate at which `ticks` take `change` nanoseconds. A division of 64 bits is much quicker.
 pub(super) fn rate_of(change: i64, ticks: u64) -> i64 {
     let ticks = ticks.max(1);
     match (change.checked_mul(1 << 32), i64::try_from(ticks)) {
@@ -106,8 +98,7 @@ pub(super) fn rate_of(change: i64, ticks: u64) -> i64 {
     }
 }
 
-/// Whether a counter can have the rate: 1 MHz to 64 GHz, with a margin for the error of
-/// measurement.
+/// Whether a counter can have the rate: 1 MHz to 64 GHz, with a margin.
 pub(super) fn is_possible(rate: Rate) -> bool {
     ((1 << 32) / 66..1024 << 32).contains(&rate)
 }
@@ -117,7 +108,6 @@ pub(super) fn span(rate: Rate) -> u64 {
     1 << (LONGEST << 32).checked_div(rate).and_then(u64::checked_ilog2).unwrap_or(0)
 }
 
-/// Ticks per second.
 pub(super) fn frequency(rate: Rate) -> u64 {
     ((1_000_000_000_u128 << 32) + u128::from(rate) / 2).checked_div(rate.into()).unwrap_or(0) as u64
 }

@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 
-use super::baseline::Baseline;
 use super::latch::Word;
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
@@ -55,7 +54,7 @@ pub(super) struct ClockState {
     pub(super) checked: u64,
     /// The sample at which the baseline begins.
     pub(super) first: Sample,
-    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration, if known.
+    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration.
     pub(super) raw_offset: i64,
     pub(super) phase: Phase,
     /// The last refusal.
@@ -64,12 +63,7 @@ pub(super) struct ClockState {
     pub(super) spoilt: u8,
     /// For how many more segments the kernel's rate is expected to change.
     pub(super) unsteady: u8,
-    pub(super) tally: Tally,
-}
-
-/// What the clock counts for its statistics. Errors are in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tally {
+    // What the statistics count. Errors are in nanoseconds.
     pub(super) segments: u64,
     pub(super) calibrations: u32,
     pub(super) refusals: u32,
@@ -77,48 +71,53 @@ pub(super) struct Tally {
     pub(super) largest_error: u32,
 }
 
-impl Tally {
+impl ClockState {
     /// Counts a segment, and the error that it removes.
     pub(super) fn made(&mut self, error: u64) {
         self.segments = self.segments.wrapping_add(1);
         self.last_error = error.try_into().unwrap_or(u32::MAX);
         self.largest_error = self.largest_error.max(self.last_error);
     }
-}
 
-impl ClockState {
-    /// The mean rate since the counter was measured, if it is.
-    pub(super) fn baseline(&self) -> Option<Baseline> {
-        let last = self.sampled.centred(self.cost);
-        (self.phase == Phase::Running).then(|| Baseline {
-            ticks: last.ticks.wrapping_sub(self.first.ticks),
-            nanos: last.nanos.wrapping_sub(self.first.nanos),
-        })
+    /// Ticks, and the nanoseconds that they took, since the counter was measured.
+    fn baseline(&self) -> Option<[u64; 2]> {
+        let Sample { ticks, nanos } = self.sampled.centred(self.cost);
+        let since = [ticks.wrapping_sub(self.first.ticks), nanos.wrapping_sub(self.first.nanos)];
+        (self.phase == Phase::Running).then_some(since)
+    }
+
+    /// The counter's mean rate in Hz since it was measured.
+    pub(super) fn frequency(&self) -> Option<u64> {
+        self.baseline().map(|[ticks, nanos]| scale(1_000_000_000, ticks, nanos))
     }
 
     /// The time of a tick that no segment covers any more, by the baseline.
-    pub(super) fn nanos_of(&self, ticks: u64) -> Option<u64> {
-        let (last, baseline) = (self.sampled.centred(self.cost), self.baseline()?);
-        let since = ticks.wrapping_sub(last.ticks);
+    pub(super) fn nanos_of(&self, tick: u64) -> Option<u64> {
+        let (last, [ticks, nanos]) = (self.sampled.centred(self.cost), self.baseline()?);
+        let since = tick.wrapping_sub(last.ticks);
         Some(if since as i64 >= 0 {
-            last.nanos.saturating_add(baseline.nanos_of(since))
+            last.nanos.saturating_add(scale(since, nanos, ticks))
         } else {
-            last.nanos.saturating_sub(baseline.nanos_of(since.wrapping_neg()))
+            last.nanos.saturating_sub(scale(since.wrapping_neg(), nanos, ticks))
         })
     }
 
     pub(super) fn statistics(&self, vdso_reads: u64) -> Statistics {
-        let Tally { segments, calibrations, refusals, last_error, largest_error } = self.tally;
-        let [last_error, largest_error] =
-            [last_error, largest_error].map(|nanos| Duration::from_nanos(nanos.into()));
-        let (calibrations, refusals) = (calibrations.into(), refusals.into());
-        let last_refusal = self.refusal;
-        Statistics { segments, calibrations, refusals, last_refusal, vdso_reads, last_error, largest_error }
+        let nanos = |error: u32| Duration::from_nanos(error.into());
+        Statistics {
+            segments: self.segments,
+            calibrations: self.calibrations.into(),
+            refusals: self.refusals.into(),
+            last_refusal: self.refusal,
+            vdso_reads,
+            last_error: nanos(self.last_error),
+            largest_error: nanos(self.largest_error),
+        }
     }
 
     #[inline]
     pub(super) fn to_words(self) -> [u64; WORDS] {
-        let Self { segment, tally, .. } = self;
+        let segment = self.segment;
         // The ticks that a fast read may use. If no segment will follow, none is due.
         let used = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
         let refusal = self.refusal.map_or(0, |refusal| refusal as u8 + 1);
@@ -137,9 +136,9 @@ impl ClockState {
             self.raw_offset as u64,
             self.first.ticks,
             self.first.nanos,
-            tally.segments,
-            join(tally.calibrations, tally.refusals),
-            join(tally.last_error, tally.largest_error),
+            self.segments,
+            join(self.calibrations, self.refusals),
+            join(self.last_error, self.largest_error),
         ]
     }
 
@@ -164,9 +163,19 @@ impl ClockState {
             refusal: Refusal::ALL.get(usize::from(refusal).wrapping_sub(1)).copied(),
             spoilt,
             unsteady,
-            tally: Tally { segments, calibrations, refusals, last_error, largest_error },
+            segments,
+            calibrations,
+            refusals,
+            last_error,
+            largest_error,
         }
     }
+}
+
+/// `number` x `numerator` / `denominator`, rounded.
+pub(super) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
+    let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
+    product.checked_div(denominator.into()).map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
 }
 
 /// The span of a segment, given the ticks that a fast read may use.
@@ -182,14 +191,12 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-/// The number of words of a state.
 pub(super) const WORDS: usize = 16;
 
 /// The words of a state in the latch.
 pub(super) type Words = [Word; WORDS];
 
-// The words that are read without the others. They come first, so they are in one or two cache
-// lines.
+// The words that are read without the others.
 const START: usize = 0;
 const NANOS: usize = 1;
 const RATE: usize = 2;
@@ -231,8 +238,8 @@ pub(super) fn fresh_monotonic(words: &Words, ticks: impl FnOnce() -> u64) -> Opt
     (past < used).then_some(words[NANOS].load().wrapping_add(passed))
 }
 
-/// Whether a sparse read may answer by the vDSO and update nothing, as far as the counter shows.
-/// The tick must be two fresh spans or more after the start of the segment, if there is one.
+/// Whether a sparse read may answer by the vDSO, as far as the counter shows. The tick must be two
+/// fresh spans or more after the start of the segment, if there is one.
 #[inline]
 pub(super) fn may_rest(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let end = || words[START].load().wrapping_add(words[USED].load().wrapping_mul(2));

@@ -1,5 +1,4 @@
-//! [`Status`]: whether the counter answers, or why not. [`State`]: the status with its error bound
-//! and frequency. [`Statistics`]: what the clock has done so far.
+//! [`State`]: whether the counter answers, and how well. [`Statistics`]: what the clock has done.
 
 use core::fmt;
 use core::time::Duration;
@@ -10,16 +9,16 @@ use core::time::Duration;
 pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
-    /// How far a [`monotonic`](super::monotonic) of this moment may be from `CLOCK_MONOTONIC`. It
-    /// is measured by a read of both clocks, and holds until the segment ends: see
-    /// [Accuracy](super#accuracy).
+    /// How far a [`monotonic`](super::monotonic) of this moment may be from `CLOCK_MONOTONIC`,
+    /// until the segment ends: see [Accuracy](super#accuracy).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. If another thread or a signal handler makes a segment before the next read, the
     /// bound of that segment applies.
     pub error_bound: Duration,
-    /// The number of [`Ticks`](super::Ticks) per second, once it is measured. `None` while the
-    /// counter is not used. Where `Ticks` are nanoseconds, it is 1,000,000,000.
+    /// The number of [`Ticks`](super::Ticks) per second: the mean since the counter was measured, a
+    /// few parts per billion off after a minute. `None` while the counter is not used. Where
+    /// `Ticks` are nanoseconds, it is 1,000,000,000.
     pub frequency: Option<u64>,
 }
 
@@ -32,8 +31,7 @@ pub enum Status {
     /// The counter's rate is being measured.
     ///
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
-    /// again after the counter and the kernel's clock diverged: the system was suspended, the
-    /// virtual machine was moved or restored, or the process entered another time namespace.
+    /// again after a suspend, a move or restore of the virtual machine, and setns(2).
     Calibrating,
     /// No read came in time to make the next segment. The vDSO answers until two reads come within
     /// 1 ms: the second one makes a segment, unless it is a monotonic one after one of the wall
@@ -104,16 +102,14 @@ refusals! {
     /// Each refusal before, for any reason, doubles that, up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
     /// A read of the counter takes at least half as long as a system call, because the kernel, the
-    /// firmware or the hypervisor traps it. arm64's kernel does so where an erratum makes the
-    /// counter unreliable, and the firmware of some riscv64 boards for `rdtime`. QEMU's emulated
-    /// counters are quick enough. The clock tries again after 640 s.
+    /// firmware or the hypervisor traps it: arm64's kernel for an erratum, and the firmware of some
+    /// riscv64 boards. The clock tries again after 640 s.
     Trapped: "the kernel, the firmware or the hypervisor traps reads of the counter",
     /// The kernel would have to be asked, which
     /// [`forbid_system_calls`](super::forbid_system_calls) forbids.
     SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }
 
-/// The error of [`check`](super::check).
 impl core::error::Error for Refusal {}
 
 /// What the clock has done so far in this process, from [`statistics`](super::statistics).

@@ -6,9 +6,8 @@
 //! `CNTFRQ`. The clock source is in drivers/clocksource/arm_arch_timer.c.
 //!
 //! `isb` waits for the loads on which earlier branches depend, and for no others. Reads of
-//! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`: they are in program order and not speculative. The
-//! kernel's vDSO relies on that, too (ARM64_HAS_ECV). The code has the register's number, because
-//! assemblers refuse the name for older CPUs.
+//! `CNTVCTSS_EL0` (FEAT_ECV) need no `isb`: they are in program order and not speculative, on which
+//! the vDSO relies, too (ARM64_HAS_ECV). Assemblers refuse its name for older CPUs.
 
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

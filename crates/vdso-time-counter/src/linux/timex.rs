@@ -9,25 +9,6 @@ use vdso_time::{ClockId, Errno};
 use crate::arch::{Counter as _, CpuCounter};
 use crate::source::Timex;
 
-/// A number of `struct timex`: an `i64`, or the 32-bit `long` of old system calls.
-trait Number: Copy + Default + Into<i64> {
-    /// The `int` in the first four bytes.
-    fn first_int(self) -> i32;
-}
-
-impl Number for i64 {
-    fn first_int(self) -> i32 {
-        let [a, b, c, d, ..] = self.to_ne_bytes();
-        i32::from_ne_bytes([a, b, c, d])
-    }
-}
-
-impl Number for i32 {
-    fn first_int(self) -> i32 {
-        self
-    }
-}
-
 /// Reads the kernel's wall clock and its error.
 pub(super) fn read() -> Result<Timex, Errno> {
     /// `clock_adjtime64(2)` of every 32-bit architecture, since Linux 5.1.
@@ -47,8 +28,12 @@ pub(super) fn read() -> Result<Timex, Errno> {
 #[repr(C)]
 struct Numbers<N, const OTHERS: usize>([N; 12], [N; OTHERS]);
 
-/// Makes one system call. Its last argument is a `struct timex` with `OTHERS` more numbers.
-fn call<N: Number, const OTHERS: usize>(number: u32, clock: Option<ClockId>) -> Result<Timex, Errno> {
+/// Makes one system call. Its last argument is a `struct timex` of these numbers: an `i64`, or the
+/// 32-bit `long` of old system calls.
+fn call<N, const OTHERS: usize>(number: u32, clock: Option<ClockId>) -> Result<Timex, Errno>
+where
+    N: Copy + Default + Into<i64>,
+{
     const TIME_ERROR: usize = 5;
     const STA_PPSTIME: i32 = 0x4;
     const STA_INS: i32 = 0x10;
@@ -64,10 +49,11 @@ fn call<N: Number, const OTHERS: usize>(number: u32, clock: Option<ClockId>) -> 
     let args = clock.map_or([out, 0, 0, 0, 0], |clock| [clock.as_raw() as usize, out, 0, 0, 0]);
     // SAFETY: the kernel writes a `struct timex`, whose size `read` knows, to `numbers`.
     let state = unsafe { syscall(number, args) }?;
-    let [_, offset, freq, max_error, esterror, status, _, _, _, seconds, fraction, tick] = numbers.0;
-    let status = status.first_int();
-    let [offset, freq, max_error, esterror, seconds, fraction, tick] =
-        [offset, freq, max_error, esterror, seconds, fraction, tick].map(N::into);
+    let numbers = numbers.0.map(N::into);
+    let [_, offset, freq, max_error, esterror, status, _, _, _, seconds, fraction, tick] = numbers;
+    // `status` is the `int` in the first four bytes.
+    let is_high = cfg!(target_endian = "big") && size_of::<N>() == 8;
+    let status = if is_high { status >> 32 } else { status } as i32;
     let unit = if status & STA_NANO == 0 { 1000 } else { 1 };
     let whole = seconds.saturating_mul(1_000_000_000);
     Ok(Timex {

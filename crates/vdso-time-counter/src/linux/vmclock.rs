@@ -3,7 +3,7 @@
 
 pub(crate) use device::{marker, open};
 
-/// The page stays mapped for the rest of the process's life. A forked child has it too.
+/// The page stays mapped for the process's life, also in a forked child.
 #[cfg(all(feature = "libc", target_has_atomic = "64"))]
 mod device {
     use core::ptr;
@@ -47,8 +47,7 @@ mod device {
         }
     }
 
-    /// Returns the device's `disruption_marker`, which changes when the machine was disrupted: 0
-    /// without a device.
+    /// Returns the device's `disruption_marker`: 0 without a device.
     pub(crate) fn marker() -> u64 {
         // SAFETY: `map` stores only pages that it mapped, and never unmaps them.
         let Some(page) = (unsafe { PAGE.load(Ordering::Acquire).as_ref() }) else { return 0 };

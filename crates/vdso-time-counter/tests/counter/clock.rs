@@ -160,9 +160,6 @@ fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
             |from_now: i64| Ticks::from_raw(early.1.as_raw().saturating_add_signed(from_now)).monotonic();
         let times = [-1 << 62, -1 << 50, -1 << 40, 0, 1 << 40, 1 << 62].map(|from_now| at(from_now).unwrap());
         assert!(times.is_sorted(), "{times:?}");
-        let baseline = counter::baseline().unwrap();
-        assert!(baseline.nanos_of(baseline.ticks).abs_diff(baseline.nanos) <= 1, "{baseline:?}");
-        assert_eq!(counter::state().frequency, Some(baseline.frequency()));
     });
 }
 
