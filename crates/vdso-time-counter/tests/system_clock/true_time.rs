@@ -348,11 +348,12 @@ fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
             truth.set_wrong_by(error * MILLI);
             adjtimex(|change| chronyd(error * MILLI, change));
             let (start, mut narrow) = (truth.now(), 0);
-            while truth.now() - start < 1_500 * MILLI {
+            // The kernel is asked once a second, and an emulated machine may be slow.
+            while narrow <= 10 {
                 let limits = truth.check("a step");
                 narrow += u32::from(width(&limits) < (2 * error.abs() + 50) * MILLI);
+                assert!(truth.now() - start < 20_000 * MILLI, "{error} ms: the kernel was not asked again");
             }
-            assert!(narrow > 10, "{error} ms: the kernel was not asked again");
         }
         reset();
     });
