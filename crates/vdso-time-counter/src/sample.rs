@@ -97,9 +97,9 @@ impl Burst {
         rate: Option<Rate>,
         enough: Option<u64>,
     ) -> Option<Self> {
-        let (first, mut cost) = Sample::take(source)?;
-        // Bits below a nanosecond, to compare samples of the same nanosecond.
+        /// Bits below a nanosecond, to compare samples of the same nanosecond.
         const FRACTION: u32 = 8;
+        let (first, mut cost) = Sample::take(source)?;
         let lateness = |sample: Sample, cost: u64| match rate {
             None => cost as i64,
             Some(rate) => {
