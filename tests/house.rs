@@ -67,8 +67,8 @@ const FOLDERS: &[(&str, &[Module])] = &[
     ),
 ];
 
-/// Every module of `crates/vdso-time-counter/src`, whose `lib.rs` imports them all. `system` is
-/// `linux` or `other_os.rs`.
+/// Every module of `crates/vdso-time-counter/src`, whose `lib.rs` imports them all. `linux` is
+/// `system` on Linux.
 const COUNTER: &[Module] = &[
     ("arch", &[]),
     ("high_water", &[]),
@@ -222,7 +222,7 @@ fn the_counters_modules_import_only_what_is_below() {
         let mut path = inside.trim_end_matches(".rs").split('/');
         let folder = path.next().unwrap_or_default();
         let is_child = path.next().is_some_and(|child| child != "mod");
-        let module = if matches!(folder, "linux" | "other_os") { "system" } else { folder };
+        let module = if folder == "linux" { "system" } else { folder };
         let below = below(COUNTER, module).or((module == "lib").then_some(&[]));
         let below = below.unwrap_or_else(|| panic!("{inside} is in no module of the list"));
         let by_super = imported(&text, "super::");

@@ -57,17 +57,11 @@ const ROUNDING: u64 = 3_000;
 const NEAR_MIDNIGHT: i64 = 2 * SECOND as i64;
 const DAY: i64 = 86_400 * SECOND as i64;
 
-/// The least and the greatest possible true time, in nanoseconds since the Epoch.
+/// The earliest and the latest possible true time, in nanoseconds since the Epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) times: [i64; 2],
     pub(crate) status: ClockStatus,
-}
-
-impl Limits {
-    const fn none(status: ClockStatus) -> Self {
-        Self { times: [i64::MIN, i64::MAX], status }
-    }
 }
 
 /// The last answer of the kernel.
@@ -87,23 +81,15 @@ struct Kept {
 }
 
 impl Kept {
-    /// None if the kernel was not asked yet.
     fn from_words(words: [u64; WORDS]) -> Option<Self> {
         let [at, low, high, realtime, max_error, pending, esterror, freq, slew, flags, more @ ..] = words;
-        let [stated_at, stated, marker] = more;
-        let has = |bit: u32| flags & (1 << bit) != 0;
-        let answer = Timex {
-            realtime: realtime as i64,
-            max_error,
-            pending,
-            written: [esterror, freq],
-            slew,
-            is_synchronized: has(0),
-            has_leap: has(1),
-            has_pps: has(2),
-        };
-        let offset = [low as i64, high as i64];
-        has(4).then_some(Self { at, offset, answer, stated_at, stated, marker, is_disrupted: has(3) })
+        let ([stated_at, stated, marker], written) = (more, [esterror, freq]);
+        let (realtime, offset) = (realtime as i64, [low as i64, high as i64]);
+        let [is_synchronized, has_leap, has_pps, is_disrupted, is_kept] =
+            [0, 1, 2, 3, 4].map(|bit| flags & (1 << bit) != 0);
+        let answer =
+            Timex { realtime, max_error, pending, written, slew, is_synchronized, has_leap, has_pps };
+        is_kept.then_some(Self { at, offset, answer, stated_at, stated, marker, is_disrupted })
     }
 
     fn to_words(self) -> [u64; WORDS] {
@@ -143,11 +129,8 @@ impl Kept {
         // At 16 s, only a statement can make it known again.
         let is_disrupted = answer.max_error < LIMIT
             && (marker != old.marker || ((old.is_disrupted || is_jump) && !is_surely_stated));
-        if may_be_stated {
-            Self { is_disrupted, ..new }
-        } else {
-            Self { is_disrupted, stated_at: old.stated_at, stated: old.stated, ..new }
-        }
+        let from = if may_be_stated { new } else { old };
+        Self { is_disrupted, stated_at: from.stated_at, stated: from.stated, ..new }
     }
 
     fn is_current(&self, now: u64, offset: i64, marker: u64) -> bool {
@@ -180,12 +163,11 @@ impl Kept {
         }
     }
 
-    /// The limits at a time that may be off by `bound`, if the clock drifts by at most so many
-    /// parts per billion. The marker was read after the time.
+    /// The limits at a time that may be off by `bound`. The marker was read after the time.
     fn limits(&self, [now, bound]: [u64; 2], marker: u64, drift: u32) -> Limits {
         let status = self.status(self.wall(now), marker);
         if !status.is_bounded() {
-            return Limits::none(status);
+            return Limits { times: [i64::MIN, i64::MAX], status };
         }
         let since = |at: u64| now.saturating_sub(at).saturating_add(bound);
         // The kernel adds once a second, so the first answer can lack the growth of a second.
@@ -221,8 +203,7 @@ impl Bounds {
         Self(Latch::new())
     }
 
-    /// The limits of the true time. The error is adjtimex's, or `EPERM` if the kernel must not be
-    /// asked or a sandbox denies the clocks.
+    /// The error is adjtimex's, or `EPERM` if a sandbox denies the clocks.
     pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>, drift: u32) -> Result<Limits, Errno> {
         let source = clock.source();
         let monotonic = || source.monotonic().ok_or(Errno::EPERM);

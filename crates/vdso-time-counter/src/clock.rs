@@ -59,8 +59,8 @@ const SOON: u64 = 1_000_000;
 /// The unit of the time of a sparse read of the wall clock, as a power of two: 1024 ns.
 const SPARSE_SHIFT: u32 = 10;
 
-/// The longest wait of `resync` for another caller's update, in nanoseconds. The stores take less.
-/// They do not end while this is a signal handler that interrupted that caller.
+/// The longest wait of `resync` for another caller's update, in nanoseconds. It does not end while
+/// this is a signal handler that interrupted that caller.
 const UPDATE: u64 = 10_000;
 /// The longest wait of `resync` in all, in nanoseconds: more than 1/256 of a segment.
 const PATIENCE: u64 = 100_000;
@@ -202,7 +202,7 @@ impl<S: Source> CounterClock<S> {
     }
 
     /// The vDSO's answer while the counter is not used and the kernel need not be asked.
-    /// `monotonic` computes the monotonic time from the answer and the offset of the wall clock.
+    /// `monotonic` computes its monotonic time.
     #[inline]
     fn refused<T: Copy>(
         &self,
@@ -267,7 +267,6 @@ impl<S: Source> CounterClock<S> {
         View::take(&self.latch, &self.source)
     }
 
-    /// The time of a tick, if a segment covers it.
     fn time_at(&self, ticks: u64) -> Option<u64> {
         Some(self.latch.read(|version, words| covering(ticks, version, words))?.time(ticks))
     }
@@ -317,14 +316,12 @@ impl<S: Source> CounterClock<S> {
         self.latch.update(version, &state.to_words());
     }
 
-    /// The status, the error bound and the frequency of one moment.
     pub(crate) fn state(&self) -> State {
         let (view, bound) = self.bounded_view();
         let frequency = view.state.frequency();
         State { status: view.status(), error_bound: Duration::from_nanos(bound), frequency }
     }
 
-    /// The error bound of the monotonic clock, in nanoseconds.
     pub(crate) fn error_bound(&self) -> u64 {
         self.bounded_view().1
     }
@@ -408,12 +405,10 @@ impl<S: Source> CounterClock<S> {
     }
 }
 
-/// The answer of a slow read.
+/// The answer of a slow read: the monotonic time, the offset of the wall clock that reads by the
+/// segment have, and the kernel's time, if no segment covers the tick.
 struct SlowAnswer {
-    /// The monotonic time.
     nanos: u64,
-    /// The offset of the wall clock that reads by the segment have.
     offset: i64,
-    /// The kernel's time, if no segment covers the tick.
     asked: Option<u64>,
 }

@@ -16,9 +16,7 @@ use super::source::Source as _;
 /// use vdso_time_counter::CounterMonotonic;
 ///
 /// let here = CounterMonotonic::now();
-/// let there = thread::spawn(CounterMonotonic::now).join().unwrap();
-/// assert!(here <= there);
-/// println!("{:?}", here.elapsed());
+/// assert!(here <= thread::spawn(CounterMonotonic::now).join().unwrap());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CounterMonotonic {}
@@ -28,13 +26,11 @@ pub enum CounterMonotonic {}
 /// # Examples
 ///
 /// ```
-/// use vdso_time::SystemTime;
 /// use vdso_time_counter::{CounterMonotonic, CounterRealtime};
 ///
 /// // Take an instant now, and its wall time when it is written.
 /// let event = CounterMonotonic::now();
-/// let at: SystemTime<CounterRealtime> = CounterRealtime::of(event)?;
-/// println!("{:?}", CounterRealtime::to_realtime(at));
+/// println!("{:?}", CounterRealtime::to_realtime(CounterRealtime::of(event)?));
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,18 +90,17 @@ clock! {
     CounterMonotonic: MonotonicClock -> Instant, monotonic_ordered, instant; monotonic,
     /// Returns the time of `CLOCK_MONOTONIC` by the counter.
     ///
-    /// It is the cheapest read. It does not go back within a thread, except as
-    /// [Order](super#order) says. [`CounterMonotonic::now`] does not go back across threads either.
+    /// It does not go back within a thread, except as [Order](super#order) says.
+    /// [`CounterMonotonic::now`] does not go back across threads either.
 }
 
 clock! {
     CounterRealtime: WallClock -> SystemTime, realtime_ordered, system_time; realtime,
     /// Returns the time of `CLOCK_REALTIME` by the counter.
     ///
-    /// It is the cheapest read. It goes back only if `CLOCK_REALTIME` does, except as
-    /// [Order](super#order) says. If somebody sets the clock, the next segment follows, or
-    /// [`resync`](super::resync) makes it follow at once. A leap second is a step, too: the kernel
-    /// sets its clock back by a second (`STA_INS`).
+    /// It goes back only if `CLOCK_REALTIME` does, except as [Order](super#order) says. If somebody
+    /// sets that, the next segment follows, or [`resync`](super::resync) makes it follow at once. A
+    /// leap second is a step, too: the kernel sets its clock back by a second (`STA_INS`).
 }
 
 impl CounterMonotonic {
@@ -120,9 +115,8 @@ impl CounterMonotonic {
 impl CounterRealtime {
     /// Returns the wall time of an instant, by the present offset between the two clocks.
     ///
-    /// If somebody has set the wall clock since the instant, it is the time that the clock would
-    /// have had. The wall time advances while the system is suspended and the instant does not, so
-    /// an instant from before a suspend gets a time that is too late.
+    /// If somebody has set the wall clock since, it is the time that the clock would have had. An
+    /// instant from before a suspend gets a time that is too late.
     ///
     /// # Errors
     ///
@@ -164,7 +158,7 @@ fn system_time(fast: Option<i64>) -> Result<SystemTime<CounterRealtime>, Errno> 
     }))
 }
 
-/// The answer of a fast read, or else of a slow one. The compiler does not inline `or_else`.
+/// `or_else`, which the compiler does not inline.
 #[inline]
 fn answer<T>(fast: Option<T>, slow: impl FnOnce() -> Option<T>) -> Option<T> {
     if fast.is_some() {
@@ -179,7 +173,7 @@ fn answer<T>(fast: Option<T>, slow: impl FnOnce() -> Option<T>) -> Option<T> {
 #[inline]
 fn unlikely() {}
 
-/// Reads a clock again that was denied, for the error.
+/// Why a clock is denied.
 #[cold]
 #[inline(never)]
 fn why(clock: ClockId) -> Result<i64, Errno> {

@@ -1,5 +1,5 @@
-//! [`Step`]: makes the clock follow the kernel's. From one consistent state it makes the next one:
-//! a step of the calibration, the next segment, or a refusal.
+//! [`Step`]: makes the clock follow the kernel's: a step of the calibration, the next segment, or a
+//! refusal.
 
 use super::sample::{Burst, Sample, is_trapped};
 use super::segment::{self, Rate, Segment};
@@ -15,7 +15,7 @@ const BASELINE: u64 = 10_000_000;
 const RECHECK: u64 = 10_000_000_000;
 /// Turns of the bursts that give the rate, which take some microseconds.
 const LONG: u32 = 32;
-/// The most turns of the burst between two segments. It ends with the first quick turn.
+/// The most turns of the burst between two segments.
 const SHORT: u32 = 8;
 /// A larger difference, in nanoseconds, is a change of the kernel's rate. A smaller one is
 /// smoothed.
@@ -155,6 +155,7 @@ impl<S: Source> Step<'_, S> {
         let stated = self.source.stated_frequency();
         let is_right = |&rate: &Rate| {
             let is_near = |other: Rate| rate.abs_diff(other) <= rate / 4;
+            let agrees = |raw, stated: u64| segment::frequency(raw).abs_diff(stated) <= stated / 100;
             let is_counter = |raw| segment::is_possible(raw) && stated.is_none_or(|hz| agrees(raw, hz));
             is_near(state.base_rate) && raw.is_some_and(|raw| is_near(raw) && is_counter(raw))
         };
@@ -228,11 +229,6 @@ enum Divergence {
     Jump,
 }
 
-/// Whether the rate is within 1 % of what the hardware states.
-fn agrees(rate: Rate, stated: u64) -> bool {
-    segment::frequency(rate).abs_diff(stated) <= stated / 100
-}
-
 /// A read of both clocks that takes more ticks is suspect. A coarse counter has a cost of 0 or 1.
 fn suspect_cost(cost: u64) -> u64 {
     cost.max(1).saturating_mul(3)
@@ -249,8 +245,7 @@ fn retry(refusal: Refusal, refusals: u32) -> u64 {
     }
 }
 
-/// Makes the next segment by a sample of the kernel's clock: by its time, and its rate since the
-/// last sample. If it returns an error, it changed nothing.
+/// Makes the next segment by a sample of the kernel's clock. An error changes nothing.
 #[inline]
 fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Divergence> {
     let old = state.segment;

@@ -51,11 +51,10 @@ pub fn check() -> Result<(), Refusal> {
 /// [`Refusal::SystemCallsForbidden`]. [`check`] still asks.
 ///
 /// This is all to call before a sandbox that kills, once the status is no longer
-/// [`Calibrating`](super::Status::Calibrating). It calls [`vdso_time::warm_up`], so the first read
-/// makes no system call either. Called before the first read, it forbids the counter for good.
-/// Called during the calibration, it leaves out the comparison with `CLOCK_MONOTONIC_RAW` and the
-/// test for trapped reads. The vDSO itself makes a system call where the kernel's clock source
-/// cannot be read in user space.
+/// [`Calibrating`](super::Status::Calibrating). It calls [`vdso_time::warm_up`], too. Called before
+/// the first read, it forbids the counter for good. Called during the calibration, it leaves out
+/// the comparison with `CLOCK_MONOTONIC_RAW` and the test for trapped reads. The vDSO itself makes
+/// a system call where the kernel's clock source cannot be read in user space.
 ///
 /// # Examples
 ///
@@ -79,9 +78,9 @@ pub fn forbid_system_calls() {
 /// A thread calls this after a successful clock_settime(2). Each read that happens after it sees
 /// the step. Without it the clock sees the step when the segment ends: within 17 ms.
 ///
-/// It returns `false` if a sandbox denies the clock. It gives up after 10 us if another caller is
-/// updating the clock: a signal handler can have interrupted it, or a fork cut it off. It gives up
-/// after 100 us in any case.
+/// It returns `false` if a sandbox denies the clock, after 10 us if another caller is updating the
+/// clock (a signal handler can have interrupted it, or a fork cut it off), and after 100 us in any
+/// case.
 pub fn resync() -> bool {
     CLOCK.resync()
 }
@@ -89,9 +88,8 @@ pub fn resync() -> bool {
 /// Returns how far the next [`realtime`](super::realtime) may be from `CLOCK_REALTIME`, unless
 /// somebody sets the clock before. `Duration::MAX` if a sandbox denies the clocks.
 ///
-/// It is the [error bound](State::error_bound) and the difference between the offset of the two
-/// clocks that is used and the one that the kernel's clocks have now. So it includes a step that
-/// `realtime` does not follow yet.
+/// It is the [error bound](State::error_bound) and the error of the offset between the two clocks.
+/// So it includes a step that `realtime` does not follow yet.
 #[must_use]
 pub fn realtime_error_bound() -> Duration {
     CLOCK.realtime_error_bound().map_or(Duration::MAX, Duration::from_nanos)

@@ -10,72 +10,7 @@ use super::global::CLOCK;
 static BOUNDS: Bounds = Bounds::new();
 static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
 
-/// The limits of the true time (UTC without leap seconds), from [`realtime_bounded`].
-///
-/// The truth is within the limits, *whatever the status is*. If no bound is known, the limits are
-/// the whole range, from 1677 to 2262. So a comparison of two intervals never orders two events
-/// wrongly.
-///
-/// | who | promises |
-/// |---|---|
-/// | the program that keeps the clock | that the error which it states is a bound |
-/// | the kernel | that `maxerror` grows by 500 us a second, and becomes 16 s if the clock is set |
-/// | this crate | the sum, the counter's own error, and no bound where none was stated |
-///
-/// | program | [status](ClockStatus) |
-/// |---|---|
-/// | chronyd with `rtcsync`, ntpd, NTPsec, ClockBound 3, BusyBox ntpd | `Synchronized` |
-/// | chronyd without `rtcsync` | `FreeRunning` |
-/// | systemd-timesyncd, phc2sys, ptp4l; ntpd by the kernel's PPS; no program | `Unknown` |
-/// | PTPd 2.3 states its last offset, which is no bound | must not be used |
-///
-/// `docs/TRUE_TIME.md` in the repository says what each of them writes, with its source.
-///
-/// # What ends the promise
-///
-/// - The program states less than its error: by its configuration (`maxclockerror` of chronyd is 1
-///   ppm by default; ClockBound advises 50), or because its servers lie.
-/// - Two programs keep the clock, or somebody slews it and states no error.
-/// - The program is killed while it slews: then the slew goes on.
-/// - A virtual machine is moved, restored or stopped and has no VM clock that this process may read
-///   (`/dev/vmclock0`, Linux 6.13). With a VM clock the status is `Disrupted` until the program has
-///   stated an error again. A program may do so by measurements from before.
-/// - The system resumes after a suspend: for at most 17 ms. Then the status is `Disrupted`, too.
-/// - The program moves the clock away from the truth and states a larger error, because it follows
-///   a worse server: for at most a second, in which the old statement is used.
-/// - A leap second is smeared: then the limits are those of the smeared time.
-/// - The events of [Accuracy](super#accuracy), except that somebody sets the clock.
-///
-/// If the kernel is to insert or delete a second (`STA_INS`, `STA_DEL`), the status is `Unknown`
-/// from two seconds before midnight UTC until two seconds after it.
-///
-/// # Examples
-///
-/// The commit wait of a database. After it, no machine takes an earlier time for a later event.
-///
-/// ```
-/// use std::{thread, time::Duration};
-/// use vdso_time::{Errno, SystemTime};
-/// use vdso_time_counter::realtime_bounded;
-///
-/// /// The time of a commit; none while no bound is known.
-/// fn commit() -> Result<Option<SystemTime>, Errno> {
-///     let now = realtime_bounded()?;
-///     let mut later = now;
-///     while now.status.is_bounded() && later.status.is_bounded() {
-///         if now.latest < later.earliest {
-///             return Ok(Some(now.latest));
-///         }
-///         thread::sleep(Duration::from_millis(1));
-///         later = realtime_bounded()?;
-///     }
-///     Ok(None)
-/// }
-/// # // It takes as long as the interval is wide: here, at most 16 s.
-/// # if realtime_bounded().is_ok_and(|now| !now.status.is_bounded()) {
-/// #     assert_eq!(commit(), Ok(None));
-/// # }
-/// ```
+#[doc = include_str!("true_time.md")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Interval {
@@ -101,13 +36,13 @@ pub struct Interval {
 /// and the status, are up to a second old. A step is seen when [`realtime`](super::realtime) sees
 /// it. Until then the limits are those of the clock before the step. Each call looks at a VM clock.
 ///
-/// A sandbox may kill for adjtimex(2), as Android's may. After
-/// [`forbid_system_calls`](super::forbid_system_calls) this does not make the call.
+/// A sandbox may kill for adjtimex(2), as Android's may.
 ///
 /// # Errors
 ///
 /// - `EPERM`, if a sandbox denies the clocks, or else its error for adjtimex(2).
-/// - `EPERM` after `forbid_system_calls`, from a second after the last answer of the kernel on.
+/// - `EPERM` after [`forbid_system_calls`](super::forbid_system_calls), from a second after the
+///   last answer of the kernel on.
 /// - `ENOSYS` on systems other than Linux, and where every call goes through libc.
 pub fn realtime_bounded() -> Result<Interval, Errno> {
     let limits = BOUNDS.limits(&CLOCK, MAX_DRIFT.load(Relaxed))?;

@@ -1,6 +1,6 @@
 //! [`Native`]: this machine as a [`Source`].
 
-use vdso_time::{ClockId, Errno, Timespec, clock_gettime};
+use vdso_time::{ClockId, Errno, clock_gettime};
 
 use super::arch::{Counter as _, CpuCounter};
 use super::source::{Source, Timex};
@@ -10,16 +10,10 @@ use super::system;
 /// This machine's counter and kernel.
 pub(super) struct Native;
 
-/// The nanoseconds of a time that the kernel made. These always fit in 64 bits (`ktime_t`).
-#[inline]
-fn nanos(time: Timespec) -> i64 {
-    time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec)
-}
-
-/// Reads a clock of the kernel in nanoseconds.
+/// Reads a clock of the kernel in nanoseconds, which always fit in 64 bits (`ktime_t`).
 #[inline]
 pub(super) fn kernels(clock: ClockId) -> Result<i64, Errno> {
-    clock_gettime(clock).map(nanos)
+    clock_gettime(clock).map(|time| time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec))
 }
 
 impl Source for Native {

@@ -4,9 +4,8 @@
 //!
 //! [`refresh`] loads the kept time and then has an `Acquire` fence. It reads the clock, and raises
 //! the kept time after a `Release` fence. So a refresh that sees a kept time happens after the one
-//! that stored it, and its own time is not earlier, except if the clock itself went back.
-//! [`recent`] can be `Relaxed`, by coherence of the single atomic: a thread's loads never see an
-//! earlier value than its loads and refreshes before.
+//! that stored it, and its own time is not earlier, except if the clock itself went back. For
+//! [`recent`], coherence of the single atomic is enough.
 
 use core::sync::atomic::{Ordering, fence};
 
@@ -28,21 +27,9 @@ static RECENT: HighWater = HighWater::new();
 /// they write nothing: use `recent().max(start)` if `start` is a time of another read. The
 /// exceptions are those of [Order](super#order).
 ///
-/// Programs without 64-bit atomics (ARMv5 and older) keep no time, and read the clock.
-///
 /// # Panics
 ///
 /// As [`monotonic`](super::monotonic), at the first call.
-///
-/// # Examples
-///
-/// ```
-/// use vdso_time_counter as counter;
-///
-/// let turn = counter::refresh();
-/// let idle = counter::recent() - turn;
-/// # assert!(idle.is_zero());
-/// ```
 #[inline]
 #[must_use]
 #[track_caller]

@@ -1,22 +1,20 @@
 //! [`Refresher`]: a thread that keeps the last reading young.
 
 use core::time::Duration;
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, Thread};
+use std::{io, thread};
 
 use super::recent::refresh;
 
-/// A thread that calls [`refresh`] in an interval (feature `std`), until this is dropped.
+/// A thread that calls [`refresh`] in an interval (feature `std`). It ends in the interval in which
+/// this is dropped.
 ///
 /// The age of [`recent`](super::recent) is at most the interval, and what the scheduler adds to
 /// it. A forked child has no such thread: start one there.
 #[derive(Debug)]
 #[must_use = "the thread ends when the `Refresher` is dropped"]
 pub struct Refresher {
-    is_ended: Arc<AtomicBool>,
-    thread: Thread,
+    _is_wanted: Arc<()>,
 }
 
 impl Refresher {
@@ -31,23 +29,15 @@ impl Refresher {
     /// As [`refresh`].
     pub fn start(interval: Duration) -> io::Result<Self> {
         refresh();
-        let is_ended = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&is_ended);
+        let is_wanted = Arc::new(());
+        let seen = Arc::downgrade(&is_wanted);
         let work = move || {
-            while !seen.load(Ordering::Relaxed) {
-                thread::park_timeout(interval);
+            while seen.strong_count() > 0 {
+                thread::sleep(interval);
                 refresh();
             }
         };
-        let thread = thread::Builder::new().name("vdso-time".into()).spawn(work)?;
-        Ok(Self { is_ended, thread: thread.thread().clone() })
-    }
-}
-
-impl Drop for Refresher {
-    /// Ends the thread. It does not wait for it, because a forked child would wait for ever.
-    fn drop(&mut self) {
-        self.is_ended.store(true, Ordering::Relaxed);
-        self.thread.unpark();
+        thread::Builder::new().name("vdso-time".into()).spawn(work)?;
+        Ok(Self { _is_wanted: is_wanted })
     }
 }

@@ -8,12 +8,10 @@ use super::source::Source;
 pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     /// Reads that are timed together, so that a coarse counter advances.
     const READS: u64 = 8;
-    /// An interrupt makes a result larger. So the least of all tries counts for system calls, and
-    /// one small result is enough for the counter.
+    /// Interrupts only add. The least of all tries counts, and of the counter one is enough.
     const TRIES: u32 = 16;
     const COUNTER_TRIES: u32 = 64;
-    // One function for both: an emulator translates it in the first try, which takes longer than
-    // running it.
+    // One function for both, which an emulator translates in the first try.
     #[inline(never)]
     fn time<S: Source>(source: &S, read: &dyn Fn() -> Option<()>) -> Option<u64> {
         let before = source.ticks_ordered();
@@ -32,7 +30,7 @@ pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     (0..COUNTER_TRIES).all(|_| time(source, &count).is_some_and(is_slow))
 }
 
-/// A time of both clocks. The counter is read right before the kernel's clock.
+/// A tick, and the kernel's time right after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sample {
     pub(super) ticks: u64,
@@ -131,8 +129,7 @@ impl Burst {
     }
 }
 
-/// The least and the greatest possible offset of the wall clock. An interrupt between two reads
-/// widens it, so the narrowest of some tries counts.
+/// The least and the greatest possible offset of the wall clock, by the narrowest of some tries.
 pub(super) fn kernels_offset<S: Source>(source: &S) -> Option<[i64; 2]> {
     const TRIES: u32 = 4;
     let mut best: Option<[i64; 2]> = None;

@@ -1,5 +1,4 @@
-//! [`Segment`]: the time as a linear function of the counter, for 8 to 16 ms, or for a quarter of
-//! that after the kernel's rate changed.
+//! [`Segment`]: the time as a linear function of the counter, for 2 to 16 ms.
 //!
 //! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
 //! is the same for every thread, whenever the segment was published. Consecutive segments join

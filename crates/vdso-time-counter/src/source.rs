@@ -33,8 +33,8 @@ pub(crate) trait Source {
     }
     /// Asks the kernel whether the counter can be used.
     fn detect(&self) -> Result<(), Refusal>;
-    /// Returns a number that changes when the hypervisor moved or restored the machine: 0 before
-    /// the first time, and if it does not say so.
+    /// Returns a number that changes when the hypervisor moved or restored the machine, and is 0
+    /// before.
     fn marker(&self) -> u64 {
         0
     }

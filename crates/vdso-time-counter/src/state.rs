@@ -36,15 +36,14 @@ impl Phase {
     }
 }
 
-/// Everything that is known of the counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ClockState {
     /// The last segment. After a refusal it is still used until it ends.
     pub(super) segment: Segment,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
     pub(super) offset: i64,
-    /// The last sample of both clocks. While the counter is refused, its time is the *check time*,
-    /// at which the kernel must be asked again.
+    /// The last sample. While the counter is refused, its time is the *check time*, at which the
+    /// kernel must be asked again.
     pub(super) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
     pub(super) base_rate: Rate,
@@ -193,7 +192,6 @@ fn split(word: u64) -> (u32, u32) {
 
 pub(super) const WORDS: usize = 16;
 
-/// The words of a state in the latch.
 pub(super) type Words = [Word; WORDS];
 
 // The words that are read without the others.
@@ -205,13 +203,11 @@ const PROGRESS: usize = 4;
 const OFFSET: usize = 5;
 const SAMPLED: usize = 6;
 
-/// The segment in the words of a state.
 pub(super) fn segment_of(words: &Words) -> Segment {
     let [start, nanos, rate, used] = [START, NANOS, RATE, USED].map(|at| words[at].load());
     Segment { start, nanos, rate, span: span(used) }
 }
 
-/// The offset of the wall clock in the words of a state.
 #[inline]
 pub(super) fn offset_of(words: &Words) -> i64 {
     words[OFFSET].load() as i64

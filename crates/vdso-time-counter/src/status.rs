@@ -33,14 +33,13 @@ pub enum Status {
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
     /// again after a suspend, a move or restore of the virtual machine, and setns(2).
     Calibrating,
-    /// No read came in time to make the next segment. The vDSO answers until two reads come within
-    /// 1 ms: the second one makes a segment, unless it is a monotonic one after one of the wall
-    /// clock.
+    /// No read came in time to make the next segment. Of two reads within 1 ms the second one makes
+    /// it, unless it is a monotonic one after one of the wall clock.
     Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
-    /// If the status stays, the process was forked while another thread updated the clock. Then the
-    /// vDSO answers for the rest of the process's life.
+    /// If the status stays, the process was forked during an update. Then the vDSO answers for the
+    /// rest of its life.
     Updating,
     /// The counter is not used for some time.
     Refused(Refusal),
@@ -89,8 +88,8 @@ refusals! {
     /// The kernel keeps its time by another clock source: see its `current_clocksource`. The clock
     /// asks again after 10 s.
     ClockSource: "the kernel does not keep its time by the counter",
-    /// The file that names the kernel's clock source cannot be read: there is no /sys, or a sandbox
-    /// denies it. The clock tries again after a second.
+    /// The name of the kernel's clock source cannot be read: there is no /sys, or a sandbox denies
+    /// it. The clock tries again after a second.
     Unknown: "the name of the kernel's clock source cannot be read",
     /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant).
     NotInvariant: "the counter's rate depends on the CPU's",
@@ -126,9 +125,8 @@ pub struct Statistics {
     pub refusals: u64,
     /// The last refusal.
     pub last_refusal: Option<Refusal>,
-    /// Reads that the vDSO answered in the counter's place: during a calibration, or because no
-    /// segment was in force. Threads that count at once can lose some. While the counter is
-    /// refused, reads are not counted, because that would cost them a shared write.
+    /// Reads that the vDSO answered in the counter's place, except while the counter is refused.
+    /// Threads that count at once can lose some.
     pub vdso_reads: u64,
     /// The clock's error that the last segment began to remove.
     pub last_error: Duration,

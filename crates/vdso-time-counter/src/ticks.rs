@@ -1,7 +1,5 @@
 //! [`Ticks`]: the counter's value now, its time later.
 
-use core::fmt;
-
 use vdso_time::{Errno, Instant};
 
 use super::arch::{Counter as _, CpuCounter};
@@ -15,8 +13,7 @@ use super::global::CLOCK;
 /// converted later can have another error. Values of another boot, or from before the system was
 /// suspended or its virtual machine was moved, have no meaning.
 ///
-/// On arm the counter can be read only if the kernel's vDSO reads it. There, and on machines
-/// without a counter, the value is the nanoseconds of [`monotonic`].
+/// On arm, and on machines without a counter, the value is the nanoseconds of [`monotonic`].
 ///
 /// # Examples
 ///
@@ -27,7 +24,7 @@ use super::global::CLOCK;
 /// // Later, perhaps in another thread; `None` until the counter is measured:
 /// println!("{:?}", event.monotonic());
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Ticks(u64);
 
@@ -48,8 +45,7 @@ impl Ticks {
     ///
     /// # Errors
     ///
-    /// Where the value is nanoseconds: the error of a sandbox that denies every way to read the
-    /// clock.
+    /// Where the value is nanoseconds: as [`CounterMonotonic::try_now`].
     #[inline]
     pub fn try_now() -> Result<Self, Errno> {
         if CpuCounter::IS_READABLE {
@@ -101,11 +97,5 @@ impl Ticks {
     pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
         let nanos = if CpuCounter::IS_READABLE { CLOCK.nanos_of(self.0)? } else { self.0 };
         Some(Instant::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
-    }
-}
-
-impl fmt::Debug for Ticks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ticks({})", self.0)
     }
 }

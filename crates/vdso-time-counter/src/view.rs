@@ -6,14 +6,11 @@ use super::source::Source;
 use super::state::{ClockState, Phase, WORDS, Words, segment_of};
 use super::status::Status;
 
-/// The least error of a segment, in nanoseconds, while the kernel's clock keeps its rate. Three
-/// ticks, if they are longer.
+/// The least error of a segment in nanoseconds, or three ticks, if they are longer.
 const NOISE: u64 = 30;
-/// How often an error is measured at most. An interrupt between two reads makes the result larger,
-/// so the least one counts.
+/// How often an error is measured at most. The least one counts.
 const TRIES: u32 = 3;
 
-/// A consistent view of the clock at one tick.
 pub(super) struct View {
     pub(super) version: Version,
     pub(super) state: ClockState,

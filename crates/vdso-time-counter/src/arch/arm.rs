@@ -2,10 +2,10 @@
 //!
 //! The kernel lets programs read it only if its vDSO reads it too.
 //!
-//! The instructions are written as numbers. The assembler accepts some mnemonics only after a
-//! directive that marks the whole object as ARMv7. A linker would then put ARMv7 instructions into
-//! programs for older CPUs. Coprocessor instructions have the same encoding in ARM and Thumb mode.
-//! The clock source is in drivers/clocksource/arm_arch_timer.c.
+//! The instructions are numbers. The assembler accepts some mnemonics only after a directive that
+//! marks the whole object as ARMv7, and a linker would then put ARMv7 instructions into programs
+//! for older CPUs. Coprocessor instructions have the same encoding in ARM and Thumb mode. The clock
+//! source is in drivers/clocksource/arm_arch_timer.c.
 
 use core::arch::asm;
 

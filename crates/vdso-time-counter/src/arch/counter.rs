@@ -1,7 +1,6 @@
 //! [`Counter`]: what each architecture has.
 
-/// The counter of an architecture. The defaults are those of one whose counter this crate cannot
-/// read.
+/// The counter of an architecture. The defaults are those of one that this crate cannot read.
 pub(crate) trait Counter {
     /// The names of the kernel's clock sources that read this counter.
     const CLOCK_SOURCES: &'static [&'static str] = &[];
@@ -23,8 +22,7 @@ pub(crate) trait Counter {
         0
     }
 
-    /// Makes the next `ticks` an ordered read, where `IS_ORDERED_FIRST`. It does not wait for the
-    /// loads between the two.
+    /// Makes the next `ticks` an ordered read, which does not wait for the loads between the two.
     #[inline]
     fn order() {}
 

@@ -14,7 +14,6 @@ pub(crate) enum CpuCounter {}
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["tsc", "tsc-early"];
     const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159 };
-
     /// Every program may, except after `PR_SET_TSC`.
     const IS_READABLE: bool = true;
     const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
@@ -48,7 +47,6 @@ impl Counter for CpuCounter {
         }
     }
 
-    /// Does nothing in programs for CPUs without `lfence`.
     #[inline]
     fn order() {
         #[cfg(target_feature = "sse2")]

@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "prctl(2) and adjtimex(2) are called, and a page is mapped")]
 
 mod timex;
+#[cfg(all(feature = "libc", target_has_atomic = "64"))]
 mod vmclock;
 
 use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
@@ -12,16 +13,21 @@ use super::arch::{Counter as _, CpuCounter};
 use super::source::Timex;
 use super::status::Refusal;
 
-pub(super) use vmclock::marker;
-
-/// The kernel's clock source (Documentation/timers/timekeeping.rst). The file is documented in
-/// Documentation/ABI/testing/sysfs-devices-system-clocksource and exists since Linux 2.6.19.
+/// Since Linux 2.6.19 (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// Asks for the error of the wall clock, and looks for a VM clock.
 pub(super) fn timex() -> Result<Timex, Errno> {
+    #[cfg(all(feature = "libc", target_has_atomic = "64"))]
     vmclock::open();
     timex::read()
+}
+
+pub(super) fn marker() -> u64 {
+    #[cfg(all(feature = "libc", target_has_atomic = "64"))]
+    return vmclock::marker();
+    #[cfg(not(all(feature = "libc", target_has_atomic = "64")))]
+    0
 }
 
 pub(super) fn call_kernel() -> Option<()> {
@@ -40,8 +46,7 @@ fn is_denied() -> bool {
     unsafe { call(abi.discovery.prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
 }
 
-/// This thread must be able to read the counter, its rate must be constant, and the kernel must
-/// keep its time by it. Such a kernel marks the TSC unstable if the CPUs do not agree.
+/// A kernel that keeps its time by the counter marks the TSC unstable if the CPUs do not agree.
 pub(super) fn detect() -> Result<(), Refusal> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
     let is_readable = cfg!(target_has_atomic = "64") && !CpuCounter::CLOCK_SOURCES.is_empty();

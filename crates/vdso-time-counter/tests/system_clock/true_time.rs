@@ -2,7 +2,7 @@
 //! root steps it, and a leap second comes.
 //!
 //! The clock is set wrong by a known time first. The arguments of the calls are those of the
-//! programs' sources, which the page docs/TRUE_TIME.md names.
+//! programs' sources, which the documentation of `Interval` names.
 
 #![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 
@@ -344,9 +344,13 @@ fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
     let Some(_turn) = turn(OWN) else { return };
     child::forked(|| {
         let truth = Truth::of_the_wall_clock();
-        for error in [100, -100, 0, 700, 0] {
+        for (error, round) in [100, -100, 0, 700, 0].into_iter().zip(1..) {
             truth.set_wrong_by(error * MILLI);
-            adjtimex(|change| chronyd(error * MILLI, change));
+            // Unlike the last one and some times 500 us, so that it is surely a statement.
+            adjtimex(|change| {
+                chronyd(error * MILLI, change);
+                change.maxerror += round;
+            });
             let (start, mut narrow) = (truth.now(), 0);
             // The kernel is asked once a second, and an emulated machine may be slow.
             while narrow <= 10 {
