@@ -11,6 +11,7 @@ mode=shares
 if [ "${1:-}" = latency ]; then mode=latency; shift; fi
 who=$(realpath "${1:-target/release/vdso-who}")
 seconds=10
+frequency=1999
 folder=$(mktemp -d /tmp/vdso-who.XXXXXX)
 chmod 755 "$folder"
 started=()
@@ -45,9 +46,9 @@ end_row() {
 row() {
     local name=$1 pid=$2
     sleep 2
-    perf record --quiet -e cpu-clock -F 499 -p "$pid" -o perf.data -- sleep "$seconds" >>log 2>&1 &
+    perf record --quiet -e cpu-clock -F "$frequency" -p "$pid" -o perf.data -- sleep "$seconds" >>log 2>&1 &
     local perf=$!
-    "$who" --pid "$pid" --duration "$seconds" --json --output who.json
+    "$who" --pid "$pid" --duration "$seconds" --frequency "$frequency" --json --output who.json
     wait "$perf"
     local vdso
     vdso=$(perf report --stdio --quiet --sort dso -i perf.data 2>>log | awk '$2 == "[vdso]" { print $1 }')
@@ -59,7 +60,7 @@ share = "no share" if report["percent"] is None else "%.2f +-%.2f %%" % (report[
 rate = report["reads_per_second"]
 known = sum(caller["records"] for caller in callers if "+0x" not in caller["function"] and caller["function"] != "[unknown]")
 all = sum(caller["records"] for caller in callers)
-names = ", ".join("`%s`" % caller["function"][:40] for caller in callers[:2])
+names = ", ".join("`%s`" % caller["function"].rsplit("/", 1)[-1][:40] for caller in callers[:2])
 print("| %s | %s | %s | %s | %d of %d | %s |" % (sys.argv[1], share, sys.argv[2].replace("%", " %").replace("  ", " "),
       "-" if rate is None else "%.2g" % rate, known, all, names))
 PYTHON
