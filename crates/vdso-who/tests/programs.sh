@@ -42,17 +42,25 @@ end_row() {
     started=()
 }
 
+# The share of a process's samples in the vDSO.
+share() {
+    perf script -i "$1" -F pid,ip,dso 2>>log | awk -v pid="$2" '
+        $1 == pid { all++; if (/\[vdso\]/) vdso++ }
+        END { printf "%.2f %%", all ? 100 * vdso / all : 0 }'
+}
+
 # Watches a process with both programs at once, and prints a row.
 row() {
     local name=$1 pid=$2
     sleep 2
-    perf record --quiet -e cpu-clock -F "$frequency" -p "$pid" -o perf.data -- sleep "$seconds" >>log 2>&1 &
-    local perf=$!
+    local sample=(perf record --quiet -e cpu-clock -F "$frequency")
+    "${sample[@]}" -a -o all.data -- sleep "$seconds" >>log 2>&1 &
+    local all=$!
+    "${sample[@]}" -p "$pid" -o one.data -- sleep "$seconds" >>log 2>&1 &
+    local one=$!
     "$who" --pid "$pid" --duration "$seconds" --frequency "$frequency" --json --output who.json
-    wait "$perf"
-    local vdso
-    vdso=$(perf report --stdio --quiet --sort dso -i perf.data 2>>log | awk '$2 == "[vdso]" { print $1 }')
-    /usr/bin/python3 - "$name" "${vdso:-0 %}" <<'PYTHON'
+    wait "$all" "$one"
+    /usr/bin/python3 - "$name" "$(share all.data "$pid")" "$(share one.data "$pid")" <<'PYTHON'
 import json, sys
 report = json.load(open("who.json"))
 callers = report["processes"][0]["callers"] if report["processes"] else []
@@ -61,8 +69,7 @@ rate = report["reads_per_second"]
 known = sum(caller["records"] for caller in callers if "+0x" not in caller["function"] and caller["function"] != "[unknown]")
 all = sum(caller["records"] for caller in callers)
 names = ", ".join("`%s`" % caller["function"].rsplit("/", 1)[-1][:40] for caller in callers[:2])
-print("| %s | %s | %s | %s | %d of %d | %s |" % (sys.argv[1], share, sys.argv[2].replace("%", " %").replace("  ", " "),
-      "-" if rate is None else "%.2g" % rate, known, all, names))
+print("| %s | %s | %s | %s | %s | %d of %d | %s |" % (*sys.argv[1:4], share, "-" if rate is None else "%.2g" % rate, known, all, names))
 PYTHON
     end_row
 }
@@ -96,8 +103,8 @@ redis() {
 }
 
 shares() {
-    echo "| program | vdso-who | perf, \`[vdso]\` | reads/s | with a name | callers |"
-    echo "|---|---|---|---|---|---|"
+    echo "| program | perf -a | perf -p | vdso-who | reads/s | with a name | callers |"
+    echo "|---|---|---|---|---|---|---|"
     if has psql pgbench setpriv; then postgres; fi
     if has redis-server redis-benchmark; then
         redis
