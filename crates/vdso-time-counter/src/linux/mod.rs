@@ -15,6 +15,7 @@ use super::status::Refusal;
 
 /// Since Linux 2.6.19 (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+static SOURCES: &[&str] = CpuCounter::CLOCK_SOURCES;
 
 /// Asks for the error of the wall clock, and looks for a VM clock.
 pub(super) fn timex() -> Result<Timex, Errno> {
@@ -49,7 +50,7 @@ fn is_denied() -> bool {
 /// A kernel that keeps its time by the counter marks the TSC unstable if the CPUs do not agree.
 pub(super) fn detect() -> Result<(), Refusal> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
-    let is_readable = cfg!(target_has_atomic = "64") && !CpuCounter::CLOCK_SOURCES.is_empty();
+    let is_readable = cfg!(target_has_atomic = "64") && !SOURCES.is_empty();
     if !is_readable || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
         return Err(Refusal::NoCounter);
     }
@@ -59,7 +60,7 @@ pub(super) fn detect() -> Result<(), Refusal> {
     let mut name = [0; 8];
     read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Refusal::Unknown)?;
     let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
-    if !CpuCounter::CLOCK_SOURCES.iter().any(|source| source.bytes().eq(name.clone())) {
+    if !SOURCES.iter().any(|source| source.bytes().eq(name.clone())) {
         return Err(Refusal::ClockSource);
     }
     // QEMU emulates no invariant TSC. The tests assume one by this cfg.
