@@ -141,31 +141,26 @@ impl CounterRealtime {
     }
 }
 
+/// The answer of a fast read, or else of a slow one, which must be inlined: no closure.
 #[inline]
 fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
-    let nanos = answer(fast, || CLOCK.slow_monotonic()).map(|nanos| nanos as i64);
-    Ok(Instant::from_nanos(match nanos {
-        Some(nanos) => nanos,
-        None => why(ClockId::MONOTONIC)?,
-    }))
+    if let Some(nanos) = fast {
+        return Ok(Instant::from_nanos(nanos as i64));
+    }
+    unlikely();
+    match CLOCK.slow_monotonic() {
+        Some(nanos) => Ok(Instant::from_nanos(nanos as i64)),
+        None => why(ClockId::MONOTONIC).map(Instant::from_nanos),
+    }
 }
 
 #[inline]
 fn system_time(fast: Option<i64>) -> Result<SystemTime<CounterRealtime>, Errno> {
-    Ok(SystemTime::from_nanos(match answer(fast, || CLOCK.slow_realtime()) {
-        Some(nanos) => nanos,
-        None => why(ClockId::REALTIME)?,
-    }))
-}
-
-/// `or_else`, which the compiler does not inline.
-#[inline]
-fn answer<T>(fast: Option<T>, slow: impl FnOnce() -> Option<T>) -> Option<T> {
-    if fast.is_some() {
-        return fast;
-    }
-    unlikely();
-    slow()
+    let Some(nanos) = fast else {
+        unlikely();
+        return CLOCK.slow_realtime().map_or_else(|| why(ClockId::REALTIME), Ok).map(SystemTime::from_nanos);
+    };
+    Ok(SystemTime::from_nanos(nanos))
 }
 
 /// Makes the branch that calls it an unlikely one.

@@ -28,11 +28,15 @@ pub(super) enum Phase {
 }
 
 impl Phase {
+    /// Without a table, which would be another page for a sparse read.
     fn from_code(code: u8) -> Self {
-        [Self::Idle, Self::Rough, Self::Baseline, Self::Running]
-            .get(usize::from(code))
-            .copied()
-            .unwrap_or(Self::Off)
+        match code {
+            0 => Self::Idle,
+            1 => Self::Rough,
+            2 => Self::Baseline,
+            3 => Self::Running,
+            _ => Self::Off,
+        }
     }
 }
 
@@ -238,12 +242,11 @@ pub(super) fn fresh_monotonic(words: &Words, ticks: impl FnOnce() -> u64) -> Opt
 /// fresh spans or more after the start of the segment, if there is one.
 #[inline]
 pub(super) fn may_rest(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
-    let end = || words[START].load().wrapping_add(words[USED].load().wrapping_mul(2));
-    match phase_of(words) {
-        Phase::Running => ticks().wrapping_sub(end()) as i64 >= 0,
-        Phase::Rough | Phase::Baseline => words[USED].load() == 0,
-        Phase::Idle | Phase::Off => false,
+    let (phase, used) = (phase_of(words), words[USED].load());
+    if phase == Phase::Running {
+        return ticks().wrapping_sub(words[START].load()).wrapping_sub(used.wrapping_mul(2)) as i64 >= 0;
     }
+    used == 0 && (phase == Phase::Rough || phase == Phase::Baseline)
 }
 
 /// Whether the vDSO's answer `now` agrees with [`may_rest`]: it is at or after the time of the tick
