@@ -208,8 +208,8 @@ const OFFSET: usize = 5;
 const SAMPLED: usize = 6;
 
 pub(super) fn segment_of(words: &Words) -> Segment {
-    let [start, nanos, rate, used] = [START, NANOS, RATE, USED].map(|at| words[at].load());
-    Segment { start, nanos, rate, span: span(used) }
+    let (start, nanos) = (words[START].load(), words[NANOS].load());
+    Segment { start, nanos, rate: words[RATE].load(), span: span(words[USED].load()) }
 }
 
 #[inline]
