@@ -52,7 +52,7 @@ impl Tracee {
         Ok(ptrace::getregs(self.pid)?.rip as usize)
     }
 
-    /// Copies it where it stands. The copy is a child of this process, and not traced. It goes on
+    /// Forks it at its current instruction. The copy is a child of this process, and not traced. It goes on
     /// as after a fork there, or after its handler of a signal has returned.
     pub fn copy(&self, signal: Option<Signal>) -> io::Result<Pid> {
         let before = ptrace::getregs(self.pid)?;

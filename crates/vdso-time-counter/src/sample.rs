@@ -74,7 +74,7 @@ impl Burst {
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
         if low > high {
-            // Somebody set the wall clock between the reads. The farther limit is of after that.
+            // Somebody set the clock between the reads. The limit farther from `old` is the later one.
             return if low.abs_diff(old) > high.abs_diff(old) { low } else { high };
         }
         let nearest = old.clamp(low, high);
