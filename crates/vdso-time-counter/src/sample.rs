@@ -74,7 +74,7 @@ impl Burst {
     pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
         if low > high {
-            // Somebody set the clock between the reads. The limit farther from `old` is the later one.
+            // Somebody set the clock between the reads. The limit farther from `old` is later.
             return if low.abs_diff(old) > high.abs_diff(old) { low } else { high };
         }
         let nearest = old.clamp(low, high);
