@@ -52,8 +52,8 @@ impl Tracee {
         Ok(ptrace::getregs(self.pid)?.rip as usize)
     }
 
-    /// Forks it at its current instruction. The copy is a child of this process, and not traced. It goes on
-    /// as after a fork there, or after its handler of a signal has returned.
+    /// Forks it at its current instruction. The copy is a child of this process, and not traced. It
+    /// goes on as after a fork there, or after its handler of a signal has returned.
     pub fn copy(&self, signal: Option<Signal>) -> io::Result<Pid> {
         let before = ptrace::getregs(self.pid)?;
         let clone = user_regs_struct {
