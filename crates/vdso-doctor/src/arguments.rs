@@ -25,7 +25,10 @@ A sandbox that kills for prctl(2), sched_setaffinity(2) or a clock call kills
 vdso-doctor, too.
 
 `vdso-who`, a package of its own, shows which functions of a program read the
-clock.";
+clock.
+
+Each clock source, what it costs, and how to change it:
+https://docs.rs/crate/vdso-time/latest/source/docs/CLOCK_SOURCES.md";
 
 /// Proves whether clock reads stay in user space, and says what to do if not.
 #[derive(Parser)]

@@ -204,16 +204,27 @@ impl<'a> Facts<'a> {
     /// What to do about the clock source.
     fn remedy(self) -> String {
         let is_readable = |source: &&String| clock_source(source).0 == Reader::Vdso;
-        match (self.machine.clock_source.available.iter().find(is_readable), self.choice()) {
-            (Some(better), choice) => {
+        let sources = &self.machine.clock_source;
+        let better = sources.available.iter().find(is_readable);
+        match (sources.current.as_deref(), better, self.choice()) {
+            // KVM scales the same counter, so the guest's `tsc` is no better.
+            (Some("kvm-clock"), ..) => format!(
+                "the host does not promise a stable counter, and only the host can change that: repair its clock \
+                 source; `tsc` in this guest may be wrong, too; until then, {}",
+                self.meanwhile()
+            ),
+            (current, Some(better), choice) => {
+                // Another host may have another counter.
+                let unless = if current == Some("xen") { "unless this guest migrates, " } else { "" };
                 let instead = choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
+                // A redirection after `sudo echo` is made without root's rights.
                 format!(
-                    "run `echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource` as root, and boot with \
-                     clocksource={better}{instead} to keep it"
+                    "{unless}run `sudo sh -c 'echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource'` outside of \
+                     any container, and boot with clocksource={better}{instead} to keep it"
                 )
             }
-            (None, Some(choice)) => format!("boot without {choice}"),
-            (None, None) => self.meanwhile().into(),
+            (_, None, Some(choice)) => format!("boot without {choice}"),
+            (_, None, None) => self.meanwhile().into(),
         }
     }
 

@@ -116,7 +116,8 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
         |machine: &Machine, cause, words: &[&str]| judge_usual(machine, KERNEL, USER_SPACE, cause, words);
     for source in ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"] {
         let choice = machine(&[source, "tsc"]);
-        let remedy = "`echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource`";
+        let remedy =
+            "`sudo sh -c 'echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource'`";
         judge(&choice, Cause::ClockSource, &[source, remedy, "clocksource=tsc"]);
         judge(&Machine { has_steady_tsc: true, ..choice }, Cause::ClockSource, &[remedy]);
         let none = machine(&[source]);
@@ -148,7 +149,9 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
 #[test]
 fn a_clock_source_that_the_vdso_could_read_has_another_cause() {
     for (available, cause, words) in [
-        (&["kvm-clock", "tsc"][..], Cause::ClockSource, &["kvm-clock", "same on all CPUs", "echo tsc"][..]),
+        (&["kvm-clock", "tsc"][..], Cause::ClockSource, &["same on all CPUs", "only the host", "time()"][..]),
+        (&["kvm-clock"], Cause::ClockSource, &["only the host", "`tsc` in this guest may be wrong"]),
+        (&["xen", "tsc"], Cause::ClockSource, &["unless this guest migrates", "echo tsc"]),
         (&["xen", "hpet"], Cause::ClockSource, &["xen", "timer tick is precise enough"]),
         (&["arch_sys_counter"], Cause::CounterDistrusted, &["does not trust", "arch_timer"]),
         (&["tsc"], Cause::Unexplained, &["(tsc)"]),

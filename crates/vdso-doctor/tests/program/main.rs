@@ -56,6 +56,7 @@ fn run(arguments: &str) -> Option<Ended> {
 fn text_fits_80_columns_and_the_verdict_comes_first() {
     for (arguments, contains) in [
         ("--help", "Exit status:"),
+        ("--help", "/docs/CLOCK_SOURCES.md"),
         ("--version", env!("CARGO_PKG_VERSION")),
         ("completions bash", "--require-user-space"),
         ("man", ".SH OPTIONS"),
