@@ -7,9 +7,9 @@ use vdso_doctor::Read;
 const NOTES: &str = "\
 Examples:
   vdso-doctor                                what clock reads cost here
-  vdso-doctor --quiet || echo slow clock     a check for scripts and probes
+  vdso-doctor --quiet || echo slow clock     a check for scripts
   vdso-doctor --require-user-space=TAI,time  a check of other reads
-  vdso-doctor --pid 4711                     the vDSO of another process
+  vdso-doctor --pid 4711                     the vDSO of a process
   vdso-doctor --json | jq .cause             for a program
   vdso-doctor --metrics > vdso.prom          for Prometheus
   vdso-doctor man | man -l -                 the manual page
@@ -75,6 +75,7 @@ pub(crate) enum Command {
     /// Print a manual page, in roff
     Man {
         /// The page of this subcommand
+        #[arg(value_parser = ["accuracy", "completions", "man"])]
         subcommand: Option<String>,
     },
 }

@@ -53,13 +53,8 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
 fn manual(subcommand: Option<&str>) -> Result<String, Box<dyn Error>> {
     let mut command = Arguments::command();
     command.build();
-    let command = match subcommand {
-        None => command,
-        Some(name) => {
-            let known = command.find_subcommand(name);
-            known.ok_or_else(|| format!("there is no subcommand {name}"))?.clone()
-        }
-    };
+    let of_subcommand = subcommand.and_then(|name| command.find_subcommand(name));
+    let command = of_subcommand.unwrap_or(&command).clone();
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
     Ok(String::from_utf8(page)?)
@@ -133,9 +128,11 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
 
 /// What clap says before the usage, such as a suggestion, in one line.
 fn usage(message: &str) -> String {
-    let message = message.split("\n\nUsage:").next().unwrap_or_default();
-    let in_one_line = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
-    let paragraphs: Vec<_> = message.trim_start_matches("error: ").split("\n\n").map(in_one_line).collect();
+    let message = message.trim_start_matches("error: ");
+    let is_about_help = |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
+    let paragraphs = message.split("\n\n").take_while(|text| !is_about_help(text));
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let paragraphs: Vec<_> = paragraphs.map(in_one_line).collect();
     format!("{} (see `vdso-doctor --help`)", paragraphs.join("; "))
 }
 

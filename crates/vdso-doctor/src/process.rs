@@ -86,8 +86,8 @@ impl fmt::Display for ProcessError {
             Self::Ended => "there is no such process, it ended, or it is a kernel thread",
             Self::NoProc => "there is no /proc of this PID namespace: `mount -t proc proc /proc`",
             Self::Denied => {
-                "its memory may not be read: run as its user (with kernel.yama.ptrace_scope=0), as root or with \
-                 CAP_SYS_PTRACE"
+                "its memory may not be read: run as root with CAP_SYS_PTRACE (`docker run --cap-add SYS_PTRACE`, \
+                 or on the host)"
             }
             Self::NoVdso => "it has no vDSO, so each of its clock reads is a system call",
             Self::Unmapped => "it has removed its vDSO",

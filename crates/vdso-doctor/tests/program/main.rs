@@ -93,12 +93,26 @@ fn only_a_forced_or_real_terminal_gets_colours() {
 fn wrong_arguments_are_status_64_and_one_line() {
     let unknown = ["--jsn", "-x", "extra", "--json=yes", "--quiet --json", "completions", "--verbose --json"];
     let reads = ["--require-user-space=", "--require-user-space=REALTIM", "--require-user-space TAI"];
+    let values = ["--pid", "--pid=abc", "--pid=99999999999", "man foo"];
     let accuracy = ["--seconds=1", "--json accuracy", "accuracy --seconds=0", "accuracy --json"];
-    for arguments in unknown.into_iter().chain(reads).chain(accuracy) {
+    for arguments in unknown.into_iter().chain(reads).chain(values).chain(accuracy) {
         let Some((status, out, error)) = run(arguments) else { return };
         assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
-        assert!(error.starts_with("vdso-doctor: ") && error.contains("--help"), "{arguments}: {error}");
+        assert!(error.starts_with("vdso-doctor: "), "{arguments}: {error}");
+        assert!(error.ends_with(" (see `vdso-doctor --help`)\n"), "{arguments}: {error}");
+        assert_eq!(error.matches("--help").count(), 1, "{arguments}: {error}");
     }
+}
+
+/// man(1) indents the page by 7 columns, and leaves 2 of 80 free.
+#[test]
+fn lines_of_the_manual_page_that_must_not_be_broken_fit() {
+    let Some((_, out, error)) = run("man") else { return };
+    let is_indented = |line: &&str| line.starts_with("  ");
+    let lines: Vec<_> = out.lines().filter(is_indented).map(|line| line.replace('\\', "")).collect();
+    assert!(lines.iter().any(|line| line.contains("--metrics >")), "{out}{error}");
+    let wide = lines.iter().find(|line| line.chars().count() > 80 - 7 - 2);
+    assert_eq!(wide, None);
 }
 
 const README: &str = include_str!("../../README.md");

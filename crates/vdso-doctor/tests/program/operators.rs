@@ -75,6 +75,8 @@ fn the_plug_in_for_nagios_has_its_statuses() {
     for (from, said, to, out) in [
         (0, "", 0, "CLOCK OK - clock reads stay in user space\n"),
         (1, "clock_gettime() enters the kernel.", 1, "CLOCK WARNING - clock_gettime() enters the kernel.\n"),
+        // Nagios takes what follows a `|` for performance data.
+        (1, "`dmesg | grep tsc`.", 1, "CLOCK WARNING - `dmesg / grep tsc`.\n"),
         (2, "it is unknown.", 3, "CLOCK UNKNOWN - it is unknown.\n"),
         (139, "", 3, "CLOCK UNKNOWN - \n"),
     ] {
