@@ -334,18 +334,21 @@ fn online_cpus() -> io::Result<Vec<usize>> {
 pub(crate) fn explain(error: &io::Error) -> String {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let paranoid = file("/proc/sys/kernel/perf_event_paranoid");
+    let paranoid = format!("kernel.perf_event_paranoid is {}", paranoid.trim());
     let is_filtered = file("/proc/self/status").lines().any(|line| line == "Seccomp:\t2");
     let what = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES | libc::ENOSYS) if is_filtered => {
-            "a seccomp filter denies perf_event_open(2): run it outside of the container, or allow the call (`docker \
-             run --cap-add PERFMON --security-opt seccomp=unconfined`)"
+            return format!(
+                "perf_event_open(2) is denied, by a seccomp filter or because {paranoid}: run it outside of the \
+                 container, or with `docker run --cap-add PERFMON`. If the filter still denies the call, add \
+                 `--security-opt seccomp=unconfined`. That removes the whole filter, so do it for the measurement \
+                 only"
+            );
         }
         Some(libc::EPERM | libc::EACCES) => {
             return format!(
-                "perf_event_open(2) is denied (kernel.perf_event_paranoid is {}): run it as root or with CAP_PERFMON \
-                 and CAP_SYS_PTRACE, or run `sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for \
-                 --all",
-                paranoid.trim()
+                "perf_event_open(2) is denied ({paranoid}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or \
+                 run `sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all"
             );
         }
         Some(libc::ENOSYS) => "this kernel has no perf_event_open(2)",

@@ -55,8 +55,8 @@ pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
         Some(libc::ENOENT | libc::ESRCH) => {
             "there is no such process, it ended, or it is a kernel thread".into()
         }
-        Some(libc::EACCES | libc::EPERM) => "its memory may not be read: run as its user (with \
-             kernel.yama.ptrace_scope=0), as root or with CAP_SYS_PTRACE"
+        Some(libc::EACCES | libc::EPERM) => "its memory may not be read: run as root with \
+             CAP_SYS_PTRACE (`docker run --cap-add SYS_PTRACE`, or on the host)"
             .into(),
         _ => error.to_string(),
     };

@@ -206,7 +206,7 @@ impl Report {
                 let own = if self.sees_kernel { "CPU time" } else { "CPU time in user space" };
                 let (share, error) = (number(percent), number(percent_error.unwrap_or(0.0)));
                 let rate = reads_per_second.filter(|rate| *rate > 0.0).map(rounded);
-                let rate = rate.map(|rate| format!(", about {rate} reads a second (a factor of 2)"));
+                let rate = rate.map(|rate| format!(", about {rate} reads a second (right to a factor of 2)"));
                 let rate = rate.unwrap_or_default();
                 format!("{subject} spend{verb} {share} +-{error} % of {its} {own} in clock reads{rate}.")
             }

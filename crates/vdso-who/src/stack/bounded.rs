@@ -1,8 +1,7 @@
 //! A reader of debug information that fails if that takes too much memory or time.
 //!
 //! A small file can describe any number of ranges, lines and names, and addr2line keeps them all.
-//! It makes none of them without a read. So the reads are counted, and memory is looked at between
-//! them.
+//! It allocates only after a read, so this reader counts reads and checks memory between them.
 
 use std::borrow::Cow;
 use std::cell::Cell;
