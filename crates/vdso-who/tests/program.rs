@@ -8,10 +8,12 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use serde_json::Value;
+use test_support::filter;
+use test_support::nix::libc;
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::unistd::{Pid, gettid};
 use test_support::not_run::target_tmpdir;
@@ -161,9 +163,9 @@ fn a_missing_process_or_command_is_named() {
     let process = "process 4194305: there is no such process, it ended, or it is a kernel thread";
     let number = std::process::id();
     let (to, from) = channel();
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         to.send(gettid()).unwrap();
-        std::thread::park();
+        thread::park();
     });
     let thread = from.recv().unwrap();
     for (arguments, expected) in [
@@ -268,6 +270,25 @@ fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
     let Some((status, out, error)) = run(&["--exact", "--json", "--", path]) else { return };
     assert_eq!((status, &*error), (Some(0), ""), "{out}");
     assert_eq!(checked(&out)["swallowed"], 8000);
+}
+
+/// A container's filter and kernel.perf_event_paranoid deny the call with the same errors.
+#[test]
+fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
+    const CALL: u32 = libc::SYS_perf_event_open as u32;
+    let denied = || filter::deny(&[CALL], libc::EPERM).then(|| who(&["--", "true"]).output());
+    let Some(output) = thread::spawn(denied).join().unwrap() else { return };
+    let Some((status, out, error)) = started(output) else { return };
+    if !error.contains("perf_event_open") {
+        return not_run_here("perf", error);
+    }
+    assert_eq!((status, &*out), (Some(2), ""), "{error}");
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
+    for cause in ["a seccomp filter", &format!("kernel.perf_event_paranoid is {}:", paranoid.trim())] {
+        assert!(words.contains(cause), "{error}");
+    }
+    assert!(fits(&error), "{error}");
 }
 
 /// A process that this program did not start has no guard.
