@@ -123,12 +123,14 @@ impl ClockState {
         let segment = self.segment;
         // The ticks that a fast read may use. If no segment will follow, none is due.
         let used = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
+        let is_off = self.phase == Phase::Off && used == 0 && segment.nanos == 0;
+        let rate = if is_off { NOT_USED } else { segment.rate };
         let refusal = self.refusal.map_or(0, |refusal| refusal as u8 + 1);
         let progress = u32::from_le_bytes([self.phase as u8, self.spoilt, self.unsteady, refusal]);
         [
             segment.start,
             segment.nanos,
-            segment.rate,
+            rate,
             used,
             join(progress, self.cost.try_into().unwrap_or(u32::MAX)),
             self.offset as u64,
@@ -149,6 +151,7 @@ impl ClockState {
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
         let [start, nanos, rate, used, progress, offset, sampled, ticks, base_rate, more @ ..] = *words;
         let [checked, raw_offset, first_ticks, first_nanos, segments, counts, errors] = more;
+        let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
         let [phase, spoilt, unsteady, refusal] = progress.to_le_bytes();
         let (calibrations, refusals) = split(counts);
@@ -193,6 +196,10 @@ fn join(low: u32, high: u32) -> u64 {
 fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
+
+/// In place of a rate, which is never so large: the counter is not used, and the last segment has
+/// ended. So a read that the vDSO answers needs no other word to know.
+const NOT_USED: u64 = u64::MAX;
 
 pub(super) const WORDS: usize = 16;
 
@@ -264,7 +271,7 @@ pub(super) fn rests(words: &Words, now: u64) -> bool {
 /// Whether the counter is not used, and the last segment has ended.
 #[inline]
 pub(super) fn is_off(words: &Words) -> bool {
-    phase_of(words) == Phase::Off && words[USED].load() == 0 && words[NANOS].load() == 0
+    words[RATE].load() == NOT_USED
 }
 
 /// Whether `now` is before the check time, by at most [`LONGEST_RETRY`].
