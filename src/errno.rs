@@ -68,7 +68,7 @@ impl Errno {
 
 /// The errors that a clock call, a sandbox or a clock's driver is known to return.
 ///
-/// Every architecture has the same numbers up to 34, but alpha for EAGAIN.
+/// Every architecture has the same numbers up to 34, except for EAGAIN on alpha.
 const NAMES: &[(u16, &str)] = &[
     (1, "EPERM"),
     (2, "ENOENT"),

@@ -40,7 +40,7 @@
 //! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate needs no libc (1) |
 //! | `std` | no | conversions to and from std's times and errors; the clocks of other systems |
 //!
-//! (1) But where calls go through libc, as listed below.
+//! (1) Except on platforms where calls go through libc, as listed below.
 //!
 //! # Platforms
 //!
