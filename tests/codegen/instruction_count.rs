@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use test_support::cost::{self, Cost};
-use test_support::{not_run_here, program};
+use test_support::program;
 
 use crate::{FLAGS, place, source};
 
@@ -62,21 +62,8 @@ const DIVISIONS: [&str; 2] = ["__aeabi_ldivmod", "__divdi3"];
 /// Returns the instructions of the adapter of `gettimeofday`.
 fn adapter(triple: &str) -> Vec<String> {
     let to = place(&format!("adapter-{triple}.s"));
-    program::emit("asm", triple, &source().join("lib.rs"), FLAGS, &to);
-    let listing = fs::read_to_string(to).unwrap();
+    let listing = String::from_utf8(program::emit("asm", triple, &source(), FLAGS, &to).unwrap()).unwrap();
     cost::instructions(&listing, "gettimeofday_from_clock_gettime").map(str::to_string).collect()
-}
-
-/// The listing of the loops. The error says what is missing here.
-fn listing(target: &Target) -> Result<String, String> {
-    let triple = target.triple;
-    // The two parts must agree on panics.
-    let settings = [("CARGO_PROFILE_RELEASE_PANIC", "unwind")];
-    let library = program::library(["vdso-time", ""], triple, "instruction-count", &settings)?;
-    let listing = library.with_file_name("loops.s");
-    let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
-    program::compile(triple, "tests/codegen/programs/loops.rs", &library, &flags, &listing)?;
-    Ok(fs::read_to_string(listing).unwrap())
 }
 
 #[test]
@@ -85,13 +72,12 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
     let mut wrong = Vec::new();
     for target in TARGETS {
         let triple = target.triple;
-        let listing = match listing(&target) {
-            Ok(listing) => listing,
-            Err(why) => {
-                not_run_here(triple, why);
-                continue;
-            }
-        };
+        // The two parts must agree on panics.
+        let settings = [("CARGO_PROFILE_RELEASE_PANIC", "unwind")];
+        let library = program::library(["vdso-time", ""], triple, "instruction-count", &settings);
+        let source = "tests/codegen/programs/loops.rs";
+        let listing = library.and_then(|library| program::listing(triple, source, &library, &[]));
+        let Some(listing) = listing else { continue };
         let ident = listing.split_once("rustc version ").map_or("", |(_, ident)| ident);
         let minor: Vec<&str> = ident.split('.').take(2).collect();
         let compiler = format!("| {triple} | {} |", minor.join("."));

@@ -23,8 +23,9 @@ const FLAGS: &[&str] = &[
     "-Ccodegen-units=1",
 ];
 
+/// The library.
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")
 }
 
 fn place(name: &str) -> PathBuf {

@@ -5,7 +5,6 @@ use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,17 +34,6 @@ pub const BADLY: End = End::Status(1);
 /// The file of this program: what /proc says, or, without that, the name by which it was started.
 pub fn this_program() -> PathBuf {
     env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
-}
-
-/// Whether the kernel can run this program again. An emulator's kernel cannot.
-#[track_caller]
-pub fn runs_alone(test: &str) -> bool {
-    let Ok(output) = Command::new(this_program()).args(["--exact", test, "--list"]).output() else {
-        return false;
-    };
-    let listed = String::from_utf8_lossy(&output.stdout).contains(&format!("{test}: test"));
-    assert!(listed || !output.status.success(), "there is no test {test}");
-    listed
 }
 
 /// Does `work` in a forked child, and fails if that does.

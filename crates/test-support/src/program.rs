@@ -1,11 +1,13 @@
-//! Programs that the compiler at hand makes of the library, for any target that it has std for.
+//! What the compiler at hand makes of the library, for any target that it has `std` for. A function
+//! that lacks the target's libraries, or a tool, says so and returns `None`.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::child::this_program;
-use crate::not_run::target_tmpdir;
+use crate::not_run::{not_run_here, target_tmpdir};
 
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -17,15 +19,16 @@ pub fn given_target() -> Option<String> {
     Some(folder.to_owned()).filter(|folder| folder.contains("-linux-"))
 }
 
-/// A library of the workspace, optimised, in a target folder of its own. The error says what is
-/// missing here.
+/// A library of the workspace, optimised, in a target folder of its own.
 pub fn library(
     [package, features]: [&str; 2],
     triple: &str,
     folder: &str,
     settings: &[(&str, &str)],
-) -> Result<PathBuf, String> {
-    find_standard_library(triple)?;
+) -> Option<PathBuf> {
+    if !has_standard_library(triple) {
+        return None;
+    }
     let folder = target_tmpdir().join(folder);
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(ROOT).envs(settings.iter().copied());
@@ -33,38 +36,82 @@ pub fn library(
     cargo.args(["--no-default-features", "--features", features]);
     cargo.args(["--target", triple, "--target-dir"]).arg(&folder);
     run(&mut cargo).unwrap_or_else(|error| panic!("{error}"));
-    Ok(folder.join(triple).join(format!("release/lib{}.rlib", package.replace('-', "_"))))
+    Some(folder.join(triple).join(format!("release/lib{}.rlib", package.replace('-', "_"))))
 }
 
-/// Compiles one file with that library and what it depends on; the error is what the compiler says.
-pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &Path) -> Result<(), String> {
-    let source = Path::new(ROOT).join(source);
+/// Compiles one file of the workspace with that library and what it depends on.
+pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &Path) -> Option<()> {
     let name = library.file_stem().and_then(|name| name.to_str()).expect("UTF-8").trim_start_matches("lib");
-    let mut rustc = rustc();
-    rustc.args(["--edition=2024", "--target", triple, "--extern", &format!("{name}={}", library.display())]);
-    rustc.arg("-L").arg(library.with_file_name("deps")).args(flags);
-    run(rustc.arg("-o").arg(to).arg(source)).map(drop)
+    let mut rustc = rustc(triple, &Path::new(ROOT).join(source), flags, to);
+    rustc.arg("--extern").arg(format!("{name}={}", library.display()));
+    match run(rustc.arg("-L").arg(library.with_file_name("deps"))) {
+        Ok(_) => Some(()),
+        // `cargo xtask` compiles such libraries where Debian has none.
+        Err(error) if error.contains("failed to get bitcode") => {
+            not_run_here(triple, "core has no bitcode");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The listing of one file of the workspace with that library.
+pub fn listing(triple: &str, source: &str, library: &Path, more: &[&str]) -> Option<String> {
+    let to = library.with_file_name("listing.s");
+    let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
+    compile(triple, source, library, &[&flags, more].concat(), &to)?;
+    Some(fs::read_to_string(to).unwrap())
 }
 
 /// Compiles one file that needs no library but `core` to an object (`obj`) or a listing (`asm`).
-pub fn emit(kind: &str, triple: &str, source: &Path, flags: &[&str], to: &Path) {
-    let mut rustc = rustc();
-    rustc.args(["--edition=2024", "--crate-type=lib", "--emit", kind, "--target", triple]).args(flags);
-    run(rustc.arg("-o").arg(to).arg(source)).unwrap_or_else(|error| panic!("{error}"));
-}
-
-/// Whether there are a compiler and its standard library for a target; the error says what is
-/// missing here.
-pub fn find_standard_library(triple: &str) -> Result<(), String> {
-    let standard = run(rustc().args(["--print", "target-libdir", "--target", triple]))?;
-    if !Path::new(standard.trim_end()).is_dir() {
-        return Err(format!("the compiler has no standard library for {triple}"));
+pub fn emit(kind: &str, triple: &str, source: &Path, flags: &[&str], to: &Path) -> Option<Vec<u8>> {
+    if !has_standard_library(triple) {
+        return None;
     }
-    Ok(())
+    let mut rustc = rustc(triple, source, flags, to);
+    run(rustc.args(["--crate-type=lib", "--emit", kind])).unwrap_or_else(|error| panic!("{error}"));
+    Some(fs::read(to).unwrap())
 }
 
-fn rustc() -> Command {
-    Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+/// Compiles one file for ARMv5, and fails if the object is marked as one for a later architecture.
+/// Returns the object.
+pub fn emit_for_armv5(source: &Path, flags: &[&str], to: &Path) -> Option<Vec<u8>> {
+    // The compiler at hand has the libraries of this target, not of an older one.
+    let older = ["-Ctarget-cpu=arm926ej-s", "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6"];
+    let object = emit("obj", "armv7-unknown-linux-gnueabihf", source, &[flags, &older].concat(), to)?;
+    let text = match run(Command::new("readelf").arg("-A").arg(to)) {
+        Ok(text) => text,
+        Err(error) => {
+            not_run_here("readelf", error);
+            return None;
+        }
+    };
+    let marks = text.lines().filter_map(|line| line.trim().strip_prefix("Tag_CPU_arch: "));
+    assert_eq!(marks.collect::<Vec<_>>(), ["v5TE"], "{text}");
+    Some(object)
+}
+
+/// Whether there are a compiler and its standard library for a target.
+pub fn has_standard_library(triple: &str) -> bool {
+    let mut rustc = Command::new(rustc_name());
+    let found = run(rustc.args(["--print", "target-libdir", "--target", triple]));
+    let why = match found {
+        Ok(folder) if Path::new(folder.trim_end()).is_dir() => return true,
+        Ok(_) => format!("the compiler has no standard library for {triple}"),
+        Err(error) => error,
+    };
+    not_run_here(triple, why);
+    false
+}
+
+fn rustc_name() -> std::ffi::OsString {
+    env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
+fn rustc(triple: &str, source: &Path, flags: &[&str], to: &Path) -> Command {
+    let mut rustc = Command::new(rustc_name());
+    rustc.args(["--edition=2024", "--target", triple]).args(flags).arg("-o").arg(to).arg(source);
+    rustc
 }
 
 fn run(command: &mut Command) -> Result<String, String> {

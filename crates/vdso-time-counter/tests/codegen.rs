@@ -6,9 +6,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use test_support::{cost, not_run_here, program};
+use test_support::{cost, program};
 
 /// The source of an architecture.
 fn source(name: &str) -> PathBuf {
@@ -35,26 +34,10 @@ fn library(name: &str) -> PathBuf {
 
 const FLAGS: &[&str] = &["--crate-name=library", "-Copt-level=3", "-Clink-dead-code", "-Ccodegen-units=1"];
 
-const TRIPLE: &str = "armv7-unknown-linux-gnueabihf";
-
 #[test]
 fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
-    if let Err(why) = program::find_standard_library(TRIPLE) {
-        return not_run_here(TRIPLE, why);
-    }
-    let object = place("armv5te.o");
-    // The compiler at hand has the libraries of this target, not of an older one.
-    let older = ["-Ctarget-cpu=arm926ej-s", "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6"];
-    program::emit("obj", TRIPLE, &library("arm.rs"), &[FLAGS, &older].concat(), &object);
-    let output = match Command::new("readelf").arg("-A").arg(&object).output() {
-        Ok(output) => String::from_utf8(output.stdout).expect("UTF-8"),
-        Err(error) => return not_run_here("readelf", format!("readelf: {error}")),
-    };
-    let marks: Vec<_> =
-        output.lines().filter_map(|line| line.trim().strip_prefix("Tag_CPU_arch: ")).collect();
-    assert!(!marks.is_empty() && marks.iter().all(|mark| *mark == "v5TE"), "{marks:?}\n{output}");
+    let Some(code) = program::emit_for_armv5(&library("arm.rs"), FLAGS, &place("armv5te.o")) else { return };
     // The words are in it.
-    let code = fs::read(&object).unwrap();
     for word in words() {
         assert!(code.windows(4).any(|bytes| bytes == word.code), "{word:?} is not in the object");
     }
@@ -66,12 +49,8 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
 #[test]
 fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     const TRIPLE: &str = "aarch64-unknown-linux-gnu";
-    if let Err(why) = program::find_standard_library(TRIPLE) {
-        return not_run_here(TRIPLE, why);
-    }
-    let file = place("aarch64_ticks.s");
-    program::emit("asm", TRIPLE, &library("aarch64.rs"), FLAGS, &file);
-    let listing = fs::read_to_string(&file).unwrap();
+    let listing = program::emit("asm", TRIPLE, &library("aarch64.rs"), FLAGS, &place("aarch64_ticks.s"));
+    let Some(listing) = listing.map(|listing| String::from_utf8(listing).unwrap()) else { return };
     let lines: Vec<_> = cost::instructions(&listing, "after_loads").collect();
     println!("{}", lines.join("\n"));
     let (mut order, mut branches) = (Vec::new(), 0);
@@ -117,9 +96,6 @@ fn words() -> Vec<Word> {
 
 #[test]
 fn each_word_is_what_its_mnemonic_is_assembled_to() {
-    if let Err(why) = program::find_standard_library(TRIPLE) {
-        return not_run_here(TRIPLE, why);
-    }
     let words = words();
     assert!(words.len() >= 5, "{words:?}");
     let section = |name: &str, line: &dyn Fn(&Word) -> String| {
@@ -134,10 +110,13 @@ fn each_word_is_what_its_mnemonic_is_assembled_to() {
         section("words", &|word| format!(".inst {}", word.number)),
         section("mnemonics", &|word| word.mnemonic.clone()),
     ];
-    let (file, object) = (place("arm_words.rs"), place("arm_words.o"));
+    let file = place("arm_words.rs");
     fs::write(&file, text.concat()).unwrap();
-    program::emit("obj", TRIPLE, &file, &[], &object);
-    let bytes = fs::read(&object).unwrap();
+    let Some(bytes) =
+        program::emit("obj", "armv7-unknown-linux-gnueabihf", &file, &[], &place("arm_words.o"))
+    else {
+        return;
+    };
     let elf = goblin::elf::Elf::parse(&bytes).unwrap();
     let code = |name: &str| {
         let of_name =

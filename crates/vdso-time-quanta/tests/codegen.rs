@@ -2,9 +2,7 @@
 
 #![cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_env = "gnu"))]
 
-use std::fs;
-
-use test_support::{cost, not_run_here, program};
+use test_support::{cost, program};
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
@@ -12,15 +10,10 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 fn a_read_has_a_fence_only_with_the_feature_ordered() {
     for (features, fences) in [("", 0), ("ordered", 1)] {
         let folder = format!("quanta-{features}");
-        let library = match program::library(["vdso-time-quanta", features], TRIPLE, &folder, &[]) {
-            Ok(library) => library,
-            Err(why) => return not_run_here(TRIPLE, why),
-        };
-        let listing = library.with_file_name("reads.s");
-        let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
+        let library = program::library(["vdso-time-quanta", features], TRIPLE, &folder, &[]);
         let source = "crates/vdso-time-quanta/tests/programs/reads.rs";
-        program::compile(TRIPLE, source, &library, &flags, &listing).unwrap();
-        let listing = fs::read_to_string(listing).unwrap();
+        let listing = library.and_then(|library| program::listing(TRIPLE, source, &library, &[]));
+        let Some(listing) = listing else { return };
         for function in ["by_clock", "by_instant"] {
             let count = |name: &str| {
                 cost::instructions(&listing, function).filter(|line| line.contains(name)).count()

@@ -4,10 +4,8 @@
 
 #![cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_env = "gnu"))]
 
-use std::fs;
-
 use test_support::cost::Cost;
-use test_support::{not_run_here, program};
+use test_support::program;
 use vdso_time_trace::{Counter, report};
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
@@ -18,18 +16,12 @@ fn a_site_costs_a_load_a_test_and_a_branch_and_nothing_without_the_feature() {
         [("", Cost::default()), ("enabled", Cost { instructions: 3, branches: 1, checks: 0 })]
     {
         let folder = format!("trace-{features}");
-        let library = match program::library(["vdso-time-trace", features], TRIPLE, &folder, &[]) {
-            Ok(library) => library,
-            Err(why) => return not_run_here(TRIPLE, why),
-        };
-        let listing = library.with_file_name("loops.s");
+        let library = program::library(["vdso-time-trace", features], TRIPLE, &folder, &[]);
+        let Some(library) = library else { return };
         // The macro of linkme is compiled for the host.
         let host = format!("-L{}", library.ancestors().nth(3).unwrap().join("release/deps").display());
-        let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
-        let flags = [&["--extern=vdso_time", &host], &flags[..]].concat();
         let source = "crates/vdso-time-trace/tests/programs/loops.rs";
-        program::compile(TRIPLE, source, &library, &flags, &listing).unwrap();
-        let listing = fs::read_to_string(listing).unwrap();
+        let listing = program::listing(TRIPLE, source, &library, &["--extern=vdso_time", &host]).unwrap();
         let [site, bare] = ["at_a_site", "bare"].map(|name| Cost::of_turn(&listing, name, "no test"));
         assert_eq!(site.less(bare), expected, "{features}\n{listing}");
     }
