@@ -11,37 +11,23 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 pub(crate) use crate::arch::table::x86::ABI;
 
-/// The symbol of [`enter`]. A program may link several copies of this crate, so it is weak, and has
-/// the version, because the copies may differ. A pre-release's `-` cannot be in a symbol.
-macro_rules! symbol {
-    () => {
-        concat!(
-            "vdso_time_",
-            env!("CARGO_PKG_VERSION_MAJOR"),
-            "_",
-            env!("CARGO_PKG_VERSION_MINOR"),
-            "_",
-            env!("CARGO_PKG_VERSION_PATCH"),
-            "_enter"
-        )
-    };
-}
-
 unsafe extern "C" {
     /// Makes a system call through the code at `entry`, or through `int 0x80` if `entry` is null.
-    #[link_name = symbol!()]
-    fn enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
+    ///
+    /// A program may link several copies of this crate, so the symbol is weak: any copy will do. A
+    /// version that changes the arguments must change the name.
+    fn vdso_time_enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
 }
 
 // This is a function with its own unwind tables. The kernel delivers most signals right after the
 // entry, and their handlers may unwind. Inline assembly would have to push esi, which cannot be an
 // operand, and then unwinders would look for the return address in the wrong place.
 core::arch::global_asm!(
-    concat!(".pushsection .text.", symbol!(), ",\"ax\",@progbits"),
-    concat!(".weak ", symbol!()),
-    concat!(".hidden ", symbol!()),
-    concat!(".type ", symbol!(), ",@function"),
-    concat!(symbol!(), ":"),
+    ".pushsection .text.vdso_time_enter,\"ax\",@progbits",
+    ".weak vdso_time_enter",
+    ".hidden vdso_time_enter",
+    ".type vdso_time_enter,@function",
+    "vdso_time_enter:",
     ".cfi_startproc",
     "push ebp",
     ".cfi_def_cfa_offset 8",
@@ -77,7 +63,7 @@ core::arch::global_asm!(
     ".cfi_def_cfa esp, 4",
     "ret",
     ".cfi_endproc",
-    concat!(".size ", symbol!(), ", . - ", symbol!()),
+    ".size vdso_time_enter, . - vdso_time_enter",
     ".popsection",
 );
 
@@ -107,5 +93,5 @@ pub(crate) unsafe fn set_kernel_entry(address: usize) {
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     // SAFETY: the caller promises that the call is sound. `ENTRY` is null or the vDSO's function,
     // which `set_kernel_entry` stored.
-    unsafe { enter(number, &raw const args, ENTRY.load(Ordering::Relaxed)) }
+    unsafe { vdso_time_enter(number, &raw const args, ENTRY.load(Ordering::Relaxed)) }
 }
