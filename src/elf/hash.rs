@@ -1,19 +1,9 @@
 //! The two hash tables. The parser takes only the number of symbols from them: to find a dozen
 //! symbols, a pass over all symbols is faster than hashing.
+//!
+//! Kernels differ: arm has only `DT_HASH`, arm64 since 6.11 usually only `DT_GNU_HASH`, x86 both.
 
 use super::layout::{ADDR_SIZE, Bytes, Format, at};
-
-/// Which hash tables an image has.
-///
-/// Kernels differ: arm has only `DT_HASH`, arm64 since 6.11 usually only `DT_GNU_HASH`, x86 both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct HashTables {
-    /// Whether the image has `DT_HASH`.
-    pub sysv: bool,
-    /// Whether the image has `DT_GNU_HASH`.
-    pub gnu: bool,
-}
 
 /// Returns the number of symbols, the second word of `DT_HASH`. `None` if the table ends outside of
 /// the image.

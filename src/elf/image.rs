@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 
 use super::error::ParseError;
-use super::hash::{self, HashTables};
+use super::hash;
 use super::headers::{
     DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERSYM,
     Dynamic, Load, ProgramHeaders,
@@ -24,7 +24,6 @@ const LONGEST_NAME: usize = 1024;
 pub(crate) struct ParsedImage<'a, F> {
     bytes: Bytes<'a, F>,
     load: Load,
-    pub(super) hash_tables: HashTables,
     symtab: &'a [u8],
     strtab: &'a [u8],
     versions: Versions<'a>,
@@ -88,8 +87,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             version::find(verdef, verdefnum, version::NO_INDEX)?;
             versions = Versions { versym: versym.raw, verdef: verdef.raw, verdefnum };
         }
-        let hash_tables = HashTables { sysv: hash != 0, gnu: gnu_hash != 0 };
-        Ok(Self { bytes, load, hash_tables, symtab: symtab.raw, strtab, versions })
+        Ok(Self { bytes, load, symtab: symtab.raw, strtab, versions })
     }
 
     /// Returns the image for code that does not know its format.
@@ -105,8 +103,8 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 
     #[inline]
     fn with_format<G>(self, format: G) -> ParsedImage<'a, G> {
-        let Self { bytes, load, hash_tables, symtab, strtab, versions } = self;
-        ParsedImage { bytes: Bytes { raw: bytes.raw, format }, load, hash_tables, symtab, strtab, versions }
+        let Self { bytes, load, symtab, strtab, versions } = self;
+        ParsedImage { bytes: Bytes { raw: bytes.raw, format }, load, symtab, strtab, versions }
     }
 
     pub(crate) fn machine(&self) -> u16 {

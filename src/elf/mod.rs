@@ -33,7 +33,6 @@ mod symbol;
 mod version;
 
 pub use error::ParseError;
-pub use hash::HashTables;
 pub(crate) use headers::ProgramHeaders;
 pub(crate) use image::ParsedImage;
 pub(crate) use layout::{Any, Format, Native};
@@ -112,12 +111,6 @@ impl<'a> Image<'a> {
     #[must_use]
     pub fn class(&self) -> u8 {
         self.parsed.class()
-    }
-
-    /// Returns which hash tables the image has.
-    #[must_use]
-    pub const fn hash_tables(&self) -> HashTables {
-        self.parsed.hash_tables
     }
 
     /// Returns `p_vaddr` of the loaded segment.

@@ -23,6 +23,7 @@ pub(crate) struct Entry {
     pub(crate) size: u64,
     /// `STT_FUNC`. The others are `STT_NOTYPE`: on some architectures, functions in assembly.
     pub(super) is_func: bool,
+    /// `STB_WEAK`, as the unprefixed aliases on `x86_64` are.
     pub(super) is_weak: bool,
 }
 
@@ -53,11 +54,5 @@ impl<'a> Symbol<'a> {
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.entry.size
-    }
-
-    /// Returns whether it is `STB_WEAK`, as the unprefixed aliases on `x86_64` are.
-    #[must_use]
-    pub const fn is_weak(&self) -> bool {
-        self.entry.is_weak
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! `Instant::now` and `SystemTime::UNIX_EPOCH` exist for the default clock only. Rust does not use
 //! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.
-//! Other clocks have these items on their marker: `Boottime::now()`, `Tai::UNIX_EPOCH`.
+//! Other clocks have these items on their marker: `Boottime::now()`, and `Tai::UNIX_EPOCH` by
+//! [`WallClock`].
 
 mod clocks;
 mod common;

@@ -420,14 +420,3 @@ pub trait WallClock: Sized {
         }
     }
 }
-
-macro_rules! epochs {
-    ($($Clock:ident)*) => {$(
-        impl $Clock {
-            /// The clock's zero: 1970-01-01 00:00:00 on its own scale.
-            pub const UNIX_EPOCH: SystemTime<Self> = <Self as WallClock>::UNIX_EPOCH;
-        }
-    )*};
-}
-
-epochs!(Realtime RealtimeCoarse Tai);

@@ -3,7 +3,7 @@
 use core::ptr;
 
 use super::{auxv, mapping, process};
-use crate::elf::{Any, Format, Image, Native, ParseError, ParsedImage, Symbol, Symbols};
+use crate::elf::{Any, Format, Image, Native, ParseError, ParsedImage, Symbol};
 use crate::errno::Errno;
 use crate::reason::LocateError;
 
@@ -16,7 +16,7 @@ use crate::reason::LocateError;
 ///
 /// if let Ok(vdso) = Vdso::locate() {
 ///     println!("{} bytes at {:p}", vdso.size(), vdso.base());
-///     for symbol in vdso.symbols() {
+///     for symbol in vdso.image().symbols() {
 ///         println!("{:p} {:?}", vdso.address(&symbol), symbol.name());
 ///     }
 /// }
@@ -141,12 +141,6 @@ impl<'a> Vdso<'a> {
     #[must_use]
     pub const fn image(&self) -> Image<'a> {
         self.image
-    }
-
-    /// Returns the symbols that can be called, as [`Image::symbols`] does.
-    #[must_use]
-    pub fn symbols(&self) -> Symbols<'a> {
-        self.image.symbols()
     }
 
     /// Returns the address of the symbol that [`Image::symbol`] finds.

@@ -92,7 +92,7 @@ fn it_prints_the_time_the_routes_and_the_symbols() {
             assert!(without_address(&text).contains(&route), "{route} is missing in:\n{text}");
         }
         if let Ok(vdso) = vdso_time::vdso::Vdso::locate() {
-            for symbol in vdso.symbols() {
+            for symbol in vdso.image().symbols() {
                 let name = format!("{:?}", symbol.name());
                 assert!(text.contains(&name), "{name} is missing in:\n{text}");
             }

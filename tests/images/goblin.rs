@@ -18,13 +18,12 @@ use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{Route, Routes};
 
-/// Fails unless both see the same symbols that can be called: name, value, size, whether weak.
+/// Fails unless both see the same symbols that can be called: name, value, size.
 #[track_caller]
 fn agree(what: &str, bytes: &[u8]) {
     let image = Image::parse(bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let ours = image
-        .symbols()
-        .map(|symbol| (symbol.name().to_bytes().to_vec(), symbol.value(), symbol.size(), symbol.is_weak()));
+    let ours =
+        image.symbols().map(|symbol| (symbol.name().to_bytes().to_vec(), symbol.value(), symbol.size()));
     let elf = Elf::parse(bytes).unwrap();
     let callable = elf.dynsyms.iter().filter(|symbol| {
         [STT_FUNC, STT_NOTYPE].contains(&symbol.st_type())
@@ -34,7 +33,7 @@ fn agree(what: &str, bytes: &[u8]) {
     });
     let goblins = callable.map(|symbol| {
         let name = elf.dynstrtab.get_at(symbol.st_name).unwrap().as_bytes().to_vec();
-        (name, symbol.st_value, symbol.st_size, symbol.st_bind() == STB_WEAK)
+        (name, symbol.st_value, symbol.st_size)
     });
     let goblins: BTreeSet<_> = goblins.collect();
     assert!(!goblins.is_empty(), "{what}");
@@ -90,7 +89,7 @@ fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
     assert!(base + vdso.size() <= range.end, "{vdso:?} is larger than {range:x?}");
     // SAFETY: the kernel says that these bytes are mapped, and nobody writes to them.
     agree("this process", unsafe { std::slice::from_raw_parts(vdso.base(), range.len()) });
-    for symbol in vdso.symbols() {
+    for symbol in vdso.image().symbols() {
         let address = vdso.address(&symbol).addr();
         // Of two names for the same code it is either.
         let found = vdso.symbol_at(address).map(|found| vdso.address(&found).addr());

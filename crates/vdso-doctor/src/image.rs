@@ -12,27 +12,16 @@ pub struct Image {
     pub base: usize,
     /// Its bytes.
     pub size: usize,
-    /// Whether it has `DT_HASH`.
-    pub sysv_hash: bool,
-    /// Whether it has `DT_GNU_HASH`.
-    pub gnu_hash: bool,
     /// Its symbols, with their versions, as `__vdso_time@LINUX_2.6`.
     pub symbols: Vec<String>,
 }
 
 impl Image {
     pub(crate) fn of(vdso: &Vdso<'_>) -> Self {
-        let tables = vdso.image().hash_tables();
-        let symbols = vdso.symbols().map(|symbol| {
+        let symbols = vdso.image().symbols().map(|symbol| {
             let version = symbol.version().map(|version| format!("@{}", version.to_string_lossy()));
             format!("{}{}", symbol.name().to_string_lossy(), version.unwrap_or_default())
         });
-        Self {
-            base: vdso.base().addr(),
-            size: vdso.size(),
-            sysv_hash: tables.sysv,
-            gnu_hash: tables.gnu,
-            symbols: symbols.collect(),
-        }
+        Self { base: vdso.base().addr(), size: vdso.size(), symbols: symbols.collect() }
     }
 }

@@ -92,7 +92,7 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     let vdso = Vdso::locate().unwrap();
     // Bit 0 of an address says that the code is Thumb code.
     let code = |address: usize, size: u64| (address & !1) as u64..(address & !1) as u64 + size;
-    let expected = vdso.symbols().map(|symbol| code(vdso.address(&symbol).addr(), symbol.size()));
+    let expected = vdso.image().symbols().map(|symbol| code(vdso.address(&symbol).addr(), symbol.size()));
     assert!(seen.symbols.iter().map(|symbol| symbol.range.clone()).eq(expected), "{:?}", seen.symbols);
     let long = seen.symbols.iter().find(|symbol| !symbol.range.is_empty()).unwrap();
     let found = seen.symbol_at(long.range.end - 1).unwrap();

@@ -60,8 +60,8 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
         black_box(vdso.contains(words.addr()));
         black_box(vdso.symbol_at(words.addr()).map(|symbol| symbol.name()));
         black_box(vdso.symbol_address(name(&vdso.image()), Some(name(&vdso.image()))));
-        for symbol in vdso.symbols() {
-            black_box((vdso.address(&symbol), symbol.version(), symbol.size(), symbol.is_weak()));
+        for symbol in vdso.image().symbols() {
+            black_box((vdso.address(&symbol), symbol.version(), symbol.size()));
         }
         walk(&vdso.image());
     }
@@ -112,7 +112,7 @@ fn name<'a>(image: &Image<'a>) -> &'a str {
 
 /// Bytes are walked that could be anything's.
 fn walk(image: &Image<'_>) {
-    black_box((image.machine(), image.hash_tables()));
+    black_box(image.machine());
     for symbol in image.symbols() {
         black_box(Image::extent(symbol.name().to_bytes()).ok());
         if let Ok(image) = Image::parse(symbol.name().to_bytes()) {

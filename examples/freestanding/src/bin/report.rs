@@ -29,6 +29,7 @@ fn print(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "{}", routes())?;
     match Vdso::locate() {
         Ok(vdso) => vdso
+            .image()
             .symbols()
             .try_for_each(|symbol| writeln!(out, "{:p} {:?}", vdso.address(&symbol), symbol.name())),
         Err(error) => writeln!(out, "{error}"),
