@@ -1,10 +1,11 @@
-//! Compiles the kernel selftests' parser, `PARSE_VDSO`.
+//! Compiles the parser of the kernel's selftests, if `get-parse_vdso` has fetched it.
 
 fn main() {
-    println!("cargo::rerun-if-env-changed=PARSE_VDSO");
+    const SOURCE: &str = "c/parse_vdso.c";
+    println!("cargo::rerun-if-changed=c");
     println!("cargo::rustc-check-cfg=cfg(parse_vdso)");
-    if let Ok(source) = std::env::var("PARSE_VDSO") {
-        cc::Build::new().file(source).opt_level(2).compile("parse_vdso");
+    if std::fs::exists(SOURCE).is_ok_and(|is_there| is_there) {
+        cc::Build::new().file(SOURCE).opt_level(2).compile("parse_vdso");
         println!("cargo::rustc-cfg=parse_vdso");
     }
 }

@@ -1,5 +1,5 @@
 //! What finding the vDSO's functions costs, beside the kernel selftests' parser, which checks
-//! nothing. `PARSE_VDSO` names its source, tools/testing/selftests/vDSO/parse_vdso.c.
+//! nothing. `get-parse_vdso` fetches its source.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,9 +18,9 @@ pub const SELFTESTS: &str = "parse_vdso.c";
 /// Larger than a second-level cache.
 const LARGE: usize = 16 << 20;
 
-/// Returns the selftests' parser.
+/// Returns the selftests' parser, if it is here.
 #[cfg(parse_vdso)]
-fn selftests(base: *const u8, symbols: &[(&str, &str)], count: usize) -> Option<Contender> {
+fn selftests(base: *const u8, symbols: &[(&str, &str)], count: usize) -> Vec<Contender> {
     use std::ffi::{CString, c_char, c_void};
 
     unsafe extern "C" {
@@ -31,19 +31,19 @@ fn selftests(base: *const u8, symbols: &[(&str, &str)], count: usize) -> Option<
     let string = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
     let names = symbols.iter().take(count).map(|(name, version)| (string(version), string(name)));
     let names: &'static [_] = names.collect::<Vec<_>>().leak();
-    Some(Contender::new(SELFTESTS, move || {
+    vec![Contender::new(SELFTESTS, move || {
         // SAFETY: the kernel's image is at `base`.
         unsafe { vdso_init_from_sysinfo_ehdr(base.expose_provenance()) };
         for (version, name) in names {
             // SAFETY: the image is parsed, and the strings live as long as the process.
             black_box(unsafe { vdso_sym(*version, *name) });
         }
-    }))
+    })]
 }
 
 #[cfg(not(parse_vdso))]
-fn selftests(_: *const u8, _: &[(&str, &str)], _: usize) -> Option<Contender> {
-    None
+fn selftests(_: *const u8, _: &[(&str, &str)], _: usize) -> Vec<Contender> {
+    Vec::new()
 }
 
 /// Returns the rows: from the image's address to those of its functions.

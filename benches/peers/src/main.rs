@@ -1,12 +1,12 @@
 //! vdso-time compared with other ways to read a clock: one command builds all, measures all, and
 //! says which claims hold.
 
+mod accuracy;
 mod discovery;
 mod first;
 mod foreign;
 mod rows;
 mod scale;
-mod weather;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -18,7 +18,6 @@ use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::document::{Report, Table};
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{self, Row, Spacing};
-use weather::WEATHERS;
 
 const BARS: &[Bar] = &[
     both("time()", DIRECT, 1.03),
@@ -30,7 +29,7 @@ const BARS: &[Bar] = &[
     isolated(first::ROWS[0], "rustix", 1.30).of(first::ALL),
     isolated(first::ROWS[2], "rustix", 1.05),
     isolated(scale::ROWS[1], "std", 1.03),
-    isolated(scale::ROWS[4], "std", 1.03),
+    isolated(scale::ROWS[3], "std", 1.03),
     isolated(discovery::ROWS[0], discovery::SELFTESTS, 1.00),
     isolated(discovery::ROWS[1], discovery::SELFTESTS, 1.00),
     isolated(discovery::COLD[0], discovery::SELFTESTS, 1.00),
@@ -45,12 +44,15 @@ fn child(asked: &[String]) -> Result<(), String> {
     let number = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     match *words {
         [what, row, name, children] if what == first::ROWS[0] => first::print(row, name, number(children)?),
-        [what, row, milliseconds] if what == scale::ROWS[0] => scale::print(row, milliseconds),
+        [what, row, milliseconds] if what == scale::ROWS[0] => scale::print(row, number(milliseconds)?),
         [what, times] if what == discovery::COLD[0] => {
             discovery::print_cold(number(times)?);
             Ok(())
         }
-        [weather, seconds] if weather.starts_with("weather") => weather::print(weather, seconds),
+        [what, seconds] if what == accuracy::ROW => {
+            accuracy::print(number(seconds)? as u64);
+            Ok(())
+        }
         _ => {
             let rows = all_rows();
             calls::settle();
@@ -63,14 +65,8 @@ fn all_rows() -> Vec<Row> {
     rows::rows().into_iter().chain(discovery::rows()).collect()
 }
 
-/// Measures all but the weather, which is named to be measured.
 fn parent(arguments: &Arguments) -> Result<Report, String> {
     let mut report = Report::default();
-    let weathers: Vec<_> = WEATHERS.iter().filter(|weather| arguments.names(weather.name)).collect();
-    if !weathers.is_empty() {
-        let seconds = arguments.effort.choose("1", "2", "10");
-        report.tables.push(weather::table(&weathers, seconds, arguments.is_test_machine)?);
-    }
     eprintln!("building the programs");
     let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build()?.into_iter().partition(Result::is_ok);
     let foreign: Vec<PathBuf> = foreign.into_iter().flatten().collect();
@@ -93,13 +89,16 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     if first::ROWS.iter().any(|row| arguments.wants(row)) {
         first::add(&mut samples, arguments.effort.choose(1, 15, 101))?;
     }
-    let mut scales = scale::ROWS.to_vec();
-    scales.retain(|row| arguments.wants(row) && !arguments.is_left_out(row));
-    for _ in 0..arguments.effort.choose(1, 3, 5) {
-        report.missed.extend(scale::add(&mut samples, &scales, arguments.effort.choose("1", "100", "500")));
+    for row in scale::ROWS.iter().filter(|row| arguments.wants(row)) {
+        for _ in 0..arguments.effort.choose(1, 3, 5) {
+            samples.add_child(&[scale::ROWS[0], row, arguments.effort.choose("1", "100", "500")])?;
+        }
+    }
+    if arguments.wants(accuracy::ROW) {
+        samples.add_child(&[accuracy::ROW, arguments.effort.choose("1", "2", "10")])?;
     }
     let (bars, missed) = bars::table("peers-bars", BARS, &samples, arguments);
-    report.missed.extend(missed);
+    report.missed = missed;
     if arguments.wants(COUNTER) {
         calls::settle();
         report.tables.push(summary(&samples));
@@ -109,6 +108,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         ratios("peers-clocks", &[COUNTER], &[OURS, TICKS, QUANTA[0], QUANTA[1]], &samples),
         first::table(&samples),
         scale::table(&samples),
+        accuracy::table(&samples),
         discovery::table(&samples),
         bars,
     ]);

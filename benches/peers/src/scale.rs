@@ -1,38 +1,21 @@
-//! Reads per second of many threads, under a profiler, and under a filter of system calls.
+//! Reads per second of many threads, and under a filter of system calls.
 
-use std::process::Command;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use vdso_time::{ClockId, clock_gettime, syscall};
 use vdso_time_benches::calls::keep::Keep as _;
 use vdso_time_benches::calls::{self, SYSCALL, keep};
 use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::command::{child, run};
 use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
 use vdso_time_counter as counter;
 
 /// A row is a number of threads, and what is done to them.
-pub const ROWS: [&str; 12] = [
-    "1 thread",
-    "2 threads",
-    "4 threads",
-    "8 threads",
-    "64 threads",
-    "1 thread, pinned",
-    "2 threads, pinned",
-    "4 threads, pinned",
-    "8 threads, pinned",
-    "64 threads, pinned",
-    PERF,
-    SECCOMP,
-];
-const PERF: &str = "1 thread, perf record";
+pub const ROWS: [&str; 5] = ["1 thread", "2 threads", "8 threads", "64 threads", SECCOMP];
 const SECCOMP: &str = "1 thread, seccomp filter";
 
 const COUNTER: &str = "vdso-time, counter";
@@ -53,8 +36,8 @@ const SEGMENTS: &str = "segments / s";
 const ASKED: &str = "reads by the vDSO, of a million";
 
 /// Measures each contender for so many milliseconds, and prints the nanoseconds of a read.
-pub fn print(row: &str, milliseconds: &str) -> Result<(), String> {
-    let length = milliseconds.parse().map(Duration::from_millis).map_err(|error| error.to_string())?;
+pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
+    let length = Duration::from_millis(milliseconds as u64);
     let threads = row.split(' ').next().and_then(|count| count.parse().ok()).ok_or("no threads")?;
     if row == SECCOMP {
         install_filter().map_err(|error| format!("seccomp: {error}"))?;
@@ -62,7 +45,7 @@ pub fn print(row: &str, milliseconds: &str) -> Result<(), String> {
     calls::settle();
     for (name, read) in CONTENDERS {
         let before = counter::statistics();
-        let (reads, seconds) = measure(read, threads, row.ends_with("pinned"), length);
+        let (reads, seconds) = measure(read, threads, length);
         println!("{row}\tisolated\t{name}\t{}", seconds * 1e9 / reads);
         if name == COUNTER {
             let after = counter::statistics();
@@ -75,13 +58,10 @@ pub fn print(row: &str, milliseconds: &str) -> Result<(), String> {
 }
 
 /// Returns how many reads the threads made, and in how many seconds.
-fn measure(read: Loop, threads: usize, is_pinned: bool, length: Duration) -> (f64, f64) {
+fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
     const BATCH: usize = 1000;
     let (barrier, end) = (Barrier::new(threads + 1), AtomicBool::new(false));
-    let work = |number| {
-        if is_pinned {
-            pin(number);
-        }
+    let work = || {
         barrier.wait();
         barrier.wait();
         let mut reads = 0;
@@ -92,8 +72,7 @@ fn measure(read: Loop, threads: usize, is_pinned: bool, length: Duration) -> (f6
         reads
     };
     thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = (0..threads).map(|number| scope.spawn(move || work(number))).collect();
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         barrier.wait();
         let start = Instant::now();
         barrier.wait();
@@ -104,15 +83,6 @@ fn measure(read: Loop, threads: usize, is_pinned: bool, length: Duration) -> (f6
     })
 }
 
-/// Keeps this thread on one of the CPUs.
-fn pin(number: usize) {
-    let allowed = sched_getaffinity(None).expect("the thread exists");
-    let cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
-    let mut one = CpuSet::new();
-    one.set(cpus.cycle().nth(number).expect("the thread has a CPU"));
-    sched_setaffinity(None, &one).expect("the CPU is allowed");
-}
-
 /// Allows 450 system calls by number, as a container's filter does.
 fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
     let rules = (0..450).map(|number| (number, Vec::new())).collect();
@@ -120,27 +90,6 @@ fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
     let filter = SeccompFilter::new(rules, errno, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?;
     let program: BpfProgram = filter.try_into()?;
     Ok(apply_filter(&program)?)
-}
-
-/// Runs a process for each row. Returns what is missing here.
-pub fn add(samples: &mut Samples, rows: &[&str], milliseconds: &str) -> Vec<String> {
-    let mut add = |row| {
-        let mut command = child(&[ROWS[0], row, milliseconds])?;
-        if row == PERF {
-            let mut perf = Command::new("perf");
-            perf.args(["record", "--quiet", "--output", "/dev/null", "--"]).arg(command.get_program());
-            perf.args(command.get_args());
-            command = perf;
-        }
-        samples.add(&run(&mut command)?)
-    };
-    rows.iter()
-        .filter_map(|row| {
-            add(*row)
-                .err()
-                .map(|error| format!("not here: {row}: {error}; `--without '{row}'` leaves it out"))
-        })
-        .collect()
 }
 
 /// Returns the million reads per second of all threads together.

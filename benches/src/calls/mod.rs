@@ -48,34 +48,22 @@ pub const SYSCALL: &str = "system call";
 
 /// Returns the rows with `direct` as the last contender, where the vDSO has the function.
 pub fn rows() -> Vec<Row> {
-    let mut rows: Vec<Row> = CLOCKS.iter().map(|&(name, clock)| clock_gettime(name, clock)).collect();
-    // The other clocks have one of these resolutions.
-    rows.extend(CLOCKS[..2].iter().map(|&(name, clock)| clock_getres(name, clock)));
-    rows.extend([gettimeofday(), time(), syscall_time(), getcpu()]);
-    rows.extend(counters().into_iter().chain([time_now()]));
-    rows.into_iter().map(with_direct).collect()
-}
-
-/// Adds the function of the vDSO that answers a row.
-fn with_direct(mut row: Row) -> Row {
     let routes = vdso_time::routes();
-    let clock = CLOCKS.iter().find(|(name, _)| row.name.contains(&format!("({name})")));
-    let clock = clock.map_or(ClockId::MONOTONIC, |(_, clock)| *clock);
-    let function = row.name.split('(').next().unwrap_or_default();
-    let (route, clock) = match function {
-        TIME_NOW | "syscall::time" => return row,
+    let on = |route, clock| move |row: Row| row.with(direct::contender(route, clock));
+    let gettime =
+        CLOCKS.iter().map(|&(name, clock)| on(routes.clock_gettime, clock)(clock_gettime(name, clock)));
+    // The other clocks have one of these resolutions.
+    let getres =
+        CLOCKS[..2].iter().map(|&(name, clock)| on(routes.clock_getres, clock)(clock_getres(name, clock)));
+    let others = [
+        on(routes.gettimeofday, ClockId::REALTIME)(gettimeofday()),
         // time() has the vDSO's clock_gettime where it has no time().
-        "time" => (routes.time, ClockId::REALTIME_COARSE),
-        "gettimeofday" => (routes.gettimeofday, ClockId::REALTIME),
-        "clock_getres" => (routes.clock_getres, clock),
-        "getcpu" => {
-            row.contenders.extend(direct::getcpu());
-            return row;
-        }
-        _ => (routes.clock_gettime, clock),
-    };
-    row.contenders.extend(direct::contender(route, clock));
-    row
+        on(routes.time, ClockId::REALTIME_COARSE)(time()),
+        syscall_time(),
+        getcpu().with(direct::getcpu()),
+    ];
+    let counters = counters().map(on(routes.clock_gettime, ClockId::MONOTONIC));
+    gettime.chain(getres).chain(others).chain(counters).chain([time_now()]).collect()
 }
 
 /// Returns a line for each function that the vDSO does not answer, and one about the counter.

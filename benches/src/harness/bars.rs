@@ -81,7 +81,7 @@ pub fn table(
     // The bars are claims about 64-bit hardware.
     let is_claimed = cfg!(target_pointer_width = "64") && !machine::is_emulated();
     let bars = bars.iter().filter(|_| is_claimed);
-    for bar in bars.filter(|bar| arguments.wants(bar.row) && !arguments.is_left_out(bar.against)) {
+    for bar in bars.filter(|bar| arguments.wants(bar.row)) {
         let found = bar.found(samples);
         let at_most = format!("{:.2}", bar.at_most);
         let variant = bar.of.trim_start_matches(OURS);
@@ -90,7 +90,7 @@ pub fn table(
         let found = found.join(", ");
         match verdict {
             Some("missed") => missed.push(format!("missed: {claim}: {found}, at most {at_most}")),
-            None => missed.push(format!("not here: {claim}; `--without {}` leaves it out", bar.against)),
+            None => missed.push(format!("not measured here: {claim}")),
             _ => {}
         }
         table.rows.push(vec![claim, at_most, found, verdict.unwrap_or("not here").into()]);

@@ -35,35 +35,28 @@ pub struct Arguments {
     pub check: bool,
     /// Whether the documents are renewed.
     pub write: bool,
-    /// Whether the machine's clock may be changed.
-    pub is_test_machine: bool,
     filters: Vec<String>,
-    left_out: Vec<String>,
 }
 
 const USAGE: &str = "\
-Usage: [--quick] [--check] [--write] [--without CONTENDER]... [ROW...]
+Usage: [--quick] [--check] [--write] [ROW...]
 
   --quick   less than a minute
   --check   status 1 if a bar is missed or cannot be measured
-  --without CONTENDER   no bars against it
   --write   renew the figures of these rows in docs and README.md
-  --i-am-root-on-a-test-machine   `weather` changes this machine's clock, not that of a guest
   ROW       only the rows whose name contains one of these
 ";
 
 impl Arguments {
-    pub(super) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(super) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut parsed = Self::default();
         let mut is_quick = false;
-        while let Some(argument) = arguments.next() {
+        for argument in arguments {
             match argument.as_str() {
                 "--bench" => parsed.effort = Effort::Full,
                 "--quick" => is_quick = true,
                 "--check" => parsed.check = true,
                 "--write" => parsed.write = true,
-                "--without" => parsed.left_out.extend(arguments.next()),
-                "--i-am-root-on-a-test-machine" => parsed.is_test_machine = true,
                 flag if flag.starts_with('-') => return Err(format!("unknown argument `{flag}`\n\n{USAGE}")),
                 _ => parsed.filters.push(argument),
             }
@@ -75,16 +68,6 @@ impl Arguments {
             return Err("--write needs `cargo bench`".into());
         }
         Ok(parsed)
-    }
-
-    /// Returns whether a row that is not measured by default is asked for by the start of its name.
-    pub fn names(&self, name: &str) -> bool {
-        self.filters.iter().any(|filter| name.starts_with(filter))
-    }
-
-    /// Returns whether the bars against a contender are left out.
-    pub fn is_left_out(&self, contender: &str) -> bool {
-        self.left_out.iter().any(|name| name == contender)
     }
 
     /// Returns whether rows can be left out.

@@ -47,6 +47,13 @@ impl Row {
     pub fn new(name: impl Into<String>, contenders: impl IntoIterator<Item = Contender>) -> Self {
         Self { name: name.into(), contenders: contenders.into_iter().collect() }
     }
+
+    /// Adds contenders.
+    #[must_use]
+    pub fn with(mut self, contenders: impl IntoIterator<Item = Contender>) -> Self {
+        self.contenders.extend(contenders);
+        self
+    }
 }
 
 /// One way to an answer.
