@@ -16,6 +16,8 @@ use crate::workspace;
 
 const ARCHES: [&str; 2] = ["x86_64", "aarch64"];
 const PROGRAMS: [&str; 2] = ["vdso-doctor", "vdso-who"];
+/// They, and the doctor's subcommands that print its manual pages and completions.
+const PACKAGES: [&str; 3] = ["--package=vdso-doctor", "--package=vdso-who", "--features=vdso-doctor/pages"];
 const SUITES: [&str; 2] = ["bullseye", "trixie"];
 
 /// The manual pages: the file, and the command that prints it.
@@ -73,11 +75,10 @@ fn archive(sh: &Shell, machine: &Machine, setup: &Setup, dist: &Path) -> Result<
     let home = workspace::cargo_home()?;
     let (root, home) = (workspace::root(), home.display());
     let remap = format!("--remap-path-prefix={}=. --remap-path-prefix={home}=cargo", root.display());
-    let packages = PROGRAMS.map(|program| format!("--package={program}"));
     setup
         .cargo(sh)
         .args(["build", "--quiet", "--release", "--locked", "--bins"])
-        .args(packages)
+        .args(PACKAGES)
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static {remap}"))
@@ -114,9 +115,8 @@ fn emulated<'a>(sh: &'a Shell, setup: &Setup, built: &Path, words: &[&str]) -> C
 
 /// The licences of what the programs contain.
 fn licences(sh: &Shell, triple: &str) -> Result<String> {
-    let packages = PROGRAMS.map(|program| format!("--package={program}"));
     let tree = workspace::cargo(sh).args(["tree", "--edges=normal", "--prefix=none", "--target", triple]);
-    let tree = tree.args(packages).arg("--format={p} {l}").read()?;
+    let tree = tree.args(PACKAGES).arg("--format={p} {l}").read()?;
     let mut text = HEADER.to_owned();
     for package in workspace::packages(sh, &[])? {
         let [name, version, licence, manifest] = ["name", "version", "license", "manifest_path"]

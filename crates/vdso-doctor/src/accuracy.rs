@@ -2,11 +2,11 @@
 
 #![allow(clippy::cast_precision_loss, reason = "what is printed has at most 11 digits")]
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hdrhistogram::Histogram;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use vdso_doctor::{Read, check};
 use vdso_time::{ClockId, clock_gettime};
@@ -79,16 +79,41 @@ fn nanos(clock: ClockId) -> Result<i64, String> {
     Ok(now.as_nanos() as i64)
 }
 
-/// How many reads were how far off, to three digits.
-fn histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("a histogram can have three digits")
+/// How many reads were how many nanoseconds off.
+#[derive(Default)]
+struct Sizes(BTreeMap<u64, u64>);
+
+impl Sizes {
+    fn add(&mut self, deviation: i64) {
+        *self.0.entry(deviation.unsigned_abs()).or_default() += 1;
+    }
+
+    fn count(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    fn max(&self) -> u64 {
+        self.0.last_key_value().map_or(0, |(size, _)| *size)
+    }
+
+    /// The size that this share of the reads does not exceed.
+    fn quantile(&self, share: f64) -> u64 {
+        let mut rest = (self.count() as f64 * share).ceil() as u64;
+        let mut sizes = self.0.iter();
+        let reached = sizes.find(|(_, count)| {
+            rest = rest.saturating_sub(**count);
+            rest == 0
+        });
+        reached.map_or(0, |(size, _)| *size)
+    }
 }
 
 /// The counter clock between two reads of the kernel's clock: how far it is from their middle.
 /// Reads that were interrupted are counted and left out.
+#[derive(Default)]
 struct Deviation {
-    monotonic: Histogram<u64>,
-    realtime: Histogram<u64>,
+    monotonic: Sizes,
+    realtime: Sizes,
     backward: u64,
     interrupted: u64,
     /// How long it took, in nanoseconds.
@@ -100,9 +125,9 @@ struct Deviation {
 impl fmt::Display for Deviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { monotonic, realtime, backward, interrupted, .. } = self;
-        let row = |sizes: &Histogram<u64>| {
-            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| sizes.value_at_quantile(share));
-            format!("{p50:>6} {p99:>6} {p999:>6} {:>6} {:>10}", sizes.max(), sizes.len())
+        let row = |sizes: &Sizes| {
+            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| sizes.quantile(share));
+            format!("{p50:>6} {p99:>6} {p999:>6} {:>6} {:>10}", sizes.max(), sizes.count())
         };
         let seconds = self.passed as f64 / 1e9;
         writeln!(f, "deviation from the kernel's clock in {seconds:.1} s, without {interrupted} reads")?;
@@ -117,15 +142,8 @@ impl Deviation {
     fn measure(seconds: u32) -> Result<Self, String> {
         let length = i64::from(seconds) * 1_000_000_000;
         let is_watched = io::stderr().is_terminal();
-        let mut seen = Self {
-            monotonic: histogram(),
-            realtime: histogram(),
-            backward: 0,
-            interrupted: 0,
-            passed: 0,
-            first: None,
-            last: None,
-        };
+        let mut seen = Self::default();
+
         // What takes half as long again, and three ticks, was interrupted and proves nothing.
         let mut width = i64::MAX;
         for _ in 0..1000 {
@@ -157,12 +175,12 @@ impl Deviation {
                 seen.interrupted += 1;
                 continue;
             }
-            seen.monotonic.saturating_record(here.deviation.unsigned_abs());
+            seen.monotonic.add(here.deviation);
             seen.last = Some((passed, here.deviation));
             seen.first = seen.first.or(seen.last);
             let wall = probe(ClockId::REALTIME, realtime)?;
             if wall.width <= limit {
-                seen.realtime.saturating_record(wall.deviation.unsigned_abs());
+                seen.realtime.add(wall.deviation);
             }
         }
     }
@@ -198,4 +216,18 @@ fn probe(clock: ClockId, read: impl Fn() -> i64) -> Result<Probe, String> {
     let read = read();
     let after = nanos(clock)?;
     Ok(Probe { read, deviation: read - (before + (after - before) / 2), width: after - before })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sizes;
+
+    #[test]
+    fn a_quantile_is_the_size_that_so_many_reads_do_not_exceed() {
+        let mut sizes = Sizes::default();
+        (1..=1000).for_each(|size| sizes.add(-size));
+        let quantiles = [0.0, 0.001, 0.5, 0.99, 0.999, 1.0].map(|share| sizes.quantile(share));
+        assert_eq!((quantiles, sizes.max(), sizes.count()), ([1, 1, 500, 990, 999, 1000], 1000, 1000));
+        assert_eq!(Sizes::default().quantile(0.5), 0);
+    }
 }

@@ -1,20 +1,22 @@
 //! The vDSO of this process: where it is and what it has.
 
-use serde::Serialize;
 use vdso_time::vdso::Vdso;
 
+use crate::json::{address, json};
+
 /// The vDSO's image.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Image {
     /// Its address.
-    #[serde(serialize_with = "crate::json::address")]
     pub base: usize,
     /// Its bytes.
     pub size: usize,
     /// Its symbols, with their versions, as `__vdso_time@LINUX_2.6`.
     pub symbols: Vec<String>,
 }
+
+json!(Image, |image| base: address(image.base), size, symbols);
 
 impl Image {
     pub(crate) fn of(vdso: &Vdso<'_>) -> Self {

@@ -1,47 +1,94 @@
-//! How the diagnosis is serialised where its fields are not plain values.
+//! The diagnosis for a program. Each `impl Serialize` is by hand, so that the first build of a
+//! program with this library compiles no procedural macro.
 
-use serde::ser::{Serialize, Serializer};
-use vdso_time::LocateError;
-use vdso_time::{Route, Routes};
+use std::fmt::Debug;
+
+use serde_core::ser::{Serialize, SerializeStruct as _, Serializer};
+use vdso_time::{LocateError, Route, Routes};
 
 use crate::Image;
 
-/// Text, because addresses have more digits than every reader of JSON keeps.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
-pub(crate) fn address<S: Serializer>(address: &usize, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(&format_args!("{address:#x}"))
+/// Serialises these fields.
+macro_rules! object {
+    ($to:expr, $($field:ident: $value:expr),*) => {{
+        let mut object = $to.serialize_struct("", [$(stringify!($field)),*].len())?;
+        $(object.serialize_field(stringify!($field), &$value)?;)*
+        object.end()
+    }};
 }
 
-pub(crate) fn image<S: Serializer>(image: &Result<Image, LocateError>, to: S) -> Result<S::Ok, S::Error> {
-    match image {
-        Ok(image) => image.serialize(to),
-        Err(error) => to.collect_map([("error", error.to_string())]),
+/// Implements `Serialize` by fields, each with its own or another value, or by one word.
+macro_rules! json {
+    ($type:ty, |$this:ident| $($field:ident $(: $value:expr)?),+) => {
+        impl serde_core::Serialize for $type {
+            fn serialize<S: serde_core::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                use serde_core::ser::SerializeStruct as _;
+                let $this = self;
+                $crate::json::object!(to, $($field: $crate::json::json!(@ $this $field $(, $value)?)),+)
+            }
+        }
+    };
+    ($type:ty, |$this:ident| $word:expr) => {
+        impl serde_core::Serialize for $type {
+            fn serialize<S: serde_core::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                let $this = self;
+                to.serialize_str(&$word)
+            }
+        }
+    };
+    (@ $this:ident $field:ident) => { $this.$field };
+    (@ $this:ident $field:ident, $value:expr) => { $value };
+}
+pub(crate) use {json, object};
+
+/// A variant's name, as `likely-fine`.
+pub(crate) fn kebab_case(variant: &impl Debug) -> String {
+    let mut word = String::new();
+    for letter in format!("{variant:?}").chars() {
+        if letter.is_uppercase() && !word.is_empty() {
+            word.push('-');
+        }
+        word.push(letter.to_ascii_lowercase());
+    }
+    word
+}
+
+/// Text, because addresses have more digits than every reader of JSON keeps.
+pub(crate) fn address(address: usize) -> String {
+    format!("{address:#x}")
+}
+
+pub(crate) struct Located<'a>(pub(crate) &'a Result<Image, LocateError>);
+
+impl Serialize for Located<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Ok(image) => image.serialize(to),
+            Err(error) => object!(to, error: error.to_string()),
+        }
     }
 }
 
-#[derive(serde::Serialize)]
-#[serde(tag = "via", rename_all = "lowercase")]
-enum Via {
-    Vdso {
-        symbol: &'static str,
-        version: Option<&'static str>,
-        #[serde(serialize_with = "crate::json::address")]
-        address: usize,
-    },
-    Syscall {
-        number: u32,
-        reason: String,
-    },
-    Libc,
+pub(crate) struct Functions<'a>(pub(crate) &'a Routes);
+
+impl Serialize for Functions<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.functions().map(|(function, route)| (function, Via(route))))
+    }
 }
 
-pub(crate) fn routes<S: Serializer>(routes: &Routes, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(routes.functions().map(|(function, route)| {
-        let via = match route {
-            Route::Vdso { symbol, version, address, .. } => Via::Vdso { symbol, version, address },
-            Route::Syscall { number, reason, .. } => Via::Syscall { number, reason: reason.to_string() },
-            _ => Via::Libc,
-        };
-        (function, via)
-    }))
+struct Via(Route);
+
+impl Serialize for Via {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Route::Vdso { symbol, version, address: at, .. } => {
+                object!(to, via: "vdso", symbol: symbol, version: version, address: address(at))
+            }
+            Route::Syscall { number, reason, .. } => {
+                object!(to, via: "syscall", number: number, reason: reason.to_string())
+            }
+            _ => object!(to, via: "libc"),
+        }
+    }
 }

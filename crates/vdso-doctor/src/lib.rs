@@ -53,12 +53,12 @@ mod verdict;
 
 use std::{fmt, io};
 
-use serde::Serialize;
 use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Routes, routes};
 
 pub use image::Image;
+use json::json;
 pub use machine::{ClockSource, Machine, Supervisor};
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
@@ -68,19 +68,16 @@ pub use read::Read;
 pub use verdict::Cause;
 
 /// Everything that was found out.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {
     /// The version of this format.
     pub format: u32,
     /// The kernel and its clock source.
-    #[serde(flatten)]
     pub machine: Machine,
     /// The vDSO, or why there is none.
-    #[serde(serialize_with = "json::image")]
     pub vdso: Result<Image, LocateError>,
     /// Who answers each function.
-    #[serde(serialize_with = "json::routes")]
     pub routes: Routes,
     /// How system calls were detected; `None` without a vDSO.
     pub method: Option<Method>,
@@ -95,9 +92,15 @@ pub struct Diagnosis {
     /// The cause as a sentence that says what to do.
     pub verdict: String,
     /// The reads that the verdict is about.
-    #[serde(skip)]
     pub(crate) about: Vec<Read>,
 }
+
+json!(Diagnosis, |this|
+    format, kernel: this.machine.kernel, architecture: this.machine.architecture,
+    supervisor: this.machine.supervisor, clock_source: this.machine.clock_source,
+    vdso: json::Located(&this.vdso), routes: json::Functions(&this.routes), method, unproved, cpus,
+    reads, cause, verdict
+);
 
 impl Diagnosis {
     /// Returns where these reads are answered.
@@ -112,7 +115,7 @@ impl Diagnosis {
 }
 
 /// Why [`check`] does not confirm that reads stay in user space.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finding {
     /// [`Place::Kernel`] if a read enters the kernel, [`Place::Unknown`] if nothing can be proved.
@@ -122,6 +125,8 @@ pub struct Finding {
     /// The cause as a sentence that says what to do.
     pub message: String,
 }
+
+json!(Finding, |finding| place, cause, message);
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,12 +6,12 @@ use std::env::consts::ARCH;
 use std::fs;
 
 use nix::sys::utsname::uname;
-use serde::Serialize;
 use vdso_time::vdso::Vdso;
 
+use crate::json::{json, kebab_case};
+
 /// What runs this process, if it is not the kernel alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Supervisor {
     /// Valgrind hides the vDSO.
@@ -21,6 +21,8 @@ pub enum Supervisor {
     /// A kernel that runs on another one, with its own vDSO: gVisor, or WSL 1.
     GuestKernel,
 }
+
+json!(Supervisor, |supervisor| kebab_case(supervisor));
 
 impl Supervisor {
     pub(crate) fn name(self) -> &'static str {
@@ -83,7 +85,7 @@ pub(crate) fn clock_source(name: &str) -> (Reader, &'static str) {
 pub(crate) const CLOCK_SOURCE_FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// The kernel's clock sources, from sysfs.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ClockSource {
     /// The one in use; `None` if sysfs is not mounted.
@@ -92,8 +94,10 @@ pub struct ClockSource {
     pub available: Vec<String>,
 }
 
+json!(ClockSource, |source| current, available);
+
 /// The machine.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Machine {
     /// The kernel's release, as `uname -r` prints it.
@@ -105,12 +109,12 @@ pub struct Machine {
     /// The clock sources.
     pub clock_source: ClockSource,
     /// The kernel's parameters.
-    #[serde(skip)]
     pub(crate) command_line: String,
     /// Whether the CPU has a time-stamp counter of constant rate that never stops.
-    #[serde(skip)]
     pub(crate) has_steady_tsc: bool,
 }
+
+json!(Machine, |machine| kernel, architecture, supervisor, clock_source);
 
 impl Machine {
     pub(crate) fn look() -> Self {

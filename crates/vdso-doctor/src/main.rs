@@ -3,14 +3,15 @@
 mod accuracy;
 mod arguments;
 mod metrics;
+#[cfg(feature = "pages")]
+mod pages;
 mod stdout;
 
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use arguments::{Arguments, Command};
-use clap::{CommandFactory as _, Parser as _};
+use clap::ArgMatches;
 use vdso_doctor::{Place, ProcessDiagnosis, Read, check, diagnose_reads};
 
 const ENTERS_KERNEL: u8 = 1;
@@ -19,12 +20,12 @@ const FAILED: u8 = 2;
 const USAGE: u8 = 64;
 
 fn main() -> ExitCode {
-    let status = match Arguments::try_parse() {
+    let status = match arguments::command().try_get_matches() {
         Err(error) if error.use_stderr() => {
             say(&usage(&error.to_string()));
             Ok(USAGE)
         }
-        Ok(arguments) if arguments.quiet => Ok(check_quietly(&arguments)),
+        Ok(arguments) if arguments.get_flag("quiet") => Ok(check_quietly(&arguments)),
         _ if !stdout::was_open() => Err("cannot write the report: standard output is closed".into()),
         Ok(arguments) => run(&arguments),
         Err(help) => print(&help.to_string()).map(|()| 0),
@@ -36,57 +37,52 @@ fn main() -> ExitCode {
     status.unwrap_or_else(failed).into()
 }
 
-fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
-    match arguments.command {
-        Some(Command::Accuracy { seconds }) => print(&accuracy::report(seconds)?).map(|()| 0),
-        Some(Command::Completions { shell }) => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "vdso-doctor", &mut script);
-            print(&String::from_utf8(script)?).map(|()| 0)
+fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
+    let text = match arguments.subcommand() {
+        Some(("accuracy", arguments)) => {
+            accuracy::report(arguments.get_one("seconds").copied().unwrap_or(30))?
         }
-        Some(Command::Man { ref subcommand }) => print(&manual(subcommand.as_deref())?).map(|()| 0),
-        None => report(arguments),
-    }
+        #[cfg(feature = "pages")]
+        Some((name, arguments)) => pages::text(arguments::command(), name, arguments)?,
+        _ => return report(arguments),
+    };
+    print(&text).map(|()| 0)
 }
 
-/// The manual page of the program, or of a subcommand.
-fn manual(subcommand: Option<&str>) -> Result<String, Box<dyn Error>> {
-    let mut command = Arguments::command();
-    command.build();
-    let of_subcommand = subcommand.and_then(|name| command.find_subcommand(name));
-    let command = of_subcommand.unwrap_or(&command).clone();
-    let mut page = Vec::new();
-    clap_mangen::Man::new(command).render(&mut page)?;
-    Ok(String::from_utf8(page)?)
-}
-
-fn report(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
-    if let Some(pid) = arguments.pid {
+fn report(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
+    let is_json = arguments.get_flag("json");
+    if let Some(pid) = arguments.get_one("pid").copied() {
         let seen = ProcessDiagnosis::of(pid).map_err(|error| format!("process {pid}: {error}"))?;
-        print(&if arguments.json { json(&seen)? } else { highlighted(&seen.to_string(), seen.place) })?;
+        print(&if is_json { json(&seen)? } else { highlighted(&seen.to_string(), seen.place) })?;
         return Ok(0);
     }
-    let required = arguments.require_user_space.as_deref();
-    let about = required.unwrap_or(&Read::USUAL);
+    let required = required(arguments);
+    let about = required.as_deref().unwrap_or(&Read::USUAL);
     let diagnosis = diagnose_reads(about)?;
     let place = diagnosis.place(about);
-    if arguments.metrics {
+    if arguments.get_flag("metrics") {
         print(&metrics::text(&diagnosis, status(place)))?;
-    } else if arguments.json {
+    } else if is_json {
         print(&json(&diagnosis)?)?;
     } else {
-        let report = if arguments.verbose { format!("{diagnosis:#}") } else { diagnosis.to_string() };
+        let report =
+            if arguments.get_flag("verbose") { format!("{diagnosis:#}") } else { diagnosis.to_string() };
         print(&highlighted(&report, place))?;
     }
     Ok(if required.is_some() { status(place) } else { 0 })
 }
 
-fn json(report: &impl serde::Serialize) -> serde_json::Result<String> {
+/// The reads that must stay in user space.
+fn required(arguments: &ArgMatches) -> Option<Vec<Read>> {
+    Some(arguments.get_many("require-user-space")?.copied().collect())
+}
+
+fn json(report: &impl serde_core::Serialize) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }
 
-fn check_quietly(arguments: &Arguments) -> u8 {
-    match check(arguments.require_user_space.as_deref().unwrap_or(&Read::USUAL)) {
+fn check_quietly(arguments: &ArgMatches) -> u8 {
+    match check(required(arguments).as_deref().unwrap_or(&Read::USUAL)) {
         Ok(()) => 0,
         Err(finding) => {
             say(&finding.message);

@@ -10,9 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use object::{Object as _, ObjectSection as _};
-use serde::Serialize;
 use vdso_time::Errno;
 use vdso_time::elf::{Image, ParseError};
+
+use crate::json::json;
 
 /// The vDSO of a process, for profilers and unwinders.
 ///
@@ -29,7 +30,7 @@ use vdso_time::elf::{Image, ParseError};
 ///     println!("{:#x?} {}", symbol.range, symbol.name);
 /// }
 /// ```
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessVdso {
     /// The number of the process.
@@ -37,7 +38,6 @@ pub struct ProcessVdso {
     /// The addresses of the mapping in the process.
     pub range: Range<u64>,
     /// A copy of the mapping: an ELF file, with section headers if the kernel maps them.
-    #[serde(skip)]
     pub bytes: Vec<u8>,
     /// The GNU build id, in hexadecimal digits.
     pub build_id: Option<String>,
@@ -47,8 +47,10 @@ pub struct ProcessVdso {
     pub symbols: Vec<ProcessSymbol>,
 }
 
+json!(ProcessVdso, |vdso| pid, range, build_id, eh_frame_hdr, symbols);
+
 /// A symbol of another process's vDSO.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessSymbol {
     /// Its name; empty if the kernel blanked it.
@@ -58,6 +60,8 @@ pub struct ProcessSymbol {
     /// The addresses of its code in the process. It is empty if the image does not give the size.
     pub range: Range<u64>,
 }
+
+json!(ProcessSymbol, |symbol| name, version, range);
 
 /// Why the vDSO of a process cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

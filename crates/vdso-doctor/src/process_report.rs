@@ -2,9 +2,9 @@
 
 use std::{fmt, fs};
 
-use serde::Serialize;
 use vdso_time::{ClockId, Route, Routes};
 
+use crate::json::json;
 use crate::machine::{Machine, is_counter_fatal};
 use crate::process::{living_thread, text};
 use crate::proof::{Examination, Place, Reading, Timing, worst_place};
@@ -16,7 +16,7 @@ use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read
 /// The doctor does not run the other process's code. If the image is the doctor's own, its proof
 /// holds for that process too. Otherwise the clock source, which all processes share, indicates
 /// where reads are answered.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessDiagnosis {
     /// The version of this format.
@@ -24,7 +24,6 @@ pub struct ProcessDiagnosis {
     /// The name of the process, from /proc/PID/comm.
     pub name: String,
     /// The vDSO of the process.
-    #[serde(flatten)]
     pub vdso: ProcessVdso,
     /// Whether the image is the doctor's own, byte for byte.
     pub is_own_image: bool,
@@ -37,6 +36,12 @@ pub struct ProcessDiagnosis {
     /// The doctor's own reads.
     pub reads: Vec<Reading>,
 }
+
+json!(ProcessDiagnosis, |this|
+    format, name, pid: this.vdso.pid, range: this.vdso.range, build_id: this.vdso.build_id,
+    eh_frame_hdr: this.vdso.eh_frame_hdr, symbols: this.vdso.symbols, is_own_image, time_namespace,
+    place, verdict, reads
+);
 
 impl ProcessDiagnosis {
     /// Reads the vDSO of a process, and examines the usual reads in this one.

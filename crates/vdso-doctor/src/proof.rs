@@ -3,17 +3,16 @@
 //! A route through the vDSO proves nothing: its functions make a system call themselves if they
 //! cannot read the clock. So each function is called, and its system calls are detected.
 
-use serde::Serialize;
 use vdso_time::vdso::Vdso;
-use vdso_time::{FallbackReason, Route, Routes, clock_getres, routes};
+use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
 
+use crate::json::{json, kebab_case};
 use crate::machine::{Machine, Supervisor};
 use crate::read::{Entry, Read};
 use crate::{seccomp, timing};
 
 /// How a system call is detected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Method {
     /// A seccomp filter for a thread, in which every clock call fails with an error number of its
@@ -23,13 +22,13 @@ pub enum Method {
     Timing,
 }
 
+json!(Method, |method| kebab_case(method));
+
 /// Where a read is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
     /// In user space.
-    #[serde(rename = "user space")]
     UserSpace,
     /// In the kernel: it makes a system call.
     Kernel,
@@ -37,6 +36,8 @@ pub enum Place {
     #[default]
     Unknown,
 }
+
+json!(Place, |place| place.name());
 
 impl Place {
     pub(crate) fn name(self) -> &'static str {
@@ -49,8 +50,7 @@ impl Place {
 }
 
 /// How the place is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
     /// Reads were made and their system calls were counted.
@@ -68,12 +68,13 @@ pub enum Evidence {
     None,
 }
 
+json!(Evidence, |evidence| kebab_case(evidence));
+
 /// One read, and what was found out about it.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Reading {
     /// The read.
-    #[serde(flatten)]
     pub read: Read,
     /// Where the read is answered.
     pub place: Place,
@@ -92,9 +93,14 @@ pub struct Reading {
     /// The cost of the system call.
     pub syscall_ns: Option<f64>,
     /// Why the crate makes the system call itself.
-    #[serde(skip)]
     pub(crate) reason: Option<FallbackReason>,
 }
+
+json!(Reading, |reading|
+    function: reading.read.function(), clock: reading.read.clock().map(|clock| format!("{clock:?}")),
+    clock_id: reading.read.clock().map(ClockId::as_raw), place, evidence, reads, entered, error,
+    resolution_ns, ns, syscall_ns
+);
 
 impl Reading {
     pub(crate) fn new(read: Read) -> Self {

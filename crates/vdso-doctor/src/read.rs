@@ -8,8 +8,9 @@ use std::mem;
 use std::ptr;
 use std::str::FromStr;
 
-use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 use vdso_time::{ClockId, Errno, Route, Routes};
+
+use crate::json::json;
 
 /// One way to read a clock, or to ask about one.
 ///
@@ -103,17 +104,10 @@ impl From<ClockId> for Read {
     }
 }
 
-/// The names of the function and the clock, and the clock's number.
-impl Serialize for Read {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let clock = self.clock();
-        let mut fields = to.serialize_struct("Read", 3)?;
-        fields.serialize_field("function", self.function())?;
-        fields.serialize_field("clock", &clock.map(|clock| format!("{clock:?}")))?;
-        fields.serialize_field("clock_id", &clock.map(ClockId::as_raw))?;
-        fields.end()
-    }
-}
+json!(Read, |read|
+    function: read.function(), clock: read.clock().map(|clock| format!("{clock:?}")),
+    clock_id: read.clock().map(ClockId::as_raw)
+);
 
 impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

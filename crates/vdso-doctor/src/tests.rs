@@ -5,7 +5,16 @@ use std::env::consts::ARCH;
 use test_support::{child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
-use crate::{Cause, Place, Read, check, diagnose};
+use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose};
+
+/// Programs that read the JSON compare these words.
+#[test]
+fn the_words_of_the_json_stay() {
+    let words = (Cause::NoVdso, Cause::LikelyFine, Evidence::Proved, Method::Seccomp, Place::UserSpace);
+    let json = serde_json::to_string(&(words, Place::Unknown, Supervisor::GuestKernel)).unwrap();
+    let expected = r#"[["no-vdso","likely-fine","proved","seccomp","user space"],"unknown","guest-kernel"]"#;
+    assert_eq!(json, expected);
+}
 
 /// Without a vDSO, every read needs the kernel.
 #[test]

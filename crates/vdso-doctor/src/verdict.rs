@@ -2,10 +2,10 @@
 
 use std::env::consts::ARCH;
 
-use serde::Serialize;
 use vdso_time::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
+use crate::json::{json, kebab_case};
 use crate::machine::{CLOCK_SOURCE_FOLDER, Machine, Reader, Supervisor, clock_source};
 use crate::proof::{Evidence, Examination, Place, Reading};
 use crate::read::Read;
@@ -14,8 +14,7 @@ use crate::read::Read;
 mod tests;
 
 /// Why the reads are answered where they are. What to do differs from cause to cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
     /// All reads stay in user space.
@@ -47,6 +46,8 @@ pub enum Cause {
     /// Some reads of a clock entered the kernel, and some did not.
     Sometimes,
 }
+
+json!(Cause, |cause| kebab_case(cause));
 
 const MONOTONIC: Read = Read::ClockGettime(ClockId::MONOTONIC);
 

@@ -103,6 +103,7 @@ fn the_unit_and_the_pod_run_a_check() {
     // A flow sequence of YAML is JSON.
     let of_pod: Vec<String> = serde_json::from_str(of_pod).unwrap();
     assert_eq!(of_unit.split(' ').collect::<Vec<_>>(), of_pod);
+    assert!(pod.contains(concat!(" image: vdso-doctor:", env!("CARGO_PKG_VERSION"), "\n")), "{pod}");
     let [program, arguments @ ..] = &*of_pod else { panic!("{of_pod:?}") };
     assert_eq!(program, "/usr/bin/vdso-doctor");
     let Some((status, out, error)) = run(&arguments.join(" ")) else { return };
