@@ -17,6 +17,7 @@ pub struct Abi {
     pub class: u8,
     /// The version of its vDSO's symbols, except of `kernel_entry`.
     pub version: &'static str,
+    /// `time(2)`; where no function has its shape, `clock_gettime` answers.
     pub time: Function,
     pub gettimeofday: Function,
     pub clock_gettime: Function,
@@ -54,7 +55,9 @@ pub struct Candidate {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Syscall {
+    /// The number in the architecture's unistd.h or syscall table.
     pub number: u32,
+    /// The types of its arguments.
     pub shape: Shape,
 }
 
@@ -66,7 +69,9 @@ pub struct Discovery {
     pub prctl: u32,
     /// `openat(2)`: `/proc/self/auxv`.
     pub openat: u32,
+    /// `read(2)` of that file.
     pub read: u32,
+    /// `close(2)` of that file.
     pub close: u32,
     /// `rt_sigprocmask(2)`, which answers `EFAULT` for a page that cannot be read.
     pub rt_sigprocmask: u32,
