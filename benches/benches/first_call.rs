@@ -12,19 +12,8 @@ use std::slice;
 use config::Timer;
 use criterion::{Criterion, Throughput};
 use goblin::elf::Elf;
-use vdso_time::Route;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
-
-/// The symbols that answer this process's calls, with their versions.
-fn symbols() -> Vec<(&'static str, &'static str)> {
-    let routes = vdso_time::routes().functions();
-    let found = routes.into_iter().filter_map(|(_, route)| match route {
-        Route::Vdso { symbol, version: Some(version), .. } => Some((symbol, version)),
-        _ => None,
-    });
-    found.collect()
-}
 
 /// The sum of the values of these symbols.
 fn by_ours(bytes: &[u8], symbols: &[(&str, &str)]) -> u64 {
@@ -65,7 +54,7 @@ fn discovery(criterion: &mut Criterion<Timer>) {
     // SAFETY: the kernel mapped these bytes for the life of the process, and `Vdso` found them.
     let image = unsafe { slice::from_raw_parts(vdso.base(), vdso.size()) };
     let bytes = &without_sections(image);
-    let symbols = symbols();
+    let symbols = vdso_time_benches::calls::symbols();
     for (name, count) in [("one symbol", 1), ("all symbols", symbols.len())] {
         let symbols = &symbols[..count];
         assert_eq!(by_ours(bytes, symbols), by_goblin(bytes, symbols), "{symbols:?}");

@@ -3,17 +3,12 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Error, Result, ensure};
-use fs_err as fs;
+use anyhow::{Error, Result, ensure};
 use vdso_time_kernel_runner::machine::Machine;
 use vdso_time_kernel_runner::step;
 use xshell::{Cmd, Shell};
 
 use crate::{machines, matrix, page, workspace};
-
-const PAGE: &str = "docs/BENCHMARKS.md";
-const BEGIN: &str = "<!-- bench paths -->\n";
-const END: &str = "<!-- /bench -->";
 
 /// The row of the machine that runs this.
 const HERE: &str = "this machine";
@@ -46,19 +41,12 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
         }
     }
     ensure!(!lines.is_empty(), "no machine was measured");
-    // Somebody may have edited the page meanwhile.
-    let file = workspace::root().join(PAGE);
-    let page = fs::read_to_string(&file)?;
-    let (head, rest) = page.split_once(BEGIN).with_context(|| format!("{PAGE} has no {BEGIN}"))?;
-    let (old, tail) = rest.split_once(END).with_context(|| format!("{PAGE} has no {END}"))?;
     let groups: Vec<&str> = lines[0].iter().map(|(group, _)| group.as_str()).collect();
-    let rows = lines.iter().map(|line| line.iter().map(|(_, ratio)| ratio.clone()).collect());
+    let rows: Vec<_> =
+        lines.iter().map(|line| line.iter().map(|(_, ratio)| ratio.clone()).collect()).collect();
     let order: Vec<String> = [HERE].into_iter().chain(matrix::names()).map(String::from).collect();
-    let table = page::table(&groups, rows.collect(), old, &order);
-    println!("{table}");
-    if write {
-        fs::write(&file, [head, BEGIN, &table, "\n", END, tail].concat())?;
-    }
+    let table = |old: &str| page::table(&groups, page::with_old(rows, old, &order));
+    page::update("docs/BENCHMARKS.md", "paths", write, table)?;
     Ok(status)
 }
 

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use vdso_time::Route;
 use vdso_time::vdso::Vdso;
+use vdso_time_benches::calls;
 use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
 use vdso_time_benches::harness::stats::median;
@@ -50,12 +50,7 @@ fn selftests(_: *const u8, _: &[(&str, &str)], _: usize) -> Vec<Contender> {
 pub fn rows() -> Vec<Row> {
     let Ok(vdso) = Vdso::locate() else { return Vec::new() };
     let base = vdso.base();
-    let routes = vdso_time::routes().functions();
-    let found = routes.filter_map(|(_, route)| match route {
-        Route::Vdso { symbol, version: Some(version), .. } => Some((symbol, version)),
-        _ => None,
-    });
-    let symbols: &'static [(&str, &str)] = found.collect::<Vec<_>>().leak();
+    let symbols: &'static [(&str, &str)] = calls::symbols().leak();
     let row = |(row, count): (&str, usize)| {
         let mut row = Row::new(row, selftests(base, symbols, count));
         row.contenders.push(Contender::new(OURS, move || {

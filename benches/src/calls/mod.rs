@@ -74,6 +74,15 @@ pub fn notes() -> Vec<String> {
     slow.map(|(name, route)| format!("{name}: {route}")).chain([counter]).collect()
 }
 
+/// Returns the symbols that answer this process's calls, with their versions.
+pub fn symbols() -> Vec<(&'static str, &'static str)> {
+    let found = vdso_time::routes().functions().filter_map(|(_, route)| match route {
+        Route::Vdso { symbol, version: Some(version), .. } => Some((symbol, version)),
+        _ => None,
+    });
+    found.collect()
+}
+
 /// Reads the counter clock until its calibration is over.
 pub fn settle() {
     let start = Instant::now();

@@ -1,6 +1,6 @@
 //! The tables of a bench: printed, and written into the documents.
 //!
-//! The table NAME stands between `<!-- bench NAME -->` and `<!-- /bench -->`.
+//! The table NAME stands between `<!-- generated NAME -->` and `<!-- /generated -->`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use super::command::{Arguments, Effort};
 use super::machine;
 
 const DOCUMENTS: [&str; 4] = ["README.md", "docs/BENCHMARKS.md", "docs/LOGGING.md", "docs/PRECISION.md"];
-const END: &str = "<!-- /bench -->";
+const END: &str = "<!-- /generated -->";
 
 #[derive(Default)]
 pub struct Report {
@@ -110,7 +110,7 @@ impl Report {
 /// Returns the document with another body in the section NAME, if it has such a section. A part of
 /// a table does not replace it.
 fn fill(text: &str, name: &str, body: &str, is_part: bool) -> String {
-    let begin = format!("<!-- bench {name} -->\n");
+    let begin = format!("<!-- generated {name} -->\n");
     let parts = text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(END)?)));
     match parts {
         Some((head, (old, tail))) if !is_part || body.lines().count() >= old.lines().count() => {

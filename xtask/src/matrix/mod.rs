@@ -25,8 +25,6 @@ pub(crate) use machines::names;
 use row::Row;
 use table::table;
 
-const PAGE: &str = "docs/MATRIX.md";
-
 /// Each guest has half a gigabyte of memory.
 const MOST_AT_ONCE: usize = 8;
 
@@ -111,16 +109,11 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     rows.extend(run_all(&stand_ins(&rows)));
     let all = rows.len();
     rows.retain(|row| row.not_fetched.is_none());
-    println!("{}", table(&rows, ""));
+    page::update("docs/MATRIX.md", "matrix", write, |old| table(&rows, old))?;
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
     for Row { machine, errors, .. } in &failed {
         println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");
         println!("- {}", errors.join("\n- "));
-    }
-    if write {
-        let file = workspace::root().join(PAGE);
-        let old = fs::read_to_string(&file)?;
-        fs::write(file, page::with_table(&old, &table(&rows, &old)))?;
     }
     Ok(match (failed.is_empty(), rows.len() == all) {
         (false, _) => ExitCode::FAILURE,

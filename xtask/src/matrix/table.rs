@@ -14,7 +14,7 @@ pub(super) fn table(rows: &[Row], old: &str) -> String {
     let head = ["machine", "kernel"].into_iter().chain(FUNCTIONS);
     let head: Vec<&str> = head.chain(["clock", "doctor", "tests"]).collect();
     let names: Vec<String> = names().map(quoted).collect();
-    page::table(&head, rows.iter().map(cells).collect(), old, &names)
+    page::table(&head, page::with_old(rows.iter().map(cells).collect(), old, &names))
 }
 
 /// The name in backticks, without which a page shows `aarch64@5.10` as an address of mail.
