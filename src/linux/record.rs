@@ -9,8 +9,8 @@ use crate::reason::{FallbackReason, LocateError};
 /// The outcome of one function, as two words. A thread that sees the first word (`Acquire`) also
 /// sees all that was stored before it (`Release`): the second word, and every slot.
 ///
-/// If two threads find different outcomes (a sandbox around one of them), the words may come from
-/// both. The slots do not depend on them.
+/// It changes as its slot does: a fallback replaces no other outcome. A symbol replaces a fallback,
+/// and its words are the same in every thread that finds it. So the words of two threads agree.
 pub(super) struct Record {
     /// 0 until a first call has filled the slots. For a symbol: [`SYMBOL`], plus twice its row,
     /// plus 1 if the image has versions. For a fallback: 1, plus the index of its reason in
@@ -46,13 +46,19 @@ impl Record {
         Self { outcome: AtomicUsize::new(0), address: AtomicUsize::new(0) }
     }
 
-    pub(super) fn store(&self, outcome: Outcome) {
-        let (outcome, address) = match outcome {
-            Ok(symbol) => (SYMBOL + 2 * symbol.row + usize::from(symbol.is_versioned), symbol.address),
-            Err(reason) => (1 + REASONS.iter().take_while(|other| **other != reason).count(), 0),
-        };
-        self.address.store(address, Ordering::Relaxed);
-        self.outcome.store(outcome, Ordering::Release);
+    #[inline(never)]
+    pub(super) fn store(&self, outcome: &Outcome) {
+        match outcome {
+            Ok(symbol) => {
+                self.address.store(symbol.address, Ordering::Relaxed);
+                let outcome = SYMBOL + 2 * symbol.row + usize::from(symbol.is_versioned);
+                self.outcome.store(outcome, Ordering::Release);
+            }
+            Err(reason) => {
+                let outcome = 1 + REASONS.iter().take_while(|other| *other != reason).count();
+                let _ = self.outcome.compare_exchange(0, outcome, Ordering::Release, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Returns the outcome, or `None` before the first call. The size of a symbol is not recorded.

@@ -27,7 +27,7 @@ macro_rules! slots {
 
         #[cold]
         extern "C" fn $resolver($($argument: $T),+) -> $result {
-            let _ = resolve_all();
+            resolve_all();
             $SLOT.get()($($argument),+)
         }
     )+};
@@ -41,27 +41,28 @@ slots! {
     GETCPU: GetcpuFn, first_getcpu(cpu: &mut u32, node: &mut u32, unused: Option<&mut ()>) -> i32;
 }
 
-/// Finds the vDSO and fills every slot. Returns what it found, in the order of
-/// [`Abi::functions`](crate::arch::Abi::functions).
+/// Finds the vDSO, and fills every slot and then every record.
 #[inline(never)]
-pub(super) fn resolve_all() -> [Outcome; 5] {
-    let outcomes = find_symbols();
-    let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
+pub(super) fn resolve_all() {
+    let mut outcomes = find_symbols();
+    let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = &mut outcomes;
     let clock_gettime = code(&ABI.clock_gettime, clock_gettime).and_then(clock_gettime_from);
-    CLOCK_GETTIME.set(clock_gettime.unwrap_or(no_clock));
+    CLOCK_GETTIME.fill(clock_gettime, no_clock);
     let clock_getres = code(&ABI.clock_getres, clock_getres).and_then(clock_getres_from);
-    CLOCK_GETRES.set(clock_getres.unwrap_or(no_clock));
+    CLOCK_GETRES.fill(clock_getres, no_clock);
     let gettimeofday = code(&ABI.gettimeofday, gettimeofday).and_then(gettimeofday_from);
-    GETTIMEOFDAY.set(gettimeofday.unwrap_or(no_gettimeofday));
+    GETTIMEOFDAY.fill(gettimeofday, no_gettimeofday);
     let getcpu = code(&ABI.getcpu, getcpu).and_then(Code::function);
-    GETCPU.set(getcpu.unwrap_or(no_getcpu));
-    let time = code(&ABI.time, time).and_then(time_from);
-    TIME.set(time.unwrap_or(kernel_time));
+    GETCPU.fill(getcpu, no_getcpu);
+    let function = code(&ABI.time, time).and_then(time_from);
+    TIME.fill(function, kernel_time);
+    if function.is_none() {
+        *time = time.and(Err(FallbackReason::NoSymbol));
+    }
     // Last: `warm_up` takes a record as the sign that every slot is filled.
     for (outcome, record) in outcomes.iter().zip(&RECORDS) {
-        record.store(*outcome);
+        record.store(outcome);
     }
-    outcomes
 }
 
 /// Finds the symbol that answers each function, or why none does. A symbol's code is in the vDSO.
@@ -90,8 +91,8 @@ fn find_symbols() -> [Outcome; 5] {
 }
 
 /// Returns the code of the symbol that answers a function.
-fn code(function: &Function, outcome: Outcome) -> Option<Code> {
-    let symbol = outcome.ok()?;
+fn code(function: &Function, outcome: &Outcome) -> Option<Code> {
+    let symbol = outcome.as_ref().ok()?;
     let shape = function.candidates.get(symbol.row)?.shape;
     // SAFETY: `find_symbols` found the symbol of this row in the vDSO, and the table says that it
     // has this shape, which vdso(7) documents. The vDSO stays mapped (`Vdso::locate`).
@@ -131,12 +132,12 @@ fn gettimeofday_from(code: Code) -> Option<GettimeofdayFn> {
 }
 
 fn time_from(code: Code) -> Option<TimeFn> {
-    if const { !ABI.time.has(Shape::Time64) } || code.shape != Shape::Time64 {
-        return Some(time_from_clock_gettime);
+    if is_shape!(code, time, Time64) {
+        // The callers of `time` do not test its result, so a symbol that returns an error is not
+        // used.
+        return code.function().filter(|time: &TimeFn| !is_error(time(None)));
     }
-    let time: TimeFn = code.function()?;
-    // The callers of `time` do not test its result, so a symbol that returns an error is not used.
-    Some(if is_error(time(None)) { time_from_clock_gettime } else { time })
+    Some(time_from_clock_gettime)
 }
 
 /// `gettimeofday` from `CLOCK_REALTIME`.

@@ -14,10 +14,10 @@
 //! - A function of this crate may call another slot and find the first function there. That one
 //!   resolves again, or answers `ENOSYS`, after which the caller asks the kernel.
 //!
-//! Two threads may resolve at once and store different functions, if a sandbox surrounds one of
-//! them. Each is right.
+//! Two threads may resolve at once, and a sandbox around one of them may hide the vDSO from it. So
+//! its fallback replaces only the resolver, and a function of the vDSO replaces anything. All
+//! threads that find the vDSO find the same functions.
 
-use core::marker::PhantomData;
 use core::mem;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -57,26 +57,37 @@ functions! {
 /// The function that a call goes through.
 pub(crate) struct Slot<F> {
     address: AtomicPtr<()>,
-    function: PhantomData<F>,
+    /// The function that `new` stored.
+    first: F,
 }
 
 impl<F: FnPtr> Slot<F> {
     /// Creates a slot with its first function.
     pub(crate) const fn new(first: F) -> Self {
-        Self { address: AtomicPtr::new(address_of(first)), function: PhantomData }
+        Self { address: AtomicPtr::new(address_of(first)), first }
     }
 
     /// Returns the function.
     #[inline]
     pub(crate) fn get(&self) -> F {
         let address = self.address.load(Ordering::Relaxed);
-        // SAFETY: `new` and `set` store only the address of an `F`.
+        // SAFETY: `new`, `set` and `fill` store only the address of an `F`.
         unsafe { function_at(address) }
     }
 
-    /// Stores another function.
-    pub(crate) fn set(&self, function: F) {
-        self.address.store(address_of(function), Ordering::Relaxed);
+    /// Stores the function that was found.
+    pub(crate) fn set(&self, found: F) {
+        self.address.store(address_of(found), Ordering::Relaxed);
+    }
+
+    /// Stores the function that was found. If none was, stores the fallback in place of the first
+    /// function.
+    pub(crate) fn fill(&self, found: Option<F>, fallback: F) {
+        if let Some(found) = found {
+            return self.set(found);
+        }
+        let (first, fallback) = (address_of(self.first), address_of(fallback));
+        let _ = self.address.compare_exchange(first, fallback, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 

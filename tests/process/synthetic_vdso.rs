@@ -4,11 +4,15 @@
 #![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
 
 use std::collections::BTreeSet;
+use std::ffi::{c_int, c_void};
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use test_images::{Built, Spec, Sym, Value};
 use test_support::nix::sys::mman::ProtFlags;
-use test_support::{PATHS, Pages, assert_bracketed, child, not_run, oracle};
+use test_support::nix::sys::signal::{SaFlags, Signal};
+use test_support::{PATHS, Pages, assert_bracketed, child, filter, not_run, not_run_here, oracle, signals};
 use vdso_time::__private::{Abi, Function, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, FallbackReason, Route, Timespec, Timeval, routes, syscall, time, try_time};
 
@@ -89,6 +93,10 @@ fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
                 if !is_believed || abi.time.candidates[0].shape != Shape::Time64 {
                     function.clocks().iter().for_each(|clock| function.assert_right(&PATHS[0], *clock));
                 }
+            }
+            if !is_time && abi.time.candidates[0].shape == Shape::Time64 {
+                let why = super::reasons(&routes())[0];
+                assert_eq!(why, Some(FallbackReason::NoSymbol), "{}", routes());
             }
             assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
         });
@@ -189,6 +197,43 @@ fn the_functions_of_the_image_are_the_ones_called() {
                 (first, route) => panic!("{first:?} {route:?}"),
             }
         }
+    });
+}
+
+static IS_DENIED: AtomicBool = AtomicBool::new(false);
+static IS_FOUND: AtomicBool = AtomicBool::new(false);
+
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Ordering::Relaxed) {
+        thread::yield_now();
+    }
+}
+
+extern "C" fn on_denied(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    IS_DENIED.store(true, Ordering::Relaxed);
+    wait_for(&IS_FOUND);
+}
+
+/// The sandboxed thread may not check the address that the program set. It stops there until the
+/// other thread has found the vDSO. The image's EINVAL shows who answers.
+#[test]
+fn a_first_call_in_a_sandbox_does_not_replace_what_another_thread_found() {
+    where_all_are(returning::<{ -libc::EINVAL }> as Code, |abi| {
+        signals::handle(Signal::SIGSYS, SaFlags::empty(), on_denied);
+        let sandboxed = thread::spawn(|| {
+            if let Err(error) = filter::restrict(&[abi.discovery.rt_sigprocmask], filter::TRAP) {
+                not_run_here("seccomp", format!("seccomp: {error}"));
+                IS_DENIED.store(true, Ordering::Relaxed);
+            }
+            (vdso_time::clock_gettime(ClockId::MONOTONIC), routes())
+        });
+        wait_for(&IS_DENIED);
+        let found = routes();
+        IS_FOUND.store(true, Ordering::Relaxed);
+        assert_eq!(sandboxed.join().unwrap(), (Err(Errno::EINVAL), found));
+        assert_eq!(vdso_time::clock_gettime(ClockId::MONOTONIC), Err(Errno::EINVAL));
+        assert_eq!(routes(), found);
+        assert!(matches!(found.clock_gettime, Route::Vdso { .. }), "{found}");
     });
 }
 
