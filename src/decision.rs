@@ -27,10 +27,10 @@ pub(crate) fn decide<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, bias: u64
     let all = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
     let has_quirk = all().any(|candidate| candidate.unless == Some(Quirk::BlankedNames));
     let is_blanked = has_quirk && image.has_blanked_names();
-    let is_relocated = image.load_address() != 0;
+    let has_load_address = image.load_address() != 0;
     let flaw = |candidate: &Candidate| match candidate.unless {
         Some(Quirk::BlankedNames) if is_blanked => Some(FallbackReason::BlankedNames),
-        Some(Quirk::NonzeroLoadAddress) if is_relocated => Some(FallbackReason::NonzeroLoadAddress),
+        Some(Quirk::NonzeroLoadAddress) if has_load_address => Some(FallbackReason::NonzeroLoadAddress),
         _ => None,
     };
     abi.functions().map(|(_, function)| {

@@ -52,7 +52,8 @@ impl From<LocateError> for FallbackReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LocateError {
-    /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0.
+    /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0. Without the feature
+    /// `libc`, a sandbox may have denied to read the vector.
     Absent,
     /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
     Unmapped,
@@ -65,7 +66,7 @@ pub enum LocateError {
 impl fmt::Display for LocateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0"),
+            Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0, or a sandbox hides it"),
             Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
             Self::Unchecked => f.write_str(
                 "no vDSO: a sandbox denied the check of its address (call warm_up() before the sandbox)",

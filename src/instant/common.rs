@@ -1,5 +1,7 @@
 //! What `Instant` and `SystemTime` have in common, as macros, because they share no trait.
 
+use core::any::type_name;
+
 use crate::errno::Errno;
 
 /// The default clock's reads, and the traits of std's types.
@@ -182,10 +184,10 @@ macro_rules! kernel_clocks {
 
 pub(super) use {kernel_clocks, time_of_a_clock};
 
-/// The panic of `now`.
+/// The panic of `now` of clock `C`.
 #[cold]
 #[inline(never)]
 #[track_caller]
-pub(super) fn refused(error: Errno) -> ! {
-    panic!("cannot read the clock: {error} (try_now() returns this error)")
+pub(super) fn refused<C>(error: Errno) -> ! {
+    panic!("cannot read {}: {error} (try_now() returns this error)", type_name::<C>())
 }

@@ -288,7 +288,7 @@ pub trait MonotonicClock: Sized {
     fn now() -> Instant<Self> {
         match Self::try_now() {
             Ok(now) => now,
-            Err(error) => refused(error),
+            Err(error) => refused::<Self>(error),
         }
     }
 }

@@ -416,7 +416,7 @@ pub trait WallClock: Sized {
     fn now() -> SystemTime<Self> {
         match Self::try_now() {
             Ok(now) => now,
-            Err(error) => refused(error),
+            Err(error) => refused::<Self>(error),
         }
     }
 }

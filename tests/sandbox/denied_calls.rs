@@ -12,7 +12,7 @@ use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
 use test_support::functions::assert_all_right;
 use test_support::{CLOCKS, PATHS, child, not_run, oracle};
 use vdso_time::__private::{NATIVE, TIME32_FIRST};
-use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, routes, syscall};
+use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, Tai, routes, syscall};
 
 use crate::sandboxes_work;
 
@@ -91,23 +91,25 @@ fn assert_refused(expected: Errno, std: StdInstant) {
     assert_eq!((vdso_time::time(), vdso_time::try_time()), (-1, Err(expected)));
     assert_eq!(Instant::try_now(), Err(expected));
     assert_eq!(SystemTime::try_now(), Err(expected));
-    let reads: &[&dyn Fn()] = &[
-        &|| _ = Instant::now(),
-        &|| _ = SystemTime::now(),
-        &|| _ = Instant::<Monotonic>::from_nanos(0).elapsed(),
+    let reads: &[(&str, &dyn Fn())] = &[
+        ("Monotonic", &|| _ = Instant::now()),
+        ("Realtime", &|| _ = SystemTime::now()),
+        ("Tai", &|| _ = Tai::now()),
+        ("Monotonic", &|| _ = Instant::<Monotonic>::from_nanos(0).elapsed()),
         #[cfg(feature = "std")]
-        &|| _ = StdInstant::from(Instant::<Monotonic>::from_nanos(0)),
+        ("Monotonic", &|| _ = StdInstant::from(Instant::<Monotonic>::from_nanos(0))),
         #[cfg(feature = "std")]
-        &|| _ = Instant::try_from(std),
+        ("Monotonic", &|| _ = Instant::try_from(std)),
     ];
-    // The panic names the caller's line.
+    // The panic names the clock and the caller's line.
     panic::set_hook(Box::new(|info| {
         assert_eq!(info.location().map(panic::Location::file), Some(file!()));
     }));
-    for now in reads {
+    for (clock, now) in reads {
         let panic = catch_unwind(AssertUnwindSafe(now)).unwrap_err();
         let message = panic.downcast_ref::<String>().unwrap();
-        assert_eq!(*message, format!("cannot read the clock: {expected} (try_now() returns this error)"));
+        let end = format!("::{clock}: {expected} (try_now() returns this error)");
+        assert!(message.starts_with("cannot read vdso_time::") && message.ends_with(&end), "{message}");
     }
     let _ = panic::take_hook();
     #[cfg(not(feature = "std"))]

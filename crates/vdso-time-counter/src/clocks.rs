@@ -1,5 +1,7 @@
 //! The clocks as types, [`CounterMonotonic`] and [`CounterRealtime`], and their cheapest reads.
 
+use core::any::type_name;
+
 use vdso_time::{ClockId, Errno, Instant, MonotonicClock, SystemTime, WallClock};
 
 use super::global::CLOCK;
@@ -80,7 +82,7 @@ macro_rules! clock {
         pub fn $plain() -> $Time<$Clock> {
             match $answer(CLOCK.$plain(Native::ticks)) {
                 Ok(now) => now,
-                Err(error) => denied(error),
+                Err(error) => denied::<$Clock>(error),
             }
         }
     };
@@ -178,6 +180,6 @@ fn why(clock: ClockId) -> Result<i64, Errno> {
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn denied(error: Errno) -> ! {
-    panic!("cannot read the clock: {error} (try_now() returns this error)")
+fn denied<C>(error: Errno) -> ! {
+    panic!("cannot read {}: {error} (try_now() returns this error)", type_name::<C>())
 }
