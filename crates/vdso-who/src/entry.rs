@@ -32,7 +32,7 @@ pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
     if space.is_vdso(pc) {
         let name = space.symbol(pc).unwrap_or_default();
         if !name.contains("vsyscall") || !taken.in_kernel {
-            return (!OTHERS.iter().any(|other| name.contains(other))).then_some(name);
+            return reads_clock(&name).then_some(name);
         }
         let saved = taken.stack.get(12..16).and_then(|word| word.try_into().ok());
         let caller = u64::from(saved.map_or(0, u32::from_ne_bytes));
@@ -44,6 +44,11 @@ pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
         (None, is_64_bit) => has_clock_number(space, pc, if is_64_bit { X86_64 } else { I386 }),
     };
     is_read.then(|| "[system call]".into())
+}
+
+/// Whether a function of the vDSO reads a clock.
+pub(crate) fn reads_clock(name: &str) -> bool {
+    !OTHERS.iter().any(|other| name.contains(other))
 }
 
 fn has_clock_number(space: &mut Space, pc: u64, numbers: &[u64]) -> bool {

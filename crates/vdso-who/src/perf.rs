@@ -7,11 +7,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
+use std::process::id;
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use perf_event::data::Record;
-use perf_event::events::{Breakpoint, Software};
+use perf_event::events::{self, Breakpoint, Software};
 use perf_event::{Builder, Counter, SampleFlag, Sampler};
 
 use crate::proc;
@@ -19,10 +20,9 @@ use crate::stack::{FileId, Mapping};
 
 /// Bytes of the user stack in a record: of a sample, and of a breakpoint.
 const STACK: [u32; 2] = [8192, 2048];
-/// Bytes of all buffers, and the most and the fewest of one.
+/// Bytes of all buffers, and of the buffers that `kernel.perf_event_mlock_kb` allows without
+/// CAP_IPC_LOCK.
 const BUFFERS: usize = 64 << 20;
-const BUFFER: [usize; 2] = [16 << 20, 1 << 20];
-/// Bytes of a buffer without CAP_IPC_LOCK: `kernel.perf_event_mlock_kb` allows the first.
 const SMALL: [usize; 2] = [512 << 10, 64 << 10];
 /// Registers of `enum perf_event_x86_regs` and `enum perf_event_arm_regs`.
 const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") { &[7, 8, 29, 30, 31, 32] } else { &[6, 7, 8] };
@@ -30,13 +30,6 @@ const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") { &[7, 8, 29, 30, 31,
 const EXEC: u16 = 1 << 13;
 /// `PERF_CONTEXT_MAX`: larger entries of a call chain are marks.
 const MARKS: u64 = (-4095_i64) as u64;
-
-/// What is watched.
-pub(crate) enum Scope {
-    Process(u32),
-    Cgroup(File),
-    Host,
-}
 
 /// A record.
 pub(crate) enum Event {
@@ -81,80 +74,62 @@ pub(crate) struct Events {
     rings: Vec<Sampler>,
     /// Events of other threads and breakpoints, which write to the same rings.
     others: Vec<Counter>,
-    /// Whether samples are taken in the kernel, too.
-    pub(crate) sees_kernel: bool,
-    /// Whether there is one event for each CPU.
-    pub(crate) sees_every_thread: bool,
+    /// Whether there is one event for each CPU, which also makes samples in the kernel.
+    pub(crate) sees_all: bool,
 }
 
 /// Which events are opened.
-#[derive(Clone, Copy)]
-struct Plan<'a> {
-    scope: &'a Scope,
-    /// For each CPU, or else for each thread of the process and CPU.
-    sees_every_thread: bool,
-    sees_kernel: bool,
+pub(crate) struct Plan<'a> {
+    /// The process, unless it is a cgroup or the host.
+    pub(crate) pid: Option<u32>,
+    pub(crate) cgroup: Option<&'a File>,
     /// Whether also for the processes that it starts.
-    follows: bool,
-    /// Of samples.
-    period: u64,
-    /// Of breakpoints, instead of samples.
-    addresses: &'a [u64],
+    pub(crate) follows: bool,
+    /// Nanoseconds of CPU time between two samples.
+    pub(crate) period: u64,
+    /// Makes a record when one of these is executed, instead of samples.
+    pub(crate) addresses: &'a [u64],
 }
 
-impl<'a> Plan<'a> {
-    fn observe(&self, builder: &mut Builder<'a>, thread: i32) {
-        match self.scope {
-            Scope::Cgroup(folder) => builder.observe_cgroup(folder),
-            _ if self.sees_every_thread => builder.any_pid(),
-            _ => builder.observe_pid(thread).inherit(true).inherit_thread(!self.follows),
-        };
+impl Plan<'_> {
+    fn is_exact(&self) -> bool {
+        !self.addresses.is_empty()
     }
 }
 
 impl Events {
-    /// Opens events that make a sample after each `period` nanoseconds of CPU time. `follows` is
-    /// for the processes that a process starts.
-    pub(crate) fn sample(scope: &Scope, period: u64, follows: bool) -> io::Result<Self> {
-        let (sees_every_thread, sees_kernel, addresses) = (true, true, &[][..]);
-        let all = Plan { scope, sees_every_thread, sees_kernel, follows, period, addresses };
-        let mut opened = Self::open(&all);
-        for sees_kernel in [true, false] {
-            if is_denied(&opened) && matches!(scope, Scope::Process(_)) {
-                opened = Self::open(&Plan { sees_every_thread: false, sees_kernel, ..all });
+    /// Opens the events that see most of what the kernel allows.
+    pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
+        set_limits();
+        // A breakpoint is a process's own.
+        if !plan.is_exact() {
+            let opened = Self { sees_all: true, ..Self::default() }.opened(plan);
+            if plan.pid.is_none() || !is_denied(&opened) {
+                return opened;
             }
         }
-        opened
+        Self::default().opened(plan)
     }
 
-    /// Opens events that make a record when the process executes one of these addresses.
-    pub(crate) fn count(pid: u32, addresses: &[u64]) -> io::Result<Self> {
-        let (scope, follows, period) = (&Scope::Process(pid), false, 0);
-        let (sees_every_thread, sees_kernel) = (false, false);
-        Self::open(&Plan { scope, sees_every_thread, sees_kernel, follows, period, addresses })
-    }
-
-    fn open(plan: &Plan<'_>) -> io::Result<Self> {
-        set_limits();
-        let Plan { sees_every_thread, sees_kernel, .. } = *plan;
-        let mut events = Self { sees_kernel, sees_every_thread, ..Self::default() };
+    fn opened(mut self, plan: &Plan<'_>) -> io::Result<Self> {
         let cpus = online_cpus()?;
+        let size = (BUFFERS / cpus.len().max(1)).clamp(1 << 20, 16 << 20);
         // A thread that is made meanwhile by one that has events inherits them. A second
         // list would count it twice.
-        let threads = match *plan.scope {
-            Scope::Process(pid) if !sees_every_thread => proc::threads(pid).map_err(|_| Errno::ESRCH)?,
+        let threads = match plan.pid {
+            Some(pid) if !self.sees_all => proc::threads(pid).map_err(|_| Errno::ESRCH)?,
             _ => vec![0],
         };
         for thread in threads {
             for (at, cpu) in cpus.iter().enumerate() {
-                match events.open_one(plan, thread as i32, *cpu, (at, cpus.len())) {
+                match self.open_one(plan, thread as i32, *cpu, at, size) {
                     // This thread ended. It may be the main thread.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
                     opened => opened?,
                 }
             }
         }
-        if events.rings.is_empty() { Err(Errno::ESRCH.into()) } else { Ok(events) }
+        if self.rings.is_empty() { Err(Errno::ESRCH.into()) } else { Ok(self) }
     }
 
     fn open_one(
@@ -162,26 +137,48 @@ impl Events {
         plan: &Plan<'_>,
         thread: i32,
         cpu: usize,
-        (at, cpus): (usize, usize),
+        at: usize,
+        size: usize,
     ) -> io::Result<()> {
-        let is_sampled = plan.addresses.is_empty();
-        let kind = if is_sampled { Software::CPU_CLOCK } else { Software::DUMMY };
-        let mut builder = builder(kind, cpu, plan.sees_kernel, STACK[usize::from(!is_sampled)]);
-        plan.observe(&mut builder, thread);
+        let kind = if plan.is_exact() { Software::DUMMY } else { Software::CPU_CLOCK };
+        let mut builder = self.builder(plan, kind, thread, cpu);
         // It also reports mappings, names and processes. An idle CPU is no process's time.
         builder.mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
         builder.sample_period(plan.period).exclude_idle(true);
         if self.rings.len() <= at {
-            self.rings.push(mapped(&mut builder, cpus)?);
+            self.rings.push(mapped(&mut builder, size)?);
         } else {
             self.send_to_ring(build(&mut builder)?, at)?;
         }
         for address in plan.addresses {
-            let mut builder = self::builder(Breakpoint::execute(*address), cpu, false, STACK[1]);
-            plan.observe(builder.sample_period(1), thread);
-            self.send_to_ring(builder.build()?, at)?;
+            let mut builder = self.builder(plan, Breakpoint::execute(*address), thread, cpu);
+            self.send_to_ring(builder.sample_period(1).build()?, at)?;
         }
         Ok(())
+    }
+
+    fn builder<'a>(
+        &self,
+        plan: &Plan<'a>,
+        event: impl events::Event,
+        thread: i32,
+        cpu: usize,
+    ) -> Builder<'a> {
+        let mut builder = Builder::new(event);
+        match plan.cgroup {
+            Some(folder) => builder.observe_cgroup(folder),
+            None if self.sees_all => builder.any_pid(),
+            None => builder.observe_pid(thread).inherit(true).inherit_thread(!plan.follows),
+        };
+        let mask = REGISTERS.iter().fold(0, |mask, register| mask | 1 << register);
+        builder.enabled(true).one_cpu(cpu).exclude_kernel(!self.sees_all).exclude_callchain_kernel(true);
+        builder
+            .sample_id_all(true)
+            .sample_regs_user(mask)
+            .sample_stack_user(STACK[usize::from(plan.is_exact())]);
+        let content = SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN;
+        builder.sample(content | SampleFlag::REGS_USER | SampleFlag::STACK_USER);
+        builder
     }
 
     #[allow(unsafe_code, reason = "perf-event2 has no call of this ioctl")]
@@ -215,21 +212,6 @@ impl Events {
     }
 }
 
-fn builder<'a, E: perf_event::events::Event>(
-    event: E,
-    cpu: usize,
-    sees_kernel: bool,
-    stack: u32,
-) -> Builder<'a> {
-    let mut builder = Builder::new(event);
-    let mask = REGISTERS.iter().fold(0, |mask, register| mask | 1 << register);
-    builder.enabled(true).one_cpu(cpu).exclude_kernel(!sees_kernel).exclude_callchain_kernel(true);
-    builder.sample_id_all(true).sample_regs_user(mask).sample_stack_user(stack);
-    let content = SampleFlag::IP | SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN;
-    builder.sample(content | SampleFlag::REGS_USER | SampleFlag::STACK_USER);
-    builder
-}
-
 fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
     match builder.build() {
         // Linux before 5.13 has no `inherit_thread`. The events then follow new processes, too.
@@ -239,20 +221,14 @@ fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
 }
 
 /// The event with the largest buffer that the kernel allows.
-fn mapped(builder: &mut Builder<'_>, cpus: usize) -> io::Result<Sampler> {
-    let size = (BUFFERS / cpus).clamp(BUFFER[1], BUFFER[0]);
-    let mut result = build(builder)?.sampled(size);
-    for size in SMALL {
-        if result.is_err() {
-            result = build(builder)?.sampled(size);
-        }
-    }
-    result
+fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
+    let mut sampled = |size| build(builder)?.sampled(size);
+    sampled(largest).or_else(|_| sampled(SMALL[0])).or_else(|_| sampled(SMALL[1]))
 }
 
 fn is_denied<T>(result: &io::Result<T>) -> bool {
     let error = result.as_ref().err().and_then(io::Error::raw_os_error);
-    [Some(libc::EACCES), Some(libc::EPERM)].contains(&error)
+    matches!(error, Some(libc::EACCES | libc::EPERM))
 }
 
 fn event(record: &perf_event::Record<'_>, only: Option<u32>) -> Option<(u64, Event)> {
@@ -332,10 +308,9 @@ fn online_cpus() -> io::Result<Vec<usize>> {
 
 /// Says what is missing, and what to do.
 pub(crate) fn explain(error: &io::Error) -> String {
-    let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let paranoid = file("/proc/sys/kernel/perf_event_paranoid");
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let paranoid = format!("kernel.perf_event_paranoid is {}", paranoid.trim());
-    let is_filtered = file("/proc/self/status").lines().any(|line| line == "Seccomp:\t2");
+    let is_filtered = proc::status(id(), "Seccomp").as_deref() == Some("2");
     let what = match error.raw_os_error() {
         Some(libc::EPERM | libc::EACCES | libc::ENOSYS) if is_filtered => {
             return format!(

@@ -34,8 +34,7 @@ pub struct Report {
     method: &'static str,
     pid: Option<u32>,
     name: String,
-    pub(crate) sees_kernel: bool,
-    pub(crate) sees_every_thread: bool,
+    pub(crate) sees_all: bool,
     has_vdso: bool,
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub(crate) time: Duration,
@@ -203,7 +202,7 @@ impl Report {
             (Some(0), _) => format!("{subject} read no clock."),
             (Some(reads), _) => format!("{subject} read clocks {}.", times(reads)),
             (_, Some(percent)) => {
-                let own = if self.sees_kernel { "CPU time" } else { "CPU time in user space" };
+                let own = if self.sees_all { "CPU time" } else { "CPU time in user space" };
                 let (share, error) = (number(percent), number(percent_error.unwrap_or(0.0)));
                 let rate = reads_per_second.filter(|rate| *rate > 0.0).map(rounded);
                 let rate = rate.map(|rate| format!(", about {rate} reads a second (right to a factor of 2)"));
@@ -217,7 +216,7 @@ impl Report {
                 let advice = if self.lost != 0 {
                     "this program had too little CPU time to take the others out of the kernel's buffers: raise \
                      its priority (`nice -n -10 vdso-who`)"
-                } else if self.sees_every_thread {
+                } else if self.sees_all {
                     "use a longer --duration or a higher --frequency"
                 } else {
                     "run it as root or with CAP_PERFMON, where threads that live for less than 2 ms are seen"
@@ -255,7 +254,7 @@ impl Report {
                 .then(|| format!("The guard kept a SIGTRAP from the command {}.", times(self.swallowed))),
             (self.lost != 0)
                 .then(|| format!("{} records were lost, because the buffers were full.", self.lost)),
-            (!self.sees_kernel && self.trap_ns.is_none())
+            (!self.sees_all && self.trap_ns.is_none())
                 .then(|| "The time in system calls is not seen: run it as root or with CAP_PERFMON.".into()),
         ];
         notes.into_iter().flatten().collect()

@@ -11,21 +11,20 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use nix::time::ClockId;
 
 use crate::Result;
-use crate::perf::{Events, explain};
+use crate::entry::reads_clock;
+use crate::perf::{Events, Plan, explain};
 use crate::stack::{Files, Space};
 
-/// Functions of a vDSO that read a clock. A CPU has four breakpoints.
-const FUNCTIONS: [&str; 5] = ["clock_gettime", "clock_gettime64", "gettimeofday", "time", "clock_getres"];
+/// The breakpoints of a CPU.
 const BREAKPOINTS: usize = 4;
 
 /// Where reads are counted.
 pub(crate) fn addresses(space: &mut Space) -> Result<Vec<u64>> {
     let symbols = space.vdso_symbols().ok_or("it has no vDSO, where reads are counted: omit --exact")?;
-    let plain = |name: &str| name.trim_start_matches("__vdso_").trim_start_matches("__kernel_").to_owned();
-    let address = |function: &&str| symbols.iter().find(|(name, _)| plain(name) == **function);
-    let mut addresses: Vec<_> = FUNCTIONS.iter().filter_map(address).map(|(_, address)| *address).collect();
-    addresses.dedup();
-    addresses.truncate(BREAKPOINTS);
+    let mut functions: Vec<_> = symbols.into_iter().filter(|(name, _)| reads_clock(name)).collect();
+    // A 32-bit vDSO has more than four. A resolution is read seldom.
+    functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
+    let addresses: Vec<_> = functions.into_iter().map(|(_, address)| address).take(BREAKPOINTS).collect();
     if addresses.is_empty() { Err("its vDSO has no functions: omit --exact".into()) } else { Ok(addresses) }
 }
 
@@ -64,7 +63,8 @@ pub(crate) fn test_host() -> Result<u64> {
 
 fn hit() -> Result<u64> {
     let addresses = addresses(&mut Space::of(id(), Files::default())?)?;
-    let mut events = Events::count(id(), &addresses).map_err(|error| explain(&error))?;
+    let plan = Plan { pid: Some(id()), cgroup: None, follows: false, period: 0, addresses: &addresses };
+    let mut events = Events::open(&plan).map_err(|error| explain(&error))?;
     // Later rounds find the buffers full, which costs less. Others use the CPU meanwhile.
     let cpu_time = || ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from);
     let (start, mut first) = (cpu_time()?, None);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::perf::{Events, Scope, explain};
+use crate::perf::{Events, Plan, explain};
 use crate::tally::Tally;
 use crate::target::Target;
 use crate::{Options, Report, Result, Subject, proc, trap};
@@ -41,7 +41,18 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
         _ if options.exact => return Err("--exact is for a command".into()),
         _ => None,
     };
-    let mut watch = Watch::new(options, target.as_ref().map(|target| target.pid))?;
+    let pid = target.as_ref().map(|target| target.pid);
+    let cgroup = match &options.subject {
+        Subject::Cgroup(path) => {
+            Some(File::open(path).map_err(|error| format!("{}: {error}", path.display()))?)
+        }
+        _ => None,
+    };
+    let trap_ns = if options.exact { Some(trap::test_host()?) } else { None };
+    let tally = Tally::new(options, pid)?;
+    let report = Report::new(options, pid, trap_ns);
+    let mut watch = Watch { options, pid, cgroup, events: Events::default(), tally, report };
+    watch.open()?;
     if let Some(target) = &mut target {
         target.go(options.exact)?;
     }
@@ -53,48 +64,36 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
 /// A measurement.
 struct Watch<'a> {
     options: &'a Options,
-    scope: Scope,
+    pid: Option<u32>,
+    cgroup: Option<File>,
     events: Events,
     tally: Tally,
     report: Report,
 }
 
-impl<'a> Watch<'a> {
-    /// Finds out what is missing, and opens the events.
-    fn new(options: &'a Options, pid: Option<u32>) -> Result<Self> {
-        let scope = match (&options.subject, pid) {
-            (Subject::Cgroup(path), _) => {
-                Scope::Cgroup(File::open(path).map_err(|error| format!("{}: {error}", path.display()))?)
-            }
-            (_, Some(pid)) => Scope::Process(pid),
-            _ => Scope::Host,
-        };
-        let trap_ns = if options.exact { Some(trap::test_host()?) } else { None };
-        let tally = Tally::new(options, pid)?;
-        let report = Report::new(options, pid, trap_ns);
-        let mut watch = Self { options, scope, events: Events::default(), tally, report };
-        watch.open()?;
-        watch.report.sees_kernel = watch.events.sees_kernel;
-        watch.report.sees_every_thread = watch.events.sees_every_thread;
-        Ok(watch)
-    }
-
+impl Watch<'_> {
     fn is_command(&self) -> bool {
         matches!(self.options.subject, Subject::Command(_))
     }
 
     fn open(&mut self) -> Result<()> {
-        let period = 1_000_000_000 / u64::from(self.options.frequency);
-        let opened = match self.scope {
-            Scope::Process(pid) if self.options.exact => {
-                Events::count(pid, &trap::addresses(self.tally.space(pid)?)?)
-            }
-            _ => Events::sample(&self.scope, period, self.is_command()),
+        let addresses = match self.pid {
+            Some(pid) if self.options.exact => trap::addresses(self.tally.space(pid)?)?,
+            _ => Vec::new(),
         };
-        self.events = opened.map_err(|error| match self.scope {
-            Scope::Process(pid) if !self.is_command() => format!("process {pid}: {}", explain(&error)),
+        let plan = Plan {
+            pid: self.pid,
+            cgroup: self.cgroup.as_ref(),
+            // A process that the command starts has no guard.
+            follows: self.is_command() && !self.options.exact,
+            period: 1_000_000_000 / u64::from(self.options.frequency),
+            addresses: &addresses,
+        };
+        self.events = Events::open(&plan).map_err(|error| match &self.options.subject {
+            Subject::Process(pid) => format!("process {pid}: {}", explain(&error)),
             _ => explain(&error),
         })?;
+        self.report.sees_all = self.events.sees_all;
         Ok(())
     }
 
@@ -140,11 +139,7 @@ impl<'a> Watch<'a> {
     }
 
     fn drain(&mut self) {
-        let only = match (&self.options.subject, &self.scope) {
-            (Subject::Process(_), Scope::Process(pid)) => Some(*pid),
-            _ => None,
-        };
-        for event in self.events.drain(only) {
+        for event in self.events.drain(self.pid.filter(|_| !self.is_command())) {
             self.tally.add(event);
         }
     }

@@ -335,7 +335,7 @@ fn without_rights_short_threads_have_no_share() {
         return not_run_here("perf", error);
     }
     let (_, report) = split(&output);
-    assert_eq!(report["sees_every_thread"], false, "{report:#}");
+    assert_eq!(report["sees_all"], false, "{report:#}");
     assert!(report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1), "{report:#}");
 }
 

@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::fs;
+use std::process;
 use std::rc::Rc;
 
-use gimli::{EndianReader, Error, Reader, ReaderOffsetId, Result, RunTimeEndian};
+use gimli::{EndianReader, Error, NativeEndian, Reader, ReaderOffsetId, Result};
 
-pub(super) type Bytes = EndianReader<RunTimeEndian, Rc<[u8]>>;
+use crate::proc;
+
+pub(super) type Bytes = EndianReader<NativeEndian, Rc<[u8]>>;
 
 /// The bytes that are read between two looks at the memory.
 const INTERVAL: u64 = 1 << 18;
@@ -20,9 +22,9 @@ const MOST_MEMORY: u64 = 2 << 30;
 
 /// The memory of this process that is its own, in bytes.
 pub(super) fn memory() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmData:")?.strip_suffix("kB"));
-    kilobytes.and_then(|number| number.trim().parse::<u64>().ok()).map_or(u64::MAX, |number| number << 10)
+    let data = proc::status(process::id(), "VmData");
+    let kilobytes = data.and_then(|data| data.strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
 }
 
 /// Whether there is memory for so many bytes more.
@@ -67,10 +69,10 @@ impl Bounded {
 }
 
 impl Reader for Bounded {
-    type Endian = RunTimeEndian;
+    type Endian = NativeEndian;
     type Offset = usize;
 
-    fn endian(&self) -> RunTimeEndian {
+    fn endian(&self) -> NativeEndian {
         self.bytes.endian()
     }
 

@@ -12,7 +12,7 @@ use std::rc::Rc;
 use addr2line::Context;
 use flate2::read::ZlibDecoder;
 use gimli::{
-    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, Reader as _, RunTimeEndian, SectionId,
+    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, NativeEndian, Reader as _, SectionId,
     UnwindContext, UnwindSection as _, UnwindTableRow,
 };
 use object::{
@@ -168,8 +168,8 @@ impl Module {
     fn context(&self) -> Option<Context<Bounded>> {
         let file = File::parse(&*self.debug_bytes).ok()?;
         file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
-        let whole = EndianReader::new(self.debug_bytes.clone(), endian(&file));
-        context(|id| section(&file, id, &whole).unwrap_or_else(|| whole.range(0..0)), Limits::default())
+        let whole = EndianReader::new(self.debug_bytes.clone(), NativeEndian);
+        context(|id| section(&file, id, &whole), Limits::default())
     }
 
     /// How the registers of the caller are found at an address.
@@ -189,9 +189,8 @@ impl Module {
 
 /// The unwind tables, and the addresses at which they and the code begin.
 fn eh_frame(file: &File<'_>, bytes: &Rc<[u8]>) -> (EhFrame<Bytes>, BaseAddresses) {
-    let whole = EndianReader::new(bytes.clone(), endian(file));
-    let frames = section(file, SectionId::EhFrame, &whole);
-    let mut frames = EhFrame::from(frames.unwrap_or_else(|| whole.range(0..0)));
+    let whole = EndianReader::new(bytes.clone(), NativeEndian);
+    let mut frames = EhFrame::from(section(file, SectionId::EhFrame, &whole));
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
     let start = |name| file.section_by_name(name).map_or(0, |section| section.address());
     (frames, BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame")))
@@ -216,10 +215,6 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     }
     tables.sort_by_key(|(range, _)| range.start);
     tables
-}
-
-fn endian(file: &File<'_>) -> RunTimeEndian {
-    if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big }
 }
 
 fn go_symbols(file: &File<'_>) -> Option<Vec<Symbol>> {
@@ -289,8 +284,12 @@ pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &st
     Some(found)
 }
 
-/// A section, decompressed.
-fn section(file: &File<'_>, id: SectionId, whole: &Bytes) -> Option<Bytes> {
+/// A section, decompressed. Empty if it cannot be read.
+fn section(file: &File<'_>, id: SectionId, whole: &Bytes) -> Bytes {
+    try_section(file, id, whole).unwrap_or_else(|| whole.range(0..0))
+}
+
+fn try_section(file: &File<'_>, id: SectionId, whole: &Bytes) -> Option<Bytes> {
     let section = file.section_by_name(id.name())?;
     let data = section.compressed_data().ok()?;
     if data.format == CompressionFormat::None {

@@ -47,21 +47,20 @@ impl Abi {
 }
 
 /// How the caller of a frame is found.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Rule {
-    /// The CFA is a register and an offset. The others are offsets from the CFA, if saved there.
-    Table {
-        from_fp: bool,
-        cfa: i64,
-        return_address: Option<i64>,
-        fp: Option<i64>,
-    },
-    FramePointer,
+    Table(Table),
     /// By a return address on the stack, best after a call of a function that begins in here.
-    Search {
-        first: u64,
-        last: u64,
-    },
+    Search(RangeInclusive<u64>),
+}
+
+/// The CFA is a register and an offset. The others are offsets from the CFA, if saved there.
+#[derive(Clone)]
+pub(super) struct Table {
+    from_fp: bool,
+    cfa: i64,
+    return_address: Option<i64>,
+    fp: Option<i64>,
 }
 
 struct Walk<'a> {
@@ -112,47 +111,40 @@ impl Walk<'_> {
     fn caller(&mut self, at: Registers, is_first: bool) -> Option<Registers> {
         // A return address may be that of the next function.
         let pc = if is_first { at.pc } else { at.pc.wrapping_sub(1) };
+        let rule = self.space.rules.get(&pc).cloned().unwrap_or_else(|| self.rule(pc));
         if self.space.rules.len() >= MOST_RULES {
             self.space.rules.clear();
         }
-        let known = self.space.rules.get(&pc).copied();
-        let rule = known.unwrap_or_else(|| self.rule(pc));
-        self.space.rules.insert(pc, rule);
+        self.space.rules.insert(pc, rule.clone());
         match rule {
-            Rule::Table { .. } => self.by_table(at, rule, is_first),
-            Rule::FramePointer => {
-                let sp = at.fp.checked_add(2 * self.abi.word)?;
-                let pc = self.read(at.fp + self.abi.word)?;
-                self.checked(Registers { pc, sp, fp: self.read(at.fp)?, lr: 0 })
-            }
-            Rule::Search { .. } if is_first && at.lr != 0 && self.call(at.lr).is_some() => {
+            Rule::Table(table) => self.by_table(at, &table, is_first),
+            Rule::Search(_) if is_first && at.lr != 0 && self.call(at.lr).is_some() => {
                 Some(Registers { pc: at.lr, lr: 0, ..at })
             }
-            Rule::Search { first, last } => self.by_search(at, first..=last),
+            Rule::Search(starts) => self.by_search(at, &starts),
         }
     }
 
     fn rule(&mut self, pc: u64) -> Rule {
+        let frame_pointer = Rule::Table(self.abi.frame_pointer());
         // Just-in-time compiled code, or nothing that can be read.
-        let Some((module, address)) = self.space.module(pc) else { return Rule::FramePointer };
-        if let Some(rule) = module.unwind_row(address, |row| self.table(row)).flatten() {
-            return rule;
+        let Some((module, address)) = self.space.module(pc) else { return frame_pointer };
+        if let Some(table) = module.unwind_row(address, |row| self.table(row)).flatten() {
+            return Rule::Table(table);
         }
         // In a stripped musl program, functions have neither tables nor symbols.
         let Some(symbol) = module.symbol(address) else {
-            return Rule::Search { first: pc.saturating_sub(LONGEST), last: pc };
+            return Rule::Search(pc.saturating_sub(LONGEST)..=pc);
         };
         let start = symbol.range.start;
-        let code = module.code(start, PROLOGUE).unwrap_or_default();
-        if start != address && self.abi.sets_frame_pointer(code) {
-            Rule::FramePointer
-        } else {
-            let start = pc.wrapping_sub(address).wrapping_add(start);
-            Rule::Search { first: start, last: start }
+        if start != address && self.abi.sets_frame_pointer(module.code(start, PROLOGUE).unwrap_or_default()) {
+            return frame_pointer;
         }
+        let start = pc.wrapping_sub(address).wrapping_add(start);
+        Rule::Search(start..=start)
     }
 
-    fn table(&self, row: &UnwindTableRow<usize>) -> Option<Rule> {
+    fn table(&self, row: &UnwindTableRow<usize>) -> Option<Table> {
         let CfaRule::RegisterAndOffset { register, offset: cfa } = *row.cfa() else { return None };
         let saved = |register| match row.register(register) {
             RegisterRule::Offset(offset) => Some(offset),
@@ -160,24 +152,23 @@ impl Walk<'_> {
         };
         let from_fp = register == self.abi.fp;
         let (return_address, fp) = (saved(self.abi.return_address), saved(self.abi.fp));
-        (from_fp || register == self.abi.sp).then_some(Rule::Table { from_fp, cfa, return_address, fp })
+        (from_fp || register == self.abi.sp).then_some(Table { from_fp, cfa, return_address, fp })
     }
 
-    fn by_table(&self, at: Registers, rule: Rule, is_first: bool) -> Option<Registers> {
-        let Rule::Table { from_fp, cfa, return_address, fp } = rule else { return None };
-        let cfa = (if from_fp { at.fp } else { at.sp }).wrapping_add_signed(cfa);
+    fn by_table(&self, at: Registers, table: &Table, is_first: bool) -> Option<Registers> {
+        let cfa = (if table.from_fp { at.fp } else { at.sp }).wrapping_add_signed(table.cfa);
         let saved = |offset: i64| self.read(cfa.wrapping_add_signed(offset));
-        let pc = match return_address {
+        let pc = match table.return_address {
             Some(offset) => saved(offset)?,
             // Only a leaf may have it in a register.
             None if is_first => at.lr,
             None => 0,
         };
-        self.checked(Registers { pc, sp: cfa, fp: fp.map_or(Some(at.fp), saved)?, lr: 0 })
+        self.checked(Registers { pc, sp: cfa, fp: table.fp.map_or(Some(at.fp), saved)?, lr: 0 })
     }
 
     /// The first word of the stack after a direct call of the function, or else after any call.
-    fn by_search(&mut self, at: Registers, starts: RangeInclusive<u64>) -> Option<Registers> {
+    fn by_search(&mut self, at: Registers, starts: &RangeInclusive<u64>) -> Option<Registers> {
         let (mut any, mut sp) = (None, at.sp);
         for _ in 0..MOST_WORDS {
             let Some(pc) = self.read(sp) else { break };
@@ -220,6 +211,12 @@ impl Walk<'_> {
 }
 
 impl Abi {
+    /// The saved frame pointer, and the return address above it.
+    fn frame_pointer(self) -> Table {
+        let word = self.word as i64;
+        Table { from_fp: true, cfa: 2 * word, return_address: Some(-word), fp: Some(-2 * word) }
+    }
+
     /// Whether code sets the frame pointer to the place of the saved one.
     pub(super) fn sets_frame_pointer(self, code: &[u8]) -> bool {
         match (self.is_x86, self.word) {
