@@ -20,6 +20,8 @@ const MOST_ROWS: [usize; 2] = [5, 20];
 /// How much the clock is read, as far as the method shows it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Amounts {
+    /// Samples in reads, or the reads that have a record.
+    records: u64,
     percent: Option<f64>,
     percent_error: Option<f64>,
     reads_per_second: Option<f64>,
@@ -76,7 +78,6 @@ struct Row {
     #[serde(flatten)]
     frame: Frame,
     called_by: Option<Frame>,
-    records: u64,
     #[serde(flatten)]
     amounts: Amounts,
 }
@@ -130,25 +131,24 @@ impl Report {
         self.whole = self.amounts(tally.reads, tally.samples);
         let mut pids = tally.groups.values().flat_map(|group| &group.pids);
         self.has_others = self.pid.is_none() || pids.any(|pid| Some(*pid) != self.pid);
-        let groups = tally.groups.iter().filter(|(_, group)| group.reads > 0 || tally.reads == 0);
-        let mut processes: Vec<_> = groups.collect();
-        processes.sort_by_key(|(name, group)| (Reverse(group.reads), *name));
-        self.processes = processes.into_iter().map(|(name, group)| self.process(name, group)).collect();
+        let processes = tally.groups.iter().map(|(name, group)| self.process(name, group));
+        self.processes = processes.filter(|found| found.amounts.records > 0 || tally.reads == 0).collect();
+        self.processes.sort_by(|a, b| (b.amounts.records, &a.name).cmp(&(a.amounts.records, &b.name)));
         self.folded = tally.folded();
     }
 
     fn process(&self, name: &str, group: &Group) -> Process {
-        let Group { pids, samples, reads, callers } = group;
+        let Group { pids, samples, callers } = group;
+        let amounts = self.amounts(callers.values().sum(), *samples);
         let callers = callers.iter().map(|((frame, called_by), records)| Row {
             frame: Frame::clone(frame),
             called_by: called_by.as_deref().cloned(),
-            records: *records,
             amounts: self.amounts(*records, *samples),
         });
         let mut callers: Vec<_> = callers.collect();
-        callers.sort_by(|a, b| (b.records, &a.frame.function).cmp(&(a.records, &b.frame.function)));
+        let order = |row: &Row| (Reverse(row.amounts.records), row.frame.function.clone());
+        callers.sort_by_cached_key(order);
         let pid = pids.iter().next().copied().filter(|_| pids.len() == 1);
-        let amounts = self.amounts(*reads, *samples);
         Process { name: name.into(), pid, count: pids.len(), samples: *samples, amounts, callers }
     }
 
@@ -157,24 +157,25 @@ impl Report {
         self.samples as f64 / f64::from(self.frequency)
     }
 
-    /// `reads` of the `samples` of a process.
-    fn amounts(&self, reads: u64, samples: u64) -> Amounts {
+    /// Of records among the samples of a process.
+    fn amounts(&self, records: u64, samples: u64) -> Amounts {
         let seconds = self.time.as_secs_f64().max(1e-9);
         if self.trap_ns.is_some() {
             // Lost records are spread over the callers.
-            let reads = self.counted as f64 * reads as f64 / (self.counted - self.lost).max(1) as f64;
+            let reads = self.counted as f64 * records as f64 / (self.counted - self.lost).max(1) as f64;
             let (reads_per_second, reads) = (Some(reads / seconds), Some(reads.round() as u64));
-            return Amounts { reads_per_second, reads, ..Amounts::default() };
+            return Amounts { records, reads_per_second, reads, ..Amounts::default() };
         }
         // Samples of threads that live for less than a period do not stand for their CPU time.
         let cpu = self.cpu.as_secs_f64();
         if cpu == 0.0 || (self.sampled() - cpu).abs() > 0.2 * cpu {
-            return Amounts::default();
+            return Amounts { records, ..Amounts::default() };
         }
-        let in_reads = cpu * reads as f64 / self.samples.max(1) as f64;
+        let in_reads = cpu * records as f64 / self.samples.max(1) as f64;
         Amounts {
-            percent: Some(100.0 * reads as f64 / samples.max(1) as f64),
-            percent_error: Some(100.0 * error(reads, samples)),
+            records,
+            percent: Some(100.0 * records as f64 / samples.max(1) as f64),
+            percent_error: Some(100.0 * error(records, samples)),
             reads_per_second: Some(in_reads / seconds / self.read_ns * 1e9),
             reads: None,
         }
@@ -197,7 +198,7 @@ impl Report {
         };
         let (verb, its) = if self.has_others { ("", "their") } else { ("s", "its") };
         let (seconds, cpu, sampled) = (self.time.as_secs_f64(), self.cpu.as_secs_f64(), self.sampled());
-        let Amounts { percent, percent_error, reads_per_second, reads } = self.whole;
+        let Amounts { percent, percent_error, reads_per_second, reads, .. } = self.whole;
         match (reads, percent) {
             (Some(0), _) => format!("{subject} read no clock."),
             (Some(reads), _) => format!("{subject} read clocks {}.", times(reads)),
@@ -261,16 +262,16 @@ impl Report {
     }
 
     /// The numbers before a caller, or the title of the table.
-    fn cells(&self, cells: Option<(Amounts, u64)>) -> String {
+    fn cells(&self, amounts: Option<Amounts>) -> String {
         let cell = |value: Option<f64>| value.map_or("-".into(), number);
-        match (cells, self.trap_ns) {
+        match (amounts, self.trap_ns) {
             (None, Some(_)) => "      reads  ".into(),
             (None, None) => " samples   % own     +-   reads/s  ".into(),
-            (Some((amounts, _)), Some(_)) => format!("{:>11}  ", amounts.reads.unwrap_or(0)),
-            (Some((amounts, records)), None) => {
+            (Some(amounts), Some(_)) => format!("{:>11}  ", amounts.reads.unwrap_or(0)),
+            (Some(amounts), None) => {
                 let [percent, error] = [amounts.percent, amounts.percent_error].map(cell);
                 let rate = amounts.reads_per_second.map_or("-".into(), rounded);
-                format!("{records:>8} {percent:>7} {error:>6} {rate:>9}  ")
+                format!("{:>8} {percent:>7} {error:>6} {rate:>9}  ", amounts.records)
             }
         }
     }
@@ -290,14 +291,13 @@ impl Display for Report {
         for Process { name, pid, count, amounts, callers: rows, .. } in self.processes.iter().take(processes)
         {
             if !is_one {
-                let records = rows.iter().map(|row| row.records).sum();
                 let which = pid.map_or(format!("{count} processes"), |pid| pid.to_string());
                 let name = fit(&format!("{} ({which})", name.escape_debug()), "");
-                writeln!(f, "{}{name}", self.cells(Some((*amounts, records))))?;
+                writeln!(f, "{}{name}", self.cells(Some(*amounts)))?;
             }
-            for Row { frame, called_by, records, amounts } in rows.iter().take(callers) {
+            for Row { frame, called_by, amounts } in rows.iter().take(callers) {
                 let function = fit(&frame.function.escape_debug().to_string(), margin);
-                writeln!(f, "{}{margin}{function}", self.cells(Some((*amounts, *records))))?;
+                writeln!(f, "{}{margin}{function}", self.cells(Some(*amounts)))?;
                 let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
                 let place = frame.file.as_ref().unwrap_or(&frame.module).escape_debug().to_string() + &line;
                 let caller = called_by.as_ref().map(|frame| format!("in {}", frame.function.escape_debug()));

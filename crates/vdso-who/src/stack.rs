@@ -1,12 +1,6 @@
-//! Call chains of another process, and the names of their addresses.
+//! Call chains of another process, and the names of their addresses: docs/WHO.md says how.
 //!
-//! A frame's caller comes from `.eh_frame`, or from the frame pointer if the function sets one up.
-//! A function with neither, as in a static musl program, is left at the first word of its stack
-//! that follows a call of it. Framehop, which unwinds with `.eh_frame` too, cannot do that, and has
-//! no i386.
-//!
-//! The process is not trusted: its files are read with limits, never mapped. blazesym 0.2 has no
-//! such limits, maps the files, does not know Go's table, and needs Rust 1.88.
+//! The process is not trusted: its files are read with limits, never mapped.
 
 mod bounded;
 mod clock_function;

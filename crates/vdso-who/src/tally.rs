@@ -17,7 +17,6 @@ pub(crate) type Caller = (Rc<Frame>, Option<Rc<Frame>>);
 pub(crate) struct Group {
     pub(crate) pids: HashSet<u32>,
     pub(crate) samples: u64,
-    pub(crate) reads: u64,
     /// Their reads, or samples in reads.
     pub(crate) callers: HashMap<Caller, u64>,
 }
@@ -134,7 +133,6 @@ impl Tally {
         self.samples += 1;
         let Some(space) = self.spaces.get_mut(&pid) else { return };
         let Some(leaf) = clock_read(space, taken).or_else(|| self.is_exact.then(String::new)) else { return };
-        group.reads += 1;
         self.reads += 1;
         // Names are looked up while the process still runs.
         let addresses = space.chain(taken);

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::thread;
 
 use addr2line::Context;
-use gimli::{EndianReader, RunTimeEndian, SectionId};
+use gimli::{EndianReader, NativeEndian, SectionId};
 use object::{File, Object as _, ObjectSection as _};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::not_run::target_tmpdir;
@@ -107,7 +107,7 @@ fn debug(abbreviations: &[u8], entries: &[u8], ranges: &[u8], limits: Limits) ->
             SectionId::DebugRanges => ranges,
             _ => &[],
         };
-        EndianReader::new(bytes.into(), RunTimeEndian::Little)
+        EndianReader::new(bytes.into(), NativeEndian)
     };
     context(sections, limits)
 }
@@ -177,7 +177,7 @@ fn stripped(name: &str, script: &str) -> Option<PathBuf> {
     fs::create_dir_all(&folder).unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-e", "-c", script]).current_dir(&folder);
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/callers/reads.c");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sources/reads.c");
     let output = shell.env("SOURCE", source).output();
     if output.as_ref().is_ok_and(|output| output.status.success()) {
         return Some(folder);

@@ -1,0 +1,286 @@
+//! Programs whose reads are known.
+//!
+//! With --nocapture, prints the tables of docs/WHO.md.
+
+#![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use perf_event::data::Record;
+use perf_event::events::Software;
+use perf_event::{Builder, SampleFlag, Sampler};
+use serde_json::Value;
+use test_support::nix::unistd::geteuid;
+use test_support::{not_run, not_run_here};
+
+use super::{PROGRAM, Recipe, callers, compiled, report, who};
+
+const ROUNDS: u64 = 400;
+const ENDLESS: u64 = u64::MAX >> 2;
+
+/// Watches rounds of four reads, until so many seconds passed.
+fn watch(path: &Path, option: &str, rounds: u64, seconds: u64) -> Option<Value> {
+    let mut command = who(&[option, "--json", "--"]);
+    let numbers = [rounds, seconds * 1_000_000_000].map(|number| number.to_string());
+    report(command.arg(path).args(numbers).output()).map(|(_, report)| report)
+}
+
+/// The records of each of the two functions, and those of others.
+fn records(report: &Value, [name, _, flags, source, after]: Recipe) -> [u64; 3] {
+    let has_lines = flags.contains("-g") && !after.contains("gnu_debugdata") || (name == "Go");
+    let mut records = [0; 3];
+    for caller in callers(report) {
+        let function = caller["function"].as_str().unwrap().trim_start_matches("main.");
+        let index = ["often", "seldom"].iter().position(|known| *known == function).unwrap_or(2);
+        records[index] += caller["records"].as_u64().unwrap();
+        if index < 2 && has_lines {
+            let file = caller["file"].as_str().unwrap_or_default();
+            assert!(file.ends_with(source) && caller["line"].is_u64(), "{name}: {caller}");
+        }
+    }
+    records
+}
+
+const PROGRAMS: [Recipe; 13] = [
+    ["C", "gcc", "-O2 -g", "reads.c", ""],
+    ["C, no tables", "gcc", "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables", "reads.c", ""],
+    ["C, static", "gcc", "-O2 -static", "reads.c", ""],
+    ["C, Zstandard", "gcc", "-O2 -g", "reads.c", r#"objcopy --compress-debug-sections=zstd "$P""#],
+    ["C, debug link", "gcc", "-O2 -g", "reads.c", LINK],
+    ["C, MiniDebugInfo", "gcc", "-O2 -g", "reads.c", MINI],
+    ["C, musl", "musl-gcc", "-O2 -static", "reads.c", ""],
+    ["C, musl, stripped tables", "musl-gcc", "-O2 -static -fno-asynchronous-unwind-tables", "reads.c", ""],
+    ["C, 32-bit", "i686-linux-gnu-gcc", "-O2 -g -static", "reads.c", ""],
+    ["Go", "go build", "", "reads.go", ""],
+    ["Go, no DWARF", "go build", "-ldflags=-w", "reads.go", ""],
+    ["Go, no symbols", "go build", "-ldflags=-s", "reads.go", ""],
+    ["Go, cgo, no symbols", CGO, "-ldflags=-linkmode=external", "reads.go", r#"strip "$P""#],
+];
+
+/// Has dynamic symbols.
+const CGO: &str = "env CGO_ENABLED=1 go build";
+
+/// As dh_strip of Debian does, but beside the program.
+const LINK: &str = r#"objcopy --only-keep-debug "$P" "$P.debug" && strip "$P"
+objcopy --add-gnu-debuglink="$P.debug" "$P""#;
+
+/// As find-debuginfo of Fedora does.
+const MINI: &str = r#"objcopy -S --remove-section .comment --keep-symbol=often --keep-symbol=seldom "$P" "$P.mini"
+xz -f "$P.mini" && strip "$P" && objcopy --add-section .gnu_debugdata="$P.mini.xz" "$P""#;
+
+#[test]
+fn counts_are_within_1_percent_and_sampled_shares_within_10() {
+    println!("| Program | counted | a counted read | 75 % sampled |\n|---|---|---|---|");
+    for recipe in PROGRAMS {
+        let Some(path) = compiled(recipe) else { continue };
+        let name = recipe[0];
+        // Go's `time.Now` reads two clocks.
+        let clocks = if name.starts_with("Go") { 2 } else { 1 };
+        let expected = [3, 1].map(|reads| reads * ROUNDS * clocks);
+        let mut counted = "not counted | - ".to_owned();
+        if let Some(report) = watch(&path, "--exact", ROUNDS, 100) {
+            let [often, seldom, others] = records(&report, recipe);
+            let near = |counted: u64, expected: u64| counted.abs_diff(expected) * 100 <= expected;
+            assert!(near(often, expected[0]) && near(seldom, expected[1]), "{name}: {expected:?} {report:#}");
+            // The start of a program reads the clock, too.
+            assert!(others < ROUNDS * clocks, "{name}: {report:#}");
+            let trap = report["trap_ns"].as_f64().unwrap() / 1e3;
+            counted = format!("{often} of {}, {seldom} of {} | {trap:.1} us", expected[0], expected[1]);
+        }
+        // A busy machine runs the program for a part of the time only.
+        for seconds in [1, 4, 16] {
+            let Some(report) = watch(&path, "--frequency=1999", ENDLESS, seconds) else { return };
+            let found = records(&report, recipe);
+            let all = found.iter().sum::<u64>();
+            if all >= 1000 || seconds == 16 {
+                let share = 100.0 * found[0] as f64 / all as f64;
+                assert!((share - 75.0).abs() < 7.5, "{name}: {share} % {report:#}");
+                println!("| {name} | {counted} | {share:.1} % |");
+                break;
+            }
+        }
+    }
+}
+
+/// A program without names has addresses: those of libc's function and of its caller.
+#[test]
+fn a_stripped_static_program_has_the_callers_of_libcs_function() {
+    const STRIP: &str = r#"nm "$P" >"$P.nm" && strip "$P""#;
+    for recipe in [
+        ["static and stripped, glibc", "gcc", "-O2 -static", "reads.c", STRIP],
+        ["static and stripped, musl", "musl-gcc", "-O2 -static", "reads.c", STRIP],
+    ] {
+        let Some(path) = compiled(recipe) else { continue };
+        let table = fs::read_to_string(path.with_extension("nm")).unwrap();
+        let hexadecimal = |digits: &str| u64::from_str_radix(digits, 16).unwrap();
+        let address =
+            |name: &str| hexadecimal(table.lines().find_map(|line| line.strip_suffix(name)).unwrap());
+        let (often, seldom) = (address(" T often"), address(" T seldom"));
+        let Some(report) = watch(&path, "--frequency=1999", ENDLESS, 1) else { return };
+        let caller = callers(&report).next().and_then(|caller| caller["called_by"]["function"].as_str());
+        let (_, offset) = caller.and_then(|name| name.split_once("+0x")).expect("no address");
+        // The first page of the file is loaded at a multiple of its size.
+        let distance = |to: u64| (hexadecimal(offset) & 0xfff).wrapping_sub(to & 0xfff) & 0xfff;
+        assert!(distance(often) < 0x80 && distance(often) < distance(seldom), "{often:#x} {report:#}");
+    }
+}
+
+/// The share of samples of the whole machine: an oracle that knows nothing of threads or processes.
+struct Oracle {
+    samplers: Vec<Sampler>,
+}
+
+impl Oracle {
+    fn start() -> std::io::Result<Self> {
+        let cpus = fs::read_dir("/sys/bus/cpu/devices")?.count();
+        let open = |cpu| {
+            let mut builder = Builder::new(Software::CPU_CLOCK);
+            builder.any_pid().one_cpu(cpu).sample_period(997_000).exclude_idle(true).enabled(true);
+            builder.sample(SampleFlag::IP | SampleFlag::TID).build()?.sampled(1 << 20)
+        };
+        Ok(Self { samplers: (0..cpus).map(open).collect::<Result<_, _>>()? })
+    }
+
+    /// The samples of a process, and those with a program counter in a range.
+    fn samples(mut self, pid: u32, range: &std::ops::Range<u64>) -> [u64; 2] {
+        let mut samples = [0; 2];
+        for sampler in &mut self.samplers {
+            while let Some(record) = sampler.next_record() {
+                let Ok(Record::Sample(sample)) = record.parse_record() else { continue };
+                if sample.pid() == Some(pid) {
+                    samples[0] += 1;
+                    samples[1] += u64::from(sample.ip().is_some_and(|ip| range.contains(&ip)));
+                }
+            }
+        }
+        samples
+    }
+}
+
+/// Whether the kernel's buffers were full, so that there is no share.
+fn lacks_share(report: &Value) -> bool {
+    let lacks_share = report["percent"].is_null() && report["lost"] != 0;
+    if lacks_share {
+        not_run("a busy machine lost records");
+    }
+    lacks_share
+}
+
+/// Threads of 0.5 ms never fill a period of an event of their own.
+#[test]
+fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
+    let Some(path) = compiled(["threads", "gcc", "-O2 -pthread", "threads.c", ""]) else { return };
+    let oracle = match Oracle::start() {
+        Ok(oracle) => oracle,
+        Err(error) => return not_run_here("perf", error),
+    };
+    let output = who(&["--json", "--"]).arg(path).args(["short", "4"]).output();
+    let Some((said, report)) = report(output) else { return };
+    if lacks_share(&report) {
+        return;
+    }
+    // The functions are in its first two pages.
+    let start = u64::from_str_radix(said.trim(), 16).unwrap();
+    let [all, in_reads] = oracle.samples(report["pid"].as_u64().unwrap() as u32, &(start..start + 0x2000));
+    let expected = 100.0 * in_reads as f64 / all as f64;
+    assert!(all > 100 && expected > 50.0, "{in_reads} of {all}");
+    // On a busy machine, both are shares of a few hundred samples.
+    let (percent, error) = (report["percent"].as_f64().unwrap(), report["percent_error"].as_f64().unwrap());
+    assert!((percent - expected).abs() < 5.0 + 2.0 * error, "{expected} {report:#}");
+}
+
+/// One event for each CPU needs no file for each thread.
+#[test]
+fn a_process_with_10000_threads_is_watched() {
+    let Some(path) = compiled(["many threads", "gcc", "-O2 -pthread", "threads.c", ""]) else { return };
+    for threads in ["2000", "10000"] {
+        let mut child = Command::new(&path);
+        let mut child = child.args(["idle", threads, "100"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let output = who(&["--duration=3", "--json", "--pid", &child.id().to_string()]).output();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if line.is_empty() {
+            return not_run_here("threads", format!("{threads} threads cannot be made"));
+        }
+        let Some((_, report)) = report(output) else { return };
+        assert!(lacks_share(&report) || report["percent"].as_f64() > Some(50.0), "{report:#}");
+    }
+}
+
+/// Copies of a program and of this, because the folder of these may be closed for other users.
+struct Copies(PathBuf);
+
+impl Copies {
+    fn of(path: &Path) -> Option<Self> {
+        if !geteuid().is_root() {
+            not_run_here("root", "the user cannot be changed");
+            return None;
+        }
+        let name = path.file_name()?.to_str()?;
+        let folder = PathBuf::from(format!("/tmp/vdso-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::copy(PROGRAM, folder.join("who")).unwrap();
+        fs::copy(path, folder.join("program")).unwrap();
+        Some(Self(folder))
+    }
+
+    /// Watches the program as a user without rights.
+    fn watch(&self) -> Command {
+        let mut command = Command::new(self.0.join("who"));
+        command.uid(65534).gid(65534).args(["--json", "--"]).arg(self.0.join("program"));
+        command
+    }
+}
+
+impl Drop for Copies {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A user who may not watch all processes gets no share, because the samples lack these threads.
+#[test]
+fn without_rights_short_threads_have_no_share() {
+    let recipe = ["threads for a user", "gcc", "-O2 -pthread", "threads.c", ""];
+    let Some(copies) = compiled(recipe).and_then(|path| Copies::of(&path)) else { return };
+    let Some((_, report)) = report(copies.watch().args(["short", "2"]).output()) else { return };
+    assert_eq!(report["sees_all"], false, "{report:#}");
+    assert!(report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1), "{report:#}");
+}
+
+/// Threads that start and end, processes that fork and execute, and signals: the program ends with
+/// status 0 if each did what it should, as it does alone. `VDSO_WHO_STORMS` sets the runs.
+#[test]
+fn a_storm_ends_as_it_does_alone() {
+    let Some(path) = compiled(["storm", "gcc", "-O2 -pthread", "storm.c", ""]) else { return };
+    assert!(Command::new(&path).arg("100").output().unwrap().status.success());
+    let runs = std::env::var("VDSO_WHO_STORMS").map_or(2, |runs| runs.parse().unwrap());
+    let copies = Copies::of(&path);
+    let watched = |options: &[&str]| {
+        let mut command = who(options);
+        command.args(["--json", "--"]).arg(&path);
+        command
+    };
+    println!("| mode | runs | ended as alone | signals kept away | rounds of a run |\n|---|---|---|---|---|");
+    for (mode, command) in [
+        ("sampled by CPU", Some(watched(&[]))),
+        ("sampled by thread, without rights", copies.as_ref().map(Copies::watch)),
+        ("exact", Some(watched(&["--exact"]))),
+    ] {
+        let Some(mut command) = command else { continue };
+        let (mut signals, mut rounds) = (0, 0);
+        command.arg("300");
+        for _ in 0..runs {
+            let Some((said, report)) = report(command.output()) else { return };
+            rounds += said.split(' ').next().unwrap().parse::<u64>().unwrap();
+            signals += report["swallowed"].as_u64().unwrap();
+        }
+        println!("| {mode} | {runs} | {runs} | {signals} | {} |", rounds / runs);
+    }
+}

@@ -1,0 +1,172 @@
+//! What the program prints, where, and its exit status.
+
+use std::fs::{self, OpenOptions};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+
+use test_support::nix::libc;
+use test_support::nix::sys::signal::Signal;
+use test_support::nix::unistd::gettid;
+use test_support::{filter, has_tool, not_run_here};
+
+use super::{PROGRAM, compiled, fits, report, run, started, watched, who};
+
+#[test]
+fn wrong_arguments_are_status_64_and_one_sentence() {
+    for arguments in [
+        "",
+        "--",
+        "--jsn --pid=1",
+        "--pid=1 -- true",
+        "--pid=1 --all",
+        "--all --exact",
+        "--pid=1 --may-end-process",
+        "--pid=1 --folded --json",
+        "--pid=1 --duration=0",
+        "--pid=1 --frequency=0",
+        "completions",
+    ] {
+        let words: Vec<_> = arguments.split_whitespace().collect();
+        let Some((status, out, error)) = run(&words) else { return };
+        assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
+        assert!(error.starts_with("vdso-who: ") && error.contains("--help"), "{arguments}: {error}");
+        assert!(error.lines().count() <= 3, "{arguments}: {error}");
+    }
+}
+
+#[test]
+fn help_fits_80_columns() {
+    for (arguments, contains) in [
+        (&["--help"][..], "Examples:"),
+        (&["--version"], env!("CARGO_PKG_VERSION")),
+        (&["completions", "bash"], "--frequency"),
+        (&["man"], ".SH OPTIONS"),
+    ] {
+        let Some((status, out, error)) = run(arguments) else { return };
+        assert_eq!((status, &*error), (Some(0), ""), "{arguments:?}");
+        assert!(out.contains(contains) && (arguments[0] != "--help" || fits(&out)), "{arguments:?}: {out}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let number = std::process::id();
+    let (to, from) = channel();
+    thread::spawn(move || {
+        to.send(gettid()).unwrap();
+        thread::park();
+    });
+    let thread = from.recv().unwrap();
+    for (arguments, expected) in [
+        (
+            &["--pid=4194305"][..],
+            "process 4194305: there is no such process, it ended, or it is a kernel thread",
+        ),
+        (
+            &[&format!("--pid={thread}")],
+            &*format!("{thread} is a thread of process {number}: use --pid {number}"),
+        ),
+        (&["--", "/nonexistent/program"], "cannot run /nonexistent/program: "),
+        // A process that this program did not start has no guard.
+        (&["--exact", &format!("--pid={number}")], "--exact can end a process that was not started here: "),
+    ] {
+        let Some((status, out, error)) = started(who(arguments).output()) else { return };
+        assert_eq!((status, &*out), (Some(2), ""), "{error}");
+        assert!(error.replace('\n', " ").starts_with(&format!("vdso-who: {expected}")), "{error}");
+    }
+}
+
+/// A container's filter and kernel.perf_event_paranoid deny the call with the same errors.
+#[test]
+fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
+    const CALL: u32 = libc::SYS_perf_event_open as u32;
+    let denied = || filter::deny(&[CALL], libc::EPERM).then(|| who(&["--", "true"]).output());
+    let Some(output) = thread::spawn(denied).join().unwrap() else { return };
+    let Some((status, out, error)) = started(output) else { return };
+    if !error.contains("perf_event_open") {
+        return not_run_here("perf", error);
+    }
+    assert_eq!((status, &*out), (Some(2), ""), "{error}");
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
+    for cause in ["a seccomp filter", &format!("kernel.perf_event_paranoid is {}:", paranoid.trim())] {
+        assert!(words.contains(cause), "{error}");
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_status_2() {
+    let broken = || {
+        let (writer, _) = UnixStream::pair().unwrap();
+        Stdio::from(OwnedFd::from(writer))
+    };
+    let file = |path: &str| Stdio::from(OpenOptions::new().write(true).open(path).unwrap());
+    for arguments in [&["--help"][..], &["--", "true"]] {
+        for (out, status, error) in [
+            (file("/dev/null"), 0, ""),
+            (file("/dev/full"), 2, "vdso-who: cannot write the report: No space left on device"),
+            // A reader that left has read enough.
+            (broken(), 0, ""),
+        ] {
+            let Some((found, _, said)) = watched(who(arguments).stdout(out).output()) else { return };
+            assert_eq!(found, Some(status), "{arguments:?}: {said}");
+            assert!(said.starts_with(error) && said.is_empty() == error.is_empty(), "{arguments:?}: {said}");
+        }
+    }
+}
+
+/// std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
+#[test]
+fn a_closed_standard_output_is_status_2_and_the_command_does_not_run() {
+    if !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    for arguments in [&["--help"][..], &["man"], &["--", "sh", "-c", "echo ran >&2"]] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM]).args(arguments);
+        let Some((status, _, error)) = started(command.output()) else { return };
+        assert_eq!(status, Some(2), "{arguments:?}: {error}");
+        assert_eq!(error, "vdso-who: cannot write the report: standard output is closed\n");
+    }
+}
+
+/// A guard keeps only the signal of a breakpoint of the vDSO from the command.
+#[test]
+fn the_status_is_the_commands_also_under_a_guard() {
+    if !has_tool(&["sh", "-c", "true"]) {
+        return;
+    }
+    for (option, script, expected, said) in [
+        ("--frequency=499", "exit 7", 7, ""),
+        ("--frequency=499", "kill -9 $$", 137, ""),
+        ("--frequency=499", "exec true", 0, ""),
+        // Without a word, it looks as if it had failed to end.
+        ("--duration=1", "sleep 3; exit 4", 4, "waiting for the command"),
+        ("--exact", "kill -TRAP $$", 133, ""),
+        ("--exact", "trap 'exit 5' USR1; kill -USR1 $$; exit 4", 5, ""),
+        // It stops, and its child lets it continue.
+        ("--exact", "(sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 6", 6, ""),
+        ("--exact", "exec sh -c 'exec sh -c \"exit 7\"'", 7, ""),
+    ] {
+        let Some((status, out, error)) = run(&[option, "--", "sh", "-c", script]) else { return };
+        assert_eq!(status, Some(expected), "{script}: {out}{error}");
+        assert!(error.contains(said) && error.is_empty() == said.is_empty(), "{script}: {error}");
+        assert!(out.starts_with("process ") && fits(&out), "{out}");
+    }
+}
+
+/// The signal that a breakpoint of the vDSO raises if the CPU does not name it ends a program that
+/// has no guard.
+#[test]
+fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
+    let Some(program) = compiled(["traps", "gcc", "-O1", "traps.c", ""]) else { return };
+    let alone = Command::new(&program).status().unwrap();
+    assert_eq!(alone.signal(), Some(Signal::SIGTRAP as i32), "{alone}");
+    let output = who(&["--exact", "--json", "--"]).arg(program).output();
+    let Some((_, report)) = report(output) else { return };
+    assert_eq!(report["swallowed"], 8000);
+}

@@ -1,0 +1,94 @@
+//! The program: what its tests share.
+
+mod callers;
+mod command_line;
+mod schema;
+mod subjects;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use test_support::not_run::target_tmpdir;
+use test_support::not_run_here;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-who");
+
+/// The exit status, standard output and standard error.
+type Ended = (Option<i32>, String, String);
+
+fn who(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// What a command printed; none if the kernel could not start the program, as under QEMU or in a
+/// guest.
+fn started(output: io::Result<Output>) -> Option<Ended> {
+    let why = match output {
+        Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => status.to_string(),
+        Ok(Output { status, stdout, stderr }) => {
+            let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            assert!(fits(&error), "{error}");
+            return Some((status.code(), out, error));
+        }
+        Err(error) => error.to_string(),
+    };
+    not_run_here("exec", why);
+    None
+}
+
+/// What a command printed; none if a process cannot be watched here.
+fn watched(output: io::Result<Output>) -> Option<Ended> {
+    let (status, out, error) = started(output)?;
+    let lacks = ["perf_event_open", "breakpoints", "gVisor", "no vDSO", "Ptrace", "ENOSYS", "cannot run"];
+    if status == Some(2) && lacks.iter().any(|lack| error.contains(lack)) {
+        not_run_here("perf", error);
+        return None;
+    }
+    Some((status, out, error))
+}
+
+fn run(arguments: &[&str]) -> Option<Ended> {
+    watched(who(arguments).output())
+}
+
+/// What the command of `vdso-who --json -- COMMAND` printed, and the report. Both ended well.
+fn report(output: io::Result<Output>) -> Option<(String, Value)> {
+    let (status, out, error) = watched(output)?;
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    let (said, json) = out.split_at(out.find('{').unwrap_or(0));
+    Some((said.into(), schema::checked(json)))
+}
+
+/// The callers of all processes.
+fn callers(report: &Value) -> impl Iterator<Item = &Value> {
+    let processes = report["processes"].as_array().unwrap().iter();
+    processes.flat_map(|process| process["callers"].as_array().unwrap())
+}
+
+/// Whether each line has at most 80 columns.
+fn fits(text: &str) -> bool {
+    text.lines().all(|line| line.chars().count() <= 80)
+}
+
+/// A program: its name, a compiler with flags, a source, and what a shell does to the program `$P`.
+type Recipe = [&'static str; 5];
+
+/// Compiles a program; none if that is not possible here.
+fn compiled([name, tool, flags, source, after]: Recipe) -> Option<PathBuf> {
+    let path = target_tmpdir().join(format!("who-{}", name.replace(' ', "-")));
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", &format!("{tool} {flags} -o \"$P\" {source}\ncd \"${{P%/*}}\"\n{after}")]);
+    shell.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sources"));
+    shell.env("P", &path).env("CGO_ENABLED", "0").env("GO111MODULE", "off");
+    let missing = match shell.output() {
+        Ok(output) if output.status.success() => return Some(path),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    not_run_here(tool, format!("{name}: {tool} {flags}: {missing}"));
+    None
+}

@@ -1,0 +1,177 @@
+//! What is watched: a command and its children, a process, a cgroup, the host.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::Value;
+use test_support::nix::sys::signal::{Signal, kill};
+use test_support::nix::unistd::Pid;
+use test_support::not_run::target_tmpdir;
+use test_support::{has_tool, not_run_here};
+
+use super::schema::checked;
+use super::{fits, report, run, who};
+
+/// Reads clocks for two seconds.
+const READS: &str =
+    "import time\nprint('said')\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass";
+
+/// The report goes to a file, so the command's output stays as it is.
+#[test]
+fn the_json_is_as_the_schema_says() {
+    if !has_tool(&["python3", "-c", "0"]) {
+        return;
+    }
+    for (option, method) in [("--frequency=2000", "sampled"), ("--exact", "exact")] {
+        let path = target_tmpdir().join(format!("who-{method}.json"));
+        let output = format!("--output={}", path.display());
+        let arguments = [option, "--json", &output, "--", "python3", "-c", READS];
+        let Some((status, out, error)) = run(&arguments) else { return };
+        assert_eq!((status, &*out, &*error), (Some(0), "said\n", ""));
+        let json = checked(&fs::read_to_string(path).unwrap());
+        assert_eq!(json["method"], method);
+        assert!(super::callers(&json).next().is_some(), "{json}");
+        assert_eq!(json["reads"].is_u64(), method == "exact", "{json}");
+    }
+}
+
+/// As flamegraph.pl reads it: frames and a number.
+#[test]
+fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
+    if !has_tool(&["python3", "-c", "0"]) {
+        return;
+    }
+    let Some((status, out, error)) = run(&["--folded", "--", "python3", "-c", READS]) else { return };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    let is_folded = |line: &str| {
+        let (chain, number) = line.rsplit_once(' ').unwrap_or_default();
+        let (first, last) = (chain.split(';').next(), chain.rsplit(';').next());
+        first.is_some_and(|first| !first.is_empty()) && last != first && number.parse::<u64>().is_ok()
+    };
+    let lines: Vec<_> = out.lines().filter(|line| *line != "said").collect();
+    // `python3` may be a script that a shell starts. The shell's own samples have its name.
+    assert!(lines.iter().any(|line| line.starts_with("python3;")), "{out}");
+    assert!(lines.iter().all(|line| is_folded(line)), "{out}");
+}
+
+/// The shell reads no clock, its child does.
+#[test]
+fn a_child_of_the_command_is_named() {
+    if !has_tool(&["python3", "-c", "0"]) {
+        return;
+    }
+    let script = format!("python3 -c \"{READS}\"; exit 3");
+    let Some((status, out, error)) = run(&["--", "sh", "-c", &script]) else { return };
+    assert_eq!((status, &*error), (Some(3), ""), "{out}");
+    assert!(out.contains(" python3 (") && out.contains("and those that it started") && fits(&out), "{out}");
+}
+
+#[test]
+fn all_processes_are_watched_as_one_and_named() {
+    let Some(_reader) = Reader::start() else { return };
+    let Some((status, out, error)) = run(&["--all", "--duration=2"]) else { return };
+    assert_eq!((status, &*error), (Some(0), ""), "{out}");
+    assert!(out.contains("python3 (") && out.starts_with("all processes ") && fits(&out), "{out}");
+}
+
+/// A cgroup, which is removed with this.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// In the place where the unified hierarchy is mounted.
+    fn new() -> io::Result<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts")?;
+        let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let unified = mounts.find(|fields| fields[2] == "cgroup2").ok_or(io::ErrorKind::NotFound)?;
+        let folder = Path::new(unified[1]).join(format!("vdso-who-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        // The kernel removes a process from it some time after its end.
+        while fs::remove_dir(&self.0).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {
+            sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// A reader outside of the cgroup is not in the report.
+#[test]
+fn a_cgroup_has_its_processes_only() {
+    let cgroup = match Cgroup::new() {
+        Ok(cgroup) => cgroup,
+        Err(error) => return not_run_here("cgroup2", error),
+    };
+    let (Some(reader), Some(_outside)) = (Reader::start(), Reader::start()) else { return };
+    if let Err(error) = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string()) {
+        return not_run_here("cgroup2", error);
+    }
+    let folder = cgroup.0.to_str().unwrap();
+    let output = who(&["--cgroup", folder, "--duration=2", "--json"]).output();
+    let Some((_, json)) = report(output) else { return };
+    let pids: Vec<_> = json["processes"].as_array().unwrap().iter().map(|process| &process["pid"]).collect();
+    assert_eq!((json["name"].as_str(), pids), (Some(folder), vec![&Value::from(reader.0.id())]), "{json:#}");
+}
+
+/// A process that reads clocks until this is dropped.
+struct Reader(Child);
+
+impl Reader {
+    fn start() -> Option<Self> {
+        let script = "import time\nprint(flush=True)\nwhile True: time.monotonic()";
+        let mut command = Command::new("python3");
+        let started = command.args(["-c", script]).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(|error| not_run_here("python3", error)).ok()?;
+        // It says that it reads.
+        child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
+        Some(Self(child))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether a process handles this signal, or ended.
+fn handles(child: &mut Child, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let caught =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    caught.is_none_or(|caught| caught >> (signal as u32 - 1) & 1 == 1) || child.try_wait().unwrap().is_some()
+}
+
+/// python3 reads clocks faster than a stopped vdso-who takes the records.
+#[test]
+fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
+    let Some(reader) = Reader::start() else { return };
+    let pid = format!("--pid={}", reader.0.id());
+    let mut command = who(&[&pid, "--exact", "--may-end-process", "--json", "--duration=100"]);
+    let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+        return not_run_here("exec", "vdso-who does not start");
+    };
+    // It tests the host's breakpoints first.
+    for is_testing in [true, false] {
+        while handles(&mut child, Signal::SIGTRAP) != is_testing && child.try_wait().unwrap().is_none() {
+            sleep(Duration::from_millis(5));
+        }
+    }
+    // It has ended if it cannot run here. Buffers of 16 MiB hold 8000 records of 2 KiB.
+    for (signal, millis) in [(Signal::SIGSTOP, 500), (Signal::SIGCONT, 2000), (Signal::SIGINT, 500)] {
+        sleep(Duration::from_millis(millis));
+        let _ = kill(Pid::from_raw(child.id() as i32), signal);
+    }
+    let Some((_, json)) = report(child.wait_with_output()) else { return };
+    let number = |field: &str| json[field].as_u64().unwrap();
+    assert!(number("lost") > 0, "{json}");
+    assert_eq!(number("reads"), number("samples") + number("lost"), "{json}");
+}
