@@ -37,16 +37,6 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     }
 }
 
-#[test]
-fn forbidden_system_calls_forbid_the_first_one() {
-    child::forked(|| {
-        counter::forbid_system_calls();
-        let _ = counter::monotonic();
-        assert_eq!(counter::state().status, Status::Refused(Refusal::SystemCallsForbidden));
-        assert_eq!(counter::realtime_bounded().err(), Some(Errno::EPERM));
-    });
-}
-
 /// The first read looks for the vDSO, also where the clock makes no system call of its own.
 #[test]
 fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
@@ -63,22 +53,25 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
         libc::SYS_adjtimex,
         libc::SYS_getpid,
     ];
-    let calls = calls.map(|call| call as u32);
     for is_measured in [false, true] {
-        let end = child::end_of(|| {
+        child::forked(|| {
             if is_measured && !is_used() {
-                return true;
+                return;
             }
             counter::forbid_system_calls();
-            if let Err(error) = filter::restrict(&calls, filter::KILL_PROCESS) {
-                not_run_here("seccomp", error);
-                return true;
+            if let Err(error) = filter::restrict(&calls.map(|call| call as u32), filter::KILL_PROCESS) {
+                return not_run_here("seccomp", error);
             }
             let segments = counter::statistics().segments;
-            (0..100_000).all(|_| counter::monotonic().as_nanos() > 0 && counter::realtime().as_nanos() > 0)
-                && (!is_measured || counter::statistics().segments >= segments)
+            for _ in 0..100_000 {
+                assert!(counter::monotonic().as_nanos() > 0 && counter::realtime().as_nanos() > 0);
+            }
+            assert!(counter::statistics().segments >= segments);
+            if !is_measured {
+                assert_eq!(counter::state().status, Status::Refused(Refusal::SystemCallsForbidden));
+                assert_eq!(counter::realtime_bounded().err(), Some(Errno::EPERM));
+            }
         });
-        assert_eq!(end, child::WELL, "measured: {is_measured}");
     }
 }
 
@@ -117,38 +110,24 @@ fn a_read_is_near_the_kernels_clock_also_after_a_pause() {
 }
 
 #[test]
-fn ticks_and_their_frequency_agree_with_the_kernels_clock() {
-    child::forked(|| {
-        if !is_used() {
-            return;
-        }
-        let read =
-            || (kernel(libc::CLOCK_MONOTONIC), Ticks::now_ordered().as_raw(), kernel(libc::CLOCK_MONOTONIC));
-        let first = read();
-        thread::sleep(Duration::from_millis(200));
-        let second = read();
-        let frequency = settle().frequency.unwrap();
-        let expected = |nanos: i64| (u128::from(frequency) * nanos as u128 / 1_000_000_000) as u64;
-        let (least, most) = (expected(second.0 - first.2), expected(second.2 - first.0));
-        let ticks = second.1 - first.1;
-        // 1 %, because an emulator's clocks are read at slightly different times.
-        let allowed = least - least / 100..=most + most / 100;
-        assert!(allowed.contains(&ticks), "{ticks} ticks, and not {allowed:?}");
-        let reads: [fn() -> Ticks; 4] =
-            [Ticks::now_ordered, Ticks::now, || Ticks::try_now().unwrap(), Ticks::now_ordered];
-        let values = reads.map(|read| read());
-        assert!(values.is_sorted(), "{values:?}");
-    });
-}
-
-#[test]
-fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
+fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
     child::forked(|| {
         let read = || (kernel(libc::CLOCK_MONOTONIC), Ticks::now_ordered(), kernel(libc::CLOCK_MONOTONIC));
         let early = read();
         if !is_used() {
             return;
         }
+        let first = read();
+        thread::sleep(Duration::from_millis(200));
+        let second = read();
+        let frequency = settle().frequency.unwrap();
+        let expected = |nanos: i64| (u128::from(frequency) * nanos as u128 / 1_000_000_000) as u64;
+        let (least, most) = (expected(second.0 - first.2), expected(second.2 - first.0));
+        let ticks = second.1.as_raw() - first.1.as_raw();
+        // 1 %, because an emulator's clocks are read at slightly different times.
+        let allowed = least - least / 100..=most + most / 100;
+        assert!(allowed.contains(&ticks), "{ticks} ticks, and not {allowed:?}");
+        // Also a value from before the measurement.
         for (before, ticks, after) in [early, read()] {
             let nanos = ticks.monotonic().unwrap().as_nanos();
             // 10 ppm, the error of a short measurement, for 10 s, the longest one.
@@ -156,10 +135,13 @@ fn ticks_convert_to_the_kernels_time_also_from_before_the_measurement() {
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
         }
         // The counter of a machine can start before its clock, and any value can come from a file.
-        let at =
-            |from_now: i64| Ticks::from_raw(early.1.as_raw().saturating_add_signed(from_now)).monotonic();
-        let times = [-1 << 62, -1 << 50, -1 << 40, 0, 1 << 40, 1 << 62].map(|from_now| at(from_now).unwrap());
+        let at = |ticks: i64| Ticks::from_raw(early.1.as_raw().saturating_add_signed(ticks)).monotonic();
+        let times = [-1 << 62, -1 << 50, -1 << 40, 0, 1 << 40, 1 << 62].map(|ticks| at(ticks).unwrap());
         assert!(times.is_sorted(), "{times:?}");
+        let reads: [fn() -> Ticks; 4] =
+            [Ticks::now_ordered, Ticks::now, || Ticks::try_now().unwrap(), Ticks::now_ordered];
+        let values = reads.map(|read| read());
+        assert!(values.is_sorted(), "{values:?}");
     });
 }
 
@@ -182,26 +164,20 @@ fn the_limits_of_the_true_time_are_those_of_adjtimex() {
         let is_stated = error % 500 != 0 && error < 16_000_000 && timex.status & libc::STA_PPSTIME == 0;
         let is_synchronized = state != 5 && timex.status & libc::STA_UNSYNC == 0;
         let (earliest, latest) = (now.earliest.as_nanos() as i64, now.latest.as_nanos() as i64);
-        if !is_stated {
+        let most = if is_stated {
+            let is_disrupted = now.status == ClockStatus::Disrupted;
+            assert!(is_disrupted || is_synchronized == (now.status == ClockStatus::Synchronized), "{now:?}");
+            let unit = if timex.status & libc::STA_NANO == 0 { 1000 } else { 1 };
+            let error = 1000 * error + pending.abs() * unit;
+            assert!(earliest <= after - error && before + error <= latest, "{now:?}, {error}");
+            // The kernel adds 500 us each second, and may rest between the reads of the limits.
+            3 * (error + after - before) + 20_000_000
+        } else {
             // Unless a program stated an error since, or this machine was moved.
-            return assert!(
-                !now.status.is_bounded() || latest.saturating_sub(earliest) < 32_000_000_000,
-                "{now:?}"
-            );
-        }
-        assert!(
-            now.status == ClockStatus::Disrupted
-                || is_synchronized == (now.status == ClockStatus::Synchronized)
-        );
-        let error = 1000 * error + pending.abs() * if timex.status & libc::STA_NANO == 0 { 1000 } else { 1 };
-        assert!(earliest <= after - error && before + error <= latest, "{now:?}, {error}");
-        // The kernel adds 500 us each second. It may rest between the reads that the limits are
-        // from.
-        let most = 3 * (error + after - before) + 20_000_000;
-        assert!(
-            !now.status.is_bounded() || latest.saturating_sub(earliest) < most,
-            "{now:?}, {error}, {before} to {after}"
-        );
+            32_000_000_000
+        };
+        let is_narrow = latest.saturating_sub(earliest) < most;
+        assert!(is_narrow || !now.status.is_bounded(), "{now:?}, {most}, {before} to {after}");
     });
 }
 
@@ -211,45 +187,35 @@ fn length() -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// Reads on one CPU after the other, and passes the time on. No read is before one that ended.
-fn pass_on(cpus: &[usize], all: &Cpus, latest: &AtomicU64) -> u64 {
-    let mut reads = 0;
-    let start = Instant::now();
-    for cpu in cpus.iter().cycle() {
-        if start.elapsed() >= length() || !all.pin(*cpu) {
-            break;
-        }
-        let mut own = 0;
-        for _ in 0..50_000 {
-            // The read that was stored there happened before this one.
-            let before = latest.load(Ordering::Acquire);
-            let now = CounterMonotonic::now().as_nanos() as u64;
-            assert!(now >= before.max(own), "{now} after {before} and {own}");
-            own = now;
-            latest.store(now, Ordering::Release);
-        }
-        reads += 50_000;
-    }
-    reads
-}
-
-/// Four threads that move over all the CPUs, as in the kernel's time-warp-test.
+/// Four threads that move over all the CPUs, as in the kernel's time-warp-test. No read is before
+/// one that ended.
 #[test]
 fn an_ordered_read_never_goes_back_on_any_cpu() {
     let child = child::fork(|| {
         let Some(cpus) = Cpus::allowed() else { return true };
-        let numbers = cpus.numbers();
-        let status = settle().status;
-        let latest = AtomicU64::new(0);
-        let reads: u64 = thread::scope(|scope| {
-            let workers = [0, 1, 2, 3].map(|turn| {
-                let mut list = numbers.clone();
-                list.rotate_left(turn % numbers.len());
-                let (cpus, latest) = (&cpus, &latest);
-                scope.spawn(move || pass_on(&list, cpus, latest))
-            });
-            workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+        let (numbers, status) = (cpus.numbers(), settle().status);
+        let [latest, reads] = [0, 0].map(AtomicU64::new);
+        let read = |first: usize| {
+            let start = Instant::now();
+            let mut turns = numbers.iter().cycle().skip(first);
+            while start.elapsed() < length() && cpus.pin(*turns.next().unwrap()) {
+                let mut own = 0;
+                for _ in 0..50_000 {
+                    // The read that was stored there happened before this one.
+                    let before = latest.load(Ordering::Acquire);
+                    let now = CounterMonotonic::now().as_nanos() as u64;
+                    assert!(now >= before.max(own), "{now} after {before} and {own}");
+                    own = now;
+                    latest.store(now, Ordering::Release);
+                }
+                reads.fetch_add(50_000, Ordering::Relaxed);
+            }
+        };
+        thread::scope(|scope| {
+            let read = &read;
+            (0..4).for_each(|first| _ = scope.spawn(move || read(first)));
         });
+        let reads = reads.into_inner();
         println!("{status:?}; {reads} ordered reads");
         reads > 1000 && settle().status == status
     });
@@ -260,10 +226,8 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
 #[test]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {
-    let deny_counter = || {
-        // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
-        assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
-    };
+    // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.
+    let deny_counter = || assert_eq!(unsafe { libc::prctl(26, 2) }, 0);
     let reads: [fn() -> bool; 2] = [
         || counter::monotonic().as_nanos() > 0,
         || vdso_time::clock_gettime(vdso_time::ClockId::MONOTONIC).is_ok(),

@@ -9,30 +9,34 @@
 use std::io;
 use std::mem::zeroed;
 
+use libc::{
+    ADJ_ESTERROR, ADJ_FREQUENCY, ADJ_MAXERROR, ADJ_MICRO, ADJ_NANO, ADJ_OFFSET, ADJ_SETOFFSET, ADJ_STATUS,
+    ADJ_TICK, ADJ_TIMECONST, STA_INS, STA_PLL, STA_PPSFREQ, STA_PPSTIME, STA_UNSYNC, timex,
+};
 use test_support::system_clock::turn;
 use test_support::{child, oracle};
+use vdso_time_counter::ClockStatus::{FreeRunning, Synchronized, Unknown};
 use vdso_time_counter::{ClockStatus, Interval, realtime_bounded};
 
 /// Whether root may change the system's clock.
 pub(super) const OWN: &str = "own-clock";
 
 const MICRO: i64 = 1_000;
-pub(super) const MILLI: i64 = 1_000_000;
+const MILLI: i64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// Changes the system's clock, and returns what the kernel says then (adjtimex(2)).
-pub(super) fn adjtimex(prepare: impl FnOnce(&mut libc::timex)) -> libc::timex {
+/// Changes the system's clock (adjtimex(2)).
+pub(super) fn adjtimex(prepare: impl FnOnce(&mut timex)) {
     // SAFETY: every field is a number.
-    let mut change: libc::timex = unsafe { zeroed() };
+    let mut change: timex = unsafe { zeroed() };
     prepare(&mut change);
     // SAFETY: the call reads and writes one `timex`.
     let status = unsafe { libc::adjtimex(&raw mut change) };
     assert!(status >= 0, "adjtimex: {}", io::Error::last_os_error());
-    change
 }
 
 /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC_RAW`, by the reads that took the least time.
-pub(super) fn wall_offset() -> i64 {
+fn wall_offset() -> i64 {
     let read = |id| oracle::clock_gettime(id).unwrap().as_nanos() as i64;
     let measure = |_| {
         let before = read(libc::CLOCK_MONOTONIC_RAW);
@@ -45,9 +49,9 @@ pub(super) fn wall_offset() -> i64 {
 
 /// Steps the wall clock. The kernel then sets `STA_UNSYNC`, and `maxerror` to 16 s
 /// (kernel/time/ntp.c, `ntp_clear`).
-pub(super) fn step(nanos: i64) {
+fn step(nanos: i64) {
     adjtimex(|change| {
-        change.modes = libc::ADJ_SETOFFSET | libc::ADJ_NANO;
+        change.modes = ADJ_SETOFFSET | ADJ_NANO;
         change.time.tv_sec = nanos.div_euclid(SECOND) as _;
         change.time.tv_usec = nanos.rem_euclid(SECOND) as _;
     });
@@ -55,26 +59,26 @@ pub(super) fn step(nanos: i64) {
 
 /// The true time: that of the wall clock before the first step, and `CLOCK_MONOTONIC_RAW` since,
 /// which nobody slews.
-pub(super) struct Truth(i64);
+struct Truth(i64);
 
 impl Truth {
-    pub(super) fn of_the_wall_clock() -> Self {
+    fn of_the_wall_clock() -> Self {
         // If the machine was ever restored, only what is stated after the first call counts.
         let _ = realtime_bounded();
         Self(wall_offset())
     }
 
-    pub(super) fn now(&self) -> i64 {
+    fn now(&self) -> i64 {
         self.0 + oracle::clock_gettime(libc::CLOCK_MONOTONIC_RAW).unwrap().as_nanos() as i64
     }
 
     /// Makes the wall clock fast by so many nanoseconds.
-    pub(super) fn set_wrong_by(&self, error: i64) {
+    fn set_wrong_by(&self, error: i64) {
         step(self.0 + error - wall_offset());
     }
 
     /// Fails unless the truth is within the limits.
-    pub(super) fn check(&self, what: &str) -> Interval {
+    fn check(&self, what: &str) -> Interval {
         let before = self.now();
         let limits = realtime_bounded().unwrap();
         let after = self.now();
@@ -96,213 +100,118 @@ fn width(limits: &Interval) -> i64 {
     latest.saturating_sub(earliest)
 }
 
-/// What a program tells the kernel of a clock that is fast by `error`.
-struct Replay {
-    program: &'static str,
-    error: i64,
-    call: fn(i64, &mut libc::timex),
-    status: ClockStatus,
-    /// The error that the program states, in nanoseconds, with what the kernel has yet to correct.
-    stated: i64,
+/// Writes an error, and whether the clock is synchronized.
+const STATES: u32 = ADJ_STATUS | ADJ_MAXERROR | ADJ_ESTERROR;
+/// Makes the kernel correct its clock by `offset`.
+const SLEWS: u32 = ADJ_OFFSET | ADJ_TIMECONST;
+
+/// chronyd, `set_sync_status` of `sys_timex.c`.
+pub(super) fn chronyd(error: i64, change: &mut timex) {
+    change.modes = STATES;
+    (change.maxerror, change.esterror) = ((error.abs() / MICRO + 12_345) as _, 678);
+}
+
+fn chronyd_without_rtcsync(error: i64, change: &mut timex) {
+    chronyd(error, change);
+    change.status = STA_UNSYNC;
+}
+
+fn chronyd_without_source(_: i64, change: &mut timex) {
+    chronyd_without_rtcsync(0, change);
+    (change.maxerror, change.esterror) = (16_000_000, 16_000_000);
+}
+
+fn chronyd_that_slews(error: i64, change: &mut timex) {
+    chronyd(error, change);
+    change.modes |= ADJ_TICK;
+    change.tick = 10_000 - 833;
 }
 
 /// systemd-timesyncd, `manager_adjust_clock`: a slew.
-fn timesyncd(error: i64, change: &mut libc::timex) {
-    change.modes = libc::ADJ_STATUS
-        | libc::ADJ_NANO
-        | libc::ADJ_OFFSET
-        | libc::ADJ_TIMECONST
-        | libc::ADJ_MAXERROR
-        | libc::ADJ_ESTERROR;
-    change.status = libc::STA_PLL;
-    change.offset = -error as _;
-    change.constant = 1;
+fn timesyncd(error: i64, change: &mut timex) {
+    change.modes = STATES | SLEWS | ADJ_NANO;
+    (change.status, change.offset, change.constant) = (STA_PLL, -error as _, 1);
+}
+
+/// The same with the RTC in local time.
+fn timesyncd_local(error: i64, change: &mut timex) {
+    timesyncd(error, change);
+    change.status |= STA_UNSYNC;
+}
+
+fn old_busybox(error: i64, change: &mut timex) {
+    timesyncd(error / MICRO, change);
+    change.modes = ADJ_STATUS | SLEWS;
 }
 
 /// ntpd, `local_clock`.
-fn ntpd(error: i64, change: &mut libc::timex) {
+fn ntpd(error: i64, change: &mut timex) {
     timesyncd(error, change);
-    change.constant = 6;
-    change.maxerror = 12_345;
-    change.esterror = 678;
+    (change.maxerror, change.esterror, change.constant) = (12_345, 678, 6);
 }
 
-/// chronyd, `set_sync_status` of `sys_timex.c`.
-pub(super) fn chronyd(error: i64, change: &mut libc::timex) {
-    change.modes = libc::ADJ_STATUS | libc::ADJ_MAXERROR | libc::ADJ_ESTERROR;
-    change.maxerror = ((error.abs() + 12_345 * MICRO) / MICRO) as _;
-    change.esterror = 678;
+/// The same before it is synchronized.
+fn ntpd_without_source(_: i64, change: &mut timex) {
+    ntpd(0, change);
+    change.status |= STA_UNSYNC;
+    (change.maxerror, change.esterror) = (16_000_000, 16_000_000);
 }
+
+/// The same in microseconds, and as fast as the kernel can.
+fn fast_ntpd(error: i64, change: &mut timex) {
+    ntpd(error / MICRO, change);
+    change.modes = (change.modes & !ADJ_NANO) | ADJ_MICRO;
+    (change.maxerror, change.constant) = (12_101, -4);
+}
+
+fn ntpd_with_pps(error: i64, change: &mut timex) {
+    ntpd(error, change);
+    change.status |= STA_PPSTIME | STA_PPSFREQ;
+}
+
+fn busybox(error: i64, change: &mut timex) {
+    ntpd(error / MICRO, change);
+    change.modes &= !ADJ_NANO;
+    (change.maxerror, change.constant) = (102_777, 2);
+}
+
+/// ClockBound, `apply_phase_correction`.
+fn clockbound(error: i64, change: &mut timex) {
+    ntpd(error, change);
+    (change.maxerror, change.esterror, change.constant) = (71_234, 71_234, 2);
+}
+
+/// What a program tells the kernel of a clock that is fast by so many microseconds. Then the
+/// status, and the stated error in microseconds, with what the kernel has yet to correct.
+type Replay = (&'static str, fn(i64, &mut timex), i64, ClockStatus, i64);
 
 const REPLAYS: &[Replay] = &[
-    Replay {
-        program: "no program",
-        error: 300 * MILLI,
-        call: |_, _| {},
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "systemd-timesyncd, a slew",
-        error: 300 * MILLI,
-        call: timesyncd,
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "systemd-timesyncd, a step",
-        error: 0,
-        call: |_, change| {
-            change.modes = libc::ADJ_STATUS
-                | libc::ADJ_NANO
-                | libc::ADJ_SETOFFSET
-                | libc::ADJ_MAXERROR
-                | libc::ADJ_ESTERROR;
-        },
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "systemd-timesyncd with the RTC in local time",
-        error: -300 * MILLI,
-        call: |error, change| {
-            timesyncd(error, change);
-            change.status |= libc::STA_UNSYNC;
-        },
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "phc2sys and ptp4l, sysclk_set_sync",
-        error: 300 * MILLI,
-        call: |_, change| change.modes = libc::ADJ_STATUS | libc::ADJ_MAXERROR,
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "BusyBox ntpd, older",
-        error: 300 * MILLI,
-        call: |error, change| {
-            change.modes = libc::ADJ_OFFSET | libc::ADJ_STATUS | libc::ADJ_TIMECONST;
-            change.status = libc::STA_PLL;
-            change.offset = (-error / MICRO) as _;
-            change.constant = 1;
-        },
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "BusyBox ntpd",
-        error: -90_321 * MICRO,
-        call: |error, change| {
-            ntpd(error / MICRO, change);
-            change.modes &= !libc::ADJ_NANO;
-            (change.maxerror, change.constant) = (102_777, 2);
-        },
-        status: ClockStatus::Synchronized,
-        stated: (90_321 + 102_777) * MICRO,
-    },
-    Replay {
-        program: "ClockBound, apply_phase_correction",
-        error: 70_111 * MICRO,
-        call: |error, change| {
-            ntpd(error, change);
-            (change.maxerror, change.esterror, change.constant) = (71_234, 71_234, 2);
-        },
-        status: ClockStatus::Synchronized,
-        stated: (70_111 + 71_234) * MICRO,
-    },
-    Replay {
-        program: "ntpd, before it is synchronized",
-        error: 300 * MILLI,
-        call: |_, change| {
-            ntpd(0, change);
-            change.status |= libc::STA_UNSYNC;
-            (change.maxerror, change.esterror) = (16_000_000, 16_000_000);
-        },
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "ntpd, a slew",
-        error: 100 * MILLI,
-        call: ntpd,
-        status: ClockStatus::Synchronized,
-        stated: 112_345 * MICRO,
-    },
-    Replay {
-        program: "ntpd, a slew, in microseconds and as fast as the kernel can",
-        error: -120 * MILLI,
-        call: |error, change| {
-            ntpd(error / MICRO, change);
-            change.modes = (change.modes & !libc::ADJ_NANO) | libc::ADJ_MICRO;
-            (change.maxerror, change.constant) = (12_101, -4);
-        },
-        status: ClockStatus::Synchronized,
-        stated: 132_101 * MICRO,
-    },
-    Replay {
-        program: "ntpd with the kernel's PPS",
-        error: 0,
-        call: |error, change| {
-            ntpd(error, change);
-            change.status |= libc::STA_PPSTIME | libc::STA_PPSFREQ;
-        },
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
-    Replay {
-        program: "chronyd with rtcsync",
-        error: -80_123 * MICRO,
-        call: chronyd,
-        status: ClockStatus::Synchronized,
-        stated: 92_468 * MICRO,
-    },
-    Replay {
-        program: "chronyd without rtcsync",
-        error: 80_321 * MICRO,
-        call: |error, change| {
-            chronyd(error, change);
-            change.status = libc::STA_UNSYNC;
-        },
-        status: ClockStatus::FreeRunning,
-        stated: 92_666 * MICRO,
-    },
-    Replay {
-        program: "chronyd with rtcsync, while it slews",
-        error: 80_432 * MICRO,
-        call: |error, change| {
-            chronyd(error, change);
-            change.modes |= libc::ADJ_TICK;
-            change.tick = 10_000 - 833;
-        },
-        status: ClockStatus::Synchronized,
-        stated: 92_777 * MICRO,
-    },
-    Replay {
-        program: "chronyd without a source",
-        error: 300 * MILLI,
-        call: |_, change| {
-            chronyd(0, change);
-            change.status = libc::STA_UNSYNC;
-            (change.maxerror, change.esterror) = (16_000_000, 16_000_000);
-        },
-        status: ClockStatus::Unknown,
-        stated: 0,
-    },
+    ("no program", |_, _| {}, 300_000, Unknown, 0),
+    ("timesyncd, a slew", timesyncd, 300_000, Unknown, 0),
+    ("timesyncd, a step", |_, to| to.modes = STATES | ADJ_NANO | ADJ_SETOFFSET, 0, Unknown, 0),
+    ("timesyncd with the RTC in local time", timesyncd_local, -300_000, Unknown, 0),
+    ("phc2sys and ptp4l", |_, to| to.modes = ADJ_STATUS | ADJ_MAXERROR, 300_000, Unknown, 0),
+    ("BusyBox ntpd, older", old_busybox, 300_000, Unknown, 0),
+    ("BusyBox ntpd", busybox, -90_321, Synchronized, 90_321 + 102_777),
+    ("ClockBound", clockbound, 70_111, Synchronized, 70_111 + 71_234),
+    ("ntpd, before it is synchronized", ntpd_without_source, 300_000, Unknown, 0),
+    ("ntpd, a slew", ntpd, 100_000, Synchronized, 100_000 + 12_345),
+    ("ntpd, a slew in microseconds", fast_ntpd, -120_000, Synchronized, 120_000 + 12_101),
+    ("ntpd with the kernel's PPS", ntpd_with_pps, 0, Unknown, 0),
+    ("chronyd with rtcsync", chronyd, -80_123, Synchronized, 80_123 + 12_345),
+    ("chronyd without rtcsync", chronyd_without_rtcsync, 80_321, FreeRunning, 80_321 + 12_345),
+    ("chronyd, a slew by `tick`", chronyd_that_slews, 80_432, Synchronized, 80_432 + 12_345),
+    ("chronyd without a source", chronyd_without_source, 300_000, Unknown, 0),
 ];
 
 /// Ends what a replay left in the kernel: a slew, a pending correction, a leap second.
 pub(super) fn reset() {
     adjtimex(|change| {
-        change.modes = libc::ADJ_TICK | libc::ADJ_FREQUENCY | libc::ADJ_STATUS | libc::ADJ_OFFSET;
+        change.modes = ADJ_TICK | ADJ_FREQUENCY | ADJ_STATUS | ADJ_OFFSET;
         change.tick = 10_000;
-        change.status = libc::STA_PLL | libc::STA_UNSYNC;
+        change.status = STA_PLL | STA_UNSYNC;
     });
-    adjtimex(|change| {
-        change.modes = libc::ADJ_STATUS;
-        change.status = libc::STA_UNSYNC;
-    });
+    adjtimex(|change| (change.modes, change.status) = (ADJ_STATUS, STA_UNSYNC));
 }
 
 #[test]
@@ -311,9 +220,9 @@ fn the_true_time_is_within_the_limits_under_each_program_that_keeps_the_clock() 
     child::forked(|| {
         let truth = Truth::of_the_wall_clock();
         let mut replies = Vec::new();
-        for Replay { program, error, call, status, stated } in REPLAYS {
-            truth.set_wrong_by(*error);
-            adjtimex(|change| call(*error, change));
+        for &(program, call, error, expected, stated) in REPLAYS {
+            truth.set_wrong_by(error * MICRO);
+            adjtimex(|change| call(error * MICRO, change));
             // The kernel is asked once a second. The answers before that are of the call before.
             let (start, mut samples) = (truth.now(), 0);
             let mut limits = truth.check(program);
@@ -323,13 +232,11 @@ fn the_true_time_is_within_the_limits_under_each_program_that_keeps_the_clock() 
             }
             let width = width(&limits);
             println!("{program}: {:?}, {} us wide, {samples} samples", limits.status, width / MICRO);
-            replies.push((program, limits.status, *status));
+            replies.push((program, limits.status, expected));
             // What the kernel slews by `tick` in a second adds to it.
-            let is_slewing = program.contains("while it slews");
-            let most = 2 * (stated * 4 / 3 + if is_slewing { 100 * MILLI } else { 10 * MILLI });
-            if *stated > 0 {
-                assert!(width < most, "{program}: {width} ns wide, and not {most}");
-            }
+            let slewed = if program.contains("by `tick`") { 100 * MILLI } else { 10 * MILLI };
+            let most = 2 * (stated * MICRO * 4 / 3 + slewed);
+            assert!(stated == 0 || width < most, "{program}: {width} ns wide, and not {most}");
             reset();
         }
         truth.set_wrong_by(0);
@@ -377,7 +284,7 @@ fn no_bound_is_known_near_a_leap_second() {
         truth.set_wrong_by(0);
         adjtimex(|change| {
             chronyd(0, change);
-            change.status = libc::STA_INS;
+            change.status = STA_INS;
         });
         let (mut before, mut near, mut after) = (0, 0, 0);
         while truth.now() < midnight + 6 * SECOND {
