@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -12,6 +13,7 @@ use std::{env, fs};
 use goblin::archive::Archive;
 use goblin::elf::sym::STB_LOCAL;
 use goblin::elf::{Elf, Sym};
+use goblin::strtab::Strtab;
 use test_support::not_run::target_tmpdir;
 use test_support::{has_tool, not_run, not_run_here};
 use vdso_time_counter::{Refusal, Status};
@@ -33,24 +35,42 @@ fn is_guest() -> bool {
     env::var("RUSTFLAGS").is_ok_and(|flags| flags.contains("+crt-static"))
 }
 
-/// What it prints. It must succeed.
-fn run(command: &mut Command) -> String {
+/// Where the libraries are installed.
+fn prefix() -> PathBuf {
+    target_tmpdir().join("c")
+}
+
+/// What the command prints. It must succeed.
+fn run(words: &[impl AsRef<OsStr>]) -> String {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).current_dir(PACKAGE);
     // The flags are for this test program.
-    command.current_dir(PACKAGE).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    let cache = target_tmpdir().join("c-cache");
-    command.env("ZIG_GLOBAL_CACHE_DIR", &cache).env("ZIG_LOCAL_CACHE_DIR", &cache);
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    for (variable, folder) in [
+        ("CARGO_TARGET_DIR", target_tmpdir().join("c-build")),
+        ("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")),
+        ("LD_LIBRARY_PATH", prefix().join("lib")),
+        ("ZIG_GLOBAL_CACHE_DIR", target_tmpdir().join("c-cache")),
+        ("ZIG_LOCAL_CACHE_DIR", target_tmpdir().join("c-cache")),
+        ("GOCACHE", target_tmpdir().join("c-cache/go")),
+    ] {
+        command.env(variable, folder);
+    }
+    let output = command.env("GOTOOLCHAIN", "local").output();
+    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
     out.into_owned() + &err
 }
 
+fn split(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
 /// What a program of the target prints. It runs for at most a minute.
 fn run_program(words: &[&str]) -> String {
     let runner = foreign("RUNNER").unwrap_or_default();
-    let mut command = Command::new("timeout");
-    command.arg("60").args(runner.split_whitespace()).args(words).env("LD_LIBRARY_PATH", installed("lib"));
-    let output = run(&mut command);
+    let output = run(&[&["timeout", "60"], &*split(&runner), words].concat());
     println!("{}\n{output}", words.join(" "));
     output
 }
@@ -58,12 +78,10 @@ fn run_program(words: &[&str]) -> String {
 /// The path of a file of the installation, which is made once.
 fn installed(file: &str) -> String {
     static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
-        let prefix = target_tmpdir().join("c");
-        let _ = fs::remove_dir_all(&prefix);
-        let mut make = Command::new("make");
-        make.args(["install", concat!("CARGO=", env!("CARGO"))]).arg(format!("prefix={}", prefix.display()));
-        run(make.env("CARGO_TARGET_DIR", target_tmpdir().join("c-build")));
-        prefix
+        let _ = fs::remove_dir_all(prefix());
+        let prefix = format!("prefix={}", prefix().display());
+        run(&["make", "install", concat!("CARGO=", env!("CARGO")), &prefix]);
+        self::prefix()
     });
     PREFIX.join(file).display().to_string()
 }
@@ -92,22 +110,24 @@ fn has_zig() -> bool {
 }
 
 /// The commands that compile C for the target.
-fn compilers() -> Vec<Vec<String>> {
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+fn compilers() -> Vec<String> {
     if let Some(linker) = foreign("LINKER") {
         // A guest, and without a runner this machine, lack the target's shared libraries.
         let is_static = is_guest() || foreign("RUNNER").is_none();
-        return vec![[linker].into_iter().chain(is_static.then(|| "-static".into())).collect()];
+        return vec![linker + if is_static { " -static" } else { "" }];
     }
-    let mut found = vec![words("cc")];
-    found.extend(
-        ["clang", "musl-gcc -static"]
-            .map(words)
-            .into_iter()
-            .filter(|words| has_tool(&[&words[0], "--version"])),
-    );
-    found.extend(has_zig().then(|| words("python3 -m ziglang cc")));
-    found
+    let mut compilers = vec!["cc", "clang", "musl-gcc -static"];
+    compilers.retain(|compiler| has_tool(&[split(compiler)[0], "--version"]));
+    compilers.extend(has_zig().then_some("python3 -m ziglang cc"));
+    compilers.into_iter().map(str::to_owned).collect()
+}
+
+/// What a program prints that this compiler makes.
+fn compiled(compiler: &str, words: &str) -> String {
+    let program = installed("program");
+    println!("{compiler}");
+    run(&split(&format!("{compiler} -o {program} {words}")));
+    run_program(&[&program])
 }
 
 #[test]
@@ -115,25 +135,14 @@ fn c_programs_get_the_times_of_libc() {
     if !can_build() {
         return;
     }
-    let mut pkg_config = Command::new("pkg-config");
-    pkg_config.args(["--cflags", "--libs", "vdso_time"]).env("PKG_CONFIG_PATH", installed("lib/pkgconfig"));
-    let shared = run(&mut pkg_config);
     let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
+    let shared = run(&["pkg-config", "--cflags", "--libs", "vdso_time"]);
     for compiler in compilers() {
-        let is_static = compiler.contains(&"-static".into());
-        for (source, library) in [
-            ("examples/clock.c", Some(&archive)),
-            ("tests/parse_vdso.c", Some(&archive)),
-            ("examples/clock.c", Some(&shared).filter(|_| !is_static)),
-            ("tests/parse_vdso.c", Some(&shared).filter(|_| !is_static)),
-        ] {
-            let Some(library) = library else { continue };
-            let program = installed("program");
-            let mut command = Command::new(&compiler[0]);
-            command.args(&compiler[1..]).args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror"]);
-            println!("{}", compiler.join(" "));
-            run(command.args(["-o", &program, source]).args(library.split_whitespace()));
-            run_program(&[&program]);
+        let is_static = compiler.contains("-static");
+        for library in [Some(&archive), Some(&shared).filter(|_| !is_static)].into_iter().flatten() {
+            for source in ["examples/clock.c", "tests/parse_vdso.c"] {
+                compiled(&compiler, &format!("-std=gnu11 -O2 -Wall -Wextra -Werror {source} {library}"));
+            }
         }
     }
 }
@@ -155,10 +164,8 @@ fn cmake_finds_both_libraries() {
     );
     fs::write(format!("{folder}/CMakeLists.txt"), project).unwrap();
     let build = format!("{folder}/build");
-    run(Command::new("cmake")
-        .args(["-S", &folder, "-B", &build])
-        .arg(format!("-DCMAKE_PREFIX_PATH={}", installed(""))));
-    run(Command::new("cmake").args(["--build", &build]));
+    run(&["cmake", "-S", &folder, "-B", &build, &format!("-DCMAKE_PREFIX_PATH={}", installed(""))]);
+    run(&["cmake", "--build", &build]);
     for kind in ["shared", "static"] {
         run_program(&[&format!("{build}/{kind}")]);
     }
@@ -169,22 +176,17 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     if !can_build() || !is_native() {
         return;
     }
+    let (program, archive) = (installed("clock"), installed("lib/libvdso_time.a"));
     if has_tool(&["python3", "--version"]) {
         run_program(&["python3", "examples/clock.py"]);
     }
     if has_zig() {
-        let program = installed("clock-zig");
-        let mut zig = Command::new("python3");
-        zig.args(["-m", "ziglang", "build-exe", "examples/clock.zig", &installed("lib/libvdso_time.a")]);
-        run(zig.args(["-lc", &format!("-femit-bin={program}")]));
+        let emit = format!("-femit-bin={program}");
+        run(&["python3", "-m", "ziglang", "build-exe", "examples/clock.zig", &archive, "-lc", &emit]);
         run_program(&[&program]);
     }
     if has_tool(&["go", "version"]) {
-        let program = installed("clock-go");
-        let mut go = Command::new("go");
-        go.args(["build", "-o", &program, "examples/clock.go"])
-            .env("PKG_CONFIG_PATH", installed("lib/pkgconfig"));
-        run(go.env("GOCACHE", target_tmpdir().join("c-cache/go")).env("GOTOOLCHAIN", "local"));
+        run(&["go", "build", "-o", &program, "examples/clock.go"]);
         run_program(&[&program]);
     }
 }
@@ -195,17 +197,13 @@ fn the_static_library_does_not_replace_libm() {
     if !can_build() {
         return;
     }
-    let include = format!("-I{}", installed("include"));
+    let words = format!("-I{} -O1 tests/libm.c", installed("include"));
+    let archive = installed("lib/libvdso_time.a");
     let cplusplus = is_native() && has_tool(&["g++", "--version"]);
-    for compiler in compilers().into_iter().chain(cplusplus.then(|| vec!["g++".into()])) {
-        let [expected, found] = [None, Some(installed("lib/libvdso_time.a"))].map(|archive| {
-            let program = installed("libm");
-            let mut command = Command::new(&compiler[0]);
-            command.args(&compiler[1..]).args([&include, "-O1", "-o", &program, "tests/libm.c"]);
-            run(command.args(archive.iter().flat_map(|path| ["-DLINKED", path])).arg("-lm"));
-            run_program(&[&program])
-        });
-        assert_eq!(expected, found, "{}", compiler.join(" "));
+    for compiler in compilers().into_iter().chain(cplusplus.then(|| "g++".into())) {
+        let expected = compiled(&compiler, &format!("{words} -lm"));
+        let found = compiled(&compiler, &format!("{words} -DLINKED {archive} -lm"));
+        assert_eq!(expected, found, "{compiler}");
     }
 }
 
@@ -216,11 +214,11 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     // Twice, because a program includes them from several files.
     let lines = HEADERS.map(|header| format!("#include <{header}>\n#include <{header}>\n"));
     fs::write(&source, lines.concat()).unwrap();
-    for words in [["cc", "-std=c89", "-xc"], ["g++", "-std=c++98", "-xc++"]] {
-        if has_tool(&[words[0], "--version"]) {
-            let mut command = Command::new(words[0]);
-            command.args(&words[1..]).args(["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]);
-            run(command.args(["-I", &include]).arg(&source));
+    for (compiler, standard, language) in [("cc", "-std=c89", "-xc"), ("g++", "-std=c++98", "-xc++")] {
+        if has_tool(&[compiler, "--version"]) {
+            let source = source.to_str().unwrap();
+            let flags = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", &include, source];
+            run(&[&[compiler, standard, language], &flags[..]].concat());
         }
     }
 }
@@ -249,42 +247,32 @@ fn assert_is_of_libc(name: &str) {
 }
 
 #[test]
-fn the_static_library_exports_what_the_headers_declare_and_cannot_panic() {
+fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     if !can_build() {
         return;
     }
+    // The names of the defined symbols. The others are of libc.
+    let defined = |symbols: Vec<Sym>, strings: &Strtab<'_>| {
+        let name = |symbol: &Sym| strings.get_at(symbol.st_name).unwrap().to_owned();
+        let (defined, needed): (Vec<_>, Vec<_>) = symbols.iter().partition(|symbol| symbol.st_shndx != 0);
+        for symbol in &needed {
+            assert_is_of_libc(&name(symbol));
+        }
+        defined.iter().map(name).collect::<BTreeSet<_>>()
+    };
     let bytes = fs::read(installed("lib/libvdso_time.a")).unwrap();
     let archive = Archive::parse(&bytes).unwrap();
-    let mut defined = BTreeSet::new();
-    for member in archive.members() {
+    let members = archive.members().into_iter().flat_map(|member| {
         let elf = Elf::parse(archive.extract(member, &bytes).unwrap()).unwrap();
         // Hidden symbols count too: the linker takes them for the program's.
-        for symbol in elf.syms.iter().filter(|symbol| symbol.st_bind() != STB_LOCAL) {
-            let name = elf.strtab.get_at(symbol.st_name).unwrap();
-            if symbol.st_shndx == 0 {
-                assert_is_of_libc(name);
-            } else {
-                defined.insert(name.to_owned());
-            }
-        }
-    }
-    assert_eq!(defined, declared());
-}
+        defined(elf.syms.iter().filter(|symbol| symbol.st_bind() != STB_LOCAL).collect(), &elf.strtab)
+    });
+    assert_eq!(members.collect::<BTreeSet<_>>(), declared());
 
-#[test]
-fn the_shared_library_exports_what_the_headers_declare_and_cannot_panic() {
-    if !can_build() {
-        return;
-    }
     let bytes = fs::read(installed("lib/libvdso_time.so")).unwrap();
     let elf = Elf::parse(&bytes).unwrap();
-    let name = |symbol: &Sym| elf.dynstrtab.get_at(symbol.st_name).unwrap();
-    let (defined, needed): (Vec<_>, Vec<_>) =
-        elf.dynsyms.iter().filter(|symbol| symbol.st_name != 0).partition(|symbol| symbol.st_shndx != 0);
-    assert_eq!(defined.iter().map(|symbol| name(symbol).to_owned()).collect::<BTreeSet<_>>(), declared());
-    for symbol in &needed {
-        assert_is_of_libc(name(symbol));
-    }
+    let symbols = elf.dynsyms.iter().filter(|symbol| symbol.st_name != 0).collect();
+    assert_eq!(defined(symbols, &elf.dynstrtab), declared());
     assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }
 
