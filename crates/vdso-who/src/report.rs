@@ -14,8 +14,8 @@ use crate::tally::{Group, Tally};
 use crate::{Options, Result, Subject};
 
 const COLUMNS: usize = 80;
-/// The callers and the processes that a table has, if there is more than one name.
-const MOST_ROWS: [usize; 2] = [5, 20];
+/// The processes of a table, and the callers of each, if there is more than one name.
+const MOST_ROWS: [usize; 2] = [20, 5];
 
 /// How much the clock is read, as far as the method shows it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -282,32 +282,28 @@ impl Display for Report {
         writeln!(f, "{}", wrapped(&self.verdict()))?;
         let title = self.cells(None);
         let indent = title.len();
-        let is_one = !self.has_others;
+        let fit = |text: &str| shortened(text, COLUMNS - indent - 2);
         if self.processes.iter().any(|process| !process.callers.is_empty()) {
-            writeln!(f, "\n{title}{}", if is_one { "caller" } else { "process, caller" })?;
+            writeln!(f, "\n{title}process, caller")?;
         }
-        let ([callers, processes], margin) = if is_one { ([usize::MAX; 2], "") } else { (MOST_ROWS, "  ") };
-        let fit = |text: &str, margin: &str| shortened(text, COLUMNS - indent - margin.len());
-        for Process { name, pid, count, amounts, callers: rows, .. } in self.processes.iter().take(processes)
-        {
-            if !is_one {
-                let which = pid.map_or(format!("{count} processes"), |pid| pid.to_string());
-                let name = fit(&format!("{} ({which})", name.escape_debug()), "");
-                writeln!(f, "{}{name}", self.cells(Some(*amounts)))?;
-            }
-            for Row { frame, called_by, amounts } in rows.iter().take(callers) {
-                let function = fit(&frame.function.escape_debug().to_string(), margin);
-                writeln!(f, "{}{margin}{function}", self.cells(Some(*amounts)))?;
+        let [processes, rows] = if self.has_others { MOST_ROWS } else { [usize::MAX; 2] };
+        for Process { name, pid, count, amounts, callers, .. } in self.processes.iter().take(processes) {
+            let which = pid.map_or(format!("{count} processes"), |pid| pid.to_string());
+            let name = fit(&format!("{} ({which})", name.escape_debug()));
+            writeln!(f, "{}{name}", self.cells(Some(*amounts)))?;
+            for Row { frame, called_by, amounts } in callers.iter().take(rows) {
                 let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
-                let place = frame.file.as_ref().unwrap_or(&frame.module).escape_debug().to_string() + &line;
-                let caller = called_by.as_ref().map(|frame| format!("in {}", frame.function.escape_debug()));
-                for place in [place].into_iter().chain(caller).filter(|place| !place.is_empty()) {
-                    writeln!(f, "{:indent$}{margin}{}", "", fit(&place, margin))?;
+                let place = frame.file.as_ref().unwrap_or(&frame.module).to_owned() + &line;
+                let caller = called_by.as_ref().map(|frame| format!("in {}", frame.function));
+                let mut cells = self.cells(Some(*amounts));
+                let texts = [frame.function.clone(), place].into_iter().chain(caller);
+                for text in texts.filter(|text| !text.is_empty()) {
+                    writeln!(f, "{cells}  {}", fit(&text.escape_debug().to_string()))?;
+                    cells = " ".repeat(indent);
                 }
             }
         }
-        let is_long = |process: &Process| process.callers.len() > callers;
-        if self.processes.len() > processes || self.processes.iter().any(is_long) {
+        if self.processes.len() > processes || self.processes.iter().any(|one| one.callers.len() > rows) {
             writeln!(f, "{:indent$}... (--json has all)", "")?;
         }
         for note in self.notes() {

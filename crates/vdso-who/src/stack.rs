@@ -209,10 +209,7 @@ impl Space {
     pub(crate) fn is_vdso(&mut self, address: u64) -> bool {
         if self.mapping(address).is_none() && self.read.elapsed() > PAUSE {
             // If the process ended, the known mappings stay.
-            let known = self.mappings.clone();
-            if self.refresh().is_err() {
-                self.mappings = known;
-            }
+            let _ = self.refresh();
         }
         self.mapping(address).is_some_and(|mapping| &*mapping.path == VDSO)
     }

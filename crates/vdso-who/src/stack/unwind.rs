@@ -185,9 +185,7 @@ impl Walk<'_> {
 
     /// The target of the call before a return address; 0 if it is in a register or in memory.
     fn call(&mut self, address: u64) -> Option<u64> {
-        let (module, start) = self.space.module(address.checked_sub(8)?)?;
-        let code = module.code(start, 8)?;
-        self.abi.call(code.try_into().ok()?, address)
+        self.abi.call(self.space.code_before(address)?, address)
     }
 
     fn checked(&self, to: Registers) -> Option<Registers> {

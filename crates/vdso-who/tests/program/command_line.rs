@@ -11,7 +11,7 @@ use std::thread;
 use test_support::nix::libc;
 use test_support::nix::sys::signal::Signal;
 use test_support::nix::unistd::gettid;
-use test_support::{filter, has_tool, not_run_here};
+use test_support::{filter, not_run_here};
 
 use super::{PROGRAM, compiled, fits, report, run, started, watched, who};
 
@@ -122,9 +122,6 @@ fn output_that_cannot_be_written_is_status_2() {
 /// std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
 #[test]
 fn a_closed_standard_output_is_status_2_and_the_command_does_not_run() {
-    if !has_tool(&["sh", "-c", "true"]) {
-        return;
-    }
     for arguments in [&["--help"][..], &["man"], &["--", "sh", "-c", "echo ran >&2"]] {
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM]).args(arguments);
@@ -137,9 +134,6 @@ fn a_closed_standard_output_is_status_2_and_the_command_does_not_run() {
 /// A guard keeps only the signal of a breakpoint of the vDSO from the command.
 #[test]
 fn the_status_is_the_commands_also_under_a_guard() {
-    if !has_tool(&["sh", "-c", "true"]) {
-        return;
-    }
     for (option, script, expected, said) in [
         ("--frequency=499", "exit 7", 7, ""),
         ("--frequency=499", "kill -9 $$", 137, ""),
