@@ -6,13 +6,13 @@ use std::cell::RefCell;
 
 use libfuzzer_sys::fuzz_target;
 use test_images::kinds::{arm, kinds};
-use test_images::spoil::{LONG, spoil};
+use test_images::spoil::spoil;
 use test_images::{Built, keeps_promises};
 
 /// An image of every kind, and one with a name that is too long.
 fn built() -> Vec<Built<'static>> {
     let mut long = arm();
-    long.symbols[1].name = LONG;
+    long.symbols[1].name = "l".repeat(1024).leak();
     kinds().into_iter().map(|(_, spec)| spec).chain([long]).map(|spec| spec.build()).collect()
 }
 

@@ -114,7 +114,7 @@ fn files(folder: &str) -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found = Vec::new();
     add(&folder, &mut found);
-    assert!(!found.is_empty(), "{folder:?}");
+    assert!(!found.is_empty(), "{}", folder.display());
     let inside = |file: &PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
     found.iter().map(|file| (inside(file), fs::read_to_string(file).unwrap())).collect()
 }

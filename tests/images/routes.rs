@@ -1,9 +1,7 @@
 //! Which symbol answers each function, for the image of every flavour of kernel.
 
-use std::collections::BTreeSet;
-
 use test_images::kinds::PRELINKED;
-use test_images::{Spec, Sym, Value, WEAK, promises};
+use test_images::{Spec, Sym, Value, WEAK, names, promises};
 use vdso_time::__private::{ALL, Abi};
 use vdso_time::{Route, Routes};
 
@@ -115,17 +113,17 @@ fn full_name(abi: &Abi, name: &'static str) -> &'static str {
 }
 
 /// An image with these functions.
-fn image(abi: &Abi, names: &[&'static str], how: As) -> Spec<'static> {
-    let version = abi.version;
-    let mut symbols = vec![Sym::version(version)];
-    for name in names {
-        let blank =
-            matches!(how, NoTimer(blank) if blank.split(' ').any(|blank| full_name(abi, blank) == *name));
-        symbols.push(Sym { blank, ..Sym::func(name, version) });
+fn image(abi: &Abi, functions: &[&'static str], how: As) -> Spec<'static> {
+    let spec = Spec::of(abi, functions.iter().copied());
+    let mut symbols = vec![Sym::version(abi.version)];
+    for function in spec.symbols {
+        let is_blanked = |blank: &'static str| full_name(abi, blank) == function.name;
+        let blank = matches!(how, NoTimer(blanked) if blanked.split(' ').any(is_blanked));
+        symbols.push(Sym { blank, ..function });
         if abi.name == "x86_64" {
             // The crate ignores the unprefixed aliases.
-            let alias = Sym::func(name.trim_start_matches("__vdso_"), version);
-            symbols.push(Sym { bind: WEAK, value: Value::Alias, ..alias });
+            let name = function.name.trim_start_matches("__vdso_");
+            symbols.push(Sym { name, bind: WEAK, value: Value::Alias, ..function });
         }
     }
     if abi.name == "x86" {
@@ -137,10 +135,6 @@ fn image(abi: &Abi, names: &[&'static str], how: As) -> Spec<'static> {
         _ => 0,
     };
     Spec {
-        wide: abi.class == 2,
-        big_endian: abi.name == "s390x",
-        wide_hash: abi.name == "s390x",
-        machine: abi.machine,
         symbols,
         sysv_hash: abi.name != "aarch64" && !matches!(how, GnuHash),
         gnu_hash: abi.name != "arm",
@@ -148,7 +142,7 @@ fn image(abi: &Abi, names: &[&'static str], how: As) -> Spec<'static> {
         p_vaddr,
         relocated: matches!(how, Qemu),
         thumb: matches!(how, Thumb),
-        ..Spec::default()
+        ..spec
     }
 }
 
@@ -201,14 +195,12 @@ fn a_symbol_of_another_version_is_not_used() {
 #[test]
 fn every_symbol_fails_alone() {
     for abi in ALL {
-        let functions = abi.functions().map(|(_, function)| function);
-        let all = functions.iter().flat_map(|function| function.candidates).map(|row| row.name);
-        let all: Vec<_> = all.collect::<BTreeSet<_>>().into_iter().collect();
+        let all: Vec<_> = names(abi).into_iter().collect();
         let full = answers(&image(abi, &all, Linked));
         for removed in &all {
             let rest: Vec<_> = all.iter().copied().filter(|name| name != removed).collect();
             let now = answers(&image(abi, &rest, Linked));
-            for ((now, before), function) in now.iter().zip(&full).zip(functions) {
+            for ((now, before), (_, function)) in now.iter().zip(&full).zip(abi.functions()) {
                 let next = function.candidates.iter().map(|row| row.name).find(|name| name != removed);
                 let expected = if before == removed { next.unwrap_or("NoSymbol") } else { before };
                 assert_eq!(now, expected, "{} without {removed}", abi.name);

@@ -3,17 +3,16 @@
 
 #![allow(unsafe_code, reason = "code is mapped, and called through the crate")]
 
-use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use test_images::{Built, Spec, Sym, Value};
+use test_images::{Built, Spec, Sym, Value, names};
 use test_support::nix::sys::mman::ProtFlags;
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::{PATHS, Pages, assert_bracketed, child, filter, not_run, not_run_here, oracle, signals};
-use vdso_time::__private::{Abi, Function, NATIVE, Shape};
+use vdso_time::__private::{Abi, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, FallbackReason, Route, Timespec, Timeval, routes, syscall, time, try_time};
 
 /// A function of the vDSO. Its code is copied, so it must not depend on where it is.
@@ -42,14 +41,13 @@ const CODE: usize = 4096 - 256;
 const EM_ARM: u16 = 40;
 
 /// Maps an image whose symbols all have this code, and says that it is this process's vDSO.
-fn give(machine: u16, class: u8, mut symbols: Vec<Sym<'_>>, code: Code) {
+fn give(spec: Spec<'_>, code: Code) {
     // Bit 0 of an address marks Thumb code.
-    let thumb = if machine == EM_ARM { code.addr() & 1 } else { 0 };
-    for symbol in &mut symbols {
+    let thumb = if spec.machine == EM_ARM { code.addr() & 1 } else { 0 };
+    let mut spec = Spec { extent: 4096, ..spec };
+    for symbol in &mut spec.symbols {
         symbol.value = Value::Exactly((CODE + thumb) as u64);
     }
-    let (wide, wide_hash, big_endian) = (class == 2, machine == 22, cfg!(target_endian = "big"));
-    let spec = Spec { wide, machine, symbols, wide_hash, big_endian, extent: 4096, ..Spec::default() };
     let Built { mut bytes, .. } = spec.build();
     // SAFETY: it is in this program's code, in which more follows than is copied.
     let code = unsafe { std::slice::from_raw_parts(code.cast::<u8>().wrapping_sub(thumb), 4096 - CODE) };
@@ -60,18 +58,11 @@ fn give(machine: u16, class: u8, mut symbols: Vec<Sym<'_>>, code: Code) {
     child::set_vdso(pages.addr());
 }
 
-fn all(abi: &'static Abi) -> [&'static Function; 5] {
-    abi.functions().map(|(_, function)| function)
-}
-
 /// Does `work` in a child whose vDSO has this code for every function.
 fn where_all_are(code: Code, work: impl Fn(&'static Abi)) {
     let Some(abi) = NATIVE else { return not_run("libc answers") };
     child::forked(|| {
-        let names = all(abi).into_iter().flat_map(|function| function.candidates).map(|symbol| symbol.name);
-        let names: BTreeSet<_> = names.collect();
-        let symbols = names.into_iter().map(|name| Sym::func(name, abi.version)).collect();
-        give(abi.machine, abi.class, symbols, code);
+        give(Spec::of(abi, names(abi)), code);
         work(abi);
     });
 }
@@ -145,7 +136,7 @@ fn a_32_bit_time_is_believed_unless_it_is_negative() {
         (IN_2040, writing_clock_gettime::<IN_2040> as Code),
     ] {
         child::forked(|| {
-            give(abi.machine, abi.class, vec![Sym::func(SYMBOL, abi.version)], code);
+            give(Spec::of(abi, [SYMBOL]), code);
             let clock = |clock: ClockId| vdso_time::clock_gettime(clock).map(|now| now.tv_sec);
             let reads: [(_, &dyn Fn() -> Result<i64, Errno>); 6] = [
                 (ClockId::REALTIME_COARSE, &|| Ok(time())),
@@ -190,7 +181,7 @@ fn the_functions_of_the_image_are_the_ones_called() {
             assert_eq!(time(), 12345);
         }
         let _ = vdso_time::clock_gettime(ClockId::MONOTONIC);
-        for (function, (_, route)) in all(abi).into_iter().zip(routes().functions()) {
+        for ((_, function), (_, route)) in abi.functions().into_iter().zip(routes().functions()) {
             match (function.candidates.first(), route) {
                 (Some(first), Route::Vdso { symbol, .. }) => assert_eq!(symbol, first.name),
                 (None, Route::Syscall { .. }) => {}
@@ -249,9 +240,9 @@ fn only_the_entry_of_an_i386_image_makes_system_calls() {
     ] {
         child::forked(|| {
             let code = returning::<{ -libc::ENOTTY }> as Code;
-            let machine = if foreign { 0 } else { abi.machine };
-            let clock_gettime = Sym::func(abi.clock_gettime.candidates[0].name, abi.version);
-            give(machine, abi.class, vec![Sym::func("__kernel_vsyscall", version), clock_gettime], code);
+            let mut spec = Spec::of(abi, [abi.clock_gettime.candidates[0].name]);
+            spec.symbols.push(Sym::func("__kernel_vsyscall", version));
+            give(Spec { machine: if foreign { 0 } else { abi.machine }, ..spec }, code);
             // The image has not been looked at yet.
             assert!(syscall::getcpu().is_ok(), "{state}");
             let answers = [vdso_time::getcpu().err(), syscall::getcpu().err()];

@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
-use test_images::{Part, Spec, Sym, Value};
+use test_images::{Part, Spec, Value, names};
 use test_support::functions::assert_all_right;
 use test_support::nix::sys::mman::{MRemapFlags, mremap, munmap};
 use test_support::{PATHS, Pages, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
@@ -73,11 +73,10 @@ fn an_image_that_is_cut_short_is_noticed() {
     let across = Value::Exactly(page_size() as u64 - 8);
     let parts = Part::ALL.iter().map(|part| (*part, Value::Next)).chain([(Part::Text, across)]);
     for (last, value) in parts {
-        let names = abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
-        let symbols =
-            names.map(|symbol| Sym { value, size: 16, ..Sym::func(symbol.name, abi.version) }).collect();
-        let spec = Spec { machine: abi.machine, wide: abi.class == 2, symbols, ..Spec::default() };
-        let spec = Spec { big_endian: cfg!(target_endian = "big"), wide_hash: abi.machine == 22, ..spec };
+        let mut spec = Spec::of(abi, names(abi));
+        for symbol in &mut spec.symbols {
+            (symbol.value, symbol.size) = (value, 16);
+        }
         // A table of GNU's is read if there is no other.
         let (sysv_hash, order) = (last != Part::GnuHash, Part::with_last(&[last]));
         let built = Spec { sysv_hash, order, extent: 2 * page_size(), ..spec }.build();

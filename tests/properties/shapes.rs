@@ -3,13 +3,11 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use test_images::kinds::{PRELINKED, assert_described, kinds};
-use test_images::{PT_ARM_EXIDX, PT_DYNAMIC, PT_LOAD, PT_PHDR, Part, Spec, Sym, Value};
+use test_images::{PT_ARM_EXIDX, PT_DYNAMIC, PT_LOAD, PT_PHDR, Part, Spec, Sym, Value, WIDE_HASH};
 
 use super::check;
 
-const EM_ALPHA: u16 = 0x9026;
-const EM_S390: u16 = 22;
-const MACHINES: &[u16] = &[3, 20, 21, 40, 62, 183, 243, EM_S390, EM_ALPHA];
+const MACHINES: &[u16] = &[3, 20, 21, 40, 62, 183, 243, WIDE_HASH[0], WIDE_HASH[1]];
 
 /// Any symbol of any kind of image.
 fn symbol() -> impl Strategy<Value = Sym<'static>> {
@@ -57,7 +55,6 @@ fn spec() -> impl Strategy<Value = Spec<'static>> {
         // No 32-bit image crosses the end of the address space.
         let p_vaddr = if wide { p_vaddr } else { (p_vaddr & most).min(0xffe0_0002) };
         let p_vaddr = p_vaddr.max(p_offset as u64);
-        let wide_hash = wide && matches!(machine, EM_S390 | EM_ALPHA);
         Spec {
             wide,
             big_endian,
@@ -65,7 +62,6 @@ fn spec() -> impl Strategy<Value = Spec<'static>> {
             symbols,
             sysv_hash,
             gnu_hash,
-            wide_hash,
             versions,
             p_vaddr,
             p_offset,

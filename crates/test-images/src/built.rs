@@ -35,11 +35,7 @@ impl<'a> Built<'a> {
             .filter(|symbol| matches!(symbol.kind, FUNC | NOTYPE) && symbol.hashed() && symbol.shndx != ABS)
     }
 
-    pub fn has(&self, name: &str) -> bool {
-        self.fields.iter().any(|field| field.name == name)
-    }
-
-    pub fn field(&self, name: &str) -> &Field {
+    fn field(&self, name: &str) -> &Field {
         let field = self.fields.iter().find(|field| field.name == name);
         field.unwrap_or_else(|| panic!("the image has no field {name}"))
     }

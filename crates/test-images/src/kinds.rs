@@ -62,8 +62,7 @@ pub fn i386() -> Spec<'static> {
 
 /// An image of S/390: 64 bits, big-endian, `DT_HASH` of 64-bit words.
 pub fn s390() -> Spec<'static> {
-    let spec = Spec { big_endian: true, machine: 22, wide_hash: true, ..aarch64() };
-    Spec { sysv_hash: true, gnu_hash: false, ..spec }
+    Spec { big_endian: true, machine: 22, sysv_hash: true, gnu_hash: false, ..aarch64() }
 }
 
 /// Every kind, by name.

@@ -40,7 +40,7 @@ pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
 }
 
 /// Fails unless the extent is possible and depends on the first page alone.
-pub fn extent(bytes: &[u8]) -> Result<usize, ParseError> {
+fn extent(bytes: &[u8]) -> Result<usize, ParseError> {
     let extent = Image::extent(bytes);
     let head = &bytes[..bytes.len().min(HEAD)];
     assert_eq!(Image::extent(head), extent, "more than the first page counts");

@@ -1,5 +1,9 @@
 //! The description of an image.
 
+use std::collections::BTreeSet;
+
+use vdso_time::__private::{Abi, NATIVE};
+
 use crate::{Built, tables};
 
 pub const LOCAL: u8 = 0;
@@ -16,8 +20,10 @@ pub const PT_PHDR: u32 = 6;
 pub const PT_ARM_EXIDX: u32 = 0x7000_0001;
 /// The image's own name in `DT_VERDEF`.
 pub const SONAME: &str = "linux-vdso.so.1";
+/// The machines with 64-bit words in `DT_HASH`.
+pub const WIDE_HASH: [u16; 2] = [22, 0x9026];
 /// The size of a function's code.
-pub const CODE: u64 = 32;
+const CODE: u64 = 32;
 
 /// Where a symbol points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +121,6 @@ pub struct Spec<'a> {
     pub symbols: Vec<Sym<'a>>,
     pub sysv_hash: bool,
     pub gnu_hash: bool,
-    /// Whether the words of `DT_HASH` have 64 bits, as on S/390.
-    pub wide_hash: bool,
     /// Whether it has `DT_VERSYM` and `DT_VERDEF`.
     pub versions: bool,
     /// The load address.
@@ -142,7 +146,6 @@ impl Default for Spec<'_> {
             symbols: vec![],
             sysv_hash: true,
             gnu_hash: true,
-            wide_hash: false,
             versions: true,
             p_vaddr: 0,
             p_offset: 0,
@@ -155,7 +158,26 @@ impl Default for Spec<'_> {
     }
 }
 
+/// The names of the symbols that the table of an architecture has.
+pub fn names(abi: &Abi) -> BTreeSet<&'static str> {
+    let functions = abi.functions().into_iter().map(|(_, function)| function);
+    functions.flat_map(|function| function.candidates).map(|symbol| symbol.name).collect()
+}
+
 impl<'a> Spec<'a> {
+    /// An image of an architecture with these functions.
+    pub fn of(abi: &Abi, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let symbols = names.into_iter().map(|name| Sym::func(name, abi.version)).collect();
+        let is_native = NATIVE.is_some_and(|native| native.name == abi.name);
+        let big_endian = if is_native { cfg!(target_endian = "big") } else { abi.name == "s390x" };
+        Self { wide: abi.class == 2, big_endian, machine: abi.machine, symbols, ..Self::default() }
+    }
+
+    /// Whether the words of `DT_HASH` have 64 bits: on S/390 and Alpha.
+    pub fn has_wide_hash(&self) -> bool {
+        self.wide && WIDE_HASH.contains(&self.machine)
+    }
+
     pub fn build(&self) -> Built<'a> {
         // Sizes do not depend on offsets: the first draft gives all sizes, the second all offsets.
         let draft = (0..2).fold(Built::default(), |draft, _| self.write(&draft));
@@ -178,7 +200,7 @@ impl<'a> Spec<'a> {
             }
             image.parts[*part as usize] = image.bytes.len();
             match part {
-                Part::Hash if self.sysv_hash => tables::write_hash(&mut image, self.wide_hash),
+                Part::Hash if self.sysv_hash => tables::write_hash(&mut image, self.has_wide_hash()),
                 Part::GnuHash if self.gnu_hash => tables::write_gnu_hash(&mut image),
                 Part::Symtab => tables::write_symtab(&mut image, &strings, self.null_value()),
                 Part::Strtab => image.bytes.extend(strings.as_bytes()),

@@ -7,12 +7,6 @@ use crate::{Built, kinds};
 /// Numbers at which sums, products and casts overflow.
 pub const EXTREMES: [u64; 8] = [0, 1, u64::MAX, u64::MAX - 1, 0x80, 0x8000, 1 << 31, 1 << 63];
 
-/// A name that is too long for the parser.
-pub const LONG: &str = match std::str::from_utf8(&[b'l'; 1024]) {
-    Ok(name) => name,
-    Err(_) => unreachable!(),
-};
-
 /// The bytes of an image of every kind.
 static KINDS: LazyLock<Vec<Vec<u8>>> =
     LazyLock::new(|| kinds::kinds().into_iter().map(|(_, spec)| spec.build().bytes).collect());

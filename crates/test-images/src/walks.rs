@@ -1,10 +1,9 @@
 //! The parser of the process's own format, which first calls use, agrees with the parser of any
 //! format, and finds a symbol by the addresses of its code.
 
+use crate::WIDE_HASH;
 use crate::elf::{Any, Format, Image, Native, ParsedImage, ProgramHeaders, Symbol};
 
-/// Machines whose `DT_HASH` only the parser of any format can read.
-const WIDE_HASH: [u16; 2] = [22, 0x9026];
 /// How many symbols are looked up by address: each look-up passes all symbols.
 const LOOK_UPS: usize = 8;
 
@@ -21,6 +20,7 @@ pub fn agree(bytes: &[u8]) {
     let (any, native) = (parse::<Any>(bytes), parse::<Native>(bytes));
     let Some(any) = any else {
         assert!(Image::parse(bytes).is_err(), "it is an image in no format");
+        // Only the parser of any format can read it.
         let wide_hash = |native: ParsedImage<'_, Native>| WIDE_HASH.contains(&native.machine());
         assert!(native.is_none_or(wide_hash), "it is an image in one format only");
         return;
