@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::panic::catch_unwind;
+use std::ops::{AddAssign as _, SubAssign as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use test_support::{assert_bracketed, oracle, settable};
@@ -48,31 +49,25 @@ macro_rules! is_clock {
             ],
         )
     };
-}
-
-macro_rules! is_monotonic {
     ($Clock:ident, $id:ident) => {
         is_clock!($Clock: MonotonicClock, $id, Instant::<$Clock>::from_nanos(0).elapsed())
     };
-}
-
-macro_rules! is_wall {
-    ($Clock:ident, $id:ident) => {
+    (wall $Clock:ident, $id:ident) => {
         is_clock!($Clock: WallClock, $id, $Clock::UNIX_EPOCH.elapsed().unwrap())
     };
 }
 
 #[test]
 fn a_marker_reads_its_clock_and_has_its_resolution() {
-    is_monotonic!(Monotonic, CLOCK_MONOTONIC);
-    is_monotonic!(MonotonicRaw, CLOCK_MONOTONIC_RAW);
-    is_monotonic!(MonotonicCoarse, CLOCK_MONOTONIC_COARSE);
-    is_monotonic!(Boottime, CLOCK_BOOTTIME);
-    is_monotonic!(ProcessCpuTime, CLOCK_PROCESS_CPUTIME_ID);
-    is_monotonic!(ThreadCpuTime, CLOCK_THREAD_CPUTIME_ID);
-    is_wall!(Realtime, CLOCK_REALTIME);
-    is_wall!(RealtimeCoarse, CLOCK_REALTIME_COARSE);
-    is_wall!(Tai, CLOCK_TAI);
+    is_clock!(Monotonic, CLOCK_MONOTONIC);
+    is_clock!(MonotonicRaw, CLOCK_MONOTONIC_RAW);
+    is_clock!(MonotonicCoarse, CLOCK_MONOTONIC_COARSE);
+    is_clock!(Boottime, CLOCK_BOOTTIME);
+    is_clock!(ProcessCpuTime, CLOCK_PROCESS_CPUTIME_ID);
+    is_clock!(ThreadCpuTime, CLOCK_THREAD_CPUTIME_ID);
+    is_clock!(wall Realtime, CLOCK_REALTIME);
+    is_clock!(wall RealtimeCoarse, CLOCK_REALTIME_COARSE);
+    is_clock!(wall Tai, CLOCK_TAI);
     // The default parameters.
     let start: Instant<Monotonic> = Instant::now();
     let stamp: SystemTime<Realtime> = SystemTime::now();
@@ -83,7 +78,7 @@ fn a_marker_reads_its_clock_and_has_its_resolution() {
 
 #[test]
 fn a_coarse_time_becomes_a_time_of_its_clock() {
-    for nanos in [i64::MIN, -1, 0, 1_700_000_000_123_456_789, i64::MAX] {
+    for nanos in INSTANTS {
         let instant: Instant = Instant::<MonotonicCoarse>::from_nanos(nanos).into();
         let time: SystemTime = SystemTime::<RealtimeCoarse>::from_nanos(nanos).into();
         assert_eq!((instant.as_nanos(), time.as_nanos()), (nanos, nanos.into()));
@@ -132,116 +127,47 @@ const SUBTRACTING: &str = "overflow when subtracting duration from instant";
 
 /// Fails unless the operation has this result, or panics if there is none.
 fn assert_does<T: Debug + PartialEq>(expected: Option<T>, message: &str, operation: impl Fn() -> T) {
-    match (catch_unwind(std::panic::AssertUnwindSafe(operation)), expected) {
-        (Ok(result), Some(expected)) => assert_eq!(result, expected),
-        (Err(panic), None) => assert_eq!(panic.downcast_ref::<String>().map(String::as_str), Some(message)),
-        (Ok(result), None) => panic!("{result:?} instead of a panic"),
-        (Err(_), Some(expected)) => panic!("a panic instead of {expected:?}"),
-    }
-}
-
-/// `$from` makes a time of nanoseconds in 128 bits, or `None` if they do not fit.
-macro_rules! assert_moves {
-    ($from:expr, $nanos:expr, $distance:expr) => {
-        let (distance, nanos): (Duration, i128) = ($distance, $nanos);
-        let far = distance.as_nanos() as i128;
-        let (time, later, earlier) = ($from(nanos).unwrap(), $from(nanos + far), $from(nanos - far));
-        assert_eq!([time.checked_add(distance), time.checked_sub(distance)], [later, earlier]);
-        assert_does(later, ADDING, || time + distance);
-        assert_does(earlier, SUBTRACTING, || time - distance);
-        assert_does(later, ADDING, || {
-            let mut moved = time;
-            moved += distance;
-            moved
-        });
-        assert_does(earlier, SUBTRACTING, || {
-            let mut moved = time;
-            moved -= distance;
-            moved
-        });
-    };
+    let result = catch_unwind(AssertUnwindSafe(operation));
+    let result = result.map_err(|panic| panic.downcast_ref::<String>().cloned());
+    assert_eq!(result, expected.ok_or(Some(message.into())));
 }
 
 const INSTANTS: [i64; 9] =
     [i64::MIN, i64::MIN + 1, -1_000_000_007, -1, 0, 5, 1_999_999_999, i64::MAX - 9, i64::MAX];
 
 /// By the arithmetic of 128 bits, however far, and at both ends of 64 bits.
+/// `tests/properties/std_times.rs` compares every operation of a `SystemTime` with that of std.
 #[test]
 fn instant_arithmetic_is_exact_or_panics() {
     let at = Instant::<Frozen>::from_nanos;
-    let from = |nanos: i128| i64::try_from(nanos).ok().map(at);
-    for (time, other) in INSTANTS.iter().flat_map(|time| INSTANTS.map(|other| (*time, other))) {
-        for distance in [Duration::from_nanos(time.abs_diff(other)), NANO, Duration::MAX] {
-            assert_moves!(from, time.into(), distance);
+    for (nanos, other) in INSTANTS.iter().flat_map(|nanos| INSTANTS.map(|other| (*nanos, other))) {
+        let (time, early) = (at(nanos), at(other));
+        for distance in [Duration::from_nanos(nanos.abs_diff(other)), NANO, Duration::MAX] {
+            let far = distance.as_nanos() as i128;
+            let [later, earlier] = [i128::from(nanos) + far, i128::from(nanos) - far]
+                .map(|nanos| i64::try_from(nanos).ok().map(at));
+            assert_eq!([time.checked_add(distance), time.checked_sub(distance)], [later, earlier]);
+            assert_does(later, ADDING, || time + distance);
+            assert_does(earlier, SUBTRACTING, || time - distance);
+            let moved = |operation: fn(&mut Instant<Frozen>, Duration)| {
+                let mut moved = time;
+                operation(&mut moved, distance);
+                moved
+            };
+            assert_does(later, ADDING, || moved(Instant::add_assign));
+            assert_does(earlier, SUBTRACTING, || moved(Instant::sub_assign));
         }
-        let exact = (other <= time).then_some(Duration::from_nanos(time.abs_diff(other)));
-        assert_eq!(at(time).checked_duration_since(at(other)), exact);
-        for nearest in [
-            at(time).saturating_duration_since(at(other)),
-            at(time).duration_since(at(other)),
-            at(time) - at(other),
-        ] {
-            assert_eq!(nearest, exact.unwrap_or_default());
-        }
-        assert_eq!(at(time).cmp(&at(other)), time.cmp(&other));
-        assert_eq!(HashSet::from([at(time), at(other)]).len(), 1 + usize::from(other != time));
+        let exact = (other <= nanos).then_some(Duration::from_nanos(nanos.abs_diff(other)));
+        assert_eq!(time.checked_duration_since(early), exact);
+        let nearest = [time.saturating_duration_since(early), time.duration_since(early), time - early];
+        assert_eq!(nearest, [exact.unwrap_or_default(); 3]);
+        assert_eq!(time.cmp(&early), nanos.cmp(&other));
+        assert_eq!(HashSet::from([time, early]).len(), 1 + usize::from(other != nanos));
     }
     let longer = Duration::from_nanos(u64::MAX) + NANO;
     assert_eq!((at(i64::MIN).checked_add(longer), at(i64::MAX).checked_sub(longer)), (None, None));
     assert_eq!(format!("{:?}", at(12_000_000_345)), "Instant { tv_sec: 12, tv_nsec: 345 }");
     assert_eq!(format!("{:?}", at(-1)), "Instant { tv_sec: -1, tv_nsec: 999999999 }");
-}
-
-const SECOND: i128 = 1_000_000_000;
-
-/// The first and the last time, the ends of 64 bits of nanoseconds, and 9999-12-31T23:59:59Z.
-const SYSTEM_TIMES: [i128; 13] = [
-    i64::MIN as i128 * SECOND,
-    i64::MIN as i128 * SECOND + SECOND - 1,
-    i64::MIN as i128 - 1,
-    i64::MIN as i128,
-    -11_676_096_000 * SECOND,
-    -SECOND - 7,
-    -1,
-    0,
-    SECOND - 1,
-    i64::MAX as i128,
-    253_402_300_799 * SECOND,
-    i64::MAX as i128 * SECOND,
-    i64::MAX as i128 * SECOND + SECOND - 1,
-];
-
-/// The time of so many nanoseconds after the Epoch, made of its digits.
-fn system_time(nanos: i128) -> Option<SystemTime<Tai>> {
-    let tv_sec = i64::try_from(nanos.div_euclid(SECOND)).ok()?;
-    Some(Timespec { tv_sec, tv_nsec: nanos.rem_euclid(SECOND) as i64 }.try_into().unwrap())
-}
-
-fn duration(nanos: i128) -> Duration {
-    Duration::new((nanos / SECOND) as u64, (nanos % SECOND) as u32)
-}
-
-/// By the arithmetic of 128 bits, to both ends of std's range.
-#[test]
-fn system_time_arithmetic_is_exact_or_panics() {
-    let pairs = SYSTEM_TIMES.iter().flat_map(|time| SYSTEM_TIMES.map(|other| (*time, other)));
-    for (nanos, other) in pairs {
-        for distance in [duration((nanos - other).abs()), NANO, Duration::from_secs(1), Duration::MAX] {
-            assert_moves!(system_time, nanos, distance);
-        }
-        let [late, early] = [nanos, other].map(|nanos| system_time(nanos).unwrap());
-        assert_eq!(late.as_nanos(), nanos);
-        assert_eq!(Timespec::from(late).as_nanos(), nanos);
-        let since = late.duration_since(early).map_err(|error| error.duration());
-        let distance = duration((nanos - other).abs());
-        assert_eq!(since, if nanos >= other { Ok(distance) } else { Err(distance) });
-        assert_eq!(late.cmp(&early), nanos.cmp(&other));
-        assert_eq!(HashSet::from([late, early]).len(), 1 + usize::from(other != nanos));
-    }
-    for nanos in INSTANTS {
-        assert_eq!(Some(SystemTime::from_nanos(nanos)), system_time(nanos.into()));
-    }
-    assert_eq!((Tai::UNIX_EPOCH.as_nanos(), SystemTime::UNIX_EPOCH.as_nanos()), (0, 0));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vdso_time::{Errno, Instant, Monotonic, SystemTime, Tai, Timespec};
+use vdso_time::{Errno, Instant, Monotonic, SystemTime, Tai, Timespec, Timeval};
 
 const fn time(seconds: i64, nanos: i64) -> Timespec {
     Timespec { tv_sec: seconds, tv_nsec: nanos }
@@ -29,6 +29,7 @@ fn nanoseconds_and_digits_are_exact() {
         assert_eq!(Timespec::from_nanos(nanos), time);
         assert_eq!(time.to_string(), digits);
         assert_eq!(SystemTime::try_from(time), Ok(SystemTime::<Tai>::from_nanos(nanos)));
+        assert_eq!(SystemTime::<Tai>::from_nanos(nanos).as_nanos(), nanos.into());
         assert_eq!(Instant::try_from(time), Ok(Instant::<Monotonic>::from_nanos(nanos)));
         assert_eq!(Timespec::from(Instant::<Monotonic>::from_nanos(nanos)), time);
         assert_eq!(Timespec::from(SystemTime::<Tai>::from_nanos(nanos)), time);
@@ -48,7 +49,8 @@ fn a_timespec_that_does_not_fit_is_an_error() {
     ] {
         assert_eq!(Instant::<Tai>::try_from(time), Err(Errno::EOVERFLOW), "{time}");
         assert_eq!(time.as_nanos(), nanos, "{time}");
-        assert_eq!(SystemTime::<Tai>::try_from(time).map(Timespec::from), Ok(time), "{time}");
+        let here = SystemTime::<Tai>::try_from(time);
+        assert_eq!(here.map(|here| (here.as_nanos(), here.into())), Ok((nanos, time)), "{time}");
     }
     for nanos in [-1, 1_000_000_000, i64::from(u32::MAX) + 1, i64::MAX, i64::MIN] {
         assert_eq!(SystemTime::<Tai>::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
@@ -73,6 +75,14 @@ fn a_duration_converts_to_a_timespec_and_back() {
     ] {
         assert_eq!(Duration::try_from(timespec), Ok(duration));
         assert_eq!(Timespec::try_from(duration), Ok(timespec));
+    }
+}
+
+/// Also of a fraction that is no part of a second.
+#[test]
+fn nanoseconds_become_microseconds() {
+    for nanos in [0, 999, 1000, 999_999_999, -1500, i64::from(u32::MAX) + 1, i64::MAX, i64::MIN] {
+        assert_eq!(Timeval::from(time(7, nanos)), Timeval { tv_sec: 7, tv_usec: nanos / 1000 });
     }
 }
 

@@ -1,30 +1,32 @@
 //! The promise: a first call may be interrupted anywhere by a signal whose handler reads every
 //! clock, and the process may be forked anywhere in it. After `warm_up()` there is no first call.
 //!
-//! Each function's first call is executed one instruction at a time. At each, copies of the process
-//! go on: one gets a signal, one calls `warm_up()` and enters a sandbox, one is as a fork there
-//! would be.
+//! The CPU's trap flag sends a signal after each instruction of each function's first call. Its
+//! handler forks there: one copy goes on, one reads every clock before, and one calls `warm_up()`
+//! and enters a sandbox.
 //! `cargo test --release --test process single_step -- --nocapture` prints how many.
+
+#![allow(unsafe_code, reason = "a signal handler reads and writes registers")]
 
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
 #[test]
 fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-    test_support::not_run_here("ptrace", "only x86_64's instructions are executed one by one");
+    test_support::not_run_here("trap-flag", "only x86_64's instructions are executed one by one");
 }
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 mod native {
-    use std::collections::HashSet;
+    use std::arch::asm;
     use std::ffi::{c_int, c_void};
-    use std::io;
     use std::mem;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+    use libc::{REG_EFL, REG_R8, REG_R10, REG_R11, REG_RAX, REG_RCX, REG_RDI, REG_RDX, REG_RIP, REG_RSI};
     use test_support::functions::{Compared, Function, Reading, wrong};
-    use test_support::nix::sys::resource::{Resource, setrlimit};
+    use test_support::nix::sys::prctl::set_pdeathsig;
     use test_support::nix::sys::signal::{SaFlags, Signal};
-    use test_support::tracee::Tracee;
-    use test_support::{Cpus, FUNCTIONS, PATHS, child, filter, has_proc, not_run_here, oracle, signals};
+    use test_support::nix::unistd::{ForkResult, fork};
+    use test_support::{Cpus, FUNCTIONS, PATHS, child, filter, not_run_here, oracle, signals};
     use vdso_time::{ClockId, routes};
 
     use crate::missed_the_vdso;
@@ -33,101 +35,137 @@ mod native {
     const ONLY: Option<&str> = if cfg!(debug_assertions) { Some("clock_gettime") } else { None };
     const NTH: usize = if cfg!(debug_assertions) { 97 } else { 1 };
 
-    static BEGUN: AtomicUsize = AtomicUsize::new(0);
-    static WRONG_IN_HANDLER: AtomicUsize = AtomicUsize::new(0);
-    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+    const TRAP_FLAG: i64 = 0x100;
+    const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-    extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
-        WRONG_IN_HANDLER.fetch_add(wrong(&PATHS[0]).is_some().into(), Ordering::Relaxed);
-        HANDLED.fetch_add(1, Ordering::Relaxed);
+    /// What a copy does before it goes on.
+    const COPIES: [(&str, fn()); 3] =
+        [("fork", || ()), ("signal", read_in_handler), ("warm_up", enter_sandbox)];
+
+    static INSTRUCTIONS: AtomicUsize = AtomicUsize::new(0);
+    static TRIED: AtomicUsize = AtomicUsize::new(0);
+    /// In the vDSO each instruction is tried once, however often it is executed: a read is repeated
+    /// if the kernel wrote to its page meanwhile, and the kernel does so more often than copies are
+    /// made.
+    static TRIED_IN_VDSO: [AtomicBool; 0x4000] = [const { AtomicBool::new(false) }; 0x4000];
+    static IS_COPY: AtomicBool = AtomicBool::new(false);
+    static IS_WRONG_IN_HANDLER: AtomicBool = AtomicBool::new(false);
+
+    fn read_in_handler() {
+        IS_WRONG_IN_HANDLER.store(wrong(&PATHS[0]).is_some(), Ordering::Relaxed);
     }
 
     /// Where the process has called `warm_up()`, no read probes the vDSO, or the sandbox kills.
-    extern "C" fn enter_sandbox(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    fn enter_sandbox() {
         vdso_time::warm_up();
         let filter = filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::KILL_PROCESS);
         child::leave(if filter.is_err() || wrong(&PATHS[0]).is_none() { 0 } else { 15 });
     }
 
+    /// Copies this process at an instruction. Returns whether this is a copy, which goes on.
+    fn copy(at: usize) -> bool {
+        let number = INSTRUCTIONS.fetch_add(1, Ordering::Relaxed);
+        let is_next = match TRIED_IN_VDSO.get(at.wrapping_sub(oracle::sysinfo_ehdr())) {
+            Some(is_tried) => !is_tried.swap(true, Ordering::Relaxed),
+            None => number % NTH == 0,
+        };
+        if !is_next {
+            return false;
+        }
+        TRIED.fetch_add(1, Ordering::Relaxed);
+        for (name, work) in COPIES {
+            // SAFETY: the interrupted code is the crate's, so libc has no lock.
+            match unsafe { fork() }.unwrap() {
+                ForkResult::Parent { child } => {
+                    assert_eq!(child::wait(child, child::LIMIT / 2), child::WELL, "{name} at {at:#x}");
+                }
+                ForkResult::Child => {
+                    // One that waits for itself ends with the test.
+                    let _ = set_pdeathsig(Signal::SIGKILL);
+                    IS_COPY.store(true, Ordering::Relaxed);
+                    work();
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: the kernel gives a handler with SA_SIGINFO the context, and it alone uses it.
+        let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+        let registers = &mut context.uc_mcontext.gregs;
+        let errno = oracle::errno();
+        // SAFETY: it is this thread's own.
+        let interrupted_errno = unsafe { errno.read() };
+        loop {
+            let at = registers[REG_RIP as usize] as usize;
+            if at == finish as *const () as usize || child::or_leave(|| copy(at)) {
+                registers[REG_EFL as usize] &= !TRAP_FLAG;
+                break;
+            }
+            // SAFETY: the CPU is about to execute the code there.
+            if unsafe { *(at as *const [u8; 2]) } != SYSCALL {
+                break;
+            }
+            // The next trap would come one instruction late, so the handler makes the call.
+            let number = registers[REG_RAX as usize];
+            let [a, b, c, d, e] =
+                [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8].map(|register| registers[register as usize]);
+            // SAFETY: it is the call that the interrupted code makes.
+            let result = unsafe { libc::syscall(number, a, b, c, d, e) };
+            // SAFETY: it is this thread's own.
+            let result = if result == -1 { -i64::from(unsafe { errno.read() }) } else { result };
+            let next = at as i64 + SYSCALL.len() as i64;
+            registers[REG_R11 as usize] = registers[REG_EFL as usize];
+            for (register, value) in [(REG_RAX, result), (REG_RCX, next), (REG_RIP, next)] {
+                registers[register as usize] = value;
+            }
+        }
+        // SAFETY: it is this thread's own.
+        unsafe { errno.write(interrupted_errno) };
+    }
+
     /// The steps begin here: after the kernel's first answer.
-    #[inline(never)]
     fn begin() {
-        BEGUN.store(1, Ordering::Relaxed);
+        // SAFETY: the flag has a handler, and the stack is as it was.
+        unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", const TRAP_FLAG) };
     }
 
     /// The steps end here: after the kernel's second answer.
     #[inline(never)]
-    extern "C" fn finish(compared: &Compared<Reading>) -> ! {
-        let is_quiet = WRONG_IN_HANDLER.load(Ordering::Relaxed) == 0 && HANDLED.load(Ordering::Relaxed) <= 1;
-        child::leave(match (compared, is_quiet) {
-            (Err(_) | Ok(false), _) => 11, // the first call's answer is wrong
-            (_, false) => 12,              // an answer in the handler is wrong
+    extern "C" fn finish(compared: &Compared<Reading>) {
+        let status = match compared {
+            Err(_) | Ok(false) => 11, // the first call's answer is wrong
+            _ if IS_WRONG_IN_HANDLER.load(Ordering::Relaxed) => 12,
             _ if missed_the_vdso(&routes()) => 13,
             _ if wrong(&PATHS[0]).is_some() => 14, // a later answer is wrong
             _ => 0,
-        })
+        };
+        if status != 0 || IS_COPY.load(Ordering::Relaxed) {
+            child::leave(status);
+        }
     }
 
-    fn first_call(function: &Function) {
-        signals::handle(Signal::SIGUSR1, SaFlags::empty(), on_signal);
-        signals::handle(Signal::SIGUSR2, SaFlags::empty(), enter_sandbox);
+    fn walk(function: &Function) {
+        signals::handle(Signal::SIGTRAP, SaFlags::empty(), on_trap);
         // The kernel's two answers must be of one CPU.
         let here = oracle::getcpu().map_or(0, |(cpu, _)| cpu as usize);
         mem::forget(Cpus::allowed().inspect(|cpus| _ = cpus.pin(here)));
-        // A process that waits for itself is ended. The copies are made at its cost.
-        let _ = setrlimit(Resource::RLIMIT_CPU, 100, 100);
         finish(&function.compare_once(&PATHS[0], ClockId::MONOTONIC, begin));
-    }
-
-    /// Copies the process at each instruction. In the vDSO each is tried once, however often it is
-    /// executed: a read is repeated if the kernel wrote to its page meanwhile, and the kernel does
-    /// so more often than copies are made.
-    fn walk(function: &Function) -> io::Result<(usize, usize)> {
-        let tracee = Tracee::fork(|| first_call(function))?;
-        let mut at = tracee.step()?;
-        while at != begin as *const () as usize {
-            at = tracee.step()?;
+        let [instructions, tried] = [&INSTRUCTIONS, &TRIED].map(|count| count.load(Ordering::Relaxed));
+        if instructions == 0 {
+            return not_run_here("trap-flag", "the trap flag sends no signal");
         }
-        let (mut instructions, mut tried) = (0, 0);
-        let mut tried_in_vdso = HashSet::new();
-        while at != finish as *const () as usize {
-            let in_vdso = tracee.vdso.contains(&at);
-            if in_vdso && tried_in_vdso.insert(at) || !in_vdso && instructions % NTH == 0 {
-                tried += 1;
-                let copies =
-                    [(None, "fork"), (Some(Signal::SIGUSR1), "signal"), (Some(Signal::SIGUSR2), "warm_up")];
-                for (signal, name) in copies {
-                    let end = child::wait(tracee.copy(signal)?, child::LIMIT);
-                    assert_eq!(end, child::WELL, "{}: {name} at {at:#x}", function.name);
-                }
-            }
-            instructions += 1;
-            at = tracee.step()?;
-        }
-        assert_eq!(tracee.finish()?, child::WELL);
-        Ok((instructions, tried))
+        println!("{:14} {instructions} instructions, {tried} tried", function.name);
+        let least = if oracle::sysinfo_ehdr() == 0 { 100 } else { 1000 };
+        assert!(instructions > least, "{}: that is no first call", function.name);
     }
 
     #[test]
     fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-        if !has_proc() {
-            return;
-        }
-        // A switch to the tracer and back, at each instruction, is quicker on one CPU.
-        let cpus = Cpus::allowed();
-        if let Some(cpus) = &cpus {
-            cpus.pin(cpus.numbers()[0]);
-        }
         for function in FUNCTIONS.iter().filter(|function| ONLY.is_none_or(|only| only == function.name)) {
-            match walk(function) {
-                Ok((instructions, tried)) => {
-                    println!("{:14} {instructions} instructions, {tried} tried", function.name);
-                    let least = if oracle::sysinfo_ehdr() == 0 { 100 } else { 1000 };
-                    assert!(instructions > least, "{}: that is no first call", function.name);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Other => panic!("{}: {error}", function.name),
-                Err(error) => return not_run_here("ptrace", format!("ptrace: {error}")),
-            }
+            child::forked(|| walk(function));
         }
     }
 }

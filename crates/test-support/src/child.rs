@@ -66,10 +66,21 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
         ForkResult::Child => {
             // Only the thread that made this process waits for it, so it ends with that.
             let _ = set_pdeathsig(Signal::SIGKILL);
-            let done = catch_unwind(AssertUnwindSafe(work));
-            leave(done.map_or_else(|panic| tell(&*panic), |good| i32::from(!good)))
+            leave(i32::from(!or_leave(work)))
         }
     }
+}
+
+/// Does `work`, and ends this process if that panics. Says why, because the capture of the test's
+/// output ends with the child.
+pub fn or_leave<T>(work: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref().copied()).unwrap_or("panic");
+        // Not by `eprintln`: another thread may have held std's lock during the fork.
+        let _ = nix::unistd::write(io::stderr(), format!("forked child: {message}\n").as_bytes());
+        leave(101)
+    })
 }
 
 /// Ends this process at once.
@@ -128,14 +139,4 @@ pub fn has_time_namespace(offsets: &str) -> bool {
     let file = "/proc/self/timens_offsets";
     let set = new.and_then(|()| fs::write(file, offsets).map_err(|error| format!("{file}: {error}")));
     set.map_err(|why| not_run_here("timens", why)).is_ok()
-}
-
-/// Prints why a child panicked. The capture of the test's output ends with the child.
-fn tell(panic: &(dyn std::any::Any + Send)) -> i32 {
-    let message =
-        panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref().copied());
-    let line = format!("forked child: {}\n", message.unwrap_or("panic"));
-    // Not by `eprintln`: another thread may have held std's lock during the fork.
-    let _ = nix::unistd::write(io::stderr(), line.as_bytes());
-    101
 }

@@ -1,4 +1,4 @@
-//! What the tests share: oracles, child processes, signals, sandboxes and ptrace.
+//! What the tests share: oracles, child processes, signals and sandboxes.
 
 #![allow(unsafe_code, reason = "libc is called here")]
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::missing_errors_doc, reason = "not published")]
@@ -17,8 +17,6 @@ mod pages;
 pub mod program;
 pub mod signals;
 pub mod system_clock;
-#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
-pub mod tracee;
 pub mod vector;
 
 pub use cpus::Cpus;
