@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
+use std::env::consts::ARCH;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -23,9 +24,17 @@ const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 const HEADERS: [&str; 2] = ["vdso_time.h", "vdso_time_counter.h"];
 
-/// The target of `cargo xtask on`, which sets its linker and its runner too.
+/// The target of `cargo xtask on`, or that of the option `--target`, as cross passes it to cargo.
+fn triple() -> Option<String> {
+    let named = env::var("CARGO_BUILD_TARGET").ok();
+    // With the option, cargo's folder is `target/TRIPLE/tmp`.
+    let folder = || target_tmpdir().parent()?.file_name()?.to_str().map(str::to_owned);
+    named.or_else(folder).filter(|name| name.contains("-linux-"))
+}
+
+/// cargo's setting for the target. `cargo xtask on` and cross set the linker and the runner.
 fn foreign(setting: &str) -> Option<String> {
-    let triple = env::var("CARGO_BUILD_TARGET").ok()?;
+    let triple = triple()?;
     env::var(format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))).ok()
 }
 
@@ -46,6 +55,7 @@ fn run(words: &[impl AsRef<OsStr>]) -> String {
     command.args(&words[1..]).current_dir(PACKAGE);
     // The flags are for this test program.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.envs(triple().map(|triple| ("CARGO_BUILD_TARGET", triple)));
     for (variable, folder) in [
         ("CARGO_TARGET_DIR", target_tmpdir().join("c-build")),
         ("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")),
@@ -86,9 +96,18 @@ fn installed(file: &str) -> String {
     PREFIX.join(file).display().to_string()
 }
 
-/// Whether the libraries can be built; says what is missing if not.
+/// Whether the libraries and programs of the target can be built; says what is missing if not.
 fn can_build() -> bool {
-    has_tool(&["make", "--version"]) && has_tool(&["pkg-config", "--version"])
+    if !has_tool(&["make", "--version"]) || !has_tool(&["pkg-config", "--version"]) {
+        return false;
+    }
+    // With a linker of its own, the target has a compiler.
+    let machine = foreign("LINKER").map_or_else(|| run(&["cc", "-dumpmachine"]), |_| ARCH.into());
+    let is_target = machine.replace("i686", "x86").starts_with(ARCH);
+    if !is_target {
+        not_run(format!("cc is for {}, the tests are for {ARCH}", machine.trim()));
+    }
+    is_target
 }
 
 /// Whether this is the compiler's own machine; says so if not.
