@@ -56,10 +56,13 @@ fn run(words: &[impl AsRef<OsStr>]) -> String {
     // The flags are for this test program.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.envs(triple().map(|triple| ("CARGO_BUILD_TARGET", triple)));
+    // Debian's rustc needs what `cargo xtask` has in the variable.
+    let inherited = env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    let libraries = format!("{}:{inherited}", prefix().join("lib").display());
     for (variable, folder) in [
         ("CARGO_TARGET_DIR", target_tmpdir().join("c-build")),
         ("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")),
-        ("LD_LIBRARY_PATH", prefix().join("lib")),
+        ("LD_LIBRARY_PATH", libraries.into()),
         ("ZIG_GLOBAL_CACHE_DIR", target_tmpdir().join("c-cache")),
         ("ZIG_LOCAL_CACHE_DIR", target_tmpdir().join("c-cache")),
         ("GOCACHE", target_tmpdir().join("c-cache/go")),
