@@ -60,6 +60,19 @@ mod source {
         }
     }
 
+    /// Every wall time that the kernel allows, and 1698 to 1970.
+    #[test]
+    fn a_wall_time_is_the_segments_start_and_what_has_passed() {
+        const SECOND: i64 = 1_000_000_000;
+        const LATEST: i64 = 8_277_292_036 * SECOND; // TIME_SETTOD_SEC_MAX of linux/time64.h
+        for start in [0, 1, SECOND - 1, SECOND, -1, -SECOND, -(SECOND << 33), LATEST - 1, LATEST] {
+            for passed in [0, 1, 20_000_000, SECOND - 1] {
+                let time = state::realtime_after(state::wall_word(start), passed as u64);
+                assert_eq!(time, vdso_time::Timespec::from_nanos(start + passed), "{start} + {passed}");
+            }
+        }
+    }
+
     #[test]
     fn conversions_round_and_saturate() {
         for (ticks, nanos) in [(0, 0), (1, 3), (2, 7), (3, 10), (u64::MAX, u64::MAX)] {

@@ -34,6 +34,8 @@
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 
+use vdso_time::Timespec;
+
 use super::discipline::Step;
 use super::high_water::HighWater;
 use super::latch::Latch;
@@ -41,7 +43,8 @@ use super::sample::{kernels_offset, middle};
 use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{
-    ClockState, Phase, WORDS, Words, fresh_monotonic, is_before_check, is_off, may_rest, offset_of, rests,
+    ClockState, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, may_rest, offset_of,
+    realtime_after, rests,
 };
 use super::status::{Refusal, State, Statistics};
 use super::view::{View, covering};
@@ -116,7 +119,10 @@ impl<S: Source> CounterClock<S> {
     /// The monotonic time in nanoseconds, if a fast read can answer.
     #[inline]
     pub(crate) fn monotonic(&self, ticks: impl FnOnce(&S) -> u64) -> Option<u64> {
-        let nanos = self.latch.read(|_, [words, _]| fresh_monotonic(words, || ticks(&self.source)));
+        let nanos = self.latch.read(|_, [words, _]| {
+            let [start, passed] = fresh(words, || ticks(&self.source))?;
+            Some(start.wrapping_add(passed))
+        });
         nanos.filter(|&nanos| nanos >= self.high_water.get())
     }
 
@@ -126,19 +132,19 @@ impl<S: Source> CounterClock<S> {
         self.monotonic(Source::ticks_after_order)
     }
 
-    /// The time since the Epoch in nanoseconds, if a fast read can answer.
+    /// The time since the Epoch, if a fast read can answer.
     #[inline]
-    pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<i64> {
+    pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<Timespec> {
         let read = self.latch.read(|_, [words, _]| {
-            let nanos = fresh_monotonic(words, || ticks(&self.source))?;
-            Some((nanos, offset_of(words)))
+            let [start, passed] = fresh(words, || ticks(&self.source))?;
+            Some((start.wrapping_add(passed), realtime_after(words[WALL].load(), passed)))
         });
-        let (nanos, offset) = read.filter(|&(nanos, _)| nanos >= self.high_water.get())?;
-        Some((nanos as i64).wrapping_add(offset))
+        let (_, time) = read.filter(|&(nanos, _)| nanos >= self.high_water.get())?;
+        Some(time)
     }
 
     #[inline]
-    pub(crate) fn realtime_ordered(&self) -> Option<i64> {
+    pub(crate) fn realtime_ordered(&self) -> Option<Timespec> {
         self.source.order();
         self.realtime(Source::ticks_after_order)
     }

@@ -2,7 +2,7 @@
 
 use core::any::type_name;
 
-use vdso_time::{ClockId, Errno, Instant, MonotonicClock, SystemTime, WallClock};
+use vdso_time::{ClockId, Errno, Instant, MonotonicClock, SystemTime, Timespec, WallClock};
 
 use super::global::CLOCK;
 use super::machine::{Native, kernels};
@@ -157,12 +157,12 @@ fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
 }
 
 #[inline]
-fn system_time(fast: Option<i64>) -> Result<SystemTime<CounterRealtime>, Errno> {
-    let Some(nanos) = fast else {
-        unlikely();
-        return CLOCK.slow_realtime().map_or_else(|| why(ClockId::REALTIME), Ok).map(SystemTime::from_nanos);
-    };
-    Ok(SystemTime::from_nanos(nanos))
+fn system_time(fast: Option<Timespec>) -> Result<SystemTime<CounterRealtime>, Errno> {
+    if let Some(time) = fast {
+        return time.try_into();
+    }
+    unlikely();
+    CLOCK.slow_realtime().map_or_else(|| why(ClockId::REALTIME), Ok).map(SystemTime::from_nanos)
 }
 
 /// Makes the branch that calls it an unlikely one.

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use vdso_time::Timespec;
+
 use super::latch::Word;
 use super::sample::Sample;
 use super::segment::{self, Rate, Segment};
@@ -133,7 +135,7 @@ impl ClockState {
             rate,
             used,
             join(progress, self.cost.try_into().unwrap_or(u32::MAX)),
-            self.offset as u64,
+            wall_word((segment.nanos as i64).wrapping_add(self.offset)),
             self.sampled.nanos,
             self.sampled.ticks,
             self.base_rate,
@@ -149,7 +151,7 @@ impl ClockState {
 
     #[inline]
     pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
-        let [start, nanos, rate, used, progress, offset, sampled, ticks, base_rate, more @ ..] = *words;
+        let [start, nanos, rate, used, progress, wall, sampled, ticks, base_rate, more @ ..] = *words;
         let [checked, raw_offset, first_ticks, first_nanos, segments, counts, errors] = more;
         let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
@@ -158,7 +160,7 @@ impl ClockState {
         let (last_error, largest_error) = split(errors);
         Self {
             segment: Segment { start, nanos, rate, span: span(used) },
-            offset: offset as i64,
+            offset: offset(wall, nanos),
             sampled: Sample { ticks, nanos: sampled },
             base_rate,
             cost: cost.into(),
@@ -201,6 +203,10 @@ fn split(word: u64) -> (u32, u32) {
 /// ended. So a read that the vDSO answers needs no other word to know.
 const NOT_USED: u64 = u64::MAX;
 
+const NANOS_PER_SEC: i64 = 1_000_000_000;
+/// The least bits that hold the nanoseconds of a second.
+const NANOS_BITS: u32 = 30;
+
 pub(super) const WORDS: usize = 16;
 
 pub(super) type Words = [Word; WORDS];
@@ -211,7 +217,7 @@ const NANOS: usize = 1;
 const RATE: usize = 2;
 const USED: usize = 3;
 const PROGRESS: usize = 4;
-const OFFSET: usize = 5;
+pub(super) const WALL: usize = 5;
 const SAMPLED: usize = 6;
 
 pub(super) fn segment_of(words: &Words) -> Segment {
@@ -219,22 +225,52 @@ pub(super) fn segment_of(words: &Words) -> Segment {
     Segment { start, nanos, rate: words[RATE].load(), span: span(words[USED].load()) }
 }
 
+/// The wall clock at the first tick of the segment, as a word: nanoseconds below a second in the
+/// lowest bits, and above them seconds from 1698 to 2242. The kernel allows none after 2232.
+pub(super) fn wall_word(nanos: i64) -> u64 {
+    let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos);
+    ((tv_sec << NANOS_BITS) | tv_nsec) as u64
+}
+
+#[inline]
+fn wall(word: u64) -> Timespec {
+    Timespec { tv_sec: word as i64 >> NANOS_BITS, tv_nsec: (word & ((1 << NANOS_BITS) - 1)) as i64 }
+}
+
+#[inline]
+fn offset(wall_word: u64, nanos: u64) -> i64 {
+    (wall(wall_word).as_nanos() as i64).wrapping_sub(nanos as i64)
+}
+
 #[inline]
 pub(super) fn offset_of(words: &Words) -> i64 {
-    words[OFFSET].load() as i64
+    offset(words[WALL].load(), words[NANOS].load())
+}
+
+/// The time of the wall clock, given its word and the nanoseconds since then: less than a second,
+/// so nothing is divided.
+#[inline]
+pub(super) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
+    let Timespec { tv_sec, tv_nsec } = wall(wall_word);
+    let tv_nsec = tv_nsec.wrapping_add(passed as i64);
+    if tv_nsec < NANOS_PER_SEC {
+        return Timespec { tv_sec, tv_nsec };
+    }
+    Timespec { tv_sec: tv_sec + 1, tv_nsec: tv_nsec - NANOS_PER_SEC }
 }
 
 fn phase_of(words: &Words) -> Phase {
     Phase::from_code(words[PROGRESS].load() as u8)
 }
 
-/// Reads the counter and returns the time of the tick, if the segment is fresh.
+/// Reads the counter. Returns the time of the first tick of the segment and the nanoseconds since,
+/// if the segment is fresh.
 ///
 /// Without a segment it does not read the counter, because the thread may not be allowed to.
 /// The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
 /// Reference Manual, D12.2).
 #[inline]
-pub(super) fn fresh_monotonic(words: &Words, ticks: impl FnOnce() -> u64) -> Option<u64> {
+pub(super) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
     let used = words[USED].load();
     if used == 0 {
         return None;
@@ -242,7 +278,7 @@ pub(super) fn fresh_monotonic(words: &Words, ticks: impl FnOnce() -> u64) -> Opt
     let past = ticks().wrapping_sub(words[START].load());
     // No segment has more than 2^32 ticks. On x86 the low 32 bits are ready earlier than all 64.
     let passed = segment::nanos(u64::from(past as u32), words[RATE].load());
-    (past < used).then_some(words[NANOS].load().wrapping_add(passed))
+    (past < used).then(|| [words[NANOS].load(), passed])
 }
 
 /// Whether a sparse read may answer by the vDSO, as far as the counter shows. The tick must be two

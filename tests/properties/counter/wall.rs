@@ -28,8 +28,7 @@ fn a_step_is_within_the_wall_bound_at_once_and_seen_after_resync() {
             witness.world.step(nanos);
             let bound = witness.clock.realtime_error_bound().unwrap() as i64;
             let before = witness.world.wall();
-            let fast = witness.clock.realtime_ordered();
-            let now = fast.or_else(|| witness.clock.slow_realtime()).unwrap();
+            let now = witness.wall(witness.clock.realtime_ordered()).unwrap();
             assert!((before - bound..=witness.world.wall() + bound).contains(&now), "{now}, {bound}");
             let monotonic = witness.read();
             assert!(witness.clock.resync());

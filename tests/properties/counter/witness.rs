@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
+use vdso_time::Timespec;
+
 use super::world::{MICRO, MILLI, Machine, NANO, World};
 use crate::source::clock::CounterClock;
 use crate::source::source::Source;
@@ -103,12 +105,16 @@ impl Witness {
         self.world.foresee(0, || self.clock.state().status)
     }
 
+    /// The nanoseconds of a fast read of the wall clock, or of a slow one.
+    pub(crate) fn wall(&self, fast: Option<Timespec>) -> Option<i64> {
+        fast.map(|time| time.as_nanos() as i64).or_else(|| self.clock.slow_realtime())
+    }
+
     /// Reads the wall clock and checks the time, to 200 ns more than the bound.
     #[track_caller]
     pub(crate) fn read_wall(&self) -> Option<i64> {
         let before = self.world.wall();
-        let fast = self.clock.realtime(Source::ticks_ordered);
-        let nanos = fast.or_else(|| self.clock.slow_realtime())?;
+        let nanos = self.wall(self.clock.realtime(Source::ticks_ordered))?;
         let after = self.world.wall();
         let bound = self.last_bound() as i64 + 200;
         assert!((before - bound..=after + bound).contains(&nanos), "{nanos} not in {before}..={after}");
