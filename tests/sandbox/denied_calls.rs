@@ -14,8 +14,6 @@ use test_support::{CLOCKS, PATHS, child, not_run, oracle};
 use vdso_time::__private::{NATIVE, TIME32_FIRST};
 use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, Tai, routes, syscall};
 
-use crate::sandboxes_work;
-
 /// Puts this thread in a sandbox that does this at every clock call.
 fn sandbox(action: Action) -> io::Result<()> {
     let calls = NATIVE.map(filter::clock_calls).ok_or(io::ErrorKind::Unsupported)?;
@@ -45,7 +43,7 @@ fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
     if child::end_of(is_vdso) != child::WELL {
         return not_run("no vDSO answers in this process");
     }
-    if !sandboxes_work() {
+    if !filter::works() {
         return;
     }
     let clocks = clocks_of_the_vdso();
@@ -132,7 +130,7 @@ fn assert_refused(expected: Errno, std: StdInstant) {
 
 #[test]
 fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
-    if !sandboxes_work() {
+    if !filter::works() {
         return;
     }
     for (action, expected) in [

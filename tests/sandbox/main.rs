@@ -12,15 +12,3 @@ mod android;
 mod denied_calls;
 mod denied_counter;
 mod denied_discovery;
-
-use test_support::{child, filter, not_run_here};
-
-/// Tries a filter in a child. The child says nothing itself: another thread of the parent may have
-/// had the lock of standard output during the fork.
-fn sandboxes_work() -> bool {
-    let works = child::end_of(|| filter::restrict(&[], filter::ALLOW).is_ok()) == child::WELL;
-    if !works {
-        not_run_here("seccomp", "there is no seccomp");
-    }
-    works
-}

@@ -28,8 +28,6 @@ pub enum End {
 
 /// The child's work returned true.
 pub const WELL: End = End::Status(0);
-/// The child's work returned false.
-pub const BADLY: End = End::Status(1);
 
 /// The file of this program: what /proc says, or, without that, the name by which it was started.
 pub fn this_program() -> PathBuf {

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use nix::sys::prctl::set_no_new_privs;
 use vdso_time::__private::{Abi, NATIVE};
 
-use crate::not_run_here;
+use crate::{child, not_run_here};
 
 /// What the filter does: a `SECCOMP_RET_*` of include/uapi/linux/seccomp.h.
 pub type Action = u32;
@@ -56,6 +56,17 @@ pub fn restrict(calls: &[u32], action: Action) -> io::Result<()> {
         return Err(io::ErrorKind::Unsupported.into());
     }
     install(&mut program(&calls, ALLOW, action))
+}
+
+/// Whether a filter can be installed, by a child; says so if it cannot.
+pub fn works() -> bool {
+    // The child says nothing itself: another thread of the parent may have had the lock of standard
+    // output during the fork.
+    let works = child::end_of(|| restrict(&[], ALLOW).is_ok()) == child::WELL;
+    if !works {
+        not_run_here("seccomp", "there is no seccomp");
+    }
+    works
 }
 
 /// Makes the kernel answer these calls of this thread with an error; says so if it cannot.

@@ -4,20 +4,14 @@ use std::fs;
 use std::io;
 
 const AT_IGNORE: usize = 1;
-const AT_SYSINFO_EHDR: usize = 33;
 
 /// An entry: a tag and a value.
 type Entry = [usize; 2];
 
-/// Changes the address of the vDSO; `None` removes the entry. The error says what is missing here.
+/// Changes the value of a tag; `None` removes the entry. The error says what is missing here.
 ///
 /// The copy on the stack, which libc reads, stays as it is.
-pub fn change(ehdr: Option<usize>) -> io::Result<()> {
-    change_entry(AT_SYSINFO_EHDR, ehdr)
-}
-
-/// Changes the value of any tag.
-pub fn change_entry(changed: usize, value: Option<usize>) -> io::Result<()> {
+pub fn change(changed: usize, value: Option<usize>) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
     let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().unwrap());
     let mut words = file.chunks_exact(size_of::<usize>()).map(word);

@@ -114,38 +114,28 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     assert_eq!(diagnosis.place == vdso_doctor::Place::UserSpace, check(&Read::USUAL).is_ok(), "{diagnosis}");
 }
 
-/// A terminal would obey them.
-#[test]
-fn control_characters_of_a_processs_name_are_escaped() {
-    if !is_testable() {
-        return;
-    }
-    let Some(child) = Sleeper::after("proc", || fs::write("/proc/self/comm", "a\x1b[31mb")) else { return };
-    let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
-    assert_eq!(diagnosis.name, "a\x1b[31mb");
-    let report = diagnosis.to_string();
-    assert!(report.contains(r"(a\u{1b}[31mb)") && !report.contains('\x1b'), "{report}");
-}
-
-/// Maps a file whose name is not UTF-8.
+/// Maps a file whose name is not UTF-8. The process then has such a name too.
 #[allow(unsafe_code, reason = "a file is mapped")]
-fn map_a_file_without_a_text_for_a_name() -> io::Result<()> {
+fn take_names_that_are_no_text() -> io::Result<()> {
     let path = target_tmpdir().join(OsStr::from_bytes(b"mapped-\xff"));
     fs::write(&path, "content")?;
     let (file, size) = (File::open(path)?, NonZero::new(7).unwrap());
     // SAFETY: the kernel chooses a free address, and nothing uses the mapping.
     unsafe { mmap(None, size, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE, file, 0) }?;
-    fs::write("/proc/self/comm", b"a\xffb")
+    fs::write("/proc/self/comm", b"a\x1b[31m\xff")
 }
 
+/// A terminal would obey control characters.
 #[test]
-fn names_that_are_not_utf_8_do_not_hide_the_vdso() {
+fn names_that_are_not_utf_8_do_not_hide_the_vdso_and_control_characters_are_escaped() {
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after("proc", map_a_file_without_a_text_for_a_name) else { return };
+    let Some(child) = Sleeper::after("proc", take_names_that_are_no_text) else { return };
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
-    assert!(diagnosis.is_own_image && diagnosis.name == "a\u{fffd}b", "{diagnosis}");
+    assert!(diagnosis.is_own_image && diagnosis.name == "a\x1b[31m\u{fffd}", "{diagnosis}");
+    let report = diagnosis.to_string();
+    assert!(report.contains("(a\\u{1b}[31m\u{fffd})") && !report.contains('\x1b'), "{report}");
 }
 
 #[test]
@@ -153,26 +143,16 @@ fn a_process_without_a_vdso_is_an_error() {
     if !is_testable() {
         return;
     }
-    // Nothing is in the first page. The vDSO itself stays: an i386 libc makes its system calls
-    // there.
-    let unmapped = Sleeper::after("auxv", || vector::change(Some(4096)));
-    if let Some(child) = unmapped {
-        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::Unmapped);
-    }
-    if let Some(child) = Sleeper::after("auxv", || vector::change(None)) {
-        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::NoVdso);
-    }
-}
-
-/// Without the entry the width of the vector's words is unknown.
-#[test]
-fn a_process_that_removed_at_phent_has_not_ended() {
-    const AT_PHENT: usize = 4;
-    if !is_testable() {
-        return;
-    }
-    if let Some(child) = Sleeper::after("auxv", || vector::change_entry(AT_PHENT, None)) {
-        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), ProcessError::NoVdso);
+    for (tag, value, expected) in [
+        // Nothing is in the first page. The vDSO itself stays: an i386 libc makes its system calls
+        // there.
+        (libc::AT_SYSINFO_EHDR, Some(4096), ProcessError::Unmapped),
+        (libc::AT_SYSINFO_EHDR, None, ProcessError::NoVdso),
+        // Without this entry the width of the vector's words is unknown.
+        (libc::AT_PHENT, None, ProcessError::NoVdso),
+    ] {
+        let Some(child) = Sleeper::after("auxv", || vector::change(tag as usize, value)) else { return };
+        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), expected, "{tag}: {value:?}");
     }
 }
 
