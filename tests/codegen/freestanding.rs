@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use goblin::elf::Elf;
 use goblin::elf::sym::{STT_FILE, STT_SECTION};
-use test_support::not_run_here;
+use test_support::{not_run_here, program};
 use vdso_time::LocateError;
 
 use crate::place;
@@ -19,9 +19,7 @@ use crate::place;
 /// why its programs cannot be run here.
 fn build() -> Result<PathBuf, String> {
     let here = std::env::consts::ARCH;
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).arg("-vV").output().map_err(|error| format!("rustc: {error}"))?;
-    let version = String::from_utf8(output.stdout).expect("UTF-8");
+    let version = program::compiler()?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
     if !host.starts_with(&here.replace("x86", "i686").replace("i686_64", "x86_64")) {
         return Err(format!("the test runs on {here}, the compiler on {host}"));
@@ -35,9 +33,7 @@ fn cargo_build(package: &Path, target: &Path, arguments: &[&str]) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.current_dir(package).args(["build", "--release", "--target-dir"]).arg(target).args(arguments);
     // The flags are for this test program.
-    let output = cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS").output();
-    let output = output.expect("cargo runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output(cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"));
     target.join("release")
 }
 
@@ -53,14 +49,10 @@ fn programs() -> Option<&'static Path> {
     }
 }
 
-/// What the program prints, asked to find the vDSO by its own stack or by the kernel.
-fn output(program: &Path, arguments: &[&str]) -> String {
-    output_of(Command::new(program).args(arguments))
-}
-
-fn output_of(command: &mut Command) -> String {
+/// What a command prints.
+fn output(command: &mut Command) -> String {
     let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{:?}", output.status);
+    assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
@@ -71,9 +63,10 @@ fn seconds_since_the_epoch() -> u64 {
 #[test]
 fn it_prints_the_time_the_routes_and_the_symbols() {
     let Some(folder) = programs() else { return };
+    // The program finds the vDSO by its own stack, or by the kernel.
     for arguments in [&[][..], &["ask-the-kernel"]] {
         let before = seconds_since_the_epoch();
-        let text = output(&folder.join("report"), arguments);
+        let text = output(Command::new(folder.join("report")).args(arguments));
         let after = seconds_since_the_epoch();
 
         let time = text.lines().find_map(|line| line.strip_prefix("time ")).expect("the time");
@@ -183,7 +176,7 @@ fn the_five_functions_take_less_than_8_kib() {
 #[test]
 fn a_signal_handler_reads_the_clock() {
     let Some(folder) = programs() else { return };
-    output(&folder.join("examples/signal-handler"), &[]);
+    output(&mut Command::new(folder.join("examples/signal-handler")));
 }
 
 /// Process 1 of a PID namespace, in an empty folder: without /proc, and without an environment.
@@ -201,7 +194,7 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
     if !unshare(&["true"]).status().is_ok_and(|status| status.success()) {
         return not_run_here("root", "unshare(1) cannot make a PID namespace");
     }
-    let text = output_of(unshare(&[]).arg("--root").arg(&root).arg("/init"));
+    let text = output(unshare(&[]).arg("--root").arg(&root).arg("/init"));
     assert!(text.starts_with("Ok(") && text.ends_with("vDSO: true\n"), "{text}");
 }
 
@@ -211,8 +204,8 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
 fn a_preloaded_library_moves_the_programs_clock() {
     let Some(folder) = programs() else { return };
     let before = seconds_since_the_epoch();
-    let text =
-        output_of(Command::new("date").arg("+%s").env("LD_PRELOAD", folder.join("examples/libpreload.so")));
+    let library = folder.join("examples/libpreload.so");
+    let text = output(Command::new("date").arg("+%s").env("LD_PRELOAD", library));
     let after = seconds_since_the_epoch();
     let moved: u64 = text.trim().parse().expect("seconds");
     assert!((before + 3600..=after + 3600).contains(&moved), "{before} {moved} {after}");
@@ -237,19 +230,16 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
         let text = block(&page, &format!("```rust\n// {name}\n"));
         let file = fs::read_to_string(root.join("examples/freestanding").join(name)).unwrap();
         // The comments at its beginning are the page's text.
-        let without_header = |text: &str| {
-            text.lines()
-                .skip_while(|line| line.starts_with("//") || line.is_empty())
-                .collect::<Vec<_>>()
-                .join("\n")
-        };
-        assert_eq!(without_header(text), without_header(&file), "{name}");
+        let is_header = |line: &&str| line.starts_with("//") || line.is_empty();
+        let [text_lines, file_lines] =
+            [text, &file].map(|text| text.lines().skip_while(is_header).collect::<Vec<_>>());
+        assert_eq!(text_lines, file_lines, "{name}");
         fs::write(copy.join(name), text).unwrap();
     }
     let manifest = block(&page, "```toml\n# Cargo.toml\n").replace("\"vdso-time\"", &format!("{root:?}"));
     // The folder is inside of this workspace.
     fs::write(copy.join("Cargo.toml"), manifest + "\n[workspace]\n").unwrap();
     let folder = cargo_build(&copy, &place("no-libc-target"), &["--offline"]);
-    let text = output(&folder.join("clock"), &[]);
+    let text = output(&mut Command::new(folder.join("clock")));
     assert!(text.contains(" s since the Epoch\ntime "), "{text}");
 }

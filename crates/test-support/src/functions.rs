@@ -1,6 +1,6 @@
 //! The five functions, each on two paths, and the comparison with the kernel's answers.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 
 use vdso_time::{ClockId, Cpu, Errno, Timespec, Timeval, syscall};
 
@@ -116,17 +116,13 @@ impl Function {
             "clock_gettime" | "clock_getres" => tries(settable(clock.as_raw())),
             _ => tries(true),
         };
-        (1..tries).fold(self.compare_once(path, clock, || ()), |compared, _| {
-            compared.or_else(|_| self.compare_once(path, clock, || ()))
-        })
+        again(tries, || self.compare_once(path, clock, || ()))
     }
 
     /// Fails unless the answer is the kernel's.
     #[track_caller]
     pub fn assert_right(&self, path: &Path, clock: ClockId) {
-        if let Err(wrong) = self.compare(path, clock) {
-            panic!("{} {} {clock:?}: {}", path.name, self.name, explain(&wrong));
-        }
+        assert_compared(format_args!("{} {} {clock:?}", path.name, self.name), self.compare(path, clock));
     }
 }
 
@@ -167,8 +163,16 @@ fn compare<T: PartialOrd>(
     }
 }
 
-fn explain<T: Debug>([before, ours, after]: &[Answer<T>; 3]) -> String {
-    format!("not true that {before:?} <= {ours:?} <= {after:?}")
+/// Compares until an answer is right, at most so often.
+fn again<T>(tries: usize, compare: impl Fn() -> Compared<T>) -> Compared<T> {
+    (1..tries).fold(compare(), |compared, _| compared.or_else(|_| compare()))
+}
+
+#[track_caller]
+fn assert_compared<T: Debug>(what: impl Display, compared: Compared<T>) {
+    if let Err([before, ours, after]) = compared {
+        panic!("{what}: not true that {before:?} <= {ours:?} <= {after:?}");
+    }
 }
 
 /// Fails unless `read` answers what the kernel does.
@@ -179,13 +183,7 @@ pub fn assert_bracketed<T: PartialOrd + Debug>(
     kernel: impl Fn() -> Answer<T>,
     read: impl Fn() -> Result<T, Errno>,
 ) {
-    let mut compared = compare(&kernel, &read);
-    for _ in 1..tries(settable) {
-        compared = compared.or_else(|_| compare(&kernel, &read));
-    }
-    if let Err(wrong) = compared {
-        panic!("{what}: {}", explain(&wrong));
-    }
+    assert_compared(what, again(tries(settable), || compare(&kernel, &read)));
 }
 
 /// The number of tries: another program may set a clock back during one, but not during three.

@@ -104,6 +104,11 @@ pub fn has_standard_library(triple: &str) -> bool {
     false
 }
 
+/// What the compiler says of itself. The error says why there is none.
+pub fn compiler() -> Result<String, String> {
+    run(Command::new(rustc_name()).arg("-vV"))
+}
+
 fn rustc_name() -> std::ffi::OsString {
     env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
 }

@@ -34,7 +34,6 @@ fn ended(command: &mut Command) -> Option<Ended> {
     started(command.output())
 }
 
-/// What a command printed; none if the kernel could not start the program.
 fn started(output: io::Result<Output>) -> Option<Ended> {
     let why = match output {
         Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => status.to_string(),
@@ -88,11 +87,11 @@ fn only_a_forced_or_real_terminal_gets_colours() {
 
 #[test]
 fn wrong_arguments_are_status_64_and_one_line() {
-    let unknown = ["--jsn", "-x", "extra", "--json=yes", "--quiet --json", "completions", "--verbose --json"];
-    let reads = ["--require-user-space=", "--require-user-space=REALTIM", "--require-user-space TAI"];
-    let values = ["--pid", "--pid=abc", "--pid=99999999999", "man foo"];
-    let accuracy = ["--seconds=1", "--json accuracy", "accuracy --seconds=0", "accuracy --json"];
-    for arguments in unknown.into_iter().chain(reads).chain(values).chain(accuracy) {
+    const WRONG: &str = "--jsn, -x, extra, --json=yes, --quiet --json, completions, --verbose --json, \
+        --require-user-space=, --require-user-space=REALTIM, --require-user-space TAI, \
+        --pid, --pid=abc, --pid=99999999999, man foo, \
+        --seconds=1, --json accuracy, accuracy --seconds=0, accuracy --json";
+    for arguments in WRONG.split(", ") {
         let Some((status, out, error)) = run(arguments) else { return };
         assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
         assert!(error.starts_with("vdso-doctor: "), "{arguments}: {error}");
