@@ -2,8 +2,8 @@
 //!
 //! The kernel maps a small ELF image, the vDSO, into every process. Its functions read the clock
 //! without a system call. This crate finds them, keeps a pointer to each, and makes the system call
-//! where the vDSO cannot answer. It allocates nothing, takes no lock, starts nothing before `main`,
-//! and needs no libc.
+//! where the vDSO cannot answer. A call allocates nothing and takes no lock, nothing starts before
+//! `main`, and the crate can be built without libc.
 //!
 //! ```
 //! let start = vdso_time::Instant::now();
@@ -38,7 +38,7 @@
 //! | feature | default | what it does |
 //! |---|---|---|
 //! | `libc` | yes | finds the vDSO by getauxval(3); without it the crate needs no libc (1) |
-//! | `std` | no | conversions to and from std's times and errors; the clocks of other systems |
+//! | `std` | no | conversions with std's times, [`io::Error`], [`BorrowedFd`]; other systems |
 //!
 //! (1) Except on platforms where calls go through libc, as listed below.
 //!
@@ -54,6 +54,8 @@
 //! `syscall` are for Linux.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
+//! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
+//! [`BorrowedFd`]: https://doc.rust-lang.org/std/os/fd/struct.BorrowedFd.html
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -106,10 +108,10 @@ pub use system::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time,
 #[cfg(vdso_time_clock)]
 pub use system::routes::{routes, warm_up};
 
-/// The same functions, answered by the kernel without the vDSO.
+/// The same functions, answered by the kernel without the vDSO. `time` returns a `Result`.
 ///
-/// A function need not make the system call of its own name. `time` and `gettimeofday` call
-/// clock_gettime(2) on architectures whose own calls are missing or end in January 2038.
+/// `time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own calls
+/// are missing or end in January 2038.
 #[cfg(vdso_time_linux)]
 pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};

@@ -37,8 +37,8 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         Self::new(&headers, bytes.get(..headers.extent()).ok_or(ParseError::Truncated)?)
     }
 
-    /// Finds the tables of an image with these headers, which begins with `bytes`. It is an error
-    /// if a table may extend past `bytes`.
+    /// Finds the tables of an image with these headers, which begins with `bytes`. Fails if a table
+    /// may extend past `bytes`. A caller that has only a part tries again with the whole image.
     #[inline(always)]
     pub(crate) fn new(headers: &ProgramHeaders<F>, bytes: &'a [u8]) -> Result<Self, ParseError> {
         let ProgramHeaders { format, load, ref dynamic, machine } = *headers;

@@ -127,7 +127,6 @@ impl<'a> Image<'a> {
     /// These are `STT_FUNC` and `STT_NOTYPE`, `STB_GLOBAL` and `STB_WEAK`, defined in the image and
     /// not absolute. They include symbols whose name the kernel blanked (see
     /// `FallbackReason::BlankedNames`).
-    #[must_use]
     pub const fn symbols(&self) -> Symbols<'a> {
         Symbols { image: self.parsed, next: 0 }
     }
@@ -181,6 +180,7 @@ fn foreign<T>(work: impl FnOnce() -> T) -> T {
 /// An iterator over the symbols of an image, in the order of its table.
 ///
 /// [`Image::symbols`] returns it.
+#[must_use = "iterators are lazy and do nothing unless consumed"]
 #[derive(Clone, Debug)]
 pub struct Symbols<'a> {
     pub(super) image: ParsedImage<'a, Any>,

@@ -10,7 +10,7 @@ use super::process;
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
 
-/// The address that the program set, or one of two constants that are no address of a page.
+/// The address that the program set, or one of the two constants below. No page begins there.
 static ADDRESS: AtomicUsize = AtomicUsize::new(UNSET);
 /// The program has not set the address yet.
 const UNSET: usize = usize::MAX;
@@ -26,11 +26,12 @@ pub(crate) struct VdsoAddress {
     pub(crate) is_trusted: bool,
 }
 
-/// Sets the address, unless it is set or was looked up already. 0 means that the entry is missing.
+/// Sets the address, and returns true, unless it is set or was looked up already. 0 means that the
+/// entry is missing.
 ///
 /// `Relaxed` is enough, because no other data is published with the address.
-pub(crate) fn set(address: usize) {
-    let _ = ADDRESS.compare_exchange(UNSET, address, Ordering::Relaxed, Ordering::Relaxed);
+pub(crate) fn set(address: usize) -> bool {
+    ADDRESS.compare_exchange(UNSET, address, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 /// Returns the address, or `None` if the entry is missing or 0. arm and aarch64 kernels without a

@@ -119,8 +119,8 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// # Errors
 ///
-/// The error of a sandbox, if the vDSO has no getcpu: on arm and aarch64, and on i386 before Linux
-/// 6.3.
+/// The error of a sandbox, if the vDSO has no getcpu of its own: on arm, aarch64 and riscv64, on
+/// i386 before Linux 6.3, and in images that QEMU or gVisor made.
 ///
 /// # Examples
 ///
@@ -142,7 +142,7 @@ pub fn getcpu() -> Result<Cpu, Errno> {
 // nothing.
 //
 // The kernel's answer goes to the same variables as the vDSO's. If `ask_kernel` returned it, every
-// caller would copy 16 bytes at once that were stored as 8 and 8, which stalls store forwarding.
+// caller would load 16 bytes at once that were stored as 8 and 8, and wait for both stores.
 
 #[cold]
 #[inline(never)]

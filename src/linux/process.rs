@@ -12,7 +12,7 @@ use crate::errno::Errno;
 ///
 /// `rt_sigprocmask` copies the signal set in before it rejects an unknown `how`. So `EINVAL` means
 /// that the bytes are readable, `EFAULT` that they are not, and a sandbox gives any other answer.
-/// The address, a multiple of 16, is made odd, because address 0 means no signal set.
+/// The address, where a page begins, is made odd, because address 0 means no signal set.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
     match rt_sigprocmask(UNKNOWN_HOW, address | 1) {

@@ -103,8 +103,7 @@ fn code(function: &Function, outcome: &Outcome) -> Option<Code> {
 /// and the compiler removes what depends on it.
 macro_rules! is_shape {
     ($code:ident, $function:ident, $Shape:ident) => {
-        const { ABI.$function.has(Shape::$Shape) }
-        &&$code.shape == Shape::$Shape
+        $code.shape == Shape::$Shape && const { ABI.$function.has(Shape::$Shape) }
     };
 }
 

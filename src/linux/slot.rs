@@ -7,7 +7,8 @@
 //! # Memory ordering
 //!
 //! Every access is `Relaxed`, because no other data is published with an address, and every address
-//! that a slot ever held is right at any time (the records publish that no slot has a resolver):
+//! that a slot ever held can be called at any time. (`warm_up` needs more: a thread that sees a
+//! record sees every slot filled.)
 //!
 //! - The resolver resolves again.
 //! - The kernel mapped the vDSO before the first instruction of the process, and it never changes.

@@ -63,7 +63,7 @@ pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>,
 }
 
 /// Checks that the code at an address can be read. [`find`] checked the pages with the tables, and
-/// decided whether the address is used where a sandbox denies the check.
+/// rejected an untrusted address if a sandbox denied the check. So only `EFAULT` counts here.
 #[inline]
 pub(crate) fn check_code<F: Format>(
     image: &ParsedImage<'_, F>,
@@ -186,8 +186,8 @@ impl<'a> Vdso<'a> {
 /// Sets the address of the vDSO, for a program with its own `_start`.
 ///
 /// Such a program finds the auxiliary vector on its stack. Null means that the vector has no
-/// `AT_SYSINFO_EHDR`. Only the first call has an effect, and only before the first use of another
-/// function of this crate.
+/// `AT_SYSINFO_EHDR`. Returns whether the call has an effect: only the first one has, and only
+/// before the first use of another function of this crate.
 ///
 /// # Safety
 ///
@@ -196,12 +196,15 @@ impl<'a> Vdso<'a> {
 /// # Examples
 ///
 /// ```
-/// # use vdso_time::vdso::Vdso;
-/// # let at_sysinfo_ehdr = Vdso::locate().map_or(std::ptr::null(), |vdso| vdso.base());
+/// # // SAFETY: it only reads the auxiliary vector.
+/// # let at_sysinfo_ehdr = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as *const u8;
 /// // SAFETY: the value is the auxiliary vector's.
-/// unsafe { vdso_time::vdso::set_address(at_sysinfo_ehdr) };
+/// assert!(unsafe { vdso_time::vdso::set_address(at_sysinfo_ehdr) });
 /// assert!(vdso_time::time() > 1_700_000_000);
+/// // SAFETY: as above.
+/// assert!(!unsafe { vdso_time::vdso::set_address(at_sysinfo_ehdr) }, "the vDSO is in use");
 /// ```
-pub unsafe fn set_address(ehdr: *const u8) {
-    auxv::set(ehdr.expose_provenance());
+#[allow(clippy::must_use_candidate, reason = "a program that knows the order need not look")]
+pub unsafe fn set_address(ehdr: *const u8) -> bool {
+    auxv::set(ehdr.expose_provenance())
 }

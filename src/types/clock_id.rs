@@ -46,9 +46,9 @@ clocks! {
     THREAD_CPUTIME = 3, "CLOCK_THREAD_CPUTIME_ID";
     /// `MONOTONIC`, but not slewed by NTP.
     MONOTONIC_RAW = 4, "CLOCK_MONOTONIC_RAW";
-    /// `REALTIME` at the last timer tick, at most 10 ms ago. A read does not read the counter.
+    /// `REALTIME` at the last timer tick, usually at most 10 ms ago. A read uses no counter.
     REALTIME_COARSE = 5, "CLOCK_REALTIME_COARSE";
-    /// `MONOTONIC` at the last timer tick, at most 10 ms ago. A read does not read the counter.
+    /// `MONOTONIC` at the last timer tick, usually at most 10 ms ago. A read uses no counter.
     MONOTONIC_COARSE = 6, "CLOCK_MONOTONIC_COARSE";
     /// `MONOTONIC`, plus the time in which the system was suspended.
     BOOTTIME = 7, "CLOCK_BOOTTIME";

@@ -157,7 +157,7 @@ impl fmt::Display for Timespec {
 }
 
 impl From<Timeval> for Timespec {
-    /// Converts exactly. Microseconds that are no part of a second may wrap.
+    /// Converts exactly. A `tv_usec` that is not in `0..1_000_000` may wrap.
     fn from(time: Timeval) -> Self {
         Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec.wrapping_mul(1000) }
     }

@@ -101,10 +101,15 @@ pub fn wait_for_main_thread(child: Pid) {
     (0..1000).inspect(|_| thread::sleep(Duration::from_millis(5))).find(has_left);
 }
 
-/// Sets the address of this process's vDSO before its first call; 0 means that there is none.
+/// Sets the address of this process's vDSO; 0 means that there is none.
 pub fn set_vdso(address: usize) {
+    assert!(can_set_vdso(address), "the vDSO was looked up before");
+}
+
+/// Returns whether setting the address has an effect.
+pub fn can_set_vdso(address: usize) -> bool {
     // SAFETY: tests give the address of their own image, or one where nothing can be called.
-    unsafe { vdso_time::vdso::set_address(std::ptr::with_exposed_provenance(address)) };
+    unsafe { vdso_time::vdso::set_address(std::ptr::with_exposed_provenance(address)) }
 }
 
 /// Waits for a child. One that has not ended after `limit` is killed, and the test fails.

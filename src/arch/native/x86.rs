@@ -84,7 +84,7 @@ pub(crate) unsafe fn set_kernel_entry(address: usize) {
 
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
 ///
-/// It is not inlined: the hidden symbol is missing in another shared object.
+/// It is not inlined: in another shared object the hidden symbol would be undefined.
 ///
 /// # Safety
 ///
