@@ -143,25 +143,24 @@ impl<C> SystemTime<C> {
     /// If `earlier` is later. The error has the distance.
     #[inline]
     pub fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
-        if *self >= earlier {
-            Ok(self.time.since(earlier.time))
-        } else {
-            Err(SystemTimeError(earlier.time.since(self.time)))
-        }
+        let distance = self.time.since_earliest().abs_diff(earlier.time.since_earliest());
+        if *self >= earlier { Ok(distance) } else { Err(SystemTimeError(distance)) }
     }
 
     /// Returns the time this much later, or `None` if it does not fit.
     #[inline]
     #[must_use]
     pub fn checked_add(&self, duration: Duration) -> Option<Self> {
-        self.time.checked_add(duration).map(|time| Self { time, ..*self })
+        let time = UnixTime::after_earliest(self.time.since_earliest().checked_add(duration)?);
+        Some(Self { time, ..*self })
     }
 
     /// Returns the time this much earlier, or `None` if it does not fit.
     #[inline]
     #[must_use]
     pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
-        self.time.checked_sub(duration).map(|time| Self { time, ..*self })
+        let time = UnixTime::after_earliest(self.time.since_earliest().checked_sub(duration)?);
+        Some(Self { time, ..*self })
     }
 }
 
@@ -266,40 +265,19 @@ struct UnixTime {
     nanos: Nanos,
 }
 
-const NANOS_PER_SEC: u32 = 1_000_000_000;
-
 impl UnixTime {
-    /// Returns the duration since a time that is not later.
+    /// Returns the time since the earliest one, so that `Duration` does the arithmetic.
     #[inline]
-    fn since(self, earlier: Self) -> Duration {
-        let seconds = self.seconds.wrapping_sub(earlier.seconds) as u64;
-        let (seconds, nanos) = match self.nanos.get().checked_sub(earlier.nanos.get()) {
-            Some(nanos) => (seconds, nanos),
-            None => (seconds.wrapping_sub(1), self.nanos.get() + NANOS_PER_SEC - earlier.nanos.get()),
-        };
+    fn since_earliest(self) -> Duration {
+        let seconds = self.seconds.wrapping_sub(i64::MIN) as u64;
         // The nanoseconds are below a second. If the compiler sees that, `new` has no panic.
-        Duration::new(seconds, nanos.min(NANOS_PER_SEC - 1))
+        Duration::new(seconds, self.nanos.get().min(999_999_999))
     }
 
     #[inline]
-    fn checked_add(self, duration: Duration) -> Option<Self> {
-        let seconds = self.seconds.checked_add_unsigned(duration.as_secs())?;
-        let nanos = self.nanos.get() + duration.subsec_nanos();
-        let (seconds, nanos) = match nanos.checked_sub(NANOS_PER_SEC) {
-            Some(nanos) => (seconds.checked_add(1)?, nanos),
-            None => (seconds, nanos),
-        };
-        Some(Self { seconds, nanos: Nanos::new(nanos) })
-    }
-
-    #[inline]
-    fn checked_sub(self, duration: Duration) -> Option<Self> {
-        let seconds = self.seconds.checked_sub_unsigned(duration.as_secs())?;
-        let (seconds, nanos) = match self.nanos.get().checked_sub(duration.subsec_nanos()) {
-            Some(nanos) => (seconds, nanos),
-            None => (seconds.checked_sub(1)?, self.nanos.get() + NANOS_PER_SEC - duration.subsec_nanos()),
-        };
-        Some(Self { seconds, nanos: Nanos::new(nanos) })
+    fn after_earliest(duration: Duration) -> Self {
+        let seconds = i64::MIN.wrapping_add_unsigned(duration.as_secs());
+        Self { seconds, nanos: Nanos::new(duration.subsec_nanos()) }
     }
 
     #[inline]

@@ -1,11 +1,11 @@
 //! What the kernel and libc say about this process: its memory and its auxiliary vector.
 
 #[cfg(not(vdso_time_libc_fallback))]
-use super::syscall::check;
+use super::syscall::checked;
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 use crate::arch::libc_errno;
 #[cfg(not(vdso_time_libc_fallback))]
-use crate::arch::native::{self, ABI};
+use crate::arch::native::ABI;
 use crate::errno::Errno;
 
 /// Asks the kernel whether the 8 bytes at an address are readable.
@@ -29,7 +29,7 @@ use super::by_libc::rt_sigprocmask;
 fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
     const SIZE: usize = 8;
     // SAFETY: with an unknown `how` the call fails for every address and changes nothing.
-    check(unsafe { native::syscall(ABI.discovery.rt_sigprocmask, [how, set, 0, SIZE, 0]) }).map(drop)
+    unsafe { checked(ABI.discovery.rt_sigprocmask, [how, set, 0, SIZE, 0]) }.map(drop)
 }
 
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
@@ -49,7 +49,7 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
     const PR_GET_AUXV: usize = 0x4155_5856;
     let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
     // SAFETY: the kernel writes at most `size_of_val(vector)` bytes to `vector`.
-    check(unsafe { native::syscall(ABI.discovery.prctl, args) })
+    unsafe { checked(ABI.discovery.prctl, args) }
 }
 
 #[cfg(vdso_time_libc_fallback)]
@@ -72,12 +72,12 @@ pub fn read_file<T>(
     const O_NONBLOCK: usize = 0o4000;
     let args = [AT_FDCWD, path.as_ptr().expose_provenance(), O_CLOEXEC | O_NONBLOCK, 0, 0];
     // SAFETY: `path` ends with a NUL, and the kernel only reads it.
-    let file = check(unsafe { native::syscall(ABI.discovery.openat, args) })?;
+    let file = unsafe { checked(ABI.discovery.openat, args) }?;
     let args = [file, words.as_mut_ptr().expose_provenance(), size_of_val(words), 0, 0];
     // SAFETY: the kernel writes at most `size_of_val(words)` bytes to `words`.
-    let size = check(unsafe { native::syscall(ABI.discovery.read, args) });
+    let size = unsafe { checked(ABI.discovery.read, args) };
     let result = size.map(|size| then(file, words.get(..size / size_of::<usize>()).unwrap_or_default()));
     // SAFETY: this function opened the file, and `then` did not close it.
-    let _ = check(unsafe { native::syscall(ABI.discovery.close, [file, 0, 0, 0, 0]) });
+    let _ = unsafe { checked(ABI.discovery.close, [file, 0, 0, 0, 0]) };
     result
 }

@@ -59,7 +59,7 @@ pub fn getcpu() -> Result<Cpu, Errno> {
     let (mut cpu, mut node) = (0_u32, 0_u32);
     let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
     // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
-    check(unsafe { native::syscall(NUMBER, args) })?;
+    unsafe { checked(NUMBER, args) }?;
     Ok(Cpu { cpu, node })
 }
 
@@ -121,7 +121,7 @@ fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
     };
     // SAFETY: the table says that the call has this shape. A call of any shape but `Getcpu`, which
     // no clock function has, writes at most two numbers of 64 bits, to `time`.
-    check(unsafe { native::syscall(call.number, args) })?;
+    unsafe { checked(call.number, args) }?;
     // The first condition removes the code from 64-bit programs.
     if (const { cfg!(target_pointer_width = "32") }) && call.shape.is_time32() {
         let numbers = (&raw const time).cast::<Timespec32>();
@@ -138,18 +138,16 @@ fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// # Errors
 ///
-/// The kernel's.
+/// The kernel's: a result in `-4095..=-1`.
 ///
 /// # Safety
 ///
 /// The system call must be sound with these arguments.
+#[allow(clippy::inline_always, reason = "its arguments are registers then")]
+#[inline(always)]
 pub unsafe fn checked(number: u32, args: [usize; 5]) -> Result<usize, Errno> {
     // SAFETY: the caller promises that the call is sound.
-    check(unsafe { native::syscall(number, args) })
-}
-
-/// Converts a result. One in `-4095..=-1` is an error.
-pub(super) fn check(result: isize) -> Result<usize, Errno> {
+    let result = unsafe { native::syscall(number, args) };
     if (-4095..=-1).contains(&result) {
         return Err(Errno::from_raw_os_error(-result as i32).unwrap_or(Errno::EINVAL));
     }
