@@ -19,46 +19,7 @@ mod source {
     pub(crate) mod status;
     mod view;
 
-    use sample::Sample;
-    use segment::Segment;
-    use state::{ClockState, Phase};
-    use status::Refusal;
-
-    /// The largest and the least value of each field, for each code.
-    #[test]
-    fn a_state_is_the_same_after_its_words() {
-        let refusals = Refusal::ALL.iter().copied().map(Some).chain([None]);
-        let phases = [Phase::Idle, Phase::Rough, Phase::Baseline, Phase::Running, Phase::Off];
-        for (refusal, phase) in refusals.flat_map(|refusal| phases.map(|phase| (refusal, phase))) {
-            for ones in [0, u64::MAX] {
-                let state = ClockState {
-                    segment: Segment {
-                        start: ones,
-                        nanos: ones >> 1,
-                        rate: ones >> 2,
-                        span: (ones >> 9) & 1 << 40,
-                    },
-                    offset: (ones >> 4) as i64,
-                    sampled: Sample { ticks: ones >> 5, nanos: ones >> 6 },
-                    base_rate: ones >> 7,
-                    cost: ones >> 32,
-                    checked: ones >> 8,
-                    first: Sample { ticks: ones >> 9, nanos: ones >> 12 },
-                    raw_offset: (ones >> 10) as i64,
-                    phase,
-                    refusal,
-                    spoilt: ones as u8,
-                    unsteady: ones as u8,
-                    segments: ones >> 11,
-                    calibrations: ones as u32,
-                    refusals: !ones as u32,
-                    last_error: ones as u32,
-                    largest_error: !ones as u32,
-                };
-                assert_eq!(ClockState::from_words(&state.to_words()), state);
-            }
-        }
-    }
+    use sample::{Burst, Sample};
 
     /// Every wall time that the kernel allows, and 1698 to 1970.
     #[test]
@@ -114,7 +75,7 @@ mod source {
             ([20, -60], 18, -60),
             ([20, -60], -58, 20),
         ] {
-            assert_eq!(sample::Burst { sample, cost: 10, offset }.offset_after(old, 1 << 32), new);
+            assert_eq!(Burst { sample, cost: 10, offset }.offset_after(old, 1 << 32), new);
         }
     }
 
@@ -123,7 +84,7 @@ mod source {
         for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
             let span = segment::span(rate);
             assert!(span.is_power_of_two());
-            let fresh = Segment { start: 0, nanos: 0, rate, span }.fresh_span();
+            let fresh = segment::Segment { start: 0, nanos: 0, rate, span }.fresh_span();
             assert_eq!(fresh.next_power_of_two(), span, "a state stores the fresh span");
             assert!(!segment::is_possible(rate) || span < 1 << 32);
         }
@@ -132,9 +93,13 @@ mod source {
 
 mod counter {
     mod accuracy;
+    mod calibration;
     mod hostile;
-    mod machines;
+    mod namespaces;
+    mod refusals;
     mod slews;
+    mod ticks;
+    mod true_time;
     mod wall;
     mod witness;
     mod world;

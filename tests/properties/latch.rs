@@ -32,13 +32,13 @@ mod interleaved;
 
 pub(crate) use std::{error, fmt, time};
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use latch::{Latch as AnyLatch, Version, Word};
+use loom::sync::atomic as modelled;
 use loom::sync::atomic::Ordering;
 
 mod sync {
@@ -51,56 +51,59 @@ mod sync {
 
 type Latch = AnyLatch<2>;
 
-/// loom's atomic.
-type Modelled = Rc<loom::sync::atomic::AtomicU64>;
-
 thread_local! {
-    /// The atomics of this run of a model, by address.
-    static ATOMICS: RefCell<HashMap<usize, Modelled>> = RefCell::default();
     /// The stores after which a writer ends, as one does in the child of a fork by another thread.
     static STORES: Cell<usize> = const { Cell::new(usize::MAX) };
     /// The address of the clock that is modelled, if one is.
     static CLOCK: Cell<usize> = const { Cell::new(0) };
 }
 
-fn modelled(address: usize, value: u64) -> Modelled {
-    ATOMICS.with_borrow_mut(|atomics| {
-        Rc::clone(atomics.entry(address).or_insert_with(|| Modelled::new(value.into())))
-    })
+/// An atomic that a constant can create, as loom's cannot. The first use creates loom's.
+pub(crate) struct AtomicU64(u64, OnceLock<modelled::AtomicU64>);
+
+impl AtomicU64 {
+    const fn new(value: u64) -> Self {
+        Self(value, OnceLock::new())
+    }
+}
+
+impl Deref for AtomicU64 {
+    type Target = modelled::AtomicU64;
+
+    fn deref(&self) -> &Self::Target {
+        self.1.get_or_init(|| modelled::AtomicU64::new(self.0))
+    }
 }
 
 /// The places in a clock of the sequence number, after the high-water mark and a count, and of its
 /// two copies of the words.
-const SEQUENCE: usize = 8 + size_of::<usize>();
-const COPIES: [usize; 2] = [SEQUENCE + size_of::<usize>(), SEQUENCE + size_of::<usize>() + 128];
+const SEQUENCE: usize = size_of::<AtomicU64>() + size_of::<AtomicUsize>();
+const COPIES: [usize; 2] = [
+    SEQUENCE + size_of::<AtomicUsize>(),
+    SEQUENCE + (1 + 128 / size_of::<usize>()) * size_of::<AtomicUsize>(),
+];
 
-/// An atomic of the real size that a constant can create, as loom's cannot.
-///
-/// In a clock only the sequence number is modelled. The words of a copy are written at once: the
-/// first one stands for all of them, and a read of it sees the last write.
-pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize);
+/// The same. But in a clock only the sequence number is loom's. The words of a copy are written at
+/// once: the first one stands for all of them, and a read of it sees the last write.
+pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize, OnceLock<modelled::AtomicUsize>);
 
 impl AtomicUsize {
     const fn new(value: usize) -> Self {
-        Self(std::sync::atomic::AtomicUsize::new(value))
+        Self(std::sync::atomic::AtomicUsize::new(value), OnceLock::new())
     }
 
-    fn address(&self) -> usize {
-        std::ptr::from_ref(self).addr()
+    fn modelled(&self) -> &modelled::AtomicUsize {
+        self.1.get_or_init(|| modelled::AtomicUsize::new(self.0.load(Ordering::Relaxed)))
     }
 
     /// Its place in the clock, except the sequence number.
     fn unmodelled(&self) -> Option<usize> {
-        let place = self.address().wrapping_sub(CLOCK.get());
+        let place = std::ptr::from_ref(self).addr().wrapping_sub(CLOCK.get());
         (CLOCK.get() != 0 && place != SEQUENCE).then_some(place)
     }
 
-    fn modelled(&self) -> Modelled {
-        modelled(self.address(), self.0.load(Ordering::Relaxed) as u64)
-    }
-
     fn load(&self, order: Ordering) -> usize {
-        let Some(place) = self.unmodelled() else { return self.modelled().load(order) as usize };
+        let Some(place) = self.unmodelled() else { return self.modelled().load(order) };
         if COPIES.contains(&place) {
             self.modelled().fetch_add(0, order);
         }
@@ -113,43 +116,15 @@ impl AtomicUsize {
         STORES.set(left - 1);
         let place = self.unmodelled();
         if place.is_none_or(|place| COPIES.contains(&place)) {
-            self.modelled().store(value as u64, order);
+            self.modelled().store(value, order);
         }
         if place.is_some() {
             self.0.store(value, order);
         }
     }
 
+    /// Only the latch's sequence number and a clock's are exchanged.
     fn compare_exchange(&self, old: usize, new: usize, yes: Ordering, no: Ordering) -> Result<usize, usize> {
-        if self.unmodelled().is_some() {
-            return self.0.compare_exchange(old, new, yes, no);
-        }
-        let result = self.modelled().compare_exchange(old as u64, new as u64, yes, no);
-        result.map(|old| old as usize).map_err(|found| found as usize)
-    }
-}
-
-/// The same for the high-water mark, which is always modelled.
-pub(crate) struct AtomicU64(u64);
-
-impl AtomicU64 {
-    const fn new(value: u64) -> Self {
-        Self(value)
-    }
-
-    fn modelled(&self) -> Modelled {
-        modelled(std::ptr::from_ref(self).addr(), self.0)
-    }
-
-    fn load(&self, order: Ordering) -> u64 {
-        self.modelled().load(order)
-    }
-
-    fn fetch_max(&self, value: u64, order: Ordering) -> u64 {
-        self.modelled().fetch_max(value, order)
-    }
-
-    fn compare_exchange(&self, old: u64, new: u64, yes: Ordering, no: Ordering) -> Result<u64, u64> {
         self.modelled().compare_exchange(old, new, yes, no)
     }
 }
@@ -160,7 +135,6 @@ fn check(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 100_000;
     builder.check(move || {
-        ATOMICS.with_borrow_mut(HashMap::clear);
         CLOCK.set(0);
         run();
     });

@@ -3,9 +3,11 @@
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
+use proptest::strategy::Strategy;
 use vdso_time::Timespec;
 
 use super::world::{MICRO, MILLI, Machine, NANO, World};
+use crate::cases;
 use crate::source::clock::CounterClock;
 use crate::source::source::Source;
 use crate::source::status::{State, Status};
@@ -16,9 +18,10 @@ pub(crate) const SEGMENT: u128 = 17 * MILLI;
 pub(crate) const CALIBRATION: u128 = 13 * MILLI;
 
 pub(crate) struct Witness {
+    /// As it was at first.
+    pub(crate) machine: Machine,
     pub(crate) world: Rc<World>,
     pub(crate) clock: CounterClock<Rc<World>>,
-    is_shared: bool,
     /// The latest time that a read returned.
     latest: Cell<u64>,
     /// The last bound of a segment; before the first one, 12 ticks.
@@ -26,25 +29,37 @@ pub(crate) struct Witness {
     /// Whether each time must be within the error bound.
     pub(crate) is_accurate: Cell<bool>,
     /// Whether times must not go back.
-    pub(crate) is_ordered: Cell<bool>,
+    is_ordered: Cell<bool>,
     /// The limit of a fast read's error in nanoseconds, besides the bound.
     pub(crate) limit: Cell<u64>,
+}
+
+/// Checks what holds on each of these machines in each of these cases.
+#[track_caller]
+pub(crate) fn check<M: Strategy<Value = Machine>, C: Strategy>(
+    usual: u32,
+    machines: M,
+    cases: C,
+    holds: impl Fn(&Witness, C::Value),
+) {
+    cases::check(usual, &(machines, cases), |(machine, case)| {
+        holds(&Witness::new(machine), case);
+        true
+    });
 }
 
 impl Witness {
     pub(crate) fn new(machine: Machine) -> Rc<Self> {
         Rc::new_cyclic(|witness: &Weak<Self>| {
             let intruder = Weak::clone(witness);
-            let intrude = move || {
-                if let Some(witness) = intruder.upgrade() {
-                    witness.read();
-                }
-            };
-            let world = Rc::new(World::new(machine, intrude));
+            let world = World::new(machine, move || {
+                intruder.upgrade().map(|witness| witness.read());
+            });
+            let world = Rc::new(world);
             Self {
+                machine,
                 clock: CounterClock::new(Rc::clone(&world)),
                 world,
-                is_shared: machine.is_shared,
                 latest: Cell::new(0),
                 bound: Cell::new(30 + 12_000_000_000 / machine.hertz.max(1)),
                 is_accurate: Cell::new(true),
@@ -72,7 +87,7 @@ impl Witness {
             return None;
         };
         let after = self.world.kernel();
-        if self.is_shared {
+        if self.machine.is_shared {
             bound = bound.max(self.last_bound());
         }
         bound += (after - start).div_ceil(2000);
@@ -88,6 +103,11 @@ impl Witness {
         }
         self.latest.set(self.latest.get().max(nanos));
         Some(nanos)
+    }
+
+    /// The monotonic time by a fast or a slow read.
+    pub(crate) fn time(&self) -> u64 {
+        self.clock.monotonic(Source::ticks).or_else(|| self.clock.slow_monotonic()).unwrap()
     }
 
     /// The bound now, or the last one of a segment, which can have come and gone during a read.

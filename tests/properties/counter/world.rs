@@ -2,10 +2,11 @@
 //! that take time and are interrupted.
 
 use std::cell::Cell;
+use std::ops::Add;
 use std::rc::Rc;
 
 use proptest::prelude::*;
-
+use proptest::sample::select;
 use vdso_time::Errno;
 
 use crate::source::source::{Source, Timex};
@@ -30,15 +31,26 @@ pub(crate) struct Machine {
     pub(crate) seed: u64,
 }
 
+impl Machine {
+    /// The same machine with a counter of this rate, which it states if it stated one before.
+    pub(crate) fn with_rate(self, hertz: u64) -> Self {
+        Self { hertz, stated_hertz: self.stated_hertz.map(|_| hertz), ..self }
+    }
+
+    /// The same machine with at least this rate, so that a tick is short compared with something.
+    pub(crate) fn at_least(self, hertz: u64) -> Self {
+        self.with_rate(self.hertz.max(hertz))
+    }
+}
+
 /// Machines with counters from 1 MHz to 64 GHz.
-pub(crate) fn machine() -> impl Strategy<Value = Machine> {
+pub(crate) fn machines() -> impl Strategy<Value = Machine> {
     const USUAL: &[u64] =
         &[1_000_000, 19_200_000, 24_000_000, 1_000_000_000, 2_100_000_000, 3_000_000_000, 64_000_000_000];
     let any_hertz = (6.0..10.8_f64).prop_map(|digits| 10_f64.powf(digits) as u64);
-    let hertz = prop_oneof![any_hertz, prop::sample::select(USUAL)];
     let ticks = prop_oneof![Just(0), any::<u64>(), (0..100_000_000_u64).prop_map(|left| u64::MAX - left)];
-    let interrupts = prop::sample::select(&[0, 300, 3_000, 30_000][..]);
-    (hertz, ticks, any::<[bool; 2]>(), interrupts, any::<u64>()).prop_map(
+    let interrupts = select(&[0, 300, 3_000, 30_000][..]);
+    (prop_oneof![any_hertz, select(USUAL)], ticks, any::<[bool; 2]>(), interrupts, any::<u64>()).prop_map(
         |(hertz, ticks, [is_stated, is_shared], interrupts, seed)| {
             let stated_hertz = is_stated.then_some(hertz);
             Machine { hertz, ticks, stated_hertz, interrupts, is_shared, seed }
@@ -46,14 +58,19 @@ pub(crate) fn machine() -> impl Strategy<Value = Machine> {
     )
 }
 
+/// Machines of at least this rate without interrupts, and so without other readers.
+pub(crate) fn quiet_machines(hertz: u64) -> impl Strategy<Value = Machine> {
+    machines().prop_map(move |machine| Machine { interrupts: 0, is_shared: false, ..machine.at_least(hertz) })
+}
+
 /// What a program tells the kernel of the error of its wall clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Statement {
+struct Statement {
     /// `maxerror`, in microseconds.
-    pub(crate) max_error: u64,
+    max_error: u64,
     /// `offset`, in nanoseconds.
-    pub(crate) pending: u64,
-    pub(crate) is_synchronized: bool,
+    pending: u64,
+    is_synchronized: bool,
     /// The kernel's second in which it was stated.
     second: u64,
     /// How many there were before.
@@ -61,7 +78,7 @@ pub(crate) struct Statement {
 }
 
 /// `maxerror` of a clock that was set, and after which it does not grow.
-pub(crate) const UNKNOWN: u64 = 16_000_000;
+const UNKNOWN: u64 = 16_000_000;
 
 /// A running machine.
 #[derive(Default)]
@@ -78,32 +95,35 @@ pub(crate) struct World {
     ppb: Cell<i64>,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     offset: Cell<i64>,
+    stated: Cell<Statement>,
     pub(crate) marker: Cell<u64>,
     /// Why the kernel refuses the counter.
     pub(crate) refusal: Cell<Option<Refusal>>,
-    pub(crate) detections: Cell<u32>,
+    /// Whether a sandbox denies the clocks.
+    pub(crate) is_denied: Cell<bool>,
     /// What a system call adds to a clock read.
     pub(crate) syscall: Cell<u128>,
     /// What a trap adds to a read of the counter.
     pub(crate) trap: Cell<u128>,
-    pub(crate) is_denied: Cell<bool>,
-    /// The kernel's clock at the last read of the counter.
-    pub(crate) read_at: Cell<u64>,
-    /// The last answer of `CLOCK_REALTIME`, and the number of the kernel's answers.
-    pub(crate) read_at_wall: Cell<i64>,
-    pub(crate) kernel_reads: Cell<u32>,
     /// The machine is moved before this answer of the kernel, and its clocks are fast then.
     pub(crate) restored_at: Cell<u32>,
     /// The reader is preempted in the kernel's read of this number, for so long.
     pub(crate) preemption: Cell<(u32, u128)>,
-    /// How often the kernel was asked for the error of its wall clock.
+    /// The kernel's clock at the last read of the counter.
+    pub(crate) read_at: Cell<u64>,
+    /// The number of the kernel's answers.
+    pub(crate) kernel_reads: Cell<u32>,
+    /// How often the kernel was asked for its clock source, and for the error of its wall clock.
+    pub(crate) detections: Cell<u32>,
     pub(crate) asked: Cell<u32>,
-    /// What a program stated of the wall clock's error.
-    stated: Cell<Statement>,
     random: Cell<u64>,
     /// Reads the clock during interrupts.
     intruder: Option<Box<dyn Fn()>>,
     depth: Cell<u8>,
+}
+
+fn add<T: Copy + Add<Output = T>>(cell: &Cell<T>, more: T) {
+    cell.set(cell.get() + more);
 }
 
 impl World {
@@ -130,7 +150,7 @@ impl World {
     }
 
     pub(crate) fn pass(&self, picos: u128) {
-        self.now.set(self.now.get() + picos);
+        add(&self.now, picos);
     }
 
     /// What `look` will return then. It must not change anything.
@@ -145,10 +165,13 @@ impl World {
     }
 
     fn counter(&self) -> u64 {
-        let Machine { hertz, .. } = self.machine.get();
         let (since, ticks) = self.counted.get();
-        let passed = ((self.now.get() - since) * u128::from(hertz) / SECOND) as u64;
-        ticks.wrapping_add(passed)
+        let passed = (self.now.get() - since) * u128::from(self.machine.get().hertz) / SECOND;
+        ticks.wrapping_add(passed as u64)
+    }
+
+    fn set_counter(&self, ticks: u64) {
+        self.counted.set((self.now.get(), ticks));
     }
 
     fn kernel_picos(&self) -> u128 {
@@ -157,8 +180,8 @@ impl World {
         picos + passed.saturating_add_signed(passed as i128 * i128::from(self.ppb.get()) / 1_000_000_000)
     }
 
-    fn raw_picos(&self) -> u128 {
-        (5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get())
+    fn set_kernel_picos(&self, picos: u128) {
+        self.kept.set((self.now.get(), picos));
     }
 
     /// `CLOCK_MONOTONIC`.
@@ -178,43 +201,45 @@ impl World {
 
     /// NTP changes the rate.
     pub(crate) fn set_slew(&self, ppb: i64) {
-        self.kept.set((self.now.get(), self.kernel_picos()));
+        self.set_kernel_picos(self.kernel_picos());
         self.ppb.set(ppb);
     }
 
-    /// The monotonic clock stops meanwhile. The counter goes on, or jumps far away: a small jump
-    /// back would be a counter that goes back within a segment.
-    pub(crate) fn suspend(&self, picos: u128, counter_jumps: bool) {
+    /// The monotonic clocks stop for so long.
+    fn stop(&self, picos: u128) {
         let kernel = self.kernel_picos();
         self.pass(picos);
-        self.kept.set((self.now.get(), kernel));
-        self.raw.set(self.raw.get() - picos as i128);
+        self.set_kernel_picos(kernel);
+        add(&self.raw, -(picos as i128));
+    }
+
+    /// The system is suspended. The counter goes on, or jumps far away: a small jump back would be
+    /// a counter that goes back within a segment.
+    pub(crate) fn suspend(&self, picos: u128, counter_jumps: bool) {
+        self.stop(picos);
         self.shift((picos / NANO) as i64);
         if counter_jumps {
-            self.counted.set((self.now.get(), self.counter() ^ 1 << 63));
+            self.set_counter(self.counter() ^ 1 << 63);
         }
     }
 
     /// The virtual machine is saved and restored: all its clocks stop meanwhile.
     pub(crate) fn freeze(&self, picos: u128) {
-        let (kernel, ticks) = (self.kernel_picos(), self.counter());
-        self.pass(picos);
-        self.kept.set((self.now.get(), kernel));
-        self.raw.set(self.raw.get() - picos as i128);
-        self.counted.set((self.now.get(), ticks));
+        let ticks = self.counter();
+        self.stop(picos);
+        self.set_counter(ticks);
     }
 
     /// The same, and the hypervisor says so.
     pub(crate) fn restore(&self, picos: u128) {
         self.freeze(picos);
-        self.marker.set(self.marker.get() + 1);
+        add(&self.marker, 1);
     }
 
     /// The virtual machine moves to a host whose counter has another rate.
     pub(crate) fn migrate(&self, hertz: u64) {
-        self.counted.set((self.now.get(), self.counter()));
-        let machine = self.machine.get();
-        self.machine.set(Machine { hertz, stated_hertz: machine.stated_hertz.map(|_| hertz), ..machine });
+        self.set_counter(self.counter());
+        self.machine.set(self.machine.get().with_rate(hertz));
     }
 
     /// Somebody sets the wall clock. The kernel forgets its error (`ntp_clear`).
@@ -223,9 +248,19 @@ impl World {
         self.state(UNKNOWN, 0, false);
     }
 
+    /// Somebody sets the wall clock so that it is fast by so many nanoseconds.
+    pub(crate) fn set_wrong_by(&self, error: i64) {
+        self.step(self.truth() - self.wall() + error);
+    }
+
     /// The wall clock steps, and the kernel does not know it.
     pub(crate) fn shift(&self, nanos: i64) {
-        self.offset.set(self.offset.get() + nanos);
+        add(&self.offset, nanos);
+    }
+
+    /// How far the wall clock is from the truth.
+    pub(crate) fn error(&self) -> u64 {
+        self.wall().abs_diff(self.truth())
     }
 
     /// A program states the error of the wall clock.
@@ -238,16 +273,15 @@ impl World {
     /// A program states the true error, or some more: a number of microseconds that is unlike what
     /// became of the last one.
     pub(crate) fn state_truly(&self, is_synchronized: bool) {
-        let error = self.wall().abs_diff(self.truth()).div_ceil(1000);
         let rest = self.stated.get().number % 499 + 1;
-        self.state(error.next_multiple_of(500) + rest, 0, is_synchronized);
+        self.state(self.error().div_ceil(1000).next_multiple_of(500) + rest, 0, is_synchronized);
     }
 
     /// The process enters a time namespace whose clock is ahead by `nanos`.
     pub(crate) fn enter_namespace(&self, nanos: i64) {
-        let picos = self.kernel_picos().saturating_add_signed(i128::from(nanos) * NANO as i128);
-        self.kept.set((self.now.get(), picos));
-        self.raw.set(self.raw.get() + i128::from(nanos) * NANO as i128);
+        let picos = i128::from(nanos) * NANO as i128;
+        self.set_kernel_picos(self.kernel_picos().saturating_add_signed(picos));
+        add(&self.raw, picos);
         self.shift(-nanos);
     }
 
@@ -282,15 +316,15 @@ impl World {
 
     fn clock<T>(&self, read: impl Fn() -> T) -> Option<T> {
         self.pass(self.syscall.get());
-        self.kernel_reads.set(self.kernel_reads.get() + 1);
-        if self.kernel_reads.get() == self.restored_at.get() {
-            let ticks = self.counter().wrapping_add(5 * self.machine.get().hertz);
-            self.kept.set((self.now.get(), self.kernel_picos() + 5 * SECOND));
-            self.counted.set((self.now.get(), ticks));
-            self.marker.set(self.marker.get() + 1);
+        add(&self.kernel_reads, 1);
+        let number = self.kernel_reads.get();
+        if number == self.restored_at.get() {
+            self.set_kernel_picos(self.kernel_picos() + 5 * SECOND);
+            self.set_counter(self.counter().wrapping_add(5 * self.machine.get().hertz));
+            add(&self.marker, 1);
         }
-        let (number, picos) = self.preemption.get();
-        self.pass(if number == self.kernel_reads.get() { picos } else { 0 });
+        let (preempted, picos) = self.preemption.get();
+        self.pass(if number == preempted { picos } else { 0 });
         let time = self.call(10, read);
         (!self.is_denied.get()).then_some(time)
     }
@@ -313,13 +347,11 @@ impl Source for Rc<World> {
     }
 
     fn realtime(&self) -> Option<i64> {
-        let time = self.clock(|| self.wall())?;
-        self.read_at_wall.set(time);
-        Some(time)
+        self.clock(|| self.wall())
     }
 
     fn raw(&self) -> Option<u64> {
-        self.clock(|| (self.raw_picos() / NANO) as u64)
+        self.clock(|| ((5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get()) / NANO) as u64)
     }
 
     fn call_kernel(&self) -> Option<()> {
@@ -327,7 +359,7 @@ impl Source for Rc<World> {
     }
 
     fn detect(&self) -> Result<(), Refusal> {
-        self.detections.set(self.detections.get() + 1);
+        add(&self.detections, 1);
         self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))
     }
 
@@ -341,7 +373,7 @@ impl Source for Rc<World> {
 
     /// As kernel/time/ntp.c.
     fn timex(&self) -> Result<Timex, Errno> {
-        self.asked.set(self.asked.get() + 1);
+        add(&self.asked, 1);
         let realtime = self.realtime().ok_or(Errno::ENOSYS)?;
         let Statement { max_error, pending, is_synchronized, second, number } = self.stated.get();
         let seconds = (self.kernel() / 1_000_000_000).saturating_sub(second);

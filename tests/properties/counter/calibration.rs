@@ -1,0 +1,169 @@
+//! When the counter is measured, and when the vDSO answers.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::witness::{CALIBRATION, SEGMENT, Witness, check};
+use super::world::{MICRO, MILLI, NANO, SECOND, machines, quiet_machines};
+use crate::cases;
+use crate::source::source::Source;
+use crate::source::status::Status;
+
+/// Fails unless the measured rate is this one, with an error of so much.
+#[track_caller]
+fn assert_frequency(witness: &Witness, hertz: u64, error: u64) {
+    let measured = witness.clock.state().frequency.unwrap();
+    assert!(measured.abs_diff(hertz) <= error, "{measured} Hz, not {hertz}");
+}
+
+/// A calibration takes 11 ms. It begins again if the kernel's clock gets slower.
+#[test]
+fn a_disturbed_calibration_begins_again() {
+    // The cost must be more than a tick.
+    let cases = (2..9_u128, select(&[0, 2_000 * NANO][..]));
+    check(100, quiet_machines(20_000_000), cases, |witness, (millis, syscall)| {
+        let Witness { machine, world, clock, .. } = witness;
+        let start = world.kernel();
+        witness.watch(millis * MILLI);
+        assert_eq!(witness.settled(), Status::Calibrating);
+        world.syscall.set(syscall);
+        witness.watch_until_used();
+        let passed = (world.kernel() - start) / 1_000_000;
+        let calibrations = 1 + u64::from(syscall > 0);
+        assert_eq!(clock.statistics().calibrations, calibrations);
+        assert!((11..14).contains(&passed) || calibrations > 1, "{passed} ms");
+        // The rate is that of the whole calibration.
+        assert_frequency(witness, machine.hertz, machine.hertz / 300_000 + 100);
+    });
+}
+
+#[test]
+fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
+    let cases = (prop_oneof![Just(8), Just(1_000)], any::<bool>());
+    check(50, quiet_machines(0), cases, |witness @ Witness { machine, world, .. }, (millis, is_early)| {
+        witness.is_accurate.set(false);
+        for _ in 0..5 {
+            witness.watch_until_used();
+            if !is_early {
+                witness.watch(8 * CALIBRATION);
+                assert_eq!(witness.settled(), Status::Used);
+            }
+            world.suspend(SECOND, false);
+            witness.watch(5 * MILLI);
+            assert_eq!(witness.status(), Status::Calibrating);
+            world.suspend(millis * MILLI, false);
+            witness.watch_until_used();
+            assert_frequency(witness, machine.hertz, machine.hertz / 100);
+        }
+    });
+}
+
+/// Every sample of the old rate is forgotten.
+#[test]
+fn after_a_move_to_a_host_with_another_rate_the_counter_is_measured_again() {
+    check(100, quiet_machines(0), 30..100_u128, |witness, millis| {
+        witness.watch(millis * MILLI);
+        assert_eq!(witness.settled(), Status::Used);
+        let hertz = (witness.machine.hertz / 8 * 5).max(1_000_000);
+        witness.world.migrate(hertz);
+        witness.tolerate(true, 8 * SEGMENT + 4 * CALIBRATION);
+        assert_eq!(witness.settled(), Status::Used);
+        assert_frequency(witness, hertz, hertz / 100);
+    });
+}
+
+/// As [`Status::Calibrating`] says.
+#[test]
+fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it() {
+    let millis = prop_oneof![2..990_u128, 1_001..5_000_u128];
+    check(100, quiet_machines(0), millis, |witness @ Witness { world, clock, .. }, millis| {
+        let read = || {
+            assert!(witness.read().is_some());
+            world.pass(millis * MILLI);
+        };
+        read();
+        let read_at = world.read_at.get();
+        (1..20).for_each(|_| read());
+        let statistics = clock.statistics();
+        assert_eq!((statistics.calibrations, statistics.segments > 0), (1, millis < 1_000));
+        if millis > 1_000 {
+            assert_eq!(world.read_at.get(), read_at, "the counter was read");
+            assert_eq!(witness.status(), Status::Calibrating);
+            // Two reads in a row begin again, because a suspend may have spoilt the old sample.
+            witness.watch(60 * MICRO);
+            assert_eq!(clock.statistics().calibrations, 2);
+        }
+    });
+}
+
+/// One read of the kernel's clock, and no segment. Two reads within 1 ms make one.
+#[test]
+fn a_read_once_in_a_while_asks_the_vdso_alone() {
+    let cases = (1_100..2_000_000_u64, 1..990_u64, any::<[bool; 2]>());
+    check(200, quiet_machines(0), cases, |witness, (micros, soon, kinds)| {
+        let Witness { world, clock, .. } = witness;
+        witness.watch(2 * CALIBRATION);
+        // After the end of the segment, and a lead of the clock at its end.
+        world.pass(witness.left() + 100 * MICRO);
+        let before = clock.statistics();
+        let read = |is_wall: bool| {
+            let reads = world.kernel_reads.get();
+            if is_wall {
+                let before = world.wall();
+                let now = clock.slow_realtime().unwrap();
+                assert!((before..=world.wall()).contains(&now), "{now} is not the kernel's");
+            } else {
+                assert!(clock.monotonic(Source::ticks).is_none());
+                assert!(clock.slow_monotonic().is_some());
+            }
+            world.kernel_reads.get() - reads
+        };
+        assert_eq!(read(false), 1);
+        world.pass(SEGMENT);
+        for turn in 0..200 {
+            assert_eq!(read(turn % 2 == 1), 1);
+            world.pass(u128::from(micros) * MICRO);
+        }
+        let after = clock.statistics();
+        assert_eq!((after.segments, after.vdso_reads), (before.segments, before.vdso_reads + 201));
+        read(kinds[0]);
+        world.pass(u128::from(soon) * MICRO);
+        read(kinds[1]);
+        // A read of the monotonic clock does not look for one of the wall clock.
+        if kinds == [true, false] {
+            assert_eq!(clock.statistics().segments, after.segments);
+            read(false);
+        }
+        assert_eq!(clock.statistics().segments, after.segments + 1);
+        assert_eq!(witness.status(), Status::Used);
+        assert!(clock.monotonic(Source::ticks).is_some() && clock.monotonic_ordered().is_some());
+        assert!(clock.realtime(Source::ticks).is_some() && clock.realtime_ordered().is_some());
+    });
+}
+
+/// Until the segment ends, its time is right. Then there is no time.
+#[test]
+fn a_denied_clock_returns_no_time_and_recovers() {
+    let turns = vec((any::<bool>(), 0..60_u128), 1..10);
+    let reached = cases::check(500, &(machines(), turns), |(machine, turns)| {
+        let witness = Witness::new(machine);
+        let mut denials = 0;
+        for (is_denied, millis) in turns {
+            witness.world.is_denied.set(is_denied);
+            let end = SEGMENT.min(millis * MILLI);
+            witness.watch(end);
+            if is_denied && end == SEGMENT && witness.read().is_none() {
+                assert_eq!(witness.read_wall(), None);
+                assert!(matches!(witness.status(), Status::Calibrating | Status::Stale));
+                denials += 1;
+            }
+            witness.watch(millis * MILLI - end);
+        }
+        witness.world.is_denied.set(false);
+        witness.watch(SEGMENT + 2 * CALIBRATION);
+        assert_eq!(witness.settled(), Status::Used);
+        denials > 0
+    });
+    assert!(reached > 0.5, "{reached} of the machines denied a read");
+}

@@ -1,0 +1,58 @@
+//! The process enters another time namespace, whose `CLOCK_MONOTONIC` is ahead or behind.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::witness::{CALIBRATION, SEGMENT, Witness, check};
+use super::world::{MILLI, machines, quiet_machines};
+use crate::source::status::{Refusal, Status};
+
+/// From the end of the segment on. A spoilt calibration can make one more wrong segment.
+#[test]
+fn the_clock_of_another_time_namespace_is_followed_within_the_error_bound() {
+    let lead = (-4_000..4_000_i64, select(&[5_000, 50_000, 1_500_000, 1_000_000_000][..]));
+    check(2_000, machines(), (lead, 0..30_u128, any::<bool>()), |witness, (lead, millis, is_refused)| {
+        let refusal = is_refused.then_some(Refusal::ClockSource);
+        witness.world.refusal.set(refusal);
+        let is_measured = millis > 15;
+        witness.watch(if is_measured { 8 * CALIBRATION } else { 0 } + millis * MILLI);
+        witness.world.enter_namespace(lead.0 * lead.1);
+        witness.tolerate(false, if is_measured { SEGMENT } else { 2 * SEGMENT + 4 * CALIBRATION });
+        witness.watch(8 * SEGMENT);
+        assert_eq!(witness.settled(), refusal.map_or(Status::Used, Status::Refused));
+    });
+}
+
+#[test]
+fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
+    // A smaller step looks like a slew.
+    let millis = prop_oneof![5..40_i64, 5..200_i64];
+    let cases = (millis, prop_oneof![Just(0), 0..40_u64], any::<bool>());
+    check(500, quiet_machines(0), cases, |witness, (millis, pause, is_refused)| {
+        let Witness { world, clock, .. } = witness;
+        witness.watch(8 * CALIBRATION);
+        let before = witness.read().unwrap();
+        // The last segment may end 16 ms later.
+        let is_waited_for = millis < 64 - 17;
+        world.refusal.set(is_refused.then_some(Refusal::ClockSource));
+        world.enter_namespace(-millis * 1_000_000);
+        world.pass(u128::from(pause) * MILLI);
+        let mut turns = 0..2 * SEGMENT / (MILLI / 10);
+        while witness.status() == Status::Used && turns.next().is_some() {
+            witness.tolerate(is_waited_for, MILLI / 10);
+        }
+        assert_ne!(witness.status(), Status::Used);
+        witness.tolerate(is_waited_for, MILLI / 10); // the rest of the old segment
+        assert!(clock.error_bound() <= 64_000_000);
+        let is_earlier = || witness.read().unwrap() < before + pause * 1_000_000;
+        assert!(millis <= 64 || is_earlier(), "{millis} ms are waited for");
+        // What is not waited for at first is not waited for later.
+        let mut most = clock.error_bound().max(10_000_000);
+        for _ in 0..8 * 17 {
+            witness.watch(MILLI);
+            let bound = clock.error_bound();
+            assert!(bound <= most, "{bound} ns after {most} ns");
+            most = bound.max(10_000_000);
+        }
+    });
+}
