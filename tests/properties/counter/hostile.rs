@@ -1,8 +1,6 @@
-//! Clocks and counters that return anything, or that threads share.
+//! Clocks and counters that return anything.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,10 +10,10 @@ use crate::source::clock::CounterClock;
 use crate::source::source::Source;
 use crate::source::status::Refusal;
 
-/// A trusted source made of functions, which return the ticks and the nanoseconds.
-struct Functions<T, N>(T, N);
+/// A trusted source that answers everything by one function.
+struct Numbers<F>(F);
 
-impl<T: Fn() -> u64, N: Fn() -> u64> Source for Functions<T, N> {
+impl<F: Fn() -> u64> Source for Numbers<F> {
     fn ticks(&self) -> u64 {
         (self.0)()
     }
@@ -25,15 +23,15 @@ impl<T: Fn() -> u64, N: Fn() -> u64> Source for Functions<T, N> {
     }
 
     fn monotonic(&self) -> Option<u64> {
-        Some((self.1)())
+        Some((self.0)())
     }
 
     fn realtime(&self) -> Option<i64> {
-        Some((self.1)() as i64)
+        Some((self.0)() as i64)
     }
 
     fn raw(&self) -> Option<u64> {
-        Some((self.1)())
+        Some((self.0)())
     }
 
     fn detect(&self) -> Result<(), Refusal> {
@@ -59,7 +57,7 @@ fn no_sequence_of_numbers_makes_the_clock_panic() {
             turn.set(turn.get() + 1);
             number.wrapping_add(growth.wrapping_mul(round as u64))
         };
-        let clock = CounterClock::new(Functions(next, next));
+        let clock = CounterClock::new(Numbers(next));
         for _ in 0..reads {
             let _ = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic());
             if clock.realtime(Source::ticks_ordered).is_none() {
@@ -69,42 +67,4 @@ fn no_sequence_of_numbers_makes_the_clock_panic() {
         }
         true
     });
-}
-
-/// The kernel's clock: 3 ticks a nanosecond, 240 ppm fast in one period and slow in the next.
-fn kernel(ticks: u64) -> u64 {
-    const PERIOD: u64 = 1 << 26;
-    let rest = ticks % PERIOD;
-    let wave = if ticks / PERIOD % 2 == 0 { rest } else { PERIOD - rest };
-    1_000_000_000 + (ticks * 100_000 + wave * 24) / 300_000
-}
-
-#[test]
-fn no_thread_reads_an_earlier_time_than_another_thread_read_before() {
-    for pace in [40, 700, 20_000] {
-        let (ticks, latest, used) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        // Each read advances the counter; one in 331 by a thousand times as much.
-        let advance = || {
-            let is_slow = ticks.load(Ordering::Relaxed) % 331 == 0;
-            ticks.fetch_add(if is_slow { pace * 1000 } else { pace }, Ordering::SeqCst)
-        };
-        let clock = CounterClock::new(Functions(advance, || kernel(advance())));
-        let read = || {
-            for _ in 0..600_000 {
-                let seen = latest.load(Ordering::SeqCst);
-                let fast = clock.monotonic(Source::ticks_ordered);
-                let nanos = fast.or_else(|| clock.slow_monotonic()).unwrap();
-                assert!(nanos >= seen, "{nanos} after {seen}: back by {}", seen - nanos);
-                latest.fetch_max(nanos, Ordering::SeqCst);
-                used.fetch_add(fast.is_some().into(), Ordering::Relaxed);
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(read);
-            }
-        });
-        let (used, segments) = (used.into_inner(), ticks.load(Ordering::Relaxed) >> 25);
-        assert!(segments > 3 && used > 0, "{used} reads by the counter, {segments} segments");
-    }
 }
