@@ -52,38 +52,22 @@ pub(crate) fn folder() -> PathBuf {
     workspace::target().join("unpacked")
 }
 
-/// Packs, compiles and unpacks all packages as `cargo publish` does.
+/// Packs all packages as `cargo publish` does, and unpacks them. What compiles them is above.
 fn unpack() -> Result<()> {
-    let sh = workspace::shell()?;
-    let (registry, publish) =
-        (workspace::cargo_home()?.join("registry"), workspace::target().join("publish"));
-    // cargo takes a version of a package for unchanged: its sources, and what is compiled of it.
-    let kept = [
-        (registry.join("cache"), "-"),
-        (registry.join("src"), "-"),
-        (publish.join("debug/.fingerprint"), "vdso-"),
-    ];
-    for (folder, prefix) in kept {
-        let paths = sh.read_dir(folder).unwrap_or_default().into_iter();
-        let is_ours = |path: &PathBuf| {
-            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
-        };
-        paths.filter(is_ours).try_for_each(|path| sh.remove_path(path))?;
-    }
-    let cargo =
-        workspace::cargo(&sh).args(["publish", "--dry-run", "--quiet", "--workspace", "--allow-dirty"]);
-    cargo.env("CARGO_TARGET_DIR", &publish).run()?;
-    let (from, to) = (publish.join("package"), folder());
+    let (sh, publish, to) = (workspace::shell()?, workspace::target().join("publish"), folder());
+    let cargo = workspace::cargo(&sh).args(["publish", "--dry-run", "--no-verify", "--quiet", "--workspace"]);
+    cargo.arg("--allow-dirty").env("CARGO_TARGET_DIR", &publish).run()?;
     sh.remove_path(&to)?;
-    sh.create_dir(to.join(".cargo"))?;
     let mut config = String::from("[patch.crates-io]\n");
     for name in names()? {
-        let (from, to) = (from.join(format!("{name}-{}", workspace::VERSION)), to.join(&name));
-        cmd!(sh, "cp --recursive {from} {to}").quiet().run()?;
+        let archive = publish.join(format!("package/{name}-{}.crate", workspace::VERSION));
+        let to = to.join(&name);
+        sh.create_dir(&to)?;
+        cmd!(sh, "tar --extract --file {archive} --directory {to} --strip-components=1").quiet().run()?;
         // cargo must not look for a workspace in the folders above.
         let manifest = to.join("Cargo.toml");
         fs::write(&manifest, fs::read_to_string(&manifest)? + "\n[workspace]\n")?;
         writeln!(config, "{name}.path = '{}'", to.display())?;
     }
-    Ok(fs::write(to.join(".cargo/config.toml"), config)?)
+    Ok(sh.write_file(to.join(".cargo/config.toml"), config)?)
 }
