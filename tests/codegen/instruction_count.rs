@@ -15,36 +15,21 @@ use test_support::program;
 
 use crate::{FLAGS, place, source};
 
-struct Target {
-    triple: &'static str,
-    /// How a test of a returned `int` begins in a listing.
-    test: &'static str,
-    /// The instructions of such a test and of the branch on it; on aarch64 one is both.
-    check: i64,
-    /// The instructions that initialise the answer's 16 bytes.
-    stores: i64,
-    /// The most instructions of the adapter between the slot of `gettimeofday` and the vDSO, whose
-    /// 64-bit times have nanoseconds on 32-bit targets.
-    adapter: Option<usize>,
-}
-
-const fn target(triple: &'static str, test: &'static str, check: i64, stores: i64) -> Target {
-    Target { triple, test, check, stores, adapter: None }
-}
-
-const fn target32(triple: &'static str, test: &'static str, stores: i64, adapter: usize) -> Target {
-    Target { adapter: Some(adapter), ..target(triple, test, 2, stores) }
-}
+/// A target; how a test of a returned `int` begins in its listing; the instructions of such a test
+/// and of the branch on it, which on aarch64 are one; those that initialise the answer's 16 bytes;
+/// and the most of the adapter between the slot of `gettimeofday` and the vDSO, whose 64-bit times
+/// have nanoseconds on 32-bit targets.
+type Target = (&'static str, &'static str, i64, i64, Option<usize>);
 
 const TARGETS: [Target; 8] = [
-    target("x86_64-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2),
-    target("aarch64-unknown-linux-gnu", "cbnz\tw0", 1, 2),
-    target32("armv7-unknown-linux-gnueabihf", "cmp\tr0, #0", 4, 24),
-    target32("i686-unknown-linux-gnu", "testl\t%eax, %eax", 2, 32),
-    target("riscv64gc-unknown-linux-gnu", "bnez\ta0", 1, 2),
-    target("s390x-unknown-linux-gnu", "cijlh\t%r2, 0", 1, 2),
-    target("loongarch64-unknown-linux-gnu", "bnez\t$a0", 1, 2),
-    target("powerpc64le-unknown-linux-gnu", "cmplwi\t3, 0", 2, 2),
+    ("x86_64-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2, None),
+    ("aarch64-unknown-linux-gnu", "cbnz\tw0", 1, 2, None),
+    ("armv7-unknown-linux-gnueabihf", "cmp\tr0, #0", 2, 4, Some(24)),
+    ("i686-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2, Some(32)),
+    ("riscv64gc-unknown-linux-gnu", "bnez\ta0", 1, 2, None),
+    ("s390x-unknown-linux-gnu", "cijlh\t%r2, 0", 1, 2, None),
+    ("loongarch64-unknown-linux-gnu", "bnez\t$a0", 1, 2, None),
+    ("powerpc64le-unknown-linux-gnu", "cmplwi\t3, 0", 2, 2, None),
 ];
 
 /// A function whose result needs no test, two that return a `Result`, and one that may panic. The
@@ -70,8 +55,7 @@ fn adapter(triple: &str) -> Vec<String> {
 fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
     let mut table = String::new();
     let mut wrong = Vec::new();
-    for target in TARGETS {
-        let triple = target.triple;
+    for (triple, test, check, stores, adapter_most) in TARGETS {
         // The two parts must agree on panics.
         let settings = [("CARGO_PROFILE_RELEASE_PANIC", "unwind")];
         let library = program::library(["vdso-time", ""], triple, "instruction-count", &settings);
@@ -83,11 +67,11 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
         let compiler = format!("| {triple} | {} |", minor.join("."));
         let mut row = compiler.clone();
         for read in READS.into_iter().chain([SYSTEM_TIME]) {
-            let of = |whose| Cost::of_turn(&listing, &format!("{whose}_{read}"), target.test);
+            let of = |whose| Cost::of_turn(&listing, &format!("{whose}_{read}"), test);
             let (direct, ours) = (of("direct"), of("our"));
             let more = ours.less(direct);
             let mut cell = format!(" {}", ours.instructions);
-            if let Some(most) = target.adapter.filter(|_| read == "gettimeofday") {
+            if let Some(most) = adapter_most.filter(|_| read == "gettimeofday") {
                 let adapter = adapter(triple);
                 write!(cell, " + {}", adapter.len()).unwrap();
                 let divides = |line: &String| DIVISIONS.iter().any(|division| line.contains(division));
@@ -104,7 +88,7 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
             // `time` alone has no failure to look for.
             let checks = i64::from(read != "time");
             let bit = if read == SYSTEM_TIME { BIT } else { 0 };
-            let instructions = 1 + checks * (target.check + target.stores) + bit;
+            let instructions = 1 + checks * (check + stores) + bit;
             let allowed = Cost { instructions, branches: 0, checks };
             let is_good = more.instructions <= allowed.instructions
                 && (more.branches, more.checks) == (allowed.branches, allowed.checks);

@@ -28,7 +28,7 @@ fn without_counter() -> bool {
 }
 
 /// How a child ends that makes a read in a state: by SIGILL if there is no such state.
-fn end(is_first: bool, enter: fn() -> bool, read: fn() -> bool) -> End {
+fn end(is_first: bool, enter: fn() -> bool, read: Read) -> End {
     child::end_of(|| {
         signals::default(Signal::SIGSEGV); // std's handler would go on
         if !is_first {
@@ -54,25 +54,17 @@ fn coarse() -> bool {
     is_now && is_up && ticks.iter().all(|tick| tick.is_ok_and(|tick| tick.tv_nsec > 0))
 }
 
-fn getcpu() -> bool {
-    vdso_time::getcpu().is_ok()
-}
+type Read = fn() -> bool;
 
-fn counter() -> bool {
-    vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok()
-}
+const GETCPU: Read = || vdso_time::getcpu().is_ok();
 
-fn time_of_day() -> bool {
-    vdso_time::gettimeofday().is_ok()
-}
+const BY_COUNTER: [Read; 2] =
+    [|| vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok(), || vdso_time::gettimeofday().is_ok()];
 
-fn cpu_time() -> bool {
-    vdso_time::clock_gettime(ClockId::THREAD_CPUTIME).is_ok()
-}
-
-fn by_kernel() -> bool {
-    syscall::clock_gettime(ClockId::MONOTONIC).is_ok()
-}
+const BY_KERNEL: [Read; 2] = [
+    || syscall::clock_gettime(ClockId::MONOTONIC).is_ok(),
+    || vdso_time::clock_gettime(ClockId::THREAD_CPUTIME).is_ok(),
+];
 
 /// How a read of the counter ends in a state that makes it fatal or not, and how if the vDSO asks
 /// the kernel.
@@ -96,12 +88,12 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
     assert_eq!(end(false, strict, coarse), expected(|found| found.clock_getres));
     // riscv64's vDSO makes the system call.
     let asks = cfg!(target_arch = "riscv64");
-    assert_eq!(end(false, strict, getcpu), if asks { KILLED } else { expected(|found| found.getcpu) });
-    for read in [by_kernel, cpu_time] {
+    assert_eq!(end(false, strict, GETCPU), if asks { KILLED } else { expected(|found| found.getcpu) });
+    for read in BY_KERNEL {
         assert_eq!(end(false, strict, read), KILLED);
     }
     if let Some(expected) = counter_ends(X86, KILLED) {
-        for read in [counter, time_of_day] {
+        for read in BY_COUNTER {
             assert_eq!(end(false, strict, read), expected);
         }
     }
@@ -117,11 +109,11 @@ fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
         return not_run_here("tsc", "PR_SET_TSC");
     }
     for is_first in [false, true] {
-        for read in [coarse, getcpu, by_kernel, cpu_time] {
+        for read in [coarse as Read, GETCPU].into_iter().chain(BY_KERNEL) {
             assert_eq!(end(is_first, without_counter, read), WELL);
         }
         if let Some(expected) = counter_ends(true, WELL) {
-            for read in [counter, time_of_day] {
+            for read in BY_COUNTER {
                 assert_eq!(end(is_first, without_counter, read), expected);
             }
         }
