@@ -6,6 +6,7 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
 pub mod child;
+pub mod command;
 pub mod cost;
 mod cpus;
 pub mod filter;

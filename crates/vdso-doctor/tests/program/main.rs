@@ -4,20 +4,16 @@ mod operators;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::{self, BufRead as _, BufReader};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::process::{Command, Output, Stdio};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use test_support::command::{Ended, assert_says_that_output_is_lost, started};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::unistd::Pid;
 use test_support::{has_tool, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
-
-/// Commands of each kind of output.
-const ALL: [&str; 4] = ["", "--json", "--help", "--require-user-space=MONOTONIC_COARSE"];
 
 fn command(wrapper: &[&str], arguments: &str) -> Command {
     let mut words = wrapper.iter().copied().chain([PROGRAM]).chain(arguments.split_whitespace());
@@ -26,25 +22,9 @@ fn command(wrapper: &[&str], arguments: &str) -> Command {
     command
 }
 
-/// The exit status, standard output and standard error.
-type Ended = (Option<i32>, String, String);
-
-/// Runs a command; none if the kernel cannot start the program, as under QEMU or in a guest.
+/// Runs a command; none if the kernel cannot start the program.
 fn ended(command: &mut Command) -> Option<Ended> {
     started(command.output())
-}
-
-fn started(output: io::Result<Output>) -> Option<Ended> {
-    let why = match output {
-        Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => status.to_string(),
-        Ok(Output { status, stdout, stderr }) => {
-            let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-            return Some((status.code(), out, error));
-        }
-        Err(error) => error.to_string(),
-    };
-    not_run_here("exec", format!("{PROGRAM}: {why}"));
-    None
 }
 
 fn run(arguments: &str) -> Option<Ended> {
@@ -213,41 +193,10 @@ fn the_status_is_the_place_of_the_required_reads() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_status_2() {
-    let broken = || {
-        let (writer, _) = UnixStream::pair().unwrap();
-        Stdio::from(OwnedFd::from(writer))
-    };
-    let file = |path: &str| Stdio::from(OpenOptions::new().write(true).open(path).unwrap());
-    for arguments in ALL {
-        for (out, status, error) in [
-            (file("/dev/null"), 0, ""),
-            (file("/dev/full"), 2, "vdso-doctor: cannot write the report: No space left on device"),
-            // A reader that left has read enough.
-            (broken(), 0, ""),
-        ] {
-            let Some((found, _, said)) = ended(command(&[], arguments).stdout(out)) else { return };
-            // Without a vDSO the required read enters the kernel.
-            assert!(
-                found == Some(status) || (status == 0 && found == Some(1)),
-                "{arguments}: {found:?} {said}"
-            );
-            assert!(said.starts_with(error) && said.is_empty() == error.is_empty(), "{arguments}: {said}");
-        }
-    }
-}
-
-/// std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
-#[test]
-fn a_closed_standard_output_is_status_2_and_an_error() {
-    if run("--help").is_none() || !has_tool(&["sh", "-c", "true"]) {
-        return;
-    }
-    for arguments in ALL {
-        let mut command = command(&["sh", "-c", "exec \"$0\" \"$@\" >&-"], arguments);
-        let (status, _, error) = ended(&mut command).unwrap();
-        assert_eq!(status, Some(2), "{arguments}: {error}");
-        assert_eq!(error, "vdso-doctor: cannot write the report: standard output is closed\n");
+fn output_that_cannot_be_written_is_status_2_and_an_error() {
+    // Without a vDSO the required read enters the kernel: status 1.
+    for arguments in ["", "--json", "--help", "--require-user-space=MONOTONIC_COARSE"] {
+        assert_says_that_output_is_lost("vdso-doctor", || command(&[], arguments), started);
     }
 }
 

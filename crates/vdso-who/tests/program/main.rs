@@ -10,13 +10,11 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use test_support::command::{self, Ended};
 use test_support::not_run::target_tmpdir;
 use test_support::not_run_here;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-who");
-
-/// The exit status, standard output and standard error.
-type Ended = (Option<i32>, String, String);
 
 fn who(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
@@ -24,20 +22,9 @@ fn who(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command printed; none if the kernel could not start the program, as under QEMU or in a
-/// guest.
+/// What a command printed; none if the kernel could not start the program.
 fn started(output: io::Result<Output>) -> Option<Ended> {
-    let why = match output {
-        Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => status.to_string(),
-        Ok(Output { status, stdout, stderr }) => {
-            let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-            assert!(fits(&error), "{error}");
-            return Some((status.code(), out, error));
-        }
-        Err(error) => error.to_string(),
-    };
-    not_run_here("exec", why);
-    None
+    command::started(output).inspect(|(.., error)| assert!(fits(error), "{error}"))
 }
 
 /// What a command printed; none if a process cannot be watched here.
