@@ -110,10 +110,11 @@ mod native {
             }
             // The next trap would come one instruction late, so the handler makes the call.
             let number = registers[REG_RAX as usize];
-            let [a, b, c, d, e] =
-                [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8].map(|register| registers[register as usize]);
+            let arguments = [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8];
+            let [first, second, third, fourth, fifth] =
+                arguments.map(|register| registers[register as usize]);
             // SAFETY: it is the call that the interrupted code makes.
-            let result = unsafe { libc::syscall(number, a, b, c, d, e) };
+            let result = unsafe { libc::syscall(number, first, second, third, fourth, fifth) };
             // SAFETY: it is this thread's own.
             let result = if result == -1 { -i64::from(unsafe { errno.read() }) } else { result };
             let next = at as i64 + SYSCALL.len() as i64;
