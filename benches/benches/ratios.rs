@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use vdso_time_benches::calls::keep;
-use vdso_time_benches::calls::slow_reads::{self, MAKER, QUANTILES, REFUSED, RESTED, SPARSE, VDSO};
+use vdso_time_benches::calls::slow_reads::{self, MAKER, REFUSED, RESTED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
 use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::Arguments;
@@ -122,16 +122,15 @@ fn ratios(rows: &[String], samples: &Samples) -> Table {
 
 /// The reads that no segment answers at once, in ticks and as multiples of a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
-    let quantiles = QUANTILES.map(|(name, _)| if name == OURS { "p50" } else { name });
-    let mut table = Table::new("slow", &[&["ticks"], &quantiles[..], &[VDSO, RESTED, "p50 /"]].concat());
+    const NAMES: [&str; 3] = [OURS, VDSO, RESTED];
+    let mut table = Table::new("slow", &[&["ticks"], &NAMES[..], &["/ clock_gettime"]].concat());
     for row in slow_reads::names().chain([REFUSED]) {
-        let names = [QUANTILES.map(|(name, _)| name).as_slice(), &[VDSO, RESTED]].concat();
-        let ticks = |name: &&str| Some(format!("{:.0}", samples.nanos(row, Spacing::Isolated, name)?));
+        let ticks = |name| Some(format!("{:.0}", samples.nanos(row, Spacing::Isolated, name)?));
         let ratio = Spacing::ALL.map(|spacing| samples.ratio(row, spacing, [OURS, VDSO]));
         let ratio: Vec<String> = ratio.into_iter().flatten().map(|ratio| format!("{ratio:.2}")).collect();
-        let cells = names.iter().map(|name| ticks(name).unwrap_or_default());
+        let cells = NAMES.map(|name| ticks(name).unwrap_or_default());
         if !ratio.is_empty() {
-            table.rows.push([row.into()].into_iter().chain(cells).chain([ratio.join(", ")]).collect());
+            table.rows.push([&[row.into()], cells.as_slice(), &[ratio.join(", ")]].concat());
         }
     }
     table

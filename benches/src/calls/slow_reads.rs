@@ -12,7 +12,7 @@ use vdso_time_counter as counter;
 use super::keep::Keep as _;
 use super::{floor, keep, ticks, ticks_ordered};
 use crate::harness::samples::OURS;
-use crate::harness::stats::{median, quantile};
+use crate::harness::stats::median;
 use crate::harness::{Contender, Row, Spacing};
 
 /// The row of the calls that make a segment.
@@ -27,8 +27,6 @@ pub const REFUSED: &str = "counter::monotonic(), refused";
 pub const VDSO: &str = "clock_gettime";
 /// The contender that decides by one cache line to ask the vDSO, and keeps the answer in it.
 pub const RESTED: &str = "a line and the vDSO";
-/// The quantiles of the calls that make a segment. The second one is the contender [`OURS`].
-pub const QUANTILES: [(&str, f64); 3] = [("least", 0.0), (OURS, 0.5), ("p99", 0.99)];
 
 /// Returns the rows of [`print()`].
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -51,9 +49,7 @@ pub fn print(asked: &[String]) -> Result<(), String> {
     }
     if is_asked(MAKER) {
         let [ours, vdso] = makers(rounds);
-        for (name, at) in QUANTILES {
-            print_ticks(MAKER, name, quantile(&ours, at));
-        }
+        print_ticks(MAKER, OURS, median(&ours));
         print_ticks(MAKER, VDSO, median(&vdso));
     }
     Ok(())
