@@ -84,44 +84,36 @@ fn start() -> (Arc<Machine>, Arc<Clock>) {
     (machine, clock)
 }
 
-fn measure(clock: &Clock, machine: &Machine) {
-    while fast(clock).is_none() {
-        read(clock);
-        machine.pass(MILLI / 2);
-    }
-}
-
 /// Two threads read a calibrated clock. One of them may learn the other's time. The first read of
 /// the kernel's clock is ahead or not.
 fn model(prepare: fn(&Clock, &Machine)) {
     for parity in [0, 1] {
-        one_model(parity, prepare);
-    }
-}
-
-fn one_model(parity: u64, prepare: fn(&Clock, &Machine)) {
-    check(1, move || {
-        let (machine, clock) = start();
-        measure(&clock, &machine);
-        prepare(&clock, &machine);
-        machine.reads.store(parity, Relaxed);
-        machine.is_shared.store(true, Relaxed);
-        let message = Arc::new(AtomicU64::new(0));
-        let (other, send) = (Arc::clone(&clock), Arc::clone(&message));
-        let thread = thread::spawn(move || {
-            let first = read(&other);
-            send.store(first, Ordering::Release);
-            let second = read(&other);
-            assert!(second >= first, "{second} after {first}");
-            second
+        check(1, move || {
+            let (machine, clock) = start();
+            while fast(&clock).is_none() {
+                read(&clock);
+                machine.pass(MILLI / 2);
+            }
+            prepare(&clock, &machine);
+            machine.reads.store(parity, Relaxed);
+            machine.is_shared.store(true, Relaxed);
+            let message = Arc::new(AtomicU64::new(0));
+            let (other, send) = (Arc::clone(&clock), Arc::clone(&message));
+            let thread = thread::spawn(move || {
+                let first = read(&other);
+                send.store(first, Ordering::Release);
+                let second = read(&other);
+                assert!(second >= first, "{second} after {first}");
+                second
+            });
+            let earlier = message.load(Ordering::Acquire);
+            let now = read(&clock);
+            assert!(now >= earlier, "{now} after {earlier}");
+            let latest = thread.join().unwrap().max(now);
+            let last = read(&clock);
+            assert!(last >= latest, "{last} after {latest}");
         });
-        let earlier = message.load(Ordering::Acquire);
-        let now = read(&clock);
-        assert!(now >= earlier, "{now} after {earlier}");
-        let latest = thread.join().unwrap().max(now);
-        let last = read(&clock);
-        assert!(last >= latest, "{last} after {latest}");
-    });
+    }
 }
 
 #[test]
