@@ -55,8 +55,9 @@ pub(crate) fn folder() -> PathBuf {
 /// Packs all packages as `cargo publish` does, and unpacks them. What compiles them is above.
 fn unpack() -> Result<()> {
     let (sh, publish, to) = (workspace::shell()?, workspace::target().join("publish"), folder());
-    let cargo = workspace::cargo(&sh).args(["publish", "--dry-run", "--no-verify", "--quiet", "--workspace"]);
-    cargo.arg("--allow-dirty").env("CARGO_TARGET_DIR", &publish).run()?;
+    let packages = names()?.into_iter().map(|name| format!("--package={name}"));
+    let cargo = workspace::cargo(&sh).args(["package", "--no-verify", "--quiet", "--allow-dirty"]);
+    cargo.args(packages).env("CARGO_TARGET_DIR", &publish).run()?;
     sh.remove_path(&to)?;
     let mut config = String::from("[patch.crates-io]\n");
     for name in names()? {
