@@ -1,7 +1,7 @@
 //! [`Step`]: makes the clock follow the kernel's: a step of the calibration, the next segment, or a
 //! refusal.
 
-use super::sample::{Burst, Sample, is_trapped};
+use super::sample::{Burst, Sample, is_trapped, kernels_offset, middle};
 use super::segment::{self, Rate, Segment};
 use super::source::Source;
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
@@ -85,7 +85,11 @@ impl<S: Source> Step<'_, S> {
         }
         let retry = retry(refusal, state.refusals);
         state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
-        state.offset = source.realtime()?.wrapping_sub(*now as i64);
+        // A segment in force still uses the offset. So it changes only if somebody set the clock.
+        let possible = kernels_offset(*source)?;
+        if !(possible[0]..=possible[1]).contains(&state.offset) {
+            state.offset = middle(possible);
+        }
         (state.phase, state.refusal, state.spoilt) = (Phase::Off, Some(refusal), 0);
         Some(())
     }

@@ -107,6 +107,26 @@ fn a_switched_clock_source_is_noticed() {
 }
 
 #[test]
+fn a_refusal_does_not_change_the_wall_clock_while_a_segment_is_in_force() {
+    let machines = machines().prop_map(|machine| machine.at_least(20_000_000));
+    check(300, machines, (300..3_000_u128, 30_000..100_000_u128), |witness, (nanos, micros)| {
+        let Witness { world, .. } = witness;
+        witness.watch(micros * MICRO);
+        assert_eq!(witness.settled(), Status::Used);
+        world.refusal.set(Some(Refusal::ClockSource));
+        world.syscall.set(nanos * NANO);
+        let mut latest = i64::MIN;
+        for _ in 0..2 * SEGMENT / (30 * MICRO) {
+            let time = witness.read_wall().unwrap();
+            assert!(time >= latest, "back by {}", latest - time);
+            latest = time;
+            world.pass(30 * MICRO);
+        }
+        assert_off(witness, Refusal::ClockSource);
+    });
+}
+
+#[test]
 fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     let stated = (20_000_000..10_000_000_000_u64, prop_oneof![1011..2_000_u64, 500..989_u64])
         .prop_map(|(hertz, mille)| (hertz, Some(hertz / 1000 * mille)));
