@@ -38,7 +38,7 @@ use vdso_time::Timespec;
 
 use super::discipline::Step;
 use super::high_water::HighWater;
-use super::latch::Latch;
+use super::latch::{Latch, Version};
 use super::sample::{kernels_offset, middle};
 use super::segment::{self, Segment};
 use super::source::Source;
@@ -163,7 +163,7 @@ impl<S: Source> CounterClock<S> {
     /// The same if the counter is used.
     #[inline]
     fn used_monotonic(&self) -> Option<u64> {
-        if let Some((now, _)) = self.sparse(Source::monotonic, |now, _| now) {
+        if let Some((now, ..)) = self.sparse(Source::monotonic, |now, _| now) {
             let high_water = self.high_water.get();
             // False also if another caller has read a later time.
             let is_sparse = now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0;
@@ -180,8 +180,9 @@ impl<S: Source> CounterClock<S> {
         if let Some(time) = self.refused(Source::realtime, monotonic_at) {
             return Some(time);
         }
-        if let Some((time, now)) = self.sparse(Source::realtime, monotonic_at) {
-            if !self.is_soon(now) {
+        if let Some((time, now, version)) = self.sparse(Source::realtime, monotonic_at) {
+            // A segment that another caller is making may begin before this time, and be slower.
+            if !self.is_soon(now) && self.latch.drop_updates(version) {
                 self.sparse_realtime.store((now >> SPARSE_SHIFT) as usize, Relaxed);
                 count(&self.vdso_reads);
                 return Some(time);
@@ -221,17 +222,17 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// The vDSO's answer and its monotonic time, if there is no segment for this read.
+    /// The vDSO's answer, its monotonic time, and the version, if no segment is for this read.
     #[inline]
     fn sparse<T: Copy>(
         &self,
         read: impl FnOnce(&S) -> Option<T>,
         monotonic: impl FnOnce(T, &Words) -> u64,
-    ) -> Option<(T, u64)> {
-        self.latch.read(|_, [words, _]| {
+    ) -> Option<(T, u64, Version)> {
+        self.latch.read(|version, [words, _]| {
             let answer = may_rest(words, || self.source.ticks()).then(|| read(&self.source))??;
             let now = monotonic(answer, words);
-            rests(words, now).then_some((answer, now))
+            rests(words, now).then_some((answer, now, version))
         })
     }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, Machine, SECOND, machines, quiet_machines};
+use crate::source::source::Source;
 
 /// Steps in nanoseconds, the kernel's rate after each, and a number of milliseconds.
 pub(crate) fn steps() -> impl Strategy<Value = Vec<(i64, i64, u128)>> {
@@ -76,5 +77,24 @@ fn resync_finds_the_middle_of_the_possible_offsets() {
             let offset = world.foresee(0, || clock.offset().unwrap());
             assert!(offset.abs_diff(expected) <= 12, "off by {} ns", offset - expected);
         }
+    });
+}
+
+#[test]
+fn a_segment_does_not_begin_before_a_sparse_read_of_the_wall_clock() {
+    // The second read comes soon, so it makes a segment. It is preempted in the meantime, and its
+    // samples do not show that the kernel's rate changed.
+    let machines = quiet_machines(20_000_000).prop_map(|machine| Machine { is_shared: true, ..machine });
+    check(500, machines, 1..10_u32, |witness @ Witness { world, clock, .. }, read| {
+        witness.watch(2 * CALIBRATION);
+        world.pass(2 * SEGMENT);
+        witness.read();
+        world.set_slew(400_000);
+        witness.intrusion.set(|witness| witness.intruder_saw.set(witness.clock.slow_realtime()));
+        world.preemption.set((world.kernel_reads.get() + read, 2 * MILLI));
+        clock.slow_monotonic();
+        let time = witness.wall(clock.realtime(Source::ticks)).unwrap();
+        let earlier = witness.intruder_saw.get().unwrap_or(0);
+        assert!(time >= earlier, "back by {}", earlier - time);
     });
 }

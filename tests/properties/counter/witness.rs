@@ -30,6 +30,10 @@ pub(crate) struct Witness {
     pub(crate) is_accurate: Cell<bool>,
     /// Whether times must not go back.
     is_ordered: Cell<bool>,
+    /// What others do during an interrupt.
+    pub(crate) intrusion: Cell<fn(&Self)>,
+    /// The time of the wall clock that they saw.
+    pub(crate) intruder_saw: Cell<Option<i64>>,
     /// The limit of a fast read's error in nanoseconds, besides the bound.
     pub(crate) limit: Cell<u64>,
 }
@@ -53,7 +57,7 @@ impl Witness {
         Rc::new_cyclic(|witness: &Weak<Self>| {
             let intruder = Weak::clone(witness);
             let world = World::new(machine, move || {
-                intruder.upgrade().map(|witness| witness.read());
+                intruder.upgrade().inspect(|witness| (witness.intrusion.get())(witness));
             });
             let world = Rc::new(world);
             Self {
@@ -64,6 +68,8 @@ impl Witness {
                 bound: Cell::new(30 + 12_000_000_000 / machine.hertz.max(1)),
                 is_accurate: Cell::new(true),
                 is_ordered: Cell::new(true),
+                intrusion: Cell::new(|witness| _ = witness.read()),
+                intruder_saw: Cell::new(None),
                 limit: Cell::new(u64::MAX),
             }
         })

@@ -107,7 +107,7 @@ pub(crate) struct World {
     pub(crate) trap: Cell<u128>,
     /// The machine is moved before this answer of the kernel, and its clocks are fast then.
     pub(crate) restored_at: Cell<u32>,
-    /// The reader is preempted in the kernel's read of this number, for so long.
+    /// The reader is preempted in the kernel's read of this number, for so long. Then others read.
     pub(crate) preemption: Cell<(u32, u128)>,
     /// The kernel's clock at the last read of the counter.
     pub(crate) read_at: Cell<u64>,
@@ -297,6 +297,11 @@ impl World {
             1..20 => self.pass(u128::from(self.random(10_000)) * MICRO),
             _ => {}
         }
+        self.intrude();
+    }
+
+    /// Others read the clock, if there are any.
+    fn intrude(&self) {
         if let Some(intruder) = self.intruder.as_ref().filter(|_| self.depth.get() < 2) {
             self.depth.set(self.depth.get() + 1);
             for _ in 0..=self.random(4) {
@@ -324,7 +329,10 @@ impl World {
             add(&self.marker, 1);
         }
         let (preempted, picos) = self.preemption.get();
-        self.pass(if number == preempted { picos } else { 0 });
+        if number == preempted {
+            self.pass(picos);
+            self.intrude();
+        }
         let time = self.call(10, read);
         (!self.is_denied.get()).then_some(time)
     }
