@@ -30,7 +30,7 @@ const UNSTEADY: u8 = 100;
 pub(super) struct Step<'a, S> {
     pub(super) source: &'a S,
     pub(super) state: &'a mut ClockState,
-    /// The kernel's time.
+    /// The time of the segment in force, or else the kernel's.
     pub(super) now: u64,
     /// Whether more reads are expected soon.
     pub(super) is_wanted: bool,
@@ -56,7 +56,11 @@ impl<S: Source> Step<'_, S> {
         match self.state.phase {
             // A time far from the check time is of another time namespace.
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
-                (self.state.segment != Segment::empty(0)).then_some(())
+                // Without a segment, only a wrong offset makes a read slow.
+                if self.state.segment == Segment::empty(0) {
+                    self.state.offset = middle(kernels_offset(self.source)?);
+                }
+                Some(())
             }
             Phase::Idle | Phase::Off => match self.detect() {
                 Ok(()) => self.begin(),

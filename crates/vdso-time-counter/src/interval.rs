@@ -18,7 +18,7 @@ pub struct Interval {
     pub earliest: SystemTime,
     /// The true time is not later.
     pub latest: SystemTime,
-    /// Whether a bound of the error is known, and by whom.
+    /// Whether a bound of the error is known.
     pub status: ClockStatus,
 }
 

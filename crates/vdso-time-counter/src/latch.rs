@@ -36,7 +36,8 @@ use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// Set while a caller stores the next words.
 const WRITER: usize = 1;
-/// The increment of the sequence number: the size of 16 words, so that a mask gives their offset.
+/// The increment of the sequence number: the size of 16 words. In a latch of 16 words, a mask gives
+/// their offset.
 const STEP: usize = 128;
 
 /// Two copies of `N` words.

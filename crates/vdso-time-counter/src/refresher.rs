@@ -6,8 +6,11 @@ use std::{io, thread};
 
 use super::recent::refresh;
 
-/// A thread that calls [`refresh`] in an interval (feature `std`). It ends in the interval in which
-/// this is dropped.
+/// A thread that sleeps for an interval and calls [`refresh`], again and again (feature `std`).
+///
+/// After this is dropped, the thread lives for up to the rest of the interval and refreshes at most
+/// once more. A panic in `refresh` ends it: then [`recent`](super::recent) is not refreshed any
+/// more. An interval of zero keeps a CPU busy.
 ///
 /// The age of [`recent`](super::recent) is at most the interval, and what the scheduler adds to
 /// it. A forked child has no such thread: start one there.

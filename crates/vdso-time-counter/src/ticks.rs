@@ -15,6 +15,14 @@ use super::global::CLOCK;
 ///
 /// On arm, and on machines without a counter, the value is the nanoseconds of [`monotonic`].
 ///
+/// There is no fallback. Choose `Ticks` only if [`check()`](super::check) returns `Ok`:
+///
+/// - If the counter is refused, for example because the kernel's clock source is `hpet` or
+///   `kvm-clock`, [`now`](Self::now) still reads it, and [`monotonic`](Self::monotonic) is `None`
+///   as long as it is refused.
+/// - A thread that may not read the counter (`PR_SET_TSC`) gets SIGSEGV, also from
+///   [`try_now`](Self::try_now) and while the status says that the counter is refused.
+///
 /// # Examples
 ///
 /// ```

@@ -5,16 +5,19 @@
 //! mapped for the process's life, also in a forked child.
 
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
 
 use vdso_time::__private::{preserving_errno, read_file};
+
+/// 64 bits.
+type Word = [AtomicUsize; (u64::BITS / usize::BITS) as usize];
 
 /// `struct vmclock_abi`, as far as it is used.
 #[repr(C)]
 struct Page {
     /// `magic`, `size`, `version`, two bytes about the time, and `seq_count`.
-    head: [AtomicU64; 2],
-    disruption_marker: AtomicU64,
+    head: [Word; 2],
+    disruption_marker: Word,
 }
 
 static PAGE: AtomicPtr<Page> = AtomicPtr::new(ptr::null_mut());
@@ -47,8 +50,14 @@ fn map(file: usize) {
 
 /// Returns the device's `disruption_marker`: 0 without a device.
 pub(super) fn marker() -> u64 {
-    // SAFETY: `map` stores only pages that it mapped, and never unmaps them.
+    // SAFETY: `map` stores only pages that it mapped, and never unmaps them. They are read-only, so
+    // only `Relaxed` loads of a `usize` are allowed (std, "Atomic accesses to read-only memory").
     let Some(page) = (unsafe { PAGE.load(Ordering::Acquire).as_ref() }) else { return 0 };
-    // A single load is never torn, so `seq_count` is not needed.
-    u64::from_le(page.disruption_marker.load(Ordering::Acquire))
+    // It is only compared, so its byte order does not matter. On a 32-bit machine it can be torn.
+    // Then it is the old one, or shows one disruption more, so `seq_count` is not needed.
+    let marker = page.disruption_marker.iter().fold(0, |marker: u64, part| {
+        marker.checked_shl(usize::BITS).unwrap_or(0) | part.load(Ordering::Relaxed) as u64
+    });
+    fence(Ordering::Acquire);
+    marker
 }
