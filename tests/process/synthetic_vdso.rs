@@ -123,6 +123,16 @@ fn an_answer_that_was_not_written_is_zero() {
     });
 }
 
+/// It writes nothing, so the second is 0. The kernel's is not.
+#[test]
+fn time_is_the_second_of_clock_gettime_in_an_image_without_time() {
+    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    child::forked(|| {
+        give(Spec::of(abi, [abi.clock_gettime.candidates[0].name]), returning::<0> as Code);
+        assert_eq!((time(), try_time()), (0, Ok(0)));
+    });
+}
+
 /// After January 2038 the seconds of a 32-bit symbol are negative. Then the 64-bit system call is
 /// asked.
 #[test]
