@@ -79,21 +79,16 @@ impl<S: Source> Step<'_, S> {
         if self.may_check { self.source.detect() } else { Err(Refusal::SystemCallsForbidden) }
     }
 
-    /// Refuses the counter until the check time.
+    /// Refuses the counter until the check time. The offset stays: a segment in force uses it.
     #[cold]
     #[inline(never)]
     fn off(&mut self, refusal: Refusal) -> Option<()> {
-        let Self { source, state, now, .. } = self;
+        let Self { state, now, .. } = self;
         if (state.phase, state.refusal) != (Phase::Off, Some(refusal)) {
             state.refusals = state.refusals.saturating_add(1);
         }
         let retry = retry(refusal, state.refusals);
         state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
-        // A segment in force still uses the offset. So it changes only if somebody set the clock.
-        let possible = kernels_offset(*source)?;
-        if !(possible[0]..=possible[1]).contains(&state.offset) {
-            state.offset = middle(possible);
-        }
         (state.phase, state.refusal, state.spoilt) = (Phase::Off, Some(refusal), 0);
         Some(())
     }

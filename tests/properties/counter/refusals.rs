@@ -181,24 +181,6 @@ fn a_clock_that_must_not_ask_uses_a_counter_that_is_not_suspect() {
 
 /// While the last segment is in force, and after it.
 #[test]
-fn the_wall_clock_is_right_and_in_order_when_the_counter_is_refused() {
-    check(50, quiet_machines(20_000_000), 300..3_000_u128, |witness @ Witness { world, .. }, nanos| {
-        witness.watch(4 * CALIBRATION);
-        assert_eq!(witness.settled(), Status::Used);
-        world.refusal.set(Some(Refusal::ClockSource));
-        world.syscall.set(nanos * NANO);
-        let mut latest = 0;
-        for _ in 0..2_000 {
-            let now = witness.read_wall().unwrap();
-            assert!(now >= latest, "{now} after {latest}: back by {}", latest - now);
-            latest = now;
-            world.pass(10 * MICRO);
-        }
-        assert_off(witness, Refusal::ClockSource);
-    });
-}
-
-#[test]
 fn after_a_step_a_refused_counter_costs_one_read_of_the_wall_clock() {
     let step = any::<i64>().prop_map(|nanos| nanos >> 4);
     check(50, quiet_machines(0), step, |witness @ Witness { world, clock, .. }, step| {
