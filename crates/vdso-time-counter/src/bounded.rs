@@ -101,7 +101,7 @@ impl Kept {
         [at, low, high, realtime, max_error, pending, esterror, freq, slew, flags, stated_at, stated, marker]
     }
 
-    /// What follows this, if the kernel gives this answer between two times.
+    /// The next answer to keep, if the kernel gave `answer` between two times.
     fn next(previous: Option<Self>, [at, after]: [u64; 2], answer: Timex, marker: u64) -> Self {
         let offset = [after, at].map(|monotonic| answer.realtime.wrapping_sub(monotonic as i64));
         let new = Self {
@@ -150,7 +150,7 @@ impl Kept {
     /// What is known of the error at a time of the wall clock.
     fn status(&self, wall: i64, marker: u64) -> ClockStatus {
         let Timex { max_error, is_synchronized, has_pps, .. } = self.answer;
-        // Only the kernel adds to what was written, always the same. So after a 0 the rest is 0.
+        // What was written grows by the same amount each second. If it was 0, nothing remains.
         let is_stated = max_error % GROWTH != 0 && max_error < LIMIT;
         if self.is_disrupted || marker != self.marker {
             ClockStatus::Disrupted

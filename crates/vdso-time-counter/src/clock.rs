@@ -43,8 +43,8 @@ use super::sample::{kernels_offset, middle};
 use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{
-    ClockState, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, may_rest, offset_of,
-    realtime_after, rests,
+    ClockState, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse, may_be_sparse,
+    offset_of, realtime_after,
 };
 use super::status::{Refusal, State, Statistics};
 use super::view::{View, covering};
@@ -230,9 +230,9 @@ impl<S: Source> CounterClock<S> {
         monotonic: impl FnOnce(T, &Words) -> u64,
     ) -> Option<(T, u64, Version)> {
         self.latch.read(|version, [words, _]| {
-            let answer = may_rest(words, || self.source.ticks()).then(|| read(&self.source))??;
+            let answer = may_be_sparse(words, || self.source.ticks()).then(|| read(&self.source))??;
             let now = monotonic(answer, words);
-            rests(words, now).then_some((answer, now, version))
+            is_sparse(words, now).then_some((answer, now, version))
         })
     }
 

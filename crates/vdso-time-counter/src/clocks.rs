@@ -143,7 +143,7 @@ impl CounterRealtime {
     }
 }
 
-/// The answer of a fast read, or else of a slow one, which must be inlined: no closure.
+/// The answer of a fast read, or else of a slow one. In a closure it would not be inlined.
 #[inline]
 fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
     if let Some(nanos) = fast {

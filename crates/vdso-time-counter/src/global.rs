@@ -1,4 +1,4 @@
-//! The clock of this process, and what is asked of it besides the time.
+//! The clock of this process, and its functions that read no time.
 
 use core::time::Duration;
 
@@ -81,6 +81,7 @@ pub fn forbid_system_calls() {
 /// It returns `false` if a sandbox denies the clock, after 10 us if another caller is updating the
 /// clock (a signal handler can have interrupted it, or a fork cut it off), and after 100 us in any
 /// case.
+#[must_use]
 pub fn resync() -> bool {
     CLOCK.resync()
 }

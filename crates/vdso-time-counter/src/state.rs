@@ -284,7 +284,7 @@ pub(super) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
 /// Whether a sparse read may answer by the vDSO, as far as the counter shows. The tick must be two
 /// fresh spans or more after the start of the segment, if there is one.
 #[inline]
-pub(super) fn may_rest(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
+pub(super) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let (phase, used) = (phase_of(words), words[USED].load());
     if phase == Phase::Running {
         return ticks().wrapping_sub(words[START].load()).wrapping_sub(used.wrapping_mul(2)) as i64 >= 0;
@@ -292,10 +292,11 @@ pub(super) fn may_rest(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     used == 0 && (phase == Phase::Rough || phase == Phase::Baseline)
 }
 
-/// Whether the vDSO's answer `now` agrees with [`may_rest`]: it is at or after the time of the tick
-/// two fresh spans after the start. During a calibration, the last sample must be too old to use.
+/// Whether the vDSO's answer `now` agrees with [`may_be_sparse`]: it is at or after the time of the
+/// tick two fresh spans after the start. During a calibration, the last sample must be too old to
+/// use.
 #[inline]
-pub(super) fn rests(words: &Words, now: u64) -> bool {
+pub(super) fn is_sparse(words: &Words, now: u64) -> bool {
     let nanos = words[NANOS].load();
     let end = match words[USED].load() {
         0 => nanos.max(words[SAMPLED].load().saturating_add(OLD)),

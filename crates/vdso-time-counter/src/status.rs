@@ -31,7 +31,8 @@ pub enum Status {
     /// The counter's rate is being measured.
     ///
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
-    /// again after a suspend, a move or restore of the virtual machine, and setns(2).
+    /// again after a suspend, a move or restore of the virtual machine, and setns(2). The read that
+    /// ends a measurement takes as long as 128 system calls.
     Calibrating,
     /// No read came in time to make the next segment. Of two reads within 1 ms the second one makes
     /// it, unless it is a monotonic one after one of the wall clock.

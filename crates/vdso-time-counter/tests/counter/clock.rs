@@ -79,7 +79,7 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
 #[test]
 fn resync_in_a_periodic_signal_handler_returns() {
     extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
-        counter::resync();
+        let _ = counter::resync();
     }
     child::forked(|| {
         settle();
