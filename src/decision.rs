@@ -36,18 +36,22 @@ pub(crate) fn decide<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, bias: u64
     abi.functions().map(|(_, function)| {
         // On 32-bit Android the 32-bit symbols come first, as in bionic: the 64-bit ones make the
         // 64-bit system call for a clock that they cannot read, and Android may kill for it.
-        let is_first = |(_, candidate): &(usize, &Candidate)| TIME32_FIRST && candidate.shape.is_time32();
-        let rows = || function.candidates.iter().enumerate();
-        let in_order = rows().filter(is_first).chain(rows().filter(|row| !is_first(row)));
-        for (row, candidate) in in_order.filter(|(_, candidate)| flaw(candidate).is_none()) {
-            if let Some(entry) = image.find(candidate.name, Some(abi.version)) {
-                let address = entry.value.wrapping_add(bias) as usize;
-                return Ok(ChosenSymbol {
-                    row,
-                    is_versioned: image.has_versions(),
-                    address,
-                    size: entry.size,
-                });
+        let passes: &[bool] = const { if TIME32_FIRST { &[true, false] } else { &[false] } };
+        for &is_time32 in passes {
+            for (row, candidate) in function.candidates.iter().enumerate() {
+                let is_of_pass = !TIME32_FIRST || candidate.shape.is_time32() == is_time32;
+                if !is_of_pass || flaw(candidate).is_some() {
+                    continue;
+                }
+                if let Some(entry) = image.find(candidate.name, Some(abi.version)) {
+                    let address = entry.value.wrapping_add(bias) as usize;
+                    return Ok(ChosenSymbol {
+                        row,
+                        is_versioned: image.has_versions(),
+                        address,
+                        size: entry.size,
+                    });
+                }
             }
         }
         Err(function.candidates.iter().find_map(flaw).unwrap_or(FallbackReason::NoSymbol))

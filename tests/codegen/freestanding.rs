@@ -152,9 +152,8 @@ fn there_is_no_constructor() {
     });
 }
 
-/// Compilers before Rust 1.95 make a little more code of the same source.
 #[test]
-fn the_five_functions_take_less_than_8_kib() {
+fn the_five_functions_take_at_most_7_5_kib() {
     let Some(folder) = programs() else { return };
     let size = |program: &str| {
         with_elf(&folder.join(program), |elf| {
@@ -167,8 +166,10 @@ fn the_five_functions_take_less_than_8_kib() {
     };
     let size = size("five-functions") - size("no-functions");
     println!("{size} bytes of .text and .rodata");
-    // Rust 1.85 makes about 500 bytes more than 1.95.
-    assert!(size < 8192, "{size}");
+    // Rust 1.85 makes about 650 bytes more than 1.95.
+    let is_old = program::compiler().is_ok_and(|about| about.contains("release: 1.85"));
+    let limit = if is_old { 8448 } else { 7680 };
+    assert!(size <= limit, "{size}");
 }
 
 /// A handler that interrupts the process's first calls gets a time between those of the main

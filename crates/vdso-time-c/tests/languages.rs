@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{env, fs};
 
 use goblin::archive::Archive;
@@ -146,7 +147,9 @@ fn compilers() -> Vec<String> {
 
 /// What a program prints that this compiler makes.
 fn compiled(compiler: &str, words: &str) -> String {
-    let program = installed("program");
+    // Tests in other threads compile, too.
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let program = installed(&format!("program{}", COUNT.fetch_add(1, Relaxed)));
     println!("{compiler}");
     run(&split(&format!("{compiler} -o {program} {words}")));
     run_program(&[&program])

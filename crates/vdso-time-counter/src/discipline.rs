@@ -82,6 +82,7 @@ impl<S: Source> Step<'_, S> {
     /// Refuses the counter until the check time. The offset stays: a segment in force uses it.
     #[cold]
     #[inline(never)]
+    #[allow(clippy::unnecessary_wraps, reason = "it is one of the changes of the state")]
     fn off(&mut self, refusal: Refusal) -> Option<()> {
         let Self { state, now, .. } = self;
         if (state.phase, state.refusal) != (Phase::Off, Some(refusal)) {
