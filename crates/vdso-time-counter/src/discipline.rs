@@ -20,7 +20,7 @@ const SHORT: u32 = 8;
 /// A larger difference, in nanoseconds, is a change of the kernel's rate. A smaller one is
 /// smoothed.
 const NOISE: u64 = 64;
-/// The spoilt calibrations in a row after which the counter is refused. One can be by a suspend.
+/// The spoilt calibrations in a row after which the counter is refused. A suspend can spoil one.
 const SPOILT: u8 = 3;
 /// The number of short segments after a change of the kernel's rate.
 const UNSTEADY: u8 = 100;
@@ -88,19 +88,16 @@ impl<S: Source> Step<'_, S> {
         if (state.phase, state.refusal) != (Phase::Off, Some(refusal)) {
             state.refusals = state.refusals.saturating_add(1);
         }
-        let retry = retry(refusal, state.refusals);
+        let retry = retry(refusal, state.spoilt);
         state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
-        (state.phase, state.refusal, state.spoilt) = (Phase::Off, Some(refusal), 0);
+        (state.phase, state.refusal) = (Phase::Off, Some(refusal));
         Some(())
     }
 
     /// Calibrates again, or refuses the counter.
     fn restart(&mut self, spoilt: u8) -> Option<()> {
-        if spoilt == SPOILT {
-            return self.off(Refusal::Frequency);
-        }
         (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
-        Some(())
+        if spoilt < SPOILT { Some(()) } else { self.off(Refusal::Frequency) }
     }
 
     #[cold]
@@ -141,7 +138,7 @@ impl<S: Source> Step<'_, S> {
 
     fn baseline(&mut self) -> Option<()> {
         let Some(base_rate) = self.rate_to(Burst::take(self.source, 1, None, None)?.sample, 0) else {
-            return self.restart(self.state.spoilt + 1);
+            return self.restart(self.state.spoilt.saturating_add(1));
         };
         let Burst { sample: sampled, cost, .. } = Burst::take(self.source, LONG, Some(base_rate), None)?;
         let raw_offset = self.raw_offset(sampled, base_rate).unwrap_or(0);
@@ -164,7 +161,7 @@ impl<S: Source> Step<'_, S> {
             is_near(state.base_rate) && raw.is_some_and(|raw| is_near(raw) && is_counter(raw))
         };
         let Some(base_rate) = self.rate_to(burst.sample, 0).filter(is_right) else {
-            return self.restart(self.state.spoilt + 1);
+            return self.restart(self.state.spoilt.saturating_add(1));
         };
         if burst.cost > suspect_cost(state.cost) {
             return self.restart(0); // something disturbed every sample of a burst
@@ -239,12 +236,12 @@ fn suspect_cost(cost: u64) -> u64 {
 }
 
 /// The time in nanoseconds after which a refusal is checked again.
-fn retry(refusal: Refusal, refusals: u32) -> u64 {
+fn retry(refusal: Refusal, spoilt: u8) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match refusal {
         Refusal::Unknown | Refusal::Denied => SECOND,
         Refusal::ClockSource | Refusal::NotInvariant => 10 * SECOND,
-        Refusal::Frequency => (10 * SECOND) << (refusals.clamp(1, 7) - 1),
+        Refusal::Frequency => (10 * SECOND) << spoilt.saturating_sub(SPOILT).min(6),
         _ => LONGEST_RETRY,
     }
 }

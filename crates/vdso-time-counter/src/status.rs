@@ -98,8 +98,8 @@ refusals! {
     /// read it either. The clock tries again after a second.
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
-    /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. The clock tries again after 10 s.
-    /// Each refusal before, for any reason, doubles that, up to 640 s.
+    /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. Three wrong measurements in a row are
+    /// needed. The clock tries again after 10 s. Each further one doubles that, up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
     /// A read of the counter takes at least half as long as a system call, because the kernel, the
     /// firmware or the hypervisor traps it: arm64's kernel for an erratum, and the firmware of some

@@ -159,6 +159,40 @@ fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     });
 }
 
+/// Only spoilt calibrations make the pause longer, and no other refusal makes it short again.
+#[test]
+fn the_pause_after_a_wrong_rate_depends_on_no_refusal_for_another_reason() {
+    let machines = (quiet_machines(0), 0..900_000_u64).prop_map(|(machine, hertz)| Machine {
+        hertz,
+        stated_hertz: None,
+        ..machine
+    });
+    check(50, machines, Just(()), |witness @ Witness { world, clock, .. }, ()| {
+        let deny = |refusals: u64| {
+            for refusal in [Refusal::Denied, Refusal::Unknown].into_iter().cycle().take(refusals as usize) {
+                world.refusal.set(Some(refusal));
+                witness.watch(60 * MICRO);
+                assert_eq!(witness.status(), Status::Refused(refusal));
+                world.pass(2 * SECOND);
+            }
+            world.refusal.set(None);
+        };
+        deny(8);
+        for seconds in [10, 20, 40] {
+            witness.watch(4 * CALIBRATION);
+            assert_eq!(witness.status(), Status::Refused(Refusal::Frequency));
+            let calibrations = clock.statistics().calibrations;
+            world.pass((seconds - 1) * SECOND);
+            witness.watch(60 * MICRO);
+            assert_eq!(clock.statistics().calibrations, calibrations, "tried again early");
+            world.pass(SECOND);
+            deny(3);
+            witness.watch(60 * MICRO);
+            assert_eq!(clock.statistics().calibrations, calibrations + 1);
+        }
+    });
+}
+
 /// A switch that costs nothing, and one that makes each read a system call.
 #[test]
 fn a_clock_that_must_not_ask_uses_a_counter_that_is_not_suspect() {
