@@ -1,6 +1,7 @@
 //! The rules of the source that no compiler or lint checks: which module may import which, where
 //! unsafe code may be, where the target is chosen, and how long files and comments may be.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,13 @@ const FOLDERS: &[(&str, &str)] = &[
         other_os: errno route types
         system: linux other_os
         instant: errno system types",
+    ),
+    (
+        "src/types",
+        "clock_id:
+        cpu:
+        timespec:
+        timeval: timespec",
     ),
     (
         "src/arch",
@@ -54,6 +62,14 @@ const FOLDERS: &[(&str, &str)] = &[
         resolve: record slot syscall time32 vdso
         calls: resolve syscall
         routes: calls record resolve",
+    ),
+    (
+        "src/instant",
+        "clocks:
+        common:
+        monotonic: clocks common
+        std_instant: monotonic
+        wall: clocks common",
     ),
     (
         "crates/vdso-time-counter/src",
@@ -92,6 +108,9 @@ const FOLDERS: &[(&str, &str)] = &[
         x86: counter",
     ),
 ];
+
+/// The files that are the root of a crate or of a folder.
+const ROOTS: &[&str] = &["lib", "main", "mod"];
 
 /// The modules of `src` that may have unsafe code.
 const UNSAFE: &[&str] = &["arch", "linux"];
@@ -173,6 +192,52 @@ fn modules_import_only_what_is_below() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Checks every folder of every package. It removes modules that import no other, until none is
+/// left, or a circle and what imports it.
+#[test]
+fn modules_do_not_import_one_another_in_a_circle() {
+    let crates = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).unwrap();
+    let name = |entry: Result<fs::DirEntry, _>| entry.unwrap().file_name().into_string().unwrap();
+    let mut sources: Vec<String> = crates.map(|entry| format!("crates/{}/src", name(entry))).collect();
+    sources.extend(["src", "benches/src", "benches/peers/src", "xtask/src"].map(String::from));
+    let mut circles = Vec::new();
+    for source in sources {
+        // The imports of each module, by folder.
+        let mut folders = BTreeMap::<String, BTreeMap<String, BTreeSet<String>>>::new();
+        for (file, text) in files(&source) {
+            let code = code(&text).collect::<Vec<_>>().join("\n");
+            let parts: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+            for (depth, module) in parts.iter().enumerate().filter(|(_, part)| !ROOTS.contains(part)) {
+                let folder = parts[..depth].join("/");
+                let deeper = parts[depth + 1..].iter().filter(|part| !ROOTS.contains(part)).count();
+                let up = "super::".repeat(deeper + 1);
+                let paths = [
+                    format!("{}::", [&["crate"], &parts[..depth]].concat().join("::")),
+                    format!("\nuse {up}"),
+                    format!("\npub use {up}"),
+                    format!("\npub(crate) use {up}"),
+                ];
+                let named = paths.iter().flat_map(|path| names(&code, path)).map(String::from);
+                let imports = folders.entry(folder).or_default().entry((*module).into()).or_default();
+                imports.extend(named.filter(|name| name != module));
+            }
+        }
+        for (folder, mut modules) in folders {
+            let mut before = 0;
+            while modules.len() != before {
+                before = modules.len();
+                let left: BTreeSet<String> = modules.keys().cloned().collect();
+                modules.retain(|_, imports| !imports.is_disjoint(&left));
+            }
+            if before > 0 {
+                let left: Vec<_> = modules.into_keys().collect();
+                circles.push(format!("{source}/{folder}: {}", left.join(" ")));
+            }
+        }
+    }
+    assert!(circles.is_empty(), "modules import one another in a circle:\n{}", circles.join("\n"));
 }
 
 #[test]

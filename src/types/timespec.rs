@@ -1,10 +1,9 @@
-//! [`Timespec`]: a time in seconds and nanoseconds, and its conversions.
+//! [`Timespec`]: a time in seconds and nanoseconds.
 
 use core::fmt;
 use core::ops::Sub;
 use core::time::Duration;
 
-use super::timeval::Timeval;
 use crate::errno::Errno;
 
 /// Nanoseconds in a second.
@@ -153,13 +152,6 @@ impl fmt::Display for Timespec {
         let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
         let per_second = u128::from(NANOS_PER_SEC.unsigned_abs());
         write!(f, "{sign}{}.{:09}", nanos / per_second, nanos % per_second)
-    }
-}
-
-impl From<Timeval> for Timespec {
-    /// Converts exactly. A `tv_usec` that is not in `0..1_000_000` may wrap.
-    fn from(time: Timeval) -> Self {
-        Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec.wrapping_mul(1000) }
     }
 }
 

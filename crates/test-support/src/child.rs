@@ -1,10 +1,8 @@
 //! Forked children, for what can be done once in a process.
 
-use std::env;
 use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,11 +26,6 @@ pub enum End {
 
 /// The child's work returned true.
 pub const WELL: End = End::Status(0);
-
-/// The file of this program: what /proc says, or, without that, the name by which it was started.
-pub fn this_program() -> PathBuf {
-    env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
-}
 
 /// Does `work` in a forked child, and fails if that does.
 #[track_caller]

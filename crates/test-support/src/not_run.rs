@@ -12,8 +12,6 @@ use std::sync::OnceLock;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 
-use crate::child::this_program;
-
 /// Says why a test, or the rest of it, is not run. That is a failure if one of the words of
 /// `VDSO_TIME_TEST_REQUIRES` is what is missing: so CI knows that nothing is skipped.
 #[track_caller]
@@ -86,6 +84,11 @@ pub fn has_tool(command: &[&str]) -> bool {
     };
     not_run_here(tool, why);
     false
+}
+
+/// The file of this program: what /proc says, or, without that, the name by which it was started.
+pub fn this_program() -> PathBuf {
+    env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
 }
 
 /// The folder `tmp` of cargo's target folder, by the place of this test program in it.

@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::child::this_program;
-use crate::not_run::{not_run_here, target_tmpdir};
+use crate::not_run::{not_run_here, target_tmpdir, this_program};
 
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

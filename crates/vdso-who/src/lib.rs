@@ -8,6 +8,7 @@ compile_error!("vdso-who is for Linux and Android on x86_64 and aarch64");
 
 mod entry;
 mod guard;
+mod mapping;
 mod options;
 mod perf;
 mod proc;

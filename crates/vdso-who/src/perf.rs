@@ -15,8 +15,8 @@ use perf_event::data::Record;
 use perf_event::events::{self, Breakpoint, Software};
 use perf_event::{Builder, Counter, SampleFlag, Sampler};
 
+use crate::mapping::{FileId, Mapping};
 use crate::proc;
-use crate::stack::{FileId, Mapping};
 
 /// Bytes of the user stack in a record: of a sample, and of a breakpoint.
 const STACK: [u32; 2] = [8192, 2048];

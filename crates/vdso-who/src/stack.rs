@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::mapping::{FileId, Mapping};
 use crate::perf::Taken;
 use crate::{Result, proc};
 pub(crate) use bounded::has_room;
@@ -43,23 +44,6 @@ pub(crate) struct Frame {
     pub(crate) module: String,
     #[serde(skip)]
     pub(crate) has_name: bool,
-}
-
-/// A file, by its device and inode. 0 if there is no file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct FileId {
-    pub(crate) device: (u32, u32),
-    pub(crate) inode: u64,
-}
-
-/// An executable mapping.
-#[derive(Clone, Debug)]
-pub(crate) struct Mapping {
-    pub(crate) range: Range<u64>,
-    pub(crate) offset: u64,
-    /// Empty if there is no file.
-    pub(crate) path: Rc<str>,
-    pub(crate) file: FileId,
 }
 
 /// A mapped file.
