@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use goblin::elf::Elf;
 use goblin::elf::sym::{STT_FILE, STT_SECTION};
-use test_support::{not_run_here, program};
+use test_support::{command, not_run_here, program};
 use vdso_time::LocateError;
 
 use crate::place;
@@ -186,7 +186,7 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
     let Some(folder) = programs() else { return };
     let root = place("init-root");
     fs::create_dir_all(&root).unwrap();
-    fs::copy(folder.join("init"), root.join("init")).unwrap();
+    command::write(&root.join("init"), fs::read(folder.join("init")).unwrap()).unwrap();
     let unshare = |arguments: &[&str]| {
         let mut unshare = Command::new("unshare");
         unshare.env_clear().args(["--fork", "--pid", "--mount"]).args(arguments);

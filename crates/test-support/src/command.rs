@@ -1,11 +1,14 @@
 //! Programs that a test runs, and what they print.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use crate::child::{self, End};
 use crate::{has_tool, not_run_here};
 
 /// The exit status, standard output and standard error.
@@ -25,6 +28,22 @@ pub fn started(output: io::Result<Output>) -> Option<Ended> {
     };
     not_run_here("exec", why);
     None
+}
+
+/// Writes a program. A child does it: other threads start processes meanwhile, which would inherit
+/// the open file, and the kernel executes no file that is open for writing (ETXTBSY).
+pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let write =
+        || fs::write(path, bytes).and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o755)));
+    let end = child::end_of(|| match write() {
+        Ok(()) => true,
+        Err(error) => child::leave(error.raw_os_error().unwrap_or(libc::EIO)),
+    });
+    match end {
+        child::WELL => Ok(()),
+        End::Status(number) => Err(io::Error::from_raw_os_error(number)),
+        End::Signal(signal) => Err(io::Error::other(signal.as_str())),
+    }
 }
 
 /// Fails unless a program whose report cannot be written says so in one line, with status 2. A

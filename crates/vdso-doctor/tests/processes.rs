@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, id};
 use std::thread;
@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::unistd::{Pid, Uid, chroot, getppid, pause, setuid};
 use test_support::not_run::target_tmpdir;
-use test_support::{child, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
+use test_support::{child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
 use vdso_doctor::{Cause, ProcessDiagnosis, ProcessError, ProcessVdso, Read, check};
 use vdso_time::vdso::Vdso;
 
@@ -242,8 +242,7 @@ fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<S
     let segment = [1, 0, BASE, BASE, size, size, 5, 0x1000];
     let words = ident.into_iter().chain(header).chain(segment);
     let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).chain(code).collect();
-    let write = fs::write(&file, bytes);
-    if let Err(error) = write.and_then(|()| fs::set_permissions(&file, fs::Permissions::from_mode(0o755))) {
+    if let Err(error) = command::write(&file, bytes) {
         not_run(error);
         return None;
     }

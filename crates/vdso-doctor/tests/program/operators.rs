@@ -1,11 +1,11 @@
 //! What operators run: the metrics, and the files in `contrib`.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::{has_tool, not_run_here};
+use test_support::{command, has_tool, not_run_here};
 
 use super::{PROGRAM, ended, run};
 
@@ -81,8 +81,7 @@ fn the_plug_in_for_nagios_has_its_statuses() {
         (139, "", 3, "CLOCK UNKNOWN - \n"),
     ] {
         let line = if said.is_empty() { String::new() } else { format!("echo 'vdso-doctor: {said}' >&2\n") };
-        fs::write(&doctor, format!("#!/bin/sh\n{line}exit {from}\n")).unwrap();
-        fs::set_permissions(&doctor, fs::Permissions::from_mode(0o755)).unwrap();
+        command::write(&doctor, format!("#!/bin/sh\n{line}exit {from}\n")).unwrap();
         assert_eq!(contributed(&plug_in, &doctor), Some((Some(to), out.into(), String::new())), "{from}");
     }
     // And this program.
