@@ -65,6 +65,9 @@ pub(crate) struct Arguments {
     /// SIGTRAP on some virtual machines
     #[arg(long, requires = "exact", requires = "pid", verbatim_doc_comment)]
     may_end_process: bool,
+    /// Download missing debug information by debuginfod-find(1)
+    #[arg(long)]
+    debuginfod: bool,
     /// Print call chains for flamegraph.pl, inferno or speedscope
     #[arg(long, conflicts_with = "json")]
     pub(crate) folded: bool,
@@ -98,7 +101,8 @@ impl Arguments {
             exact: self.exact,
             may_end_process: self.may_end_process,
             folded: self.folded,
-            ..Options::new(subject)
+            debuginfod: self.debuginfod,
+            subject,
         }
     }
 }

@@ -18,6 +18,7 @@ pub enum Subject {
 
 /// How [`watch`](crate::watch()) watches.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Options {
     /// What is watched.
     pub subject: Subject,
@@ -31,13 +32,15 @@ pub struct Options {
     pub may_end_process: bool,
     /// Keep the call chains for [`Report::folded`](crate::Report::folded).
     pub folded: bool,
+    /// Ask the servers in DEBUGINFOD_URLS for debug files that this machine lacks.
+    pub debuginfod: bool,
 }
 
 impl Options {
     /// Samples at 499 Hz.
     #[must_use]
     pub fn new(subject: Subject) -> Self {
-        let (exact, may_end_process, folded) = Default::default();
-        Self { subject, duration: None, frequency: 499, exact, may_end_process, folded }
+        let (exact, may_end_process, folded, debuginfod) = Default::default();
+        Self { subject, duration: None, frequency: 499, exact, may_end_process, folded, debuginfod }
     }
 }

@@ -31,6 +31,7 @@ use crate::perf::Taken;
 use crate::{Result, proc};
 pub(crate) use bounded::has_room;
 use clock_function::is_clock_function;
+pub(crate) use debug_file::check_debuginfod;
 use module::Module;
 
 /// The name of an address.
@@ -56,7 +57,10 @@ enum Source {
 
 /// The files of all processes.
 #[derive(Clone, Default)]
-pub(crate) struct Files(Rc<RefCell<HashMap<FileId, Source>>>);
+pub(crate) struct Files {
+    known: Rc<RefCell<HashMap<FileId, Source>>>,
+    pub(crate) asks_debuginfod: bool,
+}
 
 /// The code of a process.
 pub(crate) struct Space {
@@ -137,7 +141,7 @@ impl Space {
     pub(crate) fn map(&mut self, new: Mapping) {
         let Range { start, end } = new.range;
         self.mappings.retain(|old| old.range.end <= start || end <= old.range.start);
-        let mut files = self.files.0.borrow_mut();
+        let mut files = self.files.known.borrow_mut();
         if files.len() < MOST_FILES && !files.contains_key(&new.file) {
             let open = self.open(&new).ok();
             files.extend(open.map(|file| (new.file, Source::Open(file))));
@@ -240,17 +244,19 @@ impl Space {
     }
 
     fn file(&mut self, mapping: &Mapping) -> Option<Rc<Module>> {
-        let known = self.files.0.borrow_mut().remove(&mapping.file);
+        let known = self.files.known.borrow_mut().remove(&mapping.file);
         let module = match known {
             Some(Source::Read(module)) => module,
             source => {
                 let open = if let Some(Source::Open(open)) = source { Ok(open) } else { self.open(mapping) };
                 let bytes = open.and_then(|open| file::read(open, u64::MAX));
-                let parse = |bytes| Module::parse(bytes, &mapping.path, |path| self.find(path));
+                let parse = |bytes| {
+                    Module::parse(bytes, &mapping.path, |path| self.find(path), self.files.asks_debuginfod)
+                };
                 bytes.ok().and_then(parse).map(Rc::new)
             }
         };
-        self.files.0.borrow_mut().insert(mapping.file, Source::Read(module.clone()));
+        self.files.known.borrow_mut().insert(mapping.file, Source::Read(module.clone()));
         module
     }
 
@@ -267,7 +273,7 @@ impl Space {
             let is_same = own.end - own.start == end - start && end > 1 << 32;
             read(std::process::id(), &mut bytes, Some(own.start).filter(|_| is_same)?).ok()?;
         }
-        Module::parse(bytes.into(), VDSO, |_| None).map(Rc::new)
+        Module::parse(bytes.into(), VDSO, |_| None, false).map(Rc::new)
     }
 
     fn open(&self, mapping: &Mapping) -> io::Result<File> {

@@ -51,8 +51,9 @@ impl Tally {
     /// Reads the mappings of the process, if it is one.
     pub(crate) fn new(options: &Options, pid: Option<u32>) -> Result<Self> {
         let (is_exact, is_folded) = (options.exact, options.folded);
-        let mut tally =
-            Self { pid, is_exact, is_folded, followed: pid.into_iter().collect(), ..Self::default() };
+        let followed = pid.into_iter().collect();
+        let mut tally = Self { pid, followed, is_exact, is_folded, ..Self::default() };
+        tally.files.asks_debuginfod = options.debuginfod;
         if let Some(pid) = pid {
             let mut space = Space::of(pid, tally.files.clone())?;
             space.warm_up();

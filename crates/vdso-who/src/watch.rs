@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::perf::{Events, Plan, explain};
+use crate::stack::check_debuginfod;
 use crate::tally::Tally;
 use crate::target::Target;
 use crate::{Options, Report, Result, Subject, proc, trap};
@@ -28,6 +29,9 @@ pub struct Outcome {
 /// # Errors
 /// Says what is missing, and what to do.
 pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome> {
+    if options.debuginfod {
+        check_debuginfod()?;
+    }
     let mut target = match &options.subject {
         Subject::Process(_) if options.exact && !options.may_end_process => {
             return Err(

@@ -1,12 +1,17 @@
 //! Files with the symbols and the debug information of a stripped one.
 
+use std::env;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use flate2::Crc;
 use lzma_rust2::XzReader;
 use object::{File, Object as _, ObjectSection as _};
+
+use super::file;
+use crate::Result;
 
 /// The folder of debug files, as gdb has it.
 const FOLDER: &str = "/usr/lib/debug";
@@ -15,20 +20,29 @@ const FOLDER: &str = "/usr/lib/debug";
 const MOST_BYTES: u64 = 64 << 20;
 const DECODER: u32 = 1 << 17;
 
-/// The debug file of a file without `.debug_info`: by its build id, by its link, or inside. `find`
-/// reads a file; `path` is where the file itself is.
-pub(super) fn of(file: &File<'_>, path: &Path, find: impl Fn(&Path) -> Option<Rc<[u8]>>) -> Option<Rc<[u8]>> {
+/// The program that asks debuginfod servers.
+const DEBUGINFOD: &str = "debuginfod-find";
+
+/// The debug file of a file without `.debug_info`: by its build id, by its link, of a debuginfod
+/// server if that is asked for, or inside. `find` reads a file; `path` is where the file itself is.
+pub(super) fn of(
+    file: &File<'_>,
+    path: &Path,
+    find: impl Fn(&Path) -> Option<Rc<[u8]>>,
+    asks_debuginfod: bool,
+) -> Option<Rc<[u8]>> {
     if file.section_by_name(".debug_info").is_some() || file.section_by_name(".zdebug_info").is_some() {
         return None;
     }
     let id = file.build_id().ok().flatten().filter(|id| id.len() > 1);
     let is_same =
         |found: &Rc<[u8]>| File::parse(&**found).is_ok_and(|found| found.build_id().ok().flatten() == id);
-    let by_id = id.and_then(|id| {
-        let digits = id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let digits = id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat());
+    let by_id = digits.as_ref().and_then(|digits| {
         find(&PathBuf::from(format!("{FOLDER}/.build-id/{}/{}.debug", &digits[..2], &digits[2..])))
     });
-    by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(|| {
+    let downloaded = || downloaded(digits.as_ref().filter(|_| asks_debuginfod)?).filter(is_same);
+    by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(downloaded).or_else(|| {
         // MiniDebugInfo: a file of symbols, compressed by xz.
         let section = file.section_by_name(".gnu_debugdata")?;
         let mut bytes = Vec::new();
@@ -36,6 +50,30 @@ pub(super) fn of(file: &File<'_>, path: &Path, find: impl Fn(&Path) -> Option<Rc
         let size = xz.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
         (size < MOST_BYTES as usize).then(|| bytes.into())
     })
+}
+
+/// Fails if no debuginfod server can be asked.
+pub(crate) fn check_debuginfod() -> Result<()> {
+    if env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
+        return Err(
+            "--debuginfod asks the servers in DEBUGINFOD_URLS, which is not set: set it, and keep it \
+                    with `sudo --preserve-env=DEBUGINFOD_URLS`"
+                .into(),
+        );
+    }
+    let mut version = Command::new(DEBUGINFOD);
+    let started = version.arg("--version").stdin(Stdio::null()).output();
+    started.map(drop).map_err(|error| {
+        format!("cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)")
+            .into()
+    })
+}
+
+/// The debug file of a build id, from a debuginfod server. A server that has none is no error.
+fn downloaded(id: &str) -> Option<Rc<[u8]>> {
+    let output = Command::new(DEBUGINFOD).args(["debuginfo", id]).stdin(Stdio::null()).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    file::read(file::open(Path::new(path.trim_end()), 0).ok()?, u64::MAX).ok()
 }
 
 fn by_link(file: &File<'_>, path: &Path, find: impl Fn(&Path) -> Option<Rc<[u8]>>) -> Option<Rc<[u8]>> {

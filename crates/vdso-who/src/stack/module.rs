@@ -74,6 +74,7 @@ impl Module {
         bytes: Rc<[u8]>,
         path: &str,
         find: impl Fn(&Path) -> Option<Rc<[u8]>>,
+        asks_debuginfod: bool,
     ) -> Option<Self> {
         let file = File::parse(&*bytes).ok()?;
         let segments = file.segments().map(|segment| {
@@ -81,7 +82,8 @@ impl Module {
             (offset..offset.saturating_add(size), segment.address())
         });
         let segments = segments.collect();
-        let debug_bytes = debug_file::of(&file, Path::new(path), find).unwrap_or_else(|| bytes.clone());
+        let debug_bytes = debug_file::of(&file, Path::new(path), find, asks_debuginfod);
+        let debug_bytes = debug_bytes.unwrap_or_else(|| bytes.clone());
         let debug = File::parse(&*debug_bytes).ok()?;
         let symbols = debug.symbols().map(|symbol| (symbol, Name::Static as fn(_) -> _));
         let dynamic = file.dynamic_symbols().map(|symbol| (symbol, Name::Dynamic as fn(_) -> _));

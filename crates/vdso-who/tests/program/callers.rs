@@ -15,7 +15,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler};
 use serde_json::Value;
 use test_support::nix::unistd::geteuid;
-use test_support::{not_run, not_run_here};
+use test_support::{command, not_run, not_run_here};
 
 use super::{PROGRAM, Recipe, callers, compiled, report, who};
 
@@ -129,6 +129,44 @@ fn a_stripped_static_program_has_the_callers_of_libcs_function() {
     }
 }
 
+/// Removes the debug information, and writes a `debuginfod-find` that has the file of one build id.
+const DEBUGINFOD: &str = r#"objcopy --only-keep-debug "$P" "$P.debug" && strip "$P"
+objcopy --remove-section=.note.gnu.build-id "$P.debug" "$P.other"
+rm -rf "$P.path" && mkdir "$P.path"
+cat >"$P.path/debuginfod-find" <<END
+#!/bin/sh
+echo "\$@" >>"$P.path/log"
+[ "\$2" = 0123456789abcdef ] && echo "\$DEBUGINFOD_URLS"
+END
+chmod +x "$P.path/debuginfod-find""#;
+
+/// The fake server's address is the path of the debug file. Without the flag nobody asks it.
+#[test]
+fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error() {
+    let flags = "-O2 -g -Wl,--build-id=0x0123456789abcdef";
+    let Some(path) = compiled(["debuginfod", "gcc", flags, "reads.c", DEBUGINFOD]) else { return };
+    let of = |extension: &str| format!("{}.{extension}", path.display());
+    let search = format!("{}:{}", of("path"), std::env::var("PATH").unwrap());
+    for (option, debug_file, has_names) in [
+        ("--frequency=1999", of("debug"), false),
+        ("--debuginfod", of("debug"), true),
+        ("--debuginfod", of("missing"), false),
+        // Without the build id.
+        ("--debuginfod", of("other"), false),
+    ] {
+        let mut command = who(&[option, "--json", "--"]);
+        command.env("PATH", &search).env("DEBUGINFOD_URLS", &debug_file);
+        let output =
+            command.arg(&path).args([ENDLESS, 1_000_000_000].map(|number| number.to_string())).output();
+        let Some((_, report)) = report(output) else { return };
+        let is_named = |caller: &Value| caller["function"] == "often" && caller["line"].is_u64();
+        assert_eq!(callers(&report).any(is_named), has_names, "{debug_file}: {report:#}");
+        let log = fs::read_to_string(path.with_extension("path").join("log")).unwrap_or_default();
+        let asked = log.lines().any(|line| line == "debuginfo 0123456789abcdef");
+        assert_eq!(asked, option == "--debuginfod", "{log}");
+    }
+}
+
 /// The share of samples of the whole machine: an oracle that knows nothing of threads or processes.
 struct Oracle {
     samplers: Vec<Sampler>,
@@ -225,8 +263,9 @@ impl Copies {
         let name = path.file_name()?.to_str()?;
         let folder = PathBuf::from(format!("/tmp/vdso-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        fs::copy(PROGRAM, folder.join("who")).unwrap();
-        fs::copy(path, folder.join("program")).unwrap();
+        for (from, name) in [(Path::new(PROGRAM), "who"), (path, "program")] {
+            command::write(&folder.join(name), fs::read(from).unwrap()).unwrap();
+        }
         Some(Self(folder))
     }
 

@@ -79,6 +79,19 @@ fn what_is_missing_is_named() {
     }
 }
 
+#[test]
+fn debuginfod_needs_its_program_and_a_server() {
+    for (servers, expected) in
+        [("", "--debuginfod asks the servers in DEBUGINFOD_URLS"), ("x", "cannot run debuginfod-find: ")]
+    {
+        let mut command = who(&["--debuginfod", "--", "/bin/echo", "ran"]);
+        let output = command.env("PATH", "/nonexistent").env("DEBUGINFOD_URLS", servers).output();
+        let Some((status, out, error)) = started(output) else { return };
+        assert_eq!((status, &*out), (Some(2), ""), "{error}");
+        assert!(error.replace('\n', " ").starts_with(&format!("vdso-who: {expected}")), "{error}");
+    }
+}
+
 /// A container's filter and kernel.perf_event_paranoid deny the call with the same errors.
 #[test]
 fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {

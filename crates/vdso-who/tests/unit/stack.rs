@@ -83,7 +83,7 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
             bytes[at as usize] = random.next() as u8;
         }
         bytes.truncate(if round % 4 == 0 { random.next() as usize % bytes.len() } else { bytes.len() });
-        let Some(module) = Module::parse(bytes.into(), "", |_| None) else { continue };
+        let Some(module) = Module::parse(bytes.into(), "", |_| None, false) else { continue };
         parsed += 1;
         for _ in 0..50 {
             let address = module.address(random.next() % 8192).unwrap_or(random.next());
@@ -211,7 +211,7 @@ fn a_debug_file_is_that_of_the_build_id() {
             let is_it = path == Path::new("/usr/lib/debug/.build-id/01/23456789abcdef.debug");
             fs::read(folder.join(file)).ok().filter(|_| is_it).map(Into::into)
         };
-        let module = Module::parse(fs::read(folder.join("p")).unwrap().into(), "/p", find).unwrap();
+        let module = Module::parse(fs::read(folder.join("p")).unwrap().into(), "/p", find, false).unwrap();
         let frames = module.frames(often + 4, "p");
         assert_eq!(frames.first().map(|frame| &*frame.function), expected, "{file}");
         let source = frames.first().and_then(|frame| frame.file.as_deref()).unwrap_or_default();
@@ -230,7 +230,7 @@ fn sections_that_become_too_large_are_ignored() {
     if let Some(folder) = stripped("xz", XZ) {
         for (file, size) in [("1", Some(1 << 20)), ("100", None)] {
             let bytes = fs::read(folder.join(file)).unwrap();
-            let found = debug_file::of(&File::parse(&*bytes).unwrap(), Path::new("/p"), |_| None);
+            let found = debug_file::of(&File::parse(&*bytes).unwrap(), Path::new("/p"), |_| None, false);
             assert_eq!(found.map(|found| found.len()), size, "{file}");
         }
     }
@@ -239,7 +239,8 @@ fn sections_that_become_too_large_are_ignored() {
             format!("gcc -O2 -g -o p \"$SOURCE\"; nm p >nm; objcopy --compress-debug-sections={format} p");
         let Some(folder) = stripped(format, &script) else { continue };
         let (mut bytes, often) = (fs::read(folder.join("p")).unwrap(), address_of_often(&folder));
-        let line = |bytes: &[u8]| Module::parse(bytes.into(), "/p", |_| None)?.frames(often + 4, "p")[0].line;
+        let line =
+            |bytes: &[u8]| Module::parse(bytes.into(), "/p", |_| None, false)?.frames(often + 4, "p")[0].line;
         assert!(line(&bytes).is_some(), "{format}");
         let (start, _) =
             File::parse(&*bytes).unwrap().section_by_name(".debug_info").unwrap().file_range().unwrap();
