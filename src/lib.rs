@@ -117,8 +117,7 @@ pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
 }
 
-/// What vdso-time-counter and the tests need and the public API does not have. It can change in any
-/// version.
+/// For vdso-time-counter and the tests. It can change in any version.
 #[doc(hidden)]
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "not part of the API")]
 pub mod __private {

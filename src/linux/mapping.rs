@@ -7,7 +7,7 @@ use core::slice;
 use crate::elf::{Format, ParseError, ParsedImage, ProgramHeaders};
 
 /// The smallest page size of any architecture. Larger pages consist of pieces of this size.
-const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 
 /// Parses the image at `base`.
 ///

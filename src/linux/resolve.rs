@@ -73,10 +73,11 @@ fn find_symbols() -> [Outcome; 5] {
         Err(error) => return [Err(error.into()); 5],
     };
     let bias = vdso::bias(&image);
+    let mut check_code = vdso::code_check(&image);
     if let Some((name, version)) = ABI.kernel_entry {
         if let Some(entry) = image.find(name, Some(version)) {
             let address = entry.value.wrapping_add(bias) as usize;
-            if vdso::check_code(&image, address, entry.size).is_ok() {
+            if check_code(address, entry.size).is_ok() {
                 // SAFETY: the table names the symbol that enters the kernel, `find` found it in
                 // the vDSO, which stays mapped, and `check_code` passed its code.
                 unsafe { native::set_kernel_entry(address) };
@@ -85,7 +86,7 @@ fn find_symbols() -> [Outcome; 5] {
     }
     decide(&ABI, &image, bias).map(|outcome| {
         let symbol = outcome?;
-        vdso::check_code(&image, symbol.address, symbol.size)?;
+        check_code(symbol.address, symbol.size)?;
         Ok(symbol)
     })
 }

@@ -62,24 +62,25 @@ pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>,
     unsafe { mapping::image::<F, _>(ptr::with_exposed_provenance(vdso.address), is_whole, check) }
 }
 
-/// Checks that the code at an address can be read. [`find`] checked the pages with the tables, and
-/// rejected an untrusted address if a sandbox denied the check. So only `EFAULT` counts here.
-#[inline]
-pub(crate) fn check_code<F: Format>(
+/// Returns a check that code of the image can be read. It probes each page once. [`find`] rejected
+/// an untrusted address if a sandbox denied the check. So only `EFAULT` counts here.
+pub(crate) fn code_check<F: Format>(
     image: &ParsedImage<'_, F>,
-    address: usize,
-    size: u64,
-) -> Result<(), LocateError> {
-    let offset = address.wrapping_sub(image.bytes().as_ptr().addr()) as u64;
-    if offset.saturating_add(size) <= image.bytes().len() as u64 { Ok(()) } else { probe_code(address, size) }
-}
-
-/// Asks the kernel whether the first and the last page of the code can be read.
-#[cold]
-fn probe_code(start: usize, size: u64) -> Result<(), LocateError> {
-    let end = start.saturating_add((size as usize).saturating_sub(1));
-    let is_missing = |address| process::probe(mapping::page_of(address)) == Err(Errno::EFAULT);
-    if is_missing(start) || is_missing(end) { Err(LocateError::Unmapped) } else { Ok(()) }
+) -> impl FnMut(usize, u64) -> Result<(), LocateError> {
+    let bytes = image.bytes().as_ptr_range();
+    let image_end = bytes.start.addr().saturating_add(image.size());
+    // Where the first page begins that is not checked yet.
+    let mut next = mapping::page_of(bytes.end.addr().wrapping_add(mapping::PAGE - 1));
+    move |address, size| {
+        let end = address.saturating_add((size as usize).max(1)).min(image_end);
+        while next < end {
+            if process::probe(next) == Err(Errno::EFAULT) {
+                return Err(LocateError::Unmapped);
+            }
+            next = next.saturating_add(mapping::PAGE);
+        }
+        Ok(())
+    }
 }
 
 /// Returns the difference between an address and the value of a symbol. It wraps.

@@ -95,6 +95,47 @@ fn an_image_that_is_cut_short_is_noticed() {
     }
 }
 
+/// The tables are in the first page of the image, and the code of all functions in the second.
+#[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
+#[test]
+fn a_first_call_probes_a_page_once() {
+    use std::ffi::{c_int, c_void};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use test_support::nix::sys::mman::ProtFlags;
+    use test_support::nix::sys::signal::{SaFlags, Signal};
+    use test_support::{filter, signals};
+
+    static PROBES: AtomicUsize = AtomicUsize::new(0);
+
+    /// Answers that the page can be read.
+    extern "C" fn on_trap(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
+        PROBES.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the kernel gives a handler with SA_SIGINFO the registers.
+        let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+        context.uc_mcontext.gregs[libc::REG_RAX as usize] = -i64::from(libc::EINVAL);
+    }
+
+    let Some(abi) = NATIVE else { return not_run("no table for this architecture") };
+    let mut spec = Spec::of(abi, names(abi));
+    spec.symbols.iter_mut().for_each(|symbol| (symbol.value, symbol.size) = (Value::Next, 16));
+    let built = Spec { order: Part::with_last(&[Part::Text]), extent: 2 * page_size(), ..spec }.build();
+    child::forked(|| {
+        let pages = Pages::new(2);
+        pages.fill(&[0xc3; 2 * 4096]); // `ret`
+        pages.fill(&built.bytes[..page_size()]);
+        pages.protect(ProtFlags::PROT_READ | ProtFlags::PROT_EXEC);
+        child::set_vdso(pages.addr());
+        signals::handle(Signal::SIGSYS, SaFlags::empty(), on_trap);
+        if filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::TRAP).is_err() {
+            return not_run_here("seccomp", "there is no seccomp");
+        }
+        vdso_time::warm_up();
+        assert_eq!(PROBES.load(Ordering::Relaxed), 2);
+        assert_eq!(reasons(&routes()), [None; 5]);
+    });
+}
+
 #[cfg(target_arch = "x86")]
 std::arch::global_asm!(".globl vdso_time_test_call", "vdso_time_test_call:", "int 0x80", "ret");
 
