@@ -4,10 +4,10 @@
 //! - `vdso_time_clock`: there is a clock, Linux's or std's.
 //! - `vdso_time_libc_fallback`: the target is not in the list of `src/arch`.
 
-include!("src/arch/list.rs");
+include!("src/arch/targets.rs");
 
 fn main() {
-    println!("cargo::rerun-if-changed=src/arch/list.rs");
+    println!("cargo::rerun-if-changed=src/arch/targets.rs");
     // docs.rs sets the first, the tests set the others.
     println!("cargo::rustc-check-cfg=cfg(docsrs, vdso_time_steps, vdso_time_assume_invariant)");
     println!("cargo::rustc-check-cfg=cfg(vdso_time_android_order, vdso_time_other_os)");

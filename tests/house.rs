@@ -33,7 +33,7 @@ const FOLDERS: &[(&str, &str)] = &[
         "src/arch",
         "abi:
         libc_errno:
-        list:
+        targets:
         table: abi
         native: libc_errno table",
     ),

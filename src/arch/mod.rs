@@ -9,10 +9,10 @@
 mod abi;
 #[cfg(all(vdso_time_linux, any(feature = "libc", vdso_time_libc_fallback, target_arch = "powerpc64")))]
 pub(crate) mod libc_errno;
-mod list;
 #[cfg(not(vdso_time_libc_fallback))]
 pub(crate) mod native;
 mod table;
+mod targets;
 
 pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall, TIME32_FIRST};
 
@@ -30,7 +30,7 @@ pub const ALL: &[&Abi] = &[
 
 /// The `target_arch`, the `target_pointer_width` and a target of every architecture, in the order
 /// of [`ALL`].
-pub const TARGETS: &[[&str; 3]] = list::TARGETS;
+pub const TARGETS: &[[&str; 3]] = targets::TARGETS;
 
 /// The table of the architecture that this build is for. `None` if the calls go through libc, and
 /// on other systems.
