@@ -85,7 +85,7 @@ const FOLDERS: &[(&str, &str)] = &[
         discipline: sample segment source state status
         clock: discipline high_water latch sample segment source state status view
         bounded: clock latch source
-        linux: arch source status
+        linux: arch latch source status
         system: arch source status
         machine: arch source status system
         global: arch clock machine status

@@ -37,9 +37,9 @@ mod source {
     #[test]
     fn conversions_round_and_saturate() {
         for (ticks, nanos) in [(0, 0), (1, 3), (2, 7), (3, 10), (u64::MAX, u64::MAX)] {
-            assert_eq!(state::scale(ticks, 10, 3), nanos);
+            assert_eq!(segment::scale(ticks, 10, 3), nanos);
         }
-        assert_eq!(state::scale(1_000_000_000, 2, 3), 666_666_667);
+        assert_eq!(segment::scale(1_000_000_000, 2, 3), 666_666_667);
         for (rate, hertz) in [(1 << 32, 1_000_000_000), (3 << 32, 333_333_333), (3 << 31, 666_666_667)] {
             assert_eq!(segment::frequency(rate), hertz);
         }

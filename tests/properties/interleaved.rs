@@ -56,8 +56,8 @@ impl Source for Arc<Machine> {
         Some(self.pass(10) as i64)
     }
 
-    fn raw(&self) -> Option<u64> {
-        Some(self.pass(10))
+    fn raw(&self) -> Option<i64> {
+        Some(self.pass(10) as i64)
     }
 
     fn detect(&self) -> Result<(), Refusal> {

@@ -39,7 +39,7 @@ use vdso_time::Timespec;
 use super::discipline::Step;
 use super::high_water::HighWater;
 use super::latch::{Latch, Version};
-use super::sample::{kernels_offset, middle};
+use super::sample::{middle, offset_to};
 use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{
@@ -49,8 +49,12 @@ use super::state::{
 use super::status::{Refusal, State, Statistics};
 use super::view::{View, covering};
 
-/// The largest lead of an answer over the kernel's clock, in nanoseconds: twice two segments, the
-/// most by which one can end ahead. A larger lead is of another time namespace (setns(2)).
+/// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger one is of
+/// another time namespace (setns(2)).
+///
+/// An answer is at most the end of a segment that was made during the one before. So its lead is at
+/// most two segments, which are 40 ms at their highest rate. The rest is for the lead that the first
+/// of them had to remove.
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
 /// A difference of two offsets, in nanoseconds, that can be an error of measurement.
@@ -71,7 +75,8 @@ const PATIENCE: u64 = 100_000;
 /// A clock that reads a counter and follows the kernel's clock.
 ///
 /// A sparse read needs the first members and the first words of a copy. They are in one cache line
-/// of 64 bytes, or in two.
+/// of 64 bytes, or in two. The alignment is the size of a static clock, so that it is in one page:
+/// see `CLOCK`.
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
@@ -356,14 +361,14 @@ impl<S: Source> CounterClock<S> {
         };
         in_force().or_else(|| {
             self.slow_monotonic()?;
-            in_force().or_else(|| kernels_offset(&self.source).map(middle))
+            in_force().or_else(|| offset_to(&self.source, S::realtime).map(middle))
         })
     }
 
     /// How far the next time of the wall clock may be from the kernel's, in nanoseconds.
     pub(crate) fn realtime_error_bound(&self) -> Option<u64> {
         let (bound, offset) = (self.error_bound(), self.offset()?);
-        let errors = kernels_offset(&self.source)?.map(|possible| possible.abs_diff(offset));
+        let errors = offset_to(&self.source, S::realtime)?.map(|possible| possible.abs_diff(offset));
         Some(bound.saturating_add(errors[0].max(errors[1])))
     }
 
@@ -376,7 +381,7 @@ impl<S: Source> CounterClock<S> {
             let View { version, state, ticks, .. } = self.view();
             // An update would drop the previous segment, which is in force until this one begins.
             if !state.segment.begins_after(ticks) && !version.has_writer() {
-                let Some(offset) = kernels_offset(&self.source).map(middle) else { return false };
+                let Some(offset) = offset_to(&self.source, S::realtime).map(middle) else { return false };
                 if self.latch.update(version, &ClockState { offset, ..state }.to_words()) {
                     return true;
                 }

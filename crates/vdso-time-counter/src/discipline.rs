@@ -1,7 +1,7 @@
 //! [`Step`]: makes the clock follow the kernel's: a step of the calibration, the next segment, or a
 //! refusal.
 
-use super::sample::{Burst, Sample, is_trapped, kernels_offset, middle};
+use super::sample::{Burst, Sample, is_trapped, middle, offset_to};
 use super::segment::{self, Rate, Segment};
 use super::source::Source;
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
@@ -58,7 +58,7 @@ impl<S: Source> Step<'_, S> {
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
                 // Without a segment, only a wrong offset makes a read slow.
                 if self.state.segment == Segment::empty(0) {
-                    self.state.offset = middle(kernels_offset(self.source)?);
+                    self.state.offset = middle(offset_to(self.source, S::realtime)?);
                 }
                 Some(())
             }
@@ -121,19 +121,9 @@ impl<S: Source> Step<'_, S> {
         segment::rate(sample.ticks.wrapping_sub(ticks), passed)
     }
 
-    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at a sample. It may take a system call.
-    fn raw_offset(&self, sample: Sample, rate: Rate) -> Option<i64> {
-        let (mut least, mut offset) = (u64::MAX, 0);
-        for _ in 0..if self.may_check { SHORT } else { 0 } {
-            let before = self.source.ticks_ordered();
-            let raw = self.source.raw()?;
-            let cost = self.source.ticks_ordered().wrapping_sub(before);
-            if cost < least {
-                let passed = segment::nanos(before.wrapping_sub(sample.ticks), rate);
-                (least, offset) = (cost, raw.wrapping_sub(sample.nanos).wrapping_sub(passed) as i64);
-            }
-        }
-        (least < u64::MAX).then_some(offset)
+    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. It may take system calls.
+    fn raw_offset(&self) -> Option<i64> {
+        self.may_check.then(|| offset_to(self.source, S::raw))?.map(middle)
     }
 
     fn baseline(&mut self) -> Option<()> {
@@ -141,7 +131,7 @@ impl<S: Source> Step<'_, S> {
             return self.restart(self.state.spoilt.saturating_add(1));
         };
         let Burst { sample: sampled, cost, .. } = Burst::take(self.source, LONG, Some(base_rate), None)?;
-        let raw_offset = self.raw_offset(sampled, base_rate).unwrap_or(0);
+        let raw_offset = self.raw_offset().unwrap_or(0);
         *self.state =
             ClockState { phase: Phase::Baseline, base_rate, sampled, cost, raw_offset, ..*self.state };
         Some(())
@@ -151,8 +141,8 @@ impl<S: Source> Step<'_, S> {
         let state = *self.state;
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), None)?;
         // The kernel's clock may be slewed by 10 %, and the slew may change meanwhile.
-        let raw = self.raw_offset(burst.sample, state.base_rate);
-        let raw = self.rate_to(burst.sample, raw.map_or(0, |raw| raw.wrapping_sub(state.raw_offset)));
+        let raw =
+            self.rate_to(burst.sample, self.raw_offset().map_or(0, |raw| raw.wrapping_sub(state.raw_offset)));
         let stated = self.source.stated_frequency();
         let is_right = |&rate: &Rate| {
             let is_near = |other: Rate| rate.abs_diff(other) <= rate / 4;

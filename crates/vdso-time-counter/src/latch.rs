@@ -77,17 +77,20 @@ impl<const N: usize> Latch<N> {
         result.filter(|_| self.sequence.load(Ordering::Relaxed) == sequence)
     }
 
-    /// Loads the words of the last update, and its version. The loop repeats only if another caller
-    /// made progress.
+    /// The same, until no writer comes between. It repeats only if another caller made progress.
     #[inline]
-    pub(super) fn snapshot(&self) -> (Version, [u64; N]) {
+    pub(super) fn read_whole<T>(&self, read: impl Fn(Version, [&[Word; N]; 2]) -> T) -> T {
         loop {
-            let load =
-                |version, [words, _]: [&[Word; N]; 2]| Some((version, words.each_ref().map(Word::load)));
-            if let Some(snapshot) = self.read(load) {
-                return snapshot;
+            if let Some(result) = self.read(|version, words| Some(read(version, words))) {
+                return result;
             }
         }
+    }
+
+    /// Loads the words of the last update, and its version.
+    #[inline]
+    pub(super) fn snapshot(&self) -> (Version, [u64; N]) {
+        self.read_whole(|version, [words, _]| (version, words.each_ref().map(Word::load)))
     }
 
     /// Publishes new words, unless another caller updated or began to since `version`. Returns
@@ -128,7 +131,8 @@ impl<const N: usize> Latch<N> {
     }
 }
 
-/// 64 bits. The latch detects torn words, so a 32-bit machine can use two plain loads.
+/// 64 bits. A 32-bit machine uses two plain loads, because the latch detects torn words.
+#[repr(transparent)]
 pub(super) struct Word([AtomicUsize; (u64::BITS / usize::BITS) as usize]);
 
 impl Word {

@@ -47,8 +47,8 @@ impl Source for Native {
         kernels(ClockId::REALTIME).ok()
     }
 
-    fn raw(&self) -> Option<u64> {
-        Some(kernels(ClockId::MONOTONIC_RAW).ok()? as u64)
+    fn raw(&self) -> Option<i64> {
+        kernels(ClockId::MONOTONIC_RAW).ok()
     }
 
     fn call_kernel(&self) -> Option<()> {

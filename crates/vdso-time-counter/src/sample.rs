@@ -129,23 +129,18 @@ impl Burst {
     }
 }
 
-/// The least and the greatest possible offset of the wall clock, by the narrowest of some tries.
-pub(super) fn kernels_offset<S: Source>(source: &S) -> Option<[i64; 2]> {
-    const TRIES: u32 = 4;
-    let mut best: Option<[i64; 2]> = None;
+/// The least and the greatest possible difference of a clock of the kernel and the monotonic one, by
+/// the narrowest of some tries.
+pub(super) fn offset_to<S: Source>(source: &S, read: impl Fn(&S) -> Option<i64>) -> Option<[i64; 2]> {
+    let mut possible = [[0; 2]; 4];
     let mut before = source.monotonic()?;
-    for _ in 0..TRIES {
-        let realtime = source.realtime()?;
+    for offset in &mut possible {
+        let time = read(source)?;
         let after = source.monotonic()?;
-        let found = [after, before].map(|monotonic| realtime.wrapping_sub(monotonic as i64));
-        best = best.filter(|best| width(*best) <= width(found)).or(Some(found));
+        *offset = [after, before].map(|monotonic| time.wrapping_sub(monotonic as i64));
         before = after;
     }
-    best
-}
-
-fn width([low, high]: [i64; 2]) -> u64 {
-    high.abs_diff(low)
+    possible.into_iter().min_by_key(|[low, high]| high.abs_diff(*low))
 }
 
 /// The middle of the possible offsets.

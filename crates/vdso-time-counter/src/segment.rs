@@ -108,5 +108,11 @@ pub(super) fn span(rate: Rate) -> u64 {
 }
 
 pub(super) fn frequency(rate: Rate) -> u64 {
-    ((1_000_000_000_u128 << 32) + u128::from(rate) / 2).checked_div(rate.into()).unwrap_or(0) as u64
+    scale(1_000_000_000, 1 << 32, rate)
+}
+
+/// `number` x `numerator` / `denominator`, rounded.
+pub(super) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
+    let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
+    product.checked_div(denominator.into()).map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
 }

@@ -26,7 +26,7 @@ pub(crate) trait Source {
     /// Reads `CLOCK_REALTIME`.
     fn realtime(&self) -> Option<i64>;
     /// Reads `CLOCK_MONOTONIC_RAW`, which nobody slews, if the kernel has it.
-    fn raw(&self) -> Option<u64>;
+    fn raw(&self) -> Option<i64>;
     /// Makes a system call that reads `CLOCK_MONOTONIC`, if there is one that may be made.
     fn call_kernel(&self) -> Option<()> {
         None

@@ -6,7 +6,7 @@ use vdso_time::Timespec;
 
 use super::latch::Word;
 use super::sample::Sample;
-use super::segment::{self, Rate, Segment};
+use super::segment::{self, Rate, Segment, scale};
 use super::status::{Refusal, Statistics};
 
 /// The age at which a sample gives no rate, because the system may have been suspended since.
@@ -178,12 +178,6 @@ impl ClockState {
             largest_error,
         }
     }
-}
-
-/// `number` x `numerator` / `denominator`, rounded.
-pub(super) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
-    let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
-    product.checked_div(denominator.into()).map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
 }
 
 /// The span of a segment, given the ticks that a fast read may use.

@@ -22,16 +22,11 @@ pub(super) struct View {
 impl View {
     /// Loads the latch, reads the counter once if there is a segment, and combines them.
     pub(super) fn take<S: Source>(latch: &Latch<WORDS>, source: &S) -> Self {
-        loop {
-            let view = latch.read(|version, words| {
-                let state = ClockState::from_words(&words[0].each_ref().map(Word::load));
-                let ticks = if state.segment.span > 0 { source.ticks_ordered() } else { 0 };
-                Some(Self { version, state, ticks, segment: covering(ticks, version, words) })
-            });
-            if let Some(view) = view {
-                return view;
-            }
-        }
+        latch.read_whole(|version, words| {
+            let state = ClockState::from_words(&words[0].each_ref().map(Word::load));
+            let ticks = if state.segment.span > 0 { source.ticks_ordered() } else { 0 };
+            Self { version, state, ticks, segment: covering(ticks, version, words) }
+        })
     }
 
     /// The time of the tick.

@@ -30,8 +30,8 @@ impl<F: Fn() -> u64> Source for Numbers<F> {
         Some((self.0)() as i64)
     }
 
-    fn raw(&self) -> Option<u64> {
-        Some((self.0)())
+    fn raw(&self) -> Option<i64> {
+        Some((self.0)() as i64)
     }
 
     fn detect(&self) -> Result<(), Refusal> {

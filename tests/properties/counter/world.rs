@@ -358,8 +358,8 @@ impl Source for Rc<World> {
         self.clock(|| self.wall())
     }
 
-    fn raw(&self) -> Option<u64> {
-        self.clock(|| ((5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get()) / NANO) as u64)
+    fn raw(&self) -> Option<i64> {
+        self.clock(|| ((5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get()) / NANO) as i64)
     }
 
     fn call_kernel(&self) -> Option<()> {

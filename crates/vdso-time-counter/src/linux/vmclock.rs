@@ -5,12 +5,11 @@
 //! mapped for the process's life, also in a forked child.
 
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use core::sync::atomic::{AtomicPtr, Ordering, fence};
 
 use vdso_time::__private::{preserving_errno, read_file};
 
-/// 64 bits.
-type Word = [AtomicUsize; (u64::BITS / usize::BITS) as usize];
+use crate::latch::Word;
 
 /// `struct vmclock_abi`, as far as it is used.
 #[repr(C)]
@@ -55,9 +54,7 @@ pub(super) fn marker() -> u64 {
     let Some(page) = (unsafe { PAGE.load(Ordering::Acquire).as_ref() }) else { return 0 };
     // It is only compared, so its byte order does not matter. On a 32-bit machine it can be torn.
     // Then it is the old one, or shows one disruption more, so `seq_count` is not needed.
-    let marker = page.disruption_marker.iter().fold(0, |marker: u64, part| {
-        marker.checked_shl(usize::BITS).unwrap_or(0) | part.load(Ordering::Relaxed) as u64
-    });
+    let marker = page.disruption_marker.load();
     fence(Ordering::Acquire);
     marker
 }
