@@ -84,13 +84,13 @@ const FOLDERS: &[(&str, &str)] = &[
         view: latch segment source state status
         discipline: sample segment source state status
         clock: discipline high_water latch sample segment source state status view
-        bounded: clock latch source
+        interval:
+        bounded: clock interval latch source
         linux: arch latch source status
         system: arch source status
         machine: arch source status system
-        global: arch clock machine status
+        global: arch bounded clock interval machine status
         clocks: global machine source
-        interval: bounded global
         ticks: arch clocks global
         recent: clocks high_water
         refresher: recent",

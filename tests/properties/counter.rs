@@ -4,11 +4,12 @@ mod cases;
 
 #[path = "../../crates/vdso-time-counter/src"]
 mod source {
-    #[allow(unreachable_pub, reason = "public in the crate")]
     pub(crate) mod bounded;
     pub(crate) mod clock;
     mod discipline;
     mod high_water;
+    #[allow(unreachable_pub, reason = "public in the crate")]
+    pub(crate) mod interval;
     mod latch;
     pub(crate) mod sample;
     mod segment;

@@ -139,7 +139,7 @@ pub unsafe extern "C" fn vdso_time_counter_interval(interval: *mut vdso_time_int
         ClockStatus::Synchronized => vdso_time_clock_status::Synchronized,
         ClockStatus::FreeRunning => vdso_time_clock_status::FreeRunning,
         ClockStatus::Disrupted => vdso_time_clock_status::Disrupted,
-        ClockStatus::Unknown => vdso_time_clock_status::Unknown,
+        _ => vdso_time_clock_status::Unknown,
     };
     let nanos = |time: SystemTime| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let limits = counter::realtime_bounded().map(|limits| vdso_time_interval {

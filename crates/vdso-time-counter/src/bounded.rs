@@ -7,46 +7,18 @@
 //! each second. The first answer after a statement is kept too, as the *statement*. From there the
 //! bound grows by the *drift*, a rate that the user can choose.
 
-use vdso_time::Errno;
+use vdso_time::{Errno, SystemTime};
 
 use super::clock::CounterClock;
+use super::interval::{ClockStatus, Interval};
 use super::latch::Latch;
 use super::source::{Source, Timex};
 
-/// What is known of the error of the wall clock. The values are those of ClockBound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ClockStatus {
-    /// No bound of the error is known, so the limits are the whole range.
-    ///
-    /// No program has stated an error, or it states 0, or the stated one has grown to 16 s. Or a
-    /// leap second is near, or the kernel corrects its clock by a pulse per second.
-    Unknown = 0,
-    /// The truth is within the limits, and the program marks the kernel's clock as synchronized.
-    Synchronized = 1,
-    /// The truth is within the limits, but the kernel's clock is marked as not synchronized
-    /// (`STA_UNSYNC`): the program has stopped, or it is chronyd without `rtcsync`.
-    FreeRunning = 2,
-    /// The virtual machine was moved or restored, or the system was suspended, and no program has
-    /// stated an error since. The limits are the whole range.
-    ///
-    /// A process that starts on a machine that was ever moved or restored waits for a statement.
-    Disrupted = 3,
-}
-
-impl ClockStatus {
-    /// Returns whether a bound of the error is known: `Synchronized` or `FreeRunning`.
-    #[must_use]
-    pub const fn is_bounded(self) -> bool {
-        matches!(self, Self::Synchronized | Self::FreeRunning)
-    }
-}
-
-/// The longest time for which an answer of the kernel is used, in nanoseconds.
-const LIFE: u64 = 1_000_000_000;
+const SECOND: u64 = 1_000_000_000;
+/// The longest time for which an answer of the kernel is used.
+const LIFE: u64 = SECOND;
 /// What the kernel adds to `maxerror` each second, in nanoseconds (kernel/time/ntp.c, `MAXFREQ`).
 pub(crate) const GROWTH: u64 = 500_000;
-const SECOND: u64 = 1_000_000_000;
 /// `maxerror` of a clock that is not synchronized: `NTP_PHASE_LIMIT`.
 const LIMIT: u64 = 16 * SECOND;
 /// A smaller difference of two offsets, in nanoseconds, is an error of the measurement.
@@ -56,13 +28,6 @@ const ROUNDING: u64 = 3_000;
 /// The kernel inserts or deletes a second at midnight, by its next timer tick.
 const NEAR_MIDNIGHT: i64 = 2 * SECOND as i64;
 const DAY: i64 = 86_400 * SECOND as i64;
-
-/// The earliest and the latest possible true time, in nanoseconds since the Epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
-    pub(crate) times: [i64; 2],
-    pub(crate) status: ClockStatus,
-}
 
 /// The last answer of the kernel.
 #[derive(Clone, Copy)]
@@ -164,10 +129,14 @@ impl Kept {
     }
 
     /// The limits at a time that may be off by `bound`. The marker was read after the time.
-    fn limits(&self, [now, bound]: [u64; 2], marker: u64, drift: u32) -> Limits {
+    fn limits(&self, [now, bound]: [u64; 2], marker: u64, drift: u32) -> Interval {
         let status = self.status(self.wall(now), marker);
+        let interval = |limits: [i64; 2]| {
+            let [earliest, latest] = limits.map(SystemTime::from_nanos);
+            Interval { earliest, latest, status }
+        };
         if !status.is_bounded() {
-            return Limits { times: [i64::MIN, i64::MAX], status };
+            return interval([i64::MIN, i64::MAX]);
         }
         let since = |at: u64| now.saturating_sub(at).saturating_add(bound);
         // The kernel adds once a second, so the first answer can lack the growth of a second.
@@ -178,7 +147,7 @@ impl Kept {
         let parts = [self.stated, pending, drifted, slewed, bound, ROUNDING];
         let error = parts.into_iter().fold(0, u64::saturating_add);
         let [low, high] = self.offset.map(|offset| (now as i64).saturating_add(offset));
-        Limits { times: [low.saturating_sub_unsigned(error), high.saturating_add_unsigned(error)], status }
+        interval([low.saturating_sub_unsigned(error), high.saturating_add_unsigned(error)])
     }
 }
 
@@ -209,7 +178,7 @@ impl Bounds {
     }
 
     /// The error is adjtimex's, or `EPERM` if a sandbox denies the clocks.
-    pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>, drift: u32) -> Result<Limits, Errno> {
+    pub(crate) fn limits<S: Source>(&self, clock: &CounterClock<S>, drift: u32) -> Result<Interval, Errno> {
         let source = clock.source();
         let monotonic = || source.monotonic().ok_or(Errno::EPERM);
         let read = || {

@@ -1,18 +1,28 @@
-//! The clock of this process, and its functions that read no time.
+//! The clock of this process, and its functions, except those of the types in [`super::clocks`].
 
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 
+use vdso_time::Errno;
+
 use super::arch::{Counter as _, CpuCounter};
+use super::bounded::{Bounds, GROWTH};
 use super::clock::CounterClock;
+use super::interval::Interval;
 use super::machine::Native;
 use super::status::{Refusal, State, Statistics};
 
 pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
-// It cannot straddle a page. A fork copies page by page, and could cut an update in two.
+// It is in one page. A fork copies page by page, and could cut an update of two pages in two.
 const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
+static BOUNDS: Bounds = Bounds::new();
+static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
 
-/// Returns whether the counter is used and how accurate it is, as of one moment. It reads both
-/// clocks, and updates nothing.
+/// Returns whether the counter is used and how accurate it is, as of one moment.
+///
+/// It reads both clocks, updates nothing, and does not ask the kernel for its clock source. So it
+/// is for a program that reads the clock. Before the first reads the status is `Calibrating`: then
+/// [`check`] says what to expect.
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
@@ -28,10 +38,10 @@ pub fn statistics() -> Statistics {
     CLOCK.statistics()
 }
 
-/// Checks whether the counter will be used in this process, before it is measured. A program can
-/// choose a clock by it before its first read.
+/// Checks whether the counter will be used in this process, before it is measured.
 ///
-/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it,
+/// A program calls it once, to choose a clock before the first read. From then on [`state`] says
+/// what the clock does, without system calls of its own. This asks the kernel whether it keeps its time by the counter and whether this thread may read it,
 /// by the system calls `prctl`, `openat`, `read` and `close` and those of vdso-time's first call.
 /// After some reads the [status](State::status) agrees, or is [`Refusal::Frequency`] if the
 /// measured rate is not the stated one.
@@ -94,4 +104,43 @@ pub fn resync() -> bool {
 #[must_use]
 pub fn realtime_error_bound() -> Duration {
     CLOCK.realtime_error_bound().map_or(Duration::MAX, Duration::from_nanos)
+}
+
+/// Returns two limits between which the true time is.
+///
+/// The limits are the kernel's wall clock, plus and minus
+///
+/// - `maxerror` of adjtimex(2): the error that the program states which keeps the clock;
+/// - `offset` of adjtimex(2), which the kernel has yet to correct, and a third of it, which it may
+///   be correcting at the moment;
+/// - the [drift](set_max_drift_ppb) since the statement, and that of one second more;
+/// - the [error bound](super::State::error_bound), and 3 us for rounding.
+///
+/// The kernel is asked once a second, and again if the wall clock is set. So what a program stated,
+/// and the status, are up to a second old. A step is seen when [`realtime`](super::realtime) sees
+/// it. Until then the limits are those of the clock before the step. Each call looks at a VM clock.
+///
+/// A sandbox may kill for adjtimex(2), as Android's may.
+///
+/// # Errors
+///
+/// - `EPERM`, if a sandbox denies the clocks, or else its error for adjtimex(2).
+/// - `EPERM` after [`forbid_system_calls`](super::forbid_system_calls), from a second after the
+///   last answer of the kernel on.
+/// - `ENOSYS` on systems other than Linux, and where every call goes through libc.
+pub fn realtime_bounded() -> Result<Interval, Errno> {
+    BOUNDS.limits(&CLOCK, MAX_DRIFT.load(Relaxed))
+}
+
+/// Sets how much faster or slower than the truth the clock is at most, in parts per billion, since
+/// a program stated its error. [`realtime_bounded`] uses it in the whole process.
+///
+/// The default is 500,000: what the kernel adds to `maxerror`, and what it corrects at most. So it
+/// is right for every oscillator that NTP can keep. Set less only if you know the oscillator:
+/// ClockBound advises 50,000, and `maxclockerror 50` in chronyd's configuration.
+///
+/// The drift is counted from the first call after a statement. Until then it is the kernel's. So a
+/// smaller value has an effect if the calls come more often than the statements.
+pub fn set_max_drift_ppb(ppb: u32) {
+    MAX_DRIFT.store(ppb, Relaxed);
 }

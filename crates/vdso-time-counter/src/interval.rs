@@ -1,14 +1,8 @@
-//! [`Interval`]: the limits of the true time.
+//! [`Interval`]: the limits of the true time, and [`ClockStatus`].
 
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::fmt;
 
-use vdso_time::{Errno, SystemTime};
-
-use super::bounded::{Bounds, ClockStatus, GROWTH};
-use super::global::CLOCK;
-
-static BOUNDS: Bounds = Bounds::new();
-static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
+use vdso_time::SystemTime;
 
 #[doc = include_str!("true_time.md")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,43 +16,54 @@ pub struct Interval {
     pub status: ClockStatus,
 }
 
-/// Returns two limits between which the true time is.
-///
-/// The limits are the kernel's wall clock, plus and minus
-///
-/// - `maxerror` of adjtimex(2): the error that the program states which keeps the clock;
-/// - `offset` of adjtimex(2), which the kernel has yet to correct, and a third of it, which it may
-///   be correcting at the moment;
-/// - the [drift](set_max_drift_ppb) since the statement, and that of one second more;
-/// - the [error bound](super::State::error_bound), and 3 us for rounding.
-///
-/// The kernel is asked once a second, and again if the wall clock is set. So what a program stated,
-/// and the status, are up to a second old. A step is seen when [`realtime`](super::realtime) sees
-/// it. Until then the limits are those of the clock before the step. Each call looks at a VM clock.
-///
-/// A sandbox may kill for adjtimex(2), as Android's may.
-///
-/// # Errors
-///
-/// - `EPERM`, if a sandbox denies the clocks, or else its error for adjtimex(2).
-/// - `EPERM` after [`forbid_system_calls`](super::forbid_system_calls), from a second after the
-///   last answer of the kernel on.
-/// - `ENOSYS` on systems other than Linux, and where every call goes through libc.
-pub fn realtime_bounded() -> Result<Interval, Errno> {
-    let limits = BOUNDS.limits(&CLOCK, MAX_DRIFT.load(Relaxed))?;
-    let [earliest, latest] = limits.times.map(SystemTime::from_nanos);
-    Ok(Interval { earliest, latest, status: limits.status })
+impl Interval {
+    /// Returns whether the true time of this interval was certainly earlier than the other one's.
+    ///
+    /// If neither is before the other, their order is unknown. An interval whose limits are the
+    /// whole range is before none.
+    #[must_use]
+    pub fn is_before(&self, other: &Self) -> bool {
+        self.latest < other.earliest
+    }
 }
 
-/// Sets how much faster or slower than the truth the clock is at most, in parts per billion, since
-/// a program stated its error. [`realtime_bounded`] uses it in the whole process.
-///
-/// The default is 500,000: what the kernel adds to `maxerror`, and what it corrects at most. So it
-/// is right for every oscillator that NTP can keep. Set less only if you know the oscillator:
-/// ClockBound advises 50,000, and `maxclockerror 50` in chronyd's configuration.
-///
-/// The drift is counted from the first call after a statement. Until then it is the kernel's. So a
-/// smaller value has an effect if the calls come more often than the statements.
-pub fn set_max_drift_ppb(ppb: u32) {
-    MAX_DRIFT.store(ppb, Relaxed);
+/// What is known of the error of the wall clock. The values are those of ClockBound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum ClockStatus {
+    /// No bound of the error is known, so the limits are the whole range.
+    ///
+    /// No program has stated an error, or it states 0, or the stated one has grown to 16 s. Or a
+    /// leap second is near, or the kernel corrects its clock by a pulse per second.
+    Unknown = 0,
+    /// The truth is within the limits, and the program marks the kernel's clock as synchronized.
+    Synchronized = 1,
+    /// The truth is within the limits, but the kernel's clock is marked as not synchronized
+    /// (`STA_UNSYNC`): the program has stopped, or it is chronyd without `rtcsync`.
+    FreeRunning = 2,
+    /// The virtual machine was moved or restored, or the system was suspended, and no program has
+    /// stated an error since. The limits are the whole range.
+    ///
+    /// A process that starts on a machine that was ever moved or restored waits for a statement.
+    Disrupted = 3,
+}
+
+impl ClockStatus {
+    /// Returns whether a bound of the error is known: `Synchronized` or `FreeRunning`.
+    #[must_use]
+    pub const fn is_bounded(self) -> bool {
+        matches!(self, Self::Synchronized | Self::FreeRunning)
+    }
+}
+
+impl fmt::Display for ClockStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "no bound of the clock's error is known",
+            Self::Synchronized => "the clock is synchronized, and its error has a bound",
+            Self::FreeRunning => "the clock is not synchronized, but its error has a bound",
+            Self::Disrupted => "no error was stated since the machine was moved, restored or suspended",
+        })
+    }
 }

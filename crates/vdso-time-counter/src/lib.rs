@@ -38,10 +38,12 @@ mod system;
 mod ticks;
 mod view;
 
-pub use bounded::ClockStatus;
 pub use clocks::{CounterMonotonic, CounterRealtime, monotonic, realtime};
-pub use global::{check, forbid_system_calls, realtime_error_bound, resync, state, statistics};
-pub use interval::{Interval, realtime_bounded, set_max_drift_ppb};
+pub use global::{
+    check, forbid_system_calls, realtime_bounded, realtime_error_bound, resync, set_max_drift_ppb, state,
+    statistics,
+};
+pub use interval::{ClockStatus, Interval};
 pub use recent::{recent, refresh};
 #[cfg(feature = "std")]
 pub use refresher::Refresher;

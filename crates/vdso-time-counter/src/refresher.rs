@@ -10,7 +10,7 @@ use super::recent::refresh;
 ///
 /// After this is dropped, the thread lives for up to the rest of the interval and refreshes at most
 /// once more. A panic in `refresh` ends it: then [`recent`](super::recent) is not refreshed any
-/// more. An interval of zero keeps a CPU busy.
+/// more. An interval of zero is the shortest sleep that the system has.
 ///
 /// The age of [`recent`](super::recent) is at most the interval, and what the scheduler adds to
 /// it. A forked child has no such thread: start one there.
@@ -34,6 +34,8 @@ impl Refresher {
         refresh();
         let is_wanted = Arc::new(());
         let seen = Arc::downgrade(&is_wanted);
+        // A sleep of zero would return at once, and keep a CPU busy.
+        let interval = interval.max(Duration::from_nanos(1));
         let work = move || {
             while seen.strong_count() > 0 {
                 thread::sleep(interval);

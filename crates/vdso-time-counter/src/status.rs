@@ -68,7 +68,8 @@ macro_rules! refusals {
         }
 
         impl Refusal {
-            /// Every refusal.
+            // For the C library's tests, besides this crate.
+            #[doc(hidden)]
             pub const ALL: &[Self] = &[$(Self::$Refusal),+];
         }
 

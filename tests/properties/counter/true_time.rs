@@ -7,7 +7,8 @@ use vdso_time::Errno;
 use super::wall::steps;
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, Machine, NANO, SECOND, World, machines, quiet_machines};
-use crate::source::bounded::{Bounds, ClockStatus, GROWTH, Limits};
+use crate::source::bounded::{Bounds, GROWTH};
+use crate::source::interval::{ClockStatus, Interval};
 
 /// What a process knows of the true time. Fails unless the truth is within the limits.
 struct Observer<'a> {
@@ -22,16 +23,23 @@ impl<'a> Observer<'a> {
         Self { witness, bounds: Bounds::new(), drift }
     }
 
+    #[track_caller]
+    fn interval(&self) -> Interval {
+        let before = self.witness.world.truth();
+        let interval = self.bounds.limits(&self.witness.clock, self.drift).unwrap();
+        let after = self.witness.world.truth();
+        let [earliest, latest] = limits(&interval);
+        assert!(earliest <= after && before <= latest, "{before}..{after} is not within {interval:?}");
+        assert_eq!(interval.status.is_bounded(), latest.abs_diff(earliest) < u64::MAX);
+        interval
+    }
+
     /// The width of the limits and the status.
     #[track_caller]
     fn look(&self) -> (u64, ClockStatus) {
-        let before = self.witness.world.truth();
-        let Limits { times: [earliest, latest], status } =
-            self.bounds.limits(&self.witness.clock, self.drift).unwrap();
-        let after = self.witness.world.truth();
-        assert!(earliest <= after && before <= latest, "{status:?}: {earliest} {before} {after} {latest}");
-        assert_eq!(status.is_bounded(), latest.abs_diff(earliest) < u64::MAX);
-        (latest.abs_diff(earliest), status)
+        let interval = self.interval();
+        let [earliest, latest] = limits(&interval);
+        (latest.abs_diff(earliest), interval.status)
     }
 
     /// The same when the kernel must have been asked again.
@@ -41,6 +49,10 @@ impl<'a> Observer<'a> {
         self.witness.tolerate(true, SEGMENT + 2 * CALIBRATION);
         self.look()
     }
+}
+
+fn limits(interval: &Interval) -> [i64; 2] {
+    [interval.earliest, interval.latest].map(|limit| limit.as_nanos() as i64)
 }
 
 const NTP: u32 = GROWTH as u32;
@@ -80,6 +92,26 @@ fn the_true_time_is_within_the_limits_also_if_the_wall_clock_is_set_and_slewed()
                 assert_eq!(status_then, status(is_synchronized));
             }
         }
+    });
+}
+
+/// What a commit waits for. Both intervals contain the truth, so they cannot overlap any more.
+#[test]
+fn an_interval_is_before_a_later_one_when_more_time_has_passed_than_both_are_wide() {
+    let cases = (-10_000_000..10_000_000_i64, 0..200_u128);
+    check_quiet(100, cases, |observer, world, (error, millis)| {
+        let unknown = observer.interval();
+        world.set_wrong_by(error);
+        world.state_truly(true);
+        observer.look_later();
+        let (first, start) = (observer.interval(), world.truth());
+        world.pass(millis * MILLI);
+        let (passed, second) = (world.truth() - start, observer.interval());
+        let widths: i64 =
+            [first, second].iter().map(limits).map(|[earliest, latest]| latest - earliest).sum();
+        assert!(first.is_before(&second) || passed <= widths, "{passed} ns, {widths} ns wide");
+        assert!(!second.is_before(&first) && !first.is_before(&first));
+        assert!(!unknown.is_before(&second) && !second.is_before(&unknown));
     });
 }
 
