@@ -52,9 +52,9 @@ use super::view::{View, covering};
 /// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger one is of
 /// another time namespace (setns(2)).
 ///
-/// An answer is at most the end of a segment that was made during the one before. So its lead is at
-/// most two segments, which are 40 ms at their highest rate. The rest is for the lead that the first
-/// of them had to remove.
+/// An answer is at most the end of a segment that was made during the one before. So its lead is
+/// at most two segments, which are 40 ms at their highest rate. The rest is for the lead that the
+/// first of them had to remove.
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
 /// A difference of two offsets, in nanoseconds, that can be an error of measurement.

@@ -41,10 +41,11 @@ pub fn statistics() -> Statistics {
 /// Checks whether the counter will be used in this process, before it is measured.
 ///
 /// A program calls it once, to choose a clock before the first read. From then on [`state`] says
-/// what the clock does, without system calls of its own. This asks the kernel whether it keeps its time by the counter and whether this thread may read it,
+/// what the clock does, without these system calls. After some reads its status agrees, or is
+/// [`Refusal::Frequency`] if the measured rate is not the stated one.
+///
+/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it,
 /// by the system calls `prctl`, `openat`, `read` and `close` and those of vdso-time's first call.
-/// After some reads the [status](State::status) agrees, or is [`Refusal::Frequency`] if the
-/// measured rate is not the stated one.
 ///
 /// # Errors
 ///

@@ -129,7 +129,7 @@ impl Burst {
     }
 }
 
-/// The least and the greatest possible difference of a clock of the kernel and the monotonic one, by
+/// The least and the greatest possible value of a clock of the kernel minus the monotonic one, by
 /// the narrowest of some tries.
 pub(super) fn offset_to<S: Source>(source: &S, read: impl Fn(&S) -> Option<i64>) -> Option<[i64; 2]> {
     let mut possible = [[0; 2]; 4];
