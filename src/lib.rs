@@ -11,7 +11,7 @@
 //! println!("{:?}", start.elapsed());
 //! ```
 //!
-//! # Which clock do I want?
+//! # Which clock to use
 //!
 //! | need | call |
 //! |---|---|
@@ -29,9 +29,9 @@
 //!
 //! # Errors and panics
 //!
-//! A clock call fails only if the vDSO cannot answer and a sandbox denies the system call.
-//! `now()` and `elapsed()` of every clock panic then, as std's do;
-//! [`Instant::try_now()`] returns the error. [`time()`] returns -1.
+//! A read of a clock that exists fails only if the vDSO cannot answer and a sandbox denies the
+//! system call. `now()` and `elapsed()` panic then, as std's do; [`Instant::try_now()`] returns the
+//! error. [`time()`] returns -1.
 //!
 //! # Features
 //!

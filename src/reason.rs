@@ -8,7 +8,7 @@ use crate::elf::ParseError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FallbackReason {
-    /// The first call found no readable vDSO.
+    /// The first call found no usable vDSO.
     NoVdso(LocateError),
     /// The image is for another architecture.
     ForeignImage,
