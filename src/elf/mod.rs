@@ -6,10 +6,10 @@
 //! be in memory.
 //!
 //! The work is bounded for any bytes. A step is the read of a number or of one byte of a string.
-//! There are at most
+//! There are at most, for each byte of the image:
 //!
-//! - 3 steps for each byte in [`Image::parse`];
-//! - 136 for each byte of the image in one [`Image::symbol`];
+//! - 3 steps in [`Image::parse`];
+//! - 136 in one [`Image::symbol`];
 //! - 36 in the first call of any clock function, which looks up the symbols of all five;
 //! - 134 in one step of [`Image::symbols`], and in all its steps together.
 //!
