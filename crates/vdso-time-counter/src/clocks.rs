@@ -150,10 +150,8 @@ fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
         return Ok(Instant::from_nanos(nanos as i64));
     }
     unlikely();
-    match CLOCK.slow_monotonic() {
-        Some(nanos) => Ok(Instant::from_nanos(nanos as i64)),
-        None => why(ClockId::MONOTONIC).map(Instant::from_nanos),
-    }
+    let slow = CLOCK.slow_monotonic().map(|nanos| nanos as i64);
+    slow.map_or_else(|| why(ClockId::MONOTONIC), Ok).map(Instant::from_nanos)
 }
 
 #[inline]

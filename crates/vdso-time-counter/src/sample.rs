@@ -8,9 +8,8 @@ use super::source::Source;
 pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
     /// Reads that are timed together, so that a coarse counter advances.
     const READS: u64 = 8;
-    /// Interrupts only add. The least of all tries counts, and of the counter one is enough.
+    /// Interrupts only add, so the least of all tries counts.
     const TRIES: u32 = 16;
-    const COUNTER_TRIES: u32 = 64;
     // One function for both, which an emulator translates in the first try.
     #[inline(never)]
     fn time<S: Source>(source: &S, read: &dyn Fn() -> Option<()>) -> Option<u64> {
@@ -18,16 +17,15 @@ pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
         (0..READS).try_for_each(|_| read())?;
         Some(source.ticks_ordered().wrapping_sub(before))
     }
-    let call = || time(source, &|| source.call_kernel());
-    let Some(kernel) = (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(call()?))) else {
-        return false;
+    let least = |read: &dyn Fn() -> Option<()>| {
+        (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(time(source, read)?)))
     };
-    let count = || {
+    let Some(kernel) = least(&|| source.call_kernel()) else { return false };
+    let counter = least(&|| {
         source.ticks_ordered();
         Some(())
-    };
-    let is_slow = |ticks: u64| ticks >= READS && ticks >= kernel / 2;
-    (0..COUNTER_TRIES).all(|_| time(source, &count).is_some_and(is_slow))
+    });
+    counter.is_some_and(|counter| counter >= READS && counter >= kernel / 2)
 }
 
 /// A tick, and the kernel's time right after it.

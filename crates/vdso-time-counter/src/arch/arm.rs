@@ -21,11 +21,12 @@ impl Counter for CpuCounter {
     fn ticks() -> u64 {
         let (low, high): (u32, u32);
         // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
+        // Without `nomem`, the compiler moves no memory access across the read.
         unsafe {
             asm!(
                 ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
                 out("r0") low, out("r1") high,
-                options(nomem, nostack, preserves_flags),
+                options(nostack, preserves_flags),
             );
         }
         (u64::from(high) << 32) | u64::from(low)
@@ -40,17 +41,7 @@ impl Counter for CpuCounter {
             // SAFETY: the barrier changes no register and no memory.
             unsafe { asm!(".inst 0xf57ff06f", options(nostack, preserves_flags)) }; // isb sy, in ARM mode
         }
-        let (low, high): (u32, u32);
-        // SAFETY: mrrc only writes its outputs. The caller checked that the vDSO reads the counter.
-        // Without `nomem`, the compiler keeps it after the barrier.
-        unsafe {
-            asm!(
-                ".inst 0xec510f1e", // mrrc p15, 1, r0, r1, c14
-                out("r0") low, out("r1") high,
-                options(nostack, preserves_flags),
-            );
-        }
-        (u64::from(high) << 32) | u64::from(low)
+        Self::ticks()
     }
 
     /// `CNTFRQ`, which the firmware sets.

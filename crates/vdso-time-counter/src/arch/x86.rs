@@ -16,7 +16,7 @@ impl Counter for CpuCounter {
     const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159 };
     /// Every program may, except after `PR_SET_TSC`.
     const IS_READABLE: bool = true;
-    const IS_ORDERED_FIRST: bool = cfg!(target_feature = "sse2");
+    const IS_ORDERED_FIRST: bool = true;
 
     #[inline]
     fn ticks() -> u64 {
@@ -26,29 +26,22 @@ impl Counter for CpuCounter {
         ((high as u64) << 32) | low as u64
     }
 
+    #[inline]
+    fn ticks_ordered() -> u64 {
+        Self::order();
+        let (low, high): (usize, usize);
+        // SAFETY: as in `ticks`. Without `nomem`, the compiler does not move memory accesses across
+        // the read.
+        unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags)) };
+        ((high as u64) << 32) | low as u64
+    }
+
     /// `lfence` waits for all earlier instructions. AMD's CPUs do so because Linux sets
     /// `MSR_F10H_DECFG` (since 4.15).
     #[inline]
-    fn ticks_ordered() -> u64 {
-        #[cfg(target_feature = "sse2")]
-        {
-            let (low, high): (usize, usize);
-            // SAFETY: lfence and rdtsc only write edx and eax. Without `nomem`, the compiler does
-            // not move memory accesses across the read.
-            unsafe {
-                asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
-            }
-            ((high as u64) << 32) | low as u64
-        }
-        #[cfg(not(target_feature = "sse2"))]
-        {
-            let _ = cpuid(0, 0); // serializes on every CPU without lfence
-            Self::ticks()
-        }
-    }
-
-    #[inline]
     fn order() {
+        #[cfg(not(target_feature = "sse2"))]
+        let _ = cpuid(0, 0); // serializes on every CPU without lfence
         #[cfg(target_feature = "sse2")]
         // SAFETY: lfence changes nothing. Without `nomem`, the compiler does not move memory
         // accesses across it.

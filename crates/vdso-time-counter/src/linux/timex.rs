@@ -67,14 +67,3 @@ where
         has_pps: status & STA_PPSTIME != 0,
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_of_the_system_call_is_libcs() {
-        let (ours, libc) = (CpuCounter::ADJTIMEX, libc::SYS_adjtimex);
-        assert!(ours == u32::MAX || u32::try_from(libc) == Ok(ours), "{ours}, and not {libc}");
-    }
-}
