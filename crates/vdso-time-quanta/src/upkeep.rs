@@ -4,7 +4,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{error, fmt, io};
 
-use crate::{Clock, Instant, set_recent, with_clock};
+use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -75,7 +75,11 @@ impl Upkeep {
             return Err(Error::UpkeepRunning);
         }
         let Self { interval, clock } = self;
-        let refresh = move || with_clock(&clock, || set_recent(Instant::now()));
+        // The clock is read after the load, so only a time from the future is replaced by an earlier
+        // one, such as a mock's.
+        let refresh = move || {
+            RECENT.fetch_update(Ordering::Release, Ordering::Acquire, |_| Some(clock.raw())).ok();
+        };
         refresh();
         let is_ended = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&is_ended);

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::{Acquire, Release};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -29,8 +29,12 @@ fn no_thread_reads_a_time_before_one_that_it_or_with_ordered_another_thread_read
     });
 }
 
+/// Held by a test that needs the recent time for itself.
+static RECENT: Mutex<()> = Mutex::new(());
+
 #[test]
 fn recent_does_not_go_back_and_is_now_until_it_is_set() {
+    let _alone = RECENT.lock();
     let start = Instant::now();
     assert!(Clock::new().recent() >= start && Instant::recent() >= start);
     thread::scope(|scope| {
@@ -61,6 +65,27 @@ fn recent_does_not_go_back_and_is_now_until_it_is_set() {
     mock.increment(5_u64);
     with_clock(&clock, || set_recent(Instant::now()));
     assert_eq!(Instant::recent(), clock.now());
+    set_recent(Instant::ZERO);
+}
+
+#[test]
+fn an_upkeep_replaces_a_recent_time_from_the_future() {
+    let _alone = RECENT.lock();
+    let (clock, mock) = Clock::mock();
+    mock.increment(u64::MAX);
+    drop(Upkeep::new_with_clock(LIMIT, clock.clone()).start());
+    assert_eq!(Instant::recent(), clock.now());
+    let before = Instant::now();
+    let upkeep = Upkeep::new(Duration::from_millis(1)).start();
+    let is_renewed = || (before..before + LIMIT).contains(&Instant::recent());
+    assert!(is_renewed());
+    set_recent(before + 2 * LIMIT);
+    let is_renewed_then = |_| {
+        thread::sleep(Duration::from_millis(1));
+        is_renewed()
+    };
+    assert!((0..10_000).any(is_renewed_then), "{upkeep:?}");
+    drop(upkeep);
     set_recent(Instant::ZERO);
 }
 
