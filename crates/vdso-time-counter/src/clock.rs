@@ -367,7 +367,8 @@ impl<S: Source> CounterClock<S> {
 
     /// How far the next time of the wall clock may be from the kernel's, in nanoseconds.
     pub(crate) fn realtime_error_bound(&self) -> Option<u64> {
-        let (bound, offset) = (self.error_bound(), self.offset()?);
+        // The offset first: that may make a segment, whose bound counts.
+        let (offset, bound) = (self.offset()?, self.error_bound());
         let errors = offset_to(&self.source, S::realtime)?.map(|possible| possible.abs_diff(offset));
         Some(bound.saturating_add(errors[0].max(errors[1])))
     }

@@ -64,6 +64,19 @@ fn a_step_is_within_the_wall_bound_at_once_and_seen_after_resync() {
     });
 }
 
+#[test]
+fn the_wall_bound_is_of_the_segment_that_the_call_makes() {
+    check(100, quiet_machines(0), 17..1000_u128, |witness @ Witness { world, clock, .. }, millis| {
+        witness.watch(2 * CALIBRATION);
+        world.pass(millis * MILLI);
+        witness.read(); // the next read makes a segment
+        let bound = clock.realtime_error_bound().unwrap() as i64;
+        let before = world.wall();
+        let now = witness.wall(clock.realtime_ordered()).unwrap();
+        assert!((before - bound..=world.wall() + bound).contains(&now), "{}, {bound}", now - before);
+    });
+}
+
 /// Also if interrupts come between the reads.
 #[test]
 fn resync_finds_the_middle_of_the_possible_offsets() {
