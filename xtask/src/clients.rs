@@ -44,6 +44,14 @@ enum Patch {
 
 const PATCHES: &str = "crates/vdso-time-quanta/patch";
 
+/// Its folders, and the package and the version whose place they take.
+const PATCHED: [(&str, &str, &str); 4] = [
+    ("fastant", "fastant", "0.1.11"),
+    ("minstant", "minstant", "0.1.7"),
+    ("quanta-0.12", "quanta", "0.12.6"),
+    ("quanta-0.13", "quanta", "0.13.0"),
+];
+
 const QUANTA: Patch =
     Patch::Sources { folder: "crates/vdso-time-quanta/src", private: include_str!("clients/quanta.rs") };
 
@@ -93,7 +101,7 @@ pub(crate) fn run(write: bool, ratios: bool, names: &[String]) -> Result<ExitCod
     }
     let packages = fetch(&sh)?;
     let mut rows = Vec::new();
-    let mut faults = String::new();
+    let mut faults = lacking_features(&sh, &packages)?;
     let is_wanted = |client: &&Client| names.is_empty() || names.iter().any(|name| name == client.name);
     for client in CLIENTS.iter().filter(is_wanted) {
         let [original, patched] =
@@ -126,11 +134,31 @@ fn fetch(sh: &Shell) -> Result<Vec<Value>> {
             "c{at} = {{ package = \"{name}\", version = \"={version}\", default-features = false }}"
         )?;
     }
+    // Its tests are not run, but its features are compared.
+    manifest += "minstant = '=0.1.7'\n";
     let path = folder.join("Cargo.toml");
     sh.write_file(folder.join("src/lib.rs"), "")?;
     sh.write_file(&path, manifest)?;
     let path = path.to_str().context("a path in UTF-8")?;
     workspace::packages(sh, &["--filter-platform", "x86_64-unknown-linux-gnu", "--manifest-path", path])
+}
+
+fn package<'a>(packages: &'a [Value], name: &str, version: &str) -> Result<&'a Value> {
+    let mut packages = packages.iter();
+    packages.find(|it| it["name"] == name && it["version"] == version).context("cargo has not fetched it")
+}
+
+/// cargo resolves no dependant that asks for a feature which the patch lacks.
+fn lacking_features(sh: &Shell, packages: &[Value]) -> Result<String> {
+    let mut faults = String::new();
+    for (folder, name, version) in PATCHED {
+        let patch = sh.read_file(workspace::root().join(PATCHES).join(folder).join("Cargo.toml"))?;
+        let features = package(packages, name, version)?["features"].as_object().context("features")?;
+        for feature in features.keys().filter(|feature| !patch.contains(&format!("\n{feature} = ["))) {
+            writeln!(faults, "patch/{folder} lacks the feature {feature} of {name} {version}")?;
+        }
+    }
+    Ok(faults)
 }
 
 fn folder() -> PathBuf {
@@ -156,9 +184,8 @@ fn unlock(sh: &Shell, manifest: &Path, replaced: &[&str]) -> Result<()> {
 impl Client {
     /// Copies the package into the target folder, where the patch can change it.
     fn copy(&self, sh: &Shell, packages: &[Value], is_patched: bool) -> Result<PathBuf> {
-        let is_this = |it: &&Value| it["name"] == self.name && it["version"] == self.version;
-        let source = packages.iter().find(is_this).and_then(|it| it["manifest_path"].as_str());
-        let source = Path::new(source.context("cargo has not fetched it")?).with_file_name("");
+        let source = package(packages, self.name, self.version)?["manifest_path"].as_str();
+        let source = Path::new(source.context("manifest_path")?).with_file_name("");
         let kind = if is_patched { "patched" } else { "original" };
         let copy = folder().join(kind).join(format!("{}-{}", self.name, self.version));
         sh.remove_path(&copy)?;
