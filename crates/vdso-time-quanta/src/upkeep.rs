@@ -75,8 +75,8 @@ impl Upkeep {
             return Err(Error::UpkeepRunning);
         }
         let Self { interval, clock } = self;
-        // The clock is read after the load, so only a time from the future is replaced by an earlier
-        // one, such as a mock's.
+        // The clock is read after the load, so only a time from the future, such as a mock's, is
+        // replaced by an earlier one.
         let refresh = move || {
             RECENT.fetch_update(Ordering::Release, Ordering::Acquire, |_| Some(clock.raw())).ok();
         };
