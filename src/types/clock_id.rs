@@ -37,8 +37,8 @@ macro_rules! clocks {
 clocks! {
     /// Wall-clock time since the Epoch. NTP slews it, and it can be set, so it can step.
     REALTIME = 0, "CLOCK_REALTIME";
-    /// Time since an unspecified point. NTP slews it, it is never set, and it does not count
-    /// suspended time.
+    /// Time since boot, or since another point in a time namespace. NTP slews it, it is never set,
+    /// and it does not count suspended time.
     MONOTONIC = 1, "CLOCK_MONOTONIC";
     /// CPU time used by all threads of this process. A read is a system call.
     PROCESS_CPUTIME = 2, "CLOCK_PROCESS_CPUTIME_ID";
