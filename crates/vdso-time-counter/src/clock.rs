@@ -201,16 +201,14 @@ impl<S: Source> CounterClock<S> {
         let Some(now) = asked else { return Some(ahead) };
         let is_set_back =
             |realtime: i64| realtime.wrapping_sub(now as i64).saturating_add(OFFSET_NOISE) < offset;
-        match realtime? {
-            // The answer leads the kernel's clock. So the wall clock leads by as much, unless
-            // somebody set the kernel's wall clock back.
-            realtime if nanos > now && is_set_back(realtime) => {
-                let realtime = self.source.realtime()?;
-                Some(if is_set_back(realtime) { realtime } else { ahead })
-            }
-            realtime if nanos > now => Some(realtime.max(ahead)),
-            realtime => Some(realtime),
+        let realtime = realtime?;
+        if !is_set_back(realtime) {
+            // The answer leads the kernel's wall clock, or did before a preemption.
+            return Some(realtime.max(ahead));
         }
+        // Somebody set the kernel's wall clock back, or this was preempted since it was read.
+        let realtime = self.source.realtime()?;
+        Some(if is_set_back(realtime) { realtime } else { ahead })
     }
 
     /// The vDSO's answer while the counter is not used and the kernel need not be asked.

@@ -111,3 +111,19 @@ fn a_segment_does_not_begin_before_a_sparse_read_of_the_wall_clock() {
         assert!(time >= earlier, "back by {}", earlier - time);
     });
 }
+
+/// The segment leads the kernel's clock when it ends. The lead is over after the preemption.
+#[test]
+fn a_preempted_read_of_the_wall_clock_does_not_go_back() {
+    check(200, quiet_machines(0), (1..4_u32, 0..3_000_u128), |witness, (read, micros)| {
+        let Witness { world, clock, .. } = witness;
+        witness.watch(2 * CALIBRATION + 40 * micros * MICRO);
+        world.set_slew(-100_000_000);
+        world.pass(witness.left().saturating_sub(100 * MICRO));
+        let earlier = witness.wall(clock.realtime(Source::ticks)).unwrap();
+        world.pass(110 * MICRO);
+        world.preemption.set((world.kernel_reads.get() + read, micros * MICRO));
+        let time = witness.wall(clock.realtime(Source::ticks)).unwrap();
+        assert!(time >= earlier, "back by {}", earlier - time);
+    });
+}
