@@ -154,14 +154,19 @@ impl ProcessVdso {
 
     fn parse(pid: u32, base: u64, bytes: Vec<u8>) -> Result<Self, ParseError> {
         let image = Image::parse(&bytes)?;
-        let address = |value: u64| value.wrapping_sub(image.load_address()).wrapping_add(base);
+        let range = base..base.wrapping_add(bytes.len() as u64);
+        // The process can write any size into the image.
+        let part = |value: u64, size: u64| {
+            let start = value.wrapping_sub(image.load_address()).wrapping_add(base);
+            start..start.saturating_add(size).min(range.end)
+        };
         let text = |name: &CStr| name.to_string_lossy().into_owned();
         let symbols = image.symbols().map(|symbol| {
             // Bit 0 says that the code is Thumb code.
             let is_arm = image.machine() == EM_ARM;
-            let start = address(if is_arm { symbol.value() & !1 } else { symbol.value() });
-            let range = start..start.wrapping_add(symbol.size());
-            ProcessSymbol { name: text(symbol.name()), version: symbol.version().map(text), range }
+            let value = if is_arm { symbol.value() & !1 } else { symbol.value() };
+            let (name, version) = (text(symbol.name()), symbol.version().map(text));
+            ProcessSymbol { name, version, range: part(value, symbol.size()) }
         });
         let symbols = symbols.collect();
         let file = object::File::parse(&*bytes).ok();
@@ -169,11 +174,8 @@ impl ProcessVdso {
         let digits = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         let build_id = build_id.map(digits);
         let frames = file.as_ref().and_then(|file| file.section_by_name(".eh_frame_hdr"));
-        let eh_frame_hdr = frames.filter(|frames| frames.size() != 0).map(|frames| {
-            let start = address(frames.address());
-            start..start.wrapping_add(frames.size())
-        });
-        let range = base..base.wrapping_add(bytes.len() as u64);
+        let frames = frames.map(|frames| part(frames.address(), frames.size()));
+        let eh_frame_hdr = frames.filter(|frames| range.contains(&frames.start) && !frames.is_empty());
         Ok(Self { pid, range, bytes, build_id, eh_frame_hdr, symbols })
     }
 

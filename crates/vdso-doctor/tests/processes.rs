@@ -9,13 +9,15 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, id};
+use std::ptr::NonNull;
 use std::thread;
 
 use goblin::elf::{Elf, note::NT_GNU_BUILD_ID, program_header::PT_GNU_EH_FRAME};
-use nix::sys::mman::{MapFlags, ProtFlags, mmap};
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::unistd::{Pid, Uid, chroot, getppid, pause, setuid};
+use test_images::{Spec, Sym};
 use test_support::not_run::target_tmpdir;
 use test_support::{child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
 use vdso_doctor::{Cause, ProcessDiagnosis, ProcessError, ProcessVdso, Read, check};
@@ -154,6 +156,56 @@ fn a_process_without_a_vdso_is_an_error() {
         let Some(child) = Sleeper::after("auxv", || vector::change(tag as usize, value)) else { return };
         assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), expected, "{tag}: {value:?}");
     }
+}
+
+/// A process in whose vector this image is the vDSO.
+fn process_with(image: &[u8]) -> Option<Sleeper> {
+    #[allow(unsafe_code, reason = "memory is mapped")]
+    let map = || {
+        let (size, access) =
+            (NonZero::new(image.len()).unwrap(), ProtFlags::PROT_READ | ProtFlags::PROT_WRITE);
+        // SAFETY: the kernel chooses a free address.
+        let mapping = unsafe { mmap_anonymous(None, size, access, MapFlags::MAP_PRIVATE) }?;
+        // SAFETY: the mapping is new and has this size.
+        unsafe { mapping.cast().copy_from_nonoverlapping(NonNull::from(image).cast::<u8>(), image.len()) };
+        vector::change(libc::AT_SYSINFO_EHDR as usize, Some(mapping.addr().get()))
+    };
+    if is_testable() { Sleeper::after("auxv", map) } else { None }
+}
+
+/// An image of 64 bits with section headers at its end: name, type, address and size of each. After
+/// its extent follow what is given and the names, of which 1 is `.eh_frame_hdr`.
+fn with_sections(content: &[u8], sections: &[[u64; 4]]) -> Vec<u8> {
+    const NAMES: [u8; 16] = *b"\0.eh_frame_hdr\0\0";
+    let symbols = vec![Sym { size: !0, ..Sym::func("__vdso_time", "LINUX_2.6") }];
+    let image = Spec { symbols, extent: EXTENT, ..Spec::default() }.build().bytes;
+    let mut image = [&image, content, &NAMES].concat();
+    let (count, at) = (sections.len() as u64 + 2, image.len() as u64);
+    image[40..48].copy_from_slice(&at.to_le_bytes());
+    // e_shentsize, e_shnum and e_shstrndx.
+    image[58..64].copy_from_slice(&(64 | count << 16 | 1 << 32).to_le_bytes()[..6]);
+    let names = [0, 3, at - NAMES.len() as u64, NAMES.len() as u64];
+    for [name, kind, at, size] in [[0; 4], names].iter().chain(sections) {
+        let words = [name | kind << 32, 0, *at, *at, *size, 0, 4, 0];
+        image.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+    image
+}
+
+/// Where the content of [`with_sections`] begins.
+const EXTENT: usize = 4096;
+
+#[test]
+fn what_claims_to_be_larger_than_the_image_ends_with_it() {
+    let Some(child) = process_with(&with_sections(&[], &[[1, 1, 64, !0]])) else { return };
+    let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
+    let ProcessVdso { symbols, range, eh_frame_hdr, .. } = &diagnosis.vdso;
+    assert!(range.contains(&symbols[0].range.start), "{symbols:?}");
+    assert_eq!(symbols[0].range.end, range.end);
+    assert_eq!(eh_frame_hdr.clone(), Some(range.start + 64..range.end));
+    assert!(diagnosis.to_string().contains("__vdso_time"), "{diagnosis}");
+    let Some(child) = process_with(&with_sections(&[], &[[1, 1, 1 << 40, 8]])) else { return };
+    assert_eq!(ProcessVdso::read(child.id()).unwrap().eh_frame_hdr, None);
 }
 
 #[test]
