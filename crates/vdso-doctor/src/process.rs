@@ -122,24 +122,25 @@ impl ProcessVdso {
     /// [`ProcessError`] says what is missing.
     pub fn read(pid: u32) -> Result<Self, ProcessError> {
         let (_, first) = living_thread(pid)?;
-        let (mut vdso, mut is_constant) = (Err(ProcessError::Ended), true);
+        let (mut copy, mut is_constant) = (Err(ProcessError::Ended), true);
         for _ in 0..MOST_TRIES {
             let (thread, auxv) = living_thread(pid)?;
-            vdso = Self::of(pid, thread, &auxv);
+            copy = Self::copy(thread, &auxv);
             // While the kernel executes a program, the vector is not complete, and what was read
             // may be of both programs.
             let is_same = living_thread(pid)?.1 == auxv;
             if is_same && value(&auxv, AT_PHENT).is_some() {
-                return vdso;
+                return Self::parse(pid, copy?);
             }
             is_constant &= is_same && auxv == first;
             thread::sleep(Duration::from_millis(1));
         }
         // The process removed the entry (PR_SET_MM of prctl(2)), and executes nothing.
-        if is_constant { vdso } else { Err(ProcessError::Ended) }
+        if is_constant { Self::parse(pid, copy?) } else { Err(ProcessError::Ended) }
     }
 
-    fn of(pid: u32, thread: u32, auxv: &[u8]) -> Result<Self, ProcessError> {
+    /// The address of the image, and its bytes.
+    fn copy(thread: u32, auxv: &[u8]) -> Result<(u64, Vec<u8>), ProcessError> {
         // The open file belongs to the program that runs now, also if another is executed.
         let memory = File::open(format!("/proc/{thread}/mem"))?;
         let base = value(auxv, AT_SYSINFO_EHDR).filter(|base| *base != 0).ok_or(ProcessError::NoVdso)?;
@@ -149,11 +150,11 @@ impl ProcessVdso {
         let mapped = mapping_at(thread, base).unwrap_or(0);
         let mut bytes = vec![0; mapped.clamp(extent, MOST_BYTES)];
         read_exactly(&memory, &mut bytes, base)?;
-        Self::parse(pid, base, bytes).map_err(ProcessError::Malformed)
+        Ok((base, bytes))
     }
 
-    fn parse(pid: u32, base: u64, bytes: Vec<u8>) -> Result<Self, ParseError> {
-        let image = Image::parse(&bytes)?;
+    fn parse(pid: u32, (base, bytes): (u64, Vec<u8>)) -> Result<Self, ProcessError> {
+        let image = Image::parse(&bytes).map_err(ProcessError::Malformed)?;
         let range = base..base.wrapping_add(bytes.len() as u64);
         // The process can write any size into the image.
         let part = |value: u64, size: u64| {
@@ -169,7 +170,8 @@ impl ProcessVdso {
             ProcessSymbol { name, version, range: part(value, symbol.size()) }
         });
         let symbols = symbols.collect();
-        let file = object::File::parse(&*bytes).ok();
+        // A search for the build id may read the whole image for each section.
+        let file = object::File::parse(&*bytes).ok().filter(|file| file.sections().count() <= MOST_SECTIONS);
         let build_id = file.as_ref().and_then(|file| file.build_id().ok()?);
         let digits = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         let build_id = build_id.map(digits);
@@ -207,6 +209,9 @@ const AT_SYSINFO_EHDR: u64 = 33;
 
 /// No vDSO is larger.
 const MOST_BYTES: usize = 1 << 20;
+
+/// No vDSO has more; the kernel's have about 20.
+const MOST_SECTIONS: usize = 100;
 
 /// If there are fewer bytes, the program ended or another was executed.
 fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), ProcessError> {

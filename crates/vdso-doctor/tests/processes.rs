@@ -209,6 +209,21 @@ fn what_claims_to_be_larger_than_the_image_ends_with_it() {
 }
 
 #[test]
+fn a_build_id_is_not_searched_in_thousands_of_sections() {
+    // Empty notes, and one with the id.
+    let mut notes = [0; 12 * 1000].to_vec();
+    notes.extend([4, 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 0]);
+    notes.extend(b"GNU\0\x01\xab\xff\0");
+    let at = EXTENT as u64;
+    let (empty, id) = ([0, 7, at, 12 * 1000], [0, 7, at + 12 * 1000, 20]);
+    for (count, expected) in [(20, Some("01abff")), (10_000, None)] {
+        let sections = [vec![empty; count], vec![id]].concat();
+        let Some(child) = process_with(&with_sections(&notes, &sections)) else { return };
+        assert_eq!(ProcessVdso::read(child.id()).unwrap().build_id.as_deref(), expected);
+    }
+}
+
+#[test]
 fn a_process_that_ended_is_an_error() {
     if !has_proc() {
         return;
