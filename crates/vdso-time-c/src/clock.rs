@@ -2,8 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::fmt::{self, Write as _};
-use core::mem::MaybeUninit;
-use core::{ptr, slice};
+use core::ptr;
 
 use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
@@ -116,36 +115,38 @@ pub unsafe extern "C" fn vdso_time_symbol(name: *const c_char, version: *const c
 /// NUL. Returns the length of the whole text, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
-    let room: &mut [MaybeUninit<u8>] = if text.is_null() {
-        &mut []
-    } else {
-        // As for snprintf(3), SIZE_MAX can stand for enough. No slice is that long.
-        let size = size.min(!text.addr()).min(isize::MAX as usize);
-        // SAFETY: the caller passes `size` bytes to write to, which need not be initialised.
-        unsafe { slice::from_raw_parts_mut(text.cast(), size) }
-    };
-    let mut text = Text { room, length: 0 };
+    let mut text = Text { to: text.cast(), size: if text.is_null() { 0 } else { size }, length: 0 };
     // `Text` makes no error.
     let _ = write!(text, "{}", vdso_time::routes());
-    let end = text.length.min(text.room.len().saturating_sub(1));
-    if let Some(end) = text.room.get_mut(end) {
-        end.write(0);
+    if let Some(last) = text.size.checked_sub(1) {
+        text.put(text.length.min(last), 0);
     }
     text.length
 }
 
-/// Text that is cut where the room ends.
-struct Text<'a> {
-    room: &'a mut [MaybeUninit<u8>],
+/// Text that is cut where the room ends. It is no slice: as for snprintf(3), `SIZE_MAX` can stand
+/// for enough, and then most of the bytes are not the caller's.
+struct Text {
+    to: *mut u8,
+    size: usize,
     length: usize,
 }
 
-impl fmt::Write for Text<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for (to, byte) in self.room.iter_mut().skip(self.length).zip(text.bytes()) {
-            to.write(byte);
+impl Text {
+    fn put(&self, at: usize, byte: u8) {
+        if at < self.size {
+            // SAFETY: the caller passes room for the text, or for its first `size` bytes.
+            unsafe { self.to.wrapping_add(at).write(byte) };
         }
-        self.length = self.length.saturating_add(text.len());
+    }
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            self.put(self.length, byte);
+            self.length = self.length.wrapping_add(1);
+        }
         Ok(())
     }
 }

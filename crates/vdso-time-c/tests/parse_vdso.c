@@ -47,6 +47,8 @@ int main(void)
 
     char text[4096] = "";
     EXPECT(vdso_time_routes(text, SIZE_MAX) == strlen(text));
+    memset(text, 'x', sizeof text);
+    EXPECT(vdso_time_routes(text, 5) > 5 && strlen(text) == 4 && text[5] == 'x');
 
     long (*function)(struct timeval *, void *);
     struct timeval before, now, after;
