@@ -52,6 +52,8 @@ pub(crate) enum Reader {
 /// The clock sources of the architectures with a table.
 const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
+    // Not `Vdso`, because no one should choose it: the kernel drops it when it has `tsc`.
+    ("tsc-early", Reader::VdsoIfStable, "the CPU's time-stamp counter, whose rate is still being measured"),
     ("arch_sys_counter", Reader::Vdso, "the CPU's generic timer"),
     ("riscv_clocksource", Reader::Vdso, "the CPU's time register"),
     ("tod", Reader::Vdso, "the CPU's time-of-day clock"),

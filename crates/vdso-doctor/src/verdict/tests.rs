@@ -153,6 +153,9 @@ fn a_clock_source_that_the_vdso_could_read_has_another_cause() {
         (&["kvm-clock"], Cause::ClockSource, &["only the host", "`tsc` in this guest may be wrong"]),
         (&["xen", "tsc"], Cause::ClockSource, &["unless this guest migrates", "echo tsc"]),
         (&["xen", "hpet"], Cause::ClockSource, &["xen", "timer tick is precise enough"]),
+        // The kernel drops tsc-early soon after boot.
+        (&["tsc-early"], Cause::ClockSource, &["the CPU's time-stamp counter"]),
+        (&["hpet", "tsc-early"], Cause::ClockSource, &["hpet", "timer tick is precise enough"]),
         (&["arch_sys_counter"], Cause::CounterDistrusted, &["does not trust", "arch_timer"]),
         (&["tsc"], Cause::Unexplained, &["(tsc)"]),
         (&[], Cause::Unexplained, &["(unknown)"]),
