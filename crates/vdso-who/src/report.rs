@@ -283,7 +283,7 @@ impl Display for Report {
         let title = self.cells(None);
         let indent = title.len();
         let fit = |text: &str| shortened(text, COLUMNS - indent - 2);
-        if self.processes.iter().any(|process| !process.callers.is_empty()) {
+        if !self.processes.is_empty() {
             writeln!(f, "\n{title}process, caller")?;
         }
         let [processes, rows] = if self.has_others { MOST_ROWS } else { [usize::MAX; 2] };

@@ -1,6 +1,7 @@
 //! A measurement, from its start to its report.
 
 use std::fs::{self, File};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -48,7 +49,13 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
     let pid = target.as_ref().map(|target| target.pid);
     let cgroup = match &options.subject {
         Subject::Cgroup(path) => {
-            Some(File::open(path).map_err(|error| format!("{}: {error}", path.display()))?)
+            let folder = File::open(path).ok().filter(|_| cgroup_time(path).is_some());
+            Some(folder.ok_or_else(|| {
+                format!(
+                    "{} is no cgroup of version 2: `mount -t cgroup2` shows where these are",
+                    path.display()
+                )
+            })?)
         }
         _ => None,
     };
@@ -160,11 +167,7 @@ impl Watch<'_> {
     /// The CPU time of all that is watched.
     fn cpu_time(&self, target: Option<&Target>) -> Option<Duration> {
         match (&self.options.subject, target) {
-            (Subject::Cgroup(path), _) => {
-                let stat = fs::read_to_string(path.join("cpu.stat")).ok()?;
-                let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
-                Some(Duration::from_micros(micros.parse().ok()?))
-            }
+            (Subject::Cgroup(path), _) => cgroup_time(path),
             (_, None) => proc::cpu_time_of_host(),
             (_, Some(_)) if self.tally.pids().count() > 1 => {
                 Some(self.tally.pids().filter_map(proc::cpu_time_with_children).sum())
@@ -172,4 +175,11 @@ impl Watch<'_> {
             (_, Some(target)) => target.cpu_time(),
         }
     }
+}
+
+/// The CPU time of a cgroup, which only version 2 has in this file.
+fn cgroup_time(folder: &Path) -> Option<Duration> {
+    let stat = fs::read_to_string(folder.join("cpu.stat")).ok()?;
+    let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+    Some(Duration::from_micros(micros.parse().ok()?))
 }

@@ -70,6 +70,8 @@ fn what_is_missing_is_named() {
             &*format!("{thread} is a thread of process {number}: use --pid {number}"),
         ),
         (&["--", "/nonexistent/program"], "cannot run /nonexistent/program: "),
+        // It has no CPU time to compare the samples with.
+        (&["--cgroup=/proc"], "/proc is no cgroup of version 2: "),
         // A process that this program did not start has no guard.
         (&["--exact", &format!("--pid={number}")], "--exact can end a process that was not started here: "),
     ] {
@@ -120,6 +122,13 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
     closed.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM, "--", "sh", "-c", "echo ran >&2"]);
     let Some((_, _, error)) = started(closed.output()) else { return };
     assert!(!error.contains("ran"), "{error}");
+}
+
+#[test]
+fn a_table_without_reads_has_a_title() {
+    let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+    let Some((_, out, error)) = run(&["--", "sh", "-c", script]) else { return };
+    assert!(out.lines().any(|line| line.starts_with(" samples   % own ")), "{out}{error}");
 }
 
 /// A guard keeps only the signal of a breakpoint of the vDSO from the command.
