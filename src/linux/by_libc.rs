@@ -50,15 +50,15 @@ pub(crate) mod calls {
         function: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int,
         clock: ClockId,
     ) -> Result<Timespec, Errno> {
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: its fields are numbers, and padding of musl's where `time_t` has 64 bits.
+        let mut time: libc::timespec = unsafe { core::mem::zeroed() };
         // SAFETY: libc writes only to `time`, and accepts every clock id.
         errno_result(|| unsafe { function(clock.as_raw(), &raw mut time) }.into())?;
         // The seconds after January 2038.
-        if size_of::<libc::time_t>() == 4 && time.tv_sec < 0 {
+        if size_of_val(&time.tv_sec) == 4 && time.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);
         }
-        #[allow(clippy::unnecessary_cast, reason = "32 bits on some of these targets")]
-        Ok(Timespec { tv_sec: time.tv_sec as i64, tv_nsec: time.tv_nsec as i64 })
+        Ok(Timespec { tv_sec: time.tv_sec.into(), tv_nsec: time.tv_nsec.into() })
     }
 }
 

@@ -26,6 +26,8 @@ const CORE_TARGETS: &[&str] = &[
     "powerpc64-unknown-linux-gnu",
     "sparc64-unknown-linux-gnu",
     "mips64el-unknown-linux-gnuabi64",
+    // Its `timespec` has a private field.
+    "hexagon-unknown-linux-musl",
 ];
 
 /// Other systems, over whose std the tests of every system are type-checked.
@@ -65,8 +67,10 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
     let compiler = Compiler::oldest()?;
     let sh = workspace::shell()?;
     for (triples, crates, checks) in groups.iter().filter(|(triples, ..)| !triples.is_empty()) {
-        // On WASM, this version of clippy does not see a `const`.
-        let mut flags = vec![String::from("-Dwarnings -Aclippy::missing_const_for_thread_local")];
+        // On WASM, this version of clippy does not see a `const`. Without 64-bit atomics, it sees no
+        // effect in the counter's `refresh`.
+        let allowed = "-Aclippy::missing_const_for_thread_local -Aclippy::must_use_candidate";
+        let mut flags = vec![format!("-Dwarnings {allowed}")];
         match crates {
             Some(crates) => {
                 let sysroot = compiler.sysroot_to_check(triples, crates)?;
