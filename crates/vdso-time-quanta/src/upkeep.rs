@@ -8,7 +8,7 @@ use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// A thread that sets the time of [`Clock::recent`] and [`Instant::recent`] in an interval.
+/// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] in an interval.
 #[derive(Debug)]
 pub struct Upkeep {
     interval: Duration,
