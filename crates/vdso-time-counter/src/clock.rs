@@ -100,6 +100,13 @@ fn count(counter: &AtomicUsize) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
+/// Whether a time is at least [`SOON`] after the high-water mark, which another caller or a lead can
+/// have raised above it.
+#[inline]
+fn is_long_after(now: u64, high_water: u64) -> bool {
+    now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0
+}
+
 /// Whether an answer comes from another time namespace, given the kernel's time.
 fn is_foreign(answer: u64, now: u64) -> bool {
     answer > now.saturating_add(MAX_LEAD)
@@ -170,9 +177,7 @@ impl<S: Source> CounterClock<S> {
     fn used_monotonic(&self) -> Option<u64> {
         if let Some((now, ..)) = self.sparse(Source::monotonic, |now, _| now) {
             let high_water = self.high_water.get();
-            // False also if another caller has read a later time.
-            let is_sparse = now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0;
-            if is_sparse && self.high_water.replace(high_water, now) {
+            if is_long_after(now, high_water) && self.high_water.replace(high_water, now) {
                 count(&self.vdso_reads);
                 return Some(now);
             }
@@ -239,11 +244,11 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// Whether another read without a segment in force came within [`SOON`] before.
+    /// Whether another read without a segment in force came within [`SOON`] before, or later.
     fn is_soon(&self, now: u64) -> bool {
         let since_realtime =
             ((now >> SPARSE_SHIFT) as usize).wrapping_sub(self.sparse_realtime.load(Relaxed));
-        now.wrapping_sub(self.high_water.get()) < SOON || since_realtime < (SOON >> SPARSE_SHIFT) as usize
+        !is_long_after(now, self.high_water.get()) || since_realtime < (SOON >> SPARSE_SHIFT) as usize
     }
 
     #[cold]

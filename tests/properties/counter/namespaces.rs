@@ -1,10 +1,12 @@
 //! The process enters another time namespace, whose `CLOCK_MONOTONIC` is ahead or behind.
 
+use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
-use super::world::{MILLI, machines, quiet_machines};
+use super::world::{MICRO, MILLI, machines, quiet_machines};
+use crate::source::source::Source;
 use crate::source::status::{Refusal, Status};
 
 /// From the end of the segment on. A spoilt calibration can make one more wrong segment.
@@ -53,6 +55,26 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
             let bound = clock.error_bound();
             assert!(bound <= most, "{bound} ns after {most} ns");
             most = bound.max(10_000_000);
+        }
+    });
+}
+
+/// There a segment leads the kernel's clock by as much as the monotonic time stands still.
+#[test]
+fn the_wall_clock_does_not_go_back_in_another_time_namespace() {
+    let cases = (-64_000..64_000_i64, vec(0..40_000_u128, 1..5));
+    check(300, quiet_machines(0), cases, |witness @ Witness { world, clock, .. }, (lead, pauses)| {
+        witness.watch(2 * CALIBRATION);
+        world.pass(2 * SEGMENT);
+        witness.read();
+        world.enter_namespace(lead * 1_000);
+        witness.tolerate(false, MILLI); // makes a segment
+        let mut latest = i64::MIN;
+        for pause in pauses {
+            let time = witness.wall(clock.realtime(Source::ticks)).unwrap();
+            assert!(time >= latest, "back by {}", latest - time);
+            latest = time;
+            world.pass(pause * MICRO);
         }
     });
 }
