@@ -129,6 +129,11 @@ impl Report {
             self.name.clone_from(name);
         }
         self.whole = self.amounts(tally.reads, tally.samples);
+        if self.trap_ns.is_some() {
+            // A breakpoint is counted also if its record is lost.
+            self.whole.reads = Some(self.counted);
+            self.whole.reads_per_second = Some(self.counted as f64 / self.time.as_secs_f64().max(1e-9));
+        }
         let mut pids = tally.groups.values().flat_map(|group| &group.pids);
         self.has_others = self.pid.is_none() || pids.any(|pid| Some(*pid) != self.pid);
         let processes = tally.groups.iter().map(|(name, group)| self.process(name, group));
@@ -161,9 +166,9 @@ impl Report {
     fn amounts(&self, records: u64, samples: u64) -> Amounts {
         let seconds = self.time.as_secs_f64().max(1e-9);
         if self.trap_ns.is_some() {
-            // Lost records are spread over the callers.
-            let reads = self.counted as f64 * records as f64 / (self.counted - self.lost).max(1) as f64;
-            let (reads_per_second, reads) = (Some(reads / seconds), Some(reads.round() as u64));
+            // Which callers have the lost records is not known.
+            let reads = (self.lost == 0).then_some(records);
+            let reads_per_second = reads.map(|reads| reads as f64 / seconds);
             return Amounts { records, reads_per_second, reads, ..Amounts::default() };
         }
         // Samples of threads that live for less than a period do not stand for their CPU time.
@@ -253,8 +258,10 @@ impl Report {
             Some(figures),
             (self.swallowed != 0)
                 .then(|| format!("The guard kept a SIGTRAP from the command {}.", times(self.swallowed))),
-            (self.lost != 0)
-                .then(|| format!("{} records were lost, because the buffers were full.", self.lost)),
+            (self.lost != 0).then(|| {
+                let bound = if self.trap_ns.is_some() { ", so the reads of a caller are a lower bound" } else { "" };
+                format!("{} records were lost, because the buffers were full{bound}.", self.lost)
+            }),
             (!self.sees_all && self.trap_ns.is_none())
                 .then(|| "The time in system calls is not seen: run it as root or with CAP_PERFMON.".into()),
         ];
@@ -267,7 +274,10 @@ impl Report {
         match (amounts, self.trap_ns) {
             (None, Some(_)) => "      reads  ".into(),
             (None, None) => " samples   % own     +-   reads/s  ".into(),
-            (Some(amounts), Some(_)) => format!("{:>11}  ", amounts.reads.unwrap_or(0)),
+            (Some(Amounts { reads: None, records, .. }), Some(_)) => {
+                format!("{:>11}  ", format!(">= {records}"))
+            }
+            (Some(Amounts { reads: Some(reads), .. }), Some(_)) => format!("{reads:>11}  "),
             (Some(amounts), None) => {
                 let [percent, error] = [amounts.percent, amounts.percent_error].map(cell);
                 let rate = amounts.reads_per_second.map_or("-".into(), rounded);

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,17 +29,25 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// Watches a child until it ends, whose main thread may end before. Returns the records of `often`
-/// and of `seldom`, the report, and the call chains.
+/// A process has four breakpoints, and a child that was forked meanwhile keeps them.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Watches a child until it ends, whose main thread may end before. Nobody takes the records out of
+/// the buffers during the `first` work. Returns the records of `often` and of `seldom`, the report,
+/// and the call chains.
 fn watched(
     change: impl FnOnce(&mut Options),
     has_main_thread: bool,
+    first: impl FnOnce() + Send + 'static,
     work: impl FnOnce() + Send + 'static,
 ) -> Option<([u64; 2], Value, Vec<String>)> {
+    let _one = ONE.lock();
     let (mut child_end, mut end) = UnixStream::pair().unwrap();
     let child = child::fork(move || {
         let work = move || {
             child_end.read_exact(&mut [0]).unwrap();
+            first();
+            child_end.write_all(&[0]).unwrap();
             work();
             child::leave(0)
         };
@@ -58,6 +67,7 @@ fn watched(
     let watched = watch(&options, || {
         if !std::mem::replace(&mut has_begun, true) {
             end.write_all(&[0]).unwrap();
+            end.read_exact(&mut [0]).unwrap();
         }
         false
     });
@@ -95,7 +105,7 @@ fn rounds() {
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
     for has_main_thread in [true, false] {
-        let watched = watched(|options| options.exact = true, has_main_thread, rounds);
+        let watched = watched(|options| options.exact = true, has_main_thread, || (), rounds);
         let Some((records, report, folded)) = watched else { return };
         assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
         let is_chain = |line: &&String| line.contains("::rounds;known::often;");
@@ -106,6 +116,27 @@ fn every_read_is_counted_with_its_callers_and_their_line() {
         if let Some(file) = most["file"].as_str() {
             assert!(file.ends_with("tests/known.rs") && most["line"] == LINE, "{most}");
         }
+    }
+}
+
+/// 30,000 records do not fit in the buffers, which have 64 MiB on any number of CPUs.
+#[test]
+fn lost_records_leave_each_caller_a_lower_bound_of_its_reads() {
+    let fill = || (0..10_000).for_each(|_| often());
+    let drained = || {
+        thread::sleep(Duration::from_millis(500));
+        (0..100).for_each(|_| seldom());
+    };
+    let watched = watched(|options| options.exact = true, true, fill, drained);
+    let Some((records, report, _)) = watched else { return };
+    assert!(records[0] < 30_000 && records[1] <= 100 && report["lost"] != 0, "{records:?} {report:#}");
+    assert!(report["reads"].as_u64() >= Some(30_100), "{report:#}");
+    let process = &report["processes"][0];
+    let callers = process["callers"].as_array().unwrap().iter();
+    for amounts in callers.chain([process]) {
+        assert!(amounts["reads"].is_null() && amounts["reads_per_second"].is_null(), "{report:#}");
+        let bound = format!(" >= {}  ", amounts["records"]);
+        assert!(report["text"].as_str().unwrap().contains(&bound), "{bound} {report:#}");
     }
 }
 
@@ -126,7 +157,7 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     // Records are lost while debug information is read.
     for seconds in [1, 4, 16] {
         let work = move || use_cpu_time(Duration::from_secs(seconds), rounds);
-        let watched = watched(|options| options.frequency = 1999, true, work);
+        let watched = watched(|options| options.frequency = 1999, true, || (), work);
         let Some(([in_often, in_seldom], report, _)) = watched else { return };
         let all = in_often + in_seldom;
         if all > 500 {
@@ -141,7 +172,7 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
 #[test]
 fn samples_that_do_not_stand_for_the_cpu_time_give_no_percentage() {
     let work = || use_cpu_time(Duration::from_millis(300), || ());
-    let Some((_, report, _)) = watched(|options| options.frequency = 1, true, work) else { return };
+    let Some((_, report, _)) = watched(|options| options.frequency = 1, true, || (), work) else { return };
     let text = report["text"].as_str().unwrap().replace('\n', " ");
     assert!(text.contains("so no share is known"), "{report:#}");
     assert!(report["percent"].is_null() && report["reads_per_second"].is_null(), "{report:#}");
