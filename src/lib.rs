@@ -30,8 +30,8 @@
 //! # Errors and panics
 //!
 //! A read of a clock that exists fails only if the vDSO cannot answer and a sandbox denies the
-//! system call. `now()` and `elapsed()` panic then, as std's do; [`Instant::try_now()`] returns the
-//! error. [`time()`] returns -1.
+//! system call, or after January 2038 if the kernel has only 32-bit calls. `now()` and `elapsed()`
+//! panic then, as std's do; [`Instant::try_now()`] returns the error. [`time()`] returns -1.
 //!
 //! # Features
 //!

@@ -14,7 +14,7 @@ macro_rules! time_of_a_clock {
             ///
             /// # Panics
             ///
-            /// If a sandbox denies every way to read the clock.
+            /// If the clock cannot be read. `try_now` returns the error.
             #[inline]
             #[must_use]
             #[track_caller]
@@ -22,11 +22,11 @@ macro_rules! time_of_a_clock {
                 $Default::now()
             }
 
-            #[doc = concat!("Returns the time of `", $clock, "`, or the error of a sandbox.")]
+            #[doc = concat!("Returns the time of `", $clock, "`, or the error of the read.")]
             ///
             /// # Errors
             ///
-            /// The sandbox's error, if it denies every way to read the clock.
+            /// Those of [`clock_gettime`](crate::clock_gettime).
             #[inline]
             pub fn try_now() -> Result<Self, crate::errno::Errno> {
                 $Default::try_now()
@@ -141,7 +141,7 @@ macro_rules! kernel_clocks {
             ///
             /// # Panics
             ///
-            /// If a sandbox denies every way to read the clock.
+            /// If the clock cannot be read. `try_now` returns the error.
             #[inline]
             #[must_use]
             #[track_caller]
@@ -149,11 +149,11 @@ macro_rules! kernel_clocks {
                 <Self as $Trait>::now()
             }
 
-            /// Returns the time of this clock, or the error of a sandbox.
+            /// Returns the time of this clock, or the error of the read.
             ///
             /// # Errors
             ///
-            /// The sandbox's error, if it denies every way to read the clock.
+            /// Those of [`clock_gettime`](crate::clock_gettime).
             #[inline]
             pub fn try_now() -> Result<$Time<Self>, crate::errno::Errno> {
                 crate::system::calls::clock_gettime(crate::types::ClockId::$ID).map($Time::from_kernel)
@@ -161,8 +161,9 @@ macro_rules! kernel_clocks {
 
             /// Returns the resolution of this clock (clock_getres(2)).
             ///
-            /// It is 1 ns, or the length of a timer tick for a coarse clock (1 to 10 ms). It is
-            /// neither the cost of a read nor the accuracy of the clock.
+            /// It is 1 ns, or the length of a timer tick (1 to 10 ms) for a coarse clock and in a
+            /// kernel without high-resolution timers. It is neither the cost of a read nor the
+            /// accuracy of the clock.
             ///
             /// # Errors
             ///

@@ -274,7 +274,7 @@ pub trait MonotonicClock: Sized {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, the error of a sandbox that denies every read.
+    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
     fn try_now() -> Result<Instant<Self>, Errno>;
 
     /// Returns the current time.

@@ -70,8 +70,7 @@ impl From<Instant> for StdInstant {
     ///
     /// # Panics
     ///
-    /// If a sandbox denies every way to read the clock at the first conversion, as
-    /// [`Instant::now`].
+    /// If the clock cannot be read at the first conversion.
     ///
     /// # Examples
     ///

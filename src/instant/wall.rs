@@ -380,7 +380,7 @@ pub trait WallClock: Sized {
     ///
     /// # Errors
     ///
-    /// For a kernel clock, the error of a sandbox that denies every read.
+    /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
     fn try_now() -> Result<SystemTime<Self>, Errno>;
 
     /// Returns the current time.

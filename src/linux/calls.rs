@@ -63,6 +63,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 ///
 /// - `EINVAL`: the kernel has no such clock.
 /// - Mostly `EPERM`, if a sandbox denies the system call and the vDSO does not read this clock.
+/// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 /// - The driver of a clock may return errors of its own.
 ///
 /// # Examples

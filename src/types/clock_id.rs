@@ -56,8 +56,8 @@ clocks! {
     REALTIME_ALARM = 8, "CLOCK_REALTIME_ALARM";
     /// `BOOTTIME`, for timers that wake a suspended system. A read is a system call.
     BOOTTIME_ALARM = 9, "CLOCK_BOOTTIME_ALARM";
-    /// International Atomic Time, which counts leap seconds. It is `REALTIME` until NTP sets the
-    /// kernel's offset.
+    /// International Atomic Time, which counts leap seconds, since Linux 3.10. It is `REALTIME`
+    /// until NTP sets the kernel's offset.
     TAI = 11, "CLOCK_TAI";
 }
 
