@@ -333,7 +333,8 @@ pub fn wrapped(text: &str) -> String {
         _ => part.into(),
     });
     let text = parts.collect::<Vec<_>>().join("`");
-    textwrap::fill(&text, COLUMNS).replace('\u{a0}', " ")
+    let options = textwrap::Options::new(COLUMNS).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::fill(&text, options).replace('\u{a0}', " ")
 }
 
 fn times(count: u64) -> String {

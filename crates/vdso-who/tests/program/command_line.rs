@@ -32,7 +32,7 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         let words: Vec<_> = arguments.split_whitespace().collect();
         let Some((status, out, error)) = run(&words) else { return };
         assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
-        assert!(error.starts_with("vdso-who: ") && error.contains("--help"), "{arguments}: {error}");
+        assert!(error.starts_with("vdso-who: ") && error.contains("`vdso-who --help`"), "{arguments}: {error}");
         assert!(error.lines().count() <= 3, "{arguments}: {error}");
     }
 }
