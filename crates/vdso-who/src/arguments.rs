@@ -25,6 +25,7 @@ is the command's, or 128 and the number of the signal that ended it. Otherwise:
    0  The report is complete
    2  The command failed
   64  The command line is wrong
+
 Ctrl-C ends the measurement and prints what there is.
 
 `vdso-doctor` says where this machine answers clock reads, and why.";
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
     exact: bool,
     /// With --exact --pid: without a guard, a breakpoint ends the process by
     /// SIGTRAP on some virtual machines
-    #[arg(long, requires = "exact", requires = "pid", verbatim_doc_comment)]
+    #[arg(long, requires = "exact", conflicts_with_all = ["command", "cgroup", "all"], verbatim_doc_comment)]
     may_end_process: bool,
     /// Download missing debug information by debuginfod-find(1)
     #[arg(long)]

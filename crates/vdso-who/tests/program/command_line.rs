@@ -24,6 +24,8 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--pid=1 --all",
         "--all --exact",
         "--pid=1 --may-end-process",
+        "--all --may-end-process",
+        "--may-end-process --exact -- true",
         "--pid=1 --folded --json",
         "--pid=1 --duration=0",
         "--pid=1 --frequency=0",
