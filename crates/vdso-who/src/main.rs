@@ -6,6 +6,7 @@ mod stdout;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -53,6 +54,10 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
 
 fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     catch_signals()?;
+    // If this fails, the command does not run.
+    let path = arguments.output.as_deref().unwrap_or(Path::new("")).display();
+    let failed = |error| format!("cannot write {path}: {error}");
+    let file = arguments.output.as_ref().map(File::create).transpose().map_err(failed)?;
     let is_over = || SIGNAL.load(Ordering::Relaxed) != 0;
     let Outcome { report, target, .. } = vdso_who::watch(&arguments.options(), is_over)?;
     let text = if arguments.json {
@@ -62,11 +67,9 @@ fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     } else {
         report.to_string()
     };
-    let written = match &arguments.output {
+    let written = match file {
         None => print(&text),
-        Some(path) => File::create(path)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .map_err(|error| format!("cannot write {}: {error}", path.display()).into()),
+        Some(mut file) => file.write_all(text.as_bytes()).map_err(|error| failed(error).into()),
     };
     let Some(mut target) = target else { return written.map(|()| 0) };
     if target.is_running() {

@@ -34,7 +34,10 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         let words: Vec<_> = arguments.split_whitespace().collect();
         let Some((status, out, error)) = run(&words) else { return };
         assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
-        assert!(error.starts_with("vdso-who: ") && error.contains("`vdso-who --help`"), "{arguments}: {error}");
+        assert!(
+            error.starts_with("vdso-who: ") && error.contains("`vdso-who --help`"),
+            "{arguments}: {error}"
+        );
         assert!(error.lines().count() <= 3, "{arguments}: {error}");
     }
 }
@@ -114,12 +117,15 @@ fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
     }
 }
 
-/// If standard output is closed, the command does not run.
+/// If the file cannot be made or standard output is closed, the command does not run.
 #[test]
 fn output_that_cannot_be_written_is_status_2_and_an_error() {
     for arguments in [&["--help"][..], &["man"], &["--", "true"]] {
         assert_says_that_output_is_lost("vdso-who", || who(arguments), watched);
     }
+    let Some((status, out, error)) = run(&["-o", "/proc/report", "--", "echo", "ran"]) else { return };
+    assert_eq!((status, &*out), (Some(2), ""), "{error}");
+    assert!(error.starts_with("vdso-who: cannot write /proc/report: "), "{error}");
     let mut closed = Command::new("sh");
     closed.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM, "--", "sh", "-c", "echo ran >&2"]);
     let Some((_, _, error)) = started(closed.output()) else { return };
