@@ -204,16 +204,21 @@ impl<S: Source> CounterClock<S> {
         let SlowAnswer { nanos, offset, asked } = self.updating()?;
         let ahead = (nanos as i64).wrapping_add(offset);
         let Some(now) = asked else { return Some(ahead) };
-        let is_set_back =
-            |realtime: i64| realtime.wrapping_sub(now as i64).saturating_add(OFFSET_NOISE) < offset;
-        let realtime = realtime?;
-        if !is_set_back(realtime) {
-            // The answer leads the kernel's wall clock, or did before a preemption.
-            return Some(realtime.max(ahead));
+        let step = |realtime: i64| realtime.wrapping_sub(now as i64).wrapping_sub(offset);
+        let mut realtime = realtime?;
+        if step(realtime) < -OFFSET_NOISE {
+            // Somebody set the kernel's wall clock back, or this was preempted since it was read.
+            realtime = self.source.realtime()?;
+            if step(realtime) >= -OFFSET_NOISE {
+                return Some(ahead);
+            }
         }
-        // Somebody set the kernel's wall clock back, or this was preempted since it was read.
-        let realtime = self.source.realtime()?;
-        Some(if is_set_back(realtime) { realtime } else { ahead })
+        if step(realtime).saturating_abs() > OFFSET_NOISE {
+            // Sparse reads need the offset, and another caller's segment must not have the old one.
+            let _ = self.resync();
+        }
+        // The answer leads the kernel's wall clock, or did before a preemption.
+        Some(if step(realtime) < -OFFSET_NOISE { realtime } else { realtime.max(ahead) })
     }
 
     /// The vDSO's answer while the counter is not used and the kernel need not be asked.

@@ -55,8 +55,9 @@ fn a_step_is_within_the_wall_bound_at_once_and_seen_after_resync() {
             let before = world.wall();
             let now = witness.wall(clock.realtime_ordered()).unwrap();
             assert!((before - bound..=world.wall() + bound).contains(&now), "{now}, {bound}");
-            let monotonic = witness.read();
+            let (monotonic, status) = (witness.read(), witness.status());
             assert!(clock.resync());
+            assert!(nanos % 2 != 0 || witness.status() == status, "the segment in force is lost");
             assert!(clock.error_bound() < 20_000, "{:?}", clock.state());
             witness.read_wall();
             assert!(witness.read() >= monotonic);
@@ -124,6 +125,45 @@ fn a_preempted_read_of_the_wall_clock_does_not_go_back() {
         world.pass(110 * MICRO);
         world.preemption.set((world.kernel_reads.get() + read, micros * MICRO));
         let time = witness.wall(clock.realtime(Source::ticks)).unwrap();
+        assert!(time >= earlier, "back by {}", earlier - time);
+    });
+}
+
+#[test]
+fn a_sparse_read_of_a_wall_clock_that_was_set_asks_the_kernel_once() {
+    let step = prop_oneof![-3_600_000_000_000..-1_100_000_i64, 1_100_000..3_600_000_000_000_i64];
+    check(200, quiet_machines(0), (step, 40..1000_u128), |witness, (step, millis)| {
+        let Witness { world, clock, .. } = witness;
+        witness.watch(2 * CALIBRATION);
+        let asks = || {
+            world.pass(millis * MILLI);
+            let before = world.kernel_reads.get();
+            witness.wall(clock.realtime(Source::ticks));
+            world.kernel_reads.get() - before
+        };
+        asks();
+        world.step(step);
+        asks(); // may find the new offset
+        assert_eq!([asks(), asks(), asks()], [1; 3]);
+    });
+}
+
+/// The reader that makes a segment is preempted. Others read after a step, and do not make one.
+#[test]
+fn a_step_forward_that_one_read_sees_is_seen_by_all_later_ones() {
+    let machines = quiet_machines(20_000_000).prop_map(|machine| Machine { is_shared: true, ..machine });
+    check(500, machines, 1..10_u32, |witness @ Witness { world, clock, .. }, read| {
+        witness.watch(2 * CALIBRATION);
+        world.pass(witness.left() + MILLI);
+        witness.read();
+        witness.intrusion.set(|witness| {
+            witness.world.step(2_000 + witness.world.random(1_000_000) as i64);
+            witness.intruder_saw.set(witness.wall(witness.clock.realtime(Source::ticks)));
+        });
+        world.preemption.set((world.kernel_reads.get() + read, 2 * MILLI));
+        clock.slow_monotonic();
+        let time = witness.wall(clock.realtime(Source::ticks)).unwrap();
+        let earlier = witness.intruder_saw.get().unwrap_or(0);
         assert!(time >= earlier, "back by {}", earlier - time);
     });
 }
