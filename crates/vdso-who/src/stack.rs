@@ -126,7 +126,6 @@ impl Space {
 
     /// Reads the mappings.
     fn refresh(&mut self) -> Result<()> {
-        self.read = Instant::now();
         let explain = |error: io::Error| proc::explain(self.pid, &error);
         self.thread = proc::living_thread(self.pid).map_err(explain)?;
         let maps = proc::text(self.thread, "maps").map_err(explain)?;
@@ -139,8 +138,6 @@ impl Space {
 
     /// Adds a mapping, in the place of others.
     pub(crate) fn map(&mut self, new: Mapping) {
-        let Range { start, end } = new.range;
-        self.mappings.retain(|old| old.range.end <= start || end <= old.range.start);
         let mut files = self.files.known.borrow_mut();
         if files.len() < MOST_FILES && !files.contains_key(&new.file) {
             let open = self.open(&new).ok();
@@ -150,8 +147,9 @@ impl Space {
         if &*new.path == VDSO {
             self.vdso = None;
         }
-        let at = self.mappings.partition_point(|old| old.range.start < start);
-        self.mappings.insert(at, new);
+        let first = self.mappings.partition_point(|old| old.range.end <= new.range.start);
+        let others = self.mappings[first..].partition_point(|old| old.range.start < new.range.end);
+        self.mappings.splice(first..first + others, [new]);
         self.frames.clear();
         self.rules.clear();
         self.jit = None;
@@ -198,6 +196,7 @@ impl Space {
         if self.mapping(address).is_none() && self.read.elapsed() > PAUSE {
             // If the process ended, the known mappings stay.
             let _ = self.refresh();
+            self.read = Instant::now();
         }
         self.mapping(address).is_some_and(|mapping| &*mapping.path == VDSO)
     }

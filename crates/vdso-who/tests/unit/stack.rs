@@ -1,9 +1,11 @@
 //! Names, and bytes that a process may have chosen.
 
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::thread;
 
 use addr2line::Context;
@@ -18,6 +20,7 @@ use super::module::{Module, context, debug_frames};
 use super::names::{PerfMap, demangled};
 use super::unwind::Abi;
 use super::{Files, Frame, Space, Taken, debug_file, is_clock_function, mapping, vdso};
+use crate::mapping::{FileId, Mapping};
 use crate::perf::Registers;
 
 #[test]
@@ -283,6 +286,33 @@ fn lines_of_maps_are_executable_mappings_or_nothing() {
     for line in ["7f00-8000 rw-p 0 0:0 0 ", "7f00 r-xp 0 0:0 0", "", "x-y r-xp 0 0:0 0"] {
         assert!(mapping(line).is_none(), "{line}");
     }
+}
+
+/// The oracle looks at each mapping.
+#[test]
+fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
+    let mut space = Space::new(0, Files::default());
+    let (mut oracle, mut random) = (Vec::<Range<u64>>::new(), Random(3));
+    for _ in 0..2000 {
+        let start = random.next() % 64;
+        let range = start..start + 1 + random.next() % 8;
+        space.map(Mapping { range: range.clone(), offset: 0, path: "".into(), file: FileId::default() });
+        oracle.retain(|old| old.end <= range.start || range.end <= old.start);
+        oracle.push(range);
+        oracle.sort_by_key(|range| range.start);
+        assert!(space.mappings.iter().map(|mapping| &mapping.range).eq(&oracle), "{oracle:?}");
+    }
+}
+
+/// Minutes, if each looks at all others.
+#[test]
+fn a_process_can_have_a_million_mappings() {
+    let mut space = Space::new(0, Files::default());
+    for start in 0..1 << 20 {
+        let (path, file) = (Rc::from(""), FileId::default());
+        space.map(Mapping { range: start..start + 1, offset: 0, path, file });
+    }
+    assert_eq!(space.mapping(1 << 19).map(|mapping| mapping.range.start), Some(1 << 19));
 }
 
 #[test]
