@@ -47,8 +47,9 @@ pub struct Stdout;
 
 impl fmt::Write for Stdout {
     fn write_str(&mut self, text: &str) -> fmt::Result {
+        let start = text.as_ptr().expose_provenance();
         // SAFETY: write(2) reads only the bytes of `text`.
-        let written = unsafe { system_call(CALLS[0], [1, text.as_ptr().addr(), text.len()]) };
+        let written = unsafe { system_call(CALLS[0], [1, start, text.len()]) };
         if written == text.len() { Ok(()) } else { Err(fmt::Error) }
     }
 }
