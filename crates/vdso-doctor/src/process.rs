@@ -67,8 +67,8 @@ json!(ProcessSymbol, |symbol| name, version, range);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessError {
-    /// There is no such process, it ended, it is a kernel thread, or it executes one program after
-    /// the other.
+    /// There is no such process, it ended, it is a kernel thread, /proc hides it (hidepid), or it
+    /// executes one program after the other.
     Ended,
     /// There is no /proc of this process's PID namespace.
     NoProc,
@@ -87,7 +87,9 @@ pub enum ProcessError {
 impl fmt::Display for ProcessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Ended => "there is no such process, it ended, or it is a kernel thread",
+            Self::Ended => {
+                "there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)"
+            }
             Self::NoProc => "there is no /proc of this PID namespace: `mount -t proc proc /proc`",
             Self::Denied => {
                 "its memory may not be read: run as root with CAP_SYS_PTRACE (`docker run --cap-add SYS_PTRACE`, \
