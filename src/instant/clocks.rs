@@ -14,7 +14,8 @@ clocks! {
     /// `CLOCK_MONOTONIC_RAW`: the hardware's own rate, not slewed. It stops while the system is
     /// suspended.
     MonotonicRaw;
-    /// `CLOCK_MONOTONIC_COARSE`: `CLOCK_MONOTONIC` at the last timer tick, at most 10 ms ago.
+    /// `CLOCK_MONOTONIC_COARSE`: `CLOCK_MONOTONIC` at the last timer tick, usually at most 10 ms
+    /// ago.
     ///
     /// A read does not read the hardware counter. Its times convert `into` an
     /// [`Instant`](crate::Instant).
@@ -34,7 +35,7 @@ clocks! {
     /// `CLOCK_REALTIME`: the wall clock, UTC without leap seconds. It can step, and it counts while
     /// the system is suspended.
     Realtime;
-    /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, at most 10 ms ago.
+    /// `CLOCK_REALTIME_COARSE`: `CLOCK_REALTIME` at the last timer tick, usually at most 10 ms ago.
     ///
     /// A read does not read the hardware counter. Its times convert `into` a
     /// [`SystemTime`](crate::SystemTime).

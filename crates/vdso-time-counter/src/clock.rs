@@ -100,8 +100,7 @@ fn count(counter: &AtomicUsize) {
     counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
 }
 
-/// Whether a time is at least [`SOON`] after the high-water mark, which another caller or a lead can
-/// have raised above it.
+/// Whether a time is at least [`SOON`] after the high-water mark, which can be above it.
 #[inline]
 fn is_long_after(now: u64, high_water: u64) -> bool {
     now.wrapping_sub(high_water).wrapping_sub(SOON) as i64 >= 0

@@ -100,9 +100,10 @@ clock! {
     CounterRealtime: WallClock -> SystemTime, realtime_ordered, system_time; realtime,
     /// Returns the time of `CLOCK_REALTIME` by the counter.
     ///
-    /// It goes back only if `CLOCK_REALTIME` does, except as [Order](super#order) says. If somebody
-    /// sets that, the next segment follows, or [`resync`](super::resync) makes it follow at once. A
-    /// leap second is a step, too: the kernel sets its clock back by a second (`STA_INS`).
+    /// It goes back only if `CLOCK_REALTIME` does, except as [Order](super#order) and `resync` say.
+    /// If somebody sets that, the next segment follows, or [`resync`](super::resync) makes it
+    /// follow at once. A leap second is a step, too: the kernel sets its clock back by a second
+    /// (`STA_INS`).
     ///
     /// While the monotonic time stands still in another time namespace, this one does too. It is
     /// ahead of `CLOCK_REALTIME` by as much, at most 64 ms.
