@@ -110,7 +110,10 @@ impl Watch<'_> {
 
     fn run(&mut self, mut target: Option<&mut Target>, mut is_over: impl FnMut() -> bool) -> Result<()> {
         let start = Instant::now();
-        let cpu_before = self.cpu_time(target.as_deref()).unwrap_or_default();
+        let cpu_before = match self.cpu_time(target.as_deref()) {
+            None if target.is_none() => return Err("cannot read /proc/stat: is /proc mounted?".into()),
+            time => time.unwrap_or_default(),
+        };
         let default = (!self.is_command()).then_some(10);
         let end = self.options.duration.or(default);
         let end = end.map(|seconds| start + Duration::from_secs(seconds.into()));

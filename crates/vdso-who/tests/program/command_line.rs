@@ -86,6 +86,21 @@ fn what_is_missing_is_named() {
     }
 }
 
+/// There is no CPU time to compare the samples with.
+#[test]
+fn all_processes_are_not_watched_without_proc() {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", "umount -l /proc && exec \"$0\" --all --duration=1", PROGRAM]);
+    let Some((status, out, error)) = started(command.output()) else { return };
+    if ["unshare: ", "umount: ", "perf_event_open"].iter().any(|missing| error.contains(missing)) {
+        return not_run_here("unshare", error);
+    }
+    assert_eq!(
+        (status, &*out, &*error),
+        (Some(2), "", "vdso-who: cannot read /proc/stat: is /proc mounted?\n")
+    );
+}
+
 #[test]
 fn debuginfod_needs_its_program_and_a_server() {
     for (servers, expected) in
