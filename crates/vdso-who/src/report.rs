@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+#[cfg(test)]
+use crate::perf::{Event, Registers, Taken};
 use crate::stack::Frame;
 use crate::tally::{Group, Tally};
 use crate::{Options, Result, Subject};
@@ -26,6 +28,16 @@ struct Amounts {
     percent_error: Option<f64>,
     reads_per_second: Option<f64>,
     reads: Option<u64>,
+}
+
+impl Amounts {
+    /// Any of the `unread` samples may be in a read.
+    fn widened(mut self, unread: u64, samples: u64) -> Self {
+        let more = 100.0 * unread as f64 / samples.max(1) as f64;
+        self.percent_error = self.percent_error.map(|error| (error + more).min(100.0));
+        self.reads_per_second = self.reads_per_second.filter(|_| unread <= self.records);
+        self
+    }
 }
 
 /// What was found out. `schema.json` describes the fields.
@@ -56,6 +68,8 @@ pub struct Report {
     /// Whether other processes than `pid` had samples.
     #[serde(skip)]
     has_others: bool,
+    #[serde(skip)]
+    unread: u64,
     #[serde(skip)]
     folded: Vec<String>,
 }
@@ -139,12 +153,14 @@ impl Report {
         let processes = tally.groups.iter().map(|(name, group)| self.process(name, group));
         self.processes = processes.filter(|found| found.amounts.records > 0 || tally.reads == 0).collect();
         self.processes.sort_by(|a, b| (b.amounts.records, &a.name).cmp(&(a.amounts.records, &b.name)));
+        self.unread = tally.groups.values().map(|group| group.unread).sum();
+        self.whole = self.whole.widened(self.unread, self.samples);
         self.folded = tally.folded();
     }
 
     fn process(&self, name: &str, group: &Group) -> Process {
-        let Group { pids, samples, callers } = group;
-        let amounts = self.amounts(callers.values().sum(), *samples);
+        let Group { pids, samples, unread, callers } = group;
+        let amounts = self.amounts(callers.values().sum(), *samples).widened(*unread, *samples);
         let callers = callers.iter().map(|((frame, called_by), records)| Row {
             frame: Frame::clone(frame),
             called_by: called_by.as_deref().cloned(),
@@ -262,6 +278,13 @@ impl Report {
                 let bound = if self.trap_ns.is_some() { ", so the reads of a caller are a lower bound" } else { "" };
                 format!("{} records were lost, because the buffers were full{bound}.", self.lost)
             }),
+            (self.unread * 100 > self.samples).then(|| {
+                format!(
+                    "{} samples are of processes that ended or whose memory may not be read, so `+-` is larger: run \
+                     it as root with CAP_SYS_PTRACE, outside of any container.",
+                    self.unread
+                )
+            }),
             (!self.sees_all && self.trap_ns.is_none())
                 .then(|| "The time in system calls is not seen: run it as root or with CAP_PERFMON.".into()),
         ];
@@ -366,4 +389,20 @@ fn shortened(text: &str, width: usize) -> String {
     } else {
         text.chars().take(start).chain("...".chars()).chain(end).collect()
     }
+}
+
+/// No process has this number.
+#[test]
+fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
+    let (is_64_bit, registers) = (true, Registers { pc: 1, ..Registers::default() });
+    let (pid, in_kernel, number, stack, callchain) = ((1 << 22) + 1, false, None, vec![], vec![]);
+    let taken = Taken { pid, in_kernel, is_64_bit, registers, number, stack, callchain };
+    let options = Options::new(Subject::Host);
+    let mut tally = Tally::new(&options, None).unwrap();
+    tally.add(Event::Sample(Box::new(taken)));
+    let (time, cpu) = (Duration::from_secs(1), Duration::from_millis(2));
+    let mut report = Report { time, cpu, ..Report::new(&options, None, None) };
+    report.finish(&tally);
+    let text = report.to_string();
+    assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");
 }

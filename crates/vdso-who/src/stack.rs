@@ -155,6 +155,10 @@ impl Space {
         self.jit = None;
     }
 
+    pub(crate) fn has_mappings(&self) -> bool {
+        !self.mappings.is_empty()
+    }
+
     pub(crate) fn has_vdso(&self) -> bool {
         self.mappings.iter().any(|mapping| &*mapping.path == VDSO)
     }

@@ -17,6 +17,8 @@ pub(crate) type Caller = (Rc<Frame>, Option<Rc<Frame>>);
 pub(crate) struct Group {
     pub(crate) pids: HashSet<u32>,
     pub(crate) samples: u64,
+    /// Samples of processes without known mappings. Each may be in a read.
+    pub(crate) unread: u64,
     /// Their reads, or samples in reads.
     pub(crate) callers: HashMap<Caller, u64>,
 }
@@ -133,7 +135,11 @@ impl Tally {
         group.samples += 1;
         self.samples += 1;
         let Some(space) = self.spaces.get_mut(&pid) else { return };
-        let Some(leaf) = clock_read(space, taken).or_else(|| self.is_exact.then(String::new)) else { return };
+        let Some(leaf) = clock_read(space, taken).or_else(|| self.is_exact.then(String::new)) else {
+            // A kernel thread has no mappings, and a program counter of 0.
+            group.unread += u64::from(taken.registers.pc != 0 && !space.has_mappings());
+            return;
+        };
         self.reads += 1;
         // Names are looked up while the process still runs.
         let addresses = space.chain(taken);
