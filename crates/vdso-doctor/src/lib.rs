@@ -67,7 +67,7 @@ use proof::{Examination, Timing, worst_place};
 pub use read::Read;
 pub use verdict::Cause;
 
-/// Everything that was found out.
+/// What [`diagnose`] found out.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Diagnosis {

@@ -98,7 +98,7 @@ pub struct ClockSource {
 
 json!(ClockSource, |source| current, available);
 
-/// The machine.
+/// The kernel, its clock sources, and what runs this process.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Machine {
