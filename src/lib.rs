@@ -15,7 +15,7 @@
 //!
 //! | need | call |
 //! |---|---|
-//! | Unix time in seconds, for a log line or an expiry date | [`time()`] |
+//! | Unix seconds at the last timer tick, for a log line or an expiry date | [`time()`] |
 //! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`] |
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
