@@ -214,7 +214,7 @@ impl From<SystemTime> for std::time::SystemTime {
     /// # Panics
     ///
     /// Never on Linux and other Unix systems. On others if std's type cannot hold the time: on
-    /// Windows after the year 30,000, on WASI before 1970.
+    /// Windows before 1601 and after the year 30,000, on WASI before 1970.
     fn from(SystemTime { time, .. }: SystemTime) -> Self {
         let seconds = Duration::from_secs(time.seconds.unsigned_abs());
         let second = if time.seconds < 0 { Self::UNIX_EPOCH - seconds } else { Self::UNIX_EPOCH + seconds };
