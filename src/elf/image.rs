@@ -1,6 +1,7 @@
 //! [`ParsedImage`]: the tables of an image, and its symbols.
 
 use core::ffi::CStr;
+use core::fmt;
 
 use super::error::ParseError;
 use super::hash;
@@ -20,13 +21,20 @@ use super::version::{self, Versions};
 const LONGEST_NAME: usize = 1024;
 
 /// The bytes and the tables of an image.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct ParsedImage<'a, F> {
     bytes: Bytes<'a, F>,
     load: Load,
     symtab: &'a [u8],
     strtab: &'a [u8],
     versions: Versions<'a>,
+}
+
+impl<F> fmt::Debug for ParsedImage<'_, F> {
+    /// Writes where the image is, and no bytes of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes at {:p}", self.bytes.raw.len(), self.bytes.raw.as_ptr())
+    }
 }
 
 impl<'a, F: Format> ParsedImage<'a, F> {

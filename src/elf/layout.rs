@@ -1,7 +1,5 @@
 //! The layout of an ELF image, and reads that cannot leave it. Names are the specification's.
 
-use core::fmt;
-
 use super::error::ParseError;
 use super::steps;
 
@@ -133,13 +131,6 @@ const NATIVE: [u8; 6] = [
 #[inline(never)]
 fn foreign_error(bytes: &[u8]) -> ParseError {
     Any::of_image(bytes).and_then(Native::new).err().unwrap_or(ParseError::NotElf)
-}
-
-impl<F> fmt::Debug for Bytes<'_, F> {
-    /// Writes how many there are.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.raw.len())
-    }
 }
 
 impl<'a, F: Format> Bytes<'a, F> {

@@ -10,7 +10,7 @@ const MOST: u64 = 16;
 pub(super) const NO_INDEX: u32 = 1 << 16;
 
 /// The two tables of versions, empty if the image has none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Versions<'a> {
     pub(super) versym: &'a [u8],
     pub(super) verdef: &'a [u8],

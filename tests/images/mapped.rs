@@ -48,6 +48,16 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
 }
 
 #[test]
+fn debug_writes_where_an_image_is_and_none_of_its_bytes() {
+    let pages = Pages::new(1);
+    pages.fill(&Spec { extent: page_size(), ..x86_64() }.build().bytes);
+    let vdso = vdso(&pages).unwrap();
+    for text in [format!("{vdso:?}"), format!("{:?}", vdso.image().symbols())] {
+        assert!(text.contains(&format!("{:?}", pages.base)) && text.len() < 200, "{text}");
+    }
+}
+
+#[test]
 fn bit_0_of_an_address_is_thumb_on_arm_alone() {
     let pages = Pages::new(1);
     for (machine, size, thumb) in [(40, 32, true), (40, 0, true), (3, 32, false)] {
