@@ -45,6 +45,18 @@ impl Guard {
     }
 }
 
+/// Waits for a process or, if it is -1, for any. Returns which it was, and its status.
+pub(crate) fn wait_for(pid: i32, flags: i32) -> Result<(i32, ExitStatus), Errno> {
+    loop {
+        let mut status = 0;
+        // SAFETY: the status is a place for the kernel to write to.
+        match Errno::result(unsafe { libc::waitpid(pid, &raw mut status, flags) }) {
+            Err(Errno::EINTR) => {}
+            waited => return Ok((waited?, ExitStatus::from_raw(status))),
+        }
+    }
+}
+
 /// Lets each thread that stops continue, until the command ends.
 fn guard(
     pid: Pid,
@@ -52,20 +64,15 @@ fn guard(
     to_watch: &SyncSender<SyncSender<()>>,
 ) -> Result<ExitStatus, Errno> {
     loop {
-        let mut status = 0;
-        let flags = libc::__WALL | libc::__WNOTHREAD;
-        // SAFETY: the status is a place for the kernel to write to.
-        let thread = match Errno::result(unsafe { libc::waitpid(-1, &raw mut status, flags) }) {
-            Err(Errno::EINTR) => continue,
-            waited => waited?,
+        let (thread, status) = wait_for(-1, libc::__WALL | libc::__WNOTHREAD)?;
+        let Some(mut signal) = status.stopped_signal() else {
+            if thread == pid.as_raw() {
+                return Ok(status);
+            }
+            continue;
         };
-        match libc::WIFSTOPPED(status) {
-            false if thread == pid.as_raw() => return Ok(ExitStatus::from_raw(status)),
-            false => continue,
-            true => {}
-        }
-        let (mut request, mut signal) = (libc::PTRACE_CONT, libc::WSTOPSIG(status));
-        match status >> 16 {
+        let mut request = libc::PTRACE_CONT;
+        match status.into_raw() >> 16 {
             0 if signal == libc::SIGTRAP && is_breakpoint(thread) => {
                 swallowed.fetch_add(1, Ordering::Relaxed);
                 signal = 0;

@@ -159,8 +159,9 @@ impl Space {
         !self.mappings.is_empty()
     }
 
+    /// Whether there is a vDSO, as far as the mappings are known.
     pub(crate) fn has_vdso(&self) -> bool {
-        self.mappings.iter().any(|mapping| &*mapping.path == VDSO)
+        !self.has_mappings() || self.mappings.iter().any(|mapping| &*mapping.path == VDSO)
     }
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If

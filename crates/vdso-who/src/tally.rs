@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::entry::clock_read;
 use crate::perf::{Event, Taken};
 use crate::stack::{Files, Frame, Space, has_room};
-use crate::{Options, Result, proc};
+use crate::{Options, Result, Subject, proc};
 
 /// A caller, and the next frame if the first has no name.
 pub(crate) type Caller = (Rc<Frame>, Option<Rc<Frame>>);
@@ -50,13 +50,15 @@ const MOST_CALLERS: usize = 1 << 14;
 const MOST_CHAINS: usize = 1 << 15;
 
 impl Tally {
-    /// Reads the mappings of the process, if it is one.
+    /// Reads the mappings of the process, if it is one. Of a command that waits, the kernel reports
+    /// them.
     pub(crate) fn new(options: &Options, pid: Option<u32>) -> Result<Self> {
         let (is_exact, is_folded) = (options.exact, options.folded);
         let followed = pid.into_iter().collect();
         let mut tally = Self { pid, followed, is_exact, is_folded, ..Self::default() };
         tally.files.asks_debuginfod = options.debuginfod;
-        if let Some(pid) = pid {
+        let waits = matches!(options.subject, Subject::Command(_)) && !options.exact;
+        if let Some(pid) = pid.filter(|_| !waits) {
             let mut space = Space::of(pid, tally.files.clone())?;
             space.warm_up();
             tally.spaces.insert(pid, space);
@@ -71,7 +73,7 @@ impl Tally {
     }
 
     pub(crate) fn has_vdso(&self) -> bool {
-        self.pid.is_none_or(|pid| self.spaces.get(&pid).is_some_and(Space::has_vdso))
+        self.pid.is_none_or(|pid| self.spaces.get(&pid).is_none_or(Space::has_vdso))
     }
 
     /// The code of a process that runs.

@@ -1,27 +1,30 @@
 //! The process that is watched.
 
 use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Duration;
 
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::time::{ClockId, clock_getcpuclockid};
-use nix::unistd::Pid;
+use nix::unistd::{ForkResult, Pid, fork};
 
-use crate::guard::Guard;
+use crate::guard::{Guard, wait_for};
 use crate::{Result, proc};
 
 /// The process that is watched. A command that did not start to run is killed with this.
 #[derive(Debug)]
 pub struct Target {
     pub(crate) pid: u32,
-    /// The command, if this program started it.
-    child: Option<Child>,
-    /// Whether the command is still stopped.
-    is_stopped: bool,
+    /// Whether this program started it.
+    is_command: bool,
+    /// The command's process waits for a byte from here before it executes its program. None when
+    /// the program runs.
+    gate: Option<UnixStream>,
     pub(crate) guard: Option<Guard>,
 }
 
@@ -32,25 +35,46 @@ impl Target {
             Some(process) if process != pid.to_string() => {
                 Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
-            _ => Ok(Self { pid, child: None, is_stopped: false, guard: None }),
+            _ => Ok(Self { pid, is_command: false, gate: None, guard: None }),
         }
     }
 
-    /// Starts a command, which stops before its first instruction.
-    #[allow(unsafe_code, reason = "the child asks for a stop at execve(2)")]
-    pub(crate) fn start(words: &[OsString]) -> Result<Self> {
-        let program = words.first().ok_or("there is no command")?;
+    /// Starts a command, which waits for [`Self::go`]. It is traced only if its reads are counted:
+    /// a traced program has no rights from its setuid bit.
+    #[allow(unsafe_code, reason = "a child waits before it executes its program")]
+    pub(crate) fn start(words: &[OsString], is_traced: bool) -> Result<Self> {
+        let (program, arguments) = words.split_first().ok_or("there is no command")?;
         let mut command = Command::new(program);
-        command.args(&words[1..]);
-        // SAFETY: `traceme` makes one system call and takes no lock.
-        unsafe { command.pre_exec(|| Ok(ptrace::traceme()?)) };
-        let name = program.to_string_lossy();
-        let child = command.spawn().map_err(|error| format!("cannot run {name}: {error}"))?;
-        let target = Self { pid: child.id(), child: Some(child), is_stopped: true, guard: None };
-        match waitpid(target.id(), None)? {
-            WaitStatus::Stopped(_, Signal::SIGTRAP) => Ok(target),
-            status => Err(format!("{name} did not start: {status:?}").into()),
+        command.args(arguments);
+        let (gate, mut end) = UnixStream::pair()?;
+        // SAFETY: the child takes two locks: the allocator's, which the C library frees in fork(2),
+        // and that of the environment, which `Command::spawn` takes in its child, too.
+        if let ForkResult::Parent { child } = unsafe { fork() }? {
+            drop(end);
+            let pid = child.as_raw() as u32;
+            let mut target = Self { pid, is_command: true, gate: Some(gate), guard: None };
+            if is_traced {
+                target.execute()?;
+                waitpid(child, None)?;
+            }
+            return Ok(target);
         }
+        drop(gate);
+        let traced = if is_traced { ptrace::traceme() } else { Ok(()) };
+        let ready = traced.map_err(io::Error::from).and_then(|()| end.read_exact(&mut [0]));
+        let error = ready.err().unwrap_or_else(|| command.exec());
+        let _ = write!(end, "cannot run {}: {error}", program.to_string_lossy());
+        // SAFETY: this is a system call.
+        unsafe { libc::_exit(127) }
+    }
+
+    /// Lets a command execute its program, which closes the other end of the gate.
+    fn execute(&mut self) -> Result<()> {
+        let Some(gate) = &mut self.gate else { return Ok(()) };
+        gate.write_all(&[0])?;
+        let mut error = String::new();
+        gate.read_to_string(&mut error)?;
+        if error.is_empty() { Ok(()) } else { Err(error.into()) }
     }
 
     fn id(&self) -> Pid {
@@ -59,24 +83,24 @@ impl Target {
 
     /// Lets a started command run; guarded, if its reads are counted.
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
-        if !std::mem::take(&mut self.is_stopped) {
-            return Ok(());
-        }
-        // The guard is another thread, and only the tracer's thread can continue the process.
-        ptrace::detach(self.id(), is_guarded.then_some(Signal::SIGSTOP))?;
-        if is_guarded {
+        if self.gate.is_some() && is_guarded {
+            // The guard is another thread, and only the tracer's thread can continue the process.
+            ptrace::detach(self.id(), Signal::SIGSTOP)?;
             waitpid(self.id(), Some(WaitPidFlag::WUNTRACED))?;
             self.guard = Some(Guard::start(self.id())?);
+        } else {
+            self.execute()?;
         }
+        self.gate = None;
         Ok(())
     }
 
     /// Whether the process ended. A command stays a zombie.
     pub(crate) fn has_ended(&self) -> bool {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        match (&self.guard, &self.child) {
+        match (&self.guard, self.is_command) {
             (Some(guard), _) => guard.waiter.is_finished(),
-            (_, Some(_)) => waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some()),
+            (_, true) => waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some()),
             _ => proc::living_thread(self.pid).is_err(),
         }
     }
@@ -89,7 +113,7 @@ impl Target {
     /// Returns whether there is a command and it still runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.child.is_some() && !self.has_ended()
+        self.is_command && !self.has_ended()
     }
 
     /// Waits for the command, and returns its status, or 128 and the number of the signal that
@@ -101,21 +125,23 @@ impl Target {
         if terminates && self.is_running() {
             kill(self.id(), Signal::SIGTERM)?;
         }
-        let Some(child) = &mut self.child else { return Ok(0) };
+        if !self.is_command {
+            return Ok(0);
+        }
         let status = match self.guard.take() {
             Some(guard) => guard.waiter.join().map_err(|_| "the guard ended")??,
-            None => child.wait()?,
+            None => wait_for(self.pid as i32, 0)?.1,
         };
         Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)
     }
 }
 
 impl Drop for Target {
-    /// A command that did not run is not left stopped.
+    /// A command that did not run is not left.
     fn drop(&mut self) {
-        if let (true, Some(child)) = (self.is_stopped, &mut self.child) {
-            let _ = child.kill();
-            let _ = child.wait();
+        if self.gate.is_some() {
+            let _ = kill(self.id(), Signal::SIGKILL);
+            let _ = wait_for(self.pid as i32, 0);
         }
     }
 }

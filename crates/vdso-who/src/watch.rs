@@ -42,7 +42,7 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
             );
         }
         Subject::Process(pid) => Some(Target::attach(*pid)?),
-        Subject::Command(words) => Some(Target::start(words)?),
+        Subject::Command(words) => Some(Target::start(words, options.exact)?),
         _ if options.exact => return Err("--exact is for a command".into()),
         _ => None,
     };

@@ -4,8 +4,9 @@
 
 #![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -291,6 +292,20 @@ fn without_rights_short_threads_have_no_share() {
     let Some((_, report)) = report(copies.watch().args(["short", "2"]).output()) else { return };
     assert_eq!(report["sees_all"], false, "{report:#}");
     assert!(report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1), "{report:#}");
+}
+
+/// As a user who may not watch all processes. A traced program has no rights of its file.
+#[test]
+fn a_setuid_command_keeps_its_rights() {
+    let Some(copies) = Copies::of(Path::new("/usr/bin/id")) else { return };
+    let program = copies.0.join("program");
+    fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
+    let alone = Command::new(&program).arg("-u").uid(65534).output().unwrap();
+    if alone.stdout != b"0\n" {
+        return not_run_here("setuid", "the file system ignores the bit");
+    }
+    let Some((said, report)) = report(copies.watch().arg("-u").output()) else { return };
+    assert_eq!((&*said, &report["has_vdso"]), ("0\n", &Value::Bool(true)), "{report:#}");
 }
 
 /// Threads that start and end, processes that fork and execute, and signals: the program ends with
