@@ -321,7 +321,7 @@ fn a_storm_ends_as_it_does_alone() {
         command.args(["--json", "--"]).arg(&path);
         command
     };
-    println!("| mode | runs | ended as alone | signals kept away | rounds of a run |\n|---|---|---|---|---|");
+    println!("| mode | runs | status 0 | SIGTRAP swallowed | rounds of a run |\n|---|---|---|---|---|");
     for (mode, command) in [
         ("sampled by CPU", Some(watched(&[]))),
         ("sampled by thread, without rights", copies.as_ref().map(Copies::watch)),
