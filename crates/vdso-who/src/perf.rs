@@ -104,7 +104,8 @@ impl Events {
         // A breakpoint is a process's own.
         if !plan.is_exact() {
             let opened = Self { sees_all: true, ..Self::default() }.opened(plan);
-            if plan.pid.is_none() || !is_denied(&opened) {
+            let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+            if plan.pid.is_none() || !opened.as_ref().is_err_and(is_denied) {
                 return opened;
             }
         }
@@ -132,16 +133,9 @@ impl Events {
         if self.rings.is_empty() { Err(Errno::ESRCH.into()) } else { Ok(self) }
     }
 
-    fn open_one(
-        &mut self,
-        plan: &Plan<'_>,
-        thread: i32,
-        cpu: usize,
-        at: usize,
-        size: usize,
-    ) -> io::Result<()> {
+    fn open_one(&mut self, plan: &Plan<'_>, tid: i32, cpu: usize, at: usize, size: usize) -> io::Result<()> {
         let kind = if plan.is_exact() { Software::DUMMY } else { Software::CPU_CLOCK };
-        let mut builder = self.builder(plan, kind, thread, cpu);
+        let mut builder = self.builder(plan, kind, tid, cpu);
         // It also reports mappings, names and processes. An idle CPU is no process's time.
         builder.mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
         builder.sample_period(plan.period).exclude_idle(true);
@@ -151,24 +145,18 @@ impl Events {
             self.send_to_ring(build(&mut builder)?, at)?;
         }
         for address in plan.addresses {
-            let mut builder = self.builder(plan, Breakpoint::execute(*address), thread, cpu);
+            let mut builder = self.builder(plan, Breakpoint::execute(*address), tid, cpu);
             self.send_to_ring(builder.sample_period(1).build()?, at)?;
         }
         Ok(())
     }
 
-    fn builder<'a>(
-        &self,
-        plan: &Plan<'a>,
-        event: impl events::Event,
-        thread: i32,
-        cpu: usize,
-    ) -> Builder<'a> {
+    fn builder<'a>(&self, plan: &Plan<'a>, event: impl events::Event, tid: i32, cpu: usize) -> Builder<'a> {
         let mut builder = Builder::new(event);
         match plan.cgroup {
             Some(folder) => builder.observe_cgroup(folder),
             None if self.sees_all => builder.any_pid(),
-            None => builder.observe_pid(thread).inherit(true).inherit_thread(!plan.follows),
+            None => builder.observe_pid(tid).inherit(true).inherit_thread(!plan.follows),
         };
         let mask = REGISTERS.iter().fold(0, |mask, register| mask | 1 << register);
         builder.enabled(true).one_cpu(cpu).exclude_kernel(!self.sees_all).exclude_callchain_kernel(true);
@@ -224,11 +212,6 @@ fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
 fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
     let mut sampled = |size| build(builder)?.sampled(size);
     sampled(largest).or_else(|_| sampled(SMALL[0])).or_else(|_| sampled(SMALL[1]))
-}
-
-fn is_denied<T>(result: &io::Result<T>) -> bool {
-    let error = result.as_ref().err().and_then(io::Error::raw_os_error);
-    matches!(error, Some(libc::EACCES | libc::EPERM))
 }
 
 fn event(record: &perf_event::Record<'_>, only: Option<u32>) -> Option<(u64, Event)> {

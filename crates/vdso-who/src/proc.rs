@@ -24,12 +24,10 @@ pub(crate) fn name(pid: u32) -> String {
     text(pid, "comm").unwrap_or_default().trim_end().to_owned()
 }
 
-/// The threads of a process, sorted.
+/// The threads of a process.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let names = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
-    let mut threads: Vec<_> = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    threads.sort_unstable();
-    Ok(threads)
+    Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 /// A thread of a process that has its memory. A main thread that ended has none: its vector is

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::fmt::{self, Display};
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::perf::{Event, Registers, Taken};
 use crate::stack::Frame;
 use crate::tally::{Group, Tally};
-use crate::{Options, Result, Subject};
+use crate::{Options, Subject};
 
 const COLUMNS: usize = 80;
 /// The processes of a table, and the callers of each, if there is more than one name.
@@ -50,10 +50,8 @@ pub struct Report {
     name: String,
     pub(crate) sees_all: bool,
     has_vdso: bool,
-    #[serde(rename = "seconds", serialize_with = "seconds")]
-    pub(crate) time: Duration,
-    #[serde(rename = "cpu_seconds", serialize_with = "seconds")]
-    pub(crate) cpu: Duration,
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
     frequency: u32,
     samples: u64,
     lost: u64,
@@ -94,11 +92,6 @@ struct Row {
     called_by: Option<Frame>,
     #[serde(flatten)]
     amounts: Amounts,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
-fn seconds<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_f64(time.as_secs_f64())
 }
 
 /// What a read costs here: the cheapest of some series, because interrupts make reads slower.
@@ -146,7 +139,7 @@ impl Report {
         if self.trap_ns.is_some() {
             // A breakpoint is counted also if its record is lost.
             self.whole.reads = Some(self.counted);
-            self.whole.reads_per_second = Some(self.counted as f64 / self.time.as_secs_f64().max(1e-9));
+            self.whole.reads_per_second = Some(self.counted as f64 / self.seconds);
         }
         let mut pids = tally.groups.values().flat_map(|group| &group.pids);
         self.has_others = self.pid.is_none() || pids.any(|pid| Some(*pid) != self.pid);
@@ -180,15 +173,14 @@ impl Report {
 
     /// Of records among the samples of a process.
     fn amounts(&self, records: u64, samples: u64) -> Amounts {
-        let seconds = self.time.as_secs_f64().max(1e-9);
         if self.trap_ns.is_some() {
             // Which callers have the lost records is not known.
             let reads = (self.lost == 0).then_some(records);
-            let reads_per_second = reads.map(|reads| reads as f64 / seconds);
+            let reads_per_second = reads.map(|reads| reads as f64 / self.seconds);
             return Amounts { records, reads_per_second, reads, ..Amounts::default() };
         }
         // Samples of threads that live for less than a period do not stand for their CPU time.
-        let cpu = self.cpu.as_secs_f64();
+        let cpu = self.cpu_seconds;
         if cpu == 0.0 || (self.sampled() - cpu).abs() > 0.2 * cpu {
             return Amounts { records, ..Amounts::default() };
         }
@@ -197,7 +189,7 @@ impl Report {
             records,
             percent: Some(100.0 * records as f64 / samples.max(1) as f64),
             percent_error: Some(100.0 * error(records, samples)),
-            reads_per_second: Some(in_reads / seconds / self.read_ns * 1e9),
+            reads_per_second: Some(in_reads / self.seconds / self.read_ns * 1e9),
             reads: None,
         }
     }
@@ -218,7 +210,7 @@ impl Report {
             None => format!("the processes of {name}"),
         };
         let (verb, its) = if self.has_others { ("", "their") } else { ("s", "its") };
-        let (seconds, cpu, sampled) = (self.time.as_secs_f64(), self.cpu.as_secs_f64(), self.sampled());
+        let (seconds, cpu, sampled) = (self.seconds, self.cpu_seconds, self.sampled());
         let Amounts { percent, percent_error, reads_per_second, reads, .. } = self.whole;
         match (reads, percent) {
             (Some(0), _) => format!("{subject} read no clock."),
@@ -253,7 +245,7 @@ impl Report {
 
     /// What one should know of the figures.
     fn notes(&self) -> Vec<String> {
-        let (samples, seconds, cpu) = (self.samples, self.time.as_secs_f64(), self.cpu.as_secs_f64());
+        let (samples, seconds, cpu) = (self.samples, self.seconds, self.cpu_seconds);
         let figures = match self.trap_ns {
             Some(trap) => format!(
                 "{samples} records in {seconds:.1} s; a counted read costs {:.1} us.",
@@ -366,11 +358,8 @@ fn times(count: u64) -> String {
 
 /// Three digits.
 fn number(value: f64) -> String {
-    match value {
-        value if value >= 99.95 => format!("{value:.0}"),
-        value if value >= 9.995 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
-    }
+    let digits = [99.95, 9.995].iter().filter(|limit| value < **limit).count();
+    format!("{value:.digits$}")
 }
 
 /// An estimate, to two digits.
@@ -400,8 +389,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let options = Options::new(Subject::Host);
     let mut tally = Tally::new(&options, None).unwrap();
     tally.add(Event::Sample(Box::new(taken)));
-    let (time, cpu) = (Duration::from_secs(1), Duration::from_millis(2));
-    let mut report = Report { time, cpu, ..Report::new(&options, None, None) };
+    let mut report = Report { seconds: 1.0, cpu_seconds: 0.002, ..Report::new(&options, None, None) };
     report.finish(&tally);
     let text = report.to_string();
     assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");

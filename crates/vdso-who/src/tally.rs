@@ -27,11 +27,11 @@ pub(crate) struct Group {
 pub(crate) struct Tally {
     /// The process that is watched, if it is one, and those that it started.
     pid: Option<u32>,
-    followed: HashSet<u32>,
+    pub(crate) followed: HashSet<u32>,
     is_exact: bool,
     is_folded: bool,
     files: Files,
-    spaces: HashMap<u32, Space>,
+    pub(crate) spaces: HashMap<u32, Space>,
     pub(crate) names: HashMap<u32, String>,
     pub(crate) groups: HashMap<String, Group>,
     /// As flamegraph.pl reads them.
@@ -67,18 +67,8 @@ impl Tally {
         Ok(tally)
     }
 
-    /// The processes that are followed.
-    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
-        self.followed.iter().copied()
-    }
-
     pub(crate) fn has_vdso(&self) -> bool {
         self.pid.is_none_or(|pid| self.spaces.get(&pid).is_none_or(Space::has_vdso))
-    }
-
-    /// The code of a process that runs.
-    pub(crate) fn space(&mut self, pid: u32) -> Result<&mut Space> {
-        self.spaces.get_mut(&pid).ok_or_else(|| "the process ended".into())
     }
 
     fn follows(&self, pid: u32) -> bool {

@@ -89,7 +89,9 @@ impl Watch<'_> {
 
     fn open(&mut self) -> Result<()> {
         let addresses = match self.pid {
-            Some(pid) if self.options.exact => trap::addresses(self.tally.space(pid)?)?,
+            Some(pid) if self.options.exact => {
+                trap::addresses(self.tally.spaces.get_mut(&pid).ok_or("the process ended")?)?
+            }
             _ => Vec::new(),
         };
         let plan = Plan {
@@ -114,6 +116,7 @@ impl Watch<'_> {
             None if target.is_none() => return Err("cannot read /proc/stat: is /proc mounted?".into()),
             time => time.unwrap_or_default(),
         };
+        let mut cpu = cpu_before;
         let default = (!self.is_command()).then_some(10);
         let end = self.options.duration.or(default);
         let end = end.map(|seconds| start + Duration::from_secs(seconds.into()));
@@ -121,16 +124,14 @@ impl Watch<'_> {
             sleep(if self.options.exact { TICK / 10 } else { TICK });
             let has_ended = target.as_ref().is_some_and(|target| target.has_ended());
             // A process that ended has no clock.
-            if let Some(now) = target.as_ref().and_then(|target| target.cpu_time()) {
-                self.report.cpu = now.saturating_sub(cpu_before);
-            }
+            cpu = target.as_ref().and_then(|target| target.cpu_time()).unwrap_or(cpu);
             self.drain();
             let guard = target.as_deref_mut().and_then(|target| target.guard.as_mut());
             while let Some(_waits) = guard.as_ref().and_then(|guard| guard.executed.as_ref()?.try_recv().ok())
             {
                 self.set_other_breakpoints()?;
             }
-            self.report.time = start.elapsed();
+            self.report.seconds = start.elapsed().as_secs_f64();
             let is_over = is_over() || end.is_some_and(|end| Instant::now() >= end);
             // Another program has its vDSO, and its breakpoints, elsewhere.
             let is_other = self.options.exact && guard.is_none() && self.tally.has_executed;
@@ -138,9 +139,8 @@ impl Watch<'_> {
                 break;
             }
         }
-        if let Some(now) = self.cpu_time(target.as_deref()) {
-            self.report.cpu = now.saturating_sub(cpu_before);
-        }
+        cpu = self.cpu_time(target.as_deref()).unwrap_or(cpu);
+        self.report.cpu_seconds = cpu.saturating_sub(cpu_before).as_secs_f64();
         self.report.counted += self.events.executions();
         self.drain();
         if let Some(guard) = target.and_then(|target| target.guard.as_mut()) {
@@ -172,8 +172,8 @@ impl Watch<'_> {
         match (&self.options.subject, target) {
             (Subject::Cgroup(path), _) => cgroup_time(path),
             (_, None) => proc::cpu_time_of_host(),
-            (_, Some(_)) if self.tally.pids().count() > 1 => {
-                Some(self.tally.pids().filter_map(proc::cpu_time_with_children).sum())
+            (_, Some(_)) if self.tally.followed.len() > 1 => {
+                Some(self.tally.followed.iter().filter_map(|pid| proc::cpu_time_with_children(*pid)).sum())
             }
             (_, Some(target)) => target.cpu_time(),
         }

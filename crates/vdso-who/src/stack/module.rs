@@ -175,17 +175,13 @@ impl Module {
     }
 
     /// How the registers of the caller are found at an address.
-    pub(super) fn unwind_row<T>(
-        &self,
-        address: u64,
-        use_row: impl FnOnce(&UnwindTableRow<usize>) -> T,
-    ) -> Option<T> {
+    pub(super) fn unwind_row(&self, address: u64) -> Option<UnwindTableRow<usize>> {
         let next = self.tables.partition_point(|(range, _)| range.start <= address);
         let (_, offset) = self.tables[..next].last().filter(|(range, _)| range.contains(&address))?;
         let (frames, bases) = &self.eh_frame;
         let entry = frames.fde_from_offset(bases, EhFrameOffset(*offset), EhFrame::cie_from_offset).ok()?;
         let mut context = UnwindContext::new();
-        entry.unwind_info_for_address(frames, bases, &mut context, address).ok().map(use_row)
+        entry.unwind_info_for_address(frames, bases, &mut context, address).ok().cloned()
     }
 }
 

@@ -129,7 +129,7 @@ impl Walk<'_> {
         let frame_pointer = Rule::Table(self.abi.frame_pointer());
         // Just-in-time compiled code, or nothing that can be read.
         let Some((module, address)) = self.space.module(pc) else { return frame_pointer };
-        if let Some(table) = module.unwind_row(address, |row| self.table(row)).flatten() {
+        if let Some(table) = module.unwind_row(address).and_then(|row| self.table(&row)) {
             return Rule::Table(table);
         }
         // In a stripped musl program, functions have neither tables nor symbols.
