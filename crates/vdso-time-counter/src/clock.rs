@@ -376,8 +376,11 @@ impl<S: Source> CounterClock<S> {
     pub(crate) fn realtime_error_bound(&self) -> Option<u64> {
         // The offset first: that may make a segment, whose bound counts.
         let (offset, bound) = (self.offset()?, self.error_bound());
-        let errors = offset_to(&self.source, S::realtime)?.map(|possible| possible.abs_diff(offset));
-        Some(bound.saturating_add(errors[0].max(errors[1])))
+        let possible = offset_to(&self.source, S::realtime)?;
+        let error = |offset| possible.map(|possible| possible.abs_diff(offset)).into_iter().fold(0, u64::max);
+        // A slow read that takes a step for an error of measurement keeps the offset.
+        let kept = Some(error(self.load().offset)).filter(|&kept| kept <= 2 * OFFSET_NOISE.unsigned_abs());
+        Some(bound.saturating_add(error(offset).max(kept.unwrap_or(0))))
     }
 
     /// Makes the wall clock follow the kernel's at once. Returns whether it does. It publishes a

@@ -78,6 +78,20 @@ fn the_wall_bound_is_of_the_segment_that_the_call_makes() {
     });
 }
 
+#[test]
+fn a_step_that_looks_like_an_error_of_the_offset_is_within_the_wall_bound() {
+    let cases = (-3_000..3_000_i64, 0..40_000_u128);
+    check(200, quiet_machines(0), cases, |witness @ Witness { world, clock, .. }, (nanos, micros)| {
+        witness.watch(2 * CALIBRATION);
+        world.pass(witness.left() + micros * MICRO);
+        world.step(nanos);
+        let bound = clock.realtime_error_bound().unwrap() as i64;
+        let before = world.wall();
+        let now = witness.wall(clock.realtime_ordered()).unwrap();
+        assert!((before - bound..=world.wall() + bound).contains(&now), "{}, {bound}", now - before);
+    });
+}
+
 /// Also if interrupts come between the reads.
 #[test]
 fn resync_finds_the_middle_of_the_possible_offsets() {
