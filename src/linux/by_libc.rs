@@ -7,8 +7,7 @@
 use crate::arch::libc_errno;
 use crate::errno::Errno;
 
-/// The public functions, which are documented where this crate calls the vDSO. They differ in their
-/// errors: `EOVERFLOW` after January 2038 where libc's `time_t` has 32 bits.
+/// The public functions, which are documented where this crate calls the vDSO.
 pub(crate) mod calls {
     use super::errno_result;
     use crate::errno::Errno;
@@ -20,7 +19,8 @@ pub(crate) mod calls {
     }
 
     pub fn try_time() -> Result<i64, Errno> {
-        clock_gettime(ClockId::REALTIME_COARSE).map(|time| time.tv_sec)
+        // Without CONFIG_POSIX_TIMERS, the kernel has no coarse clocks.
+        Ok(clock_gettime(ClockId::REALTIME_COARSE).or_else(|_| clock_gettime(ClockId::REALTIME))?.tv_sec)
     }
 
     pub fn gettimeofday() -> Result<Timeval, Errno> {
