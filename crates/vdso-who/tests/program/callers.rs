@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use perf_event::data::Record;
 use perf_event::events::Software;
@@ -166,6 +167,33 @@ fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error()
         let asked = log.lines().any(|line| line == "debuginfo 0123456789abcdef");
         assert_eq!(asked, option == "--debuginfod", "{log}");
     }
+}
+
+/// A `debuginfod-find` that notes when the process has ended, and finds nothing after 3 s more.
+const SLOW_DEBUGINFOD: &str = r#"strip "$P" && rm -rf "$P.path" "$P.ended" && mkdir "$P.path"
+cat >"$P.path/debuginfod-find" <<END
+#!/bin/sh
+[ "\$2" = 0123456789abcde0 ] || exit 1
+until grep -q "^State:.Z" "/proc/\$(cat "$P.pid")/status"; do sleep 0.1; done
+date +%s.%N >"$P.ended"
+sleep 3
+exit 1
+END
+chmod +x "$P.path/debuginfod-find""#;
+
+#[test]
+fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
+    let flags = "-O2 -Wl,--build-id=0x0123456789abcde0";
+    let Some(path) = compiled(["slow debuginfod", "gcc", flags, "reads.c", SLOW_DEBUGINFOD]) else { return };
+    let path = path.display();
+    let search = format!("{path}.path:{}", std::env::var("PATH").unwrap());
+    let mut command = who(&["--debuginfod", "--json", "--", "sh", "-c"]);
+    command.arg(format!(r#"echo $$ >"{path}.pid"; exec "{path}" {ENDLESS} 1000000000"#));
+    let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let output = command.env("PATH", search).env("DEBUGINFOD_URLS", "-").output();
+    let Some((_, report)) = report(output) else { return };
+    let ended: f64 = fs::read_to_string(format!("{path}.ended")).unwrap().trim().parse().unwrap();
+    assert!(report["seconds"].as_f64().unwrap() <= ended - start, "{ended} - {start}: {report:#}");
 }
 
 /// The share of samples of the whole machine: an oracle that knows nothing of threads or processes.
