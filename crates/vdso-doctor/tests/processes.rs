@@ -173,8 +173,8 @@ fn process_with(image: &[u8]) -> Option<Sleeper> {
     if is_testable() { Sleeper::after("auxv", map) } else { None }
 }
 
-/// An image of 64 bits with section headers at its end: name, type, address and size of each. After
-/// its extent follow what is given and the names, of which 1 is `.eh_frame_hdr`.
+/// A 64-bit image, then the content, the names and the section headers: the name's offset, type,
+/// address and size of each. The name at offset 1 is `.eh_frame_hdr`.
 fn with_sections(content: &[u8], sections: &[[u64; 4]]) -> Vec<u8> {
     const NAMES: [u8; 16] = *b"\0.eh_frame_hdr\0\0";
     let symbols = vec![Sym { size: !0, ..Sym::func("__vdso_time", "LINUX_2.6") }];
