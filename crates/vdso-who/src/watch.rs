@@ -147,8 +147,8 @@ impl Watch<'_> {
         self.report.cpu_seconds = cpu.saturating_sub(cpu_before).as_secs_f64();
         self.report.counted += self.events.executions();
         self.drain();
-        // It can end while records are read.
-        if has_ended && self.tally.ended > start {
+        // It can end while records are read. The record of its end can be one of the lost.
+        if has_ended && self.tally.lost == 0 && self.tally.ended > start {
             over = over.min(self.tally.ended);
         }
         self.report.seconds = over.saturating_sub(start).as_secs_f64();
