@@ -8,13 +8,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::process::id;
-use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use perf_event::data::Record;
 use perf_event::events::{self, Breakpoint, Software};
-use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use perf_event::{Builder, Counter, SampleFlag, Sampler};
 
 use crate::mapping::{FileId, Mapping};
 use crate::proc;
@@ -42,8 +41,6 @@ pub(crate) enum Event {
     /// A process has a new name, and whether because it executed a program.
     Named(u32, String, bool),
     Lost(u64),
-    /// A thread of a process ended, at this time of `CLOCK_MONOTONIC`.
-    Ended(u32, Duration),
 }
 
 /// A sample of a thread.
@@ -162,12 +159,7 @@ impl Events {
             None => builder.observe_pid(tid).inherit(true).inherit_thread(!plan.follows),
         };
         let mask = REGISTERS.iter().fold(0, |mask, register| mask | 1 << register);
-        builder
-            .enabled(true)
-            .clockid(Clock::MONOTONIC)
-            .one_cpu(cpu)
-            .exclude_kernel(!self.sees_all)
-            .exclude_callchain_kernel(true);
+        builder.enabled(true).one_cpu(cpu).exclude_kernel(!self.sees_all).exclude_callchain_kernel(true);
         builder
             .sample_id_all(true)
             .sample_regs_user(mask)
@@ -240,7 +232,6 @@ fn event(record: &perf_event::Record<'_>, only: Option<u32>) -> Option<(u64, Eve
             Event::Named(comm.pid, String::from_utf8_lossy(&comm.comm).into(), misc & EXEC != 0)
         }
         Record::Lost(lost) => Event::Lost(lost.lost),
-        Record::Exit(exit) => Event::Ended(exit.pid, Duration::from_nanos(exit.time)),
         _ => return None,
     };
     Some((end, event))

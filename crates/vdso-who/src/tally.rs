@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::iter::once;
 use std::rc::Rc;
-use std::time::Duration;
 
 use crate::entry::clock_read;
 use crate::perf::{Event, Taken};
@@ -42,8 +41,6 @@ pub(crate) struct Tally {
     pub(crate) lost: u64,
     /// Whether the process executed another program.
     pub(crate) has_executed: bool,
-    /// When the last of its threads that ended did so.
-    pub(crate) ended: Duration,
 }
 
 /// The processes, the callers of one name, and the call chains that are kept. There can be any
@@ -81,7 +78,6 @@ impl Tally {
     pub(crate) fn add(&mut self, event: Event) {
         match event {
             Event::Lost(records) => self.lost += records,
-            Event::Ended(pid, time) if self.pid == Some(pid) => self.ended = time,
             Event::Forked(pid, parent) if self.follows(parent) => {
                 let space = self.spaces.get(&parent).map(|parent| parent.forked(pid));
                 self.put(pid, space);
@@ -102,7 +98,7 @@ impl Tally {
                 }
             }
             Event::Sample(taken) if self.follows(taken.pid) => self.sample(&taken),
-            Event::Sample(_) | Event::Forked(..) | Event::Named(..) | Event::Ended(..) => {}
+            Event::Sample(_) | Event::Forked(..) | Event::Named(..) => {}
         }
     }
 

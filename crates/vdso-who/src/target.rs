@@ -2,11 +2,16 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::Command;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::ptrace;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
@@ -26,6 +31,8 @@ pub struct Target {
     /// the program runs.
     gate: Option<UnixStream>,
     pub(crate) guard: Option<Guard>,
+    /// When the process ended.
+    pub(crate) ended: Arc<OnceLock<Instant>>,
 }
 
 impl Target {
@@ -35,7 +42,7 @@ impl Target {
             Some(process) if process != pid.to_string() => {
                 Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
-            _ => Ok(Self { pid, is_command: false, gate: None, guard: None }),
+            _ => Ok(Self { pid, is_command: false, gate: None, guard: None, ended: note_end(pid) }),
         }
     }
 
@@ -52,7 +59,8 @@ impl Target {
         if let ForkResult::Parent { child } = unsafe { fork() }? {
             drop(end);
             let pid = child.as_raw() as u32;
-            let mut target = Self { pid, is_command: true, gate: Some(gate), guard: None };
+            let ended = note_end(pid);
+            let mut target = Self { pid, is_command: true, gate: Some(gate), guard: None, ended };
             if is_traced {
                 target.execute()?;
                 waitpid(child, None)?;
@@ -134,6 +142,24 @@ impl Target {
         };
         Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)
     }
+}
+
+/// Returns the place where another thread notes when a process ends. It stays empty before Linux 5.3.
+#[allow(unsafe_code, reason = "nix has no pidfd_open(2)")]
+fn note_end(pid: u32) -> Arc<OnceLock<Instant>> {
+    let ended = Arc::<OnceLock<_>>::default();
+    let noted = ended.clone();
+    thread::spawn(move || {
+        // SAFETY: this system call takes two numbers.
+        let file = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
+        // SAFETY: the file was opened here, and nothing else owns it.
+        let process = unsafe { OwnedFd::from_raw_fd(file as i32) };
+        let mut ready = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
+        while poll(&mut ready, PollTimeout::NONE) == Err(Errno::EINTR) {}
+        let _ = noted.set(Instant::now());
+        Ok::<_, Errno>(())
+    });
+    ended
 }
 
 impl Drop for Target {

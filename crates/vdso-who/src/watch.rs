@@ -4,9 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
-use std::time::Duration;
-
-use nix::time::ClockId;
+use std::time::{Duration, Instant};
 
 use crate::perf::{Events, Plan, explain};
 use crate::stack::check_debuginfod;
@@ -113,9 +111,7 @@ impl Watch<'_> {
     }
 
     fn run(&mut self, mut target: Option<&mut Target>, mut is_over: impl FnMut() -> bool) -> Result<()> {
-        // Records have times of this clock.
-        let now = || ClockId::CLOCK_MONOTONIC.now().map(Duration::from);
-        let start = now()?;
+        let start = Instant::now();
         let cpu_before = match self.cpu_time(target.as_deref()) {
             None if target.is_none() => return Err("cannot read /proc/stat: is /proc mounted?".into()),
             time => time.unwrap_or_default(),
@@ -124,7 +120,7 @@ impl Watch<'_> {
         let default = (!self.is_command()).then_some(10);
         let end = self.options.duration.or(default);
         let end = end.map(|seconds| start + Duration::from_secs(seconds.into()));
-        let (has_ended, mut over) = loop {
+        let over = loop {
             sleep(if self.options.exact { TICK / 10 } else { TICK });
             let has_ended = target.as_ref().is_some_and(|target| target.has_ended());
             // A process that ended has no clock.
@@ -135,23 +131,22 @@ impl Watch<'_> {
             {
                 self.set_other_breakpoints()?;
             }
-            let over = now()?;
+            let over = Instant::now();
             let is_over = is_over() || end.is_some_and(|end| over >= end);
             // Another program has its vDSO, and its breakpoints, elsewhere.
             let is_other = self.options.exact && guard.is_none() && self.tally.has_executed;
             if has_ended || is_over || is_other {
-                break (has_ended, over);
+                break over;
             }
         };
         cpu = self.cpu_time(target.as_deref()).unwrap_or(cpu);
         self.report.cpu_seconds = cpu.saturating_sub(cpu_before).as_secs_f64();
         self.report.counted += self.events.executions();
         self.drain();
-        // It can end while records are read. The record of its end can be one of the lost.
-        if has_ended && self.tally.lost == 0 && self.tally.ended > start {
-            over = over.min(self.tally.ended);
-        }
-        self.report.seconds = over.saturating_sub(start).as_secs_f64();
+        // It can end while names are read.
+        let ended = target.as_ref().and_then(|target| target.ended.get());
+        self.report.seconds =
+            ended.map_or(over, |ended| over.min(*ended)).duration_since(start).as_secs_f64();
         if let Some(guard) = target.and_then(|target| target.guard.as_mut()) {
             self.report.swallowed = guard.swallowed.load(Ordering::Relaxed);
             guard.executed = None;

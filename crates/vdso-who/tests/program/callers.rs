@@ -193,7 +193,9 @@ fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
     let output = command.env("PATH", search).env("DEBUGINFOD_URLS", "-").output();
     let Some((_, report)) = report(output) else { return };
     let ended: f64 = fs::read_to_string(format!("{path}.ended")).unwrap().trim().parse().unwrap();
-    assert!(report["seconds"].as_f64().unwrap() <= ended - start, "{ended} - {start}: {report:#}");
+    // The names take 3 s more. The end is noted by a thread, which can be late on a busy machine.
+    let seconds = report["seconds"].as_f64().unwrap();
+    assert!(seconds < ended - start + 1.0, "{ended} - {start}: {report:#}");
 }
 
 /// The share of samples of the whole machine: an oracle that knows nothing of threads or processes.
