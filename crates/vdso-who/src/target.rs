@@ -144,7 +144,7 @@ impl Target {
     }
 }
 
-/// Returns the place where another thread notes when a process ends. It stays empty before Linux 5.3.
+/// Another thread notes here when a process ends. It stays empty before Linux 5.3.
 #[allow(unsafe_code, reason = "nix has no pidfd_open(2)")]
 fn note_end(pid: u32) -> Arc<OnceLock<Instant>> {
     let ended = Arc::<OnceLock<_>>::default();
