@@ -1,4 +1,4 @@
-//! An architecture is a line in `src/arch/list.rs`, a table, and a system call in assembly. What
+//! An architecture is a line in `src/arch/targets.rs`, a table, and a system call in assembly. What
 //! else lists architectures is compared with that list here.
 
 use std::fmt::Write as _;
