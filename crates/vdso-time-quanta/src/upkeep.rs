@@ -8,6 +8,9 @@ use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
+/// 1 ms: a longer lead of the recent time is no early read of the counter.
+const FUTURE: u64 = 1_000_000;
+
 /// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] in an interval.
 #[derive(Debug)]
 pub struct Upkeep {
@@ -75,10 +78,14 @@ impl Upkeep {
             return Err(Error::UpkeepRunning);
         }
         let Self { interval, clock } = self;
-        // The clock is read after the load, so only a time from the future, such as a mock's, is
-        // replaced by an earlier one.
+        // Another thread can set a later time meanwhile, and the CPU may read the counter early. So
+        // only a time that is far in the future, such as a mock's, is replaced by an earlier one.
         let refresh = move || {
-            RECENT.fetch_update(Ordering::Release, Ordering::Acquire, |_| Some(clock.raw())).ok();
+            let next = |recent: u64| {
+                let now = clock.raw();
+                (recent.wrapping_sub(now) >= FUTURE).then_some(now)
+            };
+            RECENT.fetch_update(Ordering::Release, Ordering::Acquire, next).ok();
         };
         refresh();
         let is_ended = Arc::new(AtomicBool::new(false));
