@@ -25,6 +25,6 @@ pub use target::Target;
 pub use watch::{Outcome, watch};
 
 /// What is missing, and what to do.
-pub type Error = Box<dyn std::error::Error>;
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 type Result<T, E = Error> = std::result::Result<T, E>;

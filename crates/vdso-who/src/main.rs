@@ -3,9 +3,9 @@
 mod arguments;
 mod stdout;
 
-use std::error::Error;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use arguments::{Arguments, Print};
 use clap::{CommandFactory as _, Parser as _};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use vdso_who::Outcome;
+use vdso_who::{Error, Outcome};
 
 const FAILED: u8 = 2;
 /// EX_USAGE of sysexits(3).
@@ -33,14 +33,14 @@ fn main() -> ExitCode {
         Ok(arguments) => run(&arguments),
         Err(help) => print(&help.to_string()).map(|()| 0),
     };
-    let failed = |error: Box<dyn Error>| {
+    let failed = |error: Error| {
         say(&error.to_string());
         FAILED
     };
     status.unwrap_or_else(failed).into()
 }
 
-fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+fn run(arguments: &Arguments) -> Result<u8, Error> {
     let mut text = Vec::new();
     match arguments.print {
         Some(Print::Completions { shell }) => {
@@ -52,12 +52,13 @@ fn run(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     print(&String::from_utf8(text)?).map(|()| 0)
 }
 
-fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
+fn watch(arguments: &Arguments) -> Result<u8, Error> {
     catch_signals()?;
     // If this fails, the command does not run.
-    let path = arguments.output.as_deref().unwrap_or(Path::new("")).display();
-    let failed = |error| format!("cannot write {path}: {error}");
-    let file = arguments.output.as_ref().map(File::create).transpose().map_err(failed)?;
+    let path = arguments.output.as_deref().unwrap_or(Path::new(""));
+    let failed = |error| format!("cannot write {}: {error}", path.display());
+    let open = |path| File::options().write(true).create(true).truncate(false).open(path);
+    let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
     let is_over = || SIGNAL.load(Ordering::Relaxed) != 0;
     let Outcome { report, target, .. } = vdso_who::watch(&arguments.options(), is_over)?;
     let text = if arguments.json {
@@ -69,7 +70,7 @@ fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     };
     let written = match file {
         None => print(&text),
-        Some(mut file) => file.write_all(text.as_bytes()).map_err(|error| failed(error).into()),
+        Some(file) => replace(file, &text, path).map_err(|error| failed(error).into()),
     };
     let Some(mut target) = target else { return written.map(|()| 0) };
     if target.is_running() {
@@ -79,9 +80,20 @@ fn watch(arguments: &Arguments) -> Result<u8, Box<dyn Error>> {
     written.map(|()| status)
 }
 
+/// Writes a report in the place of what is in the file. The command may have removed that.
+fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
+    let is_removed = file.metadata()?.nlink() == 0;
+    if is_removed {
+        file = File::create(path)?;
+    }
+    // A pipe has no length.
+    let _ = file.set_len(0);
+    file.write_all(text.as_bytes())
+}
+
 /// The first signal ends the measurement, the second this program.
 #[allow(unsafe_code, reason = "a signal handler is installed")]
-fn catch_signals() -> Result<(), Box<dyn Error>> {
+fn catch_signals() -> Result<(), Error> {
     extern "C" fn stop(signal: libc::c_int) {
         SIGNAL.store(signal, Ordering::Relaxed);
     }
@@ -95,7 +107,7 @@ fn catch_signals() -> Result<(), Box<dyn Error>> {
 }
 
 /// Prints on standard output. A reader of a pipe that is gone has read enough.
-fn print(text: &str) -> Result<(), Box<dyn Error>> {
+fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

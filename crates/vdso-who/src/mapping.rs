@@ -1,7 +1,7 @@
 //! Executable mappings of a process, as /proc and the kernel's records report them.
 
 use std::ops::Range;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// A file, by its device and inode. 0 if there is no file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -16,6 +16,6 @@ pub(crate) struct Mapping {
     pub(crate) range: Range<u64>,
     pub(crate) offset: u64,
     /// Empty if there is no file.
-    pub(crate) path: Rc<str>,
+    pub(crate) path: Arc<str>,
     pub(crate) file: FileId,
 }

@@ -12,8 +12,12 @@ use serde::Serialize;
 #[cfg(test)]
 use crate::perf::{Event, Registers, Taken};
 use crate::stack::Frame;
-use crate::tally::{Group, Tally};
+#[cfg(test)]
+use crate::tally::count;
+use crate::tally::{Findings, Group};
 use crate::{Options, Subject};
+#[cfg(test)]
+use std::sync::{Arc, atomic::AtomicUsize};
 
 const COLUMNS: usize = 80;
 /// The processes of a table, and the callers of each, if there is more than one name.
@@ -28,16 +32,6 @@ struct Amounts {
     percent_error: Option<f64>,
     reads_per_second: Option<f64>,
     reads: Option<u64>,
-}
-
-impl Amounts {
-    /// Any of the `unread` samples may be in a read.
-    fn widened(mut self, unread: u64, samples: u64) -> Self {
-        let more = 100.0 * unread as f64 / samples.max(1) as f64;
-        self.percent_error = self.percent_error.map(|error| (error + more).min(100.0));
-        self.reads_per_second = self.reads_per_second.filter(|_| unread <= self.records);
-        self
-    }
 }
 
 /// What was found out. `schema.json` describes the fields.
@@ -126,38 +120,37 @@ impl Report {
         Self { format: 1, method, pid, name, frequency, read_ns: read_ns(), trap_ns, ..Self::default() }
     }
 
-    pub(crate) fn finish(&mut self, tally: &Tally) {
-        self.samples = tally.samples;
-        self.has_vdso = tally.has_vdso();
-        self.counted = self.counted.max(tally.reads);
+    pub(crate) fn finish(&mut self, found: &Findings) {
+        self.samples = found.samples;
+        self.has_vdso = found.has_vdso;
+        self.counted = self.counted.max(found.reads);
         // The kernel says how many were lost only with a later record.
-        self.lost = if self.trap_ns.is_some() { self.counted - tally.reads } else { tally.lost };
-        if let Some(name) = self.pid.and_then(|pid| tally.names.get(&pid)) {
+        self.lost = if self.trap_ns.is_some() { self.counted - found.reads } else { found.lost };
+        if let Some(name) = self.pid.and_then(|pid| found.names.get(&pid)) {
             self.name.clone_from(name);
         }
-        self.whole = self.amounts(tally.reads, tally.samples);
+        self.unread = found.groups.values().map(|group| group.unread).sum();
+        self.whole = self.amounts(found.reads, found.samples, self.unread);
         if self.trap_ns.is_some() {
             // A breakpoint is counted also if its record is lost.
             self.whole.reads = Some(self.counted);
             self.whole.reads_per_second = Some(self.counted as f64 / self.seconds);
         }
-        let mut pids = tally.groups.values().flat_map(|group| &group.pids);
+        let mut pids = found.groups.values().flat_map(|group| &group.pids);
         self.has_others = self.pid.is_none() || pids.any(|pid| Some(*pid) != self.pid);
-        let processes = tally.groups.iter().map(|(name, group)| self.process(name, group));
-        self.processes = processes.filter(|found| found.amounts.records > 0 || tally.reads == 0).collect();
+        let processes = found.groups.iter().map(|(name, group)| self.process(name, group));
+        self.processes = processes.filter(|one| one.amounts.records > 0 || found.reads == 0).collect();
         self.processes.sort_by(|a, b| (b.amounts.records, &a.name).cmp(&(a.amounts.records, &b.name)));
-        self.unread = tally.groups.values().map(|group| group.unread).sum();
-        self.whole = self.whole.widened(self.unread, self.samples);
-        self.folded = tally.folded();
+        self.folded = found.folded();
     }
 
     fn process(&self, name: &str, group: &Group) -> Process {
         let Group { pids, samples, unread, callers } = group;
-        let amounts = self.amounts(callers.values().sum(), *samples).widened(*unread, *samples);
+        let amounts = self.amounts(callers.values().sum(), *samples, *unread);
         let callers = callers.iter().map(|((frame, called_by), records)| Row {
             frame: Frame::clone(frame),
             called_by: called_by.as_deref().cloned(),
-            amounts: self.amounts(*records, *samples),
+            amounts: self.amounts(*records, *samples, *unread),
         });
         let mut callers: Vec<_> = callers.collect();
         let order = |row: &Row| (Reverse(row.amounts.records), row.frame.function.clone());
@@ -171,8 +164,8 @@ impl Report {
         self.samples as f64 / f64::from(self.frequency)
     }
 
-    /// Of records among the samples of a process.
-    fn amounts(&self, records: u64, samples: u64) -> Amounts {
+    /// Of records among the samples of a process. Any of the `unread` samples may be in a read.
+    fn amounts(&self, records: u64, samples: u64, unread: u64) -> Amounts {
         if self.trap_ns.is_some() {
             // Which callers have the lost records is not known.
             let reads = (self.lost == 0).then_some(records);
@@ -185,11 +178,12 @@ impl Report {
             return Amounts { records, ..Amounts::default() };
         }
         let in_reads = cpu * records as f64 / self.samples.max(1) as f64;
+        let share = |part: u64| part as f64 / samples.max(1) as f64;
         Amounts {
             records,
-            percent: Some(100.0 * records as f64 / samples.max(1) as f64),
-            percent_error: Some(100.0 * error(records, samples)),
-            reads_per_second: Some(in_reads / self.seconds / self.read_ns * 1e9),
+            percent: Some(100.0 * share(records)),
+            percent_error: Some(100.0 * (error(records, samples) + share(unread)).min(1.0)),
+            reads_per_second: (unread <= records).then(|| in_reads / self.seconds / self.read_ns * 1e9),
             reads: None,
         }
     }
@@ -387,10 +381,20 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let (pid, in_kernel, number, stack, callchain) = ((1 << 22) + 1, false, None, vec![], vec![]);
     let taken = Taken { pid, in_kernel, is_64_bit, registers, number, stack, callchain };
     let options = Options::new(Subject::Host);
-    let mut tally = Tally::new(&options, None).unwrap();
-    tally.add(Event::Sample(Box::new(taken)));
+    let mut found = count(&options, None, [Event::Sample(Box::new(taken))], &AtomicUsize::new(1));
     let mut report = Report { seconds: 1.0, cpu_seconds: 0.002, ..Report::new(&options, None, None) };
-    report.finish(&tally);
+    report.finish(&found);
     let text = report.to_string();
     assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");
+    // Of two samples one is of a process of the same name that can be read.
+    let group = found.groups.values_mut().next().unwrap();
+    let caller = (Arc::new(Frame::unknown("caller".into(), "module")), None);
+    (group.samples, found.samples, found.reads) = (2, 2, 1);
+    group.callers.insert(caller, 1);
+    report.cpu_seconds = 0.004;
+    report.finish(&found);
+    let Process { amounts, callers, .. } = &report.processes[0];
+    for Amounts { percent, percent_error, .. } in [amounts, &callers[0].amounts] {
+        assert!(*percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0), "{report}");
+    }
 }

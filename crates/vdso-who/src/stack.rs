@@ -22,6 +22,7 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -59,7 +60,13 @@ enum Source {
 #[derive(Clone, Default)]
 pub(crate) struct Files {
     known: Rc<RefCell<HashMap<FileId, Source>>>,
-    pub(crate) asks_debuginfod: bool,
+    asks_debuginfod: bool,
+}
+
+impl Files {
+    pub(crate) fn new(asks_debuginfod: bool) -> Self {
+        Self { asks_debuginfod, ..Self::default() }
+    }
 }
 
 /// The code of a process.
@@ -72,12 +79,14 @@ pub(crate) struct Space {
     /// None before it is needed.
     vdso: Option<Rc<Module>>,
     files: Files,
-    frames: HashMap<u64, Rc<Frame>>,
+    frames: HashMap<u64, Arc<Frame>>,
     /// By program counter.
     rules: HashMap<u64, unwind::Rule>,
     /// What /tmp/perf-PID.map says of code without a file.
     jit: Option<names::PerfMap>,
     read: Instant,
+    /// Whether its mappings could not be read.
+    pub(crate) is_hidden: bool,
 }
 
 /// The files that are kept open.
@@ -95,10 +104,17 @@ const MOST_OF_PERF_MAP: u64 = 64 << 20;
 const VDSO: &str = "[vdso]";
 
 impl Space {
-    /// A process that has no mappings yet.
+    /// A process whose mappings follow.
     pub(crate) fn new(pid: u32, files: Files) -> Self {
         let (mappings, vdso, frames, rules, jit) = Default::default();
-        Self { pid, thread: pid, mappings, vdso, files, frames, rules, jit, read: Instant::now() }
+        let thread = proc::living_thread(pid).unwrap_or(pid);
+        let (read, is_hidden) = (Instant::now(), false);
+        Self { pid, thread, mappings, vdso, files, frames, rules, jit, read, is_hidden }
+    }
+
+    /// A process whose mappings cannot be read. It may have ended.
+    pub(crate) fn hidden(pid: u32, files: Files) -> Self {
+        Self { is_hidden: true, ..Self::new(pid, files) }
     }
 
     /// A process that runs.
@@ -106,14 +122,6 @@ impl Space {
         let mut new = Self::new(pid, files);
         new.refresh()?;
         Ok(new)
-    }
-
-    /// Reads the program's debug information, which takes long. If that came with the first sample,
-    /// others would be lost meanwhile.
-    pub(crate) fn warm_up(&mut self) {
-        if let Some(program) = self.mappings.iter().find(|mapping| mapping.file.inode != 0) {
-            self.named(program.range.start);
-        }
     }
 
     /// The same code in a process that this one started.
@@ -126,11 +134,10 @@ impl Space {
 
     /// Reads the mappings.
     fn refresh(&mut self) -> Result<()> {
-        let explain = |error: io::Error| proc::explain(self.pid, &error);
-        self.thread = proc::living_thread(self.pid).map_err(explain)?;
-        let maps = proc::text(self.thread, "maps").map_err(explain)?;
+        let new = mappings(self.pid)?;
+        self.thread = proc::living_thread(self.pid).unwrap_or(self.pid);
         self.mappings.clear();
-        for mapping in maps.lines().filter_map(mapping) {
+        for mapping in new {
             self.map(mapping);
         }
         Ok(())
@@ -153,15 +160,12 @@ impl Space {
         self.frames.clear();
         self.rules.clear();
         self.jit = None;
-    }
-
-    pub(crate) fn has_mappings(&self) -> bool {
-        !self.mappings.is_empty()
+        self.is_hidden = false;
     }
 
     /// Whether there is a vDSO, as far as the mappings are known.
     pub(crate) fn has_vdso(&self) -> bool {
-        !self.has_mappings() || self.mappings.iter().any(|mapping| &*mapping.path == VDSO)
+        self.mappings.is_empty() || self.mappings.iter().any(|mapping| &*mapping.path == VDSO)
     }
 
     /// Returns the return addresses from the caller of the vDSO function outward, at most 128. If
@@ -175,13 +179,13 @@ impl Space {
 
     /// Returns the name of a return address: the innermost inlined function that is not one of the
     /// clock functions.
-    pub(crate) fn frame(&mut self, address: u64) -> Rc<Frame> {
+    pub(crate) fn frame(&mut self, address: u64) -> Arc<Frame> {
         if let Some(frame) = self.frames.get(&address) {
             return frame.clone();
         }
         let mut frames = self.named(address.wrapping_sub(1));
         let program = frames.iter().position(|frame| !is_clock_function(frame));
-        let frame = Rc::new(frames.swap_remove(program.unwrap_or(frames.len() - 1)));
+        let frame = Arc::new(frames.swap_remove(program.unwrap_or(frames.len() - 1)));
         if self.frames.len() >= MOST_FRAMES {
             self.frames.clear();
         }
@@ -349,6 +353,13 @@ impl Frame {
     }
 }
 
+/// The mappings of a process that runs.
+pub(crate) fn mappings(pid: u32) -> Result<Vec<Mapping>> {
+    let maps = proc::living_thread(pid).and_then(|thread| proc::text(thread, "maps"));
+    let maps = maps.map_err(|error| proc::explain(pid, &error))?;
+    Ok(maps.lines().filter_map(mapping).collect())
+}
+
 /// Where the vDSO is, by /proc/PID/maps. The auxiliary vector has its first place only.
 pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
     maps.lines().filter_map(mapping).find(|mapping| &*mapping.path == VDSO).map(|mapping| mapping.range)
@@ -364,7 +375,7 @@ fn mapping(line: &str) -> Option<Mapping> {
     let (major, minor) = fields.next()?.split_once(':')?;
     let device = (number(major)? as u32, number(minor)? as u32);
     let file = FileId { device, inode: fields.next()?.parse().ok()? };
-    let path: Rc<str> = fields.next().unwrap_or_default().trim_start().into();
+    let path: Arc<str> = fields.next().unwrap_or_default().trim_start().into();
     let offset = if &*path == VDSO { 0 } else { offset };
     is_executable.then_some(Mapping { range: number(start)?..number(end)?, offset, path, file })
 }

@@ -2,36 +2,31 @@
 
 use std::collections::{HashMap, HashSet};
 use std::iter::once;
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::entry::clock_read;
 use crate::perf::{Event, Taken};
 use crate::stack::{Files, Frame, Space, has_room};
-use crate::{Options, Result, Subject, proc};
+use crate::{Options, proc};
 
 /// A caller, and the next frame if the first has no name.
-pub(crate) type Caller = (Rc<Frame>, Option<Rc<Frame>>);
+pub(crate) type Caller = (Arc<Frame>, Option<Arc<Frame>>);
 
 /// The processes of one name.
 #[derive(Default)]
 pub(crate) struct Group {
     pub(crate) pids: HashSet<u32>,
     pub(crate) samples: u64,
-    /// Samples of processes without known mappings. Each may be in a read.
+    /// Samples of processes whose mappings could not be read. Each may be in a read.
     pub(crate) unread: u64,
     /// Their reads, or samples in reads.
     pub(crate) callers: HashMap<Caller, u64>,
 }
 
+/// What the records show.
 #[derive(Default)]
-pub(crate) struct Tally {
-    /// The process that is watched, if it is one, and those that it started.
-    pid: Option<u32>,
-    pub(crate) followed: HashSet<u32>,
-    is_exact: bool,
-    is_folded: bool,
-    files: Files,
-    pub(crate) spaces: HashMap<u32, Space>,
+pub(crate) struct Findings {
     pub(crate) names: HashMap<u32, String>,
     pub(crate) groups: HashMap<String, Group>,
     /// As flamegraph.pl reads them.
@@ -39,8 +34,18 @@ pub(crate) struct Tally {
     pub(crate) samples: u64,
     pub(crate) reads: u64,
     pub(crate) lost: u64,
-    /// Whether the process executed another program.
-    pub(crate) has_executed: bool,
+    /// Whether the process has a vDSO, as far as its mappings are known.
+    pub(crate) has_vdso: bool,
+}
+
+struct Tally {
+    /// The process that is watched, if it is one.
+    pid: Option<u32>,
+    is_exact: bool,
+    is_folded: bool,
+    files: Files,
+    spaces: HashMap<u32, Space>,
+    found: Findings,
 }
 
 /// The processes, the callers of one name, and the call chains that are kept. There can be any
@@ -49,56 +54,48 @@ const MOST_SPACES: usize = 1 << 12;
 const MOST_CALLERS: usize = 1 << 14;
 const MOST_CHAINS: usize = 1 << 15;
 
+/// Takes the records that another thread sends, and subtracts each from `waiting`. It takes as long
+/// as names are looked up.
+pub(crate) fn count(
+    options: &Options,
+    pid: Option<u32>,
+    events: impl IntoIterator<Item = Event>,
+    waiting: &AtomicUsize,
+) -> Findings {
+    let files = Files::new(options.debuginfod);
+    let (is_exact, is_folded, spaces, found) =
+        (options.exact, options.folded, HashMap::new(), Findings::default());
+    let mut tally = Tally { pid, is_exact, is_folded, files, spaces, found };
+    for event in events {
+        tally.add(event);
+        waiting.fetch_sub(1, Relaxed);
+    }
+    let space = pid.and_then(|pid| tally.spaces.get(&pid));
+    Findings { has_vdso: space.is_none_or(Space::has_vdso), ..tally.found }
+}
+
 impl Tally {
-    /// Reads the mappings of the process, if it is one. Of a command that waits, the kernel reports
-    /// them.
-    pub(crate) fn new(options: &Options, pid: Option<u32>) -> Result<Self> {
-        let (is_exact, is_folded) = (options.exact, options.folded);
-        let followed = pid.into_iter().collect();
-        let mut tally = Self { pid, followed, is_exact, is_folded, ..Self::default() };
-        tally.files.asks_debuginfod = options.debuginfod;
-        let waits = matches!(options.subject, Subject::Command(_)) && !options.exact;
-        if let Some(pid) = pid.filter(|_| !waits) {
-            let mut space = Space::of(pid, tally.files.clone())?;
-            space.warm_up();
-            tally.spaces.insert(pid, space);
-            tally.names.insert(pid, proc::name(pid));
-        }
-        Ok(tally)
-    }
-
-    pub(crate) fn has_vdso(&self) -> bool {
-        self.pid.is_none_or(|pid| self.spaces.get(&pid).is_none_or(Space::has_vdso))
-    }
-
-    fn follows(&self, pid: u32) -> bool {
-        self.pid.is_none() || self.followed.contains(&pid)
-    }
-
-    pub(crate) fn add(&mut self, event: Event) {
+    fn add(&mut self, event: Event) {
         match event {
-            Event::Lost(records) => self.lost += records,
-            Event::Forked(pid, parent) if self.follows(parent) => {
+            Event::Lost(records) => self.found.lost += records,
+            Event::Forked(pid, parent) => {
                 let space = self.spaces.get(&parent).map(|parent| parent.forked(pid));
                 self.put(pid, space);
-                let name = self.names.get(&parent).cloned();
-                self.names.extend(name.map(|name| (pid, name)));
-                self.followed.extend(self.pid.map(|_| pid));
+                let name = self.found.names.get(&parent).cloned();
+                self.found.names.extend(name.map(|name| (pid, name)));
             }
-            Event::Named(pid, name, has_executed) if self.follows(pid) => {
+            Event::Named(pid, name, has_executed) => {
                 if has_executed {
                     self.put(pid, Some(Space::new(pid, self.files.clone())));
-                    self.has_executed |= self.pid == Some(pid);
                 }
-                self.names.insert(pid, name);
+                self.found.names.insert(pid, name);
             }
             Event::Mapped(pid, mapping) => {
                 if let Some(space) = self.spaces.get_mut(&pid) {
                     space.map(mapping);
                 }
             }
-            Event::Sample(taken) if self.follows(taken.pid) => self.sample(&taken),
-            Event::Sample(_) | Event::Forked(..) | Event::Named(..) => {}
+            Event::Sample(taken) => self.sample(&taken),
         }
     }
 
@@ -116,28 +113,27 @@ impl Tally {
     fn sample(&mut self, taken: &Taken) {
         let pid = taken.pid;
         if !self.spaces.contains_key(&pid) {
-            // A process that ended already has no mappings.
             let space = Space::of(pid, self.files.clone());
-            let space = space.unwrap_or_else(|_| Space::new(pid, self.files.clone()));
-            self.put(pid, Some(space));
+            self.put(pid, Some(space.unwrap_or_else(|_| Space::hidden(pid, self.files.clone()))));
         }
-        let name = self.names.entry(pid).or_insert_with(|| proc::name(pid));
-        let group = self.groups.entry(name.clone()).or_default();
+        let found = &mut self.found;
+        let name = found.names.entry(pid).or_insert_with(|| proc::name(pid));
+        let group = found.groups.entry(name.clone()).or_default();
         group.pids.insert(pid);
         group.samples += 1;
-        self.samples += 1;
+        found.samples += 1;
         let Some(space) = self.spaces.get_mut(&pid) else { return };
         let Some(leaf) = clock_read(space, taken).or_else(|| self.is_exact.then(String::new)) else {
-            // A kernel thread has no mappings, and a program counter of 0.
-            group.unread += u64::from(taken.registers.pc != 0 && !space.has_mappings());
+            // A kernel thread has a program counter of 0.
+            group.unread += u64::from(taken.registers.pc != 0 && space.is_hidden);
             return;
         };
-        self.reads += 1;
+        found.reads += 1;
         // Names are looked up while the process still runs.
         let addresses = space.chain(taken);
         let at = space.caller(&addresses);
         let mut frame = |at: usize| addresses.get(at).map(|address| space.frame(*address));
-        let unknown = || Rc::new(Frame::unknown("[unknown]".into(), ""));
+        let unknown = || Arc::new(Frame::unknown("[unknown]".into(), ""));
         let first = frame(at).unwrap_or_else(unknown);
         let next = if first.has_name { None } else { frame(at + 1) };
         let mut caller = (first, next);
@@ -149,13 +145,15 @@ impl Tally {
             let functions = addresses.iter().rev().map(|address| of_folded(&space.frame(*address).function));
             let parts = once(of_folded(name)).chain(functions).chain(once(of_folded(&leaf)));
             let mut chain = parts.collect::<Vec<_>>().join(";");
-            if !self.chains.contains_key(&chain) && (self.chains.len() >= MOST_CHAINS || !has_room(0)) {
+            if !found.chains.contains_key(&chain) && (found.chains.len() >= MOST_CHAINS || !has_room(0)) {
                 chain = "[other chains]".into();
             }
-            *self.chains.entry(chain).or_default() += 1;
+            *found.chains.entry(chain).or_default() += 1;
         }
     }
+}
 
+impl Findings {
     /// The call chains, each with its reads, sorted.
     pub(crate) fn folded(&self) -> Vec<String> {
         let mut lines: Vec<_> = self.chains.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect();

@@ -1,19 +1,15 @@
 //! The process that is watched.
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::Command;
-use std::sync::{Arc, OnceLock};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::os::unix::process::ExitStatusExt as _;
+use std::ptr;
+use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::ptrace;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{ForkResult, Pid, fork};
@@ -25,14 +21,14 @@ use crate::{Result, proc};
 #[derive(Debug)]
 pub struct Target {
     pub(crate) pid: u32,
+    /// The command's program.
+    program: String,
     /// Whether this program started it.
     is_command: bool,
     /// The command's process waits for a byte from here before it executes its program. None when
     /// the program runs.
     gate: Option<UnixStream>,
     pub(crate) guard: Option<Guard>,
-    /// When the process ended.
-    pub(crate) ended: Arc<OnceLock<Instant>>,
 }
 
 impl Target {
@@ -42,7 +38,7 @@ impl Target {
             Some(process) if process != pid.to_string() => {
                 Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
-            _ => Ok(Self { pid, is_command: false, gate: None, guard: None, ended: note_end(pid) }),
+            _ => Ok(Self { pid, program: String::new(), is_command: false, gate: None, guard: None }),
         }
     }
 
@@ -50,28 +46,34 @@ impl Target {
     /// a traced program has no rights from its setuid bit.
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString], is_traced: bool) -> Result<Self> {
-        let (program, arguments) = words.split_first().ok_or("there is no command")?;
-        let mut command = Command::new(program);
-        command.args(arguments);
+        let program = words.first().ok_or("there is no command")?;
+        let words = words.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+        let arguments: Vec<_> = words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect();
         let (gate, mut end) = UnixStream::pair()?;
-        // SAFETY: the child takes two locks: the allocator's, which the C library frees in fork(2),
-        // and that of the environment, which `Command::spawn` takes in its child, too.
+        // SAFETY: until it executes the program, the child makes system calls only. It allocates
+        // nothing and takes no lock, which another thread may have had.
         if let ForkResult::Parent { child } = unsafe { fork() }? {
             drop(end);
             let pid = child.as_raw() as u32;
-            let ended = note_end(pid);
-            let mut target = Self { pid, is_command: true, gate: Some(gate), guard: None, ended };
+            let program = program.to_string_lossy().into();
+            let mut target = Self { pid, program, is_command: true, gate: Some(gate), guard: None };
             if is_traced {
                 target.execute()?;
                 waitpid(child, None)?;
             }
             return Ok(target);
         }
-        drop(gate);
         let traced = if is_traced { ptrace::traceme() } else { Ok(()) };
         let ready = traced.map_err(io::Error::from).and_then(|()| end.read_exact(&mut [0]));
-        let error = ready.err().unwrap_or_else(|| command.exec());
-        let _ = write!(end, "cannot run {}: {error}", program.to_string_lossy());
+        let error = ready.err().unwrap_or_else(|| {
+            // Rust's programs ignore this signal, others expect it.
+            // SAFETY: the default action is no code of this program.
+            let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
+            // SAFETY: the arguments are C strings, and the last one is null.
+            unsafe { libc::execvp(arguments[0], arguments.as_ptr()) };
+            io::Error::last_os_error()
+        });
+        let _ = end.write_all(&error.raw_os_error().unwrap_or(0).to_ne_bytes());
         // SAFETY: this is a system call.
         unsafe { libc::_exit(127) }
     }
@@ -80,9 +82,11 @@ impl Target {
     fn execute(&mut self) -> Result<()> {
         let Some(gate) = &mut self.gate else { return Ok(()) };
         gate.write_all(&[0])?;
-        let mut error = String::new();
-        gate.read_to_string(&mut error)?;
-        if error.is_empty() { Ok(()) } else { Err(error.into()) }
+        let mut error = Vec::new();
+        gate.read_to_end(&mut error)?;
+        let Some(number) = error.first_chunk() else { return Ok(()) };
+        let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*number));
+        Err(format!("cannot run {}: {error}", self.program).into())
     }
 
     fn id(&self) -> Pid {
@@ -131,7 +135,8 @@ impl Target {
     /// If the kernel does not know the command.
     pub fn wait(&mut self, terminates: bool) -> Result<u8> {
         if terminates && self.is_running() {
-            kill(self.id(), Signal::SIGTERM)?;
+            // It may have another user's rights by now.
+            let _ = kill(self.id(), Signal::SIGTERM);
         }
         if !self.is_command {
             return Ok(0);
@@ -142,24 +147,6 @@ impl Target {
         };
         Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)
     }
-}
-
-/// Another thread notes here when a process ends. It stays empty before Linux 5.3.
-#[allow(unsafe_code, reason = "nix has no pidfd_open(2)")]
-fn note_end(pid: u32) -> Arc<OnceLock<Instant>> {
-    let ended = Arc::<OnceLock<_>>::default();
-    let noted = ended.clone();
-    thread::spawn(move || {
-        // SAFETY: this system call takes two numbers.
-        let file = Errno::result(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
-        // SAFETY: the file was opened here, and nothing else owns it.
-        let process = unsafe { OwnedFd::from_raw_fd(file as i32) };
-        let mut ready = [PollFd::new(process.as_fd(), PollFlags::POLLIN)];
-        while poll(&mut ready, PollTimeout::NONE) == Err(Errno::EINTR) {}
-        let _ = noted.set(Instant::now());
-        Ok::<_, Errno>(())
-    });
-    ended
 }
 
 impl Drop for Target {

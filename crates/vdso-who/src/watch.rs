@@ -1,19 +1,23 @@
 //! A measurement, from its start to its report.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::thread::sleep;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use crate::perf::{Events, Plan, explain};
-use crate::stack::check_debuginfod;
-use crate::tally::Tally;
+use crate::perf::{Event, Events, Plan, explain};
+use crate::stack::{Files, Space, check_debuginfod};
 use crate::target::Target;
-use crate::{Options, Report, Result, Subject, proc, trap};
+use crate::{Error, Options, Report, Result, Subject, proc, stack, tally, trap};
 
 /// How long the buffers may fill; that of counted reads a tenth of it.
 const TICK: Duration = Duration::from_millis(20);
+
+/// If more records wait for their names, the next ones stay in the buffers.
+const MOST_WAITING: usize = 1 << 12;
 
 /// What [`watch`] found, and the command that it started.
 #[derive(Debug)]
@@ -60,26 +64,37 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
         _ => None,
     };
     let trap_ns = if options.exact { Some(trap::test_host()?) } else { None };
-    let tally = Tally::new(options, pid)?;
-    let report = Report::new(options, pid, trap_ns);
-    let mut watch = Watch { options, pid, cgroup, events: Events::default(), tally, report };
-    watch.open()?;
-    if let Some(target) = &mut target {
-        target.go(options.exact)?;
-    }
-    watch.run(target.as_mut(), is_over)?;
-    watch.report.finish(&watch.tally);
-    Ok(Outcome { report: watch.report, target })
+    let mut report = Report::new(options, pid, trap_ns);
+    let waiting = AtomicUsize::new(0);
+    let found = thread::scope(|scope| {
+        let (queue, events) = channel();
+        let counting = scope.spawn(|| tally::count(options, pid, events, &waiting));
+        let (events, followed) = (Events::default(), pid.into_iter().collect());
+        let mut watch =
+            Watch { options, pid, cgroup, events, queue, waiting: &waiting, followed, has_executed: false };
+        watch.run(&mut report, target.as_mut(), is_over)?;
+        // Without a sender it ends.
+        drop(watch);
+        Ok::<_, Error>(counting.join())
+    })?;
+    report.finish(&found.map_err(|_| "the thread that looks up names ended")?);
+    Ok(Outcome { report, target })
 }
 
-/// A measurement.
+/// A measurement. Another thread counts the records and looks up their names, which can take long.
+/// So this one is in time to take the records out of the buffers, and to see the process end.
 struct Watch<'a> {
     options: &'a Options,
     pid: Option<u32>,
     cgroup: Option<File>,
     events: Events,
-    tally: Tally,
-    report: Report,
+    queue: Sender<Event>,
+    /// The records in the queue.
+    waiting: &'a AtomicUsize,
+    /// The process that is watched, if it is one, and those that it started.
+    followed: HashSet<u32>,
+    /// Whether the process executed another program.
+    has_executed: bool,
 }
 
 impl Watch<'_> {
@@ -89,9 +104,7 @@ impl Watch<'_> {
 
     fn open(&mut self) -> Result<()> {
         let addresses = match self.pid {
-            Some(pid) if self.options.exact => {
-                trap::addresses(self.tally.spaces.get_mut(&pid).ok_or("the process ended")?)?
-            }
+            Some(pid) if self.options.exact => trap::addresses(&mut Space::of(pid, Files::default())?)?,
             _ => Vec::new(),
         };
         let plan = Plan {
@@ -106,69 +119,115 @@ impl Watch<'_> {
             Subject::Process(pid) => format!("process {pid}: {}", explain(&error)),
             _ => explain(&error),
         })?;
-        self.report.sees_all = self.events.sees_all;
         Ok(())
     }
 
-    fn run(&mut self, mut target: Option<&mut Target>, mut is_over: impl FnMut() -> bool) -> Result<()> {
+    fn run(
+        &mut self,
+        report: &mut Report,
+        mut target: Option<&mut Target>,
+        mut is_over: impl FnMut() -> bool,
+    ) -> Result<()> {
+        // Of a command that waits, the kernel reports the mappings.
+        if let Some(pid) = self.pid.filter(|_| self.options.exact || !self.is_command()) {
+            self.send(Event::Named(pid, proc::name(pid), true));
+            for mapping in stack::mappings(pid)? {
+                self.send(Event::Mapped(pid, mapping));
+            }
+        }
+        self.open()?;
+        report.sees_all = self.events.sees_all;
+        if is_over() {
+            return Err("it was interrupted before it began".into());
+        }
         let start = Instant::now();
         let cpu_before = match self.cpu_time(target.as_deref()) {
             None if target.is_none() => return Err("cannot read /proc/stat: is /proc mounted?".into()),
             time => time.unwrap_or_default(),
         };
-        let mut cpu = cpu_before;
+        if let Some(target) = &mut target {
+            target.go(self.options.exact)?;
+        }
         let default = (!self.is_command()).then_some(10);
         let end = self.options.duration.or(default);
         let end = end.map(|seconds| start + Duration::from_secs(seconds.into()));
+        let mut cpu = cpu_before;
         let over = loop {
             sleep(if self.options.exact { TICK / 10 } else { TICK });
+            let is_over = is_over();
             let has_ended = target.as_ref().is_some_and(|target| target.has_ended());
+            let now = Instant::now();
             // A process that ended has no clock.
             cpu = target.as_ref().and_then(|target| target.cpu_time()).unwrap_or(cpu);
-            self.drain();
             let guard = target.as_deref_mut().and_then(|target| target.guard.as_mut());
+            // Another program has its vDSO, and its breakpoints, elsewhere.
+            let is_other = self.options.exact && guard.is_none() && self.has_executed;
+            if has_ended || is_over || is_other || end.is_some_and(|end| now >= end) {
+                break now;
+            }
+            self.drain(false);
             while let Some(_waits) = guard.as_ref().and_then(|guard| guard.executed.as_ref()?.try_recv().ok())
             {
-                self.set_other_breakpoints()?;
-            }
-            let over = Instant::now();
-            let is_over = is_over() || end.is_some_and(|end| over >= end);
-            // Another program has its vDSO, and its breakpoints, elsewhere.
-            let is_other = self.options.exact && guard.is_none() && self.tally.has_executed;
-            if has_ended || is_over || is_other {
-                break over;
+                // A command that executed another program waits until this has its breakpoints.
+                self.drain(true);
+                report.counted += self.events.executions();
+                // They occupy all breakpoints.
+                self.events = Events::default();
+                self.open()?;
             }
         };
         cpu = self.cpu_time(target.as_deref()).unwrap_or(cpu);
-        self.report.cpu_seconds = cpu.saturating_sub(cpu_before).as_secs_f64();
-        self.report.counted += self.events.executions();
-        self.drain();
-        // It can end while names are read.
-        let ended = target.as_ref().and_then(|target| target.ended.get());
-        self.report.seconds =
-            ended.map_or(over, |ended| over.min(*ended)).duration_since(start).as_secs_f64();
+        report.cpu_seconds = cpu.saturating_sub(cpu_before).as_secs_f64();
+        report.seconds = over.duration_since(start).as_secs_f64();
+        report.counted += self.events.executions();
+        self.drain(true);
         if let Some(guard) = target.and_then(|target| target.guard.as_mut()) {
-            self.report.swallowed = guard.swallowed.load(Ordering::Relaxed);
+            report.swallowed = guard.swallowed.load(Relaxed);
             guard.executed = None;
         }
-        // Breakpoints end with their events.
-        self.events = Events::default();
         Ok(())
     }
 
-    fn drain(&mut self) {
-        for event in self.events.drain(self.pid.filter(|_| !self.is_command())) {
-            self.tally.add(event);
+    /// Takes the records out of the buffers, unless too many wait. Then it `waits`, or leaves them
+    /// there.
+    fn drain(&mut self, waits: bool) {
+        while self.waiting.load(Relaxed) > MOST_WAITING {
+            if !waits {
+                return;
+            }
+            sleep(TICK);
+        }
+        let only = self.pid.filter(|_| !self.is_command());
+        for event in self.events.drain(only).collect::<Vec<_>>() {
+            if self.follows(&event) {
+                self.send(event);
+            }
         }
     }
 
-    /// A command that executed another program waits until this has the breakpoints of its vDSO.
-    fn set_other_breakpoints(&mut self) -> Result<()> {
-        self.drain();
-        self.report.counted += self.events.executions();
-        // They occupy all breakpoints.
-        self.events = Events::default();
-        self.open()
+    /// Whether a record is of a process that is watched.
+    fn follows(&mut self, event: &Event) -> bool {
+        let of = |pid| self.pid.is_none() || self.followed.contains(pid);
+        match event {
+            Event::Lost(_) => true,
+            Event::Sample(taken) => of(&taken.pid),
+            Event::Mapped(pid, _) => of(pid),
+            Event::Forked(pid, parent) => {
+                let is_child = of(parent);
+                self.followed.extend(self.pid.filter(|_| is_child).map(|_| *pid));
+                is_child
+            }
+            Event::Named(pid, _, has_executed) => {
+                self.has_executed |= *has_executed && self.pid == Some(*pid);
+                of(pid)
+            }
+        }
+    }
+
+    fn send(&self, event: Event) {
+        self.waiting.fetch_add(1, Relaxed);
+        // It fails only if the other thread has panicked.
+        let _ = self.queue.send(event);
     }
 
     /// The CPU time of all that is watched.
@@ -176,8 +235,8 @@ impl Watch<'_> {
         match (&self.options.subject, target) {
             (Subject::Cgroup(path), _) => cgroup_time(path),
             (_, None) => proc::cpu_time_of_host(),
-            (_, Some(_)) if self.tally.followed.len() > 1 => {
-                Some(self.tally.followed.iter().filter_map(|pid| proc::cpu_time_with_children(*pid)).sum())
+            (_, Some(_)) if self.followed.len() > 1 => {
+                Some(self.followed.iter().filter_map(|pid| proc::cpu_time_with_children(*pid)).sum())
             }
             (_, Some(target)) => target.cpu_time(),
         }

@@ -34,9 +34,8 @@ pub(super) fn of(
     if file.section_by_name(".debug_info").is_some() || file.section_by_name(".zdebug_info").is_some() {
         return None;
     }
-    let id = file.build_id().ok().flatten().filter(|id| id.len() > 1);
-    let is_same =
-        |found: &Rc<[u8]>| File::parse(&**found).is_ok_and(|found| found.build_id().ok().flatten() == id);
+    let id = build_id(file).filter(|id| id.len() > 1);
+    let is_same = |found: &Rc<[u8]>| File::parse(&**found).is_ok_and(|found| build_id(&found) == id);
     let digits = id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat());
     let by_id = digits.as_ref().and_then(|digits| {
         find(&PathBuf::from(format!("{FOLDER}/.build-id/{}/{}.debug", &digits[..2], &digits[2..])))
@@ -50,6 +49,14 @@ pub(super) fn of(
         let size = xz.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
         (size < MOST_BYTES as usize).then(|| bytes.into())
     })
+}
+
+/// The content of a note of GNU's type 3. `object` would read any number of notes again and again.
+fn build_id<'a>(file: &File<'a>) -> Option<&'a [u8]> {
+    let note = file.section_by_name(".note.gnu.build-id")?.data().ok()?;
+    let (size, note) = note.strip_prefix(&4_u32.to_ne_bytes())?.split_first_chunk()?;
+    let id = note.strip_prefix(&3_u32.to_ne_bytes())?.strip_prefix(b"GNU\0")?;
+    id.get(..u32::from_ne_bytes(*size) as usize)
 }
 
 /// Fails if no debuginfod server can be asked.

@@ -90,7 +90,13 @@ fn what_is_missing_is_named() {
 #[test]
 fn all_processes_are_not_watched_without_proc() {
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", "umount -l /proc && exec \"$0\" --all --duration=1", PROGRAM]);
+    command.args([
+        "--mount",
+        "sh",
+        "-c",
+        "while umount -l /proc 2>/dev/null; do :; done; exec \"$0\" --all --duration=1",
+        PROGRAM,
+    ]);
     let Some((status, out, error)) = started(command.output()) else { return };
     if ["unshare: ", "umount: ", "perf_event_open"].iter().any(|missing| error.contains(missing)) {
         return not_run_here("unshare", error);
@@ -132,7 +138,8 @@ fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
     }
 }
 
-/// If the file cannot be made or standard output is closed, the command does not run.
+/// If the file cannot be made or standard output is closed, the command does not run. A command may
+/// remove the file.
 #[test]
 fn output_that_cannot_be_written_is_status_2_and_an_error() {
     for arguments in [&["--help"][..], &["man"], &["--", "true"]] {
@@ -141,6 +148,15 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
     let Some((status, out, error)) = run(&["-o", "/proc/report", "--", "echo", "ran"]) else { return };
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
     assert!(error.starts_with("vdso-who: cannot write /proc/report: "), "{error}");
+    let path = super::target_tmpdir().join("report");
+    let path = path.to_str().unwrap();
+    fs::write(path, "the report before").unwrap();
+    // It has more processes than there can be.
+    let Some((status, ..)) = run(&["-o", path, "--pid=4194305"]) else { return };
+    assert_eq!((status, &*fs::read_to_string(path).unwrap()), (Some(2), "the report before"));
+    let Some((status, _, error)) = run(&["-o", path, "--", "rm", path]) else { return };
+    assert_eq!(status, Some(0), "{error}");
+    assert!(fs::read_to_string(path).unwrap().starts_with("process "));
     let mut closed = Command::new("sh");
     closed.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM, "--", "sh", "-c", "echo ran >&2"]);
     let Some((_, _, error)) = started(closed.output()) else { return };

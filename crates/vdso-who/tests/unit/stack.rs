@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::thread;
 
 use addr2line::Context;
@@ -222,6 +222,25 @@ fn a_debug_file_is_that_of_the_build_id() {
     }
 }
 
+/// Each section header is of the same 4 MB of notes. Hours, if they are read for each.
+#[test]
+fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
+    let (notes, headers) = (4_000_000_u64, 60_000_u16);
+    let mut bytes = fs::read("/proc/self/exe").unwrap();
+    bytes.truncate(64);
+    bytes[0x28..0x30].copy_from_slice(&(64 + notes).to_ne_bytes()); // e_shoff
+    bytes[0x3c..0x40].copy_from_slice(&[headers, 1].map(u16::to_ne_bytes).concat()); // e_shnum, e_shstrndx
+    bytes.resize(64 + notes as usize, 0);
+    for header in 0..headers {
+        // SHT_STRTAB or SHT_NOTE, sh_offset, sh_size and sh_addralign.
+        let words = [if header == 1 { 3 } else { 7 } << 32, 0, 0, 64, notes, 0, 4, 0];
+        bytes.extend(words.iter().flat_map(|word: &u64| word.to_ne_bytes()));
+    }
+    let file = File::parse(&*bytes).unwrap();
+    assert_eq!(file.sections().count(), usize::from(headers) - 1);
+    assert!(debug_file::of(&file, Path::new("/p"), |_| None, false).is_none());
+}
+
 /// 15 KB of xz can become 100 MB, and a header can claim any size.
 #[test]
 fn sections_that_become_too_large_are_ignored() {
@@ -306,13 +325,13 @@ fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
 
 /// Minutes, if each looks at all others.
 #[test]
-fn a_process_can_have_a_million_mappings() {
+fn a_process_can_have_many_mappings() {
     let mut space = Space::new(0, Files::default());
-    for start in 0..1 << 20 {
-        let (path, file) = (Rc::from(""), FileId::default());
+    for start in 0..1 << 18 {
+        let (path, file) = (Arc::from(""), FileId::default());
         space.map(Mapping { range: start..start + 1, offset: 0, path, file });
     }
-    assert_eq!(space.mapping(1 << 19).map(|mapping| mapping.range.start), Some(1 << 19));
+    assert_eq!(space.mapping(1 << 17).map(|mapping| mapping.range.start), Some(1 << 17));
 }
 
 #[test]
