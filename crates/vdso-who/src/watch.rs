@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Weak};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -65,13 +66,13 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
     };
     let trap_ns = if options.exact { Some(trap::test_host()?) } else { None };
     let mut report = Report::new(options, pid, trap_ns);
-    let waiting = AtomicUsize::new(0);
     let found = thread::scope(|scope| {
         let (queue, events) = channel();
-        let counting = scope.spawn(|| tally::count(options, pid, events, &waiting));
+        let counted = Arc::default();
+        let waiting = Arc::downgrade(&counted);
+        let counting = scope.spawn(move || tally::count(options, pid, events, &counted));
         let (events, followed) = (Events::default(), pid.into_iter().collect());
-        let mut watch =
-            Watch { options, pid, cgroup, events, queue, waiting: &waiting, followed, has_executed: false };
+        let mut watch = Watch { options, pid, cgroup, events, queue, waiting, followed, has_executed: false };
         watch.run(&mut report, target.as_mut(), is_over)?;
         // Without a sender it ends.
         drop(watch);
@@ -89,8 +90,8 @@ struct Watch<'a> {
     cgroup: Option<File>,
     events: Events,
     queue: Sender<Event>,
-    /// The records in the queue.
-    waiting: &'a AtomicUsize,
+    /// How many records are in the queue, until the other thread ends.
+    waiting: Weak<AtomicUsize>,
     /// The process that is watched, if it is one, and those that it started.
     followed: HashSet<u32>,
     /// Whether the process executed another program.
@@ -191,7 +192,7 @@ impl Watch<'_> {
     /// Takes the records out of the buffers, unless too many wait. Then it `waits`, or leaves them
     /// there.
     fn drain(&mut self, waits: bool) {
-        while self.waiting.load(Relaxed) > MOST_WAITING {
+        while self.waiting.upgrade().is_some_and(|waiting| waiting.load(Relaxed) > MOST_WAITING) {
             if !waits {
                 return;
             }
@@ -225,9 +226,11 @@ impl Watch<'_> {
     }
 
     fn send(&self, event: Event) {
-        self.waiting.fetch_add(1, Relaxed);
-        // It fails only if the other thread has panicked.
-        let _ = self.queue.send(event);
+        if let Some(waiting) = self.waiting.upgrade() {
+            waiting.fetch_add(1, Relaxed);
+            // It fails only if the other thread has panicked.
+            let _ = self.queue.send(event);
+        }
     }
 
     /// The CPU time of all that is watched.
