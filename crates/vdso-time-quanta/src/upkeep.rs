@@ -83,7 +83,7 @@ impl Upkeep {
         let refresh = move || {
             let next = |recent: u64| {
                 let now = clock.raw();
-                (recent.wrapping_sub(now) >= FUTURE).then_some(now)
+                recent.checked_sub(now).is_none_or(|lead| lead >= FUTURE).then_some(now)
             };
             RECENT.fetch_update(Ordering::Release, Ordering::Acquire, next).ok();
         };
