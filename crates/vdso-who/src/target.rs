@@ -63,6 +63,8 @@ impl Target {
             }
             return Ok(target);
         }
+        // With this end the child would not see that its parent ended.
+        drop(gate);
         let traced = if is_traced { ptrace::traceme() } else { Ok(()) };
         let ready = traced.map_err(io::Error::from).and_then(|()| end.read_exact(&mut [0]));
         let error = ready.err().unwrap_or_else(|| {
