@@ -17,7 +17,7 @@ Examples:
   vdso-who man | man -l -                  the manual page
 
 Samples show the share of the CPU time. The reads a second are an estimate.
---exact counts reads by breakpoints, which cost about 10 us each, and guards
+--exact counts reads by breakpoints, which cost 10 to 20 us each, and guards
 the command from the signals that they cause on some virtual machines.
 
 With COMMAND the processes that it starts are watched, too, and the exit status
