@@ -230,7 +230,9 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
     bytes.truncate(64);
     bytes[0x28..0x30].copy_from_slice(&(64 + notes).to_ne_bytes()); // e_shoff
     bytes[0x3c..0x40].copy_from_slice(&[headers, 1].map(u16::to_ne_bytes).concat()); // e_shnum, e_shstrndx
-    bytes.resize(64 + notes as usize, 0);
+    // No description, type 1.
+    let note = [4_u32, 0, 1, u32::from_ne_bytes(*b"GNU\0")].map(u32::to_ne_bytes).concat();
+    bytes.extend(note.iter().cycle().take(notes as usize));
     for header in 0..headers {
         // SHT_STRTAB or SHT_NOTE, sh_offset, sh_size and sh_addralign.
         let words = [if header == 1 { 3 } else { 7 } << 32, 0, 0, 64, notes, 0, 4, 0];
