@@ -8,7 +8,7 @@ use crate::{Clock, RECENT};
 
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
-/// 1 ms: a longer lead of the recent time is no early read of the counter.
+/// 1 ms. If the recent time is ahead by less, the CPU may have read the counter early.
 const FUTURE: u64 = 1_000_000;
 
 /// A thread that sets the time of [`Clock::recent`] and [`crate::Instant::recent`] in an interval.
