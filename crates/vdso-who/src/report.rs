@@ -227,7 +227,8 @@ impl Report {
                 } else if self.sees_all {
                     "use a longer --duration or a higher --frequency"
                 } else {
-                    "run it as root or with CAP_PERFMON, where threads that live for less than 2 ms are seen"
+                    "run it as root or with CAP_PERFMON, where setuid programs and threads that live for less than 2 ms \
+                     are seen, too"
                 };
                 format!(
                     "{subject} used {cpu:.2} s of CPU time, but the samples stand for {sampled:.2} s, so no \
