@@ -30,7 +30,8 @@ pub struct Outcome {
     pub target: Option<Target>,
 }
 
-/// Watches a process. `is_over` is asked 50 times a second, and ends the measurement.
+/// Watches a process. `is_over` is asked 50 times a second, 500 with [`Options::exact`], and ends
+/// the measurement.
 ///
 /// # Errors
 /// Says what is missing, and what to do.
