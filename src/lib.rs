@@ -29,9 +29,9 @@
 //!
 //! # Errors and panics
 //!
-//! A read of a clock that exists fails only if the vDSO cannot answer and a sandbox denies the
-//! system call, or after January 2038 if the kernel has only 32-bit calls. `now()` and `elapsed()`
-//! panic then, as std's do; [`Instant::try_now()`] returns the error. [`time()`] returns -1.
+//! A read of one of the kernel's own clocks fails only if the vDSO cannot answer and a sandbox
+//! denies the system call, or after January 2038 if the kernel has only 32-bit calls. `now()` and
+//! `elapsed()` panic then, as std's do; [`Instant::try_now()`] returns the error, [`time()`] -1.
 //!
 //! # Features
 //!
@@ -108,7 +108,10 @@ pub use system::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time,
 #[cfg(vdso_time_clock)]
 pub use system::routes::{routes, warm_up};
 
-/// The same functions, answered by the kernel without the vDSO. `time` returns a `Result`.
+/// The same functions by system calls. `time` returns a `Result`.
+///
+/// On i386 the call enters the kernel through the vDSO's code. Where every call goes through libc,
+/// libc answers, which may call the vDSO.
 ///
 /// `time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own calls
 /// are missing or end in January 2038.

@@ -32,15 +32,15 @@ impl fmt::Display for FallbackReason {
         f.write_str(match self {
             Self::NoVdso(error) => return error.fmt(f),
             Self::ForeignImage => "the vDSO is for another architecture",
-            Self::NoSymbol => "the vDSO has no such function",
+            Self::NoSymbol => "the vDSO has no function that can answer",
             Self::BlankedNames => "the kernel blanked the names of the vDSO's functions",
             Self::NonzeroLoadAddress => "this function is not used, because the vDSO's p_vaddr is not 0",
         })
     }
 }
 
-impl From<LocateError> for FallbackReason {
-    fn from(error: LocateError) -> Self {
+impl FallbackReason {
+    pub(crate) const fn of(error: LocateError) -> Self {
         match error {
             LocateError::Malformed(ParseError::Class | ParseError::ByteOrder) => Self::ForeignImage,
             error => Self::NoVdso(error),

@@ -70,7 +70,7 @@ fn find_symbols() -> [Outcome; 5] {
     let image = match vdso::find::<Native>(false) {
         Ok(image) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => image,
         Ok(_) => return [Err(FallbackReason::ForeignImage); 5],
-        Err(error) => return [Err(error.into()); 5],
+        Err(error) => return [Err(FallbackReason::of(error)); 5],
     };
     let bias = vdso::bias(&image);
     let mut check_code = vdso::code_check(&image);
@@ -86,7 +86,7 @@ fn find_symbols() -> [Outcome; 5] {
     }
     decide(&ABI, &image, bias).map(|outcome| {
         let symbol = outcome?;
-        check_code(symbol.address, symbol.size)?;
+        check_code(symbol.address, symbol.size).map_err(FallbackReason::of)?;
         Ok(symbol)
     })
 }

@@ -1,7 +1,7 @@
 //! The promises: a library runs on every glibc on which it ran without the crate, and a program can
 //! link two libraries that each contain the crate.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
@@ -71,6 +71,33 @@ __attribute__((weak)) void *memset(void *to, int byte, unsigned long size) {
 }
 ";
 
+/// A build of the crate for LTO. Builds with another setting are other copies.
+fn copy(triple: &str, name: &str, overflow_checks: &str) -> Option<PathBuf> {
+    let settings = [
+        ("CARGO_PROFILE_RELEASE_LTO", "true"),
+        ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
+        ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", overflow_checks),
+    ];
+    program::library(["vdso-time", ""], triple, name, &settings)
+}
+
+const ARCHIVE: [&str; 4] = ["--crate-type=staticlib", "-Copt-level=3", "-Clto", "-Cpanic=abort"];
+
+/// As two versions of the crate in one dependency tree, which LTO assembles together.
+#[test]
+fn two_copies_of_the_crate_link_by_lto() {
+    for triple in ["i686-unknown-linux-gnu", "x86_64-unknown-linux-gnu"] {
+        let [first, second] =
+            [("first", "true"), ("second", "false")].map(|(name, checks)| copy(triple, name, checks));
+        let Some((first, second)) = first.zip(second) else { continue };
+        let other = format!("other={}", second.display());
+        let flags =
+            [&ARCHIVE[..], &["--cfg=function=\"first\"", "--cfg=has_other", "--extern", &other]].concat();
+        let to = place(&format!("{triple}.a"));
+        program::compile(triple, "tests/codegen/programs/archive.rs", &first, &flags, &to);
+    }
+}
+
 /// Each library was made by another build of the crate, as libraries of two vendors are.
 #[test]
 fn two_static_libraries_with_the_crate_link_into_one_program() {
@@ -79,15 +106,10 @@ fn two_static_libraries_with_the_crate_link_into_one_program() {
         ("x86_64-unknown-linux-gnu", "-m64", "-melf_x86_64"),
     ] {
         let archive = |function: &str, overflow_checks: &str| {
-            let settings = [
-                ("CARGO_PROFILE_RELEASE_LTO", "true"),
-                ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
-                ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", overflow_checks),
-            ];
-            let library = program::library(["vdso-time", ""], triple, function, &settings)?;
+            let library = copy(triple, function, overflow_checks)?;
             let to = place(&format!("{function}{width}.a"));
             let cfg = format!("--cfg=function=\"{function}\"");
-            let flags = ["--crate-type=staticlib", "-Copt-level=3", "-Clto", "-Cpanic=abort", &cfg];
+            let flags = [&ARCHIVE[..], &[&cfg]].concat();
             program::compile(triple, "tests/codegen/programs/archive.rs", &library, &flags, &to)?;
             Some(to)
         };

@@ -26,7 +26,7 @@ enum vdso_time_status {
    */
   VDSO_TIME_STATUS_USED = 0,
   /**
-   * The counter's rate is being measured, which takes 10 ms of reads.
+   * The counter's rate is being measured, which takes 11 ms of reads.
    */
   VDSO_TIME_STATUS_CALIBRATING = 1,
   /**
@@ -176,7 +176,7 @@ void vdso_time_counter_set_max_drift_ppb(uint32_t ppb);
 
 /**
  * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
- * once the status is VDSO_TIME_STATUS_USED.
+ * once the status is no longer VDSO_TIME_STATUS_CALIBRATING and no other thread reads the clock.
  */
 void vdso_time_counter_forbid_system_calls(void);
 

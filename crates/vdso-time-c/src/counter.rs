@@ -15,7 +15,7 @@ use crate::{negative, store};
 pub enum vdso_time_status {
     /// The counter answers.
     Used = 0,
-    /// The counter's rate is being measured, which takes 10 ms of reads.
+    /// The counter's rate is being measured, which takes 11 ms of reads.
     Calibrating = 1,
     /// No read came in time. Two reads within 1 ms use the counter again.
     Stale = 2,
@@ -159,7 +159,7 @@ pub extern "C" fn vdso_time_counter_set_max_drift_ppb(ppb: u32) {
 }
 
 /// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
-/// once the status is VDSO_TIME_STATUS_USED.
+/// once the status is no longer VDSO_TIME_STATUS_CALIBRATING and no other thread reads the clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_forbid_system_calls() {
     counter::forbid_system_calls();

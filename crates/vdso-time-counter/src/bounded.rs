@@ -133,7 +133,7 @@ impl Kept {
         let status = self.status(self.wall(now), marker);
         let interval = |limits: [i64; 2]| {
             let [earliest, latest] = limits.map(SystemTime::from_nanos);
-            Interval { earliest, latest, status }
+            Interval::new(earliest, latest, status)
         };
         if !status.is_bounded() {
             return interval([i64::MIN, i64::MAX]);

@@ -17,6 +17,22 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Makes an interval, for the tests of a program that compares them.
+    ///
+    /// ```
+    /// use vdso_time::{Duration, UNIX_EPOCH};
+    /// use vdso_time_counter::{ClockStatus, Interval};
+    ///
+    /// let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+    /// let first = Interval::new(at(10), at(12), ClockStatus::Synchronized);
+    /// let second = Interval::new(at(13), at(15), ClockStatus::Synchronized);
+    /// assert!(first.is_before(&second));
+    /// ```
+    #[must_use]
+    pub const fn new(earliest: SystemTime, latest: SystemTime, status: ClockStatus) -> Self {
+        Self { earliest, latest, status }
+    }
+
     /// Returns whether the true time of this interval was certainly earlier than the other one's.
     ///
     /// If neither is before the other, their order is unknown. An interval whose limits are the

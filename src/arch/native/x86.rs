@@ -23,6 +23,8 @@ unsafe extern "C" {
 // entry, and their handlers may unwind. Inline assembly would have to push esi, which cannot be an
 // operand, and then unwinders would look for the return address in the wrong place.
 core::arch::global_asm!(
+    // LTO assembles several copies together.
+    ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",@progbits",
     ".weak vdso_time_enter",
     ".hidden vdso_time_enter",
@@ -65,6 +67,7 @@ core::arch::global_asm!(
     ".cfi_endproc",
     ".size vdso_time_enter, . - vdso_time_enter",
     ".popsection",
+    ".endif",
 );
 
 /// The address of `__kernel_vsyscall`, or null until the vDSO has been found.

@@ -203,7 +203,7 @@ fn a_missing_vdso_or_function_is_explained() {
     judge_usual(&machine(&["dmtimer"]), blanked, missing, Cause::BlankedNames, &words);
     let old = Machine { kernel: "3.10.0".into(), ..machine(&["tsc"]) };
     let seen = [reading(Read::Getcpu, missing)];
-    let words = ["getcpu()", "no such function", "3.10.0"];
+    let words = ["getcpu()", "no function that can answer", "3.10.0"];
     judge(&old, &seen, &[Read::Getcpu], Cause::NoFunction, &words);
 }
 

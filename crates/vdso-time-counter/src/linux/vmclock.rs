@@ -41,7 +41,7 @@ fn map(file: usize) {
         // SAFETY: it maps a new page and changes no other memory.
         unsafe { libc::mmap(ptr::null_mut(), SIZE, libc::PROT_READ, libc::MAP_SHARED, file as i32, 0) }
     });
-    // If another thread was faster, this page stays unused.
+    // If another thread was faster, its page stays mapped and unused.
     if page != libc::MAP_FAILED {
         PAGE.store(page.cast(), Ordering::Release);
     }
