@@ -62,8 +62,8 @@ pub fn check() -> Result<(), Refusal> {
 /// [`Refusal::SystemCallsForbidden`]. [`check`] still asks.
 ///
 /// This is all to call before a sandbox that kills, once the status is no longer
-/// [`Calibrating`](super::Status::Calibrating). A read that another thread began before this call may
-/// still make these system calls. It calls [`vdso_time::warm_up`], too. Called before
+/// [`Calibrating`](super::Status::Calibrating). A read that another thread began before this call
+/// may still make these system calls. It calls [`vdso_time::warm_up`], too. Called before
 /// the first read, it forbids the counter for good. Called during the calibration, it leaves out
 /// the comparison with `CLOCK_MONOTONIC_RAW` and the test for trapped reads. The vDSO itself makes
 /// a system call where the kernel's clock source cannot be read in user space.
@@ -138,8 +138,8 @@ pub fn realtime_bounded() -> Result<Interval, Errno> {
 }
 
 /// Sets how much faster or slower than the truth the clock is at most, in parts per billion, since
-/// a program stated its error. [`realtime_bounded`] uses it in the whole process, so a library leaves
-/// the choice to the program.
+/// a program stated its error. [`realtime_bounded`] uses it in the whole process, so a library
+/// leaves the choice to the program.
 ///
 /// The default is 500,000: what the kernel adds to `maxerror`, and what it corrects at most. So it
 /// is right for every oscillator that NTP can keep. Set less only if you know the oscillator:
