@@ -17,8 +17,8 @@ pub struct State {
     /// bound of that segment applies.
     pub error_bound: Duration,
     /// The number of [`Ticks`](super::Ticks) per second: the mean since the counter was measured, a
-    /// few parts per billion off after a minute. A suspend during a pause of the reads becomes part of
-    /// the mean if it is less than 500 ppm of the pause. `None` while the counter is not used. Where
+    /// few parts per billion off after a minute. The mean contains a suspend during a pause of the
+    /// reads if it is less than 500 ppm of the pause. `None` while the counter is not used. Where
     /// `Ticks` are nanoseconds, it is 1,000,000,000.
     pub frequency: Option<u64>,
 }
