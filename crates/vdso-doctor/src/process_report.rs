@@ -6,7 +6,7 @@ use vdso_time::{ClockId, Route, Routes};
 
 use crate::json::json;
 use crate::machine::{Machine, is_counter_fatal};
-use crate::process::{living_thread, text};
+use crate::process::{living_thread, own_number, text};
 use crate::proof::{Examination, Place, Reading, Timing, worst_place};
 use crate::report::{table, wrapped};
 use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, verdict};
@@ -55,8 +55,8 @@ impl ProcessDiagnosis {
         let name = text(pid, "comm").unwrap_or_default().trim_end().to_owned();
         let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
         let is_other = namespace(&thread.to_string()) != namespace("self");
-        let own_image = ProcessVdso::read(std::process::id());
-        let is_own_image = own_image.is_ok_and(|own| own.bytes == vdso.bytes);
+        let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
+        let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
         let machine = Machine::look();
         let (seen, own_verdict) = if is_counter_fatal() {
             (Examination::default(), FATAL_COUNTER.into())
