@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use test_support::{child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
+use crate::machine::is_name;
 use crate::read::Entry;
 use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
 
@@ -27,6 +28,12 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
         Ok(count) => assert_eq!(count.entered, [0]),
         Err(why) => not_run_here("seccomp", why),
     }
+}
+
+#[test]
+fn a_clock_source_has_no_empty_name_and_no_control_characters() {
+    let seen = ["tsc", "ARC Timer1", "", "\x1b[31mtsc", "tsc\nhpet"].map(is_name);
+    assert_eq!(seen, [true, true, false, false, false]);
 }
 
 /// Without a vDSO, every read needs the kernel.
