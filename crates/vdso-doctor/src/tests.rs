@@ -7,6 +7,7 @@ use test_support::{child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
 use crate::machine::is_name;
+use crate::process_report::is_in_other_time_namespace;
 use crate::read::Entry;
 use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
 
@@ -34,6 +35,12 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
 fn a_clock_source_has_no_empty_name_and_no_control_characters() {
     let seen = ["tsc", "ARC Timer1", "", "\x1b[31mtsc", "tsc\nhpet"].map(is_name);
     assert_eq!(seen, [true, true, false, false, false]);
+}
+
+#[test]
+fn a_process_that_ended_is_in_no_other_time_namespace() {
+    // No process has this number (PID_MAX_LIMIT of the kernel).
+    assert!(!is_in_other_time_namespace(4_194_305));
 }
 
 /// Without a vDSO, every read needs the kernel.
