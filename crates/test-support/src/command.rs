@@ -1,6 +1,6 @@
 //! Programs that a test runs, and what they print.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
@@ -69,8 +69,11 @@ pub fn assert_says_that_output_is_lost(
     closed.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(whole.get_program()).args(whole.get_args());
     let closed = has_tool(&["sh", "-c", "true"]).then(|| closed.output());
     let full = Some((full, "No space left on device (os error 28)"));
-    let closed = closed.map(|output| (output, "standard output is closed"));
-    for (output, why) in full.into_iter().chain(closed) {
+    // std takes the error of a descriptor that cannot be written to for success.
+    let for_reading = command().stdout(File::open("/dev/null").unwrap()).output();
+    let not_open = closed.into_iter().chain([for_reading]);
+    let not_open = not_open.map(|output| (output, "standard output is not open for writing"));
+    for (output, why) in full.into_iter().chain(not_open) {
         let Some((status, _, said)) = ended(output) else { return };
         let expected = format!("{name}: cannot write the report: {why}\n");
         assert_eq!((status, said), (Some(2), expected), "{whole:?}");

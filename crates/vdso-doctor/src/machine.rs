@@ -90,7 +90,7 @@ pub(crate) const CLOCK_SOURCE_FOLDER: &str = "/sys/devices/system/clocksource/cl
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ClockSource {
-    /// The one in use; `None` if sysfs is not mounted.
+    /// The one in use; `None` if sysfs does not say.
     pub current: Option<String>,
     /// Those that can be chosen.
     pub available: Vec<String>,
@@ -120,7 +120,8 @@ json!(Machine, |machine| kernel, architecture, supervisor, clock_source);
 
 impl Machine {
     pub(crate) fn look() -> Self {
-        let file = |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource"));
+        let file =
+            |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource")).filter(|name| is_name(name));
         let available = file("available").unwrap_or_default();
         let kernel = uname().map_or(String::new(), |name| name.release().to_string_lossy().into_owned());
         Self {
@@ -141,6 +142,12 @@ fn read(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
+/// Whether a text can be the name of a clock source. A container can have any file in place of
+/// sysfs, and a terminal obeys control characters.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_control)
+}
+
 fn has_steady_tsc(cpuinfo: &str) -> bool {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     let has = |flag| flags.split_whitespace().any(|word| word == flag);
@@ -154,7 +161,9 @@ fn supervisor() -> Option<Supervisor> {
     let addresses = Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
     let (linked_for, mapped_at) = addresses.unwrap_or_default();
     let maps = read("/proc/self/maps").unwrap_or_default();
-    if ["/valgrind/", "/vgpreload_"].iter().any(|part| maps.contains(part)) {
+    // A program in a folder of this name has a vDSO.
+    let is_in_valgrind = ["/valgrind/", "/vgpreload_"].iter().any(|part| maps.contains(part));
+    if addresses.is_err() && is_in_valgrind {
         Some(Supervisor::Valgrind)
     } else if linked_for == PRELINKED {
         Some(Supervisor::GuestKernel)

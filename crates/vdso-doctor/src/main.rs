@@ -26,7 +26,9 @@ fn main() -> ExitCode {
             Ok(USAGE)
         }
         Ok(arguments) if arguments.get_flag("quiet") => Ok(check_quietly(&arguments)),
-        _ if !stdout::was_open() => Err("cannot write the report: standard output is closed".into()),
+        _ if !stdout::was_open() => {
+            Err("cannot write the report: standard output is not open for writing".into())
+        }
         Ok(arguments) => run(&arguments),
         Err(help) => print(&help.to_string()).map(|()| 0),
     };

@@ -76,7 +76,7 @@ pub enum ProcessError {
     Denied,
     /// The process has no vDSO, so each of its clock reads is a system call.
     NoVdso,
-    /// The process removed its vDSO.
+    /// The process removed its vDSO, or moved it.
     Unmapped,
     /// There is another image at the address of the vDSO.
     Malformed(ParseError),
@@ -96,7 +96,7 @@ impl fmt::Display for ProcessError {
                  or on the host)"
             }
             Self::NoVdso => "it has no vDSO, so each of its clock reads is a system call",
-            Self::Unmapped => "it has removed its vDSO",
+            Self::Unmapped => "it has removed or moved its vDSO",
             Self::Malformed(error) => return write!(f, "its vDSO is malformed: {error}"),
             Self::Other(error) => return write!(f, "its memory cannot be read: {error}"),
         })
@@ -252,6 +252,11 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<(u32, Vec<u8>)> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     let mut threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     threads.find_map(|thread| Some((thread, vector(thread).ok()?))).ok_or(ended)
+}
+
+/// The number of this process in /proc, which can be that of an outer PID namespace.
+pub(crate) fn own_number() -> Option<u32> {
+    fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 
 /// A file of /proc/PID. Names of programs and files need not be UTF-8.

@@ -6,7 +6,7 @@ use vdso_time::{ClockId, Route, Routes};
 
 use crate::json::json;
 use crate::machine::{Machine, is_counter_fatal};
-use crate::process::{living_thread, text};
+use crate::process::{living_thread, own_number, text};
 use crate::proof::{Examination, Place, Reading, Timing, worst_place};
 use crate::report::{table, wrapped};
 use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, verdict};
@@ -52,11 +52,10 @@ impl ProcessDiagnosis {
         let vdso = ProcessVdso::read(pid)?;
         let (thread, _) = living_thread(pid)?;
         let file = |name| text(thread, name).unwrap_or_default();
-        let name = text(pid, "comm").unwrap_or_default().trim_end().to_owned();
-        let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
-        let is_other = namespace(&thread.to_string()) != namespace("self");
-        let own_image = ProcessVdso::read(std::process::id());
-        let is_own_image = own_image.is_ok_and(|own| own.bytes == vdso.bytes);
+        let name = text(pid, "comm")?.trim_end().to_owned();
+        let is_other = is_in_other_time_namespace(thread);
+        let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
+        let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
         let machine = Machine::look();
         let (seen, own_verdict) = if is_counter_fatal() {
             (Examination::default(), FATAL_COUNTER.into())
@@ -89,6 +88,12 @@ impl ProcessDiagnosis {
         let reads = seen.readings;
         Ok(Self { format: 1, name, vdso, is_own_image, time_namespace, place, verdict, reads })
     }
+}
+
+/// Whether a thread is in another time namespace than this process. Not if it ended meanwhile.
+pub(crate) fn is_in_other_time_namespace(thread: u32) -> bool {
+    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
+    namespace(&thread.to_string()).zip(namespace("self")).is_some_and(|(its, own)| its != own)
 }
 
 impl fmt::Display for ProcessDiagnosis {

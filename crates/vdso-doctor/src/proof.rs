@@ -174,7 +174,10 @@ impl Examination {
         };
         self.method = Some(Method::Seccomp);
         if count.cpus.is_empty() {
-            self.unproved = Some("a sandbox denies sched_setaffinity(2), so not every CPU was tried".into());
+            self.unproved = Some(
+                "a sandbox denies sched_getaffinity(2) or sched_setaffinity(2), so not every CPU was tried"
+                    .into(),
+            );
         }
         for ((index, _), entered) in entries.iter().zip(count.entered) {
             let reading = &mut self.readings[*index];

@@ -4,7 +4,7 @@ use std::fmt;
 
 use vdso_time::{ClockId, Route};
 
-use crate::machine::{Reader, clock_source};
+use crate::machine::{CLOCK_SOURCE_FOLDER, Reader, clock_source};
 use crate::proof::{Evidence, Method, Reading};
 use crate::{Diagnosis, Machine, Read};
 
@@ -22,7 +22,7 @@ impl fmt::Display for Diagnosis {
         let Machine { kernel, architecture, supervisor, clock_source: sources, .. } = &self.machine;
         writeln!(f, "{}", wrapped("evidence", &self.evidence()))?;
         let source = match &sources.current {
-            None => "unknown: sysfs is not mounted".into(),
+            None => format!("unknown: no name in {CLOCK_SOURCE_FOLDER}/current_clocksource"),
             Some(current) => {
                 let (reader, what) = clock_source(current);
                 format!("{current}: {what}; {}", reader.ability())

@@ -4,17 +4,15 @@
 //! A filter belongs to one thread and cannot be removed, so the thread ends after its reads. The
 //! calling thread keeps its CPUs, its signal mask and its privileges.
 
-#![allow(unsafe_code, reason = "prctl(2) is called here")]
+#![allow(unsafe_code, reason = "prctl(2) and sched_setaffinity(2) are called here")]
 
-use std::ffi::{c_int, c_long};
+use std::ffi::{c_int, c_long, c_ulong};
 use std::mem::offset_of;
 use std::thread;
 
 use nix::errno::Errno;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::Pid;
 use vdso_time::{ClockId, syscall};
 
 use crate::read::Entry;
@@ -100,25 +98,45 @@ fn call_on_each_cpu(entries: &[Entry], calls: u32) -> Count {
     let mut call_here = || {
         count.reads += calls;
         for (entry, entered) in entries.iter().zip(&mut count.entered) {
-            // powerpc's vDSO returns a positive error number.
-            let asks_kernel = || entry.call().unsigned_abs() == MARK as usize;
+            // powerpc's vDSO returns a positive error number. What time() returns are seconds.
+            let asks_kernel = || match (entry, entry.call()) {
+                (Entry::Time(_), seconds) => seconds == -(MARK as isize),
+                (_, answer) => answer.unsigned_abs() == MARK as usize,
+            };
             *entered += (0..calls).filter(|_| asks_kernel()).count() as u32;
         }
     };
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    let numbers = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu) == Ok(true));
+    let allowed = allowed();
     // A CPU that went offline meanwhile is left out.
-    count.cpus = numbers.clone().filter(|cpu| pin(*cpu).is_ok()).inspect(|_| call_here()).collect();
+    let moved = allowed.iter().copied().filter(|cpu| pin(*cpu)).inspect(|_| call_here());
+    count.cpus = moved.collect();
     if count.cpus.is_empty() {
         call_here();
         // A thread with one CPU need not be moved.
-        count.cpus.extend(numbers.clone().next().filter(|_| numbers.count() == 1));
+        count.cpus.extend(allowed.first().filter(|_| allowed.len() == 1));
     }
     count
 }
 
-fn pin(cpu: usize) -> Result<(), Errno> {
-    let mut one = CpuSet::new();
-    one.set(cpu)?;
-    sched_setaffinity(Pid::from_raw(0), &one)
+/// A set of CPUs, as the kernel has it. The kernel refuses one with less room than it has CPUs, and
+/// libc's `cpu_set_t` has room for 1024. No kernel is built for more than 8192.
+type CpuSet = [c_ulong; CPUS / BITS];
+const CPUS: usize = 8192;
+const BITS: usize = c_ulong::BITS as usize;
+
+/// The CPUs on which this thread may run. None if that is not known.
+fn allowed() -> Vec<usize> {
+    let mut set: CpuSet = [0; CPUS / BITS];
+    // SAFETY: the kernel writes at most the bytes of the set.
+    let got = unsafe { libc::sched_getaffinity(0, size_of_val(&set), set.as_mut_ptr().cast()) };
+    let is_set = |cpu: &usize| set[cpu / BITS] >> (cpu % BITS) & 1 == 1;
+    (0..CPUS).filter(|cpu| got == 0 && is_set(cpu)).collect()
+}
+
+/// Moves this thread to a CPU.
+fn pin(cpu: usize) -> bool {
+    let mut one: CpuSet = [0; CPUS / BITS];
+    one[cpu / BITS] = 1 << (cpu % BITS);
+    // SAFETY: the kernel reads the bytes of the set.
+    unsafe { libc::sched_setaffinity(0, size_of_val(&one), one.as_ptr().cast()) == 0 }
 }

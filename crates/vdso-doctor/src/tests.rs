@@ -1,11 +1,15 @@
 //! Diagnoses of processes that may not read the clock. Each is forked before this one makes a read.
 
 use std::env::consts::ARCH;
+use std::ffi::c_void;
 
 use test_support::{child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
-use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose};
+use crate::machine::is_name;
+use crate::process_report::is_in_other_time_namespace;
+use crate::read::Entry;
+use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
 
 /// Programs that read the JSON compare these words.
 #[test]
@@ -14,6 +18,29 @@ fn the_words_of_the_json_stay() {
     let json = serde_json::to_string(&(words, Place::Unknown, Supervisor::GuestKernel)).unwrap();
     let expected = r#"[["no-vdso","likely-fine","proved","seccomp","user space"],"unknown","guest-kernel"]"#;
     assert_eq!(json, expected);
+}
+
+#[test]
+fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
+    extern "C" fn time(_: *mut c_void) -> isize {
+        libc::EXFULL as isize
+    }
+    match seccomp::count(&[Entry::Time(time)], 1) {
+        Ok(count) => assert_eq!(count.entered, [0]),
+        Err(why) => not_run_here("seccomp", why),
+    }
+}
+
+#[test]
+fn a_clock_source_has_no_empty_name_and_no_control_characters() {
+    let seen = ["tsc", "ARC Timer1", "", "\x1b[31mtsc", "tsc\nhpet"].map(is_name);
+    assert_eq!(seen, [true, true, false, false, false]);
+}
+
+#[test]
+fn a_process_that_ended_is_in_no_other_time_namespace() {
+    // No process has this number (PID_MAX_LIMIT of the kernel).
+    assert!(!is_in_other_time_namespace(4_194_305));
 }
 
 /// Without a vDSO, every read needs the kernel.

@@ -1,6 +1,7 @@
 //! The diagnosis is what follows from the clock source and the kernel's version.
 
 use std::env::consts::ARCH;
+use std::mem::offset_of;
 use std::time::Duration;
 use std::{fs, thread};
 
@@ -131,6 +132,39 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
             }
         }
     }
+}
+
+/// A kernel that can have more than 1024 CPUs refuses a mask with room for 1024.
+#[test]
+fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
+    let place = || check(&Read::USUAL).map_or_else(|finding| finding.place, |()| Place::UserSpace);
+    let refuses_small_masks = || {
+        let load = |offset: usize| (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset as u32);
+        let low = if cfg!(target_endian = "big") { 4 } else { 0 };
+        let size = offset_of!(libc::seccomp_data, args) + 8 + low;
+        let program = [
+            load(offset_of!(libc::seccomp_data, nr)),
+            (libc::BPF_JMP | libc::BPF_JEQ, 0, 3, libc::SYS_sched_getaffinity as u32),
+            load(size),
+            (libc::BPF_JMP | libc::BPF_JGT, 1, 0, 1024 / 8),
+            (libc::BPF_RET, 0, 0, filter::error(libc::EINVAL)),
+            (libc::BPF_RET, 0, 0, filter::ALLOW),
+        ];
+        filter::install(&mut program.map(|(code, jt, jf, k)| libc::sock_filter {
+            code: code as u16,
+            jt,
+            jf,
+            k,
+        }))
+    };
+    let work = || {
+        let before = place();
+        match refuses_small_masks() {
+            Ok(()) => assert_eq!(place(), before),
+            Err(error) => not_run_here("seccomp", error),
+        }
+    };
+    thread::scope(|scope| scope.spawn(work).join().unwrap());
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::ptr::NonNull;
 use std::thread;
 
 use goblin::elf::{Elf, note::NT_GNU_BUILD_ID, program_header::PT_GNU_EH_FRAME};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
@@ -278,6 +279,25 @@ fn another_time_namespace_is_reported() {
         let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
         let offsets = diagnosis.time_namespace.as_deref().unwrap_or_default();
         assert!(offsets.contains("monotonic 100000 0"), "{diagnosis}");
+    });
+}
+
+/// There, other numbers than in /proc are those of this process and its children.
+#[test]
+fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
+    if !is_testable() {
+        return;
+    }
+    let Some(child) = Sleeper::after("proc", || Ok(())) else { return };
+    child::forked(|| match unshare(CloneFlags::CLONE_NEWPID) {
+        Err(error) => not_run_here("root", format!("unshare: {error}")),
+        // The process after the first one is number 2, which is a thread of the kernel outside.
+        Ok(()) => child::forked(|| {
+            child::forked(|| {
+                let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
+                assert!(diagnosis.is_own_image, "{diagnosis}");
+            });
+        }),
     });
 }
 

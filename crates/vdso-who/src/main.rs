@@ -29,7 +29,9 @@ fn main() -> ExitCode {
             Ok(USAGE)
         }
         Ok(arguments) if arguments.output.is_some() => run(&arguments),
-        _ if !stdout::was_open() => Err("cannot write the report: standard output is closed".into()),
+        _ if !stdout::was_open() => {
+            Err("cannot write the report: standard output is not open for writing".into())
+        }
         Ok(arguments) => run(&arguments),
         Err(help) => print(&help.to_string()).map(|()| 0),
     };

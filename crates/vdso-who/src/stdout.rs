@@ -1,7 +1,8 @@
-//! Whether standard output was open when the program started.
+//! Whether standard output was open for writing when the program started.
 //!
 //! Before `main`, std opens /dev/null in the place of a closed descriptor, and writing to that
-//! succeeds. The C library calls the functions of `.init_array` earlier.
+//! succeeds. The C library calls the functions of `.init_array` earlier. std also takes EBADF, the
+//! error of a descriptor that is open for reading only, for success.
 
 #![allow(unsafe_code, reason = "a link section is chosen, and libc is called")]
 
@@ -16,8 +17,8 @@ static LOOK: extern "C" fn() = look;
 
 extern "C" fn look() {
     // SAFETY: fcntl(2) takes any number.
-    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
-    WAS_OPEN.store(flags != -1, Ordering::Relaxed);
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
+    WAS_OPEN.store(flags != -1 && flags & libc::O_ACCMODE != libc::O_RDONLY, Ordering::Relaxed);
 }
 
 pub(crate) fn was_open() -> bool {

@@ -3,15 +3,16 @@
 mod operators;
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use test_support::command::{Ended, assert_says_that_output_is_lost, started};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::unistd::Pid;
-use test_support::{has_tool, not_run_here};
+use test_support::{has_tool, not_run, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
 
@@ -216,6 +217,22 @@ fn valgrind_is_named_as_the_cause() {
     assert!(words.join(" ").contains("run the doctor without valgrind"), "{out}");
     // As in an emulator: what the kernel's vDSO does is not known.
     assert_eq!(status, Some(2), "{out}");
+}
+
+#[test]
+fn a_program_in_a_folder_of_valgrinds_name_is_not_in_valgrind() {
+    let Some((_, out, _)) = run("--json") else { return };
+    let json: Value = serde_json::from_str(&out).unwrap();
+    if !json["vdso"]["error"].is_null() {
+        return not_run("there is no vDSO");
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("valgrind");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("vdso-doctor");
+    test_support::command::write(&program, fs::read(PROGRAM).unwrap()).unwrap();
+    let Some((_, out, _)) = ended(Command::new(program).arg("--json")) else { return };
+    let copy: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(copy["supervisor"], json["supervisor"], "{out}");
 }
 
 /// Standard error is not needed.
