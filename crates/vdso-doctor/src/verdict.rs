@@ -218,10 +218,10 @@ impl<'a> Facts<'a> {
                 // Another host may have another counter.
                 let unless = if current == Some("xen") { "unless this guest migrates, " } else { "" };
                 let instead = choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
-                // A redirection after `sudo echo` is made without root's rights.
+                // Two commands, because each has to fit in a line.
                 format!(
-                    "{unless}run `sudo sh -c 'echo {better} > {CLOCK_SOURCE_FOLDER}/current_clocksource'` outside of \
-                     any container, and boot with clocksource={better}{instead} to keep it"
+                    "{unless}run `cd {CLOCK_SOURCE_FOLDER}` and `echo {better} | sudo tee current_clocksource` outside \
+                     of any container, and boot with clocksource={better}{instead} to keep it"
                 )
             }
             (_, None, Some(choice)) => format!("boot without {choice}"),

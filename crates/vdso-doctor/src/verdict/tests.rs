@@ -7,6 +7,7 @@ use super::{Cause, MONOTONIC, verdict};
 use crate::machine::{ClockSource, Machine, Supervisor};
 use crate::proof::{Evidence, Examination, Place, Reading};
 use crate::read::Read;
+use crate::report::wrapped;
 
 /// What a test says about a read.
 #[derive(Clone, Copy)]
@@ -69,6 +70,7 @@ fn judge(machine: &Machine, seen: &[Reading], reads: &[Read], cause: Cause, word
         assert!(sentence.contains(word), "{word} in: {sentence}");
     }
     assert!(sentence.ends_with('.') && !sentence.contains("  ") && !sentence.contains('\n'), "{sentence:?}");
+    assert!(wrapped("", &sentence).lines().all(|line| line.chars().count() <= 80), "{sentence}");
 }
 
 /// The same for the usual reads.
@@ -117,7 +119,7 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
     for source in ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"] {
         let choice = machine(&[source, "tsc"]);
         let remedy =
-            "`sudo sh -c 'echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource'`";
+            "`cd /sys/devices/system/clocksource/clocksource0` and `echo tsc | sudo tee current_clocksource`";
         judge(&choice, Cause::ClockSource, &[source, remedy, "clocksource=tsc"]);
         judge(&Machine { has_steady_tsc: true, ..choice }, Cause::ClockSource, &[remedy]);
         let none = machine(&[source]);
