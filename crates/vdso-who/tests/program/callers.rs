@@ -19,7 +19,7 @@ use serde_json::Value;
 use test_support::nix::unistd::geteuid;
 use test_support::{command, not_run, not_run_here};
 
-use super::{PROGRAM, Recipe, callers, compiled, report, who};
+use super::{PROGRAM, Recipe, callers, compiled, report, started, who};
 
 const ROUNDS: u64 = 400;
 const ENDLESS: u64 = u64::MAX >> 2;
@@ -299,6 +299,8 @@ impl Copies {
             not_run_here("root", "the user cannot be changed");
             return None;
         }
+        // For another user std calls execvp(3): a shell reads what the kernel cannot start.
+        started(who(&["--version"]).output())?;
         let name = path.file_name()?.to_str()?;
         let folder = PathBuf::from(format!("/tmp/vdso-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
