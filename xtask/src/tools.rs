@@ -8,13 +8,14 @@ use xshell::Shell;
 
 use crate::workspace;
 
-/// A program of a package that has its name.
+/// A program of a package that has its name. It runs for seconds, so it is not optimised.
 pub(crate) fn from_crates_io(name: &str, version: &str) -> Result<PathBuf> {
     let folder = cache::folder()?.join(format!("{name}-{version}"));
     cache::build_once(&folder, |draft| {
         step(&format!("installing {name} {version} (some minutes)"));
         let sh = Shell::new()?;
-        let cargo = workspace::cargo(&sh).args(["install", "--quiet", "--locked", name, "--version"]);
+        let cargo =
+            workspace::cargo(&sh).args(["install", "--quiet", "--debug", "--locked", name, "--version"]);
         Ok(cargo.arg(format!("={version}")).arg("--root").arg(draft).run()?)
     })?;
     Ok(folder.join("bin").join(name))

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use test_support::nix::sys::signal::{Signal, kill};
+use test_support::nix::time::clock_getcpuclockid;
 use test_support::nix::unistd::Pid;
 use test_support::not_run::target_tmpdir;
 use test_support::not_run_here;
@@ -141,6 +142,14 @@ fn handles(child: &mut Child, signal: Signal) -> bool {
     caught.is_none_or(|caught| caught >> (signal as u32 - 1) & 1 == 1) || child.try_wait().unwrap().is_some()
 }
 
+/// Whether a process has an open event of perf_event_open(2).
+fn has_events(child: &Child) -> bool {
+    let files = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .any(|file| file.ends_with("anon_inode:[perf_event]"))
+}
+
 /// python3 reads clocks faster than a stopped vdso-who takes the records.
 #[test]
 fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
@@ -156,9 +165,22 @@ fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
             sleep(Duration::from_millis(5));
         }
     }
-    // It has ended if it cannot run here. Buffers of 16 MiB hold 8000 records of 2 KiB.
-    for (signal, millis) in [(Signal::SIGSTOP, 500), (Signal::SIGCONT, 2000), (Signal::SIGINT, 500)] {
-        sleep(Duration::from_millis(millis));
+    // It has ended if it cannot run here.
+    while !has_events(&child) && child.try_wait().unwrap().is_none() {
+        sleep(Duration::from_millis(5));
+    }
+    // On a busy machine the reader has little CPU time. In 0.5 s it makes 30,000 records of 2 KiB,
+    // and the buffers of 16 MiB hold 8000 each.
+    let clock = clock_getcpuclockid(Pid::from_raw(reader.0.id() as i32)).unwrap();
+    let read_for = |time: Duration| {
+        let now = || Duration::from(clock.now().unwrap());
+        let start = now();
+        while now() - start < time {
+            sleep(Duration::from_millis(5));
+        }
+    };
+    for (signal, millis) in [(Signal::SIGSTOP, 50), (Signal::SIGCONT, 500), (Signal::SIGINT, 50)] {
+        read_for(Duration::from_millis(millis));
         let _ = kill(Pid::from_raw(child.id() as i32), signal);
     }
     let Some((_, json)) = report(child.wait_with_output()) else { return };
