@@ -45,13 +45,11 @@
 //! # Platforms
 //!
 //! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le
-//! call the vDSO. powerpc64le makes system calls through libc. On other architectures of Linux
-//! every call goes through libc.
+//! call the vDSO. powerpc64le makes system calls, other architectures all calls, through libc.
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
-//! answer by std's clocks. So a library can depend on this crate without a condition. A clock that
-//! std cannot read is `EINVAL`; on wasm32-unknown-unknown every clock is `ENOSYS`. `vdso` and
-//! `syscall` are for Linux.
+//! answer by std's clocks. A clock that std cannot read is `EINVAL`; on wasm32-unknown-unknown
+//! every clock is `ENOSYS`. `vdso` and `syscall` are for Linux.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
@@ -110,11 +108,9 @@ pub use system::routes::{routes, warm_up};
 
 /// The same functions by system calls. `time` returns a `Result`.
 ///
-/// On i386 the call enters the kernel through the vDSO's code. Where every call goes through libc,
-/// libc answers, which may call the vDSO.
-///
 /// `time` and `gettimeofday` make the system call clock_gettime(2) on architectures whose own calls
-/// are missing or end in January 2038.
+/// are missing or end in January 2038. On i386 a call enters the kernel by the vDSO's code. Where
+/// every call goes through libc, libc answers.
 #[cfg(vdso_time_linux)]
 pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};

@@ -110,9 +110,7 @@ impl Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Quirk {
-    /// A function's name is blank. The kernel found no usable timer at boot and blanked the names
-    /// of the functions that read it (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before
-    /// 5.8 left out `__vdso_clock_gettime64`, which then returns garbage.
+    /// A function's name is blank (see `FallbackReason::BlankedNames`).
     BlankedNames,
     /// `PT_LOAD`'s `p_vaddr` is not 0 (see `FallbackReason::NonzeroLoadAddress`).
     NonzeroLoadAddress,

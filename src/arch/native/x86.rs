@@ -14,8 +14,8 @@ pub(crate) use crate::arch::table::x86::ABI;
 unsafe extern "C" {
     /// Makes a system call through the code at `entry`, or through `int 0x80` if `entry` is null.
     ///
-    /// A program may link several copies of this crate, so the symbol is weak: any copy will do. A
-    /// version that changes the arguments must change the name.
+    /// A program may link several copies of this crate, so the symbol is weak, and defined once if
+    /// LTO joins copies. A version that changes the arguments must change the name.
     fn vdso_time_enter(number: u32, args: *const [usize; 5], entry: *mut ()) -> isize;
 }
 
@@ -23,7 +23,6 @@ unsafe extern "C" {
 // entry, and their handlers may unwind. Inline assembly would have to push esi, which cannot be an
 // operand, and then unwinders would look for the return address in the wrong place.
 core::arch::global_asm!(
-    // LTO assembles several copies together.
     ".ifndef vdso_time_enter",
     ".pushsection .text.vdso_time_enter,\"ax\",@progbits",
     ".weak vdso_time_enter",

@@ -175,7 +175,7 @@ fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
     let read_for = |time: Duration| {
         let now = || Duration::from(clock.now().unwrap());
         let start = now();
-        while now() - start < time {
+        while now().saturating_sub(start) < time {
             sleep(Duration::from_millis(5));
         }
     };
