@@ -48,8 +48,9 @@
 //! call the vDSO. powerpc64le makes system calls, other architectures all calls, through libc.
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
-//! answer by std's clocks. A clock that std cannot read is `EINVAL`; on wasm32-unknown-unknown
-//! every clock is `ENOSYS`. `vdso` and `syscall` are for Linux.
+//! answer by std's clocks, so a library can depend on this crate without a condition. A clock that
+//! std cannot read is `EINVAL`; on wasm32-unknown-unknown every clock is `ENOSYS`. `vdso` and
+//! `syscall` are for Linux.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html

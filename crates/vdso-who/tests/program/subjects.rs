@@ -153,7 +153,7 @@ fn has_events(child: &Child) -> bool {
 /// python3 reads clocks faster than a stopped vdso-who takes the records.
 #[test]
 fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
-    let Some(reader) = Reader::start() else { return };
+    let Some(mut reader) = Reader::start() else { return };
     let pid = format!("--pid={}", reader.0.id());
     let mut command = who(&[&pid, "--exact", "--may-end-process", "--json", "--duration=100"]);
     let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
@@ -172,10 +172,10 @@ fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
     // On a busy machine the reader has little CPU time. In 0.5 s it makes 30,000 records of 2 KiB,
     // and the buffers of 16 MiB hold 8000 each.
     let clock = clock_getcpuclockid(Pid::from_raw(reader.0.id() as i32)).unwrap();
-    let read_for = |time: Duration| {
+    let mut read_for = |time: Duration| {
         let now = || Duration::from(clock.now().unwrap());
         let start = now();
-        while now().saturating_sub(start) < time {
+        while now().saturating_sub(start) < time && reader.0.try_wait().unwrap().is_none() {
             sleep(Duration::from_millis(5));
         }
     };
