@@ -1,16 +1,28 @@
 //! Files of /proc.
 
-use std::fs;
-use std::io;
+use std::path::Path;
 use std::time::Duration;
+use std::{fs, io, process};
 
 use nix::errno::Errno;
 
-use crate::Error;
+use crate::{Error, Result};
 
 /// A file of /proc/PID. Names of programs and files need not be UTF-8.
 pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
+}
+
+/// # Errors
+/// If /proc has the processes of another PID namespace. There other processes have the numbers that
+/// perf_event_open(2) and fork(2) use here.
+pub(crate) fn check_namespace() -> Result<()> {
+    match fs::read_link("/proc/self") {
+        Ok(own) if own != Path::new(&process::id().to_string()) => {
+            Err("/proc is that of another PID namespace: `mount -t proc proc /proc`".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The value of a line of /proc/PID/status.

@@ -36,6 +36,7 @@ pub struct Outcome {
 /// # Errors
 /// Says what is missing, and what to do.
 pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome> {
+    proc::check_namespace()?;
     if options.debuginfod {
         check_debuginfod()?;
     }

@@ -107,6 +107,22 @@ fn all_processes_are_not_watched_without_proc() {
     );
 }
 
+/// There this program's number in /proc is that of another process.
+#[test]
+fn a_proc_of_another_pid_namespace_is_refused() {
+    let mut command = Command::new("unshare");
+    let Some((status, out, error)) =
+        started(command.args(["--pid", "--fork", PROGRAM, "--", "true"]).output())
+    else {
+        return;
+    };
+    if error.contains("unshare: ") {
+        return not_run_here("unshare", error);
+    }
+    let expected = "vdso-who: /proc is that of another PID namespace: `mount -t proc proc /proc`\n";
+    assert_eq!((status, &*out, &*error), (Some(2), "", expected));
+}
+
 #[test]
 fn debuginfod_needs_its_program_and_a_server() {
     for (servers, expected) in
