@@ -50,9 +50,7 @@ impl Errno {
         }
     }
 
-    /// Returns the number, as [`std::io::Error::raw_os_error`] does.
-    ///
-    /// [`std::io::Error::raw_os_error`]: https://doc.rust-lang.org/std/io/struct.Error.html#method.raw_os_error
+    /// Returns the number, which is Linux's on every system.
     #[must_use]
     pub const fn raw_os_error(self) -> i32 {
         self.0.get() as i32

@@ -15,7 +15,7 @@
 //!
 //! | need | call |
 //! |---|---|
-//! | Unix seconds at the last timer tick, for a log line or an expiry date | [`time()`] |
+//! | Unix seconds at the last timer tick, for a log line | [`time()`] |
 //! | a wall-clock time stamp to the timer tick | [`RealtimeCoarse::now()`] |
 //! | a wall-clock time stamp to the nanosecond | [`SystemTime::now()`] |
 //! | an interval | [`Instant::now()`] |
@@ -49,8 +49,8 @@
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
 //! answer by std's clocks, so a library can depend on this crate without a condition. A clock that
-//! std cannot read is `EINVAL`; on wasm32-unknown-unknown every clock is `ENOSYS`. `vdso` and
-//! `syscall` are for Linux.
+//! std cannot read is `EINVAL`, a resolution and a CPU are `ENOSYS`; on wasm32-unknown-unknown
+//! every clock is. `vdso`, `syscall` and the types of clocks that std lacks are for Linux.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
@@ -95,10 +95,12 @@ pub use reason::{FallbackReason, LocateError};
 pub use route::{Route, Routes};
 pub use types::{ClockId, Cpu, Timespec, Timeval};
 
+#[cfg(vdso_time_linux)]
+pub use instant::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
 #[cfg(vdso_time_clock)]
 pub use instant::{
-    Boottime, Instant, Monotonic, MonotonicClock, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime,
-    RealtimeCoarse, SystemTime, SystemTimeError, Tai, ThreadCpuTime, UNIX_EPOCH, WallClock,
+    Instant, Monotonic, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime,
+    SystemTimeError, UNIX_EPOCH, WallClock,
 };
 #[cfg(vdso_time_linux)]
 pub use linux::vdso;

@@ -20,7 +20,7 @@ pub(crate) mod calls {
     }
 
     pub fn gettimeofday() -> Result<Timeval, Errno> {
-        clock_gettime(ClockId::REALTIME).map(Timeval::from)
+        clock_gettime(ClockId::REALTIME).map(Timeval::of)
     }
 
     /// `MONOTONIC` is std's `Instant`. It counts from the first read in this process.
@@ -33,7 +33,10 @@ pub(crate) mod calls {
         match clock {
             ClockId::REALTIME | ClockId::REALTIME_COARSE => match UNIX_EPOCH.elapsed() {
                 Ok(after) => after.try_into(),
-                Err(before) => Ok(Timespec::default() - Timespec::try_from(before.duration())?),
+                Err(before) => match i64::try_from(before.duration().as_nanos()) {
+                    Ok(nanos) => Ok(Timespec::from_nanos(-nanos)),
+                    Err(_) => Err(Errno::EOVERFLOW),
+                },
             },
             ClockId::MONOTONIC | ClockId::MONOTONIC_COARSE => {
                 START.get_or_init(Instant::now).elapsed().try_into()

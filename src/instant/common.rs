@@ -135,7 +135,8 @@ macro_rules! time_of_a_clock {
 
 /// The reads of the kernel's clocks, as methods of their types and as a trait.
 macro_rules! kernel_clocks {
-    ($Trait:ident -> $Time:ident: $($Clock:ident = $ID:ident),*) => {$(
+    ($Trait:ident -> $Time:ident: $($(#[$cfg:meta])? $Clock:ident = $ID:ident),*) => {$(
+        $(#[$cfg])?
         impl $Clock {
             /// Returns the time of this clock.
             ///
@@ -174,6 +175,7 @@ macro_rules! kernel_clocks {
             }
         }
 
+        $(#[$cfg])?
         impl $Trait for $Clock {
             #[inline]
             fn try_now() -> Result<$Time<Self>, crate::errno::Errno> {

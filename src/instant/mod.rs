@@ -4,8 +4,7 @@
 //!
 //! `Instant::now` and `SystemTime::UNIX_EPOCH` exist for the default clock only. Rust does not use
 //! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.
-//! Other clocks have these items on their marker: `Boottime::now()`, and `Tai::UNIX_EPOCH` by
-//! [`WallClock`].
+//! Other clocks have `now` on their marker: `Boottime::now()`.
 
 mod clocks;
 mod common;
@@ -14,9 +13,8 @@ mod monotonic;
 mod std_instant;
 mod wall;
 
-pub use clocks::{
-    Boottime, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime, RealtimeCoarse, Tai,
-    ThreadCpuTime,
-};
+#[cfg(vdso_time_linux)]
+pub use clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
+pub use clocks::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
 pub use monotonic::{Instant, MonotonicClock};
 pub use wall::{SystemTime, SystemTimeError, UNIX_EPOCH, WallClock};

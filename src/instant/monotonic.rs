@@ -4,7 +4,9 @@ use core::marker::PhantomData;
 use core::ops::Sub;
 use core::time::Duration;
 
-use super::clocks::{Boottime, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, ThreadCpuTime};
+#[cfg(vdso_time_linux)]
+use super::clocks::{Boottime, MonotonicRaw, ProcessCpuTime, ThreadCpuTime};
+use super::clocks::{Monotonic, MonotonicCoarse};
 use super::common::{kernel_clocks, refused, time_of_a_clock};
 use crate::errno::Errno;
 use crate::types::Timespec;
@@ -58,10 +60,14 @@ time_of_a_clock!(Instant, Monotonic, "CLOCK_MONOTONIC");
 
 kernel_clocks!(MonotonicClock -> Instant:
     Monotonic = MONOTONIC,
-    MonotonicRaw = MONOTONIC_RAW,
     MonotonicCoarse = MONOTONIC_COARSE,
+    #[cfg(vdso_time_linux)]
+    MonotonicRaw = MONOTONIC_RAW,
+    #[cfg(vdso_time_linux)]
     Boottime = BOOTTIME,
+    #[cfg(vdso_time_linux)]
     ProcessCpuTime = PROCESS_CPUTIME,
+    #[cfg(vdso_time_linux)]
     ThreadCpuTime = THREAD_CPUTIME
 );
 
@@ -98,7 +104,7 @@ impl<C> Instant<C> {
 
     /// Returns the nanoseconds since the clock's zero, negative before it.
     ///
-    /// The zero of `CLOCK_MONOTONIC` is boot.
+    /// The zero of `CLOCK_MONOTONIC` is boot; where std's clocks answer, it is the first read.
     #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> i64 {

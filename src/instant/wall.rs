@@ -6,7 +6,9 @@ use core::marker::PhantomData;
 use core::num::NonZero;
 use core::time::Duration;
 
-use super::clocks::{Realtime, RealtimeCoarse, Tai};
+#[cfg(vdso_time_linux)]
+use super::clocks::Tai;
+use super::clocks::{Realtime, RealtimeCoarse};
 use super::common::{kernel_clocks, refused, time_of_a_clock};
 use crate::errno::Errno;
 use crate::types::Timespec;
@@ -63,14 +65,13 @@ time_of_a_clock!(SystemTime, Realtime, "CLOCK_REALTIME");
 kernel_clocks!(WallClock -> SystemTime:
     Realtime = REALTIME,
     RealtimeCoarse = REALTIME_COARSE,
+    #[cfg(vdso_time_linux)]
     Tai = TAI
 );
 
 impl SystemTime {
     /// The clock's zero: 1970-01-01 00:00:00 UTC.
-    ///
-    /// Other wall clocks have their own: [`WallClock::UNIX_EPOCH`].
-    pub const UNIX_EPOCH: Self = <Realtime as WallClock>::UNIX_EPOCH;
+    pub const UNIX_EPOCH: Self = Self::from_nanos(0);
 }
 
 impl<C: WallClock> SystemTime<C> {
@@ -362,7 +363,7 @@ impl core::error::Error for SystemTimeError {}
 ///
 /// impl WallClock for Year10000 {
 ///     fn try_now() -> Result<SystemTime<Self>, Errno> {
-///         Ok(Self::UNIX_EPOCH + Duration::from_secs(253_402_300_800))
+///         Ok(SystemTime::from_nanos(0) + Duration::from_secs(253_402_300_800))
 ///     }
 /// }
 ///
@@ -373,9 +374,6 @@ impl core::error::Error for SystemTimeError {}
 /// assert!(has_expired::<Year10000>(Year10000::now() - Duration::from_secs(1)));
 /// ```
 pub trait WallClock: Sized {
-    /// The clock's zero: 1970-01-01 00:00:00 on its own scale.
-    const UNIX_EPOCH: SystemTime<Self> = SystemTime::from_nanos(0);
-
     /// Returns the current time, or the error of the clock.
     ///
     /// # Errors

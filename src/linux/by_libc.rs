@@ -24,7 +24,7 @@ pub(crate) mod calls {
     }
 
     pub fn gettimeofday() -> Result<Timeval, Errno> {
-        clock_gettime(ClockId::REALTIME).map(Timeval::from)
+        clock_gettime(ClockId::REALTIME).map(Timeval::of)
     }
 
     pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {

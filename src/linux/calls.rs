@@ -9,7 +9,7 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 ///
 /// It is the second of `CLOCK_REALTIME_COARSE`, as in time(2). It changes with the timer tick, up
 /// to 10 ms after the second of `CLOCK_REALTIME`. The result is -1 if the vDSO and every system
-/// call fail; [`try_time`] returns the error.
+/// call fail. Where that is no answer, as for an expiry date, use [`try_time`].
 ///
 /// # Examples
 ///

@@ -26,7 +26,7 @@ pub fn time() -> Result<i64, Errno> {
 ///
 /// Those of [`time`].
 pub fn gettimeofday() -> Result<Timeval, Errno> {
-    Ok(ask(&ABI.gettimeofday, ClockId::REALTIME, Einval::AsksAgain)?.into())
+    ask(&ABI.gettimeofday, ClockId::REALTIME, Einval::AsksAgain).map(Timeval::of)
 }
 
 /// Returns the time of a clock from the kernel.

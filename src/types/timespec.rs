@@ -1,7 +1,6 @@
 //! [`Timespec`]: a time in seconds and nanoseconds.
 
 use core::fmt;
-use core::ops::Sub;
 use core::time::Duration;
 
 use crate::errno::Errno;
@@ -21,12 +20,11 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 ///
 /// ```
 /// use std::time::Duration;
-/// use vdso_time::{ClockId, Timespec, clock_gettime};
+/// use vdso_time::{ClockId, clock_gettime};
 ///
-/// let start = clock_gettime(ClockId::MONOTONIC)?;
-/// assert!((0..1_000_000_000).contains(&start.tv_nsec));
-/// let taken: Timespec = clock_gettime(ClockId::MONOTONIC)? - start;
-/// println!("{taken} s, {:?}", Duration::try_from(taken)?);
+/// let now = clock_gettime(ClockId::MONOTONIC)?;
+/// assert!((0..1_000_000_000).contains(&now.tv_nsec));
+/// println!("{now} s, {:?}", Duration::try_from(now)?);
 /// # Ok::<(), vdso_time::Errno>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,46 +75,12 @@ impl Timespec {
             _ => Err(Errno::EINVAL),
         }
     }
-
-    /// Returns the time with `tv_nsec` carried over into the seconds.
-    fn carried(self) -> (i128, i64) {
-        let carry = self.tv_nsec.div_euclid(NANOS_PER_SEC);
-        (i128::from(self.tv_sec) + i128::from(carry), self.tv_nsec.rem_euclid(NANOS_PER_SEC))
-    }
-}
-
-impl Sub for Timespec {
-    type Output = Self;
-
-    /// Returns the time from `earlier` to `self`, negative if `earlier` is later.
-    ///
-    /// The result saturates at the smallest and the largest `Timespec`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::Timespec;
-    ///
-    /// let (one, half) = (Timespec { tv_sec: 1, tv_nsec: 0 }, Timespec::from_nanos(500_000_000));
-    /// assert_eq!(one - half, half);
-    /// assert_eq!((half - one).as_nanos(), -500_000_000);
-    /// ```
-    #[inline]
-    fn sub(self, earlier: Self) -> Self {
-        let ((seconds, nanos), (from, from_nanos)) = (self.carried(), earlier.carried());
-        let seconds = seconds - from - i128::from(nanos < from_nanos);
-        match i64::try_from(seconds) {
-            Ok(tv_sec) => Self { tv_sec, tv_nsec: (nanos - from_nanos).rem_euclid(NANOS_PER_SEC) },
-            Err(_) if seconds < 0 => Self { tv_sec: i64::MIN, tv_nsec: 0 },
-            Err(_) => Self { tv_sec: i64::MAX, tv_nsec: NANOS_PER_SEC - 1 },
-        }
-    }
 }
 
 impl TryFrom<Timespec> for Duration {
     type Error = Errno;
 
-    /// Converts a time, or a difference of two times, that is not negative.
+    /// Converts a time that is not negative.
     ///
     /// # Errors
     ///

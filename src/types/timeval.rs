@@ -1,4 +1,4 @@
-//! [`Timeval`]: a time in seconds and microseconds, and its conversions.
+//! [`Timeval`]: a time in seconds and microseconds.
 
 use super::timespec::Timespec;
 
@@ -12,16 +12,9 @@ pub struct Timeval {
     pub tv_usec: i64,
 }
 
-impl From<Timespec> for Timeval {
+impl Timeval {
     /// Cuts the nanoseconds off to microseconds.
-    fn from(time: Timespec) -> Self {
+    pub(crate) fn of(time: Timespec) -> Self {
         Self { tv_sec: time.tv_sec, tv_usec: time.tv_nsec / 1000 }
-    }
-}
-
-impl From<Timeval> for Timespec {
-    /// Converts exactly. A `tv_usec` that is not in `0..1_000_000` may wrap.
-    fn from(time: Timeval) -> Self {
-        Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec.wrapping_mul(1000) }
     }
 }

@@ -1,8 +1,8 @@
-//! The promise: a `Timespec` converts exactly or to an error, and a difference has its sign.
+//! The promise: a `Timespec` converts exactly or to an error.
 
 use std::time::Duration;
 
-use vdso_time::{Errno, Instant, Monotonic, SystemTime, Tai, Timespec, Timeval};
+use vdso_time::{Errno, Instant, Monotonic, SystemTime, Tai, Timespec};
 
 const fn time(seconds: i64, nanos: i64) -> Timespec {
     Timespec { tv_sec: seconds, tv_nsec: nanos }
@@ -76,31 +76,4 @@ fn a_duration_converts_to_a_timespec_and_back() {
         assert_eq!(Duration::try_from(timespec), Ok(duration));
         assert_eq!(Timespec::try_from(duration), Ok(timespec));
     }
-}
-
-/// Also of a fraction that is no part of a second.
-#[test]
-fn nanoseconds_become_microseconds() {
-    for nanos in [0, 999, 1000, 999_999_999, -1500, i64::from(u32::MAX) + 1, i64::MAX, i64::MIN] {
-        assert_eq!(Timeval::from(time(7, nanos)), Timeval { tv_sec: 7, tv_usec: nanos / 1000 });
-    }
-}
-
-/// By the arithmetic of 128 bits, in which every time and difference is a count of nanoseconds.
-#[test]
-fn a_difference_is_exact_or_the_nearest_that_fits() {
-    const SECOND: i128 = 1_000_000_000;
-    let count = |time: Timespec| i128::from(time.tv_sec) * SECOND + i128::from(time.tv_nsec);
-    let seconds = [i64::MIN, i64::MIN + 1, -9_223_372_037, -2, -1, 0, 1, 5, i64::MAX - 1, i64::MAX];
-    let nanos = [0, 1, 499_999_999, 999_999_999, 1_000_000_000, -1, i64::MAX, i64::MIN];
-    let times: Vec<Timespec> =
-        seconds.iter().flat_map(|&seconds| nanos.map(|nanos| time(seconds, nanos))).collect();
-    let ends = [time(i64::MIN, 0), time(i64::MAX, 999_999_999)];
-    for (&late, &early) in times.iter().flat_map(|late| times.iter().map(move |early| (late, early))) {
-        let difference = late - early;
-        assert!((0..1_000_000_000).contains(&difference.tv_nsec), "{late:?} - {early:?}");
-        let expected = (count(late) - count(early)).clamp(count(ends[0]), count(ends[1]));
-        assert_eq!(count(difference), expected, "{late:?} - {early:?}");
-    }
-    assert_eq!(time(0, 1) - time(1, 0), time(-1, 1));
 }

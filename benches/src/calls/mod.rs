@@ -155,13 +155,13 @@ fn syscall_time() -> Row {
 /// The counter's value.
 #[inline]
 fn ticks() -> u64 {
-    counter::Ticks::now().as_raw()
+    counter::Ticks::read().as_raw()
 }
 
 /// The same after everything before it is done.
 #[inline]
 fn ticks_ordered() -> u64 {
-    counter::Ticks::now_ordered().as_raw()
+    counter::Ticks::read_ordered().as_raw()
 }
 
 fn counters() -> [Row; 3] {

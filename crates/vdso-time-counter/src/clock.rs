@@ -111,6 +111,11 @@ fn is_foreign(answer: u64, now: u64) -> bool {
     answer > now.saturating_add(MAX_LEAD)
 }
 
+/// The duration of an error bound.
+pub(super) fn duration(bound: u64) -> Duration {
+    if bound == u64::MAX { Duration::MAX } else { Duration::from_nanos(bound) }
+}
+
 impl<S: Source> CounterClock<S> {
     pub(crate) const fn new(source: S) -> Self {
         Self {
@@ -338,9 +343,10 @@ impl<S: Source> CounterClock<S> {
     pub(crate) fn state(&self) -> State {
         let (view, bound) = self.bounded_view();
         let frequency = view.state.frequency();
-        State { status: view.status(), error_bound: Duration::from_nanos(bound), frequency }
+        State { status: view.status(), error_bound: duration(bound), frequency }
     }
 
+    /// The error bound of [`State`] in nanoseconds, or [`u64::MAX`] if the clock is denied.
     pub(crate) fn error_bound(&self) -> u64 {
         self.bounded_view().1
     }
@@ -354,7 +360,7 @@ impl<S: Source> CounterClock<S> {
                 let lead = high_water.saturating_sub(segment.time(view.ticks));
                 view.error(&segment, &self.source).saturating_add(lead)
             }
-            None => self.ask_kernel(&view.state, view.ticks).map_or(0, |(now, answer)| answer - now),
+            None => self.ask_kernel(&view.state, view.ticks).map_or(u64::MAX, |(now, answer)| answer - now),
         };
         (view, bound)
     }

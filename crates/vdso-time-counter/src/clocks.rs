@@ -140,7 +140,7 @@ impl CounterRealtime {
     #[inline]
     #[must_use]
     pub fn to_realtime(time: SystemTime<Self>) -> SystemTime {
-        match time.duration_since(Self::UNIX_EPOCH) {
+        match time.duration_since(SystemTime::from_nanos(0)) {
             Ok(after) => SystemTime::UNIX_EPOCH + after,
             Err(before) => SystemTime::UNIX_EPOCH - before.duration(),
         }

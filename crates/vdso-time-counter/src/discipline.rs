@@ -229,7 +229,7 @@ fn suspect_cost(cost: u64) -> u64 {
 fn retry(refusal: Refusal, spoilt: u8) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match refusal {
-        Refusal::Unknown | Refusal::Denied => SECOND,
+        Refusal::ClockSourceUnknown | Refusal::Denied => SECOND,
         Refusal::ClockSource | Refusal::NotInvariant => 10 * SECOND,
         Refusal::Frequency => (10 * SECOND) << spoilt.saturating_sub(SPOILT).min(6),
         _ => LONGEST_RETRY,

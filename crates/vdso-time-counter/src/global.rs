@@ -7,7 +7,7 @@ use vdso_time::Errno;
 
 use super::arch::{Counter as _, CpuCounter};
 use super::bounded::{Bounds, GROWTH};
-use super::clock::CounterClock;
+use super::clock::{CounterClock, duration};
 use super::interval::Interval;
 use super::machine::Native;
 use super::status::{Refusal, State, Statistics};
@@ -102,13 +102,13 @@ pub fn resync() -> bool {
 }
 
 /// Returns how far the next [`realtime`](super::realtime) may be from `CLOCK_REALTIME`, unless
-/// somebody sets the clock before. `Duration::MAX` if a sandbox denies the clocks.
+/// somebody sets the clock before. [`Duration::MAX`] if a sandbox denies the clocks.
 ///
 /// It is the [error bound](State::error_bound) and the error of the offset between the two clocks.
 /// So it includes a step that `realtime` does not follow yet.
 #[must_use]
 pub fn realtime_error_bound() -> Duration {
-    CLOCK.realtime_error_bound().map_or(Duration::MAX, Duration::from_nanos)
+    CLOCK.realtime_error_bound().map_or(Duration::MAX, duration)
 }
 
 /// Returns two limits between which the true time is.

@@ -14,7 +14,7 @@ pub struct State {
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. If another thread or a signal handler makes a segment before the next read, the
-    /// bound of that segment applies.
+    /// bound of that segment applies. [`Duration::MAX`] if a sandbox denies the clock.
     pub error_bound: Duration,
     /// The number of [`Ticks`](super::Ticks) per second: the mean since the counter was measured, a
     /// few parts per billion off after a minute. The mean contains a suspend during a pause of the
@@ -59,6 +59,8 @@ impl fmt::Display for Status {
     }
 }
 
+impl core::error::Error for Status {}
+
 macro_rules! refusals {
     ($($(#[$doc:meta])+ $Refusal:ident: $text:literal,)+) => {
         /// Why the counter is not used.
@@ -93,7 +95,7 @@ refusals! {
     ClockSource: "the kernel does not keep its time by the counter",
     /// The name of the kernel's clock source cannot be read: there is no /sys, or a sandbox denies
     /// it. The clock tries again after a second.
-    Unknown: "the name of the kernel's clock source cannot be read",
+    ClockSourceUnknown: "the name of the kernel's clock source cannot be read",
     /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant).
     NotInvariant: "the counter's rate depends on the CPU's",
     /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`), and its vDSO does not

@@ -18,17 +18,17 @@ use super::global::CLOCK;
 /// There is no fallback. Choose `Ticks` only if [`check()`](super::check) returns `Ok`:
 ///
 /// - If the counter is refused, for example because the kernel's clock source is `hpet` or
-///   `kvm-clock`, [`now`](Self::now) still reads it, and [`monotonic`](Self::monotonic) is `None`
+///   `kvm-clock`, [`read`](Self::read) still reads it, and [`monotonic`](Self::monotonic) is `None`
 ///   as long as it is refused.
 /// - A thread that may not read the counter (`PR_SET_TSC`) gets SIGSEGV, also from
-///   [`try_now`](Self::try_now) and while the status says that the counter is refused.
+///   [`try_read`](Self::try_read) and while the status says that the counter is refused.
 ///
 /// # Examples
 ///
 /// ```
 /// use vdso_time_counter::Ticks;
 ///
-/// let event = Ticks::now();
+/// let event = Ticks::read();
 /// // Later, perhaps in another thread; `None` until the counter is measured:
 /// println!("{:?}", event.monotonic());
 /// ```
@@ -45,17 +45,17 @@ impl Ticks {
     #[inline]
     #[must_use]
     #[track_caller]
-    pub fn now() -> Self {
+    pub fn read() -> Self {
         Self(if CpuCounter::IS_READABLE { CpuCounter::ticks() } else { monotonic().as_nanos() as u64 })
     }
 
-    /// Reads the counter, as [`now`](Self::now), and never panics.
+    /// Reads the counter, as [`read`](Self::read), and never panics.
     ///
     /// # Errors
     ///
     /// Where the value is nanoseconds: as [`CounterMonotonic::try_now`].
     #[inline]
-    pub fn try_now() -> Result<Self, Errno> {
+    pub fn try_read() -> Result<Self, Errno> {
         if CpuCounter::IS_READABLE {
             return Ok(Self(CpuCounter::ticks()));
         }
@@ -66,11 +66,11 @@ impl Ticks {
     ///
     /// # Panics
     ///
-    /// As [`now`](Self::now).
+    /// As [`read`](Self::read).
     #[inline]
     #[must_use]
     #[track_caller]
-    pub fn now_ordered() -> Self {
+    pub fn read_ordered() -> Self {
         if CpuCounter::IS_READABLE {
             CpuCounter::complete_loads();
             return Self(CpuCounter::ticks_ordered());

@@ -45,14 +45,13 @@ impl View {
     }
 
     /// How far the segment is from the kernel's clock, and how far it can be before it ends, in
-    /// nanoseconds.
+    /// nanoseconds. [`u64::MAX`] if the clock is denied.
     pub(super) fn error<S: Source>(&self, segment: &Segment, source: &S) -> u64 {
         let ClockState { base_rate, sampled, cost, .. } = self.state;
         let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
         let mut before = self.ticks;
         for _ in 0..TRIES {
-            // A denied clock shows no error.
-            let now = source.monotonic().unwrap_or(segment.time(before));
+            let Some(now) = source.monotonic() else { return u64::MAX };
             let after = source.ticks_ordered();
             // The clocks were read between the two ticks.
             let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));

@@ -54,14 +54,14 @@ impl CounterTime {
 
 #[inline]
 fn start_ticks() -> u64 {
-    let ticks = Value::now_ordered().as_raw();
+    let ticks = Value::read_ordered().as_raw();
     fence();
     ticks
 }
 
 #[inline]
 fn ticks_since(start: u64) -> u64 {
-    Value::now_ordered().as_raw().saturating_sub(start)
+    Value::read_ordered().as_raw().saturating_sub(start)
 }
 
 /// Makes the CPU finish everything before it starts anything after.

@@ -75,8 +75,8 @@ fn an_empty_measurement_is_subtracted_from_each() {
     });
     let reads = least(&|| {
         let ticks = |_| {
-            let start = counter::Ticks::now_ordered().as_raw();
-            counter::Ticks::now_ordered().as_raw() - start
+            let start = counter::Ticks::read_ordered().as_raw();
+            counter::Ticks::read_ordered().as_raw() - start
         };
         (0..1000).map(ticks).sum::<u64>() as f64 * 1e9 / hertz as f64
     });

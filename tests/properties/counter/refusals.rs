@@ -36,7 +36,7 @@ fn status(refusal: Option<Refusal>) -> Status {
 fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
     const RETRIES: &[(Option<Refusal>, u128)] = &[
         (Some(Refusal::Denied), SECOND),
-        (Some(Refusal::Unknown), SECOND),
+        (Some(Refusal::ClockSourceUnknown), SECOND),
         (Some(Refusal::ClockSource), 10 * SECOND),
         (Some(Refusal::NotInvariant), 10 * SECOND),
         (Some(Refusal::NoCounter), 640 * SECOND),
@@ -169,7 +169,9 @@ fn the_pause_after_a_wrong_rate_depends_on_no_refusal_for_another_reason() {
     });
     check(50, machines, Just(()), |witness @ Witness { world, clock, .. }, ()| {
         let deny = |refusals: u64| {
-            for refusal in [Refusal::Denied, Refusal::Unknown].into_iter().cycle().take(refusals as usize) {
+            for refusal in
+                [Refusal::Denied, Refusal::ClockSourceUnknown].into_iter().cycle().take(refusals as usize)
+            {
                 world.refusal.set(Some(refusal));
                 witness.watch(60 * MICRO);
                 assert_eq!(witness.status(), Status::Refused(refusal));

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
+use std::time::Duration;
 
 use proptest::strategy::Strategy;
 use vdso_time::Timespec;
@@ -82,7 +83,8 @@ impl Witness {
         let (latest, is_accurate) = (self.latest.get(), self.is_accurate.get());
         let start = self.world.kernel();
         let State { status, frequency, error_bound } = self.clock.state();
-        let mut bound = error_bound.as_nanos() as u64;
+        assert_eq!(error_bound == Duration::MAX, self.world.is_denied.get(), "{error_bound:?}");
+        let mut bound = u64::try_from(error_bound.as_nanos()).unwrap_or(u64::MAX);
         assert_eq!(frequency.is_some(), matches!(status, Status::Used | Status::Stale), "{status}");
         assert!(status != Status::Used || bound >= 30, "{bound}");
         let before = self.world.kernel();
@@ -96,12 +98,12 @@ impl Witness {
         if self.machine.is_shared {
             bound = bound.max(self.last_bound());
         }
-        bound += (after - start).div_ceil(2000);
+        bound = bound.saturating_add((after - start).div_ceil(2000));
         if self.is_ordered.get() {
             assert!(nanos >= latest, "{nanos} after {latest}: back by {}", latest - nanos);
         }
         if is_accurate && self.is_accurate.get() {
-            let allowed = before.saturating_sub(bound)..=after + bound;
+            let allowed = before.saturating_sub(bound)..=after.saturating_add(bound);
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}, the bound is {bound}");
             let is_instant = fast.is_some() && (before..=after).contains(&instant);
             let error = if is_instant { nanos.abs_diff(instant) } else { 0 };
@@ -120,7 +122,7 @@ impl Witness {
     fn last_bound(&self) -> u64 {
         let State { status, error_bound, .. } = self.clock.state();
         let bound = error_bound.as_nanos() as u64;
-        if status == Status::Used {
+        if status == Status::Used && error_bound < Duration::MAX {
             self.bound.set(bound);
         }
         self.bound.get().max(bound)

@@ -58,7 +58,7 @@ pub(super) fn detect() -> Result<(), Refusal> {
         return Err(Refusal::Denied);
     }
     let mut name = [0; 8];
-    read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Refusal::Unknown)?;
+    read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Refusal::ClockSourceUnknown)?;
     let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
     if !SOURCES.iter().any(|source| source.bytes().eq(name.clone())) {
         return Err(Refusal::ClockSource);

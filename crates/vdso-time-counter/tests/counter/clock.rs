@@ -112,7 +112,7 @@ fn a_read_is_near_the_kernels_clock_also_after_a_pause() {
 #[test]
 fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
     child::forked(|| {
-        let read = || (kernel(libc::CLOCK_MONOTONIC), Ticks::now_ordered(), kernel(libc::CLOCK_MONOTONIC));
+        let read = || (kernel(libc::CLOCK_MONOTONIC), Ticks::read_ordered(), kernel(libc::CLOCK_MONOTONIC));
         let early = read();
         if !is_used() {
             return;
@@ -139,7 +139,7 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
         let times = [-1 << 62, -1 << 50, -1 << 40, 0, 1 << 40, 1 << 62].map(|ticks| at(ticks).unwrap());
         assert!(times.is_sorted(), "{times:?}");
         let reads: [fn() -> Ticks; 4] =
-            [Ticks::now_ordered, Ticks::now, || Ticks::try_now().unwrap(), Ticks::now_ordered];
+            [Ticks::read_ordered, Ticks::read, || Ticks::try_read().unwrap(), Ticks::read_ordered];
         let values = reads.map(|read| read());
         assert!(values.is_sorted(), "{values:?}");
     });

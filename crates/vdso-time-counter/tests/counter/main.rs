@@ -52,7 +52,7 @@ fn expected() -> Result<(), Refusal> {
     match oracle::clock_source() {
         _ if cfg!(not(target_has_atomic = "64")) => Err(Refusal::NoCounter),
         _ if !matches!(routes().clock_gettime, Route::Vdso { .. }) => Err(Refusal::NoCounter),
-        None => Err(Refusal::Unknown),
+        None => Err(Refusal::ClockSourceUnknown),
         Some(name) if !sources.contains(&name.as_str()) => Err(Refusal::ClockSource),
         Some(_) if !is_invariant => Err(Refusal::NotInvariant),
         Some(_) => Ok(()),

@@ -50,10 +50,10 @@ fn an_ordered_read_is_self_synchronized_where_the_cpu_has_that() {
     }
     let has_ecv = oracle::auxval(AT_HWCAP2) & HWCAP2_ECV != 0;
     let detected = if has_ecv { SELF_SYNCHRONIZED } else { AFTER_ISB };
-    let unknown = child::end_of(|| deny_counter() && Ticks::now_ordered().as_raw() > 0);
+    let unknown = child::end_of(|| deny_counter() && Ticks::read_ordered().as_raw() > 0);
     assert_eq!(unknown, child::End::Status(AFTER_ISB), "before the first read of the clock");
     let reads: [fn() -> u64; 2] =
-        [|| Ticks::now_ordered().as_raw(), || CounterMonotonic::now().as_nanos() as u64];
+        [|| Ticks::read_ordered().as_raw(), || CounterMonotonic::now().as_nanos() as u64];
     for read in reads {
         let end = child::end_of(|| is_used() && deny_counter() && read() > 0);
         assert_eq!(end, child::End::Status(detected), "{has_ecv}");
