@@ -1,6 +1,7 @@
 /* Reads every clock by vdso-time between two reads by libc, and fails if it is not in between. */
 
 #define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <sched.h>
 #include <sys/time.h>
@@ -77,33 +78,37 @@ int main(void)
 
     /* Two clocks are compared, so the time may be off by the error bound. */
     uint64_t ticks;
+    struct vdso_time_counter_state state;
     int64_t start = by_libc(CLOCK_MONOTONIC), counted;
-    do
-        counted = vdso_time_counter_now();
-    while (vdso_time_counter_state().status == VDSO_TIME_STATUS_CALIBRATING);
-    int64_t bound = vdso_time_counter_state().error_bound + 1000000;
+    do {
+        counted = vdso_time_counter_monotonic();
+        vdso_time_counter_state(&state);
+    } while (state.status == VDSO_TIME_COUNTER_STATUS_CALIBRATING);
+    int64_t bound = state.error_bound + 1000000;
     check("counter", start - bound, counted, by_libc(CLOCK_MONOTONIC) + bound);
     start = by_libc(CLOCK_REALTIME);
     counted = vdso_time_counter_realtime();
     check("  realtime", start - bound, counted, by_libc(CLOCK_REALTIME) + bound);
     start = by_libc(CLOCK_MONOTONIC);
     check("  ticks", 0, vdso_time_counter_ticks(&ticks), 0);
-    counted = vdso_time_counter_nanos(ticks);
+    counted = vdso_time_counter_ticks_to_monotonic(ticks);
     if (counted != -11)
         check("  of ticks", start - bound, counted, by_libc(CLOCK_MONOTONIC) + bound);
-    printf("counter: status %d, error bound %llu ns\n", vdso_time_counter_state().status,
-           (unsigned long long)vdso_time_counter_state().error_bound);
+    printf("counter: status %u, error bound %llu ns\n", (unsigned)state.status,
+           (unsigned long long)state.error_bound);
 
     /* The wall clock is in the middle, and the interval is infinite if no bound is known. */
-    struct vdso_time_interval truth;
+    struct vdso_time_counter_interval truth;
     start = by_libc(CLOCK_REALTIME);
-    int error = vdso_time_counter_interval(&truth);
+    int error = vdso_time_counter_realtime_bounded(&truth);
     if (error == 0) {
         check("interval", truth.earliest, start, truth.latest);
-        int is_bounded = truth.status == VDSO_TIME_CLOCK_STATUS_SYNCHRONIZED
-                         || truth.status == VDSO_TIME_CLOCK_STATUS_FREE_RUNNING;
+        int is_bounded = truth.status == VDSO_TIME_COUNTER_CLOCK_STATUS_SYNCHRONIZED
+                         || truth.status == VDSO_TIME_COUNTER_CLOCK_STATUS_FREE_RUNNING;
         check("  is bounded", is_bounded, truth.latest < INT64_MAX, is_bounded);
     }
+    /* A step would be seen now. The kernel's counter may be another one. */
+    check("resync", -EAGAIN, vdso_time_counter_resync(), 0);
     printf("interval: error %d, status %d\n", error, error ? -1 : (int)truth.status);
 
     const void *base;

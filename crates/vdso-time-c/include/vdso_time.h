@@ -103,7 +103,8 @@ int vdso_time_locate(const void **base, size_t *size);
 
 /**
  * Returns the address of a function of the vDSO, or NULL. With a version of NULL, any version
- * matches. Each call searches the image, so keep the result.
+ * matches. Each call searches the image, so keep the result. vdso_sym() of parse_vdso.c has the
+ * arguments in the other order.
  *
  * Functions of the vDSO return negative errors, except on powerpc, where they are no C functions.
  */

@@ -20,77 +20,81 @@
 /**
  * Whether the CPU's counter answers, or why the vDSO does.
  */
-enum vdso_time_status {
+enum vdso_time_counter_status {
   /**
    * The counter answers.
    */
-  VDSO_TIME_STATUS_USED = 0,
+  VDSO_TIME_COUNTER_STATUS_USED = 0,
   /**
    * The counter's rate is being measured, which takes 11 ms of reads.
    */
-  VDSO_TIME_STATUS_CALIBRATING = 1,
+  VDSO_TIME_COUNTER_STATUS_CALIBRATING = 1,
   /**
    * No read came in time. Two reads within 1 ms use the counter again.
    */
-  VDSO_TIME_STATUS_STALE = 2,
+  VDSO_TIME_COUNTER_STATUS_STALE = 2,
   /**
    * Another caller is updating the clock. A fork can make that permanent.
    */
-  VDSO_TIME_STATUS_UPDATING = 3,
+  VDSO_TIME_COUNTER_STATUS_UPDATING = 3,
   /**
    * The vDSO reads no counter that a program can read.
    */
-  VDSO_TIME_STATUS_NO_COUNTER = 4,
+  VDSO_TIME_COUNTER_STATUS_NO_COUNTER = 4,
   /**
    * The kernel keeps its time by another clock source.
    */
-  VDSO_TIME_STATUS_CLOCK_SOURCE = 5,
+  VDSO_TIME_COUNTER_STATUS_CLOCK_SOURCE = 5,
   /**
    * The kernel's clock source cannot be read in /sys.
    */
-  VDSO_TIME_STATUS_UNKNOWN = 6,
+  VDSO_TIME_COUNTER_STATUS_CLOCK_SOURCE_UNKNOWN = 6,
   /**
    * The counter's rate depends on the CPU's.
    */
-  VDSO_TIME_STATUS_NOT_INVARIANT = 7,
+  VDSO_TIME_COUNTER_STATUS_NOT_INVARIANT = 7,
   /**
    * The thread must not read the counter (PR_SET_TSC).
    */
-  VDSO_TIME_STATUS_DENIED = 8,
+  VDSO_TIME_COUNTER_STATUS_DENIED = 8,
   /**
    * The counter's rate is not the one that the hardware states.
    */
-  VDSO_TIME_STATUS_FREQUENCY = 9,
+  VDSO_TIME_COUNTER_STATUS_FREQUENCY = 9,
   /**
    * vdso_time_counter_forbid_system_calls() forbids to ask the kernel.
    */
-  VDSO_TIME_STATUS_SYSTEM_CALLS_FORBIDDEN = 10,
+  VDSO_TIME_COUNTER_STATUS_SYSTEM_CALLS_FORBIDDEN = 10,
   /**
    * The kernel or the hypervisor traps reads of the counter.
    */
-  VDSO_TIME_STATUS_TRAPPED = 11
+  VDSO_TIME_COUNTER_STATUS_TRAPPED = 11,
+  /**
+   * Another reason.
+   */
+  VDSO_TIME_COUNTER_STATUS_OTHER = 12
 };
 
 /**
  * What is known of the error of CLOCK_REALTIME.
  */
-enum vdso_time_clock_status {
+enum vdso_time_counter_clock_status {
   /**
    * No bound is known: no program states one, as systemd-timesyncd and phc2sys do not.
    */
-  VDSO_TIME_CLOCK_STATUS_UNKNOWN = 0,
+  VDSO_TIME_COUNTER_CLOCK_STATUS_UNKNOWN = 0,
   /**
    * The truth is within the limits, and the kernel is told that its clock is synchronized.
    */
-  VDSO_TIME_CLOCK_STATUS_SYNCHRONIZED = 1,
+  VDSO_TIME_COUNTER_CLOCK_STATUS_SYNCHRONIZED = 1,
   /**
    * The truth is within the limits, but the kernel is not told so: chronyd without rtcsync.
    */
-  VDSO_TIME_CLOCK_STATUS_FREE_RUNNING = 2,
+  VDSO_TIME_COUNTER_CLOCK_STATUS_FREE_RUNNING = 2,
   /**
    * The virtual machine was restored, moved or suspended, and no error was stated since.
    */
-  VDSO_TIME_CLOCK_STATUS_DISRUPTED = 3
+  VDSO_TIME_COUNTER_CLOCK_STATUS_DISRUPTED = 3
 };
 
 /**
@@ -98,7 +102,8 @@ enum vdso_time_clock_status {
  */
 struct vdso_time_counter_state {
   /**
-   * How far vdso_time_counter_now() may be from CLOCK_MONOTONIC, in nanoseconds.
+   * How far vdso_time_counter_monotonic() may be from CLOCK_MONOTONIC, in nanoseconds.
+   * UINT64_MAX if a sandbox denies the clock.
    */
   uint64_t error_bound;
   /**
@@ -106,15 +111,19 @@ struct vdso_time_counter_state {
    */
   uint64_t frequency;
   /**
-   * Whether the counter answers. Later versions may have more values.
+   * An enum vdso_time_counter_status. Later versions may have more values.
    */
-  enum vdso_time_status status;
+  uint32_t status;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 };
 
 /**
  * The limits of the true time (UTC without leap seconds), in nanoseconds since the Epoch.
  */
-struct vdso_time_interval {
+struct vdso_time_counter_interval {
   /**
    * The true time is not earlier. INT64_MIN if no bound is known.
    */
@@ -124,9 +133,13 @@ struct vdso_time_interval {
    */
   int64_t latest;
   /**
-   * Whether a bound is known.
+   * An enum vdso_time_counter_clock_status: whether a bound is known.
    */
-  enum vdso_time_clock_status status;
+  uint32_t status;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
 };
 
 #ifdef __cplusplus
@@ -137,16 +150,17 @@ extern "C" {
  * Returns the nanoseconds of CLOCK_MONOTONIC by the CPU's counter, or a negative error. It is not
  * earlier than a time that any thread read before.
  */
-int64_t vdso_time_counter_now(void);
+int64_t vdso_time_counter_monotonic(void);
 
 /**
- * Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error.
+ * Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
+ * than a time that any thread read before only if CLOCK_REALTIME went back.
  */
 int64_t vdso_time_counter_realtime(void);
 
 /**
- * Gets the counter's value. Where a program cannot read the counter, it is the nanoseconds of
- * vdso_time_counter_now().
+ * Gets the counter's value. The CPU may read it early. Where a program cannot read the counter, it
+ * is the nanoseconds of vdso_time_counter_monotonic().
  */
 int vdso_time_counter_ticks(uint64_t *ticks);
 
@@ -154,19 +168,26 @@ int vdso_time_counter_ticks(uint64_t *ticks);
  * Returns the nanoseconds of CLOCK_MONOTONIC at a value of the counter, or -EAGAIN: the counter is
  * not measured yet, or not used.
  */
-int64_t vdso_time_counter_nanos(uint64_t ticks);
+int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
 
 /**
- * Returns whether the counter is used, and how accurate it is.
+ * Gets whether the counter is used, and how accurate it is.
  */
-struct vdso_time_counter_state vdso_time_counter_state(void);
+int vdso_time_counter_state(struct vdso_time_counter_state *state);
 
 /**
  * Gets two limits between which the true time is, if the program that keeps the clock states its
  * error (`maxerror` of adjtimex(2)). The documentation of the Rust type `Interval` says which
  * programs do, and what ends the promise.
  */
-int vdso_time_counter_interval(struct vdso_time_interval *interval);
+int vdso_time_counter_realtime_bounded(struct vdso_time_counter_interval *interval);
+
+/**
+ * Makes vdso_time_counter_realtime() follow the kernel's wall clock at once. Call it after a
+ * successful clock_settime(2). -EAGAIN: it does not follow yet, because a sandbox denies the clock
+ * or another caller is updating it.
+ */
+int vdso_time_counter_resync(void);
 
 /**
  * Sets how fast the interval grows after a statement, in parts per billion: 500,000 by default,
@@ -176,7 +197,8 @@ void vdso_time_counter_set_max_drift_ppb(uint32_t ppb);
 
 /**
  * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
- * once the status is no longer VDSO_TIME_STATUS_CALIBRATING and no other thread reads the clock.
+ * once the status is no longer VDSO_TIME_COUNTER_STATUS_CALIBRATING and no other thread reads the
+ * clock.
  */
 void vdso_time_counter_forbid_system_calls(void);
 

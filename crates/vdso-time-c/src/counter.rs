@@ -9,10 +9,12 @@ use vdso_time_counter::{
 
 use crate::{negative, store};
 
+const EAGAIN: c_int = 11;
+
 /// Whether the CPU's counter answers, or why the vDSO does.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub enum vdso_time_status {
+pub enum vdso_time_counter_status {
     /// The counter answers.
     Used = 0,
     /// The counter's rate is being measured, which takes 11 ms of reads.
@@ -26,7 +28,7 @@ pub enum vdso_time_status {
     /// The kernel keeps its time by another clock source.
     ClockSource = 5,
     /// The kernel's clock source cannot be read in /sys.
-    Unknown = 6,
+    ClockSourceUnknown = 6,
     /// The counter's rate depends on the CPU's.
     NotInvariant = 7,
     /// The thread must not read the counter (PR_SET_TSC).
@@ -37,28 +39,34 @@ pub enum vdso_time_status {
     SystemCallsForbidden = 10,
     /// The kernel or the hypervisor traps reads of the counter.
     Trapped = 11,
+    /// Another reason.
+    Other = 12,
 }
 
 /// What is known of the counter's clock at one moment.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct vdso_time_counter_state {
-    /// How far vdso_time_counter_now() may be from CLOCK_MONOTONIC, in nanoseconds.
+    /// How far vdso_time_counter_monotonic() may be from CLOCK_MONOTONIC, in nanoseconds.
+    /// UINT64_MAX if a sandbox denies the clock.
     pub error_bound: u64,
     /// The number of ticks per second, or 0 while it is not known.
     pub frequency: u64,
-    /// Whether the counter answers. Later versions may have more values.
-    pub status: vdso_time_status,
+    /// An enum vdso_time_counter_status. Later versions may have more values.
+    pub status: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// Returns the nanoseconds of CLOCK_MONOTONIC by the CPU's counter, or a negative error. It is not
 /// earlier than a time that any thread read before.
 #[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_counter_now() -> i64 {
+pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
     nanoseconds(CounterMonotonic::try_now().map(Instant::as_nanos))
 }
 
-/// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error.
+/// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
+/// than a time that any thread read before only if CLOCK_REALTIME went back.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     let nanos =
@@ -66,48 +74,54 @@ pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     nanoseconds(CounterRealtime::try_now().and_then(nanos))
 }
 
-/// Gets the counter's value. Where a program cannot read the counter, it is the nanoseconds of
-/// vdso_time_counter_now().
+/// Gets the counter's value. The CPU may read it early. Where a program cannot read the counter, it
+/// is the nanoseconds of vdso_time_counter_monotonic().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
     // SAFETY: the caller passes null or an address to write to.
-    unsafe { store(Ticks::try_now().map(Ticks::as_raw), ticks) }
+    unsafe { store(Ticks::try_read().map(Ticks::as_raw), ticks) }
 }
 
 /// Returns the nanoseconds of CLOCK_MONOTONIC at a value of the counter, or -EAGAIN: the counter is
 /// not measured yet, or not used.
 #[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_counter_nanos(ticks: u64) -> i64 {
-    const EAGAIN: i64 = 11;
-    Ticks::from_raw(ticks).monotonic().map_or(-EAGAIN, Instant::as_nanos)
+pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
+    Ticks::from_raw(ticks).monotonic().map_or((-EAGAIN).into(), Instant::as_nanos)
 }
 
-/// Returns whether the counter is used, and how accurate it is.
+/// Gets whether the counter is used, and how accurate it is.
 #[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_counter_state() -> vdso_time_counter_state {
+pub unsafe extern "C" fn vdso_time_counter_state(state: *mut vdso_time_counter_state) -> c_int {
     let State { status, error_bound, frequency, .. } = counter::state();
     let status = match status {
-        Status::Used => vdso_time_status::Used,
-        Status::Calibrating => vdso_time_status::Calibrating,
-        Status::Stale => vdso_time_status::Stale,
-        Status::Updating => vdso_time_status::Updating,
-        Status::Refused(Refusal::NoCounter) => vdso_time_status::NoCounter,
-        Status::Refused(Refusal::ClockSource) => vdso_time_status::ClockSource,
-        Status::Refused(Refusal::NotInvariant) => vdso_time_status::NotInvariant,
-        Status::Refused(Refusal::Denied) => vdso_time_status::Denied,
-        Status::Refused(Refusal::Frequency) => vdso_time_status::Frequency,
-        Status::Refused(Refusal::SystemCallsForbidden) => vdso_time_status::SystemCallsForbidden,
-        Status::Refused(Refusal::Trapped) => vdso_time_status::Trapped,
-        _ => vdso_time_status::Unknown,
+        Status::Used => vdso_time_counter_status::Used,
+        Status::Calibrating => vdso_time_counter_status::Calibrating,
+        Status::Stale => vdso_time_counter_status::Stale,
+        Status::Updating => vdso_time_counter_status::Updating,
+        Status::Refused(Refusal::NoCounter) => vdso_time_counter_status::NoCounter,
+        Status::Refused(Refusal::ClockSource) => vdso_time_counter_status::ClockSource,
+        Status::Refused(Refusal::NotInvariant) => vdso_time_counter_status::NotInvariant,
+        Status::Refused(Refusal::Denied) => vdso_time_counter_status::Denied,
+        Status::Refused(Refusal::Frequency) => vdso_time_counter_status::Frequency,
+        Status::Refused(Refusal::SystemCallsForbidden) => vdso_time_counter_status::SystemCallsForbidden,
+        Status::Refused(Refusal::Trapped) => vdso_time_counter_status::Trapped,
+        Status::Refused(Refusal::ClockSourceUnknown) => vdso_time_counter_status::ClockSourceUnknown,
+        _ => vdso_time_counter_status::Other,
     };
-    let error_bound = error_bound.as_nanos() as u64;
-    vdso_time_counter_state { error_bound, frequency: frequency.unwrap_or(0), status }
+    let seen = vdso_time_counter_state {
+        error_bound: u64::try_from(error_bound.as_nanos()).unwrap_or(u64::MAX),
+        frequency: frequency.unwrap_or(0),
+        status: status as u32,
+        reserved: 0,
+    };
+    // SAFETY: the caller passes null or an address to write to.
+    unsafe { store(Ok(seen), state) }
 }
 
 /// What is known of the error of CLOCK_REALTIME.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub enum vdso_time_clock_status {
+pub enum vdso_time_counter_clock_status {
     /// No bound is known: no program states one, as systemd-timesyncd and phc2sys do not.
     Unknown = 0,
     /// The truth is within the limits, and the kernel is told that its clock is synchronized.
@@ -121,34 +135,47 @@ pub enum vdso_time_clock_status {
 /// The limits of the true time (UTC without leap seconds), in nanoseconds since the Epoch.
 #[derive(Clone, Copy)]
 #[repr(C)]
-pub struct vdso_time_interval {
+pub struct vdso_time_counter_interval {
     /// The true time is not earlier. INT64_MIN if no bound is known.
     pub earliest: i64,
     /// The true time is not later. INT64_MAX if no bound is known.
     pub latest: i64,
-    /// Whether a bound is known.
-    pub status: vdso_time_clock_status,
+    /// An enum vdso_time_counter_clock_status: whether a bound is known.
+    pub status: u32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// Gets two limits between which the true time is, if the program that keeps the clock states its
 /// error (`maxerror` of adjtimex(2)). The documentation of the Rust type `Interval` says which
 /// programs do, and what ends the promise.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn vdso_time_counter_interval(interval: *mut vdso_time_interval) -> c_int {
+pub unsafe extern "C" fn vdso_time_counter_realtime_bounded(
+    interval: *mut vdso_time_counter_interval,
+) -> c_int {
     let status = |status| match status {
-        ClockStatus::Synchronized => vdso_time_clock_status::Synchronized,
-        ClockStatus::FreeRunning => vdso_time_clock_status::FreeRunning,
-        ClockStatus::Disrupted => vdso_time_clock_status::Disrupted,
-        _ => vdso_time_clock_status::Unknown,
+        ClockStatus::Synchronized => vdso_time_counter_clock_status::Synchronized,
+        ClockStatus::FreeRunning => vdso_time_counter_clock_status::FreeRunning,
+        ClockStatus::Disrupted => vdso_time_counter_clock_status::Disrupted,
+        _ => vdso_time_counter_clock_status::Unknown,
     };
     let nanos = |time: SystemTime| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let limits = counter::realtime_bounded().map(|limits| vdso_time_interval {
+    let limits = counter::realtime_bounded().map(|limits| vdso_time_counter_interval {
         earliest: nanos(limits.earliest),
         latest: nanos(limits.latest),
-        status: status(limits.status),
+        status: status(limits.status) as u32,
+        reserved: 0,
     });
     // SAFETY: the caller passes null or an address to write to.
     unsafe { store(limits, interval) }
+}
+
+/// Makes vdso_time_counter_realtime() follow the kernel's wall clock at once. Call it after a
+/// successful clock_settime(2). -EAGAIN: it does not follow yet, because a sandbox denies the clock
+/// or another caller is updating it.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_resync() -> c_int {
+    if counter::resync() { 0 } else { -EAGAIN }
 }
 
 /// Sets how fast the interval grows after a statement, in parts per billion: 500,000 by default,
@@ -159,7 +186,8 @@ pub extern "C" fn vdso_time_counter_set_max_drift_ppb(ppb: u32) {
 }
 
 /// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,
-/// once the status is no longer VDSO_TIME_STATUS_CALIBRATING and no other thread reads the clock.
+/// once the status is no longer VDSO_TIME_COUNTER_STATUS_CALIBRATING and no other thread reads the
+/// clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_forbid_system_calls() {
     counter::forbid_system_calls();

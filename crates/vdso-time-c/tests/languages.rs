@@ -308,7 +308,7 @@ fn the_header_of_the_counter_has_every_status() {
     let refusals = Refusal::ALL.iter().filter(|refusal| **refusal != Refusal::Unsupported);
     let refusals = refusals.map(|refusal| format!("{refusal:?}"));
     for status in others.iter().map(|status| format!("{status:?}")).chain(refusals) {
-        let name = format!("VDSO_TIME_STATUS_{status}=").to_uppercase();
+        let name = format!("VDSO_TIME_COUNTER_STATUS_{status}=").to_uppercase();
         let is_declared = |line: &str| line.replace(['_', ' '], "").starts_with(&name.replace('_', ""));
         assert!(header.lines().any(is_declared), "{name}");
     }
