@@ -47,8 +47,11 @@ const WITH_STD: &[&str] = &[
     "--package vdso-time --package vdso-time-counter --lib --all-features",
 ];
 /// `std` needs more than `core`.
-const WITH_CORE: &[&str] =
-    &["--package vdso-time-counter --lib", "--package vdso-time-counter --lib --no-default-features"];
+const WITH_CORE: &[&str] = &[
+    "--package vdso-time-counter --lib",
+    "--package vdso-time-counter --package vdso-time-trace --lib --no-default-features \
+     --features vdso-time-trace/enabled",
+];
 const PORTABLE_TESTS: &[&str] = &["--package vdso-time-portable --package vdso-time-quanta --tests"];
 
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {

@@ -3,7 +3,7 @@
 /// Makes a call that reads a clock a [`Site`](crate::Site), and returns what the call returns.
 ///
 /// `traced!(call)` or `traced!("name", call)`. Without a name the site has that of the module. The
-/// call must return a [`Read`](crate::Read).
+/// call must return a [`Read`](crate::Read). An `i64` is taken for the seconds of `time()`.
 ///
 /// Without the feature `enabled` the macro is the bare call.
 #[cfg(feature = "enabled")]
@@ -31,13 +31,39 @@ macro_rules! traced {
 
 /// Makes a call that reads a clock a [`Site`](crate::Site), with the feature `enabled`. It is off,
 /// so this is the bare call.
+///
+/// `traced!(call)` or `traced!("name", call)`. The call must return a [`Read`](crate::Read). An
+/// `i64` is taken for the seconds of `time()`.
 #[cfg(not(feature = "enabled"))]
 #[macro_export]
 macro_rules! traced {
-    ($name:literal, $call:expr $(,)?) => {
-        $call
-    };
+    ($name:literal, $call:expr $(,)?) => {{
+        let answer = $call;
+        $crate::hidden::bare($name, answer)
+    }};
     ($call:expr $(,)?) => {
-        $call
+        $crate::traced!("", $call)
     };
 }
+
+/// With the feature or without, a call compiles that returns a `Read`:
+///
+/// ```
+/// vdso_time_trace::traced!("a name", 1_i64);
+/// ```
+///
+/// No other does, and the name is a string:
+///
+/// ```compile_fail,E0277
+/// vdso_time_trace::traced!("a name", 1_u64);
+/// ```
+///
+/// ```compile_fail,E0277
+/// vdso_time_trace::traced!(1_u64);
+/// ```
+///
+/// ```compile_fail,E0308
+/// vdso_time_trace::traced!(1, 1_i64);
+/// ```
+#[cfg(doctest)]
+struct Bounds;

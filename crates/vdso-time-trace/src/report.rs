@@ -4,8 +4,8 @@ use core::array;
 use core::cmp::Reverse;
 use core::fmt;
 
+use crate::counter::Counter;
 use crate::site::{Site, sites};
-use crate::tracer::Counter;
 
 /// Copies the counts of the first `N` sites, most calls first. Nothing is allocated.
 #[must_use]

@@ -9,6 +9,7 @@ use vdso_time::{
     clock_gettime, gettimeofday, routes, time, try_time,
 };
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, Status};
+use vdso_time_trace::traced;
 
 /// Whether std answers. The cfg makes it answer on Linux too.
 const BY_STD: bool = cfg!(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))));
@@ -34,6 +35,13 @@ fn the_wall_clock_is_that_of_std() {
     assert_bracketed(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64);
     assert_bracketed(|| Timespec::from(RealtimeCoarse::now()).tv_sec);
     assert_bracketed(|| Timespec::from(counter::realtime()).tv_sec);
+}
+
+#[test]
+fn a_traced_read_returns_what_the_read_does() {
+    assert_bracketed(|| traced!("a name", time()));
+    let start = traced!(Instant::now());
+    assert!(start <= traced!(Instant::now()));
 }
 
 /// Sleeps, and returns how long that took by std's clock and by another.
