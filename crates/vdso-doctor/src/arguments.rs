@@ -2,6 +2,7 @@
 
 use clap::{Arg, ArgAction, Command, value_parser};
 use vdso_doctor::Read;
+use vdso_time::ClockId;
 
 const NOTES: &str = "\
 Examples:
@@ -67,7 +68,7 @@ pub(crate) fn command() -> Command {
                 .num_args(0..=1)
                 .require_equals(true)
                 .default_missing_value("REALTIME,MONOTONIC")
-                .value_parser(str::parse::<Read>)
+                .value_parser(read)
                 .action(ArgAction::Append)
                 .help(READS),
         )
@@ -79,4 +80,20 @@ pub(crate) fn command() -> Command {
     #[cfg(feature = "pages")]
     let command = command.subcommands(crate::pages::subcommands());
     command
+}
+
+/// The name of a function, or the name or number of a clock of clock_gettime(2).
+fn read(name: &str) -> Result<Read, String> {
+    let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu];
+    if let Some(read) = functions.into_iter().find(|read| name.eq_ignore_ascii_case(read.function())) {
+        return Ok(read);
+    }
+    let is_called = |clock: &ClockId| {
+        let full = format!("{clock:?}");
+        let short = full.strip_prefix("CLOCK_").unwrap_or(&full);
+        name.eq_ignore_ascii_case(&full) || name.eq_ignore_ascii_case(short)
+    };
+    let number = name.parse().ok().map(ClockId::from_raw);
+    let clock = number.or_else(|| (0..24).map(ClockId::from_raw).find(is_called));
+    clock.map(Read::ClockGettime).ok_or_else(|| format!("unknown clock or function `{name}`"))
 }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use serde_core::ser::{Serialize, SerializeStruct as _, Serializer};
 use vdso_time::{LocateError, Route, Routes};
 
-use crate::Image;
+use crate::OwnVdso;
 
 /// Serialises these fields.
 macro_rules! object {
@@ -58,12 +58,12 @@ pub(crate) fn address(address: usize) -> String {
     format!("{address:#x}")
 }
 
-pub(crate) struct Located<'a>(pub(crate) &'a Result<Image, LocateError>);
+pub(crate) struct Located<'a>(pub(crate) &'a Result<OwnVdso, LocateError>);
 
 impl Serialize for Located<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Ok(image) => image.serialize(to),
+            Ok(vdso) => vdso.serialize(to),
             Err(error) => object!(to, error: error.to_string()),
         }
     }

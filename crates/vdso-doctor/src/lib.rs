@@ -37,9 +37,9 @@ struct Readme;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!("vdso-doctor is for Linux and Android");
 
-mod image;
 mod json;
 mod machine;
+mod own_vdso;
 mod process;
 mod process_report;
 mod proof;
@@ -57,9 +57,9 @@ use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Routes, routes};
 
-pub use image::Image;
 use json::json;
 pub use machine::{ClockSource, Machine, Supervisor};
+pub use own_vdso::OwnVdso;
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
 pub use proof::{Evidence, Method, Place, Reading};
@@ -76,7 +76,7 @@ pub struct Diagnosis {
     /// The kernel and its clock source.
     pub machine: Machine,
     /// The vDSO, or why there is none.
-    pub vdso: Result<Image, LocateError>,
+    pub vdso: Result<OwnVdso, LocateError>,
     /// Who answers each function.
     pub routes: Routes,
     /// How system calls were detected; `None` without a vDSO.
@@ -200,7 +200,7 @@ pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
     include(&mut reads, about);
     let seen = Examination::of(&reads, CALLS[1], Timing::on(&machine));
     let (cause, verdict) = verdict::verdict(&machine, &seen, about);
-    let vdso = Vdso::locate().as_ref().map(Image::of).map_err(|error| *error);
+    let vdso = Vdso::locate().as_ref().map(OwnVdso::of).map_err(|error| *error);
     let (routes, Examination { readings: reads, method, cpus, unproved }) = (routes(), seen);
     let about = about.to_vec();
     Ok(Diagnosis { format: 1, machine, vdso, routes, method, unproved, cpus, reads, cause, verdict, about })

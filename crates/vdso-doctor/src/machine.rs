@@ -87,7 +87,7 @@ pub(crate) fn clock_source(name: &str) -> (Reader, &'static str) {
 pub(crate) const CLOCK_SOURCE_FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// The kernel's clock sources, from sysfs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ClockSource {
     /// The one in use; `None` if sysfs does not say.
@@ -99,7 +99,7 @@ pub struct ClockSource {
 json!(ClockSource, |source| current, available);
 
 /// The kernel, its clock sources, and what runs this process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Machine {
     /// The kernel's release, as `uname -r` prints it.

@@ -105,8 +105,10 @@ impl fmt::Display for ProcessError {
 
 impl std::error::Error for ProcessError {}
 
-impl From<io::Error> for ProcessError {
-    fn from(error: io::Error) -> Self {
+impl ProcessError {
+    /// What an error of a file of /proc/PID says about the process.
+    #[allow(clippy::needless_pass_by_value, reason = "`map_err` passes it so")]
+    fn of_file(error: io::Error) -> Self {
         match error.raw_os_error() {
             Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => Self::NoProc,
             Some(libc::ENOENT | libc::ESRCH) => Self::Ended,
@@ -144,7 +146,7 @@ impl ProcessVdso {
     /// The address of the image, and its bytes.
     fn copy(thread: u32, auxv: &[u8]) -> Result<(u64, Vec<u8>), ProcessError> {
         // The open file belongs to the program that runs now, also if another is executed.
-        let memory = File::open(format!("/proc/{thread}/mem"))?;
+        let memory = File::open(format!("/proc/{thread}/mem")).map_err(ProcessError::of_file)?;
         let base = value(auxv, AT_SYSINFO_EHDR).filter(|base| *base != 0).ok_or(ProcessError::NoVdso)?;
         let mut head = [0; 4096];
         read_exactly(&memory, &mut head, base)?;
@@ -219,7 +221,7 @@ const MOST_SECTIONS: usize = 100;
 fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), ProcessError> {
     memory.read_exact_at(bytes, address).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => ProcessError::Ended,
-        _ => error.into(),
+        _ => ProcessError::of_file(error),
     })
 }
 
@@ -240,18 +242,18 @@ fn value(auxv: &[u8], tag: u64) -> Option<u64> {
 
 /// A thread of a process, and its auxiliary vector. A main thread that ended has no memory in
 /// /proc: its vector is empty or, with a newer kernel, an error.
-pub(crate) fn living_thread(pid: u32) -> io::Result<(u32, Vec<u8>)> {
+pub(crate) fn living_thread(pid: u32) -> Result<(u32, Vec<u8>), ProcessError> {
     let vector = |thread: u32| match fs::read(format!("/proc/{thread}/auxv")) {
-        Ok(vector) if vector.is_empty() => Err(io::Error::from_raw_os_error(libc::ESRCH)),
-        other => other,
+        Ok(vector) if vector.is_empty() => Err(ProcessError::Ended),
+        other => other.map_err(ProcessError::of_file),
     };
-    let ended = match vector(pid) {
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => error,
-        other => return Ok((pid, other?)),
-    };
-    let threads = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
+    let vector_of_main = vector(pid);
+    if vector_of_main != Err(ProcessError::Ended) {
+        return Ok((pid, vector_of_main?));
+    }
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_err(ProcessError::of_file)?.flatten();
     let mut threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    threads.find_map(|thread| Some((thread, vector(thread).ok()?))).ok_or(ended)
+    threads.find_map(|thread| Some((thread, vector(thread).ok()?))).ok_or(ProcessError::Ended)
 }
 
 /// The number of this process in /proc, which can be that of an outer PID namespace.
@@ -260,8 +262,9 @@ pub(crate) fn own_number() -> Option<u32> {
 }
 
 /// A file of /proc/PID. Names of programs and files need not be UTF-8.
-pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
+pub(crate) fn text(pid: u32, file: &str) -> Result<String, ProcessError> {
+    let text = fs::read(format!("/proc/{pid}/{file}")).map_err(ProcessError::of_file)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The size of the mapping that begins here.

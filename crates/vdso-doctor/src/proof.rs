@@ -25,7 +25,7 @@ pub enum Method {
 json!(Method, |method| kebab_case(method));
 
 /// Where a read is answered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Place {
     /// In user space.
@@ -33,7 +33,6 @@ pub enum Place {
     /// In the kernel: it makes a system call.
     Kernel,
     /// That is not known.
-    #[default]
     Unknown,
 }
 
@@ -50,7 +49,7 @@ impl Place {
 }
 
 /// How the place is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
     /// Reads were made and their system calls were counted.
@@ -64,14 +63,13 @@ pub enum Evidence {
     /// libc answers: vdso-time has no table for this architecture.
     Libc,
     /// Nothing is known.
-    #[default]
     None,
 }
 
 json!(Evidence, |evidence| kebab_case(evidence));
 
 /// One read, and what was found out about it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Reading {
     /// The read.
@@ -104,7 +102,18 @@ json!(Reading, |reading|
 
 impl Reading {
     pub(crate) fn new(read: Read) -> Self {
-        Self { read, ..Self::default() }
+        Self {
+            read,
+            place: Place::Unknown,
+            evidence: Evidence::None,
+            reads: None,
+            entered: None,
+            error: None,
+            resolution_ns: None,
+            ns: None,
+            syscall_ns: None,
+            reason: None,
+        }
     }
 
     /// The cost of a read as a share of the system call's.

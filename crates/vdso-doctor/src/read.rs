@@ -6,20 +6,16 @@ use std::ffi::c_void;
 use std::fmt;
 use std::mem;
 use std::ptr;
-use std::str::FromStr;
 
 use vdso_time::{ClockId, Errno, Route, Routes};
 
 use crate::json::json;
 
 /// One way to read a clock, or to ask about one.
-///
-/// It parses from the name of a function, or the name or number of a clock of clock_gettime(2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Read {
     /// `time()`.
-    #[default]
     Time,
     /// `gettimeofday()`.
     Gettimeofday,
@@ -115,25 +111,6 @@ impl fmt::Display for Read {
             Some(clock) => f.pad(&format!("{}({clock:?})", self.function())),
             None => f.pad(&format!("{}()", self.function())),
         }
-    }
-}
-
-impl FromStr for Read {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let functions = [Self::Time, Self::Gettimeofday, Self::Getcpu];
-        if let Some(read) = functions.into_iter().find(|read| name.eq_ignore_ascii_case(read.function())) {
-            return Ok(read);
-        }
-        let is_called = |clock: &ClockId| {
-            let full = format!("{clock:?}");
-            let short = full.strip_prefix("CLOCK_").unwrap_or(&full);
-            name.eq_ignore_ascii_case(&full) || name.eq_ignore_ascii_case(short)
-        };
-        let number = name.parse().ok().map(ClockId::from_raw);
-        let clock = number.or_else(|| (0..24).map(ClockId::from_raw).find(is_called));
-        clock.map(Self::ClockGettime).ok_or_else(|| format!("unknown clock or function `{name}`"))
     }
 }
 

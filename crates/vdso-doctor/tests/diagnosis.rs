@@ -67,8 +67,8 @@ fn each_read_is_where_the_clock_source_is_read() {
 fn the_place_of_several_reads_is_the_worst_that_is_known() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
     // No kernel has clocks 10 and 999.
-    let named = |names: &str| names.split(',').map(|name| name.parse().unwrap()).collect::<Vec<Read>>();
-    let diagnosis = diagnose_reads(&named("999")).unwrap();
+    let clock = |number| Read::ClockGettime(ClockId::from_raw(number));
+    let diagnosis = diagnose_reads(&[clock(999)]).unwrap();
     if diagnosis.vdso.is_err() {
         return not_run("there is no vDSO");
     }
@@ -76,19 +76,19 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
         return not_run_here("seccomp", "nothing can be proved");
     }
     let usual = if counter { Place::UserSpace } else { Place::Kernel };
-    for (names, expected) in [
-        ("REALTIME,MONOTONIC", usual),
-        ("CLOCK_MONOTONIC", usual),
-        ("gettimeofday", usual),
-        ("5,monotonic_coarse,time", Place::UserSpace),
-        ("2", Place::Kernel),
-        ("MONOTONIC_COARSE,THREAD_CPUTIME_ID", Place::Kernel),
-        ("10", Place::Unknown),
-        ("10,2", Place::Kernel),
-        ("Time,10,10", Place::Unknown),
-        ("999", Place::Unknown),
+    for (reads, expected) in [
+        (&Read::USUAL[..], usual),
+        (&[clock(1)], usual),
+        (&[Read::Gettimeofday], usual),
+        (&[clock(5), clock(6), Read::Time], Place::UserSpace),
+        (&[clock(2)], Place::Kernel),
+        (&[clock(6), clock(3)], Place::Kernel),
+        (&[clock(10)], Place::Unknown),
+        (&[clock(10), clock(2)], Place::Kernel),
+        (&[Read::Time, clock(10), clock(10)], Place::Unknown),
+        (&[clock(999)], Place::Unknown),
     ] {
-        assert_eq!(diagnosis.place(&named(names)), expected, "{names}\n{diagnosis}");
+        assert_eq!(diagnosis.place(reads), expected, "{reads:?}\n{diagnosis}");
     }
 }
 

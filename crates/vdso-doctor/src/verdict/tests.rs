@@ -56,7 +56,14 @@ fn readings(precise: Found, coarse: Found) -> Vec<Reading> {
 fn machine(available: &[&str]) -> Machine {
     let available: Vec<String> = available.iter().map(|&name| name.into()).collect();
     let clock_source = ClockSource { current: available.first().cloned(), available };
-    Machine { clock_source, ..Machine::default() }
+    Machine {
+        kernel: "6.12.0".into(),
+        architecture: "x86_64",
+        supervisor: None,
+        clock_source,
+        command_line: String::new(),
+        has_steady_tsc: false,
+    }
 }
 
 /// Asserts the cause, and that the sentence has these words.

@@ -180,7 +180,7 @@ fn the_status_is_the_place_of_the_required_reads() {
     // The coarse clocks need no counter, but a vDSO with names.
     let coarse = i32::from(json["routes"]["time"]["via"] != "vdso");
     for (arguments, expected) in [
-        ("--require-user-space=5,time", coarse),
+        ("--require-user-space=5,Time,monotonic_coarse", coarse),
         ("--require-user-space=CLOCK_MONOTONIC_COARSE --json", coarse),
         ("--require-user-space=THREAD_CPUTIME_ID,10", 1),
         ("--require-user-space=10", 2),

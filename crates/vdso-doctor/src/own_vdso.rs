@@ -4,10 +4,10 @@ use vdso_time::vdso::Vdso;
 
 use crate::json::{address, json};
 
-/// The vDSO's image.
+/// The vDSO of this process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Image {
+pub struct OwnVdso {
     /// Its address.
     pub base: usize,
     /// Its bytes.
@@ -16,9 +16,9 @@ pub struct Image {
     pub symbols: Vec<String>,
 }
 
-json!(Image, |image| base: address(image.base), size, symbols);
+json!(OwnVdso, |vdso| base: address(vdso.base), size, symbols);
 
-impl Image {
+impl OwnVdso {
     pub(crate) fn of(vdso: &Vdso<'_>) -> Self {
         let symbols = vdso.image().symbols().map(|symbol| {
             let version = symbol.version().map(|version| format!("@{}", version.to_string_lossy()));
