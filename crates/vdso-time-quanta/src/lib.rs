@@ -39,7 +39,7 @@ impl Clock {
     /// Returns a clock that stands at 0, and the handle that moves it.
     #[must_use]
     pub fn mock() -> (Self, Arc<Mock>) {
-        let mock = Arc::new(Mock::default());
+        let mock = Arc::new(Mock::new());
         (Self { mock: Some(Arc::clone(&mock)) }, mock)
     }
 

@@ -1,15 +1,22 @@
 //! The API of minstant 0.1 and fastant 0.1. Its `Instant` is that of this crate.
 
+use std::sync::OnceLock;
+
 use portable_atomic::{AtomicU64, Ordering};
-use vdso_time_counter::{self as counter, Status};
+use vdso_time_counter::check;
 use web_time::{SystemTime, UNIX_EPOCH};
 
 pub use crate::Instant;
 
-/// Returns whether the CPU's counter is used at this moment.
+/// Returns whether the first call of this function found that the kernel keeps its time by the
+/// CPU's counter and that this process may read it.
+///
+/// The answer is always the same in a process, as in fastant. The first call makes the system calls
+/// of [`check`]. `vdso_time_counter::state()` says whether the counter answers at this moment.
 #[must_use]
 pub fn is_tsc_available() -> bool {
-    counter::state().status == Status::Used
+    static IS_AVAILABLE: OnceLock<bool> = OnceLock::new();
+    *IS_AVAILABLE.get_or_init(|| check().is_ok())
 }
 
 /// The difference between the wall clock and an [`Instant`], for [`Instant::as_unix_nanos`].

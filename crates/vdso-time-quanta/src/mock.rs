@@ -22,10 +22,14 @@ impl IntoNanoseconds for Duration {
 }
 
 /// The time of a mocked [`Clock`](crate::Clock), which a test moves. Clones are the same mock.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Mock(Arc<AtomicU64>);
 
 impl Mock {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(0)))
+    }
+
     /// Moves the time forward.
     ///
     /// # Panics

@@ -73,11 +73,17 @@ impl Upkeep {
     /// # Errors
     ///
     /// If there is an upkeep thread already, or the system cannot start one.
+    ///
+    /// # Panics
+    ///
+    /// As [`Clock::now`].
     pub fn start(self) -> Result<Handle, Error> {
+        let Self { interval, clock } = self;
+        // If a read panics, no upkeep is running.
+        let _ = clock.raw();
         if IS_RUNNING.swap(true, Ordering::Acquire) {
             return Err(Error::UpkeepRunning);
         }
-        let Self { interval, clock } = self;
         // Another thread can set a later time meanwhile, and the CPU may read the counter early. So
         // only a time that is far in the future, such as a mock's, is replaced by an earlier one.
         let refresh = move || {

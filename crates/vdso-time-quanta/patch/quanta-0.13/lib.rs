@@ -1,3 +1,5 @@
 //! The API, under the name that dependants use.
 
-pub use vdso_time_quanta::*;
+pub use vdso_time_quanta::{
+    Clock, Error, Handle, Instant, IntoNanoseconds, Mock, Upkeep, set_recent, with_clock,
+};
