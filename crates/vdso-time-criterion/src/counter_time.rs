@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use vdso_time_counter::{self as counter, Status, Ticks as Value};
 
-/// Measures with the CPU's counter, between two fences, and subtracts an empty measurement.
+/// Measures with the CPU's counter, and subtracts an empty measurement.
+///
+/// On every CPU the second read waits for the routine. On x86, x86_64, arm and aarch64 the routine
+/// also waits for the first read. On riscv64, s390x and loongarch64 no instruction makes it wait.
 ///
 /// Each measurement is followed by its empty one, because the speed of a CPU changes from moment to
 /// moment. The rate is [`counter::State::frequency`], which is right to about 30 parts in a
@@ -64,7 +67,7 @@ fn ticks_since(start: u64) -> u64 {
     Value::read_ordered().as_raw().saturating_sub(start)
 }
 
-/// Makes the CPU finish everything before it starts anything after.
+/// Makes an x86 or arm CPU finish everything before it starts anything after. Others do nothing.
 #[inline]
 fn fence() {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
