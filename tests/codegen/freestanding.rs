@@ -3,6 +3,7 @@
 //! an init process, and a library for LD_PRELOAD.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -15,26 +16,33 @@ use vdso_time::LocateError;
 
 use crate::place;
 
-/// Builds the package in a target folder of its own, for the machine that builds it. The error says
-/// why its programs cannot be run here.
-fn build() -> Result<PathBuf, String> {
+/// The triple of the compiler's machine. The error says why its programs cannot be run here.
+fn host() -> Result<String, String> {
     let here = std::env::consts::ARCH;
     let version = program::compiler()?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
     if !host.starts_with(&here.replace("x86", "i686").replace("i686_64", "x86_64")) {
         return Err(format!("the test runs on {here}, the compiler on {host}"));
     }
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/freestanding");
-    Ok(cargo_build(&package, &place("freestanding"), &["--locked", "--bins", "--examples"]))
+    Ok(host.to_owned())
 }
 
-/// Builds a package, and returns the folder of its programs.
+/// Builds the package in a target folder of its own, for the machine that builds it.
+fn build() -> Result<PathBuf, String> {
+    host()?;
+    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/freestanding");
+    let arguments = ["--release", "--locked", "--bins", "--examples"];
+    Ok(cargo_build(&package, &place("freestanding"), &arguments))
+}
+
+/// Builds a package, with the profile of `cargo run` or with `--release`, and returns the folder of
+/// its programs.
 fn cargo_build(package: &Path, target: &Path, arguments: &[&str]) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(package).args(["build", "--release", "--target-dir"]).arg(target).args(arguments);
+    cargo.current_dir(package).args(["build", "--target-dir"]).arg(target).args(arguments);
     // The flags are for this test program.
     output(cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"));
-    target.join("release")
+    target.join(if arguments.contains(&"--release") { "release" } else { "debug" })
 }
 
 /// The folder of the built programs, or `None` after a line that says why there is none.
@@ -192,24 +200,63 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
         unshare.env_clear().args(["--fork", "--pid", "--mount"]).args(arguments);
         unshare
     };
-    if !unshare(&["true"]).status().is_ok_and(|status| status.success()) {
-        return not_run_here("root", "unshare(1) cannot make a PID namespace");
-    }
-    let text = output(unshare(&[]).arg("--root").arg(&root).arg("/init"));
+    // A user without rights has a PID namespace in a user namespace.
+    let works = |user: &&[&str]| unshare(&[*user, &["true"]].concat()).status().is_ok_and(|it| it.success());
+    let Some(user) = [&[][..], &["--map-root-user"]].into_iter().find(works) else {
+        return not_run_here("userns", "unshare(1) cannot make a PID namespace");
+    };
+    let text = output(unshare(user).arg("--root").arg(&root).arg("/init"));
     assert!(text.starts_with("Ok(") && text.ends_with("vDSO: true\n"), "{text}");
 }
 
-/// libc's clock_gettime is replaced by a function that calls the crate. If the crate called libc,
-/// the program would overflow its stack.
+/// Compiles a file of `programs`, with this feature of the crate or none, for this machine.
+fn compile(source: &str, feature: &str, flags: &[&str], to: &str) -> Option<PathBuf> {
+    let host = host().map_err(|why| not_run_here("compiler", why)).ok()?;
+    let library = program::library(["vdso-time", feature], &host, &format!("preload{feature}"), &[])?;
+    let to = place(to);
+    program::compile(&host, &format!("tests/codegen/programs/{source}.rs"), &library, flags, &to)?;
+    Some(to)
+}
+
+/// The lines of `programs/clocks.rs` with a preloaded library, and the signal that ended it.
+fn clocks(program: &Path, library: &Path) -> (Vec<u64>, Option<i32>) {
+    let output = Command::new(program).env("LD_PRELOAD", library).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (text.lines().map(|line| line.parse().unwrap()).collect(), output.status.signal())
+}
+
+/// libc's functions are replaced by functions that call the crate. If the crate called libc, the
+/// program would overflow its stack. A read of the vDSO is not replaced.
 #[test]
-fn a_preloaded_library_moves_the_programs_clock() {
+fn a_preloaded_library_moves_the_programs_clocks_also_before_any_constructor() {
     let Some(folder) = programs() else { return };
-    let before = seconds_since_the_epoch();
-    let library = folder.join("examples/libpreload.so");
-    let text = output(Command::new("date").arg("+%s").env("LD_PRELOAD", library));
+    let Some(program) = compile("clocks", "", &[], "clocks-moved") else { return };
+    let before = seconds_since_the_epoch() - 1; // time() may be a tick behind
+    let (seconds, signal) = clocks(&program, &folder.join("examples/libpreload.so"));
     let after = seconds_since_the_epoch();
-    let moved: u64 = text.trim().parse().expect("seconds");
-    assert!((before + 3600..=after + 3600).contains(&moved), "{before} {moved} {after}");
+    assert_eq!((seconds.len(), signal), (6, None));
+    for (at, moved) in [3600, 3600, 3600, 3600, 0].into_iter().enumerate() {
+        let expected = before + moved..=after + moved;
+        assert!(expected.contains(&seconds[at]), "{at}: {seconds:?} {expected:?}");
+    }
+}
+
+/// What docs/NO_LIBC.md says not to do in a preloaded library ends the program by SIGSEGV, because
+/// the stack overflows.
+#[test]
+fn a_preloaded_library_must_not_call_what_it_replaces() {
+    let Some(program) = compile("clocks", "", &[], "clocks-ended") else { return };
+    let run = |name: &str, feature: &str, flags: &[&str]| {
+        let flags = [&["--crate-type=cdylib", "--check-cfg=cfg(calls_std)"], flags].concat();
+        Some(clocks(&program, &compile("replaced", feature, &flags, name)?))
+    };
+    let calls_std = run("calls_std.so", "", &["--cfg=calls_std"]);
+    let calls_getauxval = run("calls_getauxval.so", "libc", &[]);
+    let Some(((_, by_std), (_, by_getauxval))) = calls_std.zip(calls_getauxval) else { return };
+    assert_eq!([by_std, by_getauxval], [Some(libc::SIGSEGV); 2]);
+    // Without the feature `libc` the crate does not call getauxval.
+    let Some((lines, signal)) = run("getauxval.so", "", &[]) else { return };
+    assert_eq!((lines.last(), signal), (Some(&0), None));
 }
 
 /// The text between the fences of a block of Markdown that begins with this line.

@@ -2,14 +2,18 @@
 //! Without a vDSO each function does what its documentation says. A thread outside of the sandbox
 //! does not notice.
 
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Instant as StdInstant;
 
+use test_support::child::End;
 use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
 use test_support::functions::assert_all_right;
-use test_support::{CLOCKS, PATHS, child, not_run, oracle};
+use test_support::nix::sys::signal::{SaFlags, Signal, raise};
+use test_support::{CLOCKS, PATHS, child, not_run, oracle, signals};
 use vdso_time::__private::{NATIVE, TIME32_FIRST};
 use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, Tai, routes, syscall};
 
@@ -158,6 +162,33 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
             });
         }
     }
+}
+
+/// In a handler the error is returned, too. A panic cannot leave the handler: it ends the process.
+#[test]
+fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
+    static ERROR: AtomicI32 = AtomicI32::new(0);
+    extern "C" fn calls_try_now(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+        ERROR.store(Instant::try_now().map_or_else(Errno::raw_os_error, |_| 0), Ordering::Relaxed);
+    }
+    extern "C" fn calls_now(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+        let _ = Instant::now();
+    }
+    if !filter::works() {
+        return;
+    }
+    let end = |handler: signals::Handler| {
+        child::end_of(|| {
+            child::set_vdso(0);
+            panic::set_hook(Box::new(|_| ()));
+            signals::handle(Signal::SIGUSR1, SaFlags::empty(), handler);
+            sandbox(error(libc::EPERM)).unwrap();
+            raise(Signal::SIGUSR1).unwrap();
+            ERROR.load(Ordering::Relaxed) == libc::EPERM
+        })
+    };
+    assert_eq!(end(calls_try_now), child::WELL);
+    assert_eq!(end(calls_now), End::Signal(Signal::SIGABRT));
 }
 
 /// A function is answered as long as one of its system calls is allowed. 32 bits of seconds end in

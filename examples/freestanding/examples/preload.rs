@@ -1,10 +1,10 @@
 //! A library for LD_PRELOAD: the wall clock of the program is an hour ahead.
 //!
-//! vdso-time does not call libc's clock functions, so a function that takes their place can call
-//! vdso-time. Calling std here, or libc's clock_gettime, would call this function again, without
-//! end. The program can call it before any constructor has run, and in signal handlers.
+//! vdso-time does not call libc's clock functions, so functions that take their place can call
+//! vdso-time. Calling std here, or libc's clocks, would call these functions again, without end.
+//! The program can call them before any constructor has run, and in signal handlers.
 //!
-//! Do not turn on the feature `libc` of vdso-time in a library that takes the place of getauxval.
+//! Do not turn on the feature `libc` of vdso-time in a library whose getauxval calls vdso-time.
 
 #![no_std]
 
@@ -13,24 +13,69 @@ use core::panic::PanicInfo;
 
 use vdso_time::ClockId;
 
+/// The seconds that the wall clock is ahead.
+const AHEAD: i64 = 3600;
+
 /// clock_gettime(2).
 ///
 /// # Safety
 /// `time` must be null or an address to write to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut libc::timespec) -> c_int {
-    let ahead = if clock == libc::CLOCK_REALTIME { 3600 } else { 0 };
-    let error = match vdso_time::clock_gettime(ClockId::from_raw(clock)) {
-        Ok(_) if time.is_null() => libc::EFAULT,
+    let ahead = if clock == libc::CLOCK_REALTIME { AHEAD } else { 0 };
+    match vdso_time::clock_gettime(ClockId::from_raw(clock)) {
+        Ok(_) if time.is_null() => failed(libc::EFAULT),
         Ok(now) => {
-            let moved = libc::timespec { tv_sec: now.tv_sec as _, tv_nsec: now.tv_nsec as _ };
-            let moved = libc::timespec { tv_sec: moved.tv_sec + ahead, ..moved };
+            let moved = libc::timespec { tv_sec: (now.tv_sec + ahead) as _, tv_nsec: now.tv_nsec as _ };
             // SAFETY: the caller passes an address to write to.
             unsafe { time.write(moved) };
-            return 0;
+            0
         }
-        Err(error) => error.raw_os_error(),
+        Err(error) => failed(error.raw_os_error()),
+    }
+}
+
+/// gettimeofday(2). As libc's, it writes a time zone of 0.
+///
+/// # Safety
+/// `time` and `zone` must be null or addresses to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, zone: *mut [c_int; 2]) -> c_int {
+    if !zone.is_null() {
+        // SAFETY: the caller passes an address to write to.
+        unsafe { zone.write([0; 2]) };
+    }
+    match vdso_time::gettimeofday() {
+        Ok(now) if !time.is_null() => {
+            let moved = libc::timeval { tv_sec: (now.tv_sec + AHEAD) as _, tv_usec: now.tv_usec as _ };
+            // SAFETY: the caller passes an address to write to.
+            unsafe { time.write(moved) };
+            0
+        }
+        Ok(_) => 0,
+        Err(error) => failed(error.raw_os_error()),
+    }
+}
+
+/// time(2).
+///
+/// # Safety
+/// `seconds` must be null or an address to write to.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn time(seconds: *mut libc::time_t) -> libc::time_t {
+    let moved = match vdso_time::try_time() {
+        Ok(now) => (now + AHEAD) as libc::time_t,
+        Err(error) => return failed(error.raw_os_error()).into(),
     };
+    if !seconds.is_null() {
+        // SAFETY: the caller passes an address to write to.
+        unsafe { seconds.write(moved) };
+    }
+    moved
+}
+
+/// Sets errno.
+fn failed(error: c_int) -> c_int {
     // SAFETY: libc has an address for each thread.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the address is this thread's.

@@ -11,5 +11,8 @@ use vdso_time::{routes, time};
 fn main(_: usize, ehdr: *const u8) -> i32 {
     // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
     unsafe { set_address(ehdr) };
-    i32::from(writeln!(runtime::Stdout, "{} s since the Epoch\n{}", time(), routes()).is_err())
+    let now = time();
+    let printed = writeln!(runtime::Stdout, "{now} s since the Epoch\n{}", routes());
+    // A clock that nobody has set is before 2023.
+    i32::from(printed.is_err() || now < 1_700_000_000)
 }

@@ -1,5 +1,6 @@
 //! The first process of a system: nothing is mounted, there is no environment, and its end is a
-//! kernel panic. As process 1 it prints the time and ends; a real one goes on.
+//! kernel panic. As process 1 it prints the time and ends, with status 0 if the vDSO answered; a
+//! real one goes on.
 //!
 //! - `vdso::set_address` needs neither /proc nor Linux 6.4, whose PR_GET_AUXV answers otherwise.
 //! - Call `try_now()` and its like, which cannot panic.
@@ -20,5 +21,6 @@ fn main(_: usize, ehdr: *const u8) -> i32 {
     unsafe { vdso_time::vdso::set_address(ehdr) };
     let uptime = Instant::try_now().map(Instant::as_nanos);
     let is_vdso = matches!(routes().clock_gettime, Route::Vdso { .. });
-    i32::from(writeln!(runtime::Stdout, "{uptime:?} ns, vDSO: {is_vdso}").is_err())
+    let printed = writeln!(runtime::Stdout, "{uptime:?} ns, vDSO: {is_vdso}");
+    i32::from(printed.is_err() || !matches!(uptime, Ok(1..)) || !is_vdso)
 }

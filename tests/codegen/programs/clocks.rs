@@ -1,0 +1,46 @@
+//! A program that is linked dynamically with libc. It prints seconds, each on a line: read before
+//! any constructor ran, then by libc's three functions, then by the crate, which calls the vDSO
+//! itself. The last line is the page size by getauxval(3).
+
+#![no_main]
+#![allow(missing_docs, unsafe_code, reason = "this is only run")]
+
+use std::ffi::{c_int, c_long, c_ulong};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+unsafe extern "C" {
+    fn time(seconds: *mut c_long) -> c_long;
+    fn gettimeofday(time: *mut [c_long; 2], zone: *mut [c_int; 2]) -> c_int;
+    fn clock_gettime(clock: c_int, time: *mut [c_long; 2]) -> c_int;
+    safe fn getauxval(tag: c_ulong) -> c_ulong;
+}
+
+const CLOCK_REALTIME: c_int = 0;
+const AT_PAGESZ: c_ulong = 6;
+
+static EARLY: AtomicI64 = AtomicI64::new(0);
+
+/// The dynamic linker calls it before the constructors of all libraries.
+#[used]
+#[unsafe(link_section = ".preinit_array")]
+static PREINIT: extern "C" fn() = read_early;
+
+extern "C" fn read_early() {
+    // SAFETY: null is allowed.
+    EARLY.store(i64::from(unsafe { time(null_mut()) }), Ordering::Relaxed);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn main() -> c_int {
+    let (mut day, mut wall) = ([0; 2], [0; 2]);
+    // SAFETY: null is allowed.
+    let seconds = unsafe { time(null_mut()) };
+    // SAFETY: the array has the layout of `struct timeval`, and null is allowed.
+    let mut status = unsafe { gettimeofday(&raw mut day, null_mut()) };
+    // SAFETY: the array has the layout of `struct timespec`.
+    status |= unsafe { clock_gettime(CLOCK_REALTIME, &raw mut wall) };
+    println!("{}\n{seconds}\n{}\n{}", EARLY.load(Ordering::Relaxed), day[0], wall[0]);
+    println!("{}\n{}", vdso_time::time(), getauxval(AT_PAGESZ));
+    status
+}
