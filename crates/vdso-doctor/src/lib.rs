@@ -179,7 +179,7 @@ const FATAL_COUNTER: &str = "cannot read the clocks: reading the CPU's counter e
 
 /// Diagnoses this process. The verdict is about [`Read::USUAL`].
 ///
-/// It takes about a second.
+/// It takes less than a second.
 ///
 /// # Errors
 /// If reading the CPU's counter ends this process (`PR_SET_TSC`).
