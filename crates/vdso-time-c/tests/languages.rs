@@ -173,6 +173,24 @@ fn c_programs_get_the_times_of_libc() {
 }
 
 #[test]
+fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
+    if !can_build() {
+        return;
+    }
+    let page = fs::read_to_string(format!("{PACKAGE}/../../docs/ADOPT.md")).unwrap();
+    let code = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block of C");
+    let main = "int main(void) { time_t now; return time(&now) != now || now < 1700000000; }\n";
+    let source = installed("time.c");
+    fs::write(&source, format!("{code}\n{main}")).unwrap();
+    for compiler in compilers() {
+        compiled(
+            &compiler,
+            &format!("-O2 -I{} {source} {}", installed("include"), installed("lib/libvdso_time.a")),
+        );
+    }
+}
+
+#[test]
 fn cmake_finds_both_libraries() {
     if !can_build() || !is_native() || !has_tool(&["cmake", "--version"]) {
         return;
