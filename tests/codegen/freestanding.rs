@@ -284,9 +284,11 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
         assert_eq!(text_lines, file_lines, "{name}");
         fs::write(copy.join(name), text).unwrap();
     }
-    let manifest = block(&page, "```toml\n# Cargo.toml\n").replace("\"vdso-time\"", &format!("{root:?}"));
+    // Before the first release the page names a folder, and after it a version.
+    let manifest = block(&page, "```toml\n# Cargo.toml\n").replace("path = \"vdso-time\"", "version = \"*\"");
+    let patch = format!("\n[patch.crates-io]\nvdso-time.path = {root:?}\n");
     // The folder is inside of this workspace.
-    fs::write(copy.join("Cargo.toml"), manifest + "\n[workspace]\n").unwrap();
+    fs::write(copy.join("Cargo.toml"), manifest + &patch + "[workspace]\n").unwrap();
     let folder = cargo_build(&copy, &place("no-libc-target"), &["--offline"]);
     let text = output(&mut Command::new(folder.join("clock")));
     assert!(text.contains(" s since the Epoch\ntime "), "{text}");
