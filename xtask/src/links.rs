@@ -20,10 +20,16 @@ pub(crate) fn check(unpacked: &Path, package: &str) -> Result<usize> {
             _ => None,
         })
         .collect();
+    // docs.rs then shows it, and has no files next to it.
+    let library = read_to_string(folder.join("src/lib.rs")).unwrap_or_default();
+    let is_page = library.starts_with("#![doc = include_str!(\"../README.md\")]");
     for link in &links {
         let (address, anchor) = link.split_once('#').unwrap_or((link, ""));
         let file = match address.strip_prefix(SOURCES) {
-            Some(source) => unpacked.join(source.replacen("/latest/source/", "/", 1)),
+            Some(source) => {
+                ensure!(anchor.is_empty(), "README.md of {package}: docs.rs shows no headings: {link}");
+                unpacked.join(source.replacen("/latest/source/", "/", 1))
+            }
             None if address.contains("://") => {
                 let name = address.strip_prefix("https://docs.rs/").and_then(|page| page.split('/').next());
                 let is_ours = name.is_some_and(|name| name.starts_with("vdso-"));
@@ -32,7 +38,10 @@ pub(crate) fn check(unpacked: &Path, package: &str) -> Result<usize> {
                 continue;
             }
             None if address.is_empty() => folder.join("README.md"),
-            None => folder.join(address),
+            None => {
+                ensure!(!is_page, "README.md of {package}: docs.rs has no {link} next to the page");
+                folder.join(address)
+            }
         };
         let text = read_to_string(&file);
         let text = text.with_context(|| format!("README.md of {package}: the package has no {link}"))?;
@@ -71,26 +80,34 @@ mod tests {
     fn a_link_leads_to_a_file_or_a_heading_that_readers_of_the_packages_have() {
         let folder = workspace::target().join("links-test");
         for name in ["vdso-a", "vdso-b"] {
-            std::fs::create_dir_all(folder.join(name)).unwrap();
+            std::fs::create_dir_all(folder.join(name).join("src")).unwrap();
         }
-        std::fs::write(folder.join("vdso-b/PAGE.md"), "# What `it` is, twice\n").unwrap();
+        std::fs::write(folder.join("vdso-b/PAGE.md"), "# A page\n").unwrap();
+        let library = folder.join("vdso-a/src/lib.rs");
+        std::fs::write(&library, "").unwrap();
         let links = |readme: &str| {
             std::fs::write(folder.join("vdso-a/README.md"), readme).unwrap();
             check(&folder, "vdso-a").map_err(|error| error.to_string())
         };
         let page = "https://docs.rs/crate/vdso-b/latest/source/PAGE.md";
-        let right = format!("[x]({page}#what-it-is-twice) [y](https://docs.rs/vdso-b/latest) [z](README.md)");
+        let right = format!(
+            "# What `it` is, twice\n[x](#what-it-is-twice) [y]({page}) [z](https://docs.rs/vdso-b/latest)"
+        );
         assert_eq!(links(&right), Ok(3));
+        assert_eq!(links("# A\n[x](README.md#a)"), Ok(1));
         for wrong in [
             "../vdso-b/PAGE.md",
             "PAGE.md",
             "#missing",
             "https://docs.rs/vdso-c",
             "https://docs.rs/crate/vdso-b/latest/source/MISSING.md",
-            &format!("{page}#what-it-was"),
+            &format!("{page}#a-page"),
         ] {
             let error = links(&format!("| a |\n|---|\n| [x]({wrong}) |\n")).unwrap_err();
             assert!(error.contains(wrong), "{wrong}: {error}");
         }
+        std::fs::write(&library, "#![doc = include_str!(\"../README.md\")]").unwrap();
+        assert_eq!(links(&right), Ok(3));
+        links("[x](README.md)").unwrap_err();
     }
 }
