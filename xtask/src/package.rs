@@ -1,5 +1,6 @@
-//! `cargo xtask package`: the packages as they would be published, each compiled alone by the
-//! oldest supported Rust, with the lowest version of each dependency that it allows.
+//! `cargo xtask package`: the packages as they would be published, each compiled alone: by the
+//! oldest supported Rust with the lowest version of each dependency that it allows, and by the
+//! installed Rust with the newest.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -29,6 +30,13 @@ pub(crate) fn run() -> Result<ExitCode> {
             .run()
             .with_context(|| name.clone())?;
         println!("{name} compiles with its lowest dependencies and the oldest Rust");
+        sh.remove_path("Cargo.lock")?;
+        for features in [None, Some("--no-default-features")] {
+            let cargo =
+                workspace::cargo(&sh).env("CARGO_TARGET_DIR", workspace::target().join("package-newest"));
+            cargo.args(["check", "--quiet"]).args(features).run().with_context(|| name.clone())?;
+        }
+        println!("{name} compiles with its newest dependencies and the installed Rust");
     }
     for name in names()? {
         println!("{name}: {} links in README.md", links::check(&folder(), &name)?);
