@@ -12,7 +12,7 @@ use xshell::{Shell, cmd};
 
 use crate::chroot::Chroot;
 use crate::workspace::VERSION;
-use crate::{package, tools, workspace};
+use crate::{licences, package, tools, workspace};
 
 /// A check, and what it does: it returns what it found.
 type Check = (&'static str, fn(&Shell) -> Result<String>);
@@ -22,12 +22,15 @@ const CHECKS: &[Check] = &[
     ("repository", repository),
     ("clean tree", clean),
     ("versions", versions),
+    ("commit", commit),
     ("changelog", changelog),
     ("pages", pages),
     ("licences", |sh| xtask(sh, "licences")),
+    ("advisories", licences::advisories),
     ("public API", |sh| xtask(sh, "api")),
     ("semver", semver),
     ("packages", |sh| xtask(sh, "package")),
+    ("publish", |sh| publish(sh, true)),
     ("docs.rs", docs),
     ("first program", first_program),
     ("dist", |sh| xtask(sh, "dist")),
@@ -37,7 +40,16 @@ const CHECKS: &[Check] = &[
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// What pages say before the first release: that nothing is published, and folders of a checkout.
-const NOT_YET: &str = r#"on crates\.io yet|path = "(\.\./)*vdso-time|--path crates/"#;
+const NOT_YET: &[&str] = &[
+    r"on crates\.io yet",
+    r"[Ii]n a checkout",
+    r#"path = "(\.\./)*vdso-time"#,
+    r"--path (vdso-time/)?crates/",
+    r"^cargo run .*-p vdso-doctor",
+];
+
+/// The last version that reads the JSON of rustdoc 1.85. As in `cargo xtask api`, both are fixed.
+const SEMVER_CHECKS: &str = "0.42.0";
 
 /// The manifest of the first program.
 const FIRST_MANIFEST: &str = r#"
@@ -72,17 +84,24 @@ pub(crate) fn run(dry_run: bool, names: &[String]) -> Result<ExitCode> {
     }
     ensure!(failures.is_empty(), "not ready for a release: {}", failures.join(", "));
     if !dry_run {
-        // crates.io may refuse a package after it took others: new names are limited in a minute.
-        let published: Vec<_> =
-            package::names()?.into_iter().filter(|name| is_on_crates_io(&sh, name)).collect();
-        let rest = published.iter().map(|name| format!("--exclude={name}"));
-        if published.len() < package::names()?.len() {
-            workspace::cargo(&sh).args(["publish", "--workspace"]).args(rest).run()?;
-        }
+        publish(&sh, false)?;
         cmd!(sh, "git tag v{VERSION}").run()?;
         println!("published; `git push origin v{VERSION}` has the programs built and uploaded");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Publishes what crates.io lacks: it may have refused a package after it took others.
+fn publish(sh: &Shell, dry_run: bool) -> Result<String> {
+    let names = package::names()?;
+    let published: Vec<_> = names.iter().filter(|name| is_on_crates_io(sh, name)).collect();
+    let missing = names.len() - published.len();
+    if missing > 0 {
+        let cargo = workspace::cargo(sh).args(["publish", "--workspace"]);
+        let cargo = cargo.args(dry_run.then_some("--dry-run"));
+        cargo.args(published.iter().map(|name| format!("--exclude={name}"))).run()?;
+    }
+    Ok(format!("crates.io lacks {missing} of {} packages", names.len()))
 }
 
 fn is_on_crates_io(sh: &Shell, name: &str) -> bool {
@@ -138,6 +157,31 @@ fn versions(_: &Shell) -> Result<String> {
     Ok(format!("{} packages of {VERSION}: {}", names.len(), names.join(", ")))
 }
 
+/// What is published is the newest commit of main. A later run for the tag needs the tag's name.
+fn commit(sh: &Shell) -> Result<String> {
+    let tag = format!("v{VERSION}");
+    if sh.var("GITHUB_REF_TYPE").is_ok_and(|kind| kind == "tag") {
+        let name = sh.var("GITHUB_REF_NAME")?;
+        ensure!(name == tag, "the tag is {name}, but the version is {VERSION}");
+        let ancestor = cmd!(sh, "git merge-base --is-ancestor HEAD origin/main").quiet().run();
+        ancestor.with_context(|| format!("the commit of {tag} is not in origin/main"))?;
+        return Ok(format!("origin/main has the commit of {tag}"));
+    }
+    let head = cmd!(sh, "git rev-parse HEAD").quiet().read()?;
+    let refs = cmd!(sh, "git ls-remote origin").quiet().ignore_stderr().read();
+    let refs = refs.context("cannot read the remote `origin`, the repository on GitHub")?;
+    let remote = |name: &str| refs.lines().find_map(|line| line.strip_suffix(name)?.strip_suffix('\t'));
+    ensure!(remote("refs/heads/main") == Some(&head), "HEAD is not origin's main: pull or push");
+    // The commit that an annotated tag names.
+    let peeled = format!("{tag}^{{}}");
+    let here = cmd!(sh, "git rev-parse --quiet --verify {peeled}").quiet().ignore_status().read()?;
+    let there = [peeled, tag.clone()].iter().find_map(|name| remote(&format!("refs/tags/{name}")));
+    for commit in [&*here, there.unwrap_or_default()] {
+        ensure!(commit.is_empty() || commit == head, "the tag {tag} is on another commit, {commit}");
+    }
+    Ok("HEAD is origin's main, and no other commit has the tag".into())
+}
+
 fn changelog(sh: &Shell) -> Result<String> {
     let text = sh.read_file("CHANGELOG.md")?;
     let heading = text.lines().find(|line| line.starts_with("## ")).unwrap_or_default();
@@ -147,8 +191,14 @@ fn changelog(sh: &Shell) -> Result<String> {
 }
 
 fn pages(sh: &Shell) -> Result<String> {
-    let early = cmd!(sh, "git grep --extended-regexp -e {NOT_YET} -- README.md crates/*/README.md docs/*.md");
-    let early = early.quiet().ignore_status().read()?;
+    let grep = cmd!(sh, "git grep --line-number --extended-regexp")
+        .args(NOT_YET.iter().flat_map(|text| ["-e", text]));
+    let grep = grep.args(["--", "README.md", "crates/*/README.md", "docs/*.md", ".github"]);
+    let found = grep.quiet().ignore_status().output()?;
+    // 0: it found a line, 1: it found none.
+    let has_run = matches!(found.status.code(), Some(0 | 1));
+    ensure!(has_run, "git grep failed: {}", String::from_utf8_lossy(&found.stderr));
+    let early = String::from_utf8_lossy(&found.stdout);
     ensure!(
         early.is_empty(),
         "name the version, or for a patch the repository, instead of a folder:\n{early}"
@@ -161,13 +211,15 @@ fn semver(sh: &Shell) -> Result<String> {
     let Some(last) = tags.lines().find(|tag| tag[1..] != *VERSION) else {
         return Ok("first release: nothing to compare".into());
     };
-    let tool = tools::from_crates_io("cargo-semver-checks", "0.51.0")?;
+    let tool = tools::from_crates_io("cargo-semver-checks", SEMVER_CHECKS)?;
+    let path = format!("{}:{}", tool.parent().context("a folder")?.display(), sh.var("PATH")?);
     let packages = package::names()?.into_iter().map(|name| format!("--package={name}"));
-    cmd!(sh, "{tool} semver-checks --baseline-rev {last}").args(packages).quiet().run()?;
+    let cargo = Compiler::oldest()?.cargo(sh, "semver").env("PATH", path);
+    cargo.args(["semver-checks", "--baseline-rev", last]).args(packages).run()?;
     Ok(format!("compared with {last}"))
 }
 
-/// Builds the documentation as docs.rs does, for the targets whose standard library Debian has.
+/// Builds the documentation as docs.rs does.
 fn docs(_: &Shell) -> Result<String> {
     let (installed, oldest) = (Compiler::for_target(HOST)?, Compiler::oldest()?);
     let mut built = 0;
@@ -180,11 +232,9 @@ fn docs(_: &Shell) -> Result<String> {
         let main = settings["default-target"].as_str().unwrap_or(HOST);
         let sh = Shell::new()?;
         sh.change_dir(package::folder().join(name));
-        // It names the lowest versions.
-        sh.remove_path("Cargo.lock")?;
         for target in words("targets").into_iter().chain([main]) {
             if !ARCHES.iter().any(|arch| arch.triple == target && arch.is_packaged()) {
-                continue;
+                oldest.add_std(target)?;
             }
             let flags = [vec!["--cfg=docsrs", "-Dwarnings"], words("rustdoc-args")].concat().join(" ");
             let cargo = if target == HOST { &installed } else { &oldest }.cargo(&sh, "release-docs");
@@ -224,4 +274,62 @@ fn first_program(_: &Shell) -> Result<String> {
     let seconds: i64 = seconds.parse()?;
     ensure!(seconds > 1_700_000_000, "it printed {printed}");
     Ok(format!("Debian trixie's cargo builds README.md's: {}", printed.replace('\n', "; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use xshell::Shell;
+
+    use super::{VERSION, commit};
+    use crate::workspace;
+
+    #[test]
+    fn a_release_is_the_newest_commit_of_main_or_the_tag_of_the_version_in_it() {
+        let sh = Shell::new().unwrap();
+        let folder = workspace::target().join("commit-test");
+        sh.remove_path(&folder).unwrap();
+        sh.create_dir(folder.join("clone")).unwrap();
+        sh.change_dir(folder.join("clone"));
+        let git = |arguments: &str| {
+            let person = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+            sh.cmd("git").args(person).args(arguments.split(' ')).quiet().run().unwrap();
+        };
+        let fails = |why: &str| {
+            let error = format!("{:#}", commit(&sh).unwrap_err());
+            assert!(error.contains(why), "{error}");
+        };
+        let tag = format!("v{VERSION}");
+
+        sh.set_var("GITHUB_REF_TYPE", "branch");
+        git("init --quiet --initial-branch=main");
+        git("commit --quiet --allow-empty --message=1");
+        fails("the remote `origin`");
+        git("init --quiet --bare ../origin");
+        git("remote add origin ../origin");
+        fails("pull or push");
+        git("push --quiet origin main");
+        commit(&sh).unwrap();
+        git("commit --quiet --allow-empty --message=2");
+        fails("pull or push");
+        git("push --quiet origin main");
+        commit(&sh).unwrap();
+
+        git(&format!("tag {tag} HEAD~1"));
+        fails("is on another commit");
+        git(&format!("push --quiet origin {tag}"));
+        git(&format!("tag --delete {tag}"));
+        fails("is on another commit");
+        git(&format!("push --quiet --delete origin {tag}"));
+        git(&format!("tag --annotate --message=1 {tag}"));
+        git(&format!("push --quiet origin {tag}"));
+        commit(&sh).unwrap();
+
+        sh.set_var("GITHUB_REF_TYPE", "tag");
+        sh.set_var("GITHUB_REF_NAME", "v0.0.0");
+        fails("but the version is");
+        sh.set_var("GITHUB_REF_NAME", tag);
+        commit(&sh).unwrap();
+        git("commit --quiet --allow-empty --message=3");
+        fails("is not in origin/main");
+    }
 }
