@@ -66,9 +66,9 @@ enum Task {
         /// Only targets whose names contain one of these
         names: Vec<String>,
     },
-    /// Compare the public API with docs/public-api.txt and with the header for C
+    /// Compare the public APIs with docs/public-api*.txt and with the headers for C
     Api {
-        /// Update both
+        /// Update them
         #[arg(long)]
         write: bool,
     },
