@@ -7,7 +7,7 @@ use vdso_time::ClockId;
 const NOTES: &str = "\
 Examples:
   vdso-doctor                                what clock reads cost here
-  vdso-doctor --quiet || echo slow clock     a check for scripts
+  vdso-doctor --quiet || echo slow/unknown   a check for scripts
   vdso-doctor --require-user-space=TAI,time  a check of other reads
   vdso-doctor --pid 4711                     the vDSO of a process
   vdso-doctor --json | jq .cause             for a program

@@ -90,7 +90,9 @@ impl fmt::Display for ProcessError {
             Self::Ended => {
                 "there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)"
             }
-            Self::NoProc => "there is no /proc of this PID namespace: `mount -t proc proc /proc`",
+            Self::NoProc => {
+                "there is no /proc of this PID namespace: run this program by `unshare --mount-proc` as root"
+            },
             Self::Denied => {
                 "its memory may not be read: run as root with CAP_SYS_PTRACE (`docker run --cap-add SYS_PTRACE`, \
                  or on the host)"

@@ -149,7 +149,8 @@ impl<'a> Facts<'a> {
             Cause::BlankedNames => format!(
                 "every read is a system call, because the kernel found no timer that user space can read (its \
                  clock source is {source}) and blanked the names in its vDSO: describe the generic timer in the \
-                 device tree, as arm,armv7-timer without arm,cpu-registers-not-fw-configured"
+                 device tree as arm,armv7-timer, and remove arm,cpu-registers-not-fw-configured only if the \
+                 firmware sets the timer's registers on every CPU"
             ),
             Cause::NoFunction => format!(
                 "{read} is a system call ({reason}; Linux {}): a newer kernel may have the function",
@@ -175,20 +176,23 @@ impl<'a> Facts<'a> {
                  traps reads of the counter: {meanwhile}"
             ),
             Cause::ClockNotServed => {
-                format!("{read} {enters}, because this kernel's vDSO does not have it: {}", substitute(read))
+                format!(
+                    "{read} {enters}, because this kernel's vDSO does not have it: {}",
+                    self.substitute(read)
+                )
             }
             Cause::ClockSource => format!(
                 "{read} {enters}, because the vDSO cannot read the clock source {source} ({what}): {}",
                 self.remedy()
             ),
-            Cause::CounterDistrusted => match self.choice() {
-                Some(choice) => format!(
-                    "{read} {enters}, because this kernel was booted with {choice} and reads {source} ({what}): \
-                     boot without {choice}"
+            Cause::CounterDistrusted => match self.exclusion() {
+                Some(exclusion) => format!(
+                    "{read} {enters}, because this kernel was booted with {exclusion} and reads {source} ({what}): \
+                     boot without {exclusion}, unless it was set because the counter is wrong; then {meanwhile}"
                 ),
                 None => format!(
                     "{read} {enters}, because the kernel does not trust this CPU's counter and reads {source} \
-                     ({what}): `dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why; until that is \
+                     ({what}): `sudo dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why; until that is \
                      fixed, {meanwhile}"
                 ),
             },
@@ -208,6 +212,9 @@ impl<'a> Facts<'a> {
         let sources = &self.machine.clock_source;
         let better = sources.available.iter().find(is_readable);
         match (sources.current.as_deref(), better, self.choice()) {
+            (Some("kvm-clock"), ..) if self.parameters().any(|word| word == NO_KVMCLOCK) => {
+                format!("boot without {NO_KVMCLOCK}")
+            }
             // KVM scales the same counter, so the guest's `tsc` is no better.
             (Some("kvm-clock"), ..) => format!(
                 "the host does not promise a stable counter, and only the host can change that: repair its clock \
@@ -216,27 +223,37 @@ impl<'a> Facts<'a> {
             ),
             (current, Some(better), choice) => {
                 // Another host may have another counter.
-                let unless = if current == Some("xen") { "unless this guest migrates, " } else { "" };
+                let migrates = if current == Some("xen") { "unless this guest migrates, " } else { "" };
+                let unless = choice.map_or(migrates.into(), chosen);
                 let instead = choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
                 // Two commands, because each has to fit in a line.
                 format!(
                     "{unless}run `cd {CLOCK_SOURCE_FOLDER}` and `echo {better} | sudo tee current_clocksource` outside \
-                     of any container, and boot with clocksource={better}{instead} to keep it"
+                     of any container, and reboot with clocksource={better}{instead} to keep it"
                 )
             }
-            (_, None, Some(choice)) => format!("boot without {choice}"),
+            (_, None, Some(choice)) => format!("{}boot without {choice}", chosen(choice)),
             (_, None, None) => self.meanwhile().into(),
         }
     }
 
-    /// The kernel's parameter that excludes the CPU's counter (kernel-parameters.txt).
+    /// The kernel's parameters (kernel-parameters.txt).
+    fn parameters(self) -> impl Iterator<Item = &'a str> {
+        self.machine.command_line.split_whitespace()
+    }
+
+    /// The parameter that excludes the CPU's counter.
+    fn exclusion(self) -> Option<&'a str> {
+        self.parameters().find(|word| ["tsc=unstable", "notsc"].contains(word))
+    }
+
+    /// The parameter that chooses another clock source, or excludes the counter.
     fn choice(self) -> Option<&'a str> {
-        let is_choice = |word: &&str| match word.split_once('=') {
-            Some(("clocksource", source)) => clock_source(source).0 != Reader::Vdso,
-            Some(("tsc", value)) => value == "unstable",
-            _ => *word == "notsc",
+        let is_choice = |word: &&str| {
+            let source = word.strip_prefix("clocksource=");
+            source.is_some_and(|source| clock_source(source).0 != Reader::Vdso)
         };
-        self.machine.command_line.split_whitespace().find(is_choice)
+        self.parameters().find(is_choice).or(self.exclusion())
     }
 
     /// Which reads are cheap all the same.
@@ -251,8 +268,7 @@ impl<'a> Facts<'a> {
 
     /// Where to look for the missing vDSO.
     fn where_to_look(self, reason: Option<FallbackReason>) -> String {
-        let mut parameters = self.machine.command_line.split_whitespace();
-        match parameters.find(|word| word.starts_with("vdso=") || word.starts_with("vdso32=")) {
+        match self.parameters().find(|word| word.starts_with("vdso=") || word.starts_with("vdso32=")) {
             _ if reason != Some(FallbackReason::NoVdso(LocateError::Absent)) => {
                 "check which program started this process".into()
             }
@@ -265,15 +281,29 @@ impl<'a> Facts<'a> {
             .into(),
         }
     }
-}
 
-/// A clock that serves most uses as well.
-fn substitute(read: Read) -> &'static str {
-    match read.clock() {
-        Some(ClockId::REALTIME_ALARM | ClockId::BOOTTIME_ALARM) => {
-            "use the clock without _ALARM, which has the same time"
+    /// What to use in place of a clock that the vDSO does not have.
+    fn substitute(self, read: Read) -> &'static str {
+        match read.clock() {
+            Some(ClockId::REALTIME_ALARM | ClockId::BOOTTIME_ALARM) => {
+                "use the clock without _ALARM, which has the same time"
+            }
+            Some(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => "no vDSO has CPU times",
+            Some(ClockId::BOOTTIME) if self.is_in_user_space(MONOTONIC) => {
+                "if suspended time need not count, use CLOCK_MONOTONIC, which stays in user space"
+            }
+            Some(ClockId::MONOTONIC_RAW) if self.is_in_user_space(MONOTONIC) => {
+                "if NTP may change the rate, use CLOCK_MONOTONIC, which stays in user space"
+            }
+            _ => "a newer kernel's vDSO may have it",
         }
-        Some(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => "no vDSO has CPU times",
-        _ => "use CLOCK_MONOTONIC, which stays in user space",
     }
 }
+
+/// The condition under which a parameter that somebody set is not removed.
+fn chosen(parameter: &str) -> String {
+    format!("unless {parameter} was set because the counter is wrong, ")
+}
+
+/// Keeps the guest's vDSO from reading kvm-clock (arch/x86/kernel/kvmclock.c).
+const NO_KVMCLOCK: &str = "no-kvmclock-vsyscall";

@@ -1,7 +1,7 @@
 /*
  * vdso-time's clock on the CPU's counter, kept true to the kernel's clocks.
  *
- * The functions read the counter themselves. In the first 10 ms of reads, and where the counter
+ * The functions read the counter themselves. In the first 11 ms of reads, and where the counter
  * cannot be trusted, the vDSO answers. vdso_time_counter_state() says which of the two does.
  *
  * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too.

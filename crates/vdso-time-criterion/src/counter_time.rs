@@ -33,7 +33,7 @@ pub struct Ticks {
 }
 
 impl CounterTime {
-    /// Creates a measurement once the counter's rate is known, after about 10 ms of reads.
+    /// Creates a measurement once the counter's rate is known, after about 11 ms of reads.
     ///
     /// # Errors
     /// Why the counter cannot be used. [`VdsoTime`](crate::VdsoTime) always can.

@@ -20,9 +20,11 @@ Samples show the share of the CPU time. The reads a second are an estimate.
 --exact counts reads by breakpoints, which cost 10 to 20 us each, and guards
 the command from the signals that they cause on some virtual machines.
 
-With COMMAND the processes that it starts are watched, too, and the exit status
-is the command's, or 128 and the number of the signal that ended it. Otherwise:
-   0  The report is complete
+Without --exact the processes that COMMAND starts are watched, too.
+
+With COMMAND the exit status is the command's, or 128 and the number of the
+signal that ended it. Otherwise:
+   0  A report was written; if no share is known, it says so
    2  The command failed
   64  The command line is wrong
 
@@ -43,7 +45,7 @@ pub(crate) struct Arguments {
     /// Watch this process
     #[arg(long)]
     pid: Option<u32>,
-    /// Run this command, and watch it and the processes that it starts
+    /// Run this command and watch it; without --exact, also what it starts
     #[arg(last = true)]
     command: Vec<OsString>,
     /// Watch the processes of this cgroup, a folder of /sys/fs/cgroup

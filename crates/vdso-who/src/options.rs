@@ -8,7 +8,8 @@ use std::path::PathBuf;
 pub enum Subject {
     /// A process.
     Process(u32),
-    /// A program and its arguments, to start. The processes that it starts are watched, too.
+    /// A program and its arguments, to start. Without [`Options::exact`] the processes that it
+    /// starts are watched, too.
     Command(Vec<OsString>),
     /// The processes of a cgroup, by its folder in /sys/fs/cgroup.
     Cgroup(PathBuf),

@@ -306,7 +306,7 @@ pub(crate) fn explain(error: &io::Error) -> String {
         Some(libc::EPERM | libc::EACCES) => {
             return format!(
                 "perf_event_open(2) is denied ({paranoid}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or \
-                 run `sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all"
+                 run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all"
             );
         }
         Some(libc::ENOSYS) => "this kernel has no perf_event_open(2)",
@@ -315,8 +315,8 @@ pub(crate) fn explain(error: &io::Error) -> String {
             "this machine has no breakpoints that count: omit --exact"
         }
         Some(libc::EMFILE | libc::ENFILE) => {
-            "there are too many threads and CPUs for the limit of open files: raise it with `ulimit -Hn`, or run it as \
-             root or with CAP_PERFMON, which need one file for each CPU"
+            "there are too many threads and CPUs for the limit of open files: run it as root or with CAP_PERFMON, which \
+             need one file for each CPU, or let root raise the hard limit (limits.conf(5))"
         }
         Some(libc::ESRCH) => "there is no such process, it ended, or it is a kernel thread",
         Some(_) => return format!("perf_event_open(2) failed: {error}"),

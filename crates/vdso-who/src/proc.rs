@@ -19,7 +19,8 @@ pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
 pub(crate) fn check_namespace() -> Result<()> {
     match fs::read_link("/proc/self") {
         Ok(own) if own != Path::new(&process::id().to_string()) => {
-            Err("/proc is that of another PID namespace: `mount -t proc proc /proc`".into())
+            Err("/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root"
+                .into())
         }
         _ => Ok(()),
     }
@@ -60,7 +61,7 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
 pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
     let what = match error.raw_os_error() {
         Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => {
-            "there is no /proc of this PID namespace: `mount -t proc proc /proc`".into()
+            "there is no /proc of this PID namespace: run vdso-who by `unshare --mount-proc` as root".into()
         }
         Some(libc::ENOENT | libc::ESRCH) => {
             "there is no such process, it ended, or it is a kernel thread".into()

@@ -223,7 +223,7 @@ impl Report {
             _ => {
                 let advice = if self.lost != 0 {
                     "this program had too little CPU time to take the others out of the kernel's buffers: raise \
-                     its priority (`nice -n -10 vdso-who`)"
+                     its priority (`sudo nice -n -10 vdso-who`)"
                 } else if self.sees_all {
                     "use a longer --duration or a higher --frequency"
                 } else {

@@ -141,11 +141,15 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
             "clocksource=hpet",
             &["hpet", "tsc"][..],
             Cause::ClockSource,
-            "clocksource=tsc instead of clocksource=hpet",
+            "unless clocksource=hpet was set because the counter is wrong, run",
         ),
-        ("clocksource=xen", &["xen"], Cause::ClockSource, "boot without clocksource=xen."),
-        ("tsc=unstable", &["hpet"], Cause::CounterDistrusted, "boot without tsc=unstable."),
-        ("notsc", &["acpi_pm"], Cause::CounterDistrusted, "boot without notsc."),
+        ("clocksource=xen", &["xen"], Cause::ClockSource, "counter is wrong, boot without clocksource=xen."),
+        ("tsc=unstable", &["hpet"], Cause::CounterDistrusted, "boot without tsc=unstable, unless it was set"),
+        ("notsc", &["acpi_pm"], Cause::CounterDistrusted, "boot without notsc, unless it was set"),
+        ("clocksource=hpet notsc", &["hpet"], Cause::CounterDistrusted, "boot without notsc, unless"),
+        // This one excludes nothing.
+        ("clocksource=hpet", &["hpet"], Cause::CounterDistrusted, "sudo dmesg"),
+        ("no-kvmclock-vsyscall", &["kvm-clock"], Cause::ClockSource, "boot without no-kvmclock-vsyscall."),
         ("tsc=reliable", &["hpet"], Cause::CounterDistrusted, "dmesg"),
         ("clocksource=tsc", &["hpet"], Cause::CounterDistrusted, "dmesg"),
     ] {
@@ -181,8 +185,9 @@ fn a_clock_that_no_vdso_has_is_not_the_clock_sources_fault() {
     for (read, word) in [
         (Read::ClockGettime(ClockId::THREAD_CPUTIME), "no vDSO has CPU times"),
         (Read::ClockGettime(ClockId::BOOTTIME_ALARM), "without _ALARM"),
-        (Read::ClockGettime(ClockId::TAI), "use CLOCK_MONOTONIC, which stays in user space"),
-        (Read::Getcpu, "getcpu()"),
+        (Read::ClockGettime(ClockId::BOOTTIME), "use CLOCK_MONOTONIC, which stays in user space"),
+        (Read::ClockGettime(ClockId::TAI), "a newer kernel's vDSO may have it"),
+        (Read::Getcpu, "a newer kernel's vDSO may have it"),
     ] {
         let mut seen = readings(USER_SPACE, USER_SPACE);
         seen.push(reading(read, KERNEL));

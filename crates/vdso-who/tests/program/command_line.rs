@@ -119,8 +119,8 @@ fn a_proc_of_another_pid_namespace_is_refused() {
     if error.contains("unshare: ") {
         return not_run_here("unshare", error);
     }
-    let expected = "vdso-who: /proc is that of another PID namespace: `mount -t proc proc /proc`\n";
-    assert_eq!((status, &*out, &*error), (Some(2), "", expected));
+    assert_eq!((status, &*out), (Some(2), ""), "{error}");
+    assert!(error.starts_with("vdso-who: /proc is that of another PID namespace: "), "{error}");
 }
 
 #[test]
