@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
 use fastrace::prelude::{LocalSpan, Span};
 use governor::{Quota, RateLimiter};
+use metrics_util::MetricKindMask;
+use metrics_util::registry::{GenerationalStorage, Recency, Registry};
 
 /// The operations of a batch, whose mean is one value.
 const BATCH: u32 = 100;
@@ -59,11 +61,21 @@ fn main() {
     let limiter = RateLimiter::keyed(quota);
     print("governor: `check_key()`", each(|| _ = black_box(limiter.check_key(&7))));
 
-    let cache = moka::sync::Cache::new(10_000);
+    let registry = Registry::new(GenerationalStorage::atomic());
+    let key = metrics::Key::from_static_name("requests");
+    let generation = registry.get_or_create_counter(&key, |counter| counter.get_generation());
+    let recency = Recency::new(clock, MetricKindMask::ALL, Some(Duration::MAX));
+    let should_store = || recency.should_store_counter(&key, generation, &registry);
+    print("metrics-util: `Recency::should_store_counter()`", each(|| _ = black_box(should_store())));
+
+    let new_cache = || moka::sync::Cache::<u32, u32>::new(10_000);
+    print("moka: `Cache::new()`", each(|| drop(black_box(new_cache()))));
+    let cache = new_cache();
     cache.insert(7, 7);
     print("moka: `get()`", each(|| _ = black_box(cache.get(&7))));
     print("moka: `insert()`", each(|| cache.insert(7, 7)));
 
+    print("fastant: `Instant::now()`", each(|| _ = black_box(fastant::Instant::now())));
     fastrace::set_reporter(Nobody, Config::default());
     print("fastrace: a local span", || {
         let root = Span::root("root", SpanContext::random());

@@ -18,8 +18,11 @@ edition = "2024"
 lto = true
 codegen-units = 1
 [dependencies]
+fastant = "0.1"
 fastrace = { version = "=0.7.19", features = ["enable"] }
 governor = "=0.10.4"
+metrics = "0.24"
+metrics-util = { version = "=0.20.4", default-features = false, features = ["recency"] }
 moka = { version = "=0.12.16", features = ["sync", "quanta"] }
 quanta = "0.12"
 "#;
