@@ -98,7 +98,7 @@ fn publish(sh: &Shell, dry_run: bool) -> Result<String> {
     let missing = names.len() - published.len();
     if missing > 0 {
         let cargo = workspace::cargo(sh).args(["publish", "--workspace"]);
-        let cargo = cargo.args(dry_run.then_some("--dry-run"));
+        let cargo = cargo.args(dry_run.then_some(["--dry-run", "--quiet"]).into_iter().flatten());
         cargo.args(published.iter().map(|name| format!("--exclude={name}"))).run()?;
     }
     Ok(format!("crates.io lacks {missing} of {} packages", names.len()))
