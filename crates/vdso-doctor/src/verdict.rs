@@ -188,7 +188,8 @@ impl<'a> Facts<'a> {
             Cause::CounterDistrusted => match self.exclusion() {
                 Some(exclusion) => format!(
                     "{read} {enters}, because this kernel was booted with {exclusion} and reads {source} ({what}): \
-                     boot without {exclusion}, unless it was set because the counter is wrong; then {meanwhile}"
+                     boot without {exclusion}, unless it was set because the counter is wrong; in that case, \
+                     {meanwhile}"
                 ),
                 None => format!(
                     "{read} {enters}, because the kernel does not trust this CPU's counter and reads {source} \
@@ -223,8 +224,10 @@ impl<'a> Facts<'a> {
             ),
             (current, Some(better), choice) => {
                 // Another host may have another counter.
-                let migrates = if current == Some("xen") { "unless this guest migrates, " } else { "" };
-                let unless = choice.map_or(migrates.into(), chosen);
+                let unless = match choice {
+                    _ if current == Some("xen") => "unless this guest migrates, ".into(),
+                    choice => choice.map_or(String::new(), chosen),
+                };
                 let instead = choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
                 // Two commands, because each has to fit in a line.
                 format!(

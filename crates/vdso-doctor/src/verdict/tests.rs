@@ -147,6 +147,7 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
         ("tsc=unstable", &["hpet"], Cause::CounterDistrusted, "boot without tsc=unstable, unless it was set"),
         ("notsc", &["acpi_pm"], Cause::CounterDistrusted, "boot without notsc, unless it was set"),
         ("clocksource=hpet notsc", &["hpet"], Cause::CounterDistrusted, "boot without notsc, unless"),
+        ("clocksource=xen", &["xen", "tsc"], Cause::ClockSource, "unless this guest migrates, run"),
         // This one excludes nothing.
         ("clocksource=hpet", &["hpet"], Cause::CounterDistrusted, "sudo dmesg"),
         ("no-kvmclock-vsyscall", &["kvm-clock"], Cause::ClockSource, "boot without no-kvmclock-vsyscall."),
