@@ -154,7 +154,8 @@ int64_t vdso_time_counter_monotonic(void);
 
 /**
  * Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
- * than a time that any thread read before only if CLOCK_REALTIME went back.
+ * than a time that any thread read before only if CLOCK_REALTIME went back, or by some 10 ns after
+ * vdso_time_counter_resync().
  */
 int64_t vdso_time_counter_realtime(void);
 

@@ -66,7 +66,8 @@ pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
 }
 
 /// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
-/// than a time that any thread read before only if CLOCK_REALTIME went back.
+/// than a time that any thread read before only if CLOCK_REALTIME went back, or by some 10 ns after
+/// vdso_time_counter_resync().
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     let nanos =
