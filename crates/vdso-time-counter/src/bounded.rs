@@ -183,9 +183,10 @@ impl Bounds {
         let monotonic = || source.monotonic().ok_or(Errno::EPERM);
         let read = || {
             // A segment may end between the two.
-            let bound = clock.error_bound();
+            let bound = || clock.error_bound().ok_or(Errno::EPERM);
+            let before = bound()?;
             let nanos = clock.monotonic_ordered().or_else(|| clock.slow_monotonic());
-            Ok([nanos.ok_or(Errno::EPERM)?, bound.max(clock.error_bound())])
+            Ok([nanos.ok_or(Errno::EPERM)?, before.max(bound()?)])
         };
         let offset = clock.offset().ok_or(Errno::EPERM)?;
         let time = read()?;

@@ -111,9 +111,9 @@ fn is_foreign(answer: u64, now: u64) -> bool {
     answer > now.saturating_add(MAX_LEAD)
 }
 
-/// The duration of an error bound.
-pub(super) fn duration(bound: u64) -> Duration {
-    if bound == u64::MAX { Duration::MAX } else { Duration::from_nanos(bound) }
+/// An error bound, or the longest duration if the clock is denied.
+pub(super) fn duration(bound: Option<u64>) -> Duration {
+    bound.map_or(Duration::MAX, Duration::from_nanos)
 }
 
 impl<S: Source> CounterClock<S> {
@@ -346,21 +346,21 @@ impl<S: Source> CounterClock<S> {
         State { status: view.status(), error_bound: duration(bound), frequency }
     }
 
-    /// The error bound of [`State`] in nanoseconds, or [`u64::MAX`] if the clock is denied.
-    pub(crate) fn error_bound(&self) -> u64 {
+    /// The error bound of [`State`] in nanoseconds. `None` if the clock is denied.
+    pub(crate) fn error_bound(&self) -> Option<u64> {
         self.bounded_view().1
     }
 
-    fn bounded_view(&self) -> (View, u64) {
+    fn bounded_view(&self) -> (View, Option<u64>) {
         // Loaded before the view, so that a later answer of the vDSO is not counted as a lead.
         let high_water = self.high_water.get();
         let view = self.view();
         let bound = match view.segment {
             Some(segment) => {
                 let lead = high_water.saturating_sub(segment.time(view.ticks));
-                view.error(&segment, &self.source).saturating_add(lead)
+                view.error(&segment, &self.source).map(|error| error.saturating_add(lead))
             }
-            None => self.ask_kernel(&view.state, view.ticks).map_or(u64::MAX, |(now, answer)| answer - now),
+            None => self.ask_kernel(&view.state, view.ticks).map(|(now, answer)| answer - now),
         };
         (view, bound)
     }
@@ -381,12 +381,13 @@ impl<S: Source> CounterClock<S> {
     /// How far the next time of the wall clock may be from the kernel's, in nanoseconds.
     pub(crate) fn realtime_error_bound(&self) -> Option<u64> {
         // The offset first: that may make a segment, whose bound counts.
-        let (offset, bound) = (self.offset()?, self.error_bound());
-        let possible = offset_to(&self.source, S::realtime)?;
-        let error = |offset| possible.map(|possible| possible.abs_diff(offset)).into_iter().fold(0, u64::max);
+        let (offset, bound) = (self.offset()?, self.error_bound()?);
+        let [low, high] = offset_to(&self.source, S::realtime)?;
+        let error = |offset: i64| low.abs_diff(offset).max(high.abs_diff(offset));
         // A slow read that takes a step for an error of measurement keeps the offset.
-        let kept = Some(error(self.load().offset)).filter(|&kept| kept <= 2 * OFFSET_NOISE.unsigned_abs());
-        Some(bound.saturating_add(error(offset).max(kept.unwrap_or(0))))
+        let kept = error(self.load().offset);
+        let kept = if kept <= 2 * OFFSET_NOISE.unsigned_abs() { kept } else { 0 };
+        Some(bound.saturating_add(error(offset).max(kept)))
     }
 
     /// Makes the wall clock follow the kernel's at once. Returns whether it does. It publishes a

@@ -108,7 +108,7 @@ pub fn resync() -> bool {
 /// So it includes a step that `realtime` does not follow yet.
 #[must_use]
 pub fn realtime_error_bound() -> Duration {
-    CLOCK.realtime_error_bound().map_or(Duration::MAX, duration)
+    duration(CLOCK.realtime_error_bound())
 }
 
 /// Returns two limits between which the true time is.
@@ -118,6 +118,8 @@ pub fn realtime_error_bound() -> Duration {
 /// - `maxerror` of adjtimex(2): the error that the program states which keeps the clock;
 /// - `offset` of adjtimex(2), which the kernel has yet to correct, and a third of it, which it may
 ///   be correcting at the moment;
+/// - by how much the kernel slews its clock (`tick` of adjtimex(2)) since it was asked: at most 100
+///   ms;
 /// - the [drift](set_max_drift_ppb) since the statement, and that of one second more;
 /// - the [error bound](super::State::error_bound), and 3 us for rounding.
 ///

@@ -30,10 +30,10 @@ mod segment;
 mod source;
 mod state;
 mod status;
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
-#[path = "linux/mod.rs"]
-mod system;
-#[cfg(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))))]
+#[cfg_attr(
+    all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)),
+    path = "linux/mod.rs"
+)]
 mod system;
 mod ticks;
 mod view;

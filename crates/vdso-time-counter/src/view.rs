@@ -45,13 +45,13 @@ impl View {
     }
 
     /// How far the segment is from the kernel's clock, and how far it can be before it ends, in
-    /// nanoseconds. [`u64::MAX`] if the clock is denied.
-    pub(super) fn error<S: Source>(&self, segment: &Segment, source: &S) -> u64 {
+    /// nanoseconds. `None` if the clock is denied.
+    pub(super) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
         let ClockState { base_rate, sampled, cost, .. } = self.state;
         let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
         let mut before = self.ticks;
         for _ in 0..TRIES {
-            let Some(now) = source.monotonic() else { return u64::MAX };
+            let now = source.monotonic()?;
             let after = source.ticks_ordered();
             // The clocks were read between the two ticks.
             let far = [before, after].map(|ticks| segment.time(ticks).abs_diff(now));
@@ -73,7 +73,8 @@ impl View {
         let left = segment.end().wrapping_sub(self.ticks);
         let apart = |rate: Rate| segment::nanos(left, segment.rate.abs_diff(rate));
         let growth = apart(base_rate).max(apart(seen)) + segment::nanos(left, segment.rate).div_ceil(2000);
-        NOISE.max(segment::nanos(3, base_rate)).saturating_add(error).saturating_add(growth)
+        let noise = NOISE.max(segment::nanos(3, base_rate));
+        Some(noise.saturating_add(error).saturating_add(growth))
     }
 }
 

@@ -272,3 +272,14 @@ fn a_denied_clock_or_forbidden_system_calls_give_no_limits() {
         assert_eq!(limits(), Err(Errno::EPERM));
     });
 }
+
+#[test]
+fn a_clock_that_is_denied_while_a_segment_is_in_force_gives_no_limits() {
+    check(20, quiet_machines(0), Just(()), |witness, ()| {
+        let bounds = Bounds::new();
+        witness.watch_until_used();
+        assert!(bounds.limits(&witness.clock, NTP).is_ok());
+        witness.world.is_denied.set(true);
+        assert_eq!(bounds.limits(&witness.clock, NTP), Err(Errno::EPERM));
+    });
+}
