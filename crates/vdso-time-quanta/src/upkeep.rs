@@ -85,11 +85,13 @@ impl Upkeep {
             return Err(Error::UpkeepRunning);
         }
         // Another thread can set a later time meanwhile, and the CPU may read the counter early. So
-        // only a time that is far in the future, such as a mock's, is replaced by an earlier one.
+        // only a mock replaces every time. A read replaces a time that is far in the future, such
+        // as a mock's.
+        let least = if clock.mock.is_some() { 0 } else { FUTURE };
         let refresh = move || {
             let next = |recent: u64| {
                 let now = clock.raw();
-                recent.checked_sub(now).is_none_or(|lead| lead >= FUTURE).then_some(now)
+                recent.checked_sub(now).is_none_or(|lead| lead >= least).then_some(now)
             };
             RECENT.fetch_update(Ordering::Release, Ordering::Acquire, next).ok();
         };

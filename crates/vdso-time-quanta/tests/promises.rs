@@ -87,6 +87,14 @@ fn an_upkeep_replaces_a_recent_time_from_the_future() {
     assert!((0..10_000).any(is_renewed_then), "{upkeep:?}");
     drop(upkeep);
     set_recent(Instant::ZERO);
+    // The times of a mock can be short.
+    for nanos in [500_u64, 5] {
+        let (clock, mock) = Clock::mock();
+        mock.increment(nanos);
+        drop(Upkeep::new_with_clock(LIMIT, clock.clone()).start());
+        assert_eq!(Instant::recent(), clock.now());
+    }
+    set_recent(Instant::ZERO);
 }
 
 #[test]
