@@ -36,7 +36,12 @@ impl CounterTime {
     /// Creates a measurement once the counter's rate is known, after about 11 ms of reads.
     ///
     /// # Errors
+    ///
     /// Why the counter cannot be used. [`VdsoTime`](crate::VdsoTime) always can.
+    ///
+    /// # Panics
+    ///
+    /// If a sandbox denies every way to read the clock.
     pub fn new() -> Result<Self, Status> {
         let start = Instant::now();
         let hertz = loop {
@@ -75,11 +80,14 @@ fn fence() {
     unsafe {
         asm!("lfence", options(nostack, preserves_flags));
     };
-    #[cfg(any(target_arch = "aarch64", target_arch = "arm"))]
+    #[cfg(target_arch = "aarch64")]
     // SAFETY: the instruction changes neither memory nor registers.
     unsafe {
         asm!("isb", options(nostack, preserves_flags));
     };
+    // It has an isb in every instruction set. Older assemblers refuse the name.
+    #[cfg(target_arch = "arm")]
+    let _ = Value::read_ordered();
 }
 
 impl Measurement for CounterTime {
