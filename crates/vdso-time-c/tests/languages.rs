@@ -179,14 +179,23 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     }
     let page = fs::read_to_string(format!("{PACKAGE}/../../docs/ADOPT.md")).unwrap();
     let code = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block of C");
-    let main = "int main(void) { time_t now; return time(&now) != now || now < 1700000000; }\n";
-    let source = installed("time.c");
-    fs::write(&source, format!("{code}\n{main}")).unwrap();
+    // An hour more shows that the program, another file, does not call libc's.
+    let moved = code.replace("vdso_time_time()", "vdso_time_time() + 3600");
+    assert_ne!(code, moved);
+    let main = "#include <time.h>\n\
+        int main(void) {\n\
+        struct timespec before, after;\n\
+        time_t now, same;\n\
+        clock_gettime(CLOCK_REALTIME_COARSE, &before);\n\
+        same = time(&now);\n\
+        clock_gettime(CLOCK_REALTIME_COARSE, &after);\n\
+        return same != now || now - 3600 < before.tv_sec || now - 3600 > after.tv_sec; }\n";
+    let [source, program] = ["time.c", "main.c"].map(installed);
+    fs::write(&source, moved).unwrap();
+    fs::write(&program, main).unwrap();
+    let (headers, library) = (installed("include"), installed("lib/libvdso_time.a"));
     for compiler in compilers() {
-        compiled(
-            &compiler,
-            &format!("-O2 -I{} {source} {}", installed("include"), installed("lib/libvdso_time.a")),
-        );
+        compiled(&compiler, &format!("-O2 -I{headers} {program} {source} {library}"));
     }
 }
 
