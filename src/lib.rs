@@ -29,8 +29,8 @@
 //!
 //! # Errors and panics
 //!
-//! A read of one of the kernel's own clocks fails only if the vDSO cannot answer and a sandbox
-//! denies the system call, or after January 2038 if the kernel has only 32-bit calls. `now()` and
+//! A read of a clock that the kernel has fails only if the vDSO cannot answer and a sandbox denies
+//! the system call, or after January 2038 if the kernel has only 32-bit calls. `now()` and
 //! `elapsed()` panic then, as std's do; [`Instant::try_now()`] returns the error, [`time()`] -1.
 //!
 //! # Features
@@ -48,9 +48,10 @@
 //! call the vDSO. powerpc64le makes system calls, other architectures all calls, through libc.
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
-//! answer by std's clocks, so a library can depend on this crate without a condition. A clock that
-//! std cannot read is `EINVAL`, a resolution and a CPU are `ENOSYS`; on wasm32-unknown-unknown
-//! every clock is. `vdso`, `syscall` and the types of clocks that std lacks are for Linux.
+//! answer by std's clocks, so a library can depend on this crate without a condition.
+//! `clock_gettime` returns `EINVAL` for a clock that std lacks; `clock_getres` and `getcpu` return
+//! `ENOSYS`, and so does every read on wasm32-unknown-unknown. `vdso`, `syscall` and the types of
+//! clocks that std lacks are for Linux.
 //!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html

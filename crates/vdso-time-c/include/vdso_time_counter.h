@@ -6,8 +6,8 @@
  *
  * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too.
  *
- * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_system_calls() ends
- * that.
+ * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_system_calls()
+ * ends that.
  *
  * Made by cbindgen from crates/vdso-time-c. MIT or Apache-2.0.
  */
@@ -62,7 +62,7 @@ enum vdso_time_counter_status {
    */
   VDSO_TIME_COUNTER_STATUS_FREQUENCY = 9,
   /**
-   * vdso_time_counter_forbid_system_calls() forbids to ask the kernel.
+   * vdso_time_counter_forbid_system_calls() forbids asking the kernel.
    */
   VDSO_TIME_COUNTER_STATUS_SYSTEM_CALLS_FORBIDDEN = 10,
   /**

@@ -35,7 +35,7 @@ pub enum vdso_time_counter_status {
     Denied = 8,
     /// The counter's rate is not the one that the hardware states.
     Frequency = 9,
-    /// vdso_time_counter_forbid_system_calls() forbids to ask the kernel.
+    /// vdso_time_counter_forbid_system_calls() forbids asking the kernel.
     SystemCallsForbidden = 10,
     /// The kernel or the hypervisor traps reads of the counter.
     Trapped = 11,

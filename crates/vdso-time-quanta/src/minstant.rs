@@ -30,7 +30,7 @@ impl Anchor {
     ///
     /// # Panics
     ///
-    /// If the wall clock is before 1970.
+    /// If the wall clock is before 1970, or as [`Clock::now`](crate::Clock::now).
     #[must_use]
     pub fn new() -> Self {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).expect("the wall clock is before 1970");
