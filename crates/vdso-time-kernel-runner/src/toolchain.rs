@@ -62,18 +62,19 @@ impl Compiler {
         let sh = Shell::new()?;
         let rustc = self.with_libraries(sh.cmd(self.program("rustc")));
         let sysroot = rustc.args(["--print", "sysroot"]).read()?;
-        self.build_std(Path::new(&sysroot), triple, "std,panic_unwind,test", &["build", "--release"])
+        self.build_std(Path::new(&sysroot), triple, "std,panic_unwind,test", false)
     }
 
     /// A sysroot with these crates of the standard library, as far as `cargo check` needs them.
     pub fn sysroot_to_check(&self, triples: &[&str], crates: &str) -> Result<PathBuf> {
         let tree = self.tree.as_deref().context("the installed compiler's folder is not ours")?;
         let sysroot = tree.join(format!("check-{crates}"));
-        triples.iter().try_for_each(|triple| self.build_std(&sysroot, triple, crates, &["check"]))?;
+        triples.iter().try_for_each(|triple| self.build_std(&sysroot, triple, crates, true))?;
         Ok(sysroot)
     }
 
-    fn build_std(&self, sysroot: &Path, triple: &str, crates: &str, command: &[&str]) -> Result<()> {
+    fn build_std(&self, sysroot: &Path, triple: &str, crates: &str, is_checked: bool) -> Result<()> {
+        let command: &[_] = if is_checked { &["check"] } else { &["build", "--release"] };
         cache::build_once(&sysroot.join("lib/rustlib").join(triple), |draft| {
             step(&format!("compiling the standard library for {triple}"));
             let package = draft.join("package");
@@ -84,8 +85,10 @@ impl Compiler {
             sh.change_dir(&package);
             let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "");
             let cargo = cargo.args(command).args(["--quiet", "--target", triple]);
-            cargo.arg(format!("-Zbuild-std={crates}")).args(["--target-dir", "target"]).run()?;
-            let profile = if command.contains(&"--release") { "release" } else { "debug" };
+            let cargo = cargo.arg(format!("-Zbuild-std={crates}")).args(["--target-dir", "target"]);
+            // What is only checked prints no backtrace.
+            cargo.args(is_checked.then_some("-Zbuild-std-features=")).run()?;
+            let profile = if is_checked { "debug" } else { "release" };
             fs::rename(package.join("target").join(triple).join(profile).join("deps"), draft.join("lib"))?;
             Ok(fs::remove_dir_all(package)?)
         })
