@@ -66,8 +66,10 @@ pub(crate) fn verdict(machine: &Machine, seen: &Examination, reads: &[Read]) -> 
         }
     };
     let all: Vec<_> = reads.iter().filter_map(|read| facts.reading(*read)).collect();
-    let at = |place| all.iter().find(|reading| reading.place == place);
-    if let Some(worst) = at(Place::Kernel).or_else(|| at(Place::Unknown)) {
+    let at = |place| all.iter().filter(move |reading| reading.place == place);
+    // A refused read says nothing about the others.
+    let entering = at(Place::Kernel).find(|reading| reading.evidence != Evidence::Refused);
+    if let Some(worst) = entering.or_else(|| at(Place::Kernel).chain(at(Place::Unknown)).next()) {
         let cause = facts.cause(worst);
         return (cause, facts.sentence(cause, worst));
     }

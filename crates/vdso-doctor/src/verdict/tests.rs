@@ -104,9 +104,16 @@ fn evidence_decides_the_cause() {
         judge_usual(machine, precise, USER_SPACE, cause, words);
     }
     judge(&tsc, &readings(KERNEL, USER_SPACE), &[Read::Time], Cause::Fine, &["time() stays in user space"]);
-    // A known failure comes before an unknown one.
-    let mixed = [reading(Read::USUAL[0], NOTHING), reading(MONOTONIC, KERNEL)];
-    judge(&hpet, &mixed, &Read::USUAL, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
+    // A known failure comes before an unknown and a refused one.
+    for other in [NOTHING, Found::Other(Place::Kernel, Evidence::Refused)] {
+        let mixed = [reading(Read::USUAL[0], other), reading(MONOTONIC, KERNEL)];
+        for reads in [[Read::USUAL[0], MONOTONIC], [MONOTONIC, Read::USUAL[0]]] {
+            judge(&hpet, &mixed, &reads, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
+        }
+    }
+    let refused = Found::Other(Place::Kernel, Evidence::Refused);
+    let mixed = [reading(Read::USUAL[0], NOTHING), reading(MONOTONIC, refused)];
+    judge(&hpet, &mixed, &Read::USUAL, Cause::Refused, &["CLOCK_MONOTONIC"]);
 }
 
 #[test]
