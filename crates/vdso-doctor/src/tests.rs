@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use test_support::{child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
-use crate::machine::is_name;
+use crate::machine::{is_guest_kernels, is_name};
 use crate::process_report::is_in_other_time_namespace;
 use crate::read::Entry;
 use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
@@ -35,6 +35,26 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
 fn a_clock_source_has_no_empty_name_and_no_control_characters() {
     let seen = ["tsc", "ARC Timer1", "", "\x1b[31mtsc", "tsc\nhpet"].map(is_name);
     assert_eq!(seen, [true, true, false, false, false]);
+}
+
+#[test]
+fn an_old_kernel_is_not_taken_for_gvisor() {
+    const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
+    for (linked_for, release, expected) in [
+        // gVisor's, WSL 1's, and one of UML.
+        (PRELINKED, "4.4.0", true),
+        (PRELINKED, "4.4.0-19041-Microsoft", true),
+        (PRELINKED, "6.12.0", true),
+        (PRELINKED, "3.18-rc1", false),
+        (PRELINKED, "3.18.0", true),
+        // Red Hat's 6 and 7.
+        (PRELINKED, "2.6.32-754.el6.x86_64", false),
+        (PRELINKED, "3.10.0-1160.el7.x86_64", false),
+        (PRELINKED, "", false),
+        (0, "6.12.0", false),
+    ] {
+        assert_eq!(is_guest_kernels(linked_for, release), expected, "{linked_for:#x} {release}");
+    }
 }
 
 #[test]

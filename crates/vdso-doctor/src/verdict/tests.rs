@@ -251,7 +251,7 @@ fn a_supervisor_is_named() {
         (Supervisor::Emulator, NOTHING, Cause::Emulated, &["without an emulator"]),
         // These have a vDSO of their own, which can work.
         (Supervisor::GuestKernel, USER_SPACE, Cause::Fine, &[]),
-        (Supervisor::GuestKernel, KERNEL, Cause::Unexplained, &["WSL 1"]),
+        (Supervisor::GuestKernel, KERNEL, Cause::Unexplained, &["the vDSO of gVisor, WSL 1 or UML does"]),
     ] {
         judge_usual(&under(supervisor), found, found, cause, words);
     }
