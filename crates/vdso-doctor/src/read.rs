@@ -43,6 +43,9 @@ impl Read {
     pub const USUAL: [Self; 2] =
         [Self::ClockGettime(ClockId::REALTIME), Self::ClockGettime(ClockId::MONOTONIC)];
 
+    /// The reads of the last timer tick. They need no clock source that user space can read.
+    pub(crate) const COARSE: [Self; 2] = [Self::Time, Self::ClockGettime(ClockId::MONOTONIC_COARSE)];
+
     /// Returns the function's name.
     #[must_use]
     pub fn function(self) -> &'static str {

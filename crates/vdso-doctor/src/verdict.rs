@@ -263,8 +263,7 @@ impl<'a> Facts<'a> {
 
     /// Which reads are cheap all the same.
     fn meanwhile(self) -> &'static str {
-        let coarse = [Read::Time, Read::ClockGettime(ClockId::MONOTONIC_COARSE)];
-        if coarse.into_iter().all(|read| self.is_in_user_space(read)) {
+        if Read::COARSE.into_iter().all(|read| self.is_in_user_space(read)) {
             "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
         } else {
             "read the clock less often"
