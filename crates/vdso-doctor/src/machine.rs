@@ -116,8 +116,6 @@ pub struct Machine {
     pub(crate) has_steady_tsc: bool,
 }
 
-json!(Machine, |machine| kernel, architecture, supervisor, clock_source);
-
 impl Machine {
     pub(crate) fn look() -> Self {
         let file =

@@ -9,8 +9,6 @@ use std::ptr;
 
 use vdso_time::{ClockId, Errno, Route, Routes};
 
-use crate::json::json;
-
 /// One way to read a clock, or to ask about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -102,11 +100,6 @@ impl From<ClockId> for Read {
         Self::ClockGettime(clock)
     }
 }
-
-json!(Read, |read|
-    function: read.function(), clock: read.clock().map(|clock| format!("{clock:?}")),
-    clock_id: read.clock().map(ClockId::as_raw)
-);
 
 impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
