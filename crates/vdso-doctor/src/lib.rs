@@ -55,7 +55,7 @@ use std::{fmt, io};
 
 use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
-use vdso_time::{ClockId, Routes, routes};
+use vdso_time::{Routes, routes};
 
 use json::json;
 pub use machine::{ClockSource, Machine, Supervisor};
@@ -153,8 +153,7 @@ pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
     let about: Vec<Read> = reads.iter().map(|read| (*read).into()).collect();
     let mut reads = about.clone();
     // The advice depends on these.
-    let cheap = [Read::Time, Read::ClockGettime(ClockId::MONOTONIC_COARSE)];
-    include(&mut reads, &[cheap.as_slice(), &Read::USUAL].concat());
+    include(&mut reads, &[Read::COARSE, Read::USUAL].concat());
     let seen = Examination::of(&reads, CALLS[0], Timing::None);
     // A read in user space is that in an emulator, too.
     if worst_place(&seen.readings, None, &about) == Place::UserSpace {

@@ -18,7 +18,7 @@ pub enum Supervisor {
     Valgrind,
     /// An emulator of the processor, as QEMU, whose own vDSO makes system calls.
     Emulator,
-    /// A kernel that runs on another one, with its own vDSO: gVisor, or WSL 1.
+    /// A kernel that runs on another one, with its own vDSO: gVisor, WSL 1 or user-mode Linux.
     GuestKernel,
 }
 
@@ -29,7 +29,7 @@ impl Supervisor {
         match self {
             Self::Valgrind => "valgrind",
             Self::Emulator => "an emulator",
-            Self::GuestKernel => "gVisor or WSL 1",
+            Self::GuestKernel => "gVisor, WSL 1 or UML",
         }
     }
 
@@ -116,8 +116,6 @@ pub struct Machine {
     pub(crate) has_steady_tsc: bool,
 }
 
-json!(Machine, |machine| kernel, architecture, supervisor, clock_source);
-
 impl Machine {
     pub(crate) fn look() -> Self {
         let file =
@@ -130,7 +128,7 @@ impl Machine {
                 available: available.split_whitespace().map(String::from).collect(),
             },
             architecture: ARCH,
-            supervisor: supervisor(),
+            supervisor: supervisor(&kernel),
             command_line: read("/proc/cmdline").unwrap_or_default(),
             has_steady_tsc: has_steady_tsc(&read("/proc/cpuinfo").unwrap_or_default()),
             kernel,
@@ -154,10 +152,8 @@ fn has_steady_tsc(cpuinfo: &str) -> bool {
     has("constant_tsc") && has("nonstop_tsc")
 }
 
-fn supervisor() -> Option<Supervisor> {
-    // gVisor and WSL 1 link their image for this address, wherever they map it. QEMU relocates its
-    // own.
-    const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
+fn supervisor(release: &str) -> Option<Supervisor> {
+    // QEMU relocates its image.
     let addresses = Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
     let (linked_for, mapped_at) = addresses.unwrap_or_default();
     let maps = read("/proc/self/maps").unwrap_or_default();
@@ -165,12 +161,20 @@ fn supervisor() -> Option<Supervisor> {
     let is_in_valgrind = ["/valgrind/", "/vgpreload_"].iter().any(|part| maps.contains(part));
     if addresses.is_err() && is_in_valgrind {
         Some(Supervisor::Valgrind)
-    } else if linked_for == PRELINKED {
+    } else if is_guest_kernels(linked_for, release) {
         Some(Supervisor::GuestKernel)
     } else {
         let is_relocated = linked_for != 0 && linked_for == mapped_at;
         (is_relocated || is_emulated()).then_some(Supervisor::Emulator)
     }
+}
+
+/// Whether a vDSO that is linked for this address is gVisor's, WSL 1's or UML's. The kernels of
+/// x86_64 before Linux 3.18 can have the same address.
+pub(crate) fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
+    let mut numbers = release.split('.').map(|number| number.parse().unwrap_or(0));
+    let version: [u32; 2] = [(); 2].map(|()| numbers.next().unwrap_or(0));
+    linked_for == 0xffff_ffff_ff70_0000 && version >= [3, 18]
 }
 
 /// Whether the kernel is of another architecture than this program, or denies knowing seccomp

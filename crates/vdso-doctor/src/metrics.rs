@@ -28,9 +28,9 @@ pub(crate) fn text(diagnosis: &Diagnosis, status: u8) -> String {
     if let Some(source) = &diagnosis.machine.clock_source.current {
         gauge("clock_source", "The kernel's clock source.", &[(labels(&[("name", source)]), "1".into())]);
     }
-    let place = |reading: &Reading| match reading.place {
+    let place = |reading: &Reading| match diagnosis.place(&[reading.read]) {
         Place::UserSpace => Some("1".into()),
-        Place::Kernel if reading.error.is_none() => Some("0".into()),
+        Place::Kernel => Some("0".into()),
         _ => None,
     };
     let place_help = "1 if the read is answered in user space, 0 if in the kernel.";

@@ -47,8 +47,6 @@ pub struct ProcessVdso {
     pub symbols: Vec<ProcessSymbol>,
 }
 
-json!(ProcessVdso, |vdso| pid, range, build_id, eh_frame_hdr, symbols);
-
 /// A symbol of another process's vDSO.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

@@ -2,7 +2,7 @@
 
 use std::{fmt, fs};
 
-use vdso_time::{ClockId, Route, Routes};
+use vdso_time::{Route, Routes};
 
 use crate::json::json;
 use crate::machine::{Machine, is_counter_fatal};
@@ -60,8 +60,7 @@ impl ProcessDiagnosis {
         let (seen, own_verdict) = if is_counter_fatal() {
             (Examination::default(), FATAL_COUNTER.into())
         } else {
-            let coarse = Read::ClockGettime(ClockId::MONOTONIC_COARSE);
-            let reads = [&[Read::Time], &Read::USUAL[..], &[coarse]].concat();
+            let reads = [Read::COARSE, Read::USUAL].concat();
             let seen = Examination::of(&reads, CALLS[0], Timing::on(&machine));
             let (_, verdict) = verdict::verdict(&machine, &seen, &Read::USUAL);
             (seen, verdict)

@@ -9,8 +9,6 @@ use std::ptr;
 
 use vdso_time::{ClockId, Errno, Route, Routes};
 
-use crate::json::json;
-
 /// One way to read a clock, or to ask about one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -42,6 +40,9 @@ impl Read {
     /// The reads that a verdict is about by default.
     pub const USUAL: [Self; 2] =
         [Self::ClockGettime(ClockId::REALTIME), Self::ClockGettime(ClockId::MONOTONIC)];
+
+    /// The reads of the last timer tick. They need no clock source that user space can read.
+    pub(crate) const COARSE: [Self; 2] = [Self::Time, Self::ClockGettime(ClockId::MONOTONIC_COARSE)];
 
     /// Returns the function's name.
     #[must_use]
@@ -99,11 +100,6 @@ impl From<ClockId> for Read {
         Self::ClockGettime(clock)
     }
 }
-
-json!(Read, |read|
-    function: read.function(), clock: read.clock().map(|clock| format!("{clock:?}")),
-    clock_id: read.clock().map(ClockId::as_raw)
-);
 
 impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

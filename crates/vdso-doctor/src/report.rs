@@ -83,9 +83,13 @@ impl Diagnosis {
                 "libc answers each read; it is unknown where".into()
             }
             (None, _) => "without a vDSO each read is a system call".into(),
-            (Some(Method::Seccomp), _) => {
+            (Some(Method::Seccomp), None) => {
                 format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls")
             }
+            (Some(Method::Seccomp), Some(why)) => format!(
+                "{calls} of each read on {cpus}, while seccomp denied clock calls, which is no proof of user \
+                 space: {why}"
+            ),
             (Some(Method::Timing), why) => {
                 format!("cost, which is no proof: {}", why.as_deref().unwrap_or_default())
             }

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use test_support::{child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
-use crate::machine::is_name;
+use crate::machine::{is_guest_kernels, is_name};
 use crate::process_report::is_in_other_time_namespace;
 use crate::read::Entry;
 use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
@@ -38,6 +38,26 @@ fn a_clock_source_has_no_empty_name_and_no_control_characters() {
 }
 
 #[test]
+fn an_old_kernel_is_not_taken_for_gvisor() {
+    const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
+    for (linked_for, release, expected) in [
+        // gVisor's, WSL 1's, and one of UML.
+        (PRELINKED, "4.4.0", true),
+        (PRELINKED, "4.4.0-19041-Microsoft", true),
+        (PRELINKED, "6.12.0", true),
+        (PRELINKED, "3.18-rc1", false),
+        (PRELINKED, "3.18.0", true),
+        // Red Hat's 6 and 7.
+        (PRELINKED, "2.6.32-754.el6.x86_64", false),
+        (PRELINKED, "3.10.0-1160.el7.x86_64", false),
+        (PRELINKED, "", false),
+        (0, "6.12.0", false),
+    ] {
+        assert_eq!(is_guest_kernels(linked_for, release), expected, "{linked_for:#x} {release}");
+    }
+}
+
+#[test]
 fn a_process_that_ended_is_in_no_other_time_namespace() {
     // No process has this number (PID_MAX_LIMIT of the kernel).
     assert!(!is_in_other_time_namespace(4_194_305));
@@ -65,6 +85,25 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
         // CLOCK_MONOTONIC cannot time the reads.
         assert!(diagnosis.reads.iter().all(|reading| reading.ns.is_none()), "{diagnosis}");
         assert!(diagnosis.to_string().contains("No clock here is precise enough"), "{diagnosis}");
+    });
+}
+
+#[test]
+fn reads_that_were_not_made_on_every_cpu_are_no_proof() {
+    if NATIVE.is_none() || !has_proc() {
+        return not_run("libc answers here, or there is no /proc");
+    }
+    child::forked(|| {
+        if !filter::deny(&[libc::SYS_sched_getaffinity as u32], libc::EPERM) {
+            return;
+        }
+        let diagnosis = diagnose().unwrap();
+        if diagnosis.method != Some(Method::Seccomp) {
+            return not_run_here("seccomp", diagnosis);
+        }
+        let text = diagnosis.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("no proof of user space: a sandbox denies sched_getaffinity(2)"), "{text}");
+        assert!(!text.contains("proof: 1000"), "{text}");
     });
 }
 

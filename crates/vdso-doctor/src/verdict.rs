@@ -6,7 +6,7 @@ use vdso_time::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
 use crate::json::{json, kebab_case};
-use crate::machine::{CLOCK_SOURCE_FOLDER, Machine, Reader, Supervisor, clock_source};
+use crate::machine::{CLOCK_SOURCE_FOLDER, Machine, Reader, Supervisor, clock_source, is_name};
 use crate::proof::{Evidence, Examination, Place, Reading};
 use crate::read::Read;
 
@@ -66,8 +66,10 @@ pub(crate) fn verdict(machine: &Machine, seen: &Examination, reads: &[Read]) -> 
         }
     };
     let all: Vec<_> = reads.iter().filter_map(|read| facts.reading(*read)).collect();
-    let at = |place| all.iter().find(|reading| reading.place == place);
-    if let Some(worst) = at(Place::Kernel).or_else(|| at(Place::Unknown)) {
+    let at = |place| all.iter().filter(move |reading| reading.place == place);
+    // A refused read says nothing about the others.
+    let entering = at(Place::Kernel).find(|reading| reading.evidence != Evidence::Refused);
+    if let Some(worst) = entering.or_else(|| at(Place::Kernel).chain(at(Place::Unknown)).next()) {
         let cause = facts.cause(worst);
         return (cause, facts.sentence(cause, worst));
     }
@@ -240,9 +242,9 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The kernel's parameters (kernel-parameters.txt).
+    /// The kernel's parameters (kernel-parameters.txt), without those that a terminal would obey.
     fn parameters(self) -> impl Iterator<Item = &'a str> {
-        self.machine.command_line.split_whitespace()
+        self.machine.command_line.split_whitespace().filter(|word| is_name(word))
     }
 
     /// The parameter that excludes the CPU's counter.
@@ -261,8 +263,7 @@ impl<'a> Facts<'a> {
 
     /// Which reads are cheap all the same.
     fn meanwhile(self) -> &'static str {
-        let coarse = [Read::Time, Read::ClockGettime(ClockId::MONOTONIC_COARSE)];
-        if coarse.into_iter().all(|read| self.is_in_user_space(read)) {
+        if Read::COARSE.into_iter().all(|read| self.is_in_user_space(read)) {
             "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
         } else {
             "read the clock less often"
@@ -271,12 +272,15 @@ impl<'a> Facts<'a> {
 
     /// Where to look for the missing vDSO.
     fn where_to_look(self, reason: Option<FallbackReason>) -> String {
-        match self.parameters().find(|word| word.starts_with("vdso=") || word.starts_with("vdso32=")) {
+        let architecture = self.machine.architecture;
+        // vdso32 is about 32-bit programs (arch/x86/entry/vdso/vdso32-setup.c).
+        let removes = |word: &&str| *word == "vdso=0" || (*word == "vdso32=0" && architecture == "x86");
+        match self.parameters().find(removes) {
             _ if reason != Some(FallbackReason::NoVdso(LocateError::Absent)) => {
                 "check which program started this process".into()
             }
             Some(parameter) => format!("boot without {parameter}"),
-            None => match ARCH {
+            None => match architecture {
                 "x86" => "check the sysctls vm.vdso_enabled and abi.vsyscall32",
                 "arm" => "check the kernel's CONFIG_VDSO, or CONFIG_COMPAT_VDSO of a 64-bit kernel",
                 _ => "check how the kernel was built, and what runs this process",

@@ -318,7 +318,7 @@ pub(crate) fn explain(error: &io::Error) -> String {
             "there are too many threads and CPUs for the limit of open files: run it as root or with CAP_PERFMON, which \
              need one file for each CPU, or let root raise the hard limit (limits.conf(5))"
         }
-        Some(libc::ESRCH) => "there is no such process, it ended, or it is a kernel thread",
+        Some(libc::ESRCH) => proc::NO_PROCESS,
         Some(_) => return format!("perf_event_open(2) failed: {error}"),
         None => return error.to_string(),
     };

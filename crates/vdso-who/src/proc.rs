@@ -57,15 +57,17 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
     living.ok_or(Errno::ESRCH.into())
 }
 
+/// What the kernel says about each of these is the same.
+pub(crate) const NO_PROCESS: &str =
+    "there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)";
+
 /// Why a process cannot be read.
 pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
     let what = match error.raw_os_error() {
         Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => {
             "there is no /proc of this PID namespace: run vdso-who by `unshare --mount-proc` as root".into()
         }
-        Some(libc::ENOENT | libc::ESRCH) => {
-            "there is no such process, it ended, or it is a kernel thread".into()
-        }
+        Some(libc::ENOENT | libc::ESRCH) => NO_PROCESS.into(),
         Some(libc::EACCES | libc::EPERM) => "its memory may not be read: run as root with \
              CAP_SYS_PTRACE (`docker run --cap-add SYS_PTRACE`, or on the host)"
             .into(),

@@ -94,7 +94,7 @@ struct Watch<'a> {
     queue: Sender<Event>,
     /// How many records are in the queue, until the other thread ends.
     waiting: Weak<AtomicUsize>,
-    /// The process that is watched, if it is one, and those that it started.
+    /// The process that is watched, if it is one, and those that a command started.
     followed: HashSet<u32>,
     /// Whether the process executed another program.
     has_executed: bool,
@@ -105,6 +105,11 @@ impl Watch<'_> {
         matches!(self.options.subject, Subject::Command(_))
     }
 
+    /// Whether the processes that a command starts are watched, too. They have no guard.
+    fn follows_children(&self) -> bool {
+        self.is_command() && !self.options.exact
+    }
+
     fn open(&mut self) -> Result<()> {
         let addresses = match self.pid {
             Some(pid) if self.options.exact => trap::addresses(&mut Space::of(pid, Files::default())?)?,
@@ -113,8 +118,7 @@ impl Watch<'_> {
         let plan = Plan {
             pid: self.pid,
             cgroup: self.cgroup.as_ref(),
-            // A process that the command starts has no guard.
-            follows: self.is_command() && !self.options.exact,
+            follows: self.follows_children(),
             period: 1_000_000_000 / u64::from(self.options.frequency),
             addresses: &addresses,
         };
@@ -158,10 +162,18 @@ impl Watch<'_> {
         let over = loop {
             sleep(if self.options.exact { TICK / 10 } else { TICK });
             let is_over = is_over();
-            let has_ended = target.as_ref().is_some_and(|target| target.has_ended());
+            let (has_ended, used) = match (&self.options.subject, &target) {
+                // If the folder was made again, it has another cgroup, which starts at 0.
+                (Subject::Cgroup(path), _) => {
+                    let used = cgroup_time(path).filter(|used| *used >= cpu);
+                    (used.is_none(), used)
+                }
+                (_, Some(target)) => (target.has_ended(), target.cpu_time()),
+                (_, None) => (false, None),
+            };
             let now = Instant::now();
-            // A process that ended has no clock.
-            cpu = target.as_ref().and_then(|target| target.cpu_time()).unwrap_or(cpu);
+            // A process or cgroup that ended has no clock.
+            cpu = used.unwrap_or(cpu);
             let guard = target.as_deref_mut().and_then(|target| target.guard.as_mut());
             // Another program has its vDSO, and its breakpoints, elsewhere.
             let is_other = self.options.exact && guard.is_none() && self.has_executed;
@@ -179,7 +191,7 @@ impl Watch<'_> {
                 self.open()?;
             }
         };
-        cpu = self.cpu_time(target.as_deref()).unwrap_or(cpu);
+        cpu = self.cpu_time(target.as_deref()).map_or(cpu, |used| used.max(cpu));
         report.cpu_seconds = cpu.saturating_sub(cpu_before).as_secs_f64();
         report.seconds = over.duration_since(start).as_secs_f64();
         report.counted += self.events.executions();
@@ -216,9 +228,10 @@ impl Watch<'_> {
             Event::Sample(taken) => of(&taken.pid),
             Event::Mapped(pid, _) => of(pid),
             Event::Forked(pid, parent) => {
-                let is_child = of(parent);
-                self.followed.extend(self.pid.filter(|_| is_child).map(|_| *pid));
-                is_child
+                // The children of a process that ran before are not watched.
+                let is_watched = of(parent) && (self.pid.is_none() || self.is_command());
+                self.followed.extend(self.pid.filter(|_| is_watched).map(|_| *pid));
+                is_watched
             }
             Event::Named(pid, _, has_executed) => {
                 self.has_executed |= *has_executed && self.pid == Some(*pid);
@@ -240,7 +253,7 @@ impl Watch<'_> {
         match (&self.options.subject, target) {
             (Subject::Cgroup(path), _) => cgroup_time(path),
             (_, None) => proc::cpu_time_of_host(),
-            (_, Some(_)) if self.followed.len() > 1 => {
+            (_, Some(_)) if self.follows_children() && self.followed.len() > 1 => {
                 Some(self.followed.iter().filter_map(|pid| proc::cpu_time_with_children(*pid)).sum())
             }
             (_, Some(target)) => target.cpu_time(),

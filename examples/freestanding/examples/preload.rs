@@ -16,13 +16,17 @@ use vdso_time::ClockId;
 /// The seconds that the wall clock is ahead.
 const AHEAD: i64 = 3600;
 
+/// The clocks that are moved.
+const WALL_CLOCKS: [c_int; 4] =
+    [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI];
+
 /// clock_gettime(2).
 ///
 /// # Safety
 /// `time` must be null or an address to write to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut libc::timespec) -> c_int {
-    let ahead = if clock == libc::CLOCK_REALTIME { AHEAD } else { 0 };
+    let ahead = if WALL_CLOCKS.contains(&clock) { AHEAD } else { 0 };
     match vdso_time::clock_gettime(ClockId::from_raw(clock)) {
         Ok(_) if time.is_null() => failed(libc::EFAULT),
         Ok(now) => {

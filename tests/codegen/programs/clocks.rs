@@ -1,6 +1,6 @@
 //! A program that is linked dynamically with libc. It prints seconds, each on a line: read before
-//! any constructor ran, then by libc's three functions, then by the crate, which calls the vDSO
-//! itself. The last line is the page size by getauxval(3).
+//! any constructor ran, then by libc's three functions, the last one of two clocks, then by the
+//! crate, which calls the vDSO itself. The last line is the page size by getauxval(3).
 
 #![no_main]
 #![allow(missing_docs, unsafe_code, reason = "this is only run")]
@@ -17,6 +17,7 @@ unsafe extern "C" {
 }
 
 const CLOCK_REALTIME: c_int = 0;
+const CLOCK_REALTIME_COARSE: c_int = 5;
 const AT_PAGESZ: c_ulong = 6;
 
 static EARLY: AtomicI64 = AtomicI64::new(0);
@@ -33,14 +34,16 @@ extern "C" fn read_early() {
 
 #[unsafe(no_mangle)]
 extern "C" fn main() -> c_int {
-    let (mut day, mut wall) = ([0; 2], [0; 2]);
+    let (mut day, mut wall, mut coarse) = ([0; 2], [0; 2], [0; 2]);
     // SAFETY: null is allowed.
     let seconds = unsafe { time(null_mut()) };
     // SAFETY: the array has the layout of `struct timeval`, and null is allowed.
     let mut status = unsafe { gettimeofday(&raw mut day, null_mut()) };
     // SAFETY: the array has the layout of `struct timespec`.
     status |= unsafe { clock_gettime(CLOCK_REALTIME, &raw mut wall) };
-    println!("{}\n{seconds}\n{}\n{}", EARLY.load(Ordering::Relaxed), day[0], wall[0]);
+    // SAFETY: the array has the layout of `struct timespec`.
+    status |= unsafe { clock_gettime(CLOCK_REALTIME_COARSE, &raw mut coarse) };
+    println!("{}\n{seconds}\n{}\n{}\n{}", EARLY.load(Ordering::Relaxed), day[0], wall[0], coarse[0]);
     println!("{}\n{}", vdso_time::time(), getauxval(AT_PAGESZ));
     status
 }

@@ -47,7 +47,7 @@ fn main() {
     let clock = quanta::Clock::new();
     black_box(clock.now());
     println!("quanta: the first `Clock::new()` and `now()`\t{}", start.elapsed().as_nanos());
-    // The counter clock calibrates for 10 ms of reads.
+    // The counter clock measures the counter's rate during 11 ms of reads.
     while start.elapsed() < TIME {
         black_box(clock.now());
     }

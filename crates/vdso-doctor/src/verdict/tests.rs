@@ -104,9 +104,16 @@ fn evidence_decides_the_cause() {
         judge_usual(machine, precise, USER_SPACE, cause, words);
     }
     judge(&tsc, &readings(KERNEL, USER_SPACE), &[Read::Time], Cause::Fine, &["time() stays in user space"]);
-    // A known failure comes before an unknown one.
-    let mixed = [reading(Read::USUAL[0], NOTHING), reading(MONOTONIC, KERNEL)];
-    judge(&hpet, &mixed, &Read::USUAL, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
+    // A known failure comes before an unknown and a refused one.
+    for other in [NOTHING, Found::Other(Place::Kernel, Evidence::Refused)] {
+        let mixed = [reading(Read::USUAL[0], other), reading(MONOTONIC, KERNEL)];
+        for reads in [[Read::USUAL[0], MONOTONIC], [MONOTONIC, Read::USUAL[0]]] {
+            judge(&hpet, &mixed, &reads, Cause::ClockSource, &["CLOCK_MONOTONIC"]);
+        }
+    }
+    let refused = Found::Other(Place::Kernel, Evidence::Refused);
+    let mixed = [reading(Read::USUAL[0], NOTHING), reading(MONOTONIC, refused)];
+    judge(&hpet, &mixed, &Read::USUAL, Cause::Refused, &["CLOCK_MONOTONIC"]);
 }
 
 #[test]
@@ -158,6 +165,15 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
         judge(&Machine { command_line, has_steady_tsc: true, ..machine(available) }, cause, &[words]);
     }
     judge_usual(&machine(&["jiffies"]), KERNEL, KERNEL, Cause::ClockSource, &["less often"]);
+    // A terminal obeys control characters, so such a word is not shown.
+    for word in ["clocksource=\x1b[31mhpet", "clocksource=hp\u{9b}31met"] {
+        let command_line = format!("{word} ro");
+        judge(
+            &Machine { command_line, ..machine(&["hpet", "tsc"]) },
+            Cause::ClockSource,
+            &["(the chip set's event timer): run `cd"],
+        );
+    }
 }
 
 #[test]
@@ -202,16 +218,20 @@ fn a_clock_that_no_vdso_has_is_not_the_clock_sources_fault() {
 
 #[test]
 fn a_missing_vdso_or_function_is_explained() {
-    let booted = |line: &str| Machine { command_line: line.into(), ..machine(&["tsc"]) };
     let unmapped = FallbackReason::NoVdso(LocateError::Unmapped);
-    for (line, reason, words) in [
-        ("quiet vdso=0 ro", ABSENT, &["no vDSO", "boot without vdso=0."][..]),
-        ("vdso32=0", ABSENT, &["boot without vdso32=0."]),
-        ("quiet", ABSENT, &["every read is a system call"]),
-        ("vdso=1", unmapped, &["check which program started this process"]),
+    for (architecture, line, reason, words) in [
+        ("x86_64", "quiet vdso=0 ro", ABSENT, &["no vDSO", "boot without vdso=0."][..]),
+        ("x86", "vdso32=0", ABSENT, &["boot without vdso32=0."]),
+        // It is about 32-bit programs.
+        ("x86_64", "vdso32=0", ABSENT, &["every read is a system call", "check how the kernel was built"]),
+        ("x86_64", "vdso32=0 vdso=0", ABSENT, &["boot without vdso=0."]),
+        ("x86_64", "vdso=1", ABSENT, &["check how the kernel was built"]),
+        ("x86", "vdso=1 vdso32=1", ABSENT, &["check the sysctls"]),
+        ("x86_64", "vdso=0", unmapped, &["check which program started this process"]),
     ] {
         let gone = Found::Routed(reason);
-        judge_usual(&booted(line), gone, gone, Cause::NoVdso, words);
+        let booted = Machine { architecture, command_line: line.into(), ..machine(&["tsc"]) };
+        judge_usual(&booted, gone, gone, Cause::NoVdso, words);
     }
     let [blanked, missing] = [FallbackReason::BlankedNames, FallbackReason::NoSymbol].map(Found::Routed);
     let words = ["blanked", "dmtimer", "device tree"];
@@ -231,7 +251,7 @@ fn a_supervisor_is_named() {
         (Supervisor::Emulator, NOTHING, Cause::Emulated, &["without an emulator"]),
         // These have a vDSO of their own, which can work.
         (Supervisor::GuestKernel, USER_SPACE, Cause::Fine, &[]),
-        (Supervisor::GuestKernel, KERNEL, Cause::Unexplained, &["WSL 1"]),
+        (Supervisor::GuestKernel, KERNEL, Cause::Unexplained, &["the vDSO of gVisor, WSL 1 or UML does"]),
     ] {
         judge_usual(&under(supervisor), found, found, cause, words);
     }

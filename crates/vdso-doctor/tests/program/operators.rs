@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::{command, has_tool, not_run_here};
+use test_support::{command, filter, has_tool, not_run_here};
 
 use super::{PROGRAM, ended, run};
 
@@ -56,6 +57,27 @@ fn prometheus_reads_the_metrics() {
     let place = format!("gauge vdso_doctor_in_user_space [{cpu_time}] 0.0");
     assert!(status != Some(1) || new.contains(&&*place), "{out}");
     assert!(new.iter().any(|line| line.starts_with("gauge vdso_doctor_read_seconds")), "{out}");
+}
+
+/// Timing indicates where a read is answered, but is no proof.
+#[test]
+#[allow(unsafe_code, reason = "a seccomp filter is installed in the child")]
+fn a_place_that_is_only_likely_is_no_sample() {
+    if !filter::works() {
+        return;
+    }
+    let deny = [(libc::SYS_prctl as u32, filter::error(libc::EPERM))];
+    let mut program = filter::program(&deny, filter::ALLOW, filter::ALLOW);
+    let mut doctor = Command::new(PROGRAM);
+    doctor.args(["--metrics", "--require-user-space=REALTIME,THREAD_CPUTIME_ID"]);
+    // SAFETY: between fork and exec, it makes two system calls and allocates nothing.
+    unsafe { doctor.pre_exec(move || filter::install(&mut program)) };
+    let Some((status, text, error)) = ended(&mut doctor) else { return };
+    let places = text.lines().filter(|line| line.starts_with("vdso_doctor_in_user_space{"));
+    let places: Vec<_> = places.collect();
+    assert!(places.iter().all(|line| line.ends_with(" 0")), "{text}{error}");
+    // Without a vDSO the kernel answers: status 1.
+    assert!(status == Some(1) || places.is_empty(), "{text}{error}");
 }
 
 /// Runs a program of `contrib` with this `vdso-doctor` in its `PATH`.
@@ -128,7 +150,6 @@ fn the_unit_and_the_pod_run_a_check() {
 #[allow(unsafe_code, reason = "prctl(2) is called in the child")]
 fn a_static_doctor_under_an_inherited_pr_set_tsc_says_why_it_cannot_read() {
     use std::io;
-    use std::os::unix::process::CommandExt as _;
 
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("static");
     let mut cargo = Command::new(env!("CARGO"));

@@ -68,7 +68,7 @@ fn what_is_missing_is_named() {
     for (arguments, expected) in [
         (
             &["--pid=4194305"][..],
-            "process 4194305: there is no such process, it ended, or it is a kernel thread",
+            "process 4194305: there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)",
         ),
         (
             &[&format!("--pid={thread}")],

@@ -70,16 +70,48 @@ fn all_processes_are_watched_as_one_and_named() {
     assert!(out.contains("python3 (") && out.starts_with("all processes ") && fits(&out), "{out}");
 }
 
+/// A child has used 2 s of CPU time, and others start during the measurement.
+#[test]
+fn the_cpu_time_of_a_running_process_is_its_own() {
+    let script = "\
+import os, time
+if not os.fork():
+    while time.process_time() < 2: pass
+    os._exit(0)
+os.wait()
+print(flush=True)
+while True:
+    os.posix_spawnp('true', ['true'], os.environ)
+    os.wait()
+    time.sleep(0.05)";
+    let Some(reader) = Reader::run(script) else { return };
+    let pid = format!("--pid={}", reader.0.id());
+    let Some((_, json)) = report(who(&[&pid, "--duration=1", "--json"]).output()) else { return };
+    assert!(json["cpu_seconds"].as_f64() < Some(2.0), "{json:#}");
+}
+
+/// Its children have no breakpoints, so their reads are not counted.
+#[test]
+fn the_cpu_time_of_counted_reads_is_the_commands_own() {
+    let burn = "import time\nwhile time.process_time() < 1: pass";
+    let script = format!("python3 -c '{burn}'; python3 -c '{burn}'; :");
+    let Some((_, json)) = report(who(&["--exact", "--json", "--", "sh", "-c", &script]).output()) else {
+        return;
+    };
+    let cpu = json["cpu_seconds"].as_f64().unwrap();
+    assert!(cpu > 0.0 && cpu < 1.0, "{json:#}");
+}
+
 /// A cgroup, which is removed with this.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
     /// In the place where the unified hierarchy is mounted.
-    fn new() -> io::Result<Self> {
+    fn new(name: &str) -> io::Result<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts")?;
         let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
         let unified = mounts.find(|fields| fields[2] == "cgroup2").ok_or(io::ErrorKind::NotFound)?;
-        let folder = Path::new(unified[1]).join(format!("vdso-who-{}", std::process::id()));
+        let folder = Path::new(unified[1]).join(format!("vdso-who-{name}-{}", std::process::id()));
         fs::create_dir(&folder)?;
         Ok(Self(folder))
     }
@@ -97,7 +129,7 @@ impl Drop for Cgroup {
 /// A reader outside of the cgroup is not in the report.
 #[test]
 fn a_cgroup_has_its_processes_only() {
-    let cgroup = match Cgroup::new() {
+    let cgroup = match Cgroup::new("kept") {
         Ok(cgroup) => cgroup,
         Err(error) => return not_run_here("cgroup2", error),
     };
@@ -112,16 +144,52 @@ fn a_cgroup_has_its_processes_only() {
     assert_eq!((json["name"].as_str(), pids), (Some(folder), vec![&Value::from(reader.0.id())]), "{json:#}");
 }
 
+/// systemd removes the cgroup of a service that it stops.
+#[test]
+fn a_cgroup_that_is_removed_ends_the_measurement() {
+    let cgroup = match Cgroup::new("removed") {
+        Ok(cgroup) => cgroup,
+        Err(error) => return not_run_here("cgroup2", error),
+    };
+    let Some(reader) = Reader::start() else { return };
+    if let Err(error) = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string()) {
+        return not_run_here("cgroup2", error);
+    }
+    let mut command = who(&["--cgroup", cgroup.0.to_str().unwrap(), "--duration=60", "--json"]);
+    let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
+        return not_run_here("exec", "vdso-who does not start");
+    };
+    while !has_events(&child) && child.try_wait().unwrap().is_none() {
+        sleep(Duration::from_millis(5));
+    }
+    let used = || {
+        let stat = fs::read_to_string(cgroup.0.join("cpu.stat")).unwrap();
+        let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap();
+        Duration::from_micros(micros.parse().unwrap())
+    };
+    let before = used();
+    while used() < before + Duration::from_millis(300) && child.try_wait().unwrap().is_none() {
+        sleep(Duration::from_millis(5));
+    }
+    drop((reader, cgroup));
+    let Some((_, json)) = report(child.wait_with_output()) else { return };
+    let [seconds, cpu] = ["seconds", "cpu_seconds"].map(|field| json[field].as_f64().unwrap());
+    assert!(seconds < 60.0 && cpu > 0.0, "{json:#}");
+}
+
 /// A process that reads clocks until this is dropped.
 struct Reader(Child);
 
 impl Reader {
     fn start() -> Option<Self> {
-        let script = "import time\nprint(flush=True)\nwhile True: time.monotonic()";
+        Self::run("import time\nprint(flush=True)\nwhile True: time.monotonic()")
+    }
+
+    /// Starts a script, which says when it is ready.
+    fn run(script: &str) -> Option<Self> {
         let mut command = Command::new("python3");
         let started = command.args(["-c", script]).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(|error| not_run_here("python3", error)).ok()?;
-        // It says that it reads.
         child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
         Some(Self(child))
     }
