@@ -91,9 +91,7 @@ const FOLDERS: &[(&str, &str)] = &[
         machine: arch source status system
         global: arch bounded clock interval machine status
         clocks: global machine source
-        ticks: arch clocks global
-        recent: clocks high_water
-        refresher: recent",
+        ticks: arch clocks global",
     ),
     (
         "crates/vdso-time-counter/src/arch",

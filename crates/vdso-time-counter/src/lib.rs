@@ -22,9 +22,6 @@ mod high_water;
 mod interval;
 mod latch;
 mod machine;
-mod recent;
-#[cfg(feature = "std")]
-mod refresher;
 mod sample;
 mod segment;
 mod source;
@@ -44,8 +41,5 @@ pub use global::{
     statistics,
 };
 pub use interval::{ClockStatus, Interval};
-pub use recent::{recent, refresh};
-#[cfg(feature = "std")]
-pub use refresher::Refresher;
 pub use status::{Refusal, State, Statistics, Status};
 pub use ticks::Ticks;

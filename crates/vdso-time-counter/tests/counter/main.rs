@@ -7,7 +7,6 @@
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
 mod clock;
-mod recent;
 mod sandbox;
 #[cfg(target_arch = "aarch64")]
 mod self_synchronized;
