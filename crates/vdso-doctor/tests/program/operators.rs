@@ -76,7 +76,7 @@ fn a_place_that_is_only_likely_is_no_sample() {
     let places = text.lines().filter(|line| line.starts_with("vdso_doctor_in_user_space{"));
     let places: Vec<_> = places.collect();
     assert!(places.iter().all(|line| line.ends_with(" 0")), "{text}{error}");
-    // Without a vDSO the kernel surely answers: status 1. With one, it surely answers `getcpu` where
+    // Without a vDSO the kernel surely answers: status 1. With one, it surely answers `getcpu` if
     // the vDSO has none, but no clock.
     let has_clock = places.iter().any(|line| line.contains("clock="));
     assert!(status == Some(1) || !has_clock, "{text}{error}");
