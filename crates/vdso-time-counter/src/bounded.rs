@@ -182,7 +182,7 @@ impl Bounds {
         let source = clock.source();
         let monotonic = || source.monotonic().ok_or(Errno::EPERM);
         let read = || {
-            // A segment may end between the two.
+            // The bound is taken before and after the time, because a segment may end meanwhile.
             let bound = || clock.error_bound().ok_or(Errno::EPERM);
             let before = bound()?;
             let nanos = clock.monotonic_ordered().or_else(|| clock.slow_monotonic());
