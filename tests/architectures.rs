@@ -42,7 +42,7 @@ fn cargo_requires_libc_for_targets_that_are_not_in_the_list() {
 #[test]
 fn every_target_of_the_list_is_documented_and_checked() {
     let docs = read("Cargo.toml");
-    let checked = read("xtask/src/check.rs") + &read("crates/vdso-time-kernel-runner/src/targets.rs");
+    let checked = read("xtask/src/check.rs") + &read("tools/vdso-time-kernel-runner/src/targets.rs");
     for [.., target] in TARGETS {
         let target = format!("\"{target}\"");
         assert!(docs.contains(&target), "docs.rs does not build {target}");

@@ -196,9 +196,13 @@ fn modules_import_only_what_is_below() {
 /// left, or a circle and what imports it.
 #[test]
 fn modules_do_not_import_one_another_in_a_circle() {
-    let crates = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crates")).unwrap();
     let name = |entry: Result<fs::DirEntry, _>| entry.unwrap().file_name().into_string().unwrap();
-    let mut sources: Vec<String> = crates.map(|entry| format!("crates/{}/src", name(entry))).collect();
+    let packages = |folder| {
+        let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap();
+        entries.map(move |entry| format!("{folder}/{}/src", name(entry)))
+    };
+    let mut sources: Vec<String> = ["crates", "tools", "dev"].into_iter().flat_map(packages).collect();
+    sources.retain(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).exists());
     sources.extend(["src", "benches/src", "benches/peers/src", "xtask/src"].map(String::from));
     let mut circles = Vec::new();
     for source in sources {
@@ -259,7 +263,7 @@ fn only_arch_and_linux_have_unsafe_code_and_choose_a_target() {
 
 #[test]
 fn no_file_and_no_line_of_a_comment_is_too_long() {
-    let folders = ["src", "tests", "examples", "benches", "crates", "fuzz", "xtask"];
+    let folders = ["src", "tests", "examples", "benches", "crates", "tools", "dev", "xtask"];
     let mut found: Vec<_> = folders.into_iter().flat_map(files).collect();
     found.push(("build.rs".into(), include_str!("../build.rs").into()));
     for (file, text) in found {
@@ -275,9 +279,12 @@ fn no_file_and_no_line_of_a_comment_is_too_long() {
 #[test]
 fn links_between_pages_lead_to_files() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let crates = fs::read_dir(root.join("crates")).unwrap().map(|entry| entry.unwrap().path());
-    let folders = crates.chain([root.to_owned(), root.join("docs")]);
-    let pages = folders.flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    let packages = |folder| fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    let folders =
+        ["crates", "tools", "dev"].into_iter().flat_map(packages).chain([root.to_owned(), root.join("docs")]);
+    let pages = folders
+        .filter(|folder| folder.is_dir())
+        .flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
     let mut links = 0;
     for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
         let text = fs::read_to_string(&page).unwrap();

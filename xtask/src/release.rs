@@ -44,7 +44,7 @@ const NOT_YET: &[&str] = &[
     r"on crates\.io yet",
     r"[Ii]n a checkout",
     r#"path = "(\.\./)*vdso-time"#,
-    r"--path (vdso-time/)?crates/",
+    r"--path (vdso-time/)?(crates|tools)/",
     r"^cargo run .*-p vdso-doctor",
 ];
 
@@ -193,7 +193,8 @@ fn changelog(sh: &Shell) -> Result<String> {
 fn pages(sh: &Shell) -> Result<String> {
     let grep = cmd!(sh, "git grep --line-number --extended-regexp")
         .args(NOT_YET.iter().flat_map(|text| ["-e", text]));
-    let grep = grep.args(["--", "README.md", "crates/*/README.md", "docs/*.md", ".github"]);
+    let grep =
+        grep.args(["--", "README.md", "crates/*/README.md", "tools/*/README.md", "docs/*.md", ".github"]);
     let found = grep.quiet().ignore_status().output()?;
     // 0: it found a line, 1: it found none.
     let has_run = matches!(found.status.code(), Some(0 | 1));

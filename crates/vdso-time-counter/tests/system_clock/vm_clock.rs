@@ -17,7 +17,7 @@ const DEVICE: &str = "/dev/vmclock0";
 const MARKER: u64 = 16;
 
 /// Creating this file asks the runner to save and restore the machine
-/// (crates/vdso-time-kernel-runner/src/protocol.rs).
+/// (tools/vdso-time-kernel-runner/src/protocol.rs).
 const RESTORE: &str = "/restore";
 
 /// In this time, the kernel is asked again.
