@@ -37,9 +37,10 @@ struct Readme;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 compile_error!("vdso-doctor is for Linux and Android");
 
+mod function;
 mod json;
-mod machine;
 mod own_vdso;
+mod platform;
 mod process;
 mod process_report;
 mod proof;
@@ -58,8 +59,8 @@ use vdso_time::vdso::Vdso;
 use vdso_time::{Routes, routes};
 
 use json::json;
-pub use machine::{ClockSource, Machine, Supervisor};
 pub use own_vdso::OwnVdso;
+pub use platform::{ClockSource, Platform, Supervisor};
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
 pub use proof::{Evidence, Method, Place, Reading};
@@ -74,7 +75,7 @@ pub struct Diagnosis {
     /// The version of this format.
     pub format: u32,
     /// The kernel and its clock source.
-    pub machine: Machine,
+    pub platform: Platform,
     /// The vDSO, or why there is none.
     pub vdso: Result<OwnVdso, LocateError>,
     /// Who answers each function.
@@ -96,8 +97,8 @@ pub struct Diagnosis {
 }
 
 json!(Diagnosis, |this|
-    format, kernel: this.machine.kernel, architecture: this.machine.architecture,
-    supervisor: this.machine.supervisor, clock_source: this.machine.clock_source,
+    format, kernel: this.platform.kernel, architecture: this.platform.architecture,
+    supervisor: this.platform.supervisor, clock_source: this.platform.clock_source,
     vdso: json::Located(&this.vdso), routes: json::Functions(&this.routes), method, unproved, cpus,
     reads, cause, verdict
 );
@@ -110,7 +111,7 @@ impl Diagnosis {
     /// is [`Place::Unknown`].
     #[must_use]
     pub fn place(&self, reads: &[Read]) -> Place {
-        worst_place(&self.reads, self.machine.supervisor, reads)
+        worst_place(&self.reads, self.platform.supervisor, reads)
     }
 }
 
@@ -147,7 +148,7 @@ const CALLS: [u32; 2] = [32, 1000];
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.
 pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
-    if machine::is_counter_fatal() {
+    if platform::is_counter_fatal() {
         return Err(Finding { place: Place::Unknown, cause: Cause::Refused, message: FATAL_COUNTER.into() });
     }
     let about: Vec<Read> = reads.iter().map(|read| (*read).into()).collect();
@@ -159,9 +160,9 @@ pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
     if worst_place(&seen.readings, None, &about) == Place::UserSpace {
         return Ok(());
     }
-    let machine = Machine::look();
-    let place = worst_place(&seen.readings, machine.supervisor, &about);
-    let (cause, message) = verdict::verdict(&machine, &seen, &about);
+    let platform = Platform::look();
+    let place = worst_place(&seen.readings, platform.supervisor, &about);
+    let (cause, message) = verdict::verdict(&platform, &seen, &about);
     Err(Finding { place, cause, message })
 }
 
@@ -191,16 +192,16 @@ pub fn diagnose() -> io::Result<Diagnosis> {
 /// # Errors
 /// As [`diagnose`].
 pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
-    if machine::is_counter_fatal() {
+    if platform::is_counter_fatal() {
         return Err(io::Error::other(FATAL_COUNTER));
     }
-    let machine = Machine::look();
+    let platform = Platform::look();
     let mut reads = read::all();
     include(&mut reads, about);
-    let seen = Examination::of(&reads, CALLS[1], Timing::on(&machine));
-    let (cause, verdict) = verdict::verdict(&machine, &seen, about);
+    let seen = Examination::of(&reads, CALLS[1], Timing::on(&platform));
+    let (cause, verdict) = verdict::verdict(&platform, &seen, about);
     let vdso = Vdso::locate().as_ref().map(OwnVdso::of).map_err(|error| *error);
     let (routes, Examination { readings: reads, method, cpus, unproved }) = (routes(), seen);
     let about = about.to_vec();
-    Ok(Diagnosis { format: 1, machine, vdso, routes, method, unproved, cpus, reads, cause, verdict, about })
+    Ok(Diagnosis { format: 1, platform, vdso, routes, method, unproved, cpus, reads, cause, verdict, about })
 }

@@ -25,7 +25,7 @@ pub(crate) fn text(diagnosis: &Diagnosis, status: u8) -> String {
     let seconds = |nanos: Option<f64>| nanos.map(|nanos| format!("{nanos}e-9"));
     let status_help = "0 if the required reads stay in user space, 1 if not, 2 if unknown.";
     gauge("status", status_help, &[(String::new(), status.to_string())]);
-    if let Some(source) = &diagnosis.machine.clock_source.current {
+    if let Some(source) = &diagnosis.platform.clock_source.current {
         gauge("clock_source", "The kernel's clock source.", &[(labels(&[("name", source)]), "1".into())]);
     }
     let place = |reading: &Reading| match diagnosis.place(&[reading.read]) {

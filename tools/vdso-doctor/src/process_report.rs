@@ -5,7 +5,7 @@ use std::{fmt, fs};
 use vdso_time::{Route, Routes};
 
 use crate::json::json;
-use crate::machine::{Machine, is_counter_fatal};
+use crate::platform::{Platform, is_counter_fatal};
 use crate::process::{living_thread, own_number, text};
 use crate::proof::{Examination, Place, Reading, Timing, worst_place};
 use crate::report::{table, wrapped};
@@ -56,16 +56,16 @@ impl ProcessDiagnosis {
         let is_other = is_in_other_time_namespace(thread);
         let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
         let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
-        let machine = Machine::look();
+        let platform = Platform::look();
         let (seen, own_verdict) = if is_counter_fatal() {
             (Examination::default(), FATAL_COUNTER.into())
         } else {
             let reads = [Read::COARSE, Read::USUAL].concat();
-            let seen = Examination::of(&reads, CALLS[0], Timing::on(&machine));
-            let (_, verdict) = verdict::verdict(&machine, &seen, &Read::USUAL);
+            let seen = Examination::of(&reads, CALLS[0], Timing::on(&platform));
+            let (_, verdict) = verdict::verdict(&platform, &seen, &Read::USUAL);
             (seen, verdict)
         };
-        let own_place = worst_place(&seen.readings, machine.supervisor, &Read::USUAL);
+        let own_place = worst_place(&seen.readings, platform.supervisor, &Read::USUAL);
         let routes = Routes::of_image(&vdso.image());
         let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own_place) {
             (Some(Route::Syscall { reason, .. }), _) => {

@@ -6,9 +6,10 @@
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
 
+use crate::function::Function;
 use crate::json::{json, kebab_case};
-use crate::machine::{Machine, Supervisor};
-use crate::read::{Entry, Read};
+use crate::platform::{Platform, Supervisor};
+use crate::read::Read;
 use crate::{seccomp, timing};
 
 /// How a system call is detected.
@@ -134,8 +135,8 @@ pub(crate) enum Timing {
 }
 
 impl Timing {
-    pub(crate) fn on(machine: &Machine) -> Self {
-        if machine.supervisor.is_some_and(Supervisor::emulates) { Self::Emulated } else { Self::Meaningful }
+    pub(crate) fn on(platform: &Platform) -> Self {
+        if platform.supervisor.is_some_and(Supervisor::emulates) { Self::Emulated } else { Self::Meaningful }
     }
 }
 
@@ -172,7 +173,7 @@ impl Examination {
     }
 
     /// Counts the system calls of the functions of these readings.
-    fn prove(&mut self, entries: &[(usize, Entry)], calls: u32) {
+    fn prove(&mut self, entries: &[(usize, Function)], calls: u32) {
         let functions: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();
         let count = match seccomp::count(&functions, calls) {
             Ok(count) => count,
@@ -239,7 +240,7 @@ pub(crate) fn worst_place(readings: &[Reading], supervisor: Option<Supervisor>, 
 }
 
 /// Makes a read once. Returns the vDSO's function if it answered.
-fn examine(read: Read, routes: &Routes) -> (Reading, Option<Entry>) {
+fn examine(read: Read, routes: &Routes) -> (Reading, Option<Function>) {
     let mut seen = Reading::new(read);
     let answer = read.make();
     if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
@@ -255,7 +256,7 @@ fn examine(read: Read, routes: &Routes) -> (Reading, Option<Entry>) {
             seen.reason = Some(reason);
             (Place::Kernel, Evidence::Routed)
         }
-        _ => return (seen, Entry::of(read, routes)),
+        _ => return (seen, Function::of(read, routes)),
     };
     (seen, None)
 }

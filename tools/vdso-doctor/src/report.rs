@@ -4,9 +4,9 @@ use std::fmt;
 
 use vdso_time::{ClockId, Route};
 
-use crate::machine::{CLOCK_SOURCE_FOLDER, Reader, clock_source};
+use crate::platform::{CLOCK_SOURCE_FOLDER, Reader, clock_source};
 use crate::proof::{Evidence, Method, Reading};
-use crate::{Diagnosis, Machine, Read};
+use crate::{Diagnosis, Platform, Read};
 
 /// The longest line.
 const COLUMNS: usize = 80;
@@ -19,7 +19,7 @@ impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_full = f.alternate();
         writeln!(f, "{}\n", wrapped("", &self.verdict))?;
-        let Machine { kernel, architecture, supervisor, clock_source: sources, .. } = &self.machine;
+        let Platform { kernel, architecture, supervisor, clock_source: sources, .. } = &self.platform;
         writeln!(f, "{}", wrapped("evidence", &self.evidence()))?;
         let source = match &sources.current {
             None => format!("unknown: no name in {CLOCK_SOURCE_FOLDER}/current_clocksource"),

@@ -15,7 +15,7 @@ use nix::sys::prctl;
 use nix::sys::signal::{SigSet, Signal};
 use vdso_time::{ClockId, syscall};
 
-use crate::read::Entry;
+use crate::function::Function;
 
 /// "Exchange full".
 const MARK: c_int = libc::EXFULL;
@@ -47,7 +47,7 @@ pub(crate) struct Count {
 
 /// Calls each function so many times on each CPU that the calling thread may use. The error says
 /// why nothing can be proved.
-pub(crate) fn count(entries: &[Entry], on_each_cpu: u32) -> Result<Count, String> {
+pub(crate) fn count(entries: &[Function], on_each_cpu: u32) -> Result<Count, String> {
     thread::scope(|scope| {
         let work = || {
             block_signals();
@@ -93,14 +93,14 @@ fn install() -> Result<(), Errno> {
     Errno::result(set).map(drop)
 }
 
-fn call_on_each_cpu(entries: &[Entry], calls: u32) -> Count {
+fn call_on_each_cpu(entries: &[Function], calls: u32) -> Count {
     let mut count = Count { cpus: Vec::new(), reads: 0, entered: vec![0; entries.len()] };
     let mut call_here = || {
         count.reads += calls;
         for (entry, entered) in entries.iter().zip(&mut count.entered) {
             // powerpc's vDSO returns a positive error number. What time() returns are seconds.
             let asks_kernel = || match (entry, entry.call()) {
-                (Entry::Time(_), seconds) => seconds == -(MARK as isize),
+                (Function::Time(_), seconds) => seconds == -(MARK as isize),
                 (_, answer) => answer.unsigned_abs() == MARK as usize,
             };
             *entered += (0..calls).filter(|_| asks_kernel()).count() as u32;

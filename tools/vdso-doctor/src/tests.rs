@@ -6,9 +6,9 @@ use std::ffi::c_void;
 use test_support::{child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
-use crate::machine::{is_guest_kernels, is_name};
+use crate::function::Function;
+use crate::platform::{is_guest_kernels, is_name};
 use crate::process_report::is_in_other_time_namespace;
-use crate::read::Entry;
 use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
 
 /// Programs that read the JSON compare these words.
@@ -25,7 +25,7 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
     extern "C" fn time(_: *mut c_void) -> isize {
         libc::EXFULL as isize
     }
-    match seccomp::count(&[Entry::Time(time)], 1) {
+    match seccomp::count(&[Function::Time(time)], 1) {
         Ok(count) => assert_eq!(count.entered, [0]),
         Err(why) => not_run_here("seccomp", why),
     }

@@ -6,7 +6,7 @@ use vdso_time::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
 use crate::json::{json, kebab_case};
-use crate::machine::{CLOCK_SOURCE_FOLDER, Machine, Reader, Supervisor, clock_source, is_name};
+use crate::platform::{CLOCK_SOURCE_FOLDER, Platform, Reader, Supervisor, clock_source, is_name};
 use crate::proof::{Evidence, Examination, Place, Reading};
 use crate::read::Read;
 
@@ -55,8 +55,8 @@ const MONOTONIC: Read = Read::ClockGettime(ClockId::MONOTONIC);
 const SLOW: f64 = 0.8;
 
 /// Returns the cause and the sentence for these reads.
-pub(crate) fn verdict(machine: &Machine, seen: &Examination, reads: &[Read]) -> (Cause, String) {
-    let facts = Facts { machine, seen };
+pub(crate) fn verdict(platform: &Platform, seen: &Examination, reads: &[Read]) -> (Cause, String) {
+    let facts = Facts { platform, seen };
     let (subject, stays) = match reads {
         [] => return (Cause::Fine, "no read was named.".into()),
         [one] => (one.to_string(), "stays"),
@@ -86,7 +86,7 @@ pub(crate) fn verdict(machine: &Machine, seen: &Examination, reads: &[Read]) -> 
 
 #[derive(Clone, Copy)]
 struct Facts<'a> {
-    machine: &'a Machine,
+    platform: &'a Platform,
     seen: &'a Examination,
 }
 
@@ -101,7 +101,7 @@ impl<'a> Facts<'a> {
 
     /// Why one read enters the kernel, or may.
     fn cause(self, reading: &Reading) -> Cause {
-        let supervisor = self.machine.supervisor;
+        let supervisor = self.platform.supervisor;
         match (reading.evidence, reading.reason) {
             (Evidence::Refused, _) => Cause::Refused,
             _ if supervisor.is_some_and(Supervisor::emulates) => Cause::Emulated,
@@ -119,7 +119,7 @@ impl<'a> Facts<'a> {
 
     /// Why the vDSO asks the kernel for the time of the clock source.
     fn cause_in_clock_source(self) -> Cause {
-        let sources = &self.machine.clock_source;
+        let sources = &self.platform.clock_source;
         let Some(current) = &sources.current else { return Cause::Unexplained };
         let offers_tsc = sources.available.iter().any(|source| source == "tsc");
         match clock_source(current).0 {
@@ -127,19 +127,19 @@ impl<'a> Facts<'a> {
             // The vDSO has no workaround for an erratum of the timer.
             Reader::Vdso if current == "arch_sys_counter" => Cause::CounterDistrusted,
             Reader::Vdso => Cause::Unexplained,
-            _ if self.machine.has_steady_tsc && !offers_tsc => Cause::CounterDistrusted,
+            _ if self.platform.has_steady_tsc && !offers_tsc => Cause::CounterDistrusted,
             _ => Cause::ClockSource,
         }
     }
 
     fn sentence(self, cause: Cause, reading: &Reading) -> String {
         let read = reading.read;
-        let source = self.machine.clock_source.current.as_deref().unwrap_or("unknown");
+        let source = self.platform.clock_source.current.as_deref().unwrap_or("unknown");
         let what = clock_source(source).1;
         let is_likely = reading.evidence == Evidence::Likely;
         let enters = if is_likely { "likely enters the kernel" } else { "enters the kernel" };
         let reason = reading.reason.map_or(String::new(), |reason| reason.to_string());
-        let supervisor = self.machine.supervisor.map_or("", Supervisor::name);
+        let supervisor = self.platform.supervisor.map_or("", Supervisor::name);
         let meanwhile = self.meanwhile();
         let text = match cause {
             Cause::Emulated => format!(
@@ -156,7 +156,7 @@ impl<'a> Facts<'a> {
             ),
             Cause::NoFunction => format!(
                 "{read} is a system call ({reason}; Linux {}): a newer kernel may have the function",
-                self.machine.kernel
+                self.platform.kernel
             ),
             Cause::Refused => format!(
                 "{read} fails: the kernel or a sandbox returns {}",
@@ -199,7 +199,7 @@ impl<'a> Facts<'a> {
                      fixed, {meanwhile}"
                 ),
             },
-            Cause::Unexplained if self.machine.supervisor.is_some() => {
+            Cause::Unexplained if self.platform.supervisor.is_some() => {
                 format!("{read} {enters}, because the vDSO of {supervisor} does: {meanwhile}")
             }
             Cause::Unexplained | Cause::Fine | Cause::LikelyFine => {
@@ -212,7 +212,7 @@ impl<'a> Facts<'a> {
     /// What to do about the clock source.
     fn remedy(self) -> String {
         let is_readable = |source: &&String| clock_source(source).0 == Reader::Vdso;
-        let sources = &self.machine.clock_source;
+        let sources = &self.platform.clock_source;
         let better = sources.available.iter().find(is_readable);
         match (sources.current.as_deref(), better, self.choice()) {
             (Some("kvm-clock"), ..) if self.parameters().any(|word| word == NO_KVMCLOCK) => {
@@ -244,7 +244,7 @@ impl<'a> Facts<'a> {
 
     /// The kernel's parameters (kernel-parameters.txt), without those that a terminal would obey.
     fn parameters(self) -> impl Iterator<Item = &'a str> {
-        self.machine.command_line.split_whitespace().filter(|word| is_name(word))
+        self.platform.command_line.split_whitespace().filter(|word| is_name(word))
     }
 
     /// The parameter that excludes the CPU's counter.
@@ -272,7 +272,7 @@ impl<'a> Facts<'a> {
 
     /// Where to look for the missing vDSO.
     fn where_to_look(self, reason: Option<FallbackReason>) -> String {
-        let architecture = self.machine.architecture;
+        let architecture = self.platform.architecture;
         // vdso32 is about 32-bit programs (arch/x86/entry/vdso/vdso32-setup.c).
         let removes = |word: &&str| *word == "vdso=0" || (*word == "vdso32=0" && architecture == "x86");
         match self.parameters().find(removes) {

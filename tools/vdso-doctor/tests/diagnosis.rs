@@ -121,7 +121,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
         let Some((diagnosis, checked)) = thread::scope(|scope| scope.spawn(diagnose).join().unwrap()) else {
             return;
         };
-        assert_eq!((is_proof(&diagnosis), diagnosis.machine.supervisor), (is_proved, None), "{diagnosis}");
+        assert_eq!((is_proof(&diagnosis), diagnosis.platform.supervisor), (is_proved, None), "{diagnosis}");
         // A cost is no proof.
         assert_eq!(diagnosis.place(&Read::USUAL), expected, "{denied:?}\n{diagnosis}");
         match checked {

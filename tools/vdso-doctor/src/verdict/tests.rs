@@ -4,7 +4,7 @@ use vdso_time::LocateError;
 use vdso_time::{ClockId, FallbackReason};
 
 use super::{Cause, MONOTONIC, verdict};
-use crate::machine::{ClockSource, Machine, Supervisor};
+use crate::platform::{ClockSource, Platform, Supervisor};
 use crate::proof::{Evidence, Examination, Place, Reading};
 use crate::read::Read;
 use crate::report::wrapped;
@@ -52,11 +52,11 @@ fn readings(precise: Found, coarse: Found) -> Vec<Reading> {
         .collect()
 }
 
-/// A machine with these clock sources; the first is in use.
-fn machine(available: &[&str]) -> Machine {
+/// A platform with these clock sources; the first is in use.
+fn platform(available: &[&str]) -> Platform {
     let available: Vec<String> = available.iter().map(|&name| name.into()).collect();
     let clock_source = ClockSource { current: available.first().cloned(), available };
-    Machine {
+    Platform {
         kernel: "6.12.0".into(),
         architecture: "x86_64",
         supervisor: None,
@@ -68,10 +68,10 @@ fn machine(available: &[&str]) -> Machine {
 
 /// Asserts the cause, and that the sentence has these words.
 #[track_caller]
-fn judge(machine: &Machine, seen: &[Reading], reads: &[Read], cause: Cause, words: &[&str]) {
+fn judge(platform: &Platform, seen: &[Reading], reads: &[Read], cause: Cause, words: &[&str]) {
     let unproved = Some("seccomp is denied".into());
     let seen = Examination { readings: seen.to_vec(), unproved, ..Examination::default() };
-    let (found, sentence) = verdict(machine, &seen, reads);
+    let (found, sentence) = verdict(platform, &seen, reads);
     assert_eq!(found, cause, "{sentence}");
     for word in words {
         assert!(sentence.contains(word), "{word} in: {sentence}");
@@ -82,18 +82,18 @@ fn judge(machine: &Machine, seen: &[Reading], reads: &[Read], cause: Cause, word
 
 /// The same for the usual reads.
 #[track_caller]
-fn judge_usual(machine: &Machine, precise: Found, coarse: Found, cause: Cause, words: &[&str]) {
-    judge(machine, &readings(precise, coarse), &Read::USUAL, cause, words);
+fn judge_usual(platform: &Platform, precise: Found, coarse: Found, cause: Cause, words: &[&str]) {
+    judge(platform, &readings(precise, coarse), &Read::USUAL, cause, words);
 }
 
 #[test]
 fn evidence_decides_the_cause() {
-    let tsc = machine(&["tsc", "hpet"]);
-    let hpet = machine(&["hpet", "tsc"]);
+    let tsc = platform(&["tsc", "hpet"]);
+    let hpet = platform(&["hpet", "tsc"]);
     let [likely_user, likely_kernel] =
         [Place::UserSpace, Place::Kernel].map(|place| Found::Other(place, Evidence::Likely));
     let libc = Found::Other(Place::Unknown, Evidence::Libc);
-    for (machine, precise, cause, words) in [
+    for (platform, precise, cause, words) in [
         (&tsc, USER_SPACE, Cause::Fine, &["CLOCK_MONOTONIC", "nothing to do"][..]),
         (&tsc, likely_user, Cause::LikelyFine, &["likely", "user space"]),
         (&tsc, NOTHING, Cause::CannotTell, &["it is unknown where", "seccomp is denied"]),
@@ -101,7 +101,7 @@ fn evidence_decides_the_cause() {
         (&hpet, likely_kernel, Cause::ClockSource, &["likely enters the kernel"]),
         (&hpet, Found::Proved(3), Cause::Sometimes, &["sometimes"]),
     ] {
-        judge_usual(machine, precise, USER_SPACE, cause, words);
+        judge_usual(platform, precise, USER_SPACE, cause, words);
     }
     judge(&tsc, &readings(KERNEL, USER_SPACE), &[Read::Time], Cause::Fine, &["time() stays in user space"]);
     // A known failure comes before an unknown and a refused one.
@@ -121,27 +121,27 @@ fn a_trapped_counter_is_slow() {
     let mut seen = readings(USER_SPACE, USER_SPACE);
     (seen[1].ns, seen[1].syscall_ns) = (Some(94.0), Some(100.0));
     let words = ["CLOCK_MONOTONIC", "hypervisor", "time()"];
-    judge(&machine(&["tsc"]), &seen, &Read::USUAL, Cause::Slow, &words);
+    judge(&platform(&["tsc"]), &seen, &Read::USUAL, Cause::Slow, &words);
     seen[1].ns = Some(19.0);
-    judge(&machine(&["tsc"]), &seen, &Read::USUAL, Cause::Fine, &[]);
+    judge(&platform(&["tsc"]), &seen, &Read::USUAL, Cause::Fine, &[]);
 }
 
 #[test]
 fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
     let judge =
-        |machine: &Machine, cause, words: &[&str]| judge_usual(machine, KERNEL, USER_SPACE, cause, words);
+        |platform: &Platform, cause, words: &[&str]| judge_usual(platform, KERNEL, USER_SPACE, cause, words);
     for source in ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"] {
-        let choice = machine(&[source, "tsc"]);
+        let choice = platform(&[source, "tsc"]);
         let remedy =
             "`cd /sys/devices/system/clocksource/clocksource0` and `echo tsc | sudo tee current_clocksource`";
         judge(&choice, Cause::ClockSource, &[source, remedy, "clocksource=tsc"]);
-        judge(&Machine { has_steady_tsc: true, ..choice }, Cause::ClockSource, &[remedy]);
-        let none = machine(&[source]);
+        judge(&Platform { has_steady_tsc: true, ..choice }, Cause::ClockSource, &[remedy]);
+        let none = platform(&[source]);
         judge(&none, Cause::ClockSource, &[source, "the coarse clocks, which stay in user space"]);
-        let dropped = Machine { has_steady_tsc: true, ..none };
+        let dropped = Platform { has_steady_tsc: true, ..none };
         judge(&dropped, Cause::CounterDistrusted, &["does not trust", source, "dmesg", "time()"]);
     }
-    judge(&machine(&["dmtimer"]), Cause::ClockSource, &["dmtimer (of another driver)"]);
+    judge(&platform(&["dmtimer"]), Cause::ClockSource, &["dmtimer (of another driver)"]);
     // The operator chose it.
     for (parameter, available, cause, words) in [
         (
@@ -162,14 +162,14 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
         ("clocksource=tsc", &["hpet"], Cause::CounterDistrusted, "dmesg"),
     ] {
         let command_line = format!("quiet {parameter} ro");
-        judge(&Machine { command_line, has_steady_tsc: true, ..machine(available) }, cause, &[words]);
+        judge(&Platform { command_line, has_steady_tsc: true, ..platform(available) }, cause, &[words]);
     }
-    judge_usual(&machine(&["jiffies"]), KERNEL, KERNEL, Cause::ClockSource, &["less often"]);
+    judge_usual(&platform(&["jiffies"]), KERNEL, KERNEL, Cause::ClockSource, &["less often"]);
     // A terminal obeys control characters, so such a word is not shown.
     for word in ["clocksource=\x1b[31mhpet", "clocksource=hp\u{9b}31met"] {
         let command_line = format!("{word} ro");
         judge(
-            &Machine { command_line, ..machine(&["hpet", "tsc"]) },
+            &Platform { command_line, ..platform(&["hpet", "tsc"]) },
             Cause::ClockSource,
             &["(the chip set's event timer): run `cd"],
         );
@@ -190,10 +190,10 @@ fn a_clock_source_that_the_vdso_could_read_has_another_cause() {
         (&["tsc"], Cause::Unexplained, &["(tsc)"]),
         (&[], Cause::Unexplained, &["(unknown)"]),
     ] {
-        judge_usual(&machine(available), KERNEL, USER_SPACE, cause, words);
+        judge_usual(&platform(available), KERNEL, USER_SPACE, cause, words);
     }
     // The counter is no clock source of its own in such a guest.
-    let xen = Machine { has_steady_tsc: true, ..machine(&["xen"]) };
+    let xen = Platform { has_steady_tsc: true, ..platform(&["xen"]) };
     judge_usual(&xen, KERNEL, USER_SPACE, Cause::ClockSource, &["xen"]);
 }
 
@@ -209,11 +209,11 @@ fn a_clock_that_no_vdso_has_is_not_the_clock_sources_fault() {
         let mut seen = readings(USER_SPACE, USER_SPACE);
         seen.push(reading(read, KERNEL));
         let reads = [Read::USUAL[0], read];
-        judge(&machine(&["tsc"]), &seen, &reads, Cause::ClockNotServed, &[&read.to_string(), word]);
+        judge(&platform(&["tsc"]), &seen, &reads, Cause::ClockNotServed, &[&read.to_string(), word]);
     }
     let read = Read::ClockGettime(ClockId::from_raw(10));
     let refused = [reading(read, Found::Other(Place::Kernel, Evidence::Refused))];
-    judge(&machine(&["tsc"]), &refused, &[read], Cause::Refused, &["EINVAL"]);
+    judge(&platform(&["tsc"]), &refused, &[read], Cause::Refused, &["EINVAL"]);
 }
 
 #[test]
@@ -230,13 +230,13 @@ fn a_missing_vdso_or_function_is_explained() {
         ("x86_64", "vdso=0", unmapped, &["check which program started this process"]),
     ] {
         let gone = Found::Routed(reason);
-        let booted = Machine { architecture, command_line: line.into(), ..machine(&["tsc"]) };
+        let booted = Platform { architecture, command_line: line.into(), ..platform(&["tsc"]) };
         judge_usual(&booted, gone, gone, Cause::NoVdso, words);
     }
     let [blanked, missing] = [FallbackReason::BlankedNames, FallbackReason::NoSymbol].map(Found::Routed);
     let words = ["blanked", "dmtimer", "device tree"];
-    judge_usual(&machine(&["dmtimer"]), blanked, missing, Cause::BlankedNames, &words);
-    let old = Machine { kernel: "3.10.0".into(), ..machine(&["tsc"]) };
+    judge_usual(&platform(&["dmtimer"]), blanked, missing, Cause::BlankedNames, &words);
+    let old = Platform { kernel: "3.10.0".into(), ..platform(&["tsc"]) };
     let seen = [reading(Read::Getcpu, missing)];
     let words = ["getcpu()", "no function that can answer", "3.10.0"];
     judge(&old, &seen, &[Read::Getcpu], Cause::NoFunction, &words);
@@ -244,7 +244,7 @@ fn a_missing_vdso_or_function_is_explained() {
 
 #[test]
 fn a_supervisor_is_named() {
-    let under = |supervisor| Machine { supervisor: Some(supervisor), ..machine(&["tsc"]) };
+    let under = |supervisor| Platform { supervisor: Some(supervisor), ..platform(&["tsc"]) };
     let gone = Found::Routed(ABSENT);
     for (supervisor, found, cause, words) in [
         (Supervisor::Valgrind, gone, Cause::Emulated, &["without valgrind"][..]),

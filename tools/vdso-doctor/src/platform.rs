@@ -101,7 +101,7 @@ json!(ClockSource, |source| current, available);
 /// The kernel, its clock sources, and what runs this process.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Machine {
+pub struct Platform {
     /// The kernel's release, as `uname -r` prints it.
     pub kernel: String,
     /// The architecture of this program, as Rust names it.
@@ -116,7 +116,7 @@ pub struct Machine {
     pub(crate) has_steady_tsc: bool,
 }
 
-impl Machine {
+impl Platform {
     pub(crate) fn look() -> Self {
         let file =
             |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource")).filter(|name| is_name(name));
