@@ -13,7 +13,6 @@ mod package;
 mod page;
 mod paths;
 mod programs;
-mod release;
 mod tools;
 mod workspace;
 
@@ -93,21 +92,20 @@ enum Task {
         machines: Vec<Machine>,
     },
     /// Check that every package is from crates.io, under a licence that deny.toml allows
-    Licences,
+    Licences {
+        /// Also ask RustSec, at github.com, for known vulnerabilities
+        #[arg(long)]
+        advisories: bool,
+    },
     /// Build the static programs for x86_64 and aarch64 with their pages into target/dist, and run
     /// them in Debian's oldest and newest release
     Dist,
     /// Pack and compile all packages as for `cargo publish`, and again with the oldest Rust
     /// and the lowest dependencies that each allows
-    Package,
-    /// Check all that a release needs, publish the packages, and tag the commit
-    Release {
-        /// Make all checks, and publish nothing
+    Package {
+        /// Also build their documentation for each target, as docs.rs does
         #[arg(long)]
-        dry_run: bool,
-        /// Only the checks whose names contain one of these
-        #[arg(requires = "dry_run")]
-        names: Vec<String>,
+        docs: bool,
     },
     /// Run a program on a machine; cargo starts this
     #[command(hide = true)]
@@ -132,9 +130,8 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Clients { write, ratios, names } => clients::run(write, ratios, &names),
         Task::Paths { write, machines } => paths::run(write, machines),
         Task::Dist => dist::run(),
-        Task::Package => package::run(),
-        Task::Release { dry_run, names } => release::run(dry_run, &names),
-        Task::Licences => licences::run(),
+        Task::Package { docs } => package::run(docs),
+        Task::Licences { advisories } => licences::run(advisories),
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),
     }
 }

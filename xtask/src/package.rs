@@ -1,6 +1,6 @@
 //! `cargo xtask package`: the packages as they would be published, each compiled alone: by the
 //! oldest supported Rust with the lowest version of each dependency that it allows, and by the
-//! installed Rust with the newest.
+//! installed Rust with the newest. With `--docs` also their documentation, as docs.rs builds it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,12 +9,16 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use fs_err as fs;
 use serde_json::Value;
+use vdso_time_kernel_runner::targets::ARCHES;
 use vdso_time_kernel_runner::toolchain::Compiler;
 use xshell::{Shell, cmd};
 
 use crate::{links, workspace};
 
-pub(crate) fn run() -> Result<ExitCode> {
+/// What docs.rs builds for, unless a package says otherwise.
+const HOST: &str = "x86_64-unknown-linux-gnu";
+
+pub(crate) fn run(is_documented: bool) -> Result<ExitCode> {
     unpack()?;
     let compiler = Compiler::oldest()?;
     for name in names()? {
@@ -43,22 +47,54 @@ pub(crate) fn run() -> Result<ExitCode> {
     for name in names()? {
         println!("{name}: {} links in README.md", links::check(&folder(), &name)?);
     }
+    if is_documented {
+        document()?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Builds the documentation of each package for each of its targets. rustdoc's warnings are errors.
+fn document() -> Result<()> {
+    let (installed, oldest) = (Compiler::for_target(HOST)?, Compiler::oldest()?);
+    for package in published()? {
+        let name = package["name"].as_str().context("a package's name")?;
+        let settings = &package["metadata"]["docs"]["rs"];
+        let words = |key: &str| -> Vec<_> {
+            settings[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+        };
+        let main = settings["default-target"].as_str().unwrap_or(HOST);
+        let sh = Shell::new()?;
+        sh.change_dir(folder().join(name));
+        for target in words("targets").into_iter().chain([main]) {
+            if !ARCHES.iter().any(|arch| arch.triple == target && arch.is_packaged()) {
+                oldest.add_std(target)?;
+            }
+            let flags = [vec!["--cfg=docsrs", "-Dwarnings"], words("rustdoc-args")].concat().join(" ");
+            let cargo = if target == HOST { &installed } else { &oldest }.cargo(&sh, "package-docs");
+            // docs.rs has a nightly compiler.
+            let cargo = cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", flags);
+            let cargo = cargo.args(["doc", "--quiet", "--lib", "--no-deps", "--target", target]);
+            let cargo = cargo.args((settings["all-features"] == true).then_some("--all-features"));
+            cargo.run().with_context(|| format!("{name} for {target}"))?;
+            println!("{name} for {target}: docs.rs's page");
+        }
+    }
+    Ok(())
+}
+
 /// The packages that are published.
-pub(crate) fn published() -> Result<Vec<Value>> {
+fn published() -> Result<Vec<Value>> {
     let mut packages = workspace::packages(&workspace::shell()?, &["--no-deps"])?;
     packages.retain(|package| package["publish"].is_null());
     Ok(packages)
 }
 
-pub(crate) fn names() -> Result<Vec<String>> {
+fn names() -> Result<Vec<String>> {
     Ok(published()?.iter().filter_map(|package| package["name"].as_str().map(Into::into)).collect())
 }
 
 /// The folder in which each package has a folder of its name.
-pub(crate) fn folder() -> PathBuf {
+fn folder() -> PathBuf {
     workspace::target().join("unpacked")
 }
 
