@@ -15,7 +15,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::{Result, proc, stack};
+use crate::{Result, proc, space};
 
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -102,5 +102,5 @@ fn is_breakpoint(thread: i32) -> bool {
     // SAFETY: a SIGTRAP of the kernel has an address; that of a process has other bytes there.
     let address = unsafe { info.si_addr() } as u64;
     let maps = proc::text(thread as u32, "maps").unwrap_or_default();
-    info.si_code == libc::TRAP_BRKPT && stack::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
+    info.si_code == libc::TRAP_BRKPT && space::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
 }

@@ -6,17 +6,17 @@
 )))]
 compile_error!("vdso-who is for Linux and Android on x86_64 and aarch64");
 
-mod entry;
+mod breakpoints;
+mod callers;
+mod clock_read;
 mod guard;
 mod mapping;
 mod options;
 mod perf;
 mod proc;
 mod report;
-mod stack;
-mod tally;
+mod space;
 mod target;
-mod trap;
 mod watch;
 
 pub use options::{Options, Subject};

@@ -264,7 +264,7 @@ fn taken(sample: &perf_event::data::Sample<'_>, misc: u16) -> Option<Box<Taken>>
     }))
 }
 
-/// Four times the limit of `stack`, for what that does not count.
+/// Four times the limit of `space`, for what that does not count.
 const MOST_MEMORY: u64 = 8 << 30;
 
 /// Limits the memory, and raises the limit of open files: each event is one.

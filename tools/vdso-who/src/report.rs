@@ -10,11 +10,11 @@ use std::time::Instant;
 use serde::Serialize;
 
 #[cfg(test)]
-use crate::perf::{Event, Registers, Taken};
-use crate::stack::Frame;
+use crate::callers::count;
+use crate::callers::{Findings, Group};
 #[cfg(test)]
-use crate::tally::count;
-use crate::tally::{Findings, Group};
+use crate::perf::{Event, Registers, Taken};
+use crate::space::Frame;
 use crate::{Options, Subject};
 #[cfg(test)]
 use std::sync::{Arc, atomic::AtomicUsize};

@@ -10,9 +10,9 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use crate::perf::{Event, Events, Plan, explain};
-use crate::stack::{Files, Space, check_debuginfod};
+use crate::space::{Files, Space, check_debuginfod};
 use crate::target::Target;
-use crate::{Error, Options, Report, Result, Subject, proc, stack, tally, trap};
+use crate::{Error, Options, Report, Result, Subject, breakpoints, callers, proc, space};
 
 /// How long the buffers may fill; that of counted reads a tenth of it.
 const TICK: Duration = Duration::from_millis(20);
@@ -66,13 +66,13 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
         }
         _ => None,
     };
-    let trap_ns = if options.exact { Some(trap::test_host()?) } else { None };
+    let trap_ns = if options.exact { Some(breakpoints::test_host()?) } else { None };
     let mut report = Report::new(options, pid, trap_ns);
     let found = thread::scope(|scope| {
         let (queue, events) = channel();
         let counted = Arc::default();
         let waiting = Arc::downgrade(&counted);
-        let counting = scope.spawn(move || tally::count(options, pid, events, &counted));
+        let counting = scope.spawn(move || callers::count(options, pid, events, &counted));
         let (events, followed) = (Events::default(), pid.into_iter().collect());
         let mut watch = Watch { options, pid, cgroup, events, queue, waiting, followed, has_executed: false };
         watch.run(&mut report, target.as_mut(), is_over)?;
@@ -112,7 +112,9 @@ impl Watch<'_> {
 
     fn open(&mut self) -> Result<()> {
         let addresses = match self.pid {
-            Some(pid) if self.options.exact => trap::addresses(&mut Space::of(pid, Files::default())?)?,
+            Some(pid) if self.options.exact => {
+                breakpoints::addresses(&mut Space::of(pid, Files::default())?)?
+            }
             _ => Vec::new(),
         };
         let plan = Plan {
@@ -138,7 +140,7 @@ impl Watch<'_> {
         // Of a command that waits, the kernel reports the mappings.
         if let Some(pid) = self.pid.filter(|_| self.options.exact || !self.is_command()) {
             self.send(Event::Named(pid, proc::name(pid), true));
-            for mapping in stack::mappings(pid)? {
+            for mapping in space::mappings(pid)? {
                 self.send(Event::Mapped(pid, mapping));
             }
         }

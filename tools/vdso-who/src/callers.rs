@@ -5,9 +5,9 @@ use std::iter::once;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::entry::clock_read;
+use crate::clock_read::clock_read;
 use crate::perf::{Event, Taken};
-use crate::stack::{Files, Frame, Space, has_room};
+use crate::space::{Files, Frame, Space, has_room};
 use crate::{Options, proc};
 
 /// A caller, and the next frame if the first has no name.

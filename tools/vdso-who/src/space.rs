@@ -10,7 +10,7 @@ mod go;
 mod module;
 mod names;
 #[cfg(test)]
-#[path = "../tests/unit/stack.rs"]
+#[path = "../tests/unit/space.rs"]
 mod tests;
 mod unwind;
 

@@ -12,9 +12,9 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 use nix::time::ClockId;
 
 use crate::Result;
-use crate::entry::reads_clock;
+use crate::clock_read::reads_clock;
 use crate::perf::{Events, Plan, explain};
-use crate::stack::{Files, Space};
+use crate::space::{Files, Space};
 
 /// The breakpoints of a CPU.
 const BREAKPOINTS: usize = 4;

@@ -12,7 +12,7 @@
 //! So a call by syscall(2), whose number is an argument, is not seen on x86.
 
 use crate::perf::Taken;
-use crate::stack::Space;
+use crate::space::Space;
 
 /// The numbers of clock_gettime, gettimeofday, time and clock_getres.
 const X86_64: &[u64] = &[228, 96, 201, 229];
