@@ -73,8 +73,16 @@ const FOLDERS: &[(&str, &str)] = &[
     ),
     (
         "crates/vdso-time-counter/src",
-        "arch:
-        high_water:
+        "engine:
+        machine: engine
+        global: engine machine
+        clocks: engine global machine
+        ticks: clocks global machine",
+    ),
+    (
+        "crates/vdso-time-counter/src/engine",
+        "high_water:
+        interval:
         latch:
         segment:
         status:
@@ -82,19 +90,18 @@ const FOLDERS: &[(&str, &str)] = &[
         sample: segment source
         state: latch sample segment status
         view: latch segment source state status
-        discipline: sample segment source state status
-        clock: discipline high_water latch sample segment source state status view
-        interval:
-        bounded: clock interval latch source
-        linux: arch latch source status
-        system: arch source status
-        machine: arch source status system
-        global: arch bounded clock interval machine status
-        clocks: global machine source
-        ticks: arch clocks global",
+        step: sample segment source state status
+        clock: high_water latch sample segment source state status step view
+        bounded: clock interval latch source",
     ),
     (
-        "crates/vdso-time-counter/src/arch",
+        "crates/vdso-time-counter/src/machine",
+        "arch:
+        linux: arch
+        other_os:",
+    ),
+    (
+        "crates/vdso-time-counter/src/machine/arch",
         "counter:
         native: counter
         aarch64: counter

@@ -2,25 +2,13 @@
 
 mod cases;
 
-#[path = "../../crates/vdso-time-counter/src"]
-mod source {
-    pub(crate) mod bounded;
-    pub(crate) mod clock;
-    mod discipline;
-    mod high_water;
-    #[allow(unreachable_pub, reason = "public in the crate")]
-    pub(crate) mod interval;
-    mod latch;
-    pub(crate) mod sample;
-    mod segment;
-    #[allow(clippy::module_inception, reason = "its name in the counter")]
-    pub(crate) mod source;
-    mod state;
-    #[allow(unreachable_pub, reason = "public in the crate")]
-    pub(crate) mod status;
-    mod view;
+#[allow(dead_code, unreachable_pub, reason = "the crate exports it and uses the rest")]
+#[path = "../../crates/vdso-time-counter/src/engine/mod.rs"]
+mod engine;
 
-    use sample::{Burst, Sample};
+mod arithmetic {
+    use crate::engine::sample::{Burst, Sample};
+    use crate::engine::{segment, state};
 
     /// Every wall time that the kernel allows, and 1698 to 1970.
     #[test]

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64 as Unmodelled, Ordering::Relaxed};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-use crate::source::clock::CounterClock;
-use crate::source::source::Source;
-use crate::source::status::Refusal;
+use crate::engine::clock::CounterClock;
+use crate::engine::source::Source;
+use crate::engine::status::Refusal;
 use crate::{CLOCK, check};
 
 /// A counter of 1 GHz, and a kernel's clock. Every other read of that clock is ahead. loom runs one

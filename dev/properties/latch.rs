@@ -3,30 +3,11 @@
 //!
 //! Their source is compiled again. Its atomics come from `core`, which is this crate here.
 
-#![allow(clippy::duplicate_mod, reason = "the latch is tested alone too")]
-
 extern crate self as core;
 
-#[allow(dead_code, reason = "only the clock uses it")]
-#[path = "../../crates/vdso-time-counter/src/latch.rs"]
-mod latch;
-
-#[allow(dead_code, reason = "the clock alone is modelled")]
-#[path = "../../crates/vdso-time-counter/src"]
-mod source {
-    pub(crate) mod clock;
-    mod discipline;
-    mod high_water;
-    mod latch;
-    pub(crate) mod sample;
-    mod segment;
-    #[allow(clippy::module_inception, reason = "its name in the counter")]
-    pub(crate) mod source;
-    mod state;
-    #[allow(unreachable_pub, reason = "public in the crate")]
-    pub(crate) mod status;
-    mod view;
-}
+#[allow(dead_code, unreachable_pub, reason = "the crate exports it and uses the rest")]
+#[path = "../../crates/vdso-time-counter/src/engine/mod.rs"]
+mod engine;
 
 mod interleaved;
 
@@ -37,7 +18,7 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use latch::{Latch as AnyLatch, Version, Word};
+use engine::latch::{Latch as AnyLatch, Version, Word};
 use loom::sync::atomic as modelled;
 use loom::sync::atomic::Ordering;
 

@@ -4,9 +4,9 @@ use core::any::type_name;
 
 use vdso_time::{ClockId, Errno, Instant, MonotonicClock, SystemTime, Timespec, WallClock};
 
+use super::engine::source::Source as _;
 use super::global::CLOCK;
 use super::machine::{Native, kernels};
-use super::source::Source as _;
 
 /// `CLOCK_MONOTONIC` by the counter. Its reads are ordered: no time is earlier than one that any
 /// thread read before, except as [Order](super#order) says.

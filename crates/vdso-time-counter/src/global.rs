@@ -5,17 +5,18 @@ use core::time::Duration;
 
 use vdso_time::Errno;
 
-use super::arch::{Counter as _, CpuCounter};
-use super::bounded::{Bounds, GROWTH};
-use super::clock::{CounterClock, duration};
-use super::interval::Interval;
+use super::engine::bounded::{Bounds, GROWTH};
+use super::engine::clock::{CounterClock, duration};
+use super::engine::interval::Interval;
+use super::engine::status::{Refusal, State, Statistics};
 use super::machine::Native;
-use super::status::{Refusal, State, Statistics};
+use super::machine::arch::{Counter as _, CpuCounter};
 
 pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 // It is in one page. A fork copies page by page, and could cut an update of two pages in two.
 const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClock<Native>>());
 static BOUNDS: Bounds = Bounds::new();
+const _: () = assert!(size_of::<Bounds>() == align_of::<Bounds>());
 static MAX_DRIFT: AtomicU32 = AtomicU32::new(GROWTH as u32);
 
 /// Returns whether the counter is used and how accurate it is, as of one moment.

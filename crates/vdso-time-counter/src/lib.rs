@@ -12,34 +12,17 @@
 #[cfg(feature = "std")]
 extern crate std;
 
-mod arch;
-mod bounded;
-mod clock;
 mod clocks;
-mod discipline;
+mod engine;
 mod global;
-mod high_water;
-mod interval;
-mod latch;
 mod machine;
-mod sample;
-mod segment;
-mod source;
-mod state;
-mod status;
-#[cfg_attr(
-    all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)),
-    path = "linux/mod.rs"
-)]
-mod system;
 mod ticks;
-mod view;
 
 pub use clocks::{CounterMonotonic, CounterRealtime, monotonic, realtime};
+pub use engine::interval::{ClockStatus, Interval};
+pub use engine::status::{Refusal, State, Statistics, Status};
 pub use global::{
     check, forbid_system_calls, realtime_bounded, realtime_error_bound, resync, set_max_drift_ppb, state,
     statistics,
 };
-pub use interval::{ClockStatus, Interval};
-pub use status::{Refusal, State, Statistics, Status};
 pub use ticks::Ticks;

@@ -2,9 +2,9 @@
 
 use vdso_time::{Errno, Instant};
 
-use super::arch::{Counter as _, CpuCounter};
 use super::clocks::{CounterMonotonic, monotonic};
 use super::global::CLOCK;
+use super::machine::arch::{Counter as _, CpuCounter};
 
 /// A value of the counter, which can be converted to a time later.
 ///

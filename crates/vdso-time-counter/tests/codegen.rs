@@ -11,7 +11,7 @@ use test_support::{cost, program};
 
 /// The source of an architecture.
 fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/arch").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/machine/arch").join(name)
 }
 
 fn place(name: &str) -> PathBuf {

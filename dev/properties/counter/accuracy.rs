@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, NANO, SECOND, machines, quiet_machines};
-use crate::source::status::Status;
+use crate::engine::status::Status;
 
 #[derive(Clone, Copy, Debug)]
 enum Event {

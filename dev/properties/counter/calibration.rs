@@ -7,8 +7,8 @@ use proptest::sample::select;
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, NANO, SECOND, machines, quiet_machines};
 use crate::cases;
-use crate::source::source::Source;
-use crate::source::status::Status;
+use crate::engine::source::Source;
+use crate::engine::status::Status;
 
 /// Fails unless the measured rate is this one, with an error of so much.
 #[track_caller]

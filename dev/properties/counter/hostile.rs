@@ -6,9 +6,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::cases::check;
-use crate::source::clock::CounterClock;
-use crate::source::source::Source;
-use crate::source::status::Refusal;
+use crate::engine::clock::CounterClock;
+use crate::engine::source::Source;
+use crate::engine::status::Refusal;
 
 /// A trusted source that answers everything by one function.
 struct Numbers<F>(F);

@@ -6,8 +6,8 @@ use proptest::sample::select;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, machines, quiet_machines};
-use crate::source::source::Source;
-use crate::source::status::{Refusal, Status};
+use crate::engine::source::Source;
+use crate::engine::status::{Refusal, Status};
 
 /// From the end of the segment on. A spoilt calibration can make one more wrong segment.
 #[test]

@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, Machine, NANO, SECOND, machines, quiet_machines};
-use crate::source::status::{Refusal, State, Status};
+use crate::engine::status::{Refusal, State, Status};
 
 /// Fails unless the kernel's clock answers, after an earlier segment has ended.
 #[track_caller]

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MILLI, Machine, NANO, SECOND, World, machines, quiet_machines};
-use crate::source::source::Source;
-use crate::source::status::Status;
+use crate::engine::source::Source;
+use crate::engine::status::Status;
 
 /// Parts per billion, and for how many milliseconds.
 type Slew = (i64, u64);

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MILLI, quiet_machines};
-use crate::source::source::Source as _;
+use crate::engine::source::Source as _;
 
 /// A value of the counter, and the kernel's time when it was read.
 fn read(Witness { world, .. }: &Witness) -> (u64, u64) {

@@ -7,8 +7,8 @@ use vdso_time::Errno;
 use super::wall::steps;
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, Machine, NANO, SECOND, World, machines, quiet_machines};
-use crate::source::bounded::{Bounds, GROWTH};
-use crate::source::interval::{ClockStatus, Interval};
+use crate::engine::bounded::{Bounds, GROWTH};
+use crate::engine::interval::{ClockStatus, Interval};
 
 /// What a process knows of the true time. Fails unless the truth is within the limits.
 struct Observer<'a> {

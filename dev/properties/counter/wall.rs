@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, Machine, SECOND, machines, quiet_machines};
-use crate::source::source::Source;
+use crate::engine::source::Source;
 
 /// Steps in nanoseconds, the kernel's rate after each, and a number of milliseconds.
 pub(crate) fn steps() -> impl Strategy<Value = Vec<(i64, i64, u128)>> {

@@ -9,9 +9,9 @@ use vdso_time::Timespec;
 
 use super::world::{MICRO, MILLI, Machine, NANO, World};
 use crate::cases;
-use crate::source::clock::CounterClock;
-use crate::source::source::Source;
-use crate::source::status::{State, Status};
+use crate::engine::clock::CounterClock;
+use crate::engine::source::Source;
+use crate::engine::status::{State, Status};
 
 /// The time after which a segment has ended, and every reader has seen it.
 pub(crate) const SEGMENT: u128 = 17 * MILLI;

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use vdso_time::Errno;
 
-use crate::source::source::{Source, Timex};
-use crate::source::status::Refusal;
+use crate::engine::source::{Source, Timex};
+use crate::engine::status::Refusal;
 
 /// Units of simulated time, in picoseconds.
 pub(crate) const NANO: u128 = 1_000;

@@ -36,7 +36,6 @@ use core::time::Duration;
 
 use vdso_time::Timespec;
 
-use super::discipline::Step;
 use super::high_water::HighWater;
 use super::latch::{Latch, Version};
 use super::sample::{middle, offset_to};
@@ -47,6 +46,7 @@ use super::state::{
     offset_of, realtime_after,
 };
 use super::status::{Refusal, State, Statistics};
+use super::step::Step;
 use super::view::{View, covering};
 
 /// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger one is of
@@ -112,7 +112,7 @@ fn is_foreign(answer: u64, now: u64) -> bool {
 }
 
 /// An error bound, or the longest duration if the clock is denied.
-pub(super) fn duration(bound: Option<u64>) -> Duration {
+pub(crate) fn duration(bound: Option<u64>) -> Duration {
     bound.map_or(Duration::MAX, Duration::from_nanos)
 }
 

@@ -166,11 +166,9 @@ const WORDS: usize = 13;
 
 /// The last answer of the kernel, for every thread.
 ///
-/// It cannot straddle a page. A fork copies page by page, and could cut an update in two.
+/// Its alignment keeps it in one page: see `BOUNDS`.
 #[repr(align(256))]
 pub(crate) struct Bounds(Latch<WORDS>);
-
-const _: () = assert!(size_of::<Bounds>() == align_of::<Bounds>());
 
 impl Bounds {
     pub(crate) const fn new() -> Self {

@@ -11,17 +11,17 @@ const NOISE: u64 = 30;
 /// How often an error is measured at most. The least one counts.
 const TRIES: u32 = 3;
 
-pub(super) struct View {
-    pub(super) version: Version,
-    pub(super) state: ClockState,
-    pub(super) ticks: u64,
+pub(crate) struct View {
+    pub(crate) version: Version,
+    pub(crate) state: ClockState,
+    pub(crate) ticks: u64,
     /// The segment that covers the tick.
-    pub(super) segment: Option<Segment>,
+    pub(crate) segment: Option<Segment>,
 }
 
 impl View {
     /// Loads the latch, reads the counter once if there is a segment, and combines them.
-    pub(super) fn take<S: Source>(latch: &Latch<WORDS>, source: &S) -> Self {
+    pub(crate) fn take<S: Source>(latch: &Latch<WORDS>, source: &S) -> Self {
         latch.read_whole(|version, words| {
             let state = ClockState::from_words(&words[0].each_ref().map(Word::load));
             let ticks = if state.segment.span > 0 { source.ticks_ordered() } else { 0 };
@@ -30,11 +30,11 @@ impl View {
     }
 
     /// The time of the tick.
-    pub(super) fn nanos(&self) -> Option<u64> {
+    pub(crate) fn nanos(&self) -> Option<u64> {
         Some(self.segment?.time(self.ticks))
     }
 
-    pub(super) fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         match (self.state.phase, self.state.refusal) {
             (Phase::Off, Some(refusal)) => Status::Refused(refusal),
             (Phase::Running, _) if self.segment.is_some() => Status::Used,
@@ -46,7 +46,7 @@ impl View {
 
     /// How far the segment is from the kernel's clock, and how far it can be before it ends, in
     /// nanoseconds. `None` if the clock is denied.
-    pub(super) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
+    pub(crate) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
         let ClockState { base_rate, sampled, cost, .. } = self.state;
         let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
         let mut before = self.ticks;
@@ -80,7 +80,7 @@ impl View {
 
 /// The segment that covers a tick: the current one, or the previous one if the current one has not
 /// begun and no writer replaces the previous one.
-pub(super) fn covering(ticks: u64, version: Version, [words, earlier]: [&Words; 2]) -> Option<Segment> {
+pub(crate) fn covering(ticks: u64, version: Version, [words, earlier]: [&Words; 2]) -> Option<Segment> {
     let current = segment_of(words);
     if !current.begins_after(ticks) {
         return current.covering(ticks);

@@ -2,8 +2,8 @@
 
 use vdso_time::Errno;
 
-use super::source::Timex;
-use super::status::Refusal;
+use crate::engine::source::Timex;
+use crate::engine::status::Refusal;
 
 pub(super) fn timex() -> Result<Timex, Errno> {
     Err(Errno::ENOSYS)

@@ -3,20 +3,20 @@
 use core::fmt;
 use core::time::Duration;
 
-/// What is known of the clock at one moment, from [`state`](super::state).
+/// What is known of the clock at one moment, from [`state`](crate::state).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
-    /// How far a [`monotonic`](super::monotonic) of this moment may be from `CLOCK_MONOTONIC`,
-    /// until the segment ends: see [Accuracy](super#accuracy).
+    /// How far a [`monotonic`](crate::monotonic) of this moment may be from `CLOCK_MONOTONIC`,
+    /// until the segment ends: see [Accuracy](crate#accuracy).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. If another thread or a signal handler makes a segment before the next read, the
     /// bound of that segment applies. [`Duration::MAX`] if a sandbox denies the clock.
     pub error_bound: Duration,
-    /// The number of [`Ticks`](super::Ticks) per second: the mean since the counter was measured, a
+    /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured, a
     /// few parts per billion off after a minute. The mean contains a suspend during a pause of the
     /// reads if it is less than 500 ppm of the pause. `None` while the counter is not used. Where
     /// `Ticks` are nanoseconds, it is 1,000,000,000.
@@ -110,13 +110,13 @@ refusals! {
     /// riscv64 boards. The clock tries again after 640 s.
     Trapped: "the kernel, the firmware or the hypervisor traps reads of the counter",
     /// The kernel would have to be asked, which
-    /// [`forbid_system_calls`](super::forbid_system_calls) forbids.
+    /// [`forbid_system_calls`](crate::forbid_system_calls) forbids.
     SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",
 }
 
 impl core::error::Error for Refusal {}
 
-/// What the clock has done so far in this process, from [`statistics`](super::statistics).
+/// What the clock has done so far in this process, from [`statistics`](crate::statistics).
 ///
 /// A process that was forked begins with its parent's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

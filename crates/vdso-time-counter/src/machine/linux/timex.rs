@@ -6,8 +6,8 @@
 use vdso_time::__private::syscall;
 use vdso_time::{ClockId, Errno};
 
-use crate::arch::{Counter as _, CpuCounter};
-use crate::source::Timex;
+use crate::engine::source::Timex;
+use crate::machine::arch::{Counter as _, CpuCounter};
 
 /// Reads the kernel's wall clock and its error.
 pub(super) fn read() -> Result<Timex, Errno> {

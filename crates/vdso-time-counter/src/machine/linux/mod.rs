@@ -1,4 +1,4 @@
-//! What this machine's [`Source`](super::source::Source) asks of Linux.
+//! What this machine's [`Source`](crate::engine::source::Source) asks of Linux.
 
 #![allow(unsafe_code, reason = "prctl(2) and adjtimex(2) are called, and a page is mapped")]
 
@@ -9,9 +9,9 @@ mod vmclock;
 use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
 use vdso_time::{ClockId, Errno, Route, routes, syscall};
 
-use super::arch::{Counter as _, CpuCounter};
-use super::source::Timex;
-use super::status::Refusal;
+use crate::engine::source::Timex;
+use crate::engine::status::Refusal;
+use crate::machine::arch::{Counter as _, CpuCounter};
 
 /// Since Linux 2.6.19 (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";

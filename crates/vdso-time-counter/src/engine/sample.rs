@@ -5,7 +5,7 @@ use super::source::Source;
 
 /// Whether a read of the counter takes at least half as long as a system call, because the kernel
 /// traps it, as arm64's does for an erratum (arm_arch_timer.c).
-pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
+pub(crate) fn is_trapped<S: Source>(source: &S) -> bool {
     /// Reads that are timed together, so that a coarse counter advances.
     const READS: u64 = 8;
     /// Interrupts only add, so the least of all tries counts.
@@ -30,9 +30,9 @@ pub(super) fn is_trapped<S: Source>(source: &S) -> bool {
 
 /// A tick, and the kernel's time right after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sample {
-    pub(super) ticks: u64,
-    pub(super) nanos: u64,
+pub(crate) struct Sample {
+    pub(crate) ticks: u64,
+    pub(crate) nanos: u64,
 }
 
 impl Sample {
@@ -46,20 +46,20 @@ impl Sample {
     }
 
     /// The sample with the tick in the middle of a read of both clocks, which takes `cost` ticks.
-    pub(super) fn centred(self, cost: u64) -> Self {
+    pub(crate) fn centred(self, cost: u64) -> Self {
         Self { ticks: self.ticks.wrapping_add(cost / 2), ..self }
     }
 }
 
 /// The result of alternate reads: counter, monotonic, counter, realtime, counter, monotonic, ...
 #[derive(Clone, Copy)]
-pub(super) struct Burst {
+pub(crate) struct Burst {
     /// The best sample.
-    pub(super) sample: Sample,
+    pub(crate) sample: Sample,
     /// The least number of ticks that a read of the monotonic clock and the counter took.
-    pub(super) cost: u64,
+    pub(crate) cost: u64,
     /// The least and the greatest possible `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
-    pub(super) offset: [i64; 2],
+    pub(crate) offset: [i64; 2],
 }
 
 impl Burst {
@@ -69,7 +69,7 @@ impl Burst {
     /// - If it is outside by at most the interval's width, it was measured wrongly. The nearest
     ///   limit replaces it. The same if an interrupt widened the interval.
     /// - Otherwise somebody set the clock, and the middle of the interval replaces it.
-    pub(super) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
+    pub(crate) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
         let [low, high] = self.offset;
         if low > high {
             // Somebody set the clock between the reads. The limit farther from `old` is later.
@@ -87,7 +87,7 @@ impl Burst {
     /// An interrupt between counter and clock makes a sample late. Nothing makes it early. So the
     /// best sample is the one whose clock is least ahead of the counter at this rate. Without a
     /// rate, it is the sample that took the fewest ticks.
-    pub(super) fn take<S: Source>(
+    pub(crate) fn take<S: Source>(
         source: &S,
         turns: u32,
         rate: Option<Rate>,
@@ -129,7 +129,7 @@ impl Burst {
 
 /// The least and the greatest possible value of a clock of the kernel minus the monotonic one, by
 /// the narrowest of some tries.
-pub(super) fn offset_to<S: Source>(source: &S, read: impl Fn(&S) -> Option<i64>) -> Option<[i64; 2]> {
+pub(crate) fn offset_to<S: Source>(source: &S, read: impl Fn(&S) -> Option<i64>) -> Option<[i64; 2]> {
     let mut possible = [[0; 2]; 4];
     let mut before = source.monotonic()?;
     for offset in &mut possible {
@@ -142,6 +142,6 @@ pub(super) fn offset_to<S: Source>(source: &S, read: impl Fn(&S) -> Option<i64>)
 }
 
 /// The middle of the possible offsets.
-pub(super) fn middle([low, high]: [i64; 2]) -> i64 {
+pub(crate) fn middle([low, high]: [i64; 2]) -> i64 {
     low.wrapping_add(high.wrapping_sub(low) / 2)
 }

@@ -13,14 +13,14 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A time in nanoseconds. Without 64-bit atomics (ARMv5 and older) the vDSO always answers, so
 /// there is none.
-pub(super) struct HighWater {
+pub(crate) struct HighWater {
     #[cfg(target_has_atomic = "64")]
     nanos: AtomicU64,
 }
 
 #[cfg_attr(not(target_has_atomic = "64"), allow(unused_variables, clippy::unused_self, reason = "none"))]
 impl HighWater {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             #[cfg(target_has_atomic = "64")]
             nanos: AtomicU64::new(0),
@@ -28,7 +28,7 @@ impl HighWater {
     }
 
     #[inline]
-    pub(super) fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         #[cfg(target_has_atomic = "64")]
         return self.nanos.load(Relaxed);
         #[cfg(not(target_has_atomic = "64"))]
@@ -36,7 +36,7 @@ impl HighWater {
     }
 
     /// Raises the mark to `nanos`, if it is lower. Returns the mark.
-    pub(super) fn raise(&self, nanos: u64) -> u64 {
+    pub(crate) fn raise(&self, nanos: u64) -> u64 {
         #[cfg(target_has_atomic = "64")]
         return self.nanos.fetch_max(nanos, Relaxed).max(nanos);
         #[cfg(not(target_has_atomic = "64"))]
@@ -45,7 +45,7 @@ impl HighWater {
 
     /// Replaces the mark `old`. Returns `false` if another caller has changed it.
     #[inline]
-    pub(super) fn replace(&self, old: u64, nanos: u64) -> bool {
+    pub(crate) fn replace(&self, old: u64, nanos: u64) -> bool {
         #[cfg(target_has_atomic = "64")]
         return self.nanos.compare_exchange(old, nanos, Relaxed, Relaxed).is_ok();
         #[cfg(not(target_has_atomic = "64"))]

@@ -1,11 +1,20 @@
 //! [`Native`]: this machine as a [`Source`].
 
+pub(crate) mod arch;
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
+mod linux;
+#[cfg(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))))]
+mod other_os;
+
 use vdso_time::{ClockId, Errno, clock_gettime};
 
-use super::arch::{Counter as _, CpuCounter};
-use super::source::{Source, Timex};
-use super::status::Refusal;
-use super::system;
+use crate::engine::source::{Source, Timex};
+use crate::engine::status::Refusal;
+use arch::{Counter as _, CpuCounter};
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
+use linux as system;
+#[cfg(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))))]
+use other_os as system;
 
 /// This machine's counter and kernel.
 pub(super) struct Native;

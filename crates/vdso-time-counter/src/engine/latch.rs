@@ -42,24 +42,24 @@ const STEP: usize = 128;
 
 /// Two copies of `N` words.
 #[repr(C)]
-pub(super) struct Latch<const N: usize> {
+pub(crate) struct Latch<const N: usize> {
     sequence: AtomicUsize,
     copies: [[Word; N]; 2],
 }
 
 /// The sequence number that a reader saw.
 #[derive(Clone, Copy)]
-pub(super) struct Version(usize);
+pub(crate) struct Version(usize);
 
 impl Version {
     /// Whether a caller held the writer bit.
-    pub(super) fn has_writer(self) -> bool {
+    pub(crate) fn has_writer(self) -> bool {
         self.0 & WRITER != 0
     }
 }
 
 impl<const N: usize> Latch<N> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         // The sequence number is not 0, so the linker puts a static latch in .data.
         Self { sequence: AtomicUsize::new(STEP), copies: [const { [const { Word::new() }; N] }; 2] }
     }
@@ -69,7 +69,7 @@ impl<const N: usize> Latch<N> {
     ///
     /// Returns `None` if a writer began or ended meanwhile, because all words may then be torn.
     #[inline]
-    pub(super) fn read<T>(&self, read: impl FnOnce(Version, [&[Word; N]; 2]) -> Option<T>) -> Option<T> {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(Version, [&[Word; N]; 2]) -> Option<T>) -> Option<T> {
         let sequence = self.sequence.load(Ordering::Acquire);
         let words = [sequence, sequence.wrapping_add(STEP)].map(|sequence| self.copy(sequence));
         let result = read(Version(sequence), words);
@@ -79,7 +79,7 @@ impl<const N: usize> Latch<N> {
 
     /// The same, until no writer comes between. It repeats only if another caller made progress.
     #[inline]
-    pub(super) fn read_whole<T>(&self, read: impl Fn(Version, [&[Word; N]; 2]) -> T) -> T {
+    pub(crate) fn read_whole<T>(&self, read: impl Fn(Version, [&[Word; N]; 2]) -> T) -> T {
         loop {
             if let Some(result) = self.read(|version, words| Some(read(version, words))) {
                 return result;
@@ -89,14 +89,14 @@ impl<const N: usize> Latch<N> {
 
     /// Loads the words of the last update, and its version.
     #[inline]
-    pub(super) fn snapshot(&self) -> (Version, [u64; N]) {
+    pub(crate) fn snapshot(&self) -> (Version, [u64; N]) {
         self.read_whole(|version, [words, _]| (version, words.each_ref().map(Word::load)))
     }
 
     /// Publishes new words, unless another caller updated or began to since `version`. Returns
     /// whether it did.
     #[inline]
-    pub(super) fn update(&self, version: Version, words: &[u64; N]) -> bool {
+    pub(crate) fn update(&self, version: Version, words: &[u64; N]) -> bool {
         let Version(old) = version;
         let writing = old | WRITER;
         if version.has_writer()
@@ -116,7 +116,7 @@ impl<const N: usize> Latch<N> {
     /// Drops every update that was computed from this version. The words stay. Returns `false` if
     /// another caller updated or began to since.
     #[inline]
-    pub(super) fn drop_updates(&self, version: Version) -> bool {
+    pub(crate) fn drop_updates(&self, version: Version) -> bool {
         let Version(old) = version;
         // Two steps select the same copy.
         let next = old.wrapping_add(2 * STEP);
@@ -133,7 +133,7 @@ impl<const N: usize> Latch<N> {
 
 /// 64 bits. A 32-bit machine uses two plain loads, because the latch detects torn words.
 #[repr(transparent)]
-pub(super) struct Word([AtomicUsize; (u64::BITS / usize::BITS) as usize]);
+pub(crate) struct Word([AtomicUsize; (u64::BITS / usize::BITS) as usize]);
 
 impl Word {
     const fn new() -> Self {
@@ -141,7 +141,7 @@ impl Word {
     }
 
     #[inline]
-    pub(super) fn load(&self) -> u64 {
+    pub(crate) fn load(&self) -> u64 {
         self.0.iter().rev().fold(0, |word: u64, part| {
             word.checked_shl(usize::BITS).unwrap_or(0) | part.load(Ordering::Relaxed) as u64
         })

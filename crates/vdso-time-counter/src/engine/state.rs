@@ -10,13 +10,13 @@ use super::segment::{self, Rate, Segment, scale};
 use super::status::{Refusal, Statistics};
 
 /// The age at which a sample gives no rate, because the system may have been suspended since.
-pub(super) const OLD: u64 = 1_000_000_000;
+pub(crate) const OLD: u64 = 1_000_000_000;
 /// The longest time after which a refusal is checked again, in nanoseconds.
-pub(super) const LONGEST_RETRY: u64 = 640_000_000_000;
+pub(crate) const LONGEST_RETRY: u64 = 640_000_000_000;
 
 /// The progress of the calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(crate) enum Phase {
     /// Nothing is known.
     Idle,
     /// There is a sample, from which a rough rate will follow.
@@ -43,42 +43,42 @@ impl Phase {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ClockState {
+pub(crate) struct ClockState {
     /// The last segment. After a refusal it is still used until it ends.
-    pub(super) segment: Segment,
+    pub(crate) segment: Segment,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`, in nanoseconds.
-    pub(super) offset: i64,
+    pub(crate) offset: i64,
     /// The last sample. While the counter is refused, its time is the *check time*, at which the
     /// kernel must be asked again.
-    pub(super) sampled: Sample,
+    pub(crate) sampled: Sample,
     /// The measured rate. The segment's rate is this one plus a correction.
-    pub(super) base_rate: Rate,
+    pub(crate) base_rate: Rate,
     /// The least number of ticks that a read of both clocks took. 32 bits of it are stored.
-    pub(super) cost: u64,
+    pub(crate) cost: u64,
     /// When the kernel was last asked for its clock source.
-    pub(super) checked: u64,
+    pub(crate) checked: u64,
     /// The sample at which the baseline begins.
-    pub(super) first: Sample,
+    pub(crate) first: Sample,
     /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration.
-    pub(super) raw_offset: i64,
-    pub(super) phase: Phase,
+    pub(crate) raw_offset: i64,
+    pub(crate) phase: Phase,
     /// The last refusal.
-    pub(super) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<Refusal>,
     /// How many calibrations in a row were spoilt.
-    pub(super) spoilt: u8,
+    pub(crate) spoilt: u8,
     /// For how many more segments the kernel's rate is expected to change.
-    pub(super) unsteady: u8,
+    pub(crate) unsteady: u8,
     // What the statistics count. Errors are in nanoseconds.
-    pub(super) segments: u64,
-    pub(super) calibrations: u32,
-    pub(super) refusals: u32,
-    pub(super) last_error: u32,
-    pub(super) largest_error: u32,
+    pub(crate) segments: u64,
+    pub(crate) calibrations: u32,
+    pub(crate) refusals: u32,
+    pub(crate) last_error: u32,
+    pub(crate) largest_error: u32,
 }
 
 impl ClockState {
     /// Counts a segment, and the error that it removes.
-    pub(super) fn made(&mut self, error: u64) {
+    pub(crate) fn made(&mut self, error: u64) {
         self.segments = self.segments.wrapping_add(1);
         self.last_error = error.try_into().unwrap_or(u32::MAX);
         self.largest_error = self.largest_error.max(self.last_error);
@@ -92,12 +92,12 @@ impl ClockState {
     }
 
     /// The counter's mean rate in Hz since it was measured.
-    pub(super) fn frequency(&self) -> Option<u64> {
+    pub(crate) fn frequency(&self) -> Option<u64> {
         self.baseline().map(|[ticks, nanos]| scale(1_000_000_000, ticks, nanos))
     }
 
     /// The time of a tick that no segment covers any more, by the baseline.
-    pub(super) fn nanos_of(&self, tick: u64) -> Option<u64> {
+    pub(crate) fn nanos_of(&self, tick: u64) -> Option<u64> {
         let (last, [ticks, nanos]) = (self.sampled.centred(self.cost), self.baseline()?);
         let since = tick.wrapping_sub(last.ticks);
         Some(if since as i64 >= 0 {
@@ -107,7 +107,7 @@ impl ClockState {
         })
     }
 
-    pub(super) fn statistics(&self, vdso_reads: u64) -> Statistics {
+    pub(crate) fn statistics(&self, vdso_reads: u64) -> Statistics {
         let nanos = |error: u32| Duration::from_nanos(error.into());
         Statistics {
             segments: self.segments,
@@ -121,7 +121,7 @@ impl ClockState {
     }
 
     #[inline]
-    pub(super) fn to_words(self) -> [u64; WORDS] {
+    pub(crate) fn to_words(self) -> [u64; WORDS] {
         let segment = self.segment;
         // The ticks that a fast read may use. If no segment will follow, none is due.
         let used = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
@@ -150,7 +150,7 @@ impl ClockState {
     }
 
     #[inline]
-    pub(super) fn from_words(words: &[u64; WORDS]) -> Self {
+    pub(crate) fn from_words(words: &[u64; WORDS]) -> Self {
         let [start, nanos, rate, used, progress, wall, sampled, ticks, base_rate, more @ ..] = *words;
         let [checked, raw_offset, first_ticks, first_nanos, segments, counts, errors] = more;
         let rate = if rate == NOT_USED { 0 } else { rate };
@@ -201,9 +201,9 @@ const NANOS_PER_SEC: i64 = 1_000_000_000;
 /// The least bits that hold the nanoseconds of a second.
 const NANOS_BITS: u32 = 30;
 
-pub(super) const WORDS: usize = 16;
+pub(crate) const WORDS: usize = 16;
 
-pub(super) type Words = [Word; WORDS];
+pub(crate) type Words = [Word; WORDS];
 
 // The words that are read without the others.
 const START: usize = 0;
@@ -211,17 +211,17 @@ const NANOS: usize = 1;
 const RATE: usize = 2;
 const USED: usize = 3;
 const PROGRESS: usize = 4;
-pub(super) const WALL: usize = 5;
+pub(crate) const WALL: usize = 5;
 const SAMPLED: usize = 6;
 
-pub(super) fn segment_of(words: &Words) -> Segment {
+pub(crate) fn segment_of(words: &Words) -> Segment {
     let (start, nanos) = (words[START].load(), words[NANOS].load());
     Segment { start, nanos, rate: words[RATE].load(), span: span(words[USED].load()) }
 }
 
 /// The wall clock at the first tick of the segment, as a word: nanoseconds below a second in the
 /// lowest bits, and above them seconds from 1698 to 2242. The kernel allows none after 2232.
-pub(super) fn wall_word(nanos: i64) -> u64 {
+pub(crate) fn wall_word(nanos: i64) -> u64 {
     let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos);
     ((tv_sec << NANOS_BITS) | tv_nsec) as u64
 }
@@ -237,14 +237,14 @@ fn offset(wall_word: u64, nanos: u64) -> i64 {
 }
 
 #[inline]
-pub(super) fn offset_of(words: &Words) -> i64 {
+pub(crate) fn offset_of(words: &Words) -> i64 {
     offset(words[WALL].load(), words[NANOS].load())
 }
 
 /// The time of the wall clock, given its word and the nanoseconds since then: less than a second,
 /// so nothing is divided.
 #[inline]
-pub(super) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
+pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
     let Timespec { tv_sec, tv_nsec } = wall(wall_word);
     let tv_nsec = tv_nsec.wrapping_add(passed as i64);
     if tv_nsec < NANOS_PER_SEC {
@@ -264,7 +264,7 @@ fn phase_of(words: &Words) -> Phase {
 /// The branch also orders `isb` and `CNTVCTSS_EL0` after the loads before it (Arm Architecture
 /// Reference Manual, D12.2).
 #[inline]
-pub(super) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
+pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 2]> {
     let used = words[USED].load();
     if used == 0 {
         return None;
@@ -278,7 +278,7 @@ pub(super) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
 /// Whether a sparse read may answer by the vDSO, as far as the counter shows. The tick must be two
 /// fresh spans or more after the start of the segment, if there is one.
 #[inline]
-pub(super) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
+pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let (phase, used) = (phase_of(words), words[USED].load());
     if phase == Phase::Running {
         return ticks().wrapping_sub(words[START].load()).wrapping_sub(used.wrapping_mul(2)) as i64 >= 0;
@@ -290,7 +290,7 @@ pub(super) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool 
 /// tick two fresh spans after the start. During a calibration, the last sample must be too old to
 /// use.
 #[inline]
-pub(super) fn is_sparse(words: &Words, now: u64) -> bool {
+pub(crate) fn is_sparse(words: &Words, now: u64) -> bool {
     let nanos = words[NANOS].load();
     let end = match words[USED].load() {
         0 => nanos.max(words[SAMPLED].load().saturating_add(OLD)),
@@ -301,12 +301,12 @@ pub(super) fn is_sparse(words: &Words, now: u64) -> bool {
 
 /// Whether the counter is not used, and the last segment has ended.
 #[inline]
-pub(super) fn is_off(words: &Words) -> bool {
+pub(crate) fn is_off(words: &Words) -> bool {
     words[RATE].load() == NOT_USED
 }
 
 /// Whether `now` is before the check time, by at most [`LONGEST_RETRY`].
 #[inline]
-pub(super) fn is_before_check(words: &Words, now: u64) -> bool {
+pub(crate) fn is_before_check(words: &Words, now: u64) -> bool {
     now.wrapping_sub(words[SAMPLED].load()) >= LONGEST_RETRY.wrapping_neg()
 }

@@ -5,10 +5,10 @@
 //! without a step: together they are one function that never falls.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
-pub(super) type Rate = u64;
+pub(crate) type Rate = u64;
 
 /// The most nanoseconds in a segment: the limit of the error after a change of the kernel's rate.
-pub(super) const LONGEST: u64 = 16_000_000;
+pub(crate) const LONGEST: u64 = 16_000_000;
 /// A segment removes an error by a rate that differs by at most 1/4.
 const SLEW_SHIFT: u32 = 2;
 /// The next segment is due in the last 1/256 of a segment. Reads are slow from then on.
@@ -16,80 +16,80 @@ const DUE_SHIFT: u32 = 8;
 
 /// A linear piece of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(crate) struct Segment {
     /// The first tick, and its time in nanoseconds.
-    pub(super) start: u64,
-    pub(super) nanos: u64,
-    pub(super) rate: Rate,
+    pub(crate) start: u64,
+    pub(crate) nanos: u64,
+    pub(crate) rate: Rate,
     /// The number of ticks: 0, or a power of two, so that a shift spreads a correction over it.
-    pub(super) span: u64,
+    pub(crate) span: u64,
 }
 
 impl Segment {
     /// A segment without ticks, which ends at this time.
-    pub(super) fn empty(nanos: u64) -> Self {
+    pub(crate) fn empty(nanos: u64) -> Self {
         Self { start: 0, nanos, rate: 0, span: 0 }
     }
 
-    pub(super) fn covering(self, ticks: u64) -> Option<Self> {
+    pub(crate) fn covering(self, ticks: u64) -> Option<Self> {
         (ticks.wrapping_sub(self.start) < self.span).then_some(self)
     }
 
     /// The time of a tick, which the segment covers.
-    pub(super) fn time(&self, ticks: u64) -> u64 {
+    pub(crate) fn time(&self, ticks: u64) -> u64 {
         self.nanos.wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
     }
 
-    pub(super) fn end_nanos(&self) -> u64 {
+    pub(crate) fn end_nanos(&self) -> u64 {
         self.time(self.end())
     }
 
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.start.wrapping_add(self.span)
     }
 
     /// Whether the tick is before the segment's first one, by at most a span.
-    pub(super) fn begins_after(&self, ticks: u64) -> bool {
+    pub(crate) fn begins_after(&self, ticks: u64) -> bool {
         self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span
     }
 
     /// The number of ticks, from the first, in which the next segment is not yet due.
-    pub(super) fn fresh_span(&self) -> u64 {
+    pub(crate) fn fresh_span(&self) -> u64 {
         self.span - (self.span >> DUE_SHIFT)
     }
 
     /// Whether the segment covers the tick and the next segment is due.
-    pub(super) fn is_ending(&self, ticks: u64) -> bool {
+    pub(crate) fn is_ending(&self, ticks: u64) -> bool {
         (self.fresh_span()..self.span).contains(&ticks.wrapping_sub(self.start))
     }
 }
 
 /// The change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of it.
-pub(super) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
+pub(crate) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     let limit = (rate >> SLEW_SHIFT) as i64;
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
 }
 
 /// The time that some ticks take, if it is not much longer than [`LONGEST`].
 #[inline]
-pub(super) const fn nanos(ticks: u64, rate: Rate) -> u64 {
+pub(crate) const fn nanos(ticks: u64, rate: Rate) -> u64 {
     ticks.wrapping_mul(rate) >> 32
 }
 
 /// The time that any number of ticks takes, at most `i64::MAX`.
-pub(super) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
+pub(crate) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
     let nanos = (u128::from(ticks) * u128::from(rate)) >> 32;
     nanos.min(i64::MAX as u128) as u64
 }
 
 /// The rate at which `ticks` take `nanos`. Returns `None` if it is far too high.
-pub(super) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
+pub(crate) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
     (rate < 2048 << 32).then_some(rate as Rate)
 }
 
 /// The rate at which `ticks` take `change` nanoseconds. A division of 64 bits is much quicker.
-pub(super) fn rate_of(change: i64, ticks: u64) -> i64 {
+pub(crate) fn rate_of(change: i64, ticks: u64) -> i64 {
     let ticks = ticks.max(1);
     match (change.checked_mul(1 << 32), i64::try_from(ticks)) {
         (Some(change), Ok(ticks)) => change / ticks,
@@ -98,21 +98,21 @@ pub(super) fn rate_of(change: i64, ticks: u64) -> i64 {
 }
 
 /// Whether a counter can have the rate: 1 MHz to 64 GHz, with a margin.
-pub(super) fn is_possible(rate: Rate) -> bool {
+pub(crate) fn is_possible(rate: Rate) -> bool {
     ((1 << 32) / 66..1024 << 32).contains(&rate)
 }
 
 /// The span of a segment: the largest power of two of ticks that take at most [`LONGEST`].
-pub(super) fn span(rate: Rate) -> u64 {
+pub(crate) fn span(rate: Rate) -> u64 {
     1 << (LONGEST << 32).checked_div(rate).and_then(u64::checked_ilog2).unwrap_or(0)
 }
 
-pub(super) fn frequency(rate: Rate) -> u64 {
+pub(crate) fn frequency(rate: Rate) -> u64 {
     scale(1_000_000_000, 1 << 32, rate)
 }
 
 /// `number` x `numerator` / `denominator`, rounded.
-pub(super) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
+pub(crate) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
     let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
     product.checked_div(denominator.into()).map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
 }

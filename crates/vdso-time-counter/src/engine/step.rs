@@ -27,21 +27,21 @@ const UNSTEADY: u8 = 100;
 
 /// One change of the state, and its inputs. Most methods change the state, and return `None` if it
 /// must not be published.
-pub(super) struct Step<'a, S> {
-    pub(super) source: &'a S,
-    pub(super) state: &'a mut ClockState,
+pub(crate) struct Step<'a, S> {
+    pub(crate) source: &'a S,
+    pub(crate) state: &'a mut ClockState,
     /// The time of the segment in force, or else the kernel's.
-    pub(super) now: u64,
+    pub(crate) now: u64,
     /// Whether more reads are expected soon.
-    pub(super) is_wanted: bool,
+    pub(crate) is_wanted: bool,
     /// Whether system calls are permitted.
-    pub(super) may_check: bool,
+    pub(crate) may_check: bool,
 }
 
 impl<S: Source> Step<'_, S> {
     /// Makes the next state, if one is due.
     #[inline]
-    pub(super) fn next_state(&mut self) -> Option<()> {
+    pub(crate) fn next_state(&mut self) -> Option<()> {
         match self.state.phase {
             Phase::Running if self.is_wanted => self.next_segment(),
             Phase::Running => None,

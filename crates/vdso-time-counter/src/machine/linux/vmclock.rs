@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicPtr, Ordering, fence};
 
 use vdso_time::__private::{preserving_errno, read_file};
 
-use crate::latch::Word;
+use crate::engine::latch::Word;
 
 /// `struct vmclock_abi`, as far as it is used.
 #[repr(C)]

@@ -1,0 +1,15 @@
+//! The clock as pure code over a [`Source`](source::Source). Tests compile this folder again, for
+//! simulated machines.
+
+pub(crate) mod bounded;
+pub(crate) mod clock;
+pub(crate) mod high_water;
+pub(crate) mod interval;
+pub(crate) mod latch;
+pub(crate) mod sample;
+pub(crate) mod segment;
+pub(crate) mod source;
+pub(crate) mod state;
+pub(crate) mod status;
+pub(crate) mod step;
+pub(crate) mod view;
