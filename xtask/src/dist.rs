@@ -16,8 +16,7 @@ use crate::workspace;
 
 const ARCHES: [&str; 2] = ["x86_64", "aarch64"];
 const PROGRAMS: [&str; 2] = ["vdso-doctor", "vdso-who"];
-/// They, and the doctor's subcommands that print its manual pages and completions.
-const PACKAGES: [&str; 3] = ["--package=vdso-doctor", "--package=vdso-who", "--features=vdso-doctor/pages"];
+const PACKAGES: [&str; 2] = ["--package=vdso-doctor", "--package=vdso-who"];
 const SUITES: [&str; 2] = ["bullseye", "trixie"];
 
 /// The manual pages: the file, and the command that prints it.

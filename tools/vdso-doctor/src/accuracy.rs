@@ -5,24 +5,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use signal_hook::consts::SIGINT;
 use vdso_doctor::{Read, check};
 use vdso_time::{ClockId, clock_gettime};
 use vdso_time_counter::{self as counter, CounterMonotonic, State, Statistics, Status};
 
-/// Set by SIGINT, which ends the measurement.
-static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+use crate::console;
 
 /// Measures for so many seconds, or until SIGINT, and returns the report.
 pub(crate) fn report(seconds: u32) -> Result<String, String> {
     // Fails if reading the counter ends this process.
     check::<Read>(&[]).map_err(|finding| finding.message)?;
     let state = settle()?;
-    catch_interrupt().map_err(|error| format!("cannot catch SIGINT: {error}"))?;
-    crate::say(&format!("comparing the clocks for {seconds} s; Ctrl-C ends it earlier"));
-    let seen = Deviation::measure(seconds)?;
+    let interrupt = console::caught(&[SIGINT]).map_err(|error| format!("cannot catch SIGINT: {error}"))?;
+    console::say(&format!("comparing the clocks for {seconds} s; Ctrl-C ends it earlier"));
+    let seen = Deviation::measure(seconds, &interrupt)?;
     match counter::state().status {
         Status::Used | Status::Stale => {
             let State { status, error_bound, .. } = state;
@@ -31,18 +30,6 @@ pub(crate) fn report(seconds: u32) -> Result<String, String> {
         }
         status => Err(format!("the counter is no longer used: {status}")),
     }
-}
-
-/// The first SIGINT ends the measurement, the second one this program.
-#[allow(unsafe_code, reason = "a signal handler is installed")]
-fn catch_interrupt() -> nix::Result<()> {
-    extern "C" fn stop(_: libc::c_int) {
-        IS_INTERRUPTED.store(true, Ordering::Relaxed);
-    }
-    let flags = SaFlags::SA_RESETHAND | SaFlags::SA_RESTART;
-    let action = SigAction::new(SigHandler::Handler(stop), flags, SigSet::empty());
-    // SAFETY: the handler only stores to an atomic variable.
-    unsafe { sigaction(Signal::SIGINT, &action) }.map(drop)
 }
 
 /// What the counter clock has done in this process.
@@ -139,7 +126,7 @@ impl fmt::Display for Deviation {
 }
 
 impl Deviation {
-    fn measure(seconds: u32) -> Result<Self, String> {
+    fn measure(seconds: u32, interrupt: &AtomicUsize) -> Result<Self, String> {
         let length = i64::from(seconds) * 1_000_000_000;
         let is_watched = io::stderr().is_terminal();
         let mut seen = Self::default();
@@ -160,7 +147,7 @@ impl Deviation {
             latest = here.read;
             let passed = here.read - start;
             seen.passed = passed;
-            let is_done = passed >= length || IS_INTERRUPTED.load(Ordering::Relaxed);
+            let is_done = passed >= length || interrupt.load(Ordering::Relaxed) != 0;
             let second = passed / 1_000_000_000;
             if is_watched && (is_done || second != shown) {
                 shown = second;

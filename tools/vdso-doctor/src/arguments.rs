@@ -39,7 +39,7 @@ pub(crate) fn command() -> Command {
     let pid = Arg::new("pid").long("pid").value_name("PID").value_parser(value_parser!(u32));
     let reads = Arg::new("require-user-space").long("require-user-space").value_name("READS");
     let seconds = Arg::new("seconds").long("seconds").value_name("SECONDS").default_value("30");
-    let command = Command::new("vdso-doctor")
+    Command::new("vdso-doctor")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Proves whether clock reads stay in user space, and says what to do if not")
         .after_help(NOTES)
@@ -76,10 +76,8 @@ pub(crate) fn command() -> Command {
             Command::new("accuracy")
                 .about("Compare vdso-time-counter's clock with the kernel's")
                 .arg(seconds.value_parser(value_parser!(u32).range(1..=1_000_000)).help("For how long")),
-        );
-    #[cfg(feature = "pages")]
-    let command = command.subcommands(crate::pages::subcommands());
-    command
+        )
+        .subcommands(crate::pages::subcommands())
 }
 
 /// The name of a function, or the name or number of a clock of clock_gettime(2).

@@ -2,41 +2,37 @@
 
 mod accuracy;
 mod arguments;
+mod console;
 mod metrics;
-#[cfg(feature = "pages")]
 mod pages;
-mod stdout;
 
 use std::error::Error;
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::ArgMatches;
+use console::{FAILED, USAGE, print, say, usage};
 use vdso_doctor::{Place, ProcessDiagnosis, Read, check, diagnose_reads};
 
 const ENTERS_KERNEL: u8 = 1;
-const FAILED: u8 = 2;
-/// EX_USAGE of sysexits(3).
-const USAGE: u8 = 64;
 
 fn main() -> ExitCode {
     let status = match arguments::command().try_get_matches() {
         Err(error) if error.use_stderr() => {
-            say(&usage(&error.to_string()));
+            say(&usage(&error));
             Ok(USAGE)
         }
         Ok(arguments) if arguments.get_flag("quiet") => Ok(check_quietly(&arguments)),
-        _ if !stdout::was_open() => {
-            Err("cannot write the report: standard output is not open for writing".into())
-        }
-        Ok(arguments) => run(&arguments),
-        Err(help) => print(&help.to_string()).map(|()| 0),
+        answer => console::require_output().map_err(Into::into).and_then(|()| match answer {
+            Ok(arguments) => run(&arguments),
+            Err(help) => Ok(print(&help.to_string()).map(|()| 0)?),
+        }),
     };
-    let failed = |error: Box<dyn Error>| {
-        say(&error.to_string());
-        FAILED
-    };
-    status.unwrap_or_else(failed).into()
+    status
+        .unwrap_or_else(|error| {
+            say(&error.to_string());
+            FAILED
+        })
+        .into()
 }
 
 fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
@@ -44,11 +40,11 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
         Some(("accuracy", arguments)) => {
             accuracy::report(arguments.get_one("seconds").copied().unwrap_or(30))?
         }
-        #[cfg(feature = "pages")]
         Some((name, arguments)) => pages::text(arguments::command(), name, arguments)?,
         _ => return report(arguments),
     };
-    print(&text).map(|()| 0)
+    print(&text)?;
+    Ok(0)
 }
 
 fn report(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
@@ -74,7 +70,7 @@ fn report(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
     Ok(if required.is_some() { status(place) } else { 0 })
 }
 
-/// The reads that must stay in user space.
+/// Returns the reads that must stay in user space.
 fn required(arguments: &ArgMatches) -> Option<Vec<Read>> {
     Some(arguments.get_many("require-user-space")?.copied().collect())
 }
@@ -101,7 +97,7 @@ fn status(place: Place) -> u8 {
     }
 }
 
-/// The verdict, which is the first paragraph, in green, red or yellow.
+/// Returns the report with its verdict, the first paragraph, in green, red or yellow.
 fn highlighted(report: &str, place: Place) -> String {
     let color = match place {
         Place::UserSpace => 32,
@@ -110,31 +106,4 @@ fn highlighted(report: &str, place: Place) -> String {
     };
     let (verdict, rest) = report.split_once("\n\n").unwrap_or((report, ""));
     format!("\x1b[1;{color}m{verdict}\x1b[0m\n\n{rest}")
-}
-
-/// Prints on standard output, with colours only if that is a terminal. A reader of a pipe that is
-/// gone has read enough.
-fn print(text: &str) -> Result<(), Box<dyn Error>> {
-    let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(format!("cannot write the report: {error}").into())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What clap says before the usage, such as a suggestion, in one line.
-fn usage(message: &str) -> String {
-    let message = message.trim_start_matches("error: ");
-    let is_about_help = |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
-    let paragraphs = message.split("\n\n").take_while(|text| !is_about_help(text));
-    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let paragraphs: Vec<_> = paragraphs.map(in_one_line).collect();
-    format!("{} (see `vdso-doctor --help`)", paragraphs.join("; "))
-}
-
-/// On standard error, if that can be written to.
-fn say(what: &str) {
-    let _ = writeln!(io::stderr(), "vdso-doctor: {what}");
 }

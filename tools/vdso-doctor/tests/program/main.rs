@@ -83,7 +83,6 @@ fn wrong_arguments_are_status_64_and_one_line() {
 
 /// man(1) indents the page by 7 columns, and leaves 2 of 80 free.
 #[test]
-#[cfg(feature = "pages")]
 fn lines_of_the_manual_page_that_must_not_be_broken_fit() {
     let Some((_, completions, _)) = run("completions bash") else { return };
     assert!(completions.contains("--require-user-space"), "{completions}");

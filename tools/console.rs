@@ -1,0 +1,85 @@
+//! What `vdso-doctor` and `vdso-who` print, and the signals that end a measurement.
+//!
+//! Both have a symbolic link to this file, as they have to the licences: a published package can
+//! depend on published packages only, and cargo packs the file that a link leads to.
+
+#![allow(unsafe_code, reason = "a link section is chosen, and libc is called")]
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use signal_hook::flag;
+
+/// The exit status of a command that failed.
+pub(crate) const FAILED: u8 = 2;
+
+/// EX_USAGE of sysexits(3).
+pub(crate) const USAGE: u8 = 64;
+
+/// Both programs have the name of their package.
+const PROGRAM: &str = env!("CARGO_PKG_NAME");
+
+static WAS_OPEN: AtomicBool = AtomicBool::new(true);
+
+// SAFETY: the section holds addresses of functions that the C library calls once.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK: extern "C" fn() = look;
+
+extern "C" fn look() {
+    // SAFETY: fcntl(2) takes any number.
+    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
+    WAS_OPEN.store(flags != -1 && flags & libc::O_ACCMODE != libc::O_RDONLY, Ordering::Relaxed);
+}
+
+/// Returns an error if standard output was not open for writing when the program started.
+///
+/// Nothing says so later. Before `main`, std opens /dev/null in the place of a closed descriptor,
+/// and writing to that succeeds; the C library calls [`look`] earlier. std also takes EBADF, the
+/// error of a descriptor that is open for reading only, for success.
+pub(crate) fn require_output() -> io::Result<()> {
+    let is_open = WAS_OPEN.load(Ordering::Relaxed);
+    let why = "cannot write the report: standard output is not open for writing";
+    if is_open { Ok(()) } else { Err(io::Error::other(why)) }
+}
+
+/// Prints on standard output, with colours only if that is a terminal. EPIPE is not an error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(io::Error::new(error.kind(), format!("cannot write the report: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints on standard error, if that can be written to.
+pub(crate) fn say(what: &str) {
+    let _ = writeln!(io::stderr(), "{PROGRAM}: {what}");
+}
+
+/// Returns what clap says before the usage, such as a suggestion, in one line.
+pub(crate) fn usage(error: &clap::Error) -> String {
+    let message = error.to_string();
+    let message = message.trim_start_matches("error: ");
+    let is_about_help = |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
+    let paragraphs = message.split("\n\n").take_while(|text| !is_about_help(text));
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let paragraphs: Vec<_> = paragraphs.map(in_one_line).collect();
+    format!("{} (see `{PROGRAM} --help`)", paragraphs.join("; "))
+}
+
+/// Catches signals. The first one is stored in what this returns, and ends the measurement. The
+/// second one ends this program.
+pub(crate) fn caught(signals: &[i32]) -> io::Result<Arc<AtomicUsize>> {
+    let (is_second, first) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    for signal in signals {
+        // In this order: the action of the first signal must not see what it stores.
+        flag::register_conditional_default(*signal, Arc::clone(&is_second))?;
+        flag::register(*signal, Arc::clone(&is_second))?;
+        flag::register_usize(*signal, Arc::clone(&first), *signal as usize)?;
+    }
+    Ok(first)
+}
