@@ -5,34 +5,15 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use goblin::elf::Elf;
 use goblin::elf::section_header::SHN_ABS;
 use test_images::kinds;
-use test_support::program::{given_target, has_standard_library};
-use test_support::{not_run, not_run_here};
+use test_support::program;
 
-/// What an example prints, by `cargo run`; `None` where there is no cargo or no library.
 fn run(example: &str, arguments: &[&Path]) -> Option<String> {
-    let target = given_target();
-    if !target.as_deref().is_none_or(has_standard_library) {
-        return None;
-    }
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["run", "--quiet", "--example", example]);
-    cargo.args(target.map(|target| format!("--target={target}")));
-    match cargo.arg("--").args(arguments).output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            Some(String::from_utf8(output.stdout).unwrap())
-        }
-        Err(error) => {
-            not_run_here("compiler", format!("cargo: {error}"));
-            None
-        }
-    }
+    program::example(&["--package=vdso-time"], example, arguments)
 }
 
 #[test]
@@ -47,21 +28,6 @@ fn clock_prints_the_seconds_since_the_epoch() {
         assert!((before - 1..=now()).contains(&seconds), "{name}: {seconds}");
     }
     assert!(!line("Instant ").starts_with("0 reads"), "{text}");
-}
-
-#[test]
-fn routes_prints_a_line_for_each_function_and_the_finding_of_the_doctor() {
-    let Some(text) = run("routes", &[]) else { return };
-    for function in ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"] {
-        assert!(text.lines().any(|line| line.starts_with(&format!("{function} "))), "{function}: {text}");
-    }
-    let finding = vdso_doctor::check(&[vdso_time::ClockId::REALTIME, vdso_time::ClockId::MONOTONIC]).err();
-    // The kernel runs cargo and the example, also if an emulator runs this test.
-    if finding.as_ref().is_some_and(|finding| finding.cause == vdso_doctor::Cause::Emulated) {
-        return not_run("an emulator");
-    }
-    let finding = finding.map_or("in user space".into(), |finding| finding.to_string());
-    assert!(text.trim_end().ends_with(&finding), "{text}");
 }
 
 #[test]

@@ -124,23 +124,31 @@ const UNSAFE: &[&str] = &["arch", "linux"];
 const LINES: usize = 500;
 const COLUMNS: usize = 100;
 
-/// The Rust files below a folder of the repository, each with its path in that folder and its text.
-fn files(folder: &str) -> Vec<(String, String)> {
-    fn add(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The repository's folder.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// The files below a folder of the repository whose names end so, each with its path in that folder
+/// and its text.
+fn files_named(end: &str, folder: &str) -> Vec<(String, String)> {
+    fn add(end: &str, folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
             if entry.is_dir() && !entry.ends_with("target") {
-                add(&entry, found);
-            } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                add(end, &entry, found);
+            } else if entry.to_string_lossy().ends_with(end) {
                 found.push(entry);
             }
         }
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let folder = Path::new(ROOT).join(folder);
     let mut found = Vec::new();
-    add(&folder, &mut found);
+    add(end, &folder, &mut found);
     assert!(!found.is_empty(), "{}", folder.display());
     let inside = |file: &PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
     found.iter().map(|file| (inside(file), fs::read_to_string(file).unwrap())).collect()
+}
+
+fn files(folder: &str) -> Vec<(String, String)> {
+    files_named(".rs", folder)
 }
 
 /// The lines of code, each without its comment.
@@ -161,6 +169,45 @@ fn names<'a>(code: &'a str, path: &str) -> Vec<&'a str> {
     paths
         .flat_map(|path| group(path).unwrap_or(path.split(',').next().unwrap()).split(',').filter_map(first))
         .collect()
+}
+
+/// Compares the manifests with the table of CONTRIBUTING.md. Each import stands above its row, so
+/// there is no circle, and none of a tool in a library.
+#[test]
+fn packages_import_only_those_above_them_in_the_table() {
+    let manifest = |folder: &Path| fs::read_to_string(folder.join("Cargo.toml"));
+    let name = |text: &str| text.split("\nname = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let page = fs::read_to_string(Path::new(ROOT).join("CONTRIBUTING.md")).unwrap();
+    let table = page.split("## Packages").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| line.split('|').map(|cell| cell.trim().trim_matches('`')).collect())
+        .collect();
+    let mut seen = BTreeSet::new();
+    for (path, text) in files_named("Cargo.toml", ".") {
+        let folder = path.trim_end_matches("Cargo.toml").trim_end_matches('/');
+        let is_row = |row: &Vec<&str>| match row[1].strip_suffix('*') {
+            Some(start) => folder.starts_with(start),
+            None => folder == row[1].trim_start_matches('.'),
+        };
+        let at = rows.iter().position(is_row).unwrap_or_else(|| panic!("the table lacks `{folder}`"));
+        seen.insert(at);
+        let row = &rows[at];
+        let name_of_row =
+            if text.contains("publish = false") { name(&text) } else { format!("**{}**", name(&text)) };
+        assert!(row[2] == name_of_row || row[1].ends_with('*'), "{folder} is {name_of_row}");
+        let paths = text.split("path = \"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let imported = paths.filter_map(|path| manifest(&Path::new(ROOT).join(folder).join(path)).ok());
+        let imported: BTreeSet<String> = imported.map(|text| name(&text)).collect();
+        let listed = imported.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        assert_eq!(row[4], listed, "what {folder} imports");
+        for import in &imported {
+            let stands_above = rows[..at].iter().any(|row| row[2].trim_matches('*') == import);
+            assert!(stands_above, "{folder} imports {import}, which is not above it");
+        }
+    }
+    assert_eq!(seen.len(), rows.len(), "a row has no package");
 }
 
 #[test]
@@ -205,11 +252,11 @@ fn modules_import_only_what_is_below() {
 fn modules_do_not_import_one_another_in_a_circle() {
     let name = |entry: Result<fs::DirEntry, _>| entry.unwrap().file_name().into_string().unwrap();
     let packages = |folder| {
-        let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)).unwrap();
+        let entries = fs::read_dir(Path::new(ROOT).join(folder)).unwrap();
         entries.map(move |entry| format!("{folder}/{}/src", name(entry)))
     };
     let mut sources: Vec<String> = ["crates", "tools", "dev"].into_iter().flat_map(packages).collect();
-    sources.retain(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).exists());
+    sources.retain(|folder| Path::new(ROOT).join(folder).exists());
     sources.extend(["src", "benches/src", "benches/peers/src", "xtask/src"].map(String::from));
     let mut circles = Vec::new();
     for source in sources {
@@ -285,7 +332,7 @@ fn no_file_and_no_line_of_a_comment_is_too_long() {
 
 #[test]
 fn links_between_pages_lead_to_files() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(ROOT);
     let packages = |folder| fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
     let folders =
         ["crates", "tools", "dev"].into_iter().flat_map(packages).chain([root.to_owned(), root.join("docs")]);

@@ -11,7 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use goblin::elf::Elf;
 use goblin::elf::sym::{STT_FILE, STT_SECTION};
-use test_support::{command, not_run_here, program};
+use test_support::program::{self, ROOT};
+use test_support::{command, not_run_here};
 use vdso_time::LocateError;
 
 use crate::place;
@@ -30,18 +31,22 @@ fn host() -> Result<String, String> {
 /// Builds the package in a target folder of its own, for the machine that builds it.
 fn build() -> Result<PathBuf, String> {
     host()?;
-    let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/freestanding");
-    let arguments = ["--release", "--locked", "--bins", "--examples"];
-    Ok(cargo_build(&package, &place("freestanding"), &arguments))
+    let package = Path::new(ROOT).join("examples/freestanding");
+    let arguments = ["--release", "--bins", "--examples"];
+    Ok(cargo_build(&package, &place("freestanding"), "--locked", &arguments))
 }
 
 /// Builds a package, with the profile of `cargo run` or with `--release`, and returns the folder of
-/// its programs.
-fn cargo_build(package: &Path, target: &Path, arguments: &[&str]) -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(package).args(["build", "--target-dir"]).arg(target).args(arguments);
-    // The flags are for this test program.
-    output(cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"));
+/// its programs. First it makes the check that editors make.
+fn cargo_build(package: &Path, target: &Path, lock: &str, arguments: &[&str]) -> PathBuf {
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(package).args(arguments).arg(lock).arg("--target-dir").arg(target);
+        // The flags are for this test program.
+        output(cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"));
+    };
+    cargo(&["check", "--all-targets"]);
+    cargo(&[&["build"], arguments].concat());
     target.join(if arguments.contains(&"--release") { "release" } else { "debug" })
 }
 
@@ -270,7 +275,7 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
     if programs().is_none() {
         return;
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(ROOT);
     let page = fs::read_to_string(root.join("docs/NO_LIBC.md")).unwrap();
     let copy = place("no-libc");
     fs::create_dir_all(copy.join("src")).unwrap();
@@ -289,7 +294,7 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
     let patch = format!("\n[patch.crates-io]\nvdso-time.path = {root:?}\n");
     // The folder is inside of this workspace.
     fs::write(copy.join("Cargo.toml"), manifest + &patch + "[workspace]\n").unwrap();
-    let folder = cargo_build(&copy, &place("no-libc-target"), &["--offline"]);
+    let folder = cargo_build(&copy, &place("no-libc-target"), "--offline", &[]);
     let text = output(&mut Command::new(folder.join("clock")));
     assert!(text.contains(" s since the Epoch\ntime "), "{text}");
 }

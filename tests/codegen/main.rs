@@ -13,6 +13,8 @@ mod one_piece;
 
 use std::path::{Path, PathBuf};
 
+use test_support::program::ROOT;
+
 /// How the compiler makes the library with all its functions, without cargo.
 const FLAGS: &[&str] = &[
     "--crate-name=vdso_time",
@@ -25,7 +27,7 @@ const FLAGS: &[&str] = &[
 
 /// The library.
 fn source() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")
+    Path::new(ROOT).join("src/lib.rs")
 }
 
 fn place(name: &str) -> PathBuf {

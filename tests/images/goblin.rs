@@ -12,6 +12,7 @@ use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE};
 use test_images::kinds::kinds;
 use test_images::{Spec, promises};
 use test_support::maps::{self, Mapping};
+use test_support::program::ROOT;
 use test_support::{has_proc, not_run, not_run_here, oracle};
 use vdso_time::LocateError;
 use vdso_time::elf::Image;
@@ -51,7 +52,7 @@ fn goblin_sees_the_same_symbols_in_every_kind_of_image() {
 
 #[test]
 fn goblin_sees_the_same_symbols_in_the_images_of_kernels() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/vdso-images");
+    let folder = Path::new(ROOT).join("target/vdso-images");
     let entries = fs::read_dir(&folder).into_iter().flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "so"));

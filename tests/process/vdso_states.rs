@@ -96,7 +96,7 @@ fn an_image_that_is_cut_short_is_noticed() {
 }
 
 /// The tables are in the first page of the image, and the code of all functions in the second.
-#[cfg(all(target_arch = "x86_64", not(vdso_time_libc_fallback)))]
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 #[test]
 fn a_first_call_probes_a_page_once() {
     use std::ffi::{c_int, c_void};

@@ -13,8 +13,8 @@ use crate::workspace;
 pub(crate) const DOCTOR: &str = "doctor";
 
 /// The arguments of cargo that build the tests, and the doctor for its own tests.
-const BUILD: &str =
-    "test --no-run --quiet --tests --package vdso-time --package vdso-time-counter --package vdso-doctor";
+const BUILD: &str = "test --no-run --quiet --tests \
+    --package vdso-time-core-tests --package vdso-time-counter --package vdso-doctor";
 
 /// The architectures whose registers vdso-who reads.
 const WHO: &[&str] = &["x86_64", "aarch64"];

@@ -18,6 +18,28 @@ pub fn given_target() -> Option<String> {
     Some(folder.to_owned()).filter(|folder| folder.contains("-linux-"))
 }
 
+/// Returns what an example of the workspace prints, by `cargo run` with these options; `None` where
+/// there is no cargo or no library.
+pub fn example(options: &[&str], name: &str, arguments: &[&Path]) -> Option<String> {
+    let target = given_target();
+    if !target.as_deref().is_none_or(has_standard_library) {
+        return None;
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(ROOT).args(["run", "--quiet", "--example", name]).args(options);
+    cargo.args(target.map(|target| format!("--target={target}")));
+    match cargo.arg("--").args(arguments).output() {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(String::from_utf8(output.stdout).expect("UTF-8"))
+        }
+        Err(error) => {
+            not_run_here("compiler", format!("cargo: {error}"));
+            None
+        }
+    }
+}
+
 /// A library of the workspace, optimised, in a target folder of its own.
 pub fn library(
     [package, features]: [&str; 2],

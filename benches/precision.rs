@@ -1,5 +1,5 @@
-//! `cargo bench -p vdso-time-criterion -- --write`: routines of a few nanoseconds, call by call
-//! with each measurement, and in batches of thousands of calls, where all measurements agree.
+//! `cargo bench --bench precision -- --write`: routines of a few nanoseconds, call by call with
+//! each measurement, and in batches of thousands of calls, where all measurements agree.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(unsafe_code, reason = "a multiplication that stays in its place and in a register")]

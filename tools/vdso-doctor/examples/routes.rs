@@ -1,4 +1,5 @@
-//! `cargo run --example routes`: who answers each call, and whether it stays in user space.
+//! `cargo run -p vdso-doctor --example routes`: what answers each call, and whether that stays in
+//! user space.
 
 use vdso_time::ClockId;
 
