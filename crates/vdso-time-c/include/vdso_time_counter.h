@@ -4,7 +4,12 @@
  * The functions read the counter themselves. In the first 11 ms of reads, and where the counter
  * cannot be trusted, the vDSO answers. vdso_time_counter_state() says which of the two does.
  *
- * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too.
+ * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too,
+ * with one exception. An update of the clock that is begun and never finished makes the later reads
+ * of the process slower than the vDSO's; the times stay right. A signal handler that leaves an
+ * update by siglongjmp(3) does that, a thread that ends or is cancelled asynchronously in it, and
+ * for its child a fork(2) by another thread. An update is some 20 stores every 8 ms. Block the
+ * signal during a read, or use vdso_time.h, if the program's handlers jump.
  *
  * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_system_calls()
  * ends that.
@@ -34,7 +39,8 @@ enum vdso_time_counter_status {
    */
   VDSO_TIME_COUNTER_STATUS_STALE = 2,
   /**
-   * Another caller is updating the clock. A fork can make that permanent.
+   * Another caller is updating the clock. If that stays, a handler that jumped, a cancelled
+   * thread or a fork cut the update off.
    */
   VDSO_TIME_COUNTER_STATUS_UPDATING = 3,
   /**

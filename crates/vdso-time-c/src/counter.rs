@@ -21,7 +21,8 @@ pub enum vdso_time_counter_status {
     Calibrating = 1,
     /// No read came in time. Two reads within 1 ms use the counter again.
     Stale = 2,
-    /// Another caller is updating the clock. A fork can make that permanent.
+    /// Another caller is updating the clock. If that stays, a handler that jumped, a cancelled
+    /// thread or a fork cut the update off.
     Updating = 3,
     /// The vDSO reads no counter that a program can read.
     NoCounter = 4,

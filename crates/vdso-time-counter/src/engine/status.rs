@@ -40,8 +40,9 @@ pub enum Status {
     Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
-    /// If the status stays, the process was forked during an update. Then the vDSO answers for the
-    /// rest of its life.
+    /// If the status stays, an update was cut off: by a handler that jumped out of it, by the
+    /// cancellation of its thread, or by a fork. Then the vDSO answers for the rest of the
+    /// process's life, and a read takes longer than the vDSO's.
     Updating,
     /// The counter is not used for some time.
     Refused(Refusal),
@@ -53,7 +54,7 @@ impl fmt::Display for Status {
             Self::Used => "the counter answers",
             Self::Calibrating => "the vDSO answers while the counter's rate is measured",
             Self::Stale => "the vDSO answers until two reads come within 1 ms",
-            Self::Updating => "the vDSO answers while another caller updates the clock (a fork can lose it)",
+            Self::Updating => "the vDSO answers while another caller updates the clock (or was cut off)",
             Self::Refused(refusal) => return refusal.fmt(f),
         })
     }
