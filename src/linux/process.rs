@@ -33,6 +33,10 @@ fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
 }
 
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
+///
+/// libc's function sets `errno` if the entry is missing, as under valgrind, and afterwards nobody
+/// knows what it was. So it is read before, which needs thread-local storage: docs/NO_LIBC.md says
+/// where there is none.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 pub(crate) fn getauxval(tag: usize) -> usize {
     if cfg!(miri) {

@@ -2,16 +2,26 @@
  * vdso-time: reads the Linux clock for the price of a function call.
  *
  * The functions find the kernel's vDSO and call it. Where it cannot answer, they make the system
- * call. Unless it says otherwise, a function returns 0 or a negative error number: -EINVAL for an
- * unknown clock, mostly -EPERM if a sandbox denies the system call. None of them changes errno.
+ * call.
  *
- * Pointers: NULL discards a result. Any other pointer must be valid.
+ * Errors: unless it says otherwise, a function returns 0, or a negative error number and then
+ * stores nothing. None of them changes errno.
+ *   -EINVAL     the kernel does not know the clock
+ *   -EPERM      mostly: a sandbox denies the system call, with the error that it chooses
+ *   -ENOSYS     the kernel does not have the system call
+ *   -EOVERFLOW  the year is 2038 or later, and a 32-bit kernel before Linux 5.1 cannot tell it
+ *
+ * Pointers: NULL discards a result. Any other pointer must be aligned for its type and valid for
+ * the write: an invalid one is a crash, not -EFAULT.
  *
  * Threads and signals: any thread and any signal handler may call any function at any time, also in
- * the child of fork(2). Nothing is locked, allocated, or run before main().
+ * the child of fork(2) and before main(). Nothing is locked, allocated, or run before main(). There
+ * is one exception: an IFUNC resolver of a static glibc program runs before thread-local storage
+ * exists, which getauxval(3) and errno need. So the first call of the process crashes there, unless
+ * vdso_time_set_address() comes before it, or the library is built without the feature libc.
  *
- * Sandboxes: the first call makes the system call rt_sigprocmask(2). Call vdso_time_warm_up()
- * before a sandbox.
+ * Sandboxes: the first call makes the system call rt_sigprocmask(2), and without the feature libc
+ * also prctl(2), or openat(2), read(2) and close(2). Call vdso_time_warm_up() before a sandbox.
  *
  * Times have 64 bits on every architecture. On 64-bit ones struct vdso_timespec has the layout of
  * libc's struct timespec. On 32-bit ones it has not: libc's tv_nsec has 32 bits, and its tv_sec can
@@ -68,7 +78,7 @@ extern "C" {
 int64_t vdso_time_time(void);
 
 /**
- * Gets the time since the Epoch: gettimeofday(2).
+ * Gets the time since the Epoch: gettimeofday(2), without its time zone.
  */
 int vdso_time_gettimeofday(struct vdso_timeval *now);
 
@@ -94,6 +104,14 @@ int vdso_time_getcpu(unsigned int *cpu, unsigned int *node);
 void vdso_time_warm_up(void);
 
 /**
+ * Sets the address of the vDSO, for a caller without libc, or earlier than libc's thread-local
+ * storage. It is the value of AT_SYSINFO_EHDR in the auxiliary vector, or NULL if that has none.
+ *
+ * -EBUSY: it is set already, or another function was called before. Then nothing changes.
+ */
+int vdso_time_set_address(const void *ehdr);
+
+/**
  * Finds the image of the vDSO.
  *
  * -ENOENT: there is none. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check of its
@@ -102,9 +120,9 @@ void vdso_time_warm_up(void);
 int vdso_time_locate(const void **base, size_t *size);
 
 /**
- * Returns the address of a function of the vDSO, or NULL. With a version of NULL, any version
- * matches. Each call searches the image, so keep the result. vdso_sym() of parse_vdso.c has the
- * arguments in the other order.
+ * Returns the address of a function of the vDSO, or NULL. Both arguments are strings. With a
+ * version of NULL, any version matches. Each call searches the image, so keep the result.
+ * vdso_sym() of parse_vdso.c has the arguments in the other order.
  *
  * Functions of the vDSO return negative errors, except on powerpc, where they are no C functions.
  */
@@ -121,3 +139,9 @@ size_t vdso_time_routes(char *text, size_t size);
 #endif
 
 #endif  /* VDSO_TIME_H */
+
+#ifdef __has_feature
+#if __has_feature(memory_sanitizer)
+#include "vdso_time_msan.h"
+#endif
+#endif

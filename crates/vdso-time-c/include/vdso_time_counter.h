@@ -214,3 +214,9 @@ void vdso_time_counter_forbid_system_calls(void);
 #endif
 
 #endif  /* VDSO_TIME_COUNTER_H */
+
+#ifdef __has_feature
+#if __has_feature(memory_sanitizer)
+#include "vdso_time_msan.h"
+#endif
+#endif

@@ -5,10 +5,12 @@ use core::fmt::{self, Write as _};
 use core::ptr;
 
 use vdso_time::LocateError;
-use vdso_time::vdso::Vdso;
+use vdso_time::vdso::{self, Vdso};
 use vdso_time::{ClockId, Timespec};
 
 use crate::{negative, store, store_time, symbol};
+
+const EBUSY: c_int = 16;
 
 /// Seconds and nanoseconds: the kernel's struct __kernel_timespec, 16 bytes on every architecture.
 #[derive(Clone, Copy)]
@@ -37,7 +39,7 @@ pub extern "C" fn vdso_time_time() -> i64 {
     vdso_time::try_time().unwrap_or_else(|error| negative(error).into())
 }
 
-/// Gets the time since the Epoch: gettimeofday(2).
+/// Gets the time since the Epoch: gettimeofday(2), without its time zone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_gettimeofday(now: *mut vdso_timeval) -> c_int {
     let time = vdso_time::gettimeofday().map(|time| [time.tv_sec, time.tv_usec]);
@@ -78,6 +80,16 @@ pub extern "C" fn vdso_time_warm_up() {
     vdso_time::warm_up();
 }
 
+/// Sets the address of the vDSO, for a caller without libc, or earlier than libc's thread-local
+/// storage. It is the value of AT_SYSINFO_EHDR in the auxiliary vector, or NULL if that has none.
+///
+/// -EBUSY: it is set already, or another function was called before. Then nothing changes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
+    // SAFETY: the caller passes the value of the auxiliary vector, or null.
+    if unsafe { vdso::set_address(ehdr.cast()) } { 0 } else { -EBUSY }
+}
+
 /// Finds the image of the vDSO.
 ///
 /// -ENOENT: there is none. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check of its
@@ -101,9 +113,9 @@ pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut u
     }
 }
 
-/// Returns the address of a function of the vDSO, or NULL. With a version of NULL, any version
-/// matches. Each call searches the image, so keep the result. vdso_sym() of parse_vdso.c has the
-/// arguments in the other order.
+/// Returns the address of a function of the vDSO, or NULL. Both arguments are strings. With a
+/// version of NULL, any version matches. Each call searches the image, so keep the result.
+/// vdso_sym() of parse_vdso.c has the arguments in the other order.
 ///
 /// Functions of the vDSO return negative errors, except on powerpc, where they are no C functions.
 #[unsafe(no_mangle)]

@@ -172,6 +172,30 @@ fn c_programs_get_the_times_of_libc() {
     }
 }
 
+/// MemorySanitizer ends a program that branches on bytes that it has not seen stored.
+#[test]
+fn memory_sanitizer_sees_the_results() {
+    if !can_build() || !is_native() || !has_tool(&["clang", "--version"]) {
+        return;
+    }
+    let empty = installed("empty.c");
+    fs::write(&empty, "int main(void) { return 0; }").unwrap();
+    let clang = "clang -O1 -fsanitize=memory";
+    if has_tool(&split(&format!("{clang} {empty} -o {empty}.out"))) {
+        let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
+        compiled(clang, &format!("examples/clock.c {archive}"));
+    }
+}
+
+#[test]
+fn an_ifunc_resolver_of_a_static_program_reads_the_clock() {
+    if !can_build() || !is_native() {
+        return;
+    }
+    let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
+    compiled("cc -static -fno-stack-protector", &format!("-O2 tests/early.c {archive}"));
+}
+
 #[test]
 fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     if !can_build() {
@@ -266,11 +290,16 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     // Twice, because a program includes them from several files.
     let lines = HEADERS.map(|header| format!("#include <{header}>\n#include <{header}>\n"));
     fs::write(&source, lines.concat()).unwrap();
-    for (compiler, standard, language) in [("cc", "-std=c89", "-xc"), ("g++", "-std=c++98", "-xc++")] {
-        if has_tool(&[compiler, "--version"]) {
-            let source = source.to_str().unwrap();
-            let flags = ["-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", &include, source];
-            run(&[&[compiler, standard, language], &flags[..]].concat());
+    let flags = "-pedantic -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fsyntax-only";
+    for compiler in [
+        "cc -std=c89 -xc",
+        "cc -std=c99 -xc",
+        "g++ -std=c++98 -xc++",
+        "clang -std=c89 -fsanitize=memory -xc",
+        "clang -std=c++98 -fsanitize=memory -xc++",
+    ] {
+        if has_tool(&[split(compiler)[0], "--version"]) {
+            run(&split(&format!("{compiler} {flags} -I{include} {}", source.display())));
         }
     }
 }
