@@ -125,3 +125,21 @@ impl From<Errno> for std::io::Error {
         Self::new(kind, error)
     }
 }
+
+/// Requires the feature `std`.
+#[cfg(feature = "std")]
+impl TryFrom<std::io::Error> for Errno {
+    type Error = std::io::Error;
+
+    /// Returns the number of an I/O error on Linux, and the source of one that an `Errno` made on
+    /// another system.
+    ///
+    /// # Errors
+    ///
+    /// The error itself, if it has no number of Linux.
+    fn try_from(error: std::io::Error) -> Result<Self, std::io::Error> {
+        let number = error.raw_os_error().filter(|_| cfg!(any(target_os = "linux", target_os = "android")));
+        let source = || error.get_ref()?.downcast_ref().copied();
+        number.and_then(Self::from_raw_os_error).or_else(source).ok_or(error)
+    }
+}

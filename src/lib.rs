@@ -94,7 +94,7 @@ pub use core::time::Duration;
 pub use errno::Errno;
 pub use reason::{FallbackReason, LocateError};
 pub use route::{Route, Routes};
-pub use types::{ClockId, Cpu, Timespec, Timeval};
+pub use types::{ClockId, Cpu, ParseClockIdError, Timespec, Timeval};
 
 #[cfg(vdso_time_linux)]
 pub use instant::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};

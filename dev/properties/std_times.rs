@@ -11,7 +11,7 @@ use std::time::{Duration, Instant as StdInstant, SystemTime as StdSystemTime, UN
 
 use cases::check;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
-use vdso_time::{Instant, Monotonic, SystemTime, Timespec};
+use vdso_time::{Instant, SystemTime, Timespec};
 
 const NANOS_PER_SEC: u32 = 1_000_000_000;
 
@@ -64,7 +64,10 @@ fn hash(value: impl Hash) -> u64 {
 
 /// What an operation returns, or the text of its panic.
 fn outcome<T>(operation: impl FnOnce() -> T) -> Result<T, String> {
-    let panic = |panic: Box<dyn std::any::Any + Send>| *panic.downcast::<String>().expect("a text");
+    let panic = |panic: Box<dyn std::any::Any + Send>| match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => (*panic.downcast::<&str>().expect("a text")).into(),
+    };
     panic::catch_unwind(AssertUnwindSafe(operation)).map_err(panic)
 }
 
@@ -103,10 +106,34 @@ fn a_moved_system_time_is_that_of_std_or_panics_as_std() {
             assert_eq!(outcome(|| earlier -= distance).is_err(), subtracted);
             assert_eq!(ours.checked_add(distance), (!added).then_some(later));
             assert_eq!(ours.checked_sub(distance), (!subtracted).then_some(earlier));
+            let [first, last] = [(i64::MIN, 0), (i64::MAX, 999_999_999)]
+                .map(|(tv_sec, tv_nsec)| SystemTime::from_timespec(Timespec { tv_sec, tv_nsec }).unwrap());
+            assert_eq!(ours.saturating_add(distance), if added { last } else { later });
+            assert_eq!(ours.saturating_sub(distance), if subtracted { first } else { earlier });
             added || subtracted
         })
     });
     assert!((0.1..0.9).contains(&overflow), "{overflow}");
+}
+
+/// Nanoseconds in 128 bits are exact, so dividing them is the oracle.
+#[test]
+fn whole_units_are_the_nanoseconds_rounded_down_and_saturate() {
+    check(20_000, &times(), |(time, _)| {
+        let nanos = time.as_nanos();
+        let unit = |size| nanos.div_euclid(size).clamp(i64::MIN.into(), i64::MAX.into());
+        assert_eq!(i128::from(time.as_secs()), nanos.div_euclid(1_000_000_000));
+        assert_eq!(i128::from(time.subsec_nanos()), nanos.rem_euclid(1_000_000_000));
+        assert_eq!(i128::from(time.as_millis()), unit(1_000_000));
+        assert_eq!(i128::from(time.as_micros()), unit(1_000));
+        assert_eq!(SystemTime::from_nanos(nanos), time);
+        true
+    });
+    let too_late = (i128::from(i64::MAX) + 1) * 1_000_000_000;
+    without_their_texts(|| {
+        assert!(outcome(|| SystemTime::from_nanos(too_late)).is_err());
+        assert!(outcome(|| SystemTime::from_nanos(too_late - 1)).is_ok());
+    });
 }
 
 #[test]
@@ -128,11 +155,15 @@ fn a_moved_instant_is_as_far_as_that_of_std_or_is_none() {
     let start = StdInstant::now();
     let steps = proptest::collection::vec((any::<bool>(), durations()), 1..4);
     let fits = check(20_000, &(any::<i64>(), steps), |(nanos, steps)| {
-        let first = Instant::<Monotonic>::from_nanos(nanos);
+        let first = Instant::from_nanos(nanos);
         let (mut ours, mut std) = (first, start);
         for (is_later, distance) in steps {
             let moved = if is_later { ours.checked_add(distance) } else { ours.checked_sub(distance) };
             let there = if is_later { std.checked_add(distance) } else { std.checked_sub(distance) };
+            let saturated =
+                if is_later { ours.saturating_add(distance) } else { ours.saturating_sub(distance) };
+            let end = Instant::from_nanos(if is_later { i64::MAX } else { i64::MIN });
+            assert_eq!(saturated, moved.unwrap_or(end));
             let (Some(moved), Some(there)) = (moved, there) else { return false };
             (ours, std) = (moved, there);
             assert_eq!(ours.duration_since(first), std.duration_since(start));

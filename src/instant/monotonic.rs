@@ -85,20 +85,53 @@ impl<C: MonotonicClock> Instant<C> {
     }
 }
 
-impl<C> Instant<C> {
-    /// Creates a time from nanoseconds since the clock's zero.
+impl Instant {
+    /// Creates a time of `CLOCK_MONOTONIC` from nanoseconds since its zero.
+    ///
+    /// [`from_clock_nanos`](Instant::from_clock_nanos) creates a time of any clock.
     ///
     /// # Examples
     ///
     /// ```
-    /// use vdso_time::{Instant, Monotonic};
+    /// use vdso_time::Instant;
     ///
-    /// const BOOT: Instant<Monotonic> = Instant::from_nanos(0);
+    /// const BOOT: Instant = Instant::from_nanos(0);
     /// println!("{:?} since boot", BOOT.elapsed());
     /// ```
     #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
+        Self::from_clock_nanos(nanos)
+    }
+
+    /// Creates a time of `CLOCK_MONOTONIC` from seconds and nanoseconds since its zero.
+    ///
+    /// `Instant::try_from` does the same for any clock, if something else names the clock.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
+    /// - `EOVERFLOW`: the time is more than 292 years before or after the clock's zero.
+    #[inline]
+    pub fn from_timespec(time: Timespec) -> Result<Self, Errno> {
+        time.try_into()
+    }
+}
+
+impl<C> Instant<C> {
+    /// Creates a time of clock `C` from nanoseconds since its zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{Boottime, Instant};
+    ///
+    /// const BOOT: Instant<Boottime> = Instant::from_clock_nanos(0);
+    /// println!("{:?} since boot", BOOT.elapsed());
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn from_clock_nanos(nanos: i64) -> Self {
         Self { time: nanos, clock: PhantomData }
     }
 
@@ -114,46 +147,92 @@ impl<C> Instant<C> {
     /// Creates a time from the kernel's answer, which fits.
     #[inline]
     const fn from_kernel(time: Timespec) -> Self {
-        Self::from_nanos(time.ktime())
+        Self::from_clock_nanos(time.ktime())
     }
 
     /// Returns the duration since `earlier`, or 0 if `earlier` is later.
     #[inline]
     #[must_use]
-    pub fn duration_since(&self, earlier: Self) -> Duration {
-        self.checked_duration_since(earlier).unwrap_or(Duration::ZERO)
+    pub const fn duration_since(&self, earlier: Self) -> Duration {
+        match self.checked_duration_since(earlier) {
+            Some(duration) => duration,
+            None => Duration::ZERO,
+        }
     }
 
     /// Returns the duration since `earlier`, or `None` if `earlier` is later.
     #[inline]
     #[must_use]
-    pub fn checked_duration_since(&self, earlier: Self) -> Option<Duration> {
+    pub const fn checked_duration_since(&self, earlier: Self) -> Option<Duration> {
         let nanos = self.time.abs_diff(earlier.time);
-        (self.time >= earlier.time).then(|| Duration::from_nanos(nanos))
+        if self.time >= earlier.time { Some(Duration::from_nanos(nanos)) } else { None }
     }
 
     /// Returns the duration since `earlier`, or 0 if `earlier` is later.
     #[inline]
     #[must_use]
-    pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
+    pub const fn saturating_duration_since(&self, earlier: Self) -> Duration {
         self.duration_since(earlier)
     }
 
     /// Returns the time this much later, or `None` if it does not fit.
     #[inline]
     #[must_use]
-    pub fn checked_add(&self, duration: Duration) -> Option<Self> {
-        let nanos = u64::try_from(duration.as_nanos()).ok()?;
-        self.time.checked_add_unsigned(nanos).map(Self::from_nanos)
+    pub const fn checked_add(&self, duration: Duration) -> Option<Self> {
+        let Some(nanos) = nanos(duration) else { return None };
+        match self.time.checked_add_unsigned(nanos) {
+            Some(nanos) => Some(Self::from_clock_nanos(nanos)),
+            None => None,
+        }
     }
 
     /// Returns the time this much earlier, or `None` if it does not fit.
     #[inline]
     #[must_use]
-    pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
-        let nanos = u64::try_from(duration.as_nanos()).ok()?;
-        self.time.checked_sub_unsigned(nanos).map(Self::from_nanos)
+    pub const fn checked_sub(&self, duration: Duration) -> Option<Self> {
+        let Some(nanos) = nanos(duration) else { return None };
+        match self.time.checked_sub_unsigned(nanos) {
+            Some(nanos) => Some(Self::from_clock_nanos(nanos)),
+            None => None,
+        }
     }
+
+    /// Returns the time this much later, or the latest time that fits.
+    ///
+    /// A deadline that is further away than 292 years is as good as none, so a time-out of
+    /// `Duration::MAX` needs no case of its own:
+    ///
+    /// ```
+    /// use vdso_time::{Duration, Instant};
+    ///
+    /// let deadline = Instant::now().saturating_add(Duration::MAX);
+    /// assert!(Instant::now() < deadline);
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn saturating_add(&self, duration: Duration) -> Self {
+        match self.checked_add(duration) {
+            Some(later) => later,
+            None => Self::from_clock_nanos(i64::MAX),
+        }
+    }
+
+    /// Returns the time this much earlier, or the earliest time that fits.
+    #[inline]
+    #[must_use]
+    pub const fn saturating_sub(&self, duration: Duration) -> Self {
+        match self.checked_sub(duration) {
+            Some(earlier) => earlier,
+            None => Self::from_clock_nanos(i64::MIN),
+        }
+    }
+}
+
+/// Returns the nanoseconds of a duration, or `None` if they do not fit.
+#[inline]
+const fn nanos(duration: Duration) -> Option<u64> {
+    let nanos = duration.as_nanos();
+    if nanos > u64::MAX as u128 { None } else { Some(nanos as u64) }
 }
 
 impl<C> Sub for Instant<C> {
@@ -205,7 +284,7 @@ impl<C> TryFrom<Timespec> for Instant<C> {
     #[inline]
     fn try_from(time: Timespec) -> Result<Self, Errno> {
         time.subsec_nanos()?;
-        i64::try_from(time.as_nanos()).map(Self::from_nanos).map_err(|_| Errno::EOVERFLOW)
+        i64::try_from(time.as_nanos()).map(Self::from_clock_nanos).map_err(|_| Errno::EOVERFLOW)
     }
 }
 
@@ -240,7 +319,7 @@ impl<C> TryFrom<Timespec> for Instant<C> {
 /// enum TestClock {}
 ///
 /// thread_local! {
-///     static NOW: Cell<Instant<TestClock>> = const { Cell::new(Instant::from_nanos(0)) };
+///     static NOW: Cell<Instant<TestClock>> = const { Cell::new(Instant::from_clock_nanos(0)) };
 /// }
 ///
 /// impl MonotonicClock for TestClock {

@@ -8,6 +8,7 @@ use core::time::Duration;
 use std::sync::OnceLock;
 use std::time::Instant as StdInstant;
 
+use super::clocks::{Monotonic, MonotonicCoarse};
 use super::monotonic::Instant;
 use crate::errno::Errno;
 
@@ -89,6 +90,15 @@ impl From<Instant> for StdInstant {
             None => moment.std.checked_sub(moment.ours.duration_since(time)),
         };
         std.unwrap_or(moment.std)
+    }
+}
+
+/// Requires the feature `std`.
+impl From<Instant<MonotonicCoarse>> for StdInstant {
+    /// Converts a time of `CLOCK_MONOTONIC_COARSE`, as one of `CLOCK_MONOTONIC`.
+    #[track_caller]
+    fn from(time: Instant<MonotonicCoarse>) -> Self {
+        Instant::<Monotonic>::from(time).into()
     }
 }
 

@@ -11,7 +11,7 @@ use super::clocks::Tai;
 use super::clocks::{Realtime, RealtimeCoarse};
 use super::common::{kernel_clocks, refused, time_of_a_clock};
 use crate::errno::Errno;
-use crate::types::Timespec;
+use crate::types::{Timespec, Timeval};
 
 /// A time of a clock that can be set, by default [`Realtime`].
 ///
@@ -70,8 +70,45 @@ kernel_clocks!(WallClock -> SystemTime:
 );
 
 impl SystemTime {
-    /// The clock's zero: 1970-01-01 00:00:00 UTC.
-    pub const UNIX_EPOCH: Self = Self::from_nanos(0);
+    /// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
+    ///
+    /// [`EPOCH`](SystemTime::EPOCH) is the zero of any clock.
+    pub const UNIX_EPOCH: Self = Self::EPOCH;
+
+    /// Creates a time of `CLOCK_REALTIME` from nanoseconds since 1970.
+    ///
+    /// [`from_clock_nanos`](SystemTime::from_clock_nanos) creates a time of any clock.
+    ///
+    /// # Panics
+    ///
+    /// If the time is more than [`i64::MAX`] seconds before or after 1970.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::SystemTime;
+    ///
+    /// const RELEASED: SystemTime = SystemTime::from_nanos(1_700_000_000_000_000_000);
+    /// assert_eq!(RELEASED.as_nanos(), 1_700_000_000_000_000_000);
+    /// ```
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub const fn from_nanos(nanos: i128) -> Self {
+        Self::from_clock_nanos(nanos)
+    }
+
+    /// Creates a time of `CLOCK_REALTIME` from seconds and nanoseconds, such as those of a file.
+    ///
+    /// `SystemTime::try_from` does the same for any clock, if something else names the clock.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
+    #[inline]
+    pub fn from_timespec(time: Timespec) -> Result<Self, Errno> {
+        time.try_into()
+    }
 }
 
 impl<C: WallClock> SystemTime<C> {
@@ -107,21 +144,68 @@ impl<C> SystemTime<C> {
         Self { time: UnixTime { seconds, nanos: Nanos::new(nanos) }, clock: PhantomData }
     }
 
-    /// Creates a time from nanoseconds since the clock's zero.
+    /// The clock's zero, for which the argument of a method names the clock.
     ///
     /// # Examples
     ///
     /// ```
-    /// use vdso_time::{Realtime, SystemTime};
+    /// use vdso_time::{RealtimeCoarse, SystemTime};
     ///
-    /// const RELEASED: SystemTime<Realtime> = SystemTime::from_nanos(1_700_000_000_000_000_000);
-    /// assert_eq!(RELEASED.as_nanos(), 1_700_000_000_000_000_000);
+    /// let since_epoch = RealtimeCoarse::now().duration_since(SystemTime::EPOCH)?;
+    /// assert!(since_epoch.as_secs() > 1_700_000_000);
+    /// # Ok::<(), vdso_time::SystemTimeError>(())
+    /// ```
+    pub const EPOCH: Self = Self::new(0, 0);
+
+    /// Creates a time of clock `C` from nanoseconds since its zero.
+    ///
+    /// # Panics
+    ///
+    /// If the time is more than [`i64::MAX`] seconds before or after the zero.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub const fn from_clock_nanos(nanos: i128) -> Self {
+        // A caller with 64 bits is the usual one: the test disappears, and so does the long division.
+        if nanos as i64 as i128 == nanos {
+            let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos as i64);
+            return Self::new(tv_sec, tv_nsec as u32);
+        }
+        let seconds = nanos.div_euclid(1_000_000_000);
+        assert!(seconds as i64 as i128 == seconds, "the seconds do not fit in an i64");
+        Self::new(seconds as i64, nanos.rem_euclid(1_000_000_000) as u32)
+    }
+
+    /// Returns the whole seconds since the clock's zero, rounded down.
+    #[inline]
+    #[must_use]
+    pub const fn as_secs(self) -> i64 {
+        self.time.seconds
+    }
+
+    /// Returns the whole milliseconds since the clock's zero, rounded down.
+    ///
+    /// The number saturates 292 million years before and after the zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let millis = vdso_time::RealtimeCoarse::now().as_millis();
+    /// assert!(millis > 1_700_000_000_000);
     /// ```
     #[inline]
     #[must_use]
-    pub const fn from_nanos(nanos: i64) -> Self {
-        let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos);
-        Self::new(tv_sec, tv_nsec as u32)
+    pub const fn as_millis(self) -> i64 {
+        self.time.units(1_000)
+    }
+
+    /// Returns the whole microseconds since the clock's zero, rounded down.
+    ///
+    /// The number saturates 292,000 years before and after the zero.
+    #[inline]
+    #[must_use]
+    pub const fn as_micros(self) -> i64 {
+        self.time.units(1_000_000)
     }
 
     /// Returns the nanoseconds since the clock's zero, negative before it.
@@ -129,6 +213,13 @@ impl<C> SystemTime<C> {
     #[must_use]
     pub const fn as_nanos(self) -> i128 {
         self.time.timespec().as_nanos()
+    }
+
+    /// Returns the nanoseconds after [`as_secs`](SystemTime::as_secs), below 1,000,000,000.
+    #[inline]
+    #[must_use]
+    pub const fn subsec_nanos(self) -> u32 {
+        self.time.nanos.get()
     }
 
     /// Creates a time from the kernel's answer, which is well-formed.
@@ -143,25 +234,53 @@ impl<C> SystemTime<C> {
     ///
     /// If `earlier` is later. The error has the distance.
     #[inline]
-    pub fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
-        let distance = self.time.since_earliest().abs_diff(earlier.time.since_earliest());
-        if *self >= earlier { Ok(distance) } else { Err(SystemTimeError(distance)) }
+    pub const fn duration_since(&self, earlier: Self) -> Result<Duration, SystemTimeError> {
+        let (this, earlier) = (self.time.since_earliest(), earlier.time.since_earliest());
+        match this.checked_sub(earlier) {
+            Some(distance) => Ok(distance),
+            None => Err(SystemTimeError(earlier.abs_diff(this))),
+        }
     }
 
     /// Returns the time this much later, or `None` if it does not fit.
     #[inline]
     #[must_use]
-    pub fn checked_add(&self, duration: Duration) -> Option<Self> {
-        let time = UnixTime::after_earliest(self.time.since_earliest().checked_add(duration)?);
-        Some(Self { time, ..*self })
+    pub const fn checked_add(&self, duration: Duration) -> Option<Self> {
+        match self.time.since_earliest().checked_add(duration) {
+            Some(since) => Some(Self::after_earliest(since)),
+            None => None,
+        }
     }
 
     /// Returns the time this much earlier, or `None` if it does not fit.
     #[inline]
     #[must_use]
-    pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
-        let time = UnixTime::after_earliest(self.time.since_earliest().checked_sub(duration)?);
-        Some(Self { time, ..*self })
+    pub const fn checked_sub(&self, duration: Duration) -> Option<Self> {
+        match self.time.since_earliest().checked_sub(duration) {
+            Some(since) => Some(Self::after_earliest(since)),
+            None => None,
+        }
+    }
+
+    /// Returns the time this much later, or the latest time that fits.
+    #[inline]
+    #[must_use]
+    pub const fn saturating_add(&self, duration: Duration) -> Self {
+        Self::after_earliest(self.time.since_earliest().saturating_add(duration))
+    }
+
+    /// Returns the time this much earlier, or the earliest time that fits.
+    #[inline]
+    #[must_use]
+    pub const fn saturating_sub(&self, duration: Duration) -> Self {
+        Self::after_earliest(self.time.since_earliest().saturating_sub(duration))
+    }
+
+    /// Creates a time from the duration since the earliest one.
+    #[inline]
+    const fn after_earliest(duration: Duration) -> Self {
+        let seconds = i64::MIN.wrapping_add_unsigned(duration.as_secs());
+        Self::new(seconds, duration.subsec_nanos())
     }
 }
 
@@ -204,6 +323,20 @@ impl<C> TryFrom<Timespec> for SystemTime<C> {
     #[inline]
     fn try_from(time: Timespec) -> Result<Self, Errno> {
         time.subsec_nanos().map(|nanos| Self::new(time.tv_sec, nanos))
+    }
+}
+
+impl TryFrom<Timeval> for SystemTime {
+    type Error = Errno;
+
+    /// Converts the answer of [`gettimeofday`](crate::gettimeofday).
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: `tv_usec` is not in `0..1_000_000`.
+    #[inline]
+    fn try_from(time: Timeval) -> Result<Self, Errno> {
+        Timespec::try_from(time)?.try_into()
     }
 }
 
@@ -269,16 +402,24 @@ struct UnixTime {
 impl UnixTime {
     /// Returns the time since the earliest one, so that `Duration` does the arithmetic.
     #[inline]
-    fn since_earliest(self) -> Duration {
+    const fn since_earliest(self) -> Duration {
         let seconds = self.seconds.wrapping_sub(i64::MIN) as u64;
-        // The nanoseconds are below a second. If the compiler sees that, `new` has no panic.
-        Duration::new(seconds, self.nanos.get().min(999_999_999))
+        // The nanoseconds are below a second. The compiler sees that, so `new` has no panic.
+        Duration::new(seconds, self.nanos.get() % 1_000_000_000)
     }
 
+    /// Returns the time in units of which a second has `per_second`, rounded down and saturated.
     #[inline]
-    fn after_earliest(duration: Duration) -> Self {
-        let seconds = i64::MIN.wrapping_add_unsigned(duration.as_secs());
-        Self { seconds, nanos: Nanos::new(duration.subsec_nanos()) }
+    const fn units(self, per_second: u32) -> i64 {
+        let below = self.nanos.get() / (1_000_000_000 / per_second);
+        let units = self.seconds as i128 * per_second as i128 + below as i128;
+        if units as i64 as i128 == units {
+            units as i64
+        } else if units < 0 {
+            i64::MIN
+        } else {
+            i64::MAX
+        }
     }
 
     #[inline]
@@ -363,7 +504,7 @@ impl core::error::Error for SystemTimeError {}
 ///
 /// impl WallClock for Year10000 {
 ///     fn try_now() -> Result<SystemTime<Self>, Errno> {
-///         Ok(SystemTime::from_nanos(0) + Duration::from_secs(253_402_300_800))
+///         Ok(SystemTime::EPOCH + Duration::from_secs(253_402_300_800))
 ///     }
 /// }
 ///

@@ -1,6 +1,7 @@
 //! [`ClockId`]: the number of a clock.
 
 use core::fmt;
+use core::str::FromStr;
 #[cfg(all(feature = "std", vdso_time_linux))]
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
@@ -143,6 +144,46 @@ impl fmt::Display for ClockId {
         }
     }
 }
+
+impl FromStr for ClockId {
+    type Err = ParseClockIdError;
+
+    /// Returns the clock with this name, such as `CLOCK_BOOTTIME` or `CLOCK_AUX3`.
+    ///
+    /// # Errors
+    ///
+    /// If it is not one of the names that `Display` writes with `CLOCK_`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::ClockId;
+    ///
+    /// assert_eq!("CLOCK_TAI".parse(), Ok(ClockId::TAI));
+    /// assert!("CLOCK_SGI_CYCLE".parse::<ClockId>().is_err());
+    /// ```
+    fn from_str(name: &str) -> Result<Self, ParseClockIdError> {
+        if let Some((clock, _)) = CLOCK_NAMES.iter().find(|(_, known)| *known == name) {
+            return Ok(*clock);
+        }
+        match name.strip_prefix("CLOCK_AUX").map(str::as_bytes) {
+            Some([n @ b'0'..=b'7']) => Ok(Self::aux(n - b'0')),
+            _ => Err(ParseClockIdError(())),
+        }
+    }
+}
+
+/// The error of [`ClockId::from_str`]: no clock has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseClockIdError(());
+
+impl fmt::Display for ParseClockIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no clock has this name (clock_gettime(2) lists them: CLOCK_MONOTONIC, ...)")
+    }
+}
+
+impl core::error::Error for ParseClockIdError {}
 
 /// Requires the feature `std`.
 #[cfg(all(feature = "std", vdso_time_linux))]

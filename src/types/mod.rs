@@ -6,7 +6,7 @@ mod cpu;
 mod timespec;
 mod timeval;
 
-pub use clock_id::ClockId;
+pub use clock_id::{ClockId, ParseClockIdError};
 pub use cpu::Cpu;
 pub use timespec::Timespec;
 pub(crate) use timespec::Timespec32;

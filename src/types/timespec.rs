@@ -1,6 +1,7 @@
 //! [`Timespec`]: a time in seconds and nanoseconds.
 
 use core::fmt;
+use core::ops::{Add, Sub};
 use core::time::Duration;
 
 use crate::errno::Errno;
@@ -60,6 +61,57 @@ impl Timespec {
         self.tv_sec as i128 * NANOS_PER_SEC as i128 + self.tv_nsec as i128
     }
 
+    /// Returns the time this much later, or `None` if it does not fit.
+    #[inline]
+    #[must_use]
+    pub const fn checked_add(self, duration: Duration) -> Option<Self> {
+        self.moved(duration.as_nanos() as i128)
+    }
+
+    /// Returns the time this much earlier, or `None` if it does not fit.
+    #[inline]
+    #[must_use]
+    pub const fn checked_sub(self, duration: Duration) -> Option<Self> {
+        self.moved(-(duration.as_nanos() as i128))
+    }
+
+    /// Returns the duration since `earlier`, or `None` if `earlier` is later.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::{ClockId, Duration, clock_gettime};
+    ///
+    /// let start = clock_gettime(ClockId::MONOTONIC_RAW)?;
+    /// let end = clock_gettime(ClockId::MONOTONIC_RAW)?;
+    /// assert!(end.checked_duration_since(start).is_some());
+    /// assert_eq!((start + Duration::from_secs(1)).checked_duration_since(start), Some(Duration::from_secs(1)));
+    /// # Ok::<(), vdso_time::Errno>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn checked_duration_since(self, earlier: Self) -> Option<Duration> {
+        let nanos = self.as_nanos() - earlier.as_nanos();
+        if nanos < 0 {
+            return None;
+        }
+        // Two times of 64 bits are less than 2^64 seconds apart.
+        let seconds = nanos / NANOS_PER_SEC as i128;
+        Some(Duration::new(seconds as u64, (nanos % NANOS_PER_SEC as i128) as u32))
+    }
+
+    /// Returns the time `nanos` later, well-formed, or `None` if it does not fit.
+    const fn moved(self, nanos: i128) -> Option<Self> {
+        let nanos = self.as_nanos() + nanos;
+        let (seconds, subsec) =
+            (nanos.div_euclid(NANOS_PER_SEC as i128), nanos.rem_euclid(NANOS_PER_SEC as i128));
+        if seconds as i64 as i128 == seconds {
+            Some(Self { tv_sec: seconds as i64, tv_nsec: subsec as i64 })
+        } else {
+            None
+        }
+    }
+
     /// Returns the nanoseconds of a time that the kernel made. These always fit in 64 bits
     /// (`ktime_t`), so this is cheaper than [`as_nanos`](Self::as_nanos).
     #[inline]
@@ -74,6 +126,36 @@ impl Timespec {
             Ok(nanos) if self.tv_nsec < NANOS_PER_SEC => Ok(nanos),
             _ => Err(Errno::EINVAL),
         }
+    }
+}
+
+impl Add<Duration> for Timespec {
+    type Output = Self;
+
+    /// Returns the time this much later.
+    ///
+    /// # Panics
+    ///
+    /// If it does not fit. `checked_add` returns `None` then.
+    #[inline]
+    #[track_caller]
+    fn add(self, duration: Duration) -> Self {
+        self.checked_add(duration).expect("overflow when adding duration to timespec")
+    }
+}
+
+impl Sub<Duration> for Timespec {
+    type Output = Self;
+
+    /// Returns the time this much earlier.
+    ///
+    /// # Panics
+    ///
+    /// If it does not fit. `checked_sub` returns `None` then.
+    #[inline]
+    #[track_caller]
+    fn sub(self, duration: Duration) -> Self {
+        self.checked_sub(duration).expect("overflow when subtracting duration from timespec")
     }
 }
 

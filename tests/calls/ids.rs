@@ -97,10 +97,15 @@ fn an_id_has_libcs_number_and_prints_libcs_name() {
         assert_eq!(clock.as_raw(), number, "{name}");
         assert_eq!(ClockId::from_raw(number), clock, "{name}");
         assert_eq!(format!("{clock:>26?}"), format!("{name:>26}"));
+        assert_eq!(name.parse(), Ok(clock));
     }
     for n in 0..8 {
         assert_eq!(format!("{:?}", ClockId::aux(n)), format!("CLOCK_AUX{n}"));
         assert_eq!(ClockId::aux(n).as_raw(), 16 + i32::from(n));
+        assert_eq!(format!("CLOCK_AUX{n}").parse(), Ok(ClockId::aux(n)));
+    }
+    for unknown in ["", "CLOCK_", "CLOCK_AUX", "CLOCK_AUX8", "CLOCK_AUX01", "clock_tai", " CLOCK_TAI", "7"] {
+        assert!(unknown.parse::<ClockId>().is_err(), "{unknown}");
     }
     for number in [0, 1, 42, UNUSED] {
         let ids = [ClockId::process_cpu(number), ClockId::thread_cpu(number), ClockId::from_fd(number)];
@@ -124,7 +129,15 @@ fn an_error_prints_libcs_name_and_becomes_the_one_of_std() {
         let names = nix::errno::Errno::from_raw(number);
         assert!(!is_named || error.to_string() == format!("{names:?}"), "{error}");
         #[cfg(feature = "std")]
-        assert_eq!(std::io::Error::from(error).raw_os_error(), Some(number));
+        {
+            assert_eq!(std::io::Error::from(error).raw_os_error(), Some(number));
+            assert_eq!(Errno::try_from(std::io::Error::from(error)).unwrap(), error);
+        }
+    }
+    #[cfg(feature = "std")]
+    for other in [std::io::Error::from(std::io::ErrorKind::NotFound), std::io::Error::from_raw_os_error(0)] {
+        let kind = other.kind();
+        assert_eq!(Errno::try_from(other).unwrap_err().kind(), kind);
     }
     for number in [i32::MIN, -22, -1, 0, 4096, 65_558, i32::MAX] {
         assert_eq!(Errno::from_raw_os_error(number), None);

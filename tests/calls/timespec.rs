@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use vdso_time::{Errno, Instant, Monotonic, SystemTime, Tai, Timespec};
+use vdso_time::{Errno, Instant, SystemTime, Tai, Timespec, Timeval};
 
 const fn time(seconds: i64, nanos: i64) -> Timespec {
     Timespec { tv_sec: seconds, tv_nsec: nanos }
@@ -28,11 +28,11 @@ fn nanoseconds_and_digits_are_exact() {
         assert_eq!(time.as_nanos(), nanos.into());
         assert_eq!(Timespec::from_nanos(nanos), time);
         assert_eq!(time.to_string(), digits);
-        assert_eq!(SystemTime::try_from(time), Ok(SystemTime::<Tai>::from_nanos(nanos)));
-        assert_eq!(SystemTime::<Tai>::from_nanos(nanos).as_nanos(), nanos.into());
-        assert_eq!(Instant::try_from(time), Ok(Instant::<Monotonic>::from_nanos(nanos)));
-        assert_eq!(Timespec::from(Instant::<Monotonic>::from_nanos(nanos)), time);
-        assert_eq!(Timespec::from(SystemTime::<Tai>::from_nanos(nanos)), time);
+        assert_eq!(SystemTime::try_from(time), Ok(SystemTime::<Tai>::from_clock_nanos(nanos.into())));
+        assert_eq!(SystemTime::<Tai>::from_clock_nanos(nanos.into()).as_nanos(), nanos.into());
+        assert_eq!(Instant::try_from(time), Ok(Instant::from_nanos(nanos)));
+        assert_eq!(Timespec::from(Instant::from_nanos(nanos)), time);
+        assert_eq!(Timespec::from(SystemTime::<Tai>::from_clock_nanos(nanos.into())), time);
     }
     assert_eq!(time(i64::MAX, 999_999_999).to_string(), "9223372036854775807.999999999");
     assert_eq!(time(i64::MIN, 0).to_string(), "-9223372036854775808.000000000");
@@ -62,6 +62,43 @@ fn a_timespec_that_does_not_fit_is_an_error() {
     }
     for negative in [time(-1, 999_999_999), time(-1, 0), time(i64::MIN, 0)] {
         assert_eq!(Duration::try_from(negative), Err(Errno::EOVERFLOW));
+    }
+}
+
+#[test]
+fn a_moved_timespec_is_exact_or_none() {
+    let second = Duration::from_secs(1);
+    for (start, duration, later) in [
+        (time(1, 999_999_999), Duration::from_nanos(1), Some(time(2, 0))),
+        (time(-1, 0), Duration::from_millis(1500), Some(time(0, 500_000_000))),
+        (time(i64::MIN, 0), Duration::MAX, Some(time(i64::MAX, 999_999_999))),
+        (time(i64::MAX, 0), second, None),
+    ] {
+        assert_eq!(start.checked_add(duration), later, "{start} + {duration:?}");
+        let Some(later) = later else { continue };
+        assert_eq!((start + duration, later - duration), (later, start));
+        assert_eq!(later.checked_duration_since(start), Some(duration));
+        assert_eq!(start.checked_duration_since(later), None);
+    }
+    assert_eq!(time(i64::MIN, 0).checked_sub(second), None);
+    // Fields that the kernel would refuse count as what they say.
+    assert_eq!(time(0, 2_000_000_000) + second, time(3, 0));
+}
+
+#[test]
+fn a_timeval_converts_exactly_or_to_an_error() {
+    let timeval = |tv_sec, tv_usec| Timeval { tv_sec, tv_usec };
+    for (from, to, digits) in [
+        (timeval(12, 345), time(12, 345_000), "12.000345"),
+        (timeval(-1, 999_999), time(-1, 999_999_000), "-0.000001"),
+        (timeval(i64::MIN, 0), time(i64::MIN, 0), "-9223372036854775808.000000"),
+    ] {
+        assert_eq!((Timespec::try_from(from), from.to_string().as_str()), (Ok(to), digits));
+        assert_eq!(SystemTime::try_from(from), SystemTime::from_timespec(to));
+        assert_eq!(Duration::try_from(from), Duration::try_from(to));
+    }
+    for micros in [-1, 1_000_000, i64::MAX, i64::MIN] {
+        assert_eq!(Timespec::try_from(timeval(7, micros)), Err(Errno::EINVAL), "{micros}");
     }
 }
 

@@ -96,9 +96,9 @@ fn assert_refused(expected: Errno, std: StdInstant) {
         ("Monotonic", &|| _ = Instant::now()),
         ("Realtime", &|| _ = SystemTime::now()),
         ("Tai", &|| _ = Tai::now()),
-        ("Monotonic", &|| _ = Instant::<Monotonic>::from_nanos(0).elapsed()),
+        ("Monotonic", &|| _ = Instant::from_nanos(0).elapsed()),
         #[cfg(feature = "std")]
-        ("Monotonic", &|| _ = StdInstant::from(Instant::<Monotonic>::from_nanos(0))),
+        ("Monotonic", &|| _ = StdInstant::from(Instant::from_nanos(0))),
         #[cfg(feature = "std")]
         ("Monotonic", &|| _ = Instant::try_from(std)),
     ];

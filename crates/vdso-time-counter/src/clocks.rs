@@ -133,14 +133,14 @@ impl CounterRealtime {
             // For the error of a sandbox.
             None => kernels(ClockId::REALTIME)?.saturating_sub(kernels(ClockId::MONOTONIC)?),
         };
-        Ok(SystemTime::from_nanos(instant.as_nanos().saturating_add(offset)))
+        Ok(SystemTime::from_clock_nanos(instant.as_nanos().saturating_add(offset).into()))
     }
 
     /// Converts a time of this clock, which is on the scale of `CLOCK_REALTIME`.
     #[inline]
     #[must_use]
     pub fn to_realtime(time: SystemTime<Self>) -> SystemTime {
-        match time.duration_since(SystemTime::from_nanos(0)) {
+        match time.duration_since(SystemTime::EPOCH) {
             Ok(after) => SystemTime::UNIX_EPOCH + after,
             Err(before) => SystemTime::UNIX_EPOCH - before.duration(),
         }
@@ -151,11 +151,11 @@ impl CounterRealtime {
 #[inline]
 fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
     if let Some(nanos) = fast {
-        return Ok(Instant::from_nanos(nanos as i64));
+        return Ok(Instant::from_clock_nanos(nanos as i64));
     }
     unlikely();
     let slow = CLOCK.slow_monotonic().map(|nanos| nanos as i64);
-    slow.map_or_else(|| why(ClockId::MONOTONIC), Ok).map(Instant::from_nanos)
+    slow.map_or_else(|| why(ClockId::MONOTONIC), Ok).map(Instant::from_clock_nanos)
 }
 
 #[inline]
@@ -164,7 +164,10 @@ fn system_time(fast: Option<Timespec>) -> Result<SystemTime<CounterRealtime>, Er
         return time.try_into();
     }
     unlikely();
-    CLOCK.slow_realtime().map_or_else(|| why(ClockId::REALTIME), Ok).map(SystemTime::from_nanos)
+    CLOCK
+        .slow_realtime()
+        .map_or_else(|| why(ClockId::REALTIME), Ok)
+        .map(|nanos| SystemTime::from_clock_nanos(nanos.into()))
 }
 
 /// Makes the branch that calls it an unlikely one.

@@ -105,6 +105,6 @@ impl Ticks {
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
         let nanos = if CpuCounter::IS_READABLE { CLOCK.nanos_of(self.0)? } else { self.0 };
-        Some(Instant::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
+        Some(Instant::from_clock_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
     }
 }

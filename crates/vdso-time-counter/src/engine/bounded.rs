@@ -132,7 +132,7 @@ impl Kept {
     fn limits(&self, [now, bound]: [u64; 2], marker: u64, drift: u32) -> Interval {
         let status = self.status(self.wall(now), marker);
         let interval = |limits: [i64; 2]| {
-            let [earliest, latest] = limits.map(SystemTime::from_nanos);
+            let [earliest, latest] = limits.map(|nanos| SystemTime::from_clock_nanos(nanos.into()));
             Interval::new(earliest, latest, status)
         };
         if !status.is_bounded() {
