@@ -15,7 +15,7 @@ use test_support::functions::assert_all_right;
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
 use test_support::{CLOCKS, PATHS, child, not_run, oracle, signals};
 use vdso_time::__private::{NATIVE, TIME32_FIRST};
-use vdso_time::{ClockId, Errno, Instant, Monotonic, Route, SystemTime, Tai, routes, syscall};
+use vdso_time::{ClockId, Errno, Instant, Route, SystemTime, Tai, routes, syscall};
 
 /// Puts this thread in a sandbox that does this at every clock call.
 fn sandbox(action: Action) -> io::Result<()> {
