@@ -68,7 +68,7 @@ const FOLDERS: &[(&str, &str)] = &[
         "clocks:
         common:
         monotonic: clocks common
-        std_instant: monotonic
+        std_instant: clocks monotonic
         wall: clocks common",
     ),
     (

@@ -80,12 +80,11 @@ impl Timespec {
     /// # Examples
     ///
     /// ```
-    /// use vdso_time::{ClockId, Duration, clock_gettime};
+    /// use vdso_time::{ClockId, clock_gettime};
     ///
     /// let start = clock_gettime(ClockId::MONOTONIC_RAW)?;
     /// let end = clock_gettime(ClockId::MONOTONIC_RAW)?;
     /// assert!(end.checked_duration_since(start).is_some());
-    /// assert_eq!((start + Duration::from_secs(1)).checked_duration_since(start), Some(Duration::from_secs(1)));
     /// # Ok::<(), vdso_time::Errno>(())
     /// ```
     #[inline]
