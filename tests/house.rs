@@ -69,7 +69,8 @@ const FOLDERS: &[(&str, &str)] = &[
         common:
         monotonic: clocks common
         std_instant: clocks monotonic
-        wall: clocks common",
+        unix_time:
+        wall: clocks common unix_time",
     ),
     (
         "crates/vdso-time-counter/src",

@@ -11,6 +11,7 @@ mod common;
 mod monotonic;
 #[cfg(feature = "std")]
 mod std_instant;
+mod unix_time;
 mod wall;
 
 #[cfg(vdso_time_linux)]

@@ -1,15 +1,14 @@
 //! [`SystemTime`]: a time of a wall clock.
 
 use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
-use core::num::NonZero;
 use core::time::Duration;
 
 #[cfg(vdso_time_linux)]
 use super::clocks::Tai;
 use super::clocks::{Realtime, RealtimeCoarse};
 use super::common::{kernel_clocks, refused, time_of_a_clock};
+use super::unix_time::UnixTime;
 use crate::errno::Errno;
 use crate::types::{Timespec, Timeval};
 
@@ -141,7 +140,7 @@ impl<C: WallClock> SystemTime<C> {
 
 impl<C> SystemTime<C> {
     const fn new(seconds: i64, nanos: u32) -> Self {
-        Self { time: UnixTime { seconds, nanos: Nanos::new(nanos) }, clock: PhantomData }
+        Self { time: UnixTime::new(seconds, nanos), clock: PhantomData }
     }
 
     /// The clock's zero, for which the argument of a method names the clock.
@@ -180,7 +179,7 @@ impl<C> SystemTime<C> {
     #[inline]
     #[must_use]
     pub const fn as_secs(self) -> i64 {
-        self.time.seconds
+        self.time.seconds()
     }
 
     /// Returns the whole milliseconds since the clock's zero, rounded down.
@@ -219,7 +218,7 @@ impl<C> SystemTime<C> {
     #[inline]
     #[must_use]
     pub const fn subsec_nanos(self) -> u32 {
-        self.time.nanos.get()
+        self.time.subsec_nanos()
     }
 
     /// Creates a time from the kernel's answer, which is well-formed.
@@ -350,9 +349,9 @@ impl From<SystemTime> for std::time::SystemTime {
     /// Never on Linux and other Unix systems. On others if std's type cannot hold the time: on
     /// Windows before 1601 and after the year 30,000, on WASI before 1970.
     fn from(SystemTime { time, .. }: SystemTime) -> Self {
-        let seconds = Duration::from_secs(time.seconds.unsigned_abs());
-        let second = if time.seconds < 0 { Self::UNIX_EPOCH - seconds } else { Self::UNIX_EPOCH + seconds };
-        second + Duration::from_nanos(time.nanos.get().into())
+        let seconds = Duration::from_secs(time.seconds().unsigned_abs());
+        let second = if time.seconds() < 0 { Self::UNIX_EPOCH - seconds } else { Self::UNIX_EPOCH + seconds };
+        second + Duration::from_nanos(time.subsec_nanos().into())
     }
 }
 
@@ -389,72 +388,6 @@ impl From<std::time::SystemTime> for SystemTime {
             Ok(after) => Self::UNIX_EPOCH + after,
             Err(before) => Self::UNIX_EPOCH - before.duration(),
         }
-    }
-}
-
-/// What std's type has on Linux.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct UnixTime {
-    seconds: i64,
-    nanos: Nanos,
-}
-
-impl UnixTime {
-    /// Returns the time since the earliest one, so that `Duration` does the arithmetic.
-    #[inline]
-    const fn since_earliest(self) -> Duration {
-        let seconds = self.seconds.wrapping_sub(i64::MIN) as u64;
-        // The nanoseconds are below a second. The compiler sees that, so `new` has no panic.
-        Duration::new(seconds, self.nanos.get() % 1_000_000_000)
-    }
-
-    /// Returns the time in units of which a second has `per_second`, rounded down and saturated.
-    #[inline]
-    const fn units(self, per_second: u32) -> i64 {
-        let below = self.nanos.get() / (1_000_000_000 / per_second);
-        let units = self.seconds as i128 * per_second as i128 + below as i128;
-        if units as i64 as i128 == units {
-            units as i64
-        } else if units < 0 {
-            i64::MIN
-        } else {
-            i64::MAX
-        }
-    }
-
-    #[inline]
-    const fn timespec(self) -> Timespec {
-        Timespec { tv_sec: self.seconds, tv_nsec: self.nanos.get() as i64 }
-    }
-}
-
-/// Nanoseconds below a second, and the highest bit, which is always set. So the number is never 0,
-/// and `Option<SystemTime>` takes 16 bytes, as std's. Setting the bit is one instruction.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Nanos(NonZero<u32>);
-
-impl Nanos {
-    const BIT: u32 = 1 << 31;
-
-    #[inline]
-    const fn new(nanos: u32) -> Self {
-        match NonZero::new(nanos | Self::BIT) {
-            Some(nanos) => Self(nanos),
-            None => unreachable!(),
-        }
-    }
-
-    #[inline]
-    const fn get(self) -> u32 {
-        self.0.get() & !Self::BIT
-    }
-}
-
-impl Hash for Nanos {
-    /// Hashes the number, as std does.
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.get().hash(state);
     }
 }
 
