@@ -68,9 +68,9 @@ const FOLDERS: &[(&str, &str)] = &[
         "clocks:
         common:
         monotonic: clocks common
-        std_instant: clocks monotonic
         unix_time:
-        wall: clocks common unix_time",
+        wall: clocks common unix_time
+        std_times: clocks monotonic wall",
     ),
     (
         "crates/vdso-time-counter/src",

@@ -10,7 +10,7 @@ mod clocks;
 mod common;
 mod monotonic;
 #[cfg(feature = "std")]
-mod std_instant;
+mod std_times;
 mod unix_time;
 mod wall;
 

@@ -165,7 +165,7 @@ impl<C> SystemTime<C> {
     #[must_use]
     #[track_caller]
     pub const fn from_clock_nanos(nanos: i128) -> Self {
-        // A caller with 64 bits is the usual one: the test disappears, and so does the long division.
+        // For a caller with 64 bits the test disappears, and so does the long division.
         if nanos as i64 as i128 == nanos {
             let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos as i64);
             return Self::new(tv_sec, tv_nsec as u32);
@@ -336,58 +336,6 @@ impl TryFrom<Timeval> for SystemTime {
     #[inline]
     fn try_from(time: Timeval) -> Result<Self, Errno> {
         Timespec::try_from(time)?.try_into()
-    }
-}
-
-/// Requires the feature `std`.
-#[cfg(feature = "std")]
-impl From<SystemTime> for std::time::SystemTime {
-    /// Converts a time.
-    ///
-    /// # Panics
-    ///
-    /// Never on Linux and other Unix systems. On others if std's type cannot hold the time: on
-    /// Windows before 1601 and after the year 30,000, on WASI before 1970.
-    fn from(SystemTime { time, .. }: SystemTime) -> Self {
-        let seconds = Duration::from_secs(time.seconds().unsigned_abs());
-        let second = if time.seconds() < 0 { Self::UNIX_EPOCH - seconds } else { Self::UNIX_EPOCH + seconds };
-        second + Duration::from_nanos(time.subsec_nanos().into())
-    }
-}
-
-/// Requires the feature `std`.
-#[cfg(feature = "std")]
-impl From<SystemTime<RealtimeCoarse>> for std::time::SystemTime {
-    /// Converts a time of `CLOCK_REALTIME_COARSE`, as one of `CLOCK_REALTIME`.
-    fn from(time: SystemTime<RealtimeCoarse>) -> Self {
-        SystemTime::<Realtime>::from(time).into()
-    }
-}
-
-/// Requires the feature `std`.
-#[cfg(feature = "std")]
-impl From<std::time::SystemTime> for SystemTime {
-    /// Converts a time, such as that of a file.
-    ///
-    /// # Panics
-    ///
-    /// Never on Linux, other Unix systems and Windows. Elsewhere if the time is more than
-    /// [`i64::MAX`] seconds after 1970.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::SystemTime;
-    ///
-    /// let changed = std::fs::metadata("/proc/self/exe")?.modified()?;
-    /// println!("{:?} ago", SystemTime::from(changed).elapsed());
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    fn from(time: std::time::SystemTime) -> Self {
-        match time.duration_since(std::time::UNIX_EPOCH) {
-            Ok(after) => Self::UNIX_EPOCH + after,
-            Err(before) => Self::UNIX_EPOCH - before.duration(),
-        }
     }
 }
 

@@ -1,15 +1,16 @@
-//! Conversions between [`Instant`] and `std::time::Instant`.
+//! Conversions between [`Instant`], [`SystemTime`] and std's types of the same names.
 //!
-//! std's type is `CLOCK_MONOTONIC` too (see "Underlying System calls" in its documentation), but
+//! std's `Instant` is `CLOCK_MONOTONIC` too (see "Underlying System calls" in its documentation), but
 //! opaque. The first conversion reads both clocks side by side and keeps the pair. Each conversion
 //! adds a difference to one of the two.
 
 use core::time::Duration;
 use std::sync::OnceLock;
-use std::time::Instant as StdInstant;
+use std::time::{Instant as StdInstant, SystemTime as StdSystemTime};
 
-use super::clocks::{Monotonic, MonotonicCoarse};
+use super::clocks::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
 use super::monotonic::Instant;
+use super::wall::SystemTime;
 use crate::errno::Errno;
 
 /// The times of both clocks at one moment.
@@ -136,5 +137,54 @@ impl TryFrom<StdInstant> for Instant {
             None => moment.ours.checked_sub(moment.std.saturating_duration_since(time)),
         };
         ours.ok_or(Errno::EOVERFLOW)
+    }
+}
+
+/// Requires the feature `std`.
+impl From<SystemTime> for StdSystemTime {
+    /// Converts a time.
+    ///
+    /// # Panics
+    ///
+    /// Never on Linux and other Unix systems. On others if std's type cannot hold the time: on
+    /// Windows before 1601 and after the year 30,000, on WASI before 1970.
+    fn from(time: SystemTime) -> Self {
+        let seconds = Duration::from_secs(time.as_secs().unsigned_abs());
+        let second = if time.as_secs() < 0 { Self::UNIX_EPOCH - seconds } else { Self::UNIX_EPOCH + seconds };
+        second + Duration::from_nanos(time.subsec_nanos().into())
+    }
+}
+
+/// Requires the feature `std`.
+impl From<SystemTime<RealtimeCoarse>> for StdSystemTime {
+    /// Converts a time of `CLOCK_REALTIME_COARSE`, as one of `CLOCK_REALTIME`.
+    fn from(time: SystemTime<RealtimeCoarse>) -> Self {
+        SystemTime::<Realtime>::from(time).into()
+    }
+}
+
+/// Requires the feature `std`.
+impl From<StdSystemTime> for SystemTime {
+    /// Converts a time, such as that of a file.
+    ///
+    /// # Panics
+    ///
+    /// Never on Linux, other Unix systems and Windows. Elsewhere if the time is more than
+    /// [`i64::MAX`] seconds after 1970.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::SystemTime;
+    ///
+    /// let changed = std::fs::metadata("/proc/self/exe")?.modified()?;
+    /// println!("{:?} ago", SystemTime::from(changed).elapsed());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    fn from(time: StdSystemTime) -> Self {
+        match time.duration_since(StdSystemTime::UNIX_EPOCH) {
+            Ok(after) => Self::UNIX_EPOCH + after,
+            Err(before) => Self::UNIX_EPOCH - before.duration(),
+        }
     }
 }
