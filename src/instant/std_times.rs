@@ -1,8 +1,8 @@
 //! Conversions between [`Instant`], [`SystemTime`] and std's types of the same names.
 //!
-//! std's `Instant` is `CLOCK_MONOTONIC` too (see "Underlying System calls" in its documentation), but
-//! opaque. The first conversion reads both clocks side by side and keeps the pair. Each conversion
-//! adds a difference to one of the two.
+//! std's `Instant` is `CLOCK_MONOTONIC` too (see "Underlying System calls" in its documentation),
+//! but opaque. The first conversion reads both clocks side by side and keeps the pair. Each
+//! conversion adds a difference to one of the two.
 
 use core::time::Duration;
 use std::sync::OnceLock;
