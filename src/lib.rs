@@ -59,6 +59,8 @@
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// What build.rs sets is no condition for a reader: docs.rs shows the systems instead.
+#![cfg_attr(docsrs, doc(auto_cfg(hide(vdso_time_clock, vdso_time_libc_fallback, vdso_time_linux))))]
 #![cfg_attr(
     any(vdso_time_libc_fallback, not(vdso_time_linux)),
     allow(dead_code, unused_imports, reason = "most of it calls the vDSO")
@@ -97,6 +99,7 @@ pub use route::{Route, Routes};
 pub use types::{ClockId, Cpu, ParseClockIdError, Timespec, Timeval};
 
 #[cfg(vdso_time_linux)]
+#[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use instant::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
 #[cfg(vdso_time_clock)]
 pub use instant::{
@@ -104,6 +107,7 @@ pub use instant::{
     SystemTimeError, UNIX_EPOCH, WallClock,
 };
 #[cfg(vdso_time_linux)]
+#[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use linux::vdso;
 #[cfg(vdso_time_clock)]
 pub use system::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
@@ -116,6 +120,7 @@ pub use system::routes::{routes, warm_up};
 /// are missing or end in January 2038. On i386 a call enters the kernel by the vDSO's code. Where
 /// every call goes through libc, libc answers.
 #[cfg(vdso_time_linux)]
+#[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub mod syscall {
     pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
 }

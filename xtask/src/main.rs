@@ -101,9 +101,9 @@ enum Task {
     /// them in Debian's oldest and newest release
     Dist,
     /// Pack and compile all packages as for `cargo publish`, and again with the oldest Rust
-    /// and the lowest dependencies that each allows
+    /// and the lowest dependencies that each allows; build their documentation as docs.rs does
     Package {
-        /// Also build their documentation for each target, as docs.rs does
+        /// Build the documentation for each of docs.rs's targets
         #[arg(long)]
         docs: bool,
     },

@@ -1,12 +1,14 @@
 //! `cargo xtask package`: the packages as they would be published, each compiled alone: by the
 //! oldest supported Rust with the lowest version of each dependency that it allows, and by the
-//! installed Rust with the newest. With `--docs` also their documentation, as docs.rs builds it.
+//! installed Rust with the newest. Then their documentation as docs.rs builds it: for this machine,
+//! and with `--docs` for every target.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use serde_json::Value;
 use vdso_time_kernel_runner::targets::ARCHES;
@@ -18,7 +20,7 @@ use crate::{links, workspace};
 /// What docs.rs builds for, unless a package says otherwise.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-pub(crate) fn run(is_documented: bool) -> Result<ExitCode> {
+pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
     unpack()?;
     let compiler = Compiler::oldest()?;
     for name in names()? {
@@ -47,14 +49,13 @@ pub(crate) fn run(is_documented: bool) -> Result<ExitCode> {
     for name in names()? {
         println!("{name}: {} links in README.md", links::check(&folder(), &name)?);
     }
-    if is_documented {
-        document()?;
-    }
+    document(is_documented_for_all)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the documentation of each package for each of its targets. rustdoc's warnings are errors.
-fn document() -> Result<()> {
+/// Builds the documentation of each package as docs.rs does, for this machine or for each of its
+/// targets, and reads the pages. rustdoc's warnings are errors.
+fn document(is_for_all: bool) -> Result<()> {
     let (installed, oldest) = (Compiler::for_target(HOST)?, Compiler::oldest()?);
     for package in published()? {
         let name = package["name"].as_str().context("a package's name")?;
@@ -65,21 +66,55 @@ fn document() -> Result<()> {
         let main = settings["default-target"].as_str().unwrap_or(HOST);
         let sh = Shell::new()?;
         sh.change_dir(folder().join(name));
-        for target in words("targets").into_iter().chain([main]) {
+        let targets: BTreeSet<_> = words("targets").into_iter().chain([main]).collect();
+        for target in targets.into_iter().filter(|target| is_for_all || *target == HOST) {
             if !ARCHES.iter().any(|arch| arch.triple == target && arch.is_packaged()) {
                 oldest.add_std(target)?;
             }
-            let flags = [vec!["--cfg=docsrs", "-Dwarnings"], words("rustdoc-args")].concat().join(" ");
-            let cargo = if target == HOST { &installed } else { &oldest }.cargo(&sh, "package-docs");
-            // docs.rs has a nightly compiler.
-            let cargo = cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", flags);
+            // docs.rs has a nightly compiler. The oldest has no `doc(auto_cfg)`, so it shows no
+            // conditions.
+            let (compiler, shown) = if target == HOST {
+                (&installed, "--cfg=docsrs -Dwarnings")
+            } else {
+                (&oldest, "-Dwarnings")
+            };
+            let cargo = compiler.cargo(&sh, "package-docs");
+            let cargo = cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", shown);
             let cargo = cargo.args(["doc", "--quiet", "--lib", "--no-deps", "--target", target]);
             let cargo = cargo.args((settings["all-features"] == true).then_some("--all-features"));
             cargo.run().with_context(|| format!("{name} for {target}"))?;
-            println!("{name} for {target}: docs.rs's page");
+            let pages = workspace::target().join("package-docs").join(target).join("doc");
+            let conditions = conditions(&pages.join(name.replace('-', "_")))?;
+            // rustdoc shows them differently, or none.
+            let are_missing = target == HOST && words("rustdoc-args").contains(&"docsrs") && conditions == 0;
+            ensure!(!are_missing, "the pages of {name} show no condition");
+            println!("{name} for {target}: docs.rs's pages, with {conditions} conditions");
         }
     }
     Ok(())
+}
+
+/// Returns the number of conditions that the pages of a package show ("Available on Linux only").
+/// Fails if a reader cannot meet one, because build.rs or a test sets it.
+fn conditions(pages: &Path) -> Result<usize> {
+    let mut found = 0;
+    for entry in fs::read_dir(pages)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            found += conditions(&path)?;
+        } else if path.extension().is_some_and(|extension| extension == "html") {
+            let page = fs::read_to_string(&path)?;
+            for shown in page.split("class=\"stab portability\"").skip(1) {
+                let shown = shown.split("</div>").next().unwrap_or_default();
+                let condition = shown.split("</span>").next().unwrap_or_default();
+                let text = condition.split('<').filter_map(|tag| Some(tag.split_once('>')?.1));
+                let text = text.collect::<String>();
+                ensure!(!condition.contains("vdso_time_"), "{} shows `{text}`", path.display());
+                found += 1;
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The packages that are published.
