@@ -1,49 +1,46 @@
 //! Breakpoints on the vDSO's functions: where they are, and whether this host can have them.
 
-#![allow(unsafe_code, reason = "a signal handler is installed")]
+#![allow(unsafe_code, reason = "a process is forked")]
 
 use std::hint::black_box;
-use std::process::id;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::resource::{Resource, setrlimit};
 use nix::time::ClockId;
+use nix::unistd::{ForkResult, fork};
 
-use crate::Result;
 use crate::clock_read::reads_clock;
+use crate::guard::wait_for;
 use crate::perf::{Events, Plan, explain};
 use crate::space::{Files, Space};
+use crate::{Error, Result};
 
 /// The breakpoints of a CPU.
 const BREAKPOINTS: usize = 4;
 
 /// Where reads are counted.
 pub(crate) fn addresses(space: &mut Space) -> Result<Vec<u64>> {
-    let symbols = space.vdso_symbols().ok_or("it has no vDSO, where reads are counted: omit --exact")?;
+    let lacks = |what: &str| Error::Unsupported(format!("{what}: omit --exact"));
+    let symbols = space.vdso_symbols().ok_or_else(|| lacks("it has no vDSO, where reads are counted"))?;
     let mut functions: Vec<_> = symbols.into_iter().filter(|(name, _)| reads_clock(name)).collect();
     // A 32-bit vDSO has more than four. A resolution is read seldom.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
     let addresses: Vec<_> = functions.into_iter().map(|(_, address)| address).take(BREAKPOINTS).collect();
-    if addresses.is_empty() { Err("its vDSO has no functions: omit --exact".into()) } else { Ok(addresses) }
+    if addresses.is_empty() { Err(lacks("its vDSO has no functions")) } else { Ok(addresses) }
 }
 
-/// How often this program hits its own breakpoint before another process does.
+/// How often a child of this program hits a breakpoint before another process does.
 const ROUNDS: u64 = 100;
 const READS: u64 = 1000;
 
-static SIGNALS: AtomicU32 = AtomicU32::new(0);
-
-/// Disables all events of this thread, because a breakpoint that is never named would be hit again
-/// and again.
-extern "C" fn count(_: libc::c_int) {
-    SIGNALS.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: this operation takes no argument.
-    unsafe { libc::prctl(libc::PR_TASK_PERF_EVENTS_DISABLE) };
-}
-
-/// Hits a breakpoint 100,000 times, once in a process, and returns the nanoseconds of one.
+/// Hits a breakpoint 100,000 times, once for this program, and returns the nanoseconds of one.
+///
+/// A forked child does it. A handler of SIGTRAP in this process would be the whole process's, and
+/// two measurements at once could leave one of the handlers behind.
 ///
 /// # Errors
 /// If one raises SIGTRAP, which ends a process.
@@ -52,35 +49,59 @@ pub(crate) fn test_host() -> Result<u64> {
     if let Some(nanos) = TRAP_NS.get() {
         return Ok(*nanos);
     }
-    let action = SigAction::new(SigHandler::Handler(count), SaFlags::empty(), SigSet::empty());
-    // SAFETY: the handler adds to an atomic number and makes a system call.
-    let before = unsafe { sigaction(Signal::SIGTRAP, &action) }?;
-    let tested = hit();
-    // SAFETY: this restores what was there before.
-    unsafe { sigaction(Signal::SIGTRAP, &before) }?;
-    if SIGNALS.swap(0, Ordering::Relaxed) != 0 {
-        return Err("a breakpoint raised SIGTRAP on this host, as KVM without the fix of CVE-2025-21839 \
-                    does. It would end a process: omit --exact"
-            .into());
+    let (gate, end) = UnixStream::pair()?;
+    // SAFETY: the child makes system calls and reads clocks until it ends. It allocates nothing and
+    // takes no lock, which another thread may have had.
+    let ForkResult::Parent { child } = unsafe { fork() }? else {
+        drop(gate);
+        hit(end)
+    };
+    drop(end);
+    let counted = count(child.as_raw() as u32, gate);
+    let (_, status) = wait_for(child.as_raw(), 0)?;
+    let lacks = |what: &str| Err(Error::Unsupported(format!("{what}: omit --exact")));
+    match counted? {
+        _ if status.signal() == Some(libc::SIGTRAP) => lacks(
+            "a breakpoint raised SIGTRAP on this host, as KVM without the fix of CVE-2025-21839 does. It would end a \
+             process",
+        ),
+        Some(nanos) => Ok(*TRAP_NS.get_or_init(|| nanos)),
+        None => lacks("breakpoints do not fire on this machine"),
     }
-    tested.map(|nanos| *TRAP_NS.get_or_init(|| nanos))
 }
 
-fn hit() -> Result<u64> {
-    let addresses = addresses(&mut Space::of(id(), Files::default())?)?;
-    let plan = Plan { pid: Some(id()), cgroup: None, follows: false, period: 0, addresses: &addresses };
-    let mut events = Events::open(&plan).map_err(|error| explain(&error))?;
-    // Later rounds find the buffers full, which costs less. Others use the CPU meanwhile.
-    let cpu_time = || ClockId::CLOCK_THREAD_CPUTIME_ID.now().map(Duration::from);
-    let (start, mut first) = (cpu_time()?, None);
-    for _ in 0..ROUNDS {
-        for _ in 0..READS {
-            black_box(Instant::now());
+/// Reads the clock in the child. Later rounds find the buffers full, which costs less, so the first
+/// one is timed: by its CPU time, because others use the CPU meanwhile.
+fn hit(mut end: UnixStream) -> ! {
+    // SIGTRAP would write a core dump.
+    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+    let cpu_time = || ClockId::CLOCK_THREAD_CPUTIME_ID.now().map_or(Duration::ZERO, Duration::from);
+    let (mut byte, mut first) = ([0], None);
+    if end.read_exact(&mut byte).is_ok() {
+        let start = cpu_time();
+        for _ in 0..ROUNDS {
+            for _ in 0..READS {
+                black_box(Instant::now());
+            }
+            first = first.or(Some(cpu_time().saturating_sub(start)));
         }
-        first = first.or(Some(cpu_time()?.saturating_sub(start)));
+        let nanos = first.map_or(0, |first| first.as_nanos() as u64) / READS;
+        // The other end closes when the executions were read.
+        let _ = end.write_all(&nanos.to_ne_bytes()).and_then(|()| end.read_exact(&mut byte));
     }
-    match first {
-        Some(first) if events.executions() >= ROUNDS * READS => Ok(first.as_nanos() as u64 / READS),
-        _ => Err("breakpoints do not fire on this machine: omit --exact".into()),
-    }
+    // SAFETY: this is a system call.
+    unsafe { libc::_exit(0) }
+}
+
+/// Lets the child go on. Returns what a read costs there, if each hit a breakpoint.
+fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
+    let addresses = addresses(&mut Space::of(pid, Files::default())?)?;
+    let plan = Plan { pid: Some(pid), cgroup: None, follows: false, period: 0, addresses: &addresses };
+    let mut events = Events::open(&plan).map_err(|error| explain(error, &plan))?;
+    gate.write_all(&[0])?;
+    let mut nanos = [0; 8];
+    // It fails if the child was ended.
+    let has_ended = gate.read_exact(&mut nanos).is_err();
+    let is_counted = !has_ended && events.executions() >= ROUNDS * READS;
+    Ok(is_counted.then_some(u64::from_ne_bytes(nanos)))
 }

@@ -15,6 +15,7 @@ use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::error::ended;
 use crate::{Result, proc, space};
 
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Guard {
             let _ = to_start.send(seized);
             guard(pid, &count, &to_watch)
         });
-        started.recv()??;
+        started.recv().map_err(ended)??;
         Ok(Self { waiter, executed: Some(executed), swallowed })
     }
 }

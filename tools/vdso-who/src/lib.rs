@@ -9,6 +9,7 @@ compile_error!("vdso-who is for Linux and Android on x86_64 and aarch64");
 mod breakpoints;
 mod callers;
 mod clock_read;
+mod error;
 mod guard;
 mod mapping;
 mod options;
@@ -19,12 +20,10 @@ mod space;
 mod target;
 mod watch;
 
+pub use error::Error;
 pub use options::{Options, Subject};
 pub use report::{Report, wrapped};
 pub use target::Target;
 pub use watch::{Outcome, watch};
 
-/// What is missing, and what to do.
-pub type Error = Box<dyn std::error::Error + Send + Sync>;
-
-type Result<T, E = Error> = std::result::Result<T, E>;
+use error::Result;

@@ -13,8 +13,15 @@ use std::sync::atomic::Ordering;
 use arguments::{Arguments, Print};
 use clap::{CommandFactory as _, Parser as _};
 use console::{FAILED, USAGE, print, usage};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use vdso_who::{Error, Outcome};
+use vdso_who::Outcome;
+
+/// What ends the program. Its text is for a person.
+type Error = Box<dyn std::error::Error>;
+
+/// Four times the memory that the library takes for names, for what it does not count.
+const MOST_MEMORY: u64 = 8 << 30;
 
 fn main() -> ExitCode {
     let status = match Arguments::try_parse() {
@@ -50,6 +57,7 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
 
 fn watch(arguments: &Arguments) -> Result<u8, Error> {
     let signal = console::caught(&[SIGINT, SIGTERM])?;
+    set_limits();
     // If this fails, the command does not run.
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
     let failed = |error| format!("cannot write {}: {error}", path.display());
@@ -85,6 +93,17 @@ fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
     // A pipe has no length.
     let _ = file.set_len(0);
     file.write_all(text.as_bytes())
+}
+
+/// Limits the memory, and raises the limit of open files: each event is one. These limits are the
+/// whole process's, so the library leaves them alone.
+fn set_limits() {
+    if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
+        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
+    }
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
 }
 
 /// Prints on standard error, in lines of 80 columns.

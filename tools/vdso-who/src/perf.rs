@@ -10,13 +10,12 @@ use std::os::fd::AsRawFd as _;
 use std::process::id;
 
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use perf_event::data::Record;
 use perf_event::events::{self, Breakpoint, Software};
 use perf_event::{Builder, Counter, SampleFlag, Sampler};
 
 use crate::mapping::{FileId, Mapping};
-use crate::proc;
+use crate::{Error, proc};
 
 /// Bytes of the user stack in a record: of a sample, and of a breakpoint.
 const STACK: [u32; 2] = [8192, 2048];
@@ -100,7 +99,6 @@ impl Plan<'_> {
 impl Events {
     /// Opens the events that see most of what the kernel allows.
     pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
-        set_limits();
         // A breakpoint is a process's own.
         if !plan.is_exact() {
             let opened = Self { sees_all: true, ..Self::default() }.opened(plan);
@@ -264,19 +262,6 @@ fn taken(sample: &perf_event::data::Sample<'_>, misc: u16) -> Option<Box<Taken>>
     }))
 }
 
-/// Four times the limit of `space`, for what that does not count.
-const MOST_MEMORY: u64 = 8 << 30;
-
-/// Limits the memory, and raises the limit of open files: each event is one.
-fn set_limits() {
-    if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
-        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
-    }
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
-    }
-}
-
 /// The CPUs of a list as `0-3,8`.
 fn online_cpus() -> io::Result<Vec<usize>> {
     const ONLINE: &str = "/sys/devices/system/cpu/online";
@@ -289,38 +274,37 @@ fn online_cpus() -> io::Result<Vec<usize>> {
     Ok(ranges.trim().split(',').filter_map(range).flatten().collect())
 }
 
-/// Says what is missing, and what to do.
-pub(crate) fn explain(error: &io::Error) -> String {
+/// Says why the events of a plan were not opened, and what to do.
+pub(crate) fn explain(error: io::Error, plan: &Plan<'_>) -> Error {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let paranoid = format!("kernel.perf_event_paranoid is {}", paranoid.trim());
     let is_filtered = proc::status(id(), "Seccomp").as_deref() == Some("2");
-    let what = match error.raw_os_error() {
-        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) if is_filtered => {
-            return format!(
-                "perf_event_open(2) is denied, by a seccomp filter or because {paranoid}: run it outside of the \
-                 container, or with `docker run --cap-add PERFMON`. If the filter still denies the call, add \
-                 `--security-opt seccomp=unconfined`. That removes the whole filter, so do it for the measurement \
-                 only"
-            );
+    match (error.raw_os_error(), plan.pid) {
+        (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) if is_filtered => Error::Denied(format!(
+            "perf_event_open(2) is denied, by a seccomp filter or because {paranoid}: run it outside of the \
+             container, or with `docker run --cap-add PERFMON`. If the filter still denies the call, add \
+             `--security-opt seccomp=unconfined`. That removes the whole filter, so do it for the measurement only"
+        )),
+        (Some(libc::EPERM | libc::EACCES), _) => Error::Denied(format!(
+            "perf_event_open(2) is denied ({paranoid}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or \
+             run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all"
+        )),
+        (Some(libc::ESRCH), Some(pid)) => Error::NoProcess(pid),
+        (Some(libc::ENOSPC), _) if plan.is_exact() => Error::Unsupported(
+            "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into(),
+        ),
+        (Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT), _) if plan.is_exact() => {
+            Error::Unsupported("this machine has no breakpoints that count: omit --exact".into())
         }
-        Some(libc::EPERM | libc::EACCES) => {
-            return format!(
-                "perf_event_open(2) is denied ({paranoid}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or \
-                 run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all"
-            );
-        }
-        Some(libc::ENOSYS) => "this kernel has no perf_event_open(2)",
-        Some(libc::ENOSPC) => "all breakpoints of the CPU are in use: end the debugger, or omit --exact",
-        Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT) => {
-            "this machine has no breakpoints that count: omit --exact"
-        }
-        Some(libc::EMFILE | libc::ENFILE) => {
-            "there are too many threads and CPUs for the limit of open files: run it as root or with CAP_PERFMON, which \
-             need one file for each CPU, or let root raise the hard limit (limits.conf(5))"
-        }
-        Some(libc::ESRCH) => proc::NO_PROCESS,
-        Some(_) => return format!("perf_event_open(2) failed: {error}"),
-        None => return error.to_string(),
-    };
-    what.into()
+        (Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT), _) => Error::Unsupported(
+            "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside".into(),
+        ),
+        (Some(libc::EMFILE | libc::ENFILE), _) => Error::Denied(
+            "there are too many threads and CPUs for the limit of open files: run it as root or with CAP_PERFMON, \
+             which need one file for each CPU, or let root raise the hard limit (limits.conf(5))"
+                .into(),
+        ),
+        (Some(_), _) => io::Error::new(error.kind(), format!("perf_event_open(2) failed: {error}")).into(),
+        (None, _) => error.into(),
+    }
 }

@@ -18,10 +18,9 @@ pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
 /// perf_event_open(2) and fork(2) use here.
 pub(crate) fn check_namespace() -> Result<()> {
     match fs::read_link("/proc/self") {
-        Ok(own) if own != Path::new(&process::id().to_string()) => {
-            Err("/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root"
-                .into())
-        }
+        Ok(own) if own != Path::new(&process::id().to_string()) => Err(Error::Unsupported(
+            "/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root".into(),
+        )),
         _ => Ok(()),
     }
 }
@@ -57,23 +56,23 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
     living.ok_or(Errno::ESRCH.into())
 }
 
-/// What the kernel says about each of these is the same.
+/// Names what the kernel reports by one error.
 pub(crate) const NO_PROCESS: &str =
     "there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)";
 
 /// Why a process cannot be read.
 pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
-    let what = match error.raw_os_error() {
-        Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => {
-            "there is no /proc of this PID namespace: run vdso-who by `unshare --mount-proc` as root".into()
-        }
-        Some(libc::ENOENT | libc::ESRCH) => NO_PROCESS.into(),
-        Some(libc::EACCES | libc::EPERM) => "its memory may not be read: run as root with \
-             CAP_SYS_PTRACE (`docker run --cap-add SYS_PTRACE`, or on the host)"
-            .into(),
-        _ => error.to_string(),
-    };
-    format!("process {pid}: {what}").into()
+    match error.raw_os_error() {
+        Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => Error::Unsupported(format!(
+            "process {pid}: there is no /proc of this PID namespace: run vdso-who by `unshare --mount-proc` as root"
+        )),
+        Some(libc::ENOENT | libc::ESRCH) => Error::NoProcess(pid),
+        Some(libc::EACCES | libc::EPERM) => Error::Denied(format!(
+            "process {pid}: its memory may not be read: run as root with CAP_SYS_PTRACE (`docker run --cap-add \
+             SYS_PTRACE`, or on the host)"
+        )),
+        kind => kind.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error).into(),
+    }
 }
 
 /// The CPU time of a process and of its children that it waited for, to 40 ms.

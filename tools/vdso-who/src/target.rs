@@ -14,8 +14,9 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{ForkResult, Pid, fork};
 
+use crate::error::ended;
 use crate::guard::{Guard, wait_for};
-use crate::{Result, proc};
+use crate::{Error, Result, proc};
 
 /// The process that is watched. A command that did not start to run is killed with this.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Target {
     pub(crate) fn attach(pid: u32) -> Result<Self> {
         match proc::status(pid, "Tgid") {
             Some(process) if process != pid.to_string() => {
-                Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
+                Err(Error::Options(format!("{pid} is a thread of process {process}: use --pid {process}")))
             }
             _ => Ok(Self { pid, program: String::new(), is_command: false, gate: None, guard: None }),
         }
@@ -46,8 +47,9 @@ impl Target {
     /// a traced program has no rights from its setuid bit.
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString], is_traced: bool) -> Result<Self> {
-        let program = words.first().ok_or("there is no command")?;
-        let words = words.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+        let program = words.first().ok_or_else(|| Error::Options("there is no command".into()))?;
+        let words = words.iter().map(|word| CString::new(word.as_bytes()));
+        let words = words.collect::<Result<Vec<_>, _>>().map_err(io::Error::from)?;
         let arguments: Vec<_> = words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect();
         let (gate, mut end) = UnixStream::pair()?;
         // SAFETY: until it executes the program, the child makes system calls only. It allocates
@@ -87,8 +89,8 @@ impl Target {
         let mut error = Vec::new();
         gate.read_to_end(&mut error)?;
         let Some(number) = error.first_chunk() else { return Ok(()) };
-        let error = io::Error::from_raw_os_error(i32::from_ne_bytes(*number));
-        Err(format!("cannot run {}: {error}", self.program).into())
+        let source = io::Error::from_raw_os_error(i32::from_ne_bytes(*number));
+        Err(Error::Command { program: self.program.clone(), source })
     }
 
     fn id(&self) -> Pid {
@@ -144,7 +146,7 @@ impl Target {
             return Ok(0);
         }
         let status = match self.guard.take() {
-            Some(guard) => guard.waiter.join().map_err(|_| "the guard ended")??,
+            Some(guard) => guard.waiter.join().map_err(ended)??,
             None => wait_for(self.pid as i32, 0)?.1,
         };
         Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)

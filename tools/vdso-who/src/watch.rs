@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
+use crate::error::ended;
 use crate::perf::{Event, Events, Plan, explain};
 use crate::space::{Files, Space, check_debuginfod};
 use crate::target::Target;
@@ -34,7 +35,7 @@ pub struct Outcome {
 /// the measurement.
 ///
 /// # Errors
-/// Says what is missing, and what to do.
+/// If nothing can be measured; the text says what to do.
 pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome> {
     proc::check_namespace()?;
     if options.debuginfod {
@@ -42,15 +43,15 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
     }
     let mut target = match &options.subject {
         Subject::Process(_) if options.exact && !options.may_end_process => {
-            return Err(
-                "--exact can end a process that was not started here: start it by `vdso-who --exact \
-                        -- COMMAND`, or add --may-end-process"
+            return Err(Error::Options(
+                "--exact can end a process that was not started here: start it by `vdso-who --exact -- COMMAND`, or \
+                 add --may-end-process"
                     .into(),
-            );
+            ));
         }
         Subject::Process(pid) => Some(Target::attach(*pid)?),
         Subject::Command(words) => Some(Target::start(words, options.exact)?),
-        _ if options.exact => return Err("--exact is for a command".into()),
+        _ if options.exact => return Err(Error::Options("--exact is for a command".into())),
         _ => None,
     };
     let pid = target.as_ref().map(|target| target.pid);
@@ -58,10 +59,10 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
         Subject::Cgroup(path) => {
             let folder = File::open(path).ok().filter(|_| cgroup_time(path).is_some());
             Some(folder.ok_or_else(|| {
-                format!(
+                Error::Options(format!(
                     "{} is no cgroup of version 2: `mount -t cgroup2` shows where these are",
                     path.display()
-                )
+                ))
             })?)
         }
         _ => None,
@@ -80,7 +81,7 @@ pub fn watch(options: &Options, is_over: impl FnMut() -> bool) -> Result<Outcome
         drop(watch);
         Ok::<_, Error>(counting.join())
     })?;
-    report.finish(&found.map_err(|_| "the thread that looks up names ended")?);
+    report.finish(&found.map_err(ended)?);
     Ok(Outcome { report, target })
 }
 
@@ -124,10 +125,7 @@ impl Watch<'_> {
             period: 1_000_000_000 / u64::from(self.options.frequency),
             addresses: &addresses,
         };
-        self.events = Events::open(&plan).map_err(|error| match &self.options.subject {
-            Subject::Process(pid) => format!("process {pid}: {}", explain(&error)),
-            _ => explain(&error),
-        })?;
+        self.events = Events::open(&plan).map_err(|error| explain(error, &plan))?;
         Ok(())
     }
 
@@ -147,11 +145,13 @@ impl Watch<'_> {
         self.open()?;
         report.sees_all = self.events.sees_all;
         if is_over() {
-            return Err("it was interrupted before it began".into());
+            return Err(Error::Interrupted);
         }
         let start = Instant::now();
         let cpu_before = match self.cpu_time(target.as_deref()) {
-            None if target.is_none() => return Err("cannot read /proc/stat: is /proc mounted?".into()),
+            None if target.is_none() => {
+                return Err(Error::Unsupported("cannot read /proc/stat: is /proc mounted?".into()));
+            }
             time => time.unwrap_or_default(),
         };
         if let Some(target) = &mut target {

@@ -1,20 +1,25 @@
 //! A child of this program, whose reads are known. Unlike other programs, it is also in the guests.
 
+#![allow(unsafe_code, reason = "memory is mapped")]
+
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
+use std::num::NonZero;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use test_support::nix::libc;
 use test_support::nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
-use test_support::nix::sys::resource::{UsageWho, getrusage};
+use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use test_support::nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::sys::time::TimeValLike as _;
 use test_support::nix::unistd::Pid;
 use test_support::{child, not_run_here};
-use vdso_who::{Options, Subject, watch};
+use vdso_who::{Error, Options, Subject, watch};
 
 /// The line of the read.
 const LINE: u32 = line!() + 5;
@@ -29,6 +34,18 @@ fn often() {
 #[inline(never)]
 fn seldom() {
     black_box(Instant::now());
+}
+
+/// What a library must not change: the limits of the process, and its handler of SIGTRAP.
+fn process_wide_state() -> [u64; 5] {
+    let limits = [Resource::RLIMIT_AS, Resource::RLIMIT_NOFILE].map(|limit| getrlimit(limit).unwrap());
+    let caught = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        u64::from_str_radix(caught.trim(), 16).ok()
+    };
+    let traps = caught().unwrap_or_default() >> (libc::SIGTRAP - 1) & 1;
+    [limits[0].0, limits[0].1, limits[1].0, limits[1].1, traps]
 }
 
 /// A process has four breakpoints, and a child that was forked meanwhile keeps them.
@@ -65,14 +82,16 @@ fn watched(
     let mut options = Options::new(Subject::Process(child.as_raw() as u32));
     (options.duration, options.folded, options.may_end_process) = (Some(100), true, true);
     change(&mut options);
-    let mut has_begun = false;
+    let (before, mut has_begun) = (process_wide_state(), false);
     let watched = watch(&options, || {
+        assert_eq!(process_wide_state(), before);
         if !std::mem::replace(&mut has_begun, true) {
             end.write_all(&[0]).unwrap();
             end.read_exact(&mut [0]).unwrap();
         }
         false
     });
+    assert_eq!(process_wide_state(), before);
     let report = match watched {
         Ok(outcome) => outcome.report,
         Err(error) => {
@@ -103,9 +122,44 @@ fn rounds() {
     }
 }
 
-/// All records fit in one buffer.
+#[test]
+fn an_error_says_what_kind_it_is() {
+    for (subject, is_kind) in [
+        (
+            Subject::Process(4_194_305),
+            (|error| matches!(error, Error::NoProcess(4_194_305))) as fn(&Error) -> bool,
+        ),
+        (Subject::Command(vec!["/nonexistent".into()]), |error| matches!(error, Error::Command { .. })),
+        (Subject::Command(vec![]), |error| matches!(error, Error::Options(_))),
+        (Subject::Cgroup("/proc".into()), |error| matches!(error, Error::Options(_))),
+    ] {
+        // As in a `main` that returns any error.
+        let any = || -> Result<(), Box<dyn std::error::Error>> {
+            watch(&Options::new(subject), || false)?;
+            Ok(())
+        };
+        let error = any().unwrap_err();
+        let error = error.downcast_ref::<Error>().unwrap();
+        let is_denied = matches!(error, Error::Denied(_) | Error::Unsupported(_));
+        assert!(is_kind(error) || is_denied, "{error:?}");
+    }
+}
+
+/// All records fit in one buffer. This program has more memory than the names may take.
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
+    let (size, flags) = (NonZero::new(10 << 30).unwrap(), MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE);
+    let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
+    // SAFETY: the kernel chooses a place where nothing is mapped.
+    let large = unsafe { mmap_anonymous(None, size, access, flags) };
+    every_read_is_counted();
+    if let Ok(large) = large {
+        // SAFETY: this is the whole mapping, and nothing refers to it.
+        unsafe { munmap(large, size.get()) }.unwrap();
+    }
+}
+
+fn every_read_is_counted() {
     for has_main_thread in [true, false] {
         let watched = watched(|options| options.exact = true, has_main_thread, || (), rounds);
         let Some((records, report, folded)) = watched else { return };

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::process;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use gimli::{EndianReader, Error, NativeEndian, Reader, ReaderOffsetId, Result};
 
@@ -17,7 +18,7 @@ pub(super) type Bytes = EndianReader<NativeEndian, Rc<[u8]>>;
 /// The bytes that are read between two looks at the memory.
 const INTERVAL: u64 = 1 << 18;
 
-/// The memory of this process above which nothing more is read.
+/// The memory that names may take.
 const MOST_MEMORY: u64 = 2 << 30;
 
 /// The memory of this process that is its own, in bytes.
@@ -27,9 +28,16 @@ pub(super) fn memory() -> u64 {
     kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
 }
 
-/// Whether there is memory for so many bytes more.
+/// Returns the memory of this process above which nothing more is read. What a program that uses
+/// this library had before the first measurement does not count.
+fn most_memory() -> u64 {
+    static MOST: OnceLock<u64> = OnceLock::new();
+    *MOST.get_or_init(|| memory().saturating_add(MOST_MEMORY))
+}
+
+/// Returns whether there is memory for so many bytes more.
 pub(crate) fn has_room(bytes: u64) -> bool {
-    memory().saturating_add(bytes) <= MOST_MEMORY
+    memory().saturating_add(bytes) <= most_memory()
 }
 
 /// What one file's debug information may take: the memory of this process, and bytes to read.
@@ -41,7 +49,7 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory: MOST_MEMORY, left: Cell::new(1 << 26) }
+        Self { memory: most_memory(), left: Cell::new(1 << 26) }
     }
 }
 

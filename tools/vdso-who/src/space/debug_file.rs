@@ -11,7 +11,7 @@ use lzma_rust2::XzReader;
 use object::{File, Object as _, ObjectSection as _};
 
 use super::file;
-use crate::Result;
+use crate::{Error, Result};
 
 /// The folder of debug files, as gdb has it.
 const FOLDER: &str = "/usr/lib/debug";
@@ -62,17 +62,18 @@ fn build_id<'a>(file: &File<'a>) -> Option<&'a [u8]> {
 /// Fails if no debuginfod server can be asked.
 pub(crate) fn check_debuginfod() -> Result<()> {
     if env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
-        return Err(
-            "--debuginfod asks the servers in DEBUGINFOD_URLS, which is not set: set it, and keep it \
-                    with `sudo --preserve-env=DEBUGINFOD_URLS`"
+        return Err(Error::Options(
+            "--debuginfod asks the servers in DEBUGINFOD_URLS, which is not set: set it, and keep it with `sudo \
+             --preserve-env=DEBUGINFOD_URLS`"
                 .into(),
-        );
+        ));
     }
     let mut version = Command::new(DEBUGINFOD);
     let started = version.arg("--version").stdin(Stdio::null()).output();
     started.map(drop).map_err(|error| {
-        format!("cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)")
-            .into()
+        Error::Unsupported(format!(
+            "cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)"
+        ))
     })
 }
 
