@@ -85,6 +85,8 @@ mod linux;
 mod other_os;
 mod reason;
 mod route;
+#[cfg(vdso_time_linux)]
+mod speed;
 #[cfg(vdso_time_clock)]
 mod system;
 mod types;
@@ -109,6 +111,8 @@ pub use instant::{
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use linux::vdso;
+#[cfg(vdso_time_linux)]
+pub use speed::is_faster_than_syscall;
 #[cfg(vdso_time_clock)]
 pub use system::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
 #[cfg(vdso_time_clock)]
@@ -140,4 +144,6 @@ pub mod __private {
     pub use crate::linux::process::read_file;
     #[cfg(vdso_time_linux)]
     pub use crate::linux::syscall::checked as syscall;
+    #[cfg(vdso_time_linux)]
+    pub use crate::speed::compare;
 }

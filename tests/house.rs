@@ -20,6 +20,7 @@ const FOLDERS: &[(&str, &str)] = &[
         linux: arch decision elf errno reason route types
         other_os: errno route types
         system: linux other_os
+        speed: arch linux system types
         instant: errno system types",
     ),
     (

@@ -33,6 +33,7 @@ fn every_id_answers_as_the_kernel_does() {
     }
     for id in UNKNOWN {
         assert_eq!(oracle::clock_gettime(id), Err(libc::EINVAL), "{id}");
+        assert_eq!(vdso_time::is_faster_than_syscall(ClockId::from_raw(id)), None, "{id}");
     }
 }
 
