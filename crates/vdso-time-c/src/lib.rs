@@ -92,6 +92,19 @@ fn negative(error: Errno) -> c_int {
     -error.raw_os_error()
 }
 
+// The linker takes the shadow stack from a whole program if one object does not name it. It needs
+// nothing of the code: every function here returns to where it was called. IBT, BTI and GCS are not
+// named. IBT and BTI need a landing pad in every function, which stable Rust does not emit.
+#[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+core::arch::global_asm!(
+    ".pushsection .note.gnu.property, \"a\", @note",
+    ".p2align 3",
+    ".long 4, 16, 5", // the sizes of name and property, NT_GNU_PROPERTY_TYPE_0
+    ".asciz \"GNU\"",
+    ".long 0xc0000002, 4, 2, 0", // GNU_PROPERTY_X86_FEATURE_1_AND, its size, SHSTK, padding
+    ".popsection",
+);
+
 /// The compiler drops it, because no panic is reachable: a test looks for `abort` in the library.
 /// Where panics unwind, as in cargo's tests, std has the handler.
 #[cfg(panic = "abort")]

@@ -357,6 +357,20 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }
 
+/// One object without the mark takes the shadow stack from a whole program.
+#[test]
+fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
+    if !can_build() || !has_tool(&["readelf", "--version"]) {
+        return;
+    }
+    for library in ["lib/libvdso_time.a", "lib/libvdso_time.so"] {
+        let notes = run(&["readelf", "--notes", "--wide", &installed(library)]);
+        let features = notes.lines().filter_map(|line| line.split_once("feature: "));
+        let expected = if ARCH == "x86_64" { vec!["SHSTK"] } else { vec![] };
+        assert_eq!(features.map(|(_, named)| named.trim()).collect::<Vec<_>>(), expected, "{library}");
+    }
+}
+
 #[test]
 fn the_header_of_the_counter_has_every_status() {
     let header = fs::read_to_string(format!("{PACKAGE}/include/vdso_time_counter.h")).unwrap();
