@@ -92,9 +92,10 @@ mod system;
 mod types;
 
 pub use arch::ARCH;
-/// std's type, so that `use vdso_time::{Duration, Instant}` can replace the line for `std::time`.
+/// std's types, so that a line like `use vdso_time::{Duration, Instant}` can replace the one for
+/// `std::time`.
 #[doc(no_inline)]
-pub use core::time::Duration;
+pub use core::time::{Duration, TryFromFloatSecsError};
 pub use errno::Errno;
 pub use reason::{FallbackReason, LocateError};
 pub use route::{Route, Routes};

@@ -19,7 +19,10 @@ macro_rules! idioms {
             use std::sync::LazyLock;
             use std::thread;
 
-            use $($time)+::{Duration, Instant, SystemTime, SystemTimeError, UNIX_EPOCH};
+            use $($time)+ as time;
+            use $($time)+::{
+                Duration, Instant, SystemTime, SystemTimeError, TryFromFloatSecsError, UNIX_EPOCH,
+            };
 
             const SECOND: Duration = Duration::from_secs(1);
 
@@ -69,6 +72,15 @@ macro_rules! idioms {
                 let stamp = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
                 assert!(SystemTime::now() > stamp && stamp - SECOND > UNIX_EPOCH);
                 Ok(())
+            }
+
+            #[test]
+            fn seconds_of_a_floating_point_number() {
+                fn parsed(seconds: f64) -> Result<time::Duration, TryFromFloatSecsError> {
+                    time::Duration::try_from_secs_f64(seconds)
+                }
+                assert_eq!(parsed(1.0), Ok(SECOND));
+                assert!(parsed(-1.0).is_err());
             }
 
             #[test]
