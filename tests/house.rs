@@ -332,6 +332,32 @@ fn no_file_and_no_line_of_a_comment_is_too_long() {
     }
 }
 
+/// What a test needs is somewhere in CI, so that the test runs there.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[test]
+fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
+    let root = Path::new(ROOT);
+    let folders = ["tests", "benches", "crates", "tools", "dev", "xtask"];
+    let mut tests: Vec<_> = folders.into_iter().flat_map(files).collect();
+    tests.retain(|(file, _)| !file.ends_with("need.rs"));
+    for need in test_support::Need::ALL {
+        let name = format!("Need::{need:?}");
+        let is_named = |text: &str| {
+            text.match_indices(&name)
+                .any(|(at, name)| !text[at + name.len()..].starts_with(char::is_alphanumeric))
+        };
+        assert!(tests.iter().any(|(_, text)| is_named(text)), "no test needs {need:?}");
+        for place in need.places() {
+            let (file, word) = place.listed(*need);
+            let text = fs::read_to_string(root.join(file)).unwrap();
+            let requires = |line: &&str| line.to_lowercase().contains("require");
+            let of_line = |line: &str| line.split(['"', ' ', '=']).any(|found| found == word);
+            assert!(text.lines().filter(requires).any(of_line), "{file} does not require {word}");
+            println!("{:<20} {:<20} {place:?}: {word} in {file}", format!("{need:?}"), need.word());
+        }
+    }
+}
+
 #[test]
 fn links_between_pages_lead_to_files() {
     let root = Path::new(ROOT);

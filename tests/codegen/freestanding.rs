@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use goblin::elf::Elf;
 use goblin::elf::sym::{STT_FILE, STT_SECTION};
 use test_support::program::{self, ROOT};
-use test_support::{command, not_run_here};
+use test_support::{Need, command, not_run_here};
 use vdso_time::LocateError;
 
 use crate::place;
@@ -56,7 +56,7 @@ fn programs() -> Option<&'static Path> {
     match &*BUILT {
         Ok(folder) => Some(folder),
         Err(why) => {
-            not_run_here("compiler", why);
+            not_run_here(Need::Compiler, why);
             None
         }
     }
@@ -118,7 +118,7 @@ fn under_valgrind_the_kernel_answers() {
         valgrind.arg(folder.join("report")).args(arguments);
         let output = match valgrind.output() {
             Ok(output) => output,
-            Err(error) => return not_run_here("valgrind", format!("valgrind: {error}")),
+            Err(error) => return not_run_here(Need::Valgrind, format!("valgrind: {error}")),
         };
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
@@ -211,7 +211,7 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
     // A user without rights has a PID namespace in a user namespace.
     let works = |user: &&[&str]| unshare(&[*user, &["true"]].concat()).status().is_ok_and(|it| it.success());
     let Some(user) = [&[][..], &["--map-root-user"]].into_iter().find(works) else {
-        return not_run_here("userns", "unshare(1) cannot make a PID namespace");
+        return not_run_here(Need::UserNamespace, "unshare(1) cannot make a PID namespace");
     };
     let text = output(unshare(user).arg("--root").arg(&root).arg("/init"));
     assert!(text.starts_with("Ok(") && text.ends_with("vDSO: true\n"), "{text}");
@@ -219,7 +219,7 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
 
 /// Compiles a file of `programs`, with this feature of the crate or none, for this machine.
 fn compile(source: &str, feature: &str, flags: &[&str], to: &str) -> Option<PathBuf> {
-    let host = host().map_err(|why| not_run_here("compiler", why)).ok()?;
+    let host = host().map_err(|why| not_run_here(Need::Compiler, why)).ok()?;
     let library = program::library(["vdso-time", feature], &host, &format!("preload{feature}"), &[])?;
     let to = place(to);
     program::compile(&host, &format!("tests/codegen/programs/{source}.rs"), &library, flags, &to)?;

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use goblin::elf::Elf;
-use test_support::{not_run_here, program};
+use test_support::{Need, not_run, not_run_here, program};
 
 use crate::place;
 
@@ -37,7 +37,7 @@ fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
 fn a_shared_library_needs_no_newer_glibc_with_the_crate() {
     const TRIPLE: &str = "x86_64-unknown-linux-gnu";
     if !cfg!(all(target_arch = "x86_64", target_env = "gnu")) {
-        return not_run_here(TRIPLE, "the linker of this machine makes libraries for x86_64 and glibc");
+        return not_run("the linker of this machine makes libraries for x86_64 and glibc");
     }
     let library = program::library(["vdso-time", "libc"], TRIPLE, "shared", &[]);
     let Some(library) = library else { return };
@@ -122,11 +122,11 @@ fn two_static_libraries_with_the_crate_link_into_one_program() {
         let mut ld = Command::new("ld");
         ld.args([emulation, "-static", "-o"]).arg(&linked).arg(&object).args(&archives);
         if let Err(error) = tool(cc.arg(&object).arg(&source)).and_then(|()| tool(&mut ld)) {
-            return not_run_here("cc", format!("cc or ld: {error}"));
+            return not_run_here(Need::Cc, format!("cc or ld: {error}"));
         }
         match Command::new(&linked).status() {
             Ok(status) => assert!(status.success(), "{triple}: {status}"),
-            Err(error) => not_run_here(triple, format!("the kernel does not run it: {error}")),
+            Err(error) => not_run_here(Need::I386Programs, format!("the kernel does not run it: {error}")),
         }
     }
 }

@@ -13,7 +13,7 @@ use test_images::kinds::kinds;
 use test_images::{Spec, promises};
 use test_support::maps::{self, Mapping};
 use test_support::program::ROOT;
-use test_support::{has_proc, not_run, not_run_here, oracle};
+use test_support::{Need, has_proc, not_run, not_run_here, oracle};
 use vdso_time::LocateError;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
@@ -57,7 +57,7 @@ fn goblin_sees_the_same_symbols_in_the_images_of_kernels() {
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "so"));
     if files.is_empty() {
-        return not_run_here("images", "no images: `cargo xtask matrix` writes them");
+        return not_run_here(Need::Images, "no images: `cargo xtask matrix` writes them");
     }
     for file in files {
         let bytes = fs::read(&file).unwrap();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::nix::unistd::getppid;
-use test_support::{FUNCTIONS, PATHS, Path, child, filter, not_run, not_run_here, oracle, signals};
+use test_support::{FUNCTIONS, Need, PATHS, Path, child, filter, not_run, not_run_here, oracle, signals};
 use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
 use vdso_time::vdso::Vdso;
@@ -91,7 +91,7 @@ fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
             read(&|| getppid().as_raw() == 0);
             let has_backtrace = IS_UNWOUND.swap(false, Ordering::Relaxed);
             if !has_backtrace {
-                not_run_here("backtrace", "libc's own system calls cannot be unwound");
+                not_run_here(Need::Backtrace, "libc's own system calls cannot be unwound");
             }
             let before = entries(&PATHS[1], has_backtrace);
             let _ = vdso_time::routes();

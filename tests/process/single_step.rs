@@ -11,7 +11,7 @@
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
 #[test]
 fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-    test_support::not_run_here("trap-flag", "only x86_64's instructions are executed one by one");
+    test_support::not_run_here(Need::TrapFlag, "only x86_64's instructions are executed one by one");
 }
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
@@ -26,7 +26,7 @@ mod native {
     use test_support::nix::sys::prctl::set_pdeathsig;
     use test_support::nix::sys::signal::{SaFlags, Signal};
     use test_support::nix::unistd::{ForkResult, fork};
-    use test_support::{Cpus, FUNCTIONS, PATHS, child, filter, not_run_here, oracle, signals};
+    use test_support::{Cpus, FUNCTIONS, Need, PATHS, child, filter, not_run_here, oracle, signals};
     use vdso_time::{ClockId, routes};
 
     use crate::missed_the_vdso;
@@ -156,7 +156,7 @@ mod native {
         finish(&function.compare_once(&PATHS[0], ClockId::MONOTONIC, begin));
         let [instructions, tried] = [&INSTRUCTIONS, &TRIED].map(|count| count.load(Ordering::Relaxed));
         if instructions == 0 {
-            return not_run_here("trap-flag", "the trap flag sends no signal");
+            return not_run_here(Need::TrapFlag, "the trap flag sends no signal");
         }
         println!("{:14} {instructions} instructions, {tried} tried", function.name);
         let least = if oracle::sysinfo_ehdr() == 0 { 100 } else { 1000 };

@@ -11,7 +11,9 @@ use std::thread;
 use test_images::{Built, Spec, Sym, Value, names};
 use test_support::nix::sys::mman::ProtFlags;
 use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::{PATHS, Pages, assert_bracketed, child, filter, not_run, not_run_here, oracle, signals};
+use test_support::{
+    Need, PATHS, Pages, assert_bracketed, child, filter, not_run, not_run_here, oracle, signals,
+};
 use vdso_time::__private::{Abi, NATIVE, Shape};
 use vdso_time::{ClockId, Errno, FallbackReason, Route, Timespec, Timeval, routes, syscall, time, try_time};
 
@@ -223,7 +225,7 @@ fn a_first_call_in_a_sandbox_does_not_replace_what_another_thread_found() {
         signals::handle(Signal::SIGSYS, SaFlags::empty(), on_denied);
         let sandboxed = thread::spawn(|| {
             if let Err(error) = filter::restrict(&[abi.discovery.rt_sigprocmask], filter::TRAP) {
-                not_run_here("seccomp", format!("seccomp: {error}"));
+                not_run_here(Need::Seccomp, format!("seccomp: {error}"));
                 IS_DENIED.store(true, Ordering::Relaxed);
             }
             (vdso_time::clock_gettime(ClockId::MONOTONIC), routes())

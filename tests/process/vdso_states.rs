@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 use test_images::{Part, Spec, Value, names};
 use test_support::functions::assert_all_right;
 use test_support::nix::sys::mman::{MRemapFlags, mremap, munmap};
-use test_support::{PATHS, Pages, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
+use test_support::{Need, PATHS, Pages, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
 use vdso_time::__private::NATIVE;
 use vdso_time::LocateError;
 use vdso_time::elf::ParseError;
@@ -128,7 +128,7 @@ fn a_first_call_probes_a_page_once() {
         child::set_vdso(pages.addr());
         signals::handle(Signal::SIGSYS, SaFlags::empty(), on_trap);
         if filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::TRAP).is_err() {
-            return not_run_here("seccomp", "there is no seccomp");
+            return not_run_here(Need::Seccomp, "there is no seccomp");
         }
         vdso_time::warm_up();
         assert_eq!(PROBES.load(Ordering::Relaxed), 2);
@@ -185,7 +185,7 @@ fn a_vdso_that_was_unmapped_or_moved_before_the_first_call_is_noticed() {
         // SAFETY: it replaces these pages, and what the kernel put after them.
         match unsafe { mremap(start, size, size, flags, Some(pages.base)) } {
             Ok(_) => check("moved", LocateError::Unmapped),
-            Err(error) => not_run_here("mremap", format!("mremap: {error}")),
+            Err(error) => not_run_here(Need::Mremap, format!("mremap: {error}")),
         }
     });
 }

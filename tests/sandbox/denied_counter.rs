@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 use test_support::child::{self, End, WELL};
 use test_support::nix::sys::signal::{Signal, raise};
-use test_support::{not_run, not_run_here, oracle, signals};
+use test_support::{Need, not_run, not_run_here, oracle, signals};
 use vdso_time::{ClockId, Route, Routes, routes, syscall};
 
 /// Strict seccomp denies the counter too, there (seccomp_set_mode_strict of kernel/seccomp.c).
@@ -79,7 +79,7 @@ fn counter_ends(fatal: bool, if_asked: End) -> Option<End> {
 #[test]
 fn in_strict_seccomp_the_coarse_clocks_work() {
     if end(false, strict, || true) != WELL {
-        return not_run_here("seccomp", "there is no strict seccomp");
+        return not_run_here(Need::Seccomp, "there is no strict seccomp");
     }
     let expected = |function: fn(&Routes) -> Route| {
         let needs_kernel = child::end_of(|| matches!(function(&routes()), Route::Syscall { .. })) == WELL;
@@ -106,7 +106,7 @@ fn without_the_counter_the_coarse_clocks_and_the_kernel_work() {
         return not_run("this test denies the counter of x86 only");
     }
     if end(false, without_counter, || true) != WELL {
-        return not_run_here("tsc", "PR_SET_TSC");
+        return not_run_here(Need::TscDenial, "PR_SET_TSC");
     }
     for is_first in [false, true] {
         for read in [coarse as Read, GETCPU].into_iter().chain(BY_KERNEL) {

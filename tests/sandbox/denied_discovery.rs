@@ -8,7 +8,7 @@ use std::fs;
 use test_support::functions::assert_all_right;
 use test_support::nix::sched::{CloneFlags, unshare};
 use test_support::nix::unistd::chroot;
-use test_support::{PATHS, child, filter, not_run_here, oracle};
+use test_support::{Need, PATHS, child, filter, not_run_here, oracle};
 use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route};
@@ -66,7 +66,7 @@ fn without_proc_the_kernel_or_libc_has_the_address() {
             // The first user of a namespace may do what root may.
             let _ = unshare(CloneFlags::CLONE_NEWUSER);
             if let Err(error) = chroot(&empty) {
-                return not_run_here("chroot", format!("chroot: {error}"));
+                return not_run_here(Need::Chroot, format!("chroot: {error}"));
             }
             assert!(fs::metadata("/proc").is_err());
             if denied.is_empty() || deny(denied, libc::EPERM) {

@@ -8,14 +8,14 @@
 use std::thread;
 use std::time::Duration;
 
-use test_support::PATHS;
 use test_support::functions::assert_all_right;
-use test_support::system_clock::{SWITCH, read, switch, turn};
+use test_support::system_clock::{read, switch, turn};
+use test_support::{Need, PATHS};
 use vdso_time::{ClockId, clock_gettime};
 
 #[test]
 fn every_clock_stays_right_and_none_goes_back() {
-    let Some(_turn) = turn(SWITCH) else { return };
+    let Some(_turn) = turn(Need::ClockSourceSwitch) else { return };
     let first = read("current_clocksource");
     // The slots are filled while the first is there.
     PATHS.iter().for_each(assert_all_right);

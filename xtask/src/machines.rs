@@ -9,18 +9,14 @@ pub(crate) fn setup(machine: &Machine) -> Result<Setup> {
     // What no test may lack on the machine, whatever this machine has.
     let mut requires = Vec::new();
     if let Runner::Kernel(boot) = &machine.runner {
-        requires.push("affinity own-clock seccomp");
+        requires.push("guest");
         if matches!(boot.guest.name, "amd64" | "i386") {
-            requires.push("clocksource-switch timens");
+            requires.push("x86-guest");
             // QEMU's CPUs have no invariant TSC, and the tests need one.
             extra.rustflags = "--cfg vdso_time_assume_invariant";
         }
-        requires.extend(
-            boot.options
-                .iter()
-                .map(|option| option.name)
-                .filter(|name| ["2040", "ecv", "vmclock"].contains(name)),
-        );
+        let is_required = |name: &&str| ["2040", "ecv", "vmclock"].contains(name);
+        requires.extend(boot.options.iter().map(|option| option.name).filter(is_required));
     }
     extra.environment.push(("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" ")));
     Setup::new(machine, &extra)

@@ -17,7 +17,7 @@ use goblin::elf::sym::STB_LOCAL;
 use goblin::elf::{Elf, Sym};
 use goblin::strtab::Strtab;
 use test_support::not_run::target_tmpdir;
-use test_support::{has_tool, not_run, not_run_here};
+use test_support::{Need, has_tool, not_run, not_run_here};
 use vdso_time_counter::{Refusal, Status};
 
 /// Commands run in this folder.
@@ -102,7 +102,7 @@ fn installed(file: &str) -> String {
 
 /// Whether the libraries and programs of the target can be built; says what is missing if not.
 fn can_build() -> bool {
-    if !has_tool(&["make", "--version"]) || !has_tool(&["pkg-config", "--version"]) {
+    if !has_tool(Need::Make, &["--version"]) || !has_tool(Need::PkgConfig, &["--version"]) {
         return false;
     }
     // With a linker of its own, the target has a compiler.
@@ -127,7 +127,7 @@ fn has_zig() -> bool {
     let version = Command::new("python3").args(["-m", "ziglang", "version"]).output();
     let has_zig = version.is_ok_and(|output| output.status.success());
     if !has_zig {
-        not_run_here("ziglang", "python3 has no module ziglang; pip install ziglang");
+        not_run_here(Need::Zig, "python3 has no module ziglang; pip install ziglang");
     }
     has_zig
 }
@@ -139,10 +139,10 @@ fn compilers() -> Vec<String> {
         let is_static = is_guest() || foreign("RUNNER").is_none();
         return vec![linker + if is_static { " -static" } else { "" }];
     }
-    let mut compilers = vec!["cc", "clang", "musl-gcc -static"];
-    compilers.retain(|compiler| has_tool(&[split(compiler)[0], "--version"]));
-    compilers.extend(has_zig().then_some("python3 -m ziglang cc"));
-    compilers.into_iter().map(str::to_owned).collect()
+    let mut compilers = vec![(Need::Cc, "cc"), (Need::Clang, "clang"), (Need::MuslGcc, "musl-gcc -static")];
+    compilers.retain(|(need, _)| has_tool(*need, &["--version"]));
+    compilers.extend(has_zig().then_some((Need::Zig, "python3 -m ziglang cc")));
+    compilers.into_iter().map(|(_, compiler)| compiler.to_owned()).collect()
 }
 
 /// What a program prints that this compiler makes.
@@ -175,15 +175,14 @@ fn c_programs_get_the_times_of_libc() {
 /// MemorySanitizer ends a program that branches on bytes that it has not seen stored.
 #[test]
 fn memory_sanitizer_sees_the_results() {
-    if !can_build() || !is_native() || !has_tool(&["clang", "--version"]) {
+    if !can_build() || !is_native() || !has_tool(Need::Clang, &["--version"]) {
         return;
     }
     let empty = installed("empty.c");
     fs::write(&empty, "int main(void) { return 0; }").unwrap();
-    let clang = "clang -O1 -fsanitize=memory";
-    if has_tool(&split(&format!("{clang} {empty} -o {empty}.out"))) {
+    if has_tool(Need::Clang, &split(&format!("-fsanitize=memory {empty} -o {empty}.out"))) {
         let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
-        compiled(clang, &format!("examples/clock.c {archive}"));
+        compiled("clang -O1 -fsanitize=memory", &format!("examples/clock.c {archive}"));
     }
 }
 
@@ -225,7 +224,7 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
 
 #[test]
 fn cmake_finds_both_libraries() {
-    if !can_build() || !is_native() || !has_tool(&["cmake", "--version"]) {
+    if !can_build() || !is_native() || !has_tool(Need::Cmake, &["--version"]) {
         return;
     }
     let folder = installed("project");
@@ -253,7 +252,7 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
         return;
     }
     let (program, archive) = (installed("clock"), installed("lib/libvdso_time.a"));
-    if has_tool(&["python3", "--version"]) {
+    if has_tool(Need::Python, &["--version"]) {
         run_program(&["python3", "examples/clock.py"]);
     }
     if has_zig() {
@@ -261,7 +260,7 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
         run(&["python3", "-m", "ziglang", "build-exe", "examples/clock.zig", &archive, "-lc", &emit]);
         run_program(&[&program]);
     }
-    if has_tool(&["go", "version"]) {
+    if has_tool(Need::Go, &["version"]) {
         run(&["go", "build", "-o", &program, "examples/clock.go"]);
         run_program(&[&program]);
     }
@@ -275,7 +274,7 @@ fn the_static_library_does_not_replace_libm() {
     }
     let words = format!("-I{} -O1 tests/libm.c", installed("include"));
     let archive = installed("lib/libvdso_time.a");
-    let cplusplus = is_native() && has_tool(&["g++", "--version"]);
+    let cplusplus = is_native() && has_tool(Need::CPlusPlus, &["--version"]);
     for compiler in compilers().into_iter().chain(cplusplus.then(|| "g++".into())) {
         let expected = compiled(&compiler, &format!("{words} -lm"));
         let found = compiled(&compiler, &format!("{words} -DLINKED {archive} -lm"));
@@ -291,15 +290,16 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     let lines = HEADERS.map(|header| format!("#include <{header}>\n#include <{header}>\n"));
     fs::write(&source, lines.concat()).unwrap();
     let flags = "-pedantic -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fsyntax-only";
-    for compiler in [
-        "cc -std=c89 -xc",
-        "cc -std=c99 -xc",
-        "g++ -std=c++98 -xc++",
-        "clang -std=c89 -fsanitize=memory -xc",
-        "clang -std=c++98 -fsanitize=memory -xc++",
+    for (compiler, language) in [
+        (Need::Cc, "-std=c89 -xc"),
+        (Need::Cc, "-std=c99 -xc"),
+        (Need::CPlusPlus, "-std=c++98 -xc++"),
+        (Need::Clang, "-std=c89 -fsanitize=memory -xc"),
+        (Need::Clang, "-std=c++98 -fsanitize=memory -xc++"),
     ] {
-        if has_tool(&[split(compiler)[0], "--version"]) {
-            run(&split(&format!("{compiler} {flags} -I{include} {}", source.display())));
+        if has_tool(compiler, &["--version"]) {
+            let compiler = compiler.word();
+            run(&split(&format!("{compiler} {language} {flags} -I{include} {}", source.display())));
         }
     }
 }
@@ -360,7 +360,7 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
 /// One object without the mark takes the shadow stack from a whole program.
 #[test]
 fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
-    if !can_build() || !has_tool(&["readelf", "--version"]) {
+    if !can_build() || !has_tool(Need::Readelf, &["--version"]) {
         return;
     }
     for library in ["lib/libvdso_time.a", "lib/libvdso_time.so"] {

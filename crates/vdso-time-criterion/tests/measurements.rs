@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use criterion::measurement::{Measurement, WallTime};
-use test_support::{not_run_here, oracle};
+use test_support::{Need, not_run_here, oracle};
 use vdso_time::{ClockId, Monotonic, MonotonicCoarse, MonotonicRaw, syscall};
 use vdso_time_counter as counter;
 use vdso_time_criterion::{CounterTime, VdsoTime};
@@ -28,7 +28,7 @@ fn counter_time() -> Option<CounterTime> {
         Ok(counter) => Some(counter),
         Err(status) => {
             assert!(!is_counter, "the kernel's clock uses the counter, but: {status}");
-            not_run_here("counter", status);
+            not_run_here(Need::Counter, status);
             None
         }
     }

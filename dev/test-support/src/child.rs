@@ -12,6 +12,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
 
+use crate::Need;
 use crate::not_run::{not_run_here, record};
 
 /// How long a child may take. The slowest emulator takes less.
@@ -134,5 +135,5 @@ pub fn has_time_namespace(offsets: &str) -> bool {
     let new = unshare(CloneFlags::from_bits_retain(0x80)).map_err(|error| format!("unshare: {error}"));
     let file = "/proc/self/timens_offsets";
     let set = new.and_then(|()| fs::write(file, offsets).map_err(|error| format!("{file}: {error}")));
-    set.map_err(|why| not_run_here("timens", why)).is_ok()
+    set.map_err(|why| not_run_here(Need::TimeNamespace, why)).is_ok()
 }

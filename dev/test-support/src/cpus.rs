@@ -3,7 +3,7 @@
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use crate::not_run_here;
+use crate::{Need, not_run_here};
 
 /// This thread.
 const SELF: Pid = Pid::from_raw(0);
@@ -16,7 +16,7 @@ impl Cpus {
     pub fn allowed() -> Option<Self> {
         let allowed = sched_getaffinity(SELF);
         let allowed =
-            allowed.map_err(|error| not_run_here("affinity", format!("sched_getaffinity: {error}")));
+            allowed.map_err(|error| not_run_here(Need::Affinity, format!("sched_getaffinity: {error}")));
         allowed.ok().map(Self)
     }
 
@@ -30,7 +30,7 @@ impl Cpus {
         let mut one = CpuSet::new();
         let pinned = one.set(cpu).and_then(|()| sched_setaffinity(SELF, &one));
         let pinned = pinned.map_err(|error| {
-            not_run_here("affinity", format!("CPU {cpu}: sched_setaffinity: {error}"));
+            not_run_here(Need::Affinity, format!("CPU {cpu}: sched_setaffinity: {error}"));
         });
         pinned.is_ok()
     }

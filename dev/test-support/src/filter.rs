@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use nix::sys::prctl::set_no_new_privs;
 use vdso_time::__private::{Abi, NATIVE};
 
-use crate::{child, not_run_here};
+use crate::{Need, child, not_run_here};
 
 /// What the filter does: a `SECCOMP_RET_*` of include/uapi/linux/seccomp.h.
 pub type Action = u32;
@@ -64,7 +64,7 @@ pub fn works() -> bool {
     // output during the fork.
     let works = child::end_of(|| restrict(&[], ALLOW).is_ok()) == child::WELL;
     if !works {
-        not_run_here("seccomp", "there is no seccomp");
+        not_run_here(Need::Seccomp, "there is no seccomp");
     }
     works
 }
@@ -72,7 +72,7 @@ pub fn works() -> bool {
 /// Makes the kernel answer these calls of this thread with an error; says so if it cannot.
 pub fn deny(calls: &[u32], number: c_int) -> bool {
     let denied = restrict(calls, error(number));
-    denied.map_err(|error| not_run_here("seccomp", format!("seccomp: {error}"))).is_ok()
+    denied.map_err(|error| not_run_here(Need::Seccomp, format!("seccomp: {error}"))).is_ok()
 }
 
 /// Every system call, old and new, that can answer one of the functions.

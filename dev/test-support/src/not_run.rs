@@ -12,12 +12,14 @@ use std::sync::OnceLock;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 
-/// Says why a test, or the rest of it, is not run. That is a failure if one of the words of
-/// `VDSO_TIME_TEST_REQUIRES` is what is missing: so CI knows that nothing is skipped.
+use crate::Need;
+
+/// Says why a test, or the rest of it, is not run. That is a failure if `VDSO_TIME_TEST_REQUIRES`
+/// has what is missing: so CI knows that nothing is skipped.
 #[track_caller]
-pub fn not_run_here(missing: &str, why: impl Display) {
+pub fn not_run_here(missing: Need, why: impl Display) {
     not_run(&why);
-    assert!(!is_required(missing), "{missing} is required: {why}");
+    assert!(!missing.is_required(), "{} is required: {why}", missing.word());
 }
 
 /// Says why a test, or the rest of it, is not run, if nothing could be installed or allowed that
@@ -53,36 +55,32 @@ pub fn take_count() -> usize {
     lines
 }
 
-/// Whether `VDSO_TIME_TEST_REQUIRES` names it.
-pub fn is_required(what: &str) -> bool {
-    env::var("VDSO_TIME_TEST_REQUIRES").is_ok_and(|required| required.split(' ').any(|word| word == what))
-}
-
 /// Whether /proc is mounted; says so if it is not.
 #[track_caller]
 pub fn has_proc() -> bool {
     let found = fs::metadata("/proc/self");
-    found.map_err(|error| not_run_here("proc", format!("/proc is not mounted: /proc/self: {error}"))).is_ok()
+    found
+        .map_err(|error| not_run_here(Need::Proc, format!("/proc is not mounted: /proc/self: {error}")))
+        .is_ok()
 }
 
-/// Whether a tool works, by a command that must succeed; says what is missing if it does not.
+/// Returns whether a program works, by arguments with which it must succeed; says what is missing
+/// if it does not.
 #[track_caller]
-pub fn has_tool(command: &[&str]) -> bool {
-    let (tool, arguments) = command.split_first().expect("a tool");
-    if *tool == "valgrind" && !has_proc() {
+pub fn has_tool(need: Need, arguments: &[&str]) -> bool {
+    if need == Need::Valgrind && !has_proc() {
         return false;
     }
+    let tool = need.word();
     let why = match Command::new(tool).args(arguments).output() {
         Ok(output) if output.status.success() => return true,
         Ok(Output { status, stderr, .. }) => {
             format!("{tool} does not work: {status}: {}", String::from_utf8_lossy(&stderr))
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            format!("{tool} is not installed; on Debian: apt-get install {tool}")
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => format!("{tool} is not installed"),
         Err(error) => format!("{tool}: {error}"),
     };
-    not_run_here(tool, why);
+    not_run_here(need, why);
     false
 }
 

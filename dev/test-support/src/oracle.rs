@@ -6,7 +6,7 @@ use std::io;
 
 use vdso_time::Timespec;
 
-use crate::not_run_here;
+use crate::{Need, not_run_here};
 
 /// An answer, or `errno`.
 pub type Answer<T> = Result<T, i32>;
@@ -115,7 +115,10 @@ pub fn counter_is_in_user_space() -> Option<bool> {
         "arch_sys_counter" if board().contains("linux,dummy-virt") => Some(true),
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => Some(false),
         other => {
-            not_run_here("clocksource", format!("it is not known where the clock source `{other}` is read"));
+            not_run_here(
+                Need::ClockSource,
+                format!("it is not known where the clock source `{other}` is read"),
+            );
             None
         }
     }

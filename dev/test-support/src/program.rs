@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::not_run::{not_run_here, target_tmpdir, this_program};
+use crate::Need;
+use crate::not_run::{not_run, not_run_here, target_tmpdir, this_program};
 
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -34,7 +35,7 @@ pub fn example(options: &[&str], name: &str, arguments: &[&Path]) -> Option<Stri
             Some(String::from_utf8(output.stdout).expect("UTF-8"))
         }
         Err(error) => {
-            not_run_here("compiler", format!("cargo: {error}"));
+            not_run_here(Need::Compiler, format!("cargo: {error}"));
             None
         }
     }
@@ -69,7 +70,7 @@ pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &
         Ok(_) => Some(()),
         // `cargo xtask` compiles such libraries where Debian has none.
         Err(error) if error.contains("failed to get bitcode") => {
-            not_run_here(triple, "core has no bitcode");
+            not_run("core has no bitcode");
             None
         }
         Err(error) => panic!("{error}"),
@@ -103,7 +104,7 @@ pub fn emit_for_armv5(source: &Path, flags: &[&str], to: &Path) -> Option<Vec<u8
     let text = match run(Command::new("readelf").arg("-A").arg(to)) {
         Ok(text) => text,
         Err(error) => {
-            not_run_here("readelf", error);
+            not_run_here(Need::Readelf, error);
             return None;
         }
     };
@@ -121,7 +122,8 @@ pub fn has_standard_library(triple: &str) -> bool {
         Ok(_) => format!("the compiler has no standard library for {triple}"),
         Err(error) => error,
     };
-    not_run_here(triple, why);
+    let is_host = triple.starts_with(&env::consts::ARCH.replace("x86", "i686").replace("i686_64", "x86_64"));
+    not_run_here(if is_host { Need::Compiler } else { Need::Foreign }, why);
     false
 }
 

@@ -3,18 +3,15 @@
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::{is_required, not_run_here};
+use crate::{Need, not_run_here};
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// The word of `VDSO_TIME_TEST_REQUIRES` for a system whose clock source a test may change.
-pub const SWITCH: &str = "clocksource-switch";
-
 /// One test at a time changes the system, if that was started for it.
-pub fn turn(word: &str) -> Option<MutexGuard<'static, ()>> {
+pub fn turn(need: Need) -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
-    if !is_required(word) {
-        not_run_here(word, "it would change the clock of the whole system");
+    if !need.is_required() {
+        not_run_here(need, "it would change the clock of the whole system");
         return None;
     }
     Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))

@@ -3,7 +3,7 @@
 use std::env::consts::ARCH;
 use std::ffi::c_void;
 
-use test_support::{child, filter, has_proc, not_run, not_run_here};
+use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
 use crate::function::Function;
@@ -27,7 +27,7 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
     }
     match seccomp::count(&[Function::Time(time)], 1) {
         Ok(count) => assert_eq!(count.entered, [0]),
-        Err(why) => not_run_here("seccomp", why),
+        Err(why) => not_run_here(Need::Seccomp, why),
     }
 }
 
@@ -99,7 +99,7 @@ fn reads_that_were_not_made_on_every_cpu_are_no_proof() {
         }
         let diagnosis = diagnose().unwrap();
         if diagnosis.method != Some(Method::Seccomp) {
-            return not_run_here("seccomp", diagnosis);
+            return not_run_here(Need::Seccomp, diagnosis);
         }
         let text = diagnosis.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("no proof of user space: a sandbox denies sched_getaffinity(2)"), "{text}");
@@ -116,7 +116,7 @@ fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
     child::forked(|| {
         // SAFETY: it takes a mode. This child does not read the counter afterwards.
         if unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV) } != 0 {
-            return not_run_here("tsc", "PR_SET_TSC");
+            return not_run_here(Need::TscDenial, "PR_SET_TSC");
         }
         let error = diagnose().unwrap_err().to_string();
         let finding = check(&Read::USUAL).unwrap_err();

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::time::Duration;
 use std::{fs, thread};
 
-use test_support::{Cpus, child, filter, has_proc, not_run, not_run_here, oracle, program};
+use test_support::{Cpus, Need, child, filter, has_proc, not_run, not_run_here, oracle, program};
 use vdso_doctor::{
     Cause, Diagnosis, Evidence, Method, Place, Read, Reading, check, diagnose, diagnose_reads,
 };
@@ -43,7 +43,7 @@ fn each_read_is_where_the_clock_source_is_read() {
     let diagnosis = diagnose().unwrap();
     assert_eq!(diagnosis.vdso.is_ok(), has_vdso);
     if has_vdso && !is_proof(&diagnosis) {
-        return not_run_here("seccomp", "nothing can be proved");
+        return not_run_here(Need::Seccomp, "nothing can be proved");
     }
     if let Some(cpus) = Cpus::allowed().filter(|_| has_vdso) {
         assert_eq!(diagnosis.cpus, cpus.numbers(), "{diagnosis}");
@@ -75,7 +75,7 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
         return not_run("there is no vDSO");
     }
     if !is_proof(&diagnosis) {
-        return not_run_here("seccomp", "nothing can be proved");
+        return not_run_here(Need::Seccomp, "nothing can be proved");
     }
     let usual = if counter { Place::UserSpace } else { Place::Kernel };
     for (reads, expected) in [
@@ -163,7 +163,7 @@ fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
         let before = place();
         match refuses_small_masks() {
             Ok(()) => assert_eq!(place(), before),
-            Err(error) => not_run_here("seccomp", error),
+            Err(error) => not_run_here(Need::Seccomp, error),
         }
     };
     thread::scope(|scope| scope.spawn(work).join().unwrap());

@@ -20,7 +20,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::unistd::{Pid, Uid, chroot, getppid, pause, setuid};
 use test_images::{Spec, Sym};
 use test_support::not_run::target_tmpdir;
-use test_support::{child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
+use test_support::{Need, child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
 use vdso_doctor::{Cause, ProcessDiagnosis, ProcessError, ProcessVdso, Read, check};
 use vdso_time::vdso::Vdso;
 
@@ -30,7 +30,7 @@ struct Sleeper(Pid);
 impl Sleeper {
     /// A fork of this process that did some work. None if it could not, because something is
     /// missing.
-    fn after(missing: &str, work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
+    fn after(missing: Need, work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
         let (mut reader, mut writer) = UnixStream::pair().unwrap();
         // The parent drops this closure and its end, so a child that dies is an end of file.
         let child = Self(child::fork(move || {
@@ -84,7 +84,7 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after("proc", || Ok(())) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else { return };
     let seen = ProcessVdso::read(child.id()).unwrap();
     let here = maps::named("self", "[vdso]").unwrap();
     assert_eq!(seen.range, here.start as u64..here.end as u64);
@@ -134,7 +134,7 @@ fn names_that_are_not_utf_8_do_not_hide_the_vdso_and_control_characters_are_esca
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after("proc", take_names_that_are_no_text) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, take_names_that_are_no_text) else { return };
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
     assert!(diagnosis.is_own_image && diagnosis.name == "a\x1b[31m\u{fffd}", "{diagnosis}");
     let report = diagnosis.to_string();
@@ -154,7 +154,7 @@ fn a_process_without_a_vdso_is_an_error() {
         // Without this entry the width of the vector's words is unknown.
         (libc::AT_PHENT, None, ProcessError::NoVdso),
     ] {
-        let Some(child) = Sleeper::after("auxv", || vector::change(tag as usize, value)) else { return };
+        let Some(child) = Sleeper::after(Need::Auxv, || vector::change(tag as usize, value)) else { return };
         assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), expected, "{tag}: {value:?}");
     }
 }
@@ -171,7 +171,7 @@ fn process_with(image: &[u8]) -> Option<Sleeper> {
         unsafe { mapping.cast().copy_from_nonoverlapping(NonNull::from(image).cast::<u8>(), image.len()) };
         vector::change(libc::AT_SYSINFO_EHDR as usize, Some(mapping.addr().get()))
     };
-    if is_testable() { Sleeper::after("auxv", map) } else { None }
+    if is_testable() { Sleeper::after(Need::Auxv, map) } else { None }
 }
 
 /// A 64-bit image, then the content, the names and the section headers: the name's offset, type,
@@ -229,7 +229,7 @@ fn a_process_that_ended_is_an_error() {
     if !has_proc() {
         return;
     }
-    let Some(child) = Sleeper::after("proc", || Ok(())) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else { return };
     let (pid, number) = (child.0, child.id());
     kill(pid, Signal::SIGKILL).unwrap();
     waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
@@ -262,7 +262,7 @@ fn another_users_process_is_denied() {
             let parent = getppid().as_raw() as u32;
             assert_eq!(ProcessVdso::read(parent).unwrap_err(), ProcessError::Denied);
         }
-        Err(error) => not_run_here("root", format!("setuid: {error}")),
+        Err(error) => not_run_here(Need::SuperUser, format!("setuid: {error}")),
     });
 }
 
@@ -275,7 +275,7 @@ fn another_time_namespace_is_reported() {
         if !child::has_time_namespace("monotonic 100000 0\n") {
             return;
         }
-        let Some(child) = Sleeper::after("timens", || Ok(())) else { return };
+        let Some(child) = Sleeper::after(Need::TimeNamespace, || Ok(())) else { return };
         let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
         let offsets = diagnosis.time_namespace.as_deref().unwrap_or_default();
         assert!(offsets.contains("monotonic 100000 0"), "{diagnosis}");
@@ -288,9 +288,9 @@ fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after("proc", || Ok(())) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else { return };
     child::forked(|| match unshare(CloneFlags::CLONE_NEWPID) {
-        Err(error) => not_run_here("root", format!("unshare: {error}")),
+        Err(error) => not_run_here(Need::SuperUser, format!("unshare: {error}")),
         // The process after the first one is number 2, which is a thread of the kernel outside.
         Ok(()) => child::forked(|| {
             child::forked(|| {
@@ -304,7 +304,7 @@ fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
 #[test]
 fn a_missing_proc_is_not_taken_for_a_missing_process() {
     child::forked(|| match chroot("/dev") {
-        Err(error) => not_run_here("chroot", error),
+        Err(error) => not_run_here(Need::Chroot, error),
         Ok(()) => assert_eq!(ProcessVdso::read(id()).unwrap_err(), ProcessError::NoProc),
     });
 }

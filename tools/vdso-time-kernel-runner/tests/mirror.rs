@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use test_support::has_tool;
+use test_support::{Need, has_tool};
 
 /// The status of a command whose machine cannot be fetched: EX_TEMPFAIL of sysexits.h.
 const NOT_FETCHED: i32 = 75;
@@ -32,7 +32,9 @@ fn succeed(command: &mut Command) -> String {
 
 /// Whether this machine has what makes a mirror.
 fn can_make_a_mirror() -> bool {
-    ["gpg", "dpkg-deb", "apt-get", "apt-config"].iter().all(|tool| has_tool(&[tool, "--version"]))
+    [Need::Gpg, Need::DpkgDeb, Need::AptGet, Need::AptConfig]
+        .iter()
+        .all(|tool| has_tool(*tool, &["--version"]))
 }
 
 impl Mirror {

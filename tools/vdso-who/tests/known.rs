@@ -18,7 +18,7 @@ use test_support::nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage}
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::sys::time::TimeValLike as _;
 use test_support::nix::unistd::Pid;
-use test_support::{child, not_run_here};
+use test_support::{Need, child, not_run_here};
 use vdso_who::{Error, Options, Subject, watch};
 
 /// The line of the read.
@@ -97,7 +97,7 @@ fn watched(
         Err(error) => {
             let _ = kill(child, Signal::SIGKILL);
             child::wait(child, child::LIMIT);
-            not_run_here("perf", error);
+            not_run_here(Need::Perf, error);
             return None;
         }
     };

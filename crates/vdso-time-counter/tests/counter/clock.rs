@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::{Cpus, child, filter, not_run_here, signals};
+use test_support::{Cpus, Need, child, filter, not_run_here, signals};
 use vdso_time::Errno;
 use vdso_time_counter::{self as counter, ClockStatus, CounterMonotonic, Refusal, State, Status, Ticks};
 
@@ -60,7 +60,7 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
             }
             counter::forbid_system_calls();
             if let Err(error) = filter::restrict(&calls.map(|call| call as u32), filter::KILL_PROCESS) {
-                return not_run_here("seccomp", error);
+                return not_run_here(Need::Seccomp, error);
             }
             let segments = counter::statistics().segments;
             for _ in 0..100_000 {
@@ -153,7 +153,7 @@ fn the_limits_of_the_true_time_are_those_of_adjtimex() {
         // SAFETY: with `modes` 0, the kernel only writes to the variable.
         let state = unsafe { libc::adjtimex(&raw mut timex) };
         if state < 0 {
-            return not_run_here("adjtimex", std::io::Error::last_os_error());
+            return not_run_here(Need::Adjtimex, std::io::Error::last_os_error());
         }
         settle();
         let before = kernel(libc::CLOCK_REALTIME);

@@ -5,7 +5,7 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant as StdInstant};
 
 use test_support::filter::{self, ALLOW, KILL_PROCESS};
-use test_support::{child, not_run, not_run_here};
+use test_support::{Need, child, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::{Errno, Instant};
 use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime, Ticks};
@@ -21,7 +21,7 @@ fn without_a_vdso_a_denied_clock_is_the_sandboxes_error() {
         child::forked(|| {
             child::set_vdso(0);
             if !is_denied(error) {
-                return not_run_here("seccomp", "there is no seccomp, or no table of the calls");
+                return not_run_here(Need::Seccomp, "there is no seccomp, or no table of the calls");
             }
             // Twice: what the first call found must not mislead the second.
             for _ in 0..2 {
@@ -86,7 +86,7 @@ fn no_read_is_caught_by_androids_filter() {
             }
             let start = StdInstant::now();
             if let Err(error) = filter::install(&mut program) {
-                not_run_here("seccomp", error);
+                not_run_here(Need::Seccomp, error);
                 return true;
             }
             // Until it is calibrated, or is known not to be used, and for some segments.

@@ -8,7 +8,7 @@
 use std::ffi::{c_int, c_void};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::{child, not_run, not_run_here, oracle, signals};
+use test_support::{Need, child, not_run, not_run_here, oracle, signals};
 use vdso_time_counter::{CounterMonotonic, Ticks};
 
 use crate::is_used;
@@ -59,6 +59,6 @@ fn an_ordered_read_is_self_synchronized_where_the_cpu_has_that() {
         assert_eq!(end, child::End::Status(detected), "{has_ecv}");
     }
     if !has_ecv {
-        not_run_here("ecv", "the CPU has no FEAT_ECV, so that read was not tested");
+        not_run_here(Need::Ecv, "the CPU has no FEAT_ECV, so that read was not tested");
     }
 }

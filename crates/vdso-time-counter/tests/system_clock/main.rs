@@ -11,9 +11,9 @@ mod vm_clock;
 
 use std::time::{Duration, Instant};
 
-use test_support::system_clock::{SWITCH, read, switch, turn};
-use test_support::{child, not_run_here, oracle};
-use true_time::{OWN, adjtimex};
+use test_support::system_clock::{read, switch, turn};
+use test_support::{Need, child, not_run_here, oracle};
+use true_time::adjtimex;
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, Status};
 
 fn kernel() -> i64 {
@@ -41,7 +41,7 @@ fn is_used() -> bool {
         status = counter::state().status;
     }
     if status != Status::Used {
-        not_run_here("counter", format!("the counter is not used: {status}"));
+        not_run_here(Need::Counter, format!("the counter is not used: {status}"));
     }
     status == Status::Used
 }
@@ -60,7 +60,7 @@ const STANDSTILL: i64 = 10_000;
 
 #[test]
 fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
-    let Some(_turn) = turn(OWN) else { return };
+    let Some(_turn) = turn(Need::OwnClock) else { return };
     let end = child::end_of(|| {
         if !is_used() {
             return true;
@@ -104,17 +104,17 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
 
 #[test]
 fn a_switched_clock_source_is_followed_both_ways() {
-    let Some(_turn) = turn(SWITCH) else { return };
+    let Some(_turn) = turn(Need::ClockSourceSwitch) else { return };
     let first = read("current_clocksource");
     let available = read("available_clocksource");
     let Some(other) = available.split_whitespace().find(|name| *name != first) else {
-        return not_run_here(SWITCH, format!("the kernel has no clock source but {first}"));
+        return not_run_here(Need::ClockSourceSwitch, format!("the kernel has no clock source but {first}"));
     };
     // A process that is calibrated, and one that starts under the other clock source.
     for is_calibrated in [true, false] {
         let end = child::fork(|| {
             if let Err(status) = counter::check() {
-                not_run_here("counter", format!("the counter is not used: {status}"));
+                not_run_here(Need::Counter, format!("the counter is not used: {status}"));
                 return true;
             }
             if is_calibrated && !is_used() {

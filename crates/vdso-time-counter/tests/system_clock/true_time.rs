@@ -16,12 +16,9 @@ use libc::{
     ADJ_TICK, ADJ_TIMECONST, STA_INS, STA_PLL, STA_PPSFREQ, STA_PPSTIME, STA_UNSYNC, timex,
 };
 use test_support::system_clock::turn;
-use test_support::{child, oracle};
+use test_support::{Need, child, oracle};
 use vdso_time_counter::ClockStatus::{Disrupted, FreeRunning, Synchronized, Unknown};
 use vdso_time_counter::{ClockStatus, Interval, realtime_bounded};
-
-/// Whether root may change the system's clock.
-pub(super) const OWN: &str = "own-clock";
 
 const MICRO: i64 = 1_000;
 const MILLI: i64 = 1_000_000;
@@ -221,7 +218,7 @@ pub(super) fn reset() {
 
 #[test]
 fn the_true_time_is_within_the_limits_under_each_program_that_keeps_the_clock() {
-    let Some(_turn) = turn(OWN) else { return };
+    let Some(_turn) = turn(Need::OwnClock) else { return };
     child::forked(|| {
         let truth = Truth::of_the_wall_clock();
         let mut replies = Vec::new();
@@ -256,7 +253,7 @@ fn the_true_time_is_within_the_limits_under_each_program_that_keeps_the_clock() 
 
 #[test]
 fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
-    let Some(_turn) = turn(OWN) else { return };
+    let Some(_turn) = turn(Need::OwnClock) else { return };
     child::forked(|| {
         let truth = Truth::of_the_wall_clock();
         for (error, round) in [100, -100, 0, 700, 0].into_iter().zip(1..) {
@@ -284,7 +281,7 @@ fn the_true_time_is_within_the_limits_while_root_steps_the_wall_clock() {
 #[test]
 fn no_bound_is_known_near_a_leap_second() {
     const DAY: i64 = 86_400 * SECOND;
-    let Some(_turn) = turn(OWN) else { return };
+    let Some(_turn) = turn(Need::OwnClock) else { return };
     child::forked(|| {
         let truth = Truth::of_the_wall_clock();
         let midnight = (truth.now() / DAY + 1) * DAY;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use test_support::nix::{sys::stat::Mode, unistd::mkfifo};
 use test_support::system_clock::turn;
-use test_support::{child, not_run_here};
+use test_support::{Need, child, not_run};
 use vdso_time_counter::{ClockStatus, realtime_bounded};
 
-use super::true_time::{OWN, adjtimex, chronyd, reset};
+use super::true_time::{adjtimex, chronyd, reset};
 
 /// The device, and a field of its page (include/uapi/linux/vmclock-abi.h).
 const DEVICE: &str = "/dev/vmclock0";
@@ -65,7 +65,7 @@ fn wait_for(expected: ClockStatus) {
 
 #[test]
 fn a_restored_machine_has_no_bound_until_an_error_is_stated() {
-    let Some(_turn) = turn("vmclock") else { return };
+    let Some(_turn) = turn(Need::VmClock) else { return };
     child::forked(|| {
         let _ = status();
         for round in 1..=3 {
@@ -103,9 +103,9 @@ fn a_restored_machine_has_no_bound_until_an_error_is_stated() {
 /// The page of a VM clock device, as a hypervisor writes it (include/uapi/linux/vmclock-abi.h).
 #[test]
 fn a_new_disruption_marker_is_seen_at_once() {
-    let Some(_turn) = turn(OWN) else { return };
+    let Some(_turn) = turn(Need::OwnClock) else { return };
     if cfg!(not(feature = "libc")) || fs::exists(DEVICE).unwrap() {
-        return not_run_here("libc", format!("the feature `libc` is missing, or {DEVICE} is real"));
+        return not_run(format!("the feature `libc` is missing, or {DEVICE} is real"));
     }
     let mut page = [0; 4096];
     page[..4].copy_from_slice(b"VCLK");
@@ -130,9 +130,9 @@ fn a_new_disruption_marker_is_seen_at_once() {
 /// A container has an empty file or a pipe in the place of a device that it hides.
 #[test]
 fn what_is_not_a_vm_clock_neither_stops_nor_ends_the_process() {
-    let Some(_turn) = turn(OWN) else { return };
+    let Some(_turn) = turn(Need::OwnClock) else { return };
     if fs::exists(DEVICE).unwrap() {
-        return not_run_here("libc", format!("{DEVICE} is real"));
+        return not_run(format!("{DEVICE} is real"));
     }
     let create: [fn(); 4] = [
         || fs::write(DEVICE, "").unwrap(),

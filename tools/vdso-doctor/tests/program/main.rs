@@ -12,7 +12,7 @@ use serde_json::Value;
 use test_support::command::{Ended, assert_says_that_output_is_lost, started};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::unistd::Pid;
-use test_support::{has_tool, not_run, not_run_here};
+use test_support::{Need, has_tool, not_run, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
 
@@ -145,7 +145,7 @@ fn another_process_has_a_report() {
     let pid = format!("--pid={}", std::process::id());
     let Some((status, out, error)) = run(&pid) else { return };
     if status == Some(2) {
-        return not_run_here("proc", format!("no vDSO, or no /proc: {error}"));
+        return not_run_here(Need::Proc, format!("no vDSO, or no /proc: {error}"));
     }
     assert_eq!((status, &*error), (Some(0), ""));
     assert!(out.contains("clock_gettime") && out.lines().all(|line| line.chars().count() <= 80), "{out}");
@@ -174,7 +174,7 @@ fn the_status_is_the_place_of_the_required_reads() {
     let json: Value = serde_json::from_str(&out).unwrap();
     // Without a vDSO nothing needs a proof.
     if json["method"] != "seccomp" && json["vdso"]["error"].is_null() {
-        return not_run_here("seccomp", "nothing can be proved");
+        return not_run_here(Need::Seccomp, "nothing can be proved");
     }
     // The coarse clocks need no counter, but a vDSO with names.
     let coarse = i32::from(json["routes"]["time"]["via"] != "vdso");
@@ -204,13 +204,13 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
 
 #[test]
 fn valgrind_is_named_as_the_cause() {
-    if run("--help").is_none() || !has_tool(&["valgrind", "-q", "true"]) {
+    if run("--help").is_none() || !has_tool(Need::Valgrind, &["-q", "true"]) {
         return;
     }
     let mut command = command(&["valgrind", "-q"], "--require-user-space");
     let Some((status, out, error)) = ended(&mut command) else { return };
     if out.is_empty() {
-        return not_run_here("valgrind", format!("it does not start this program: {error}"));
+        return not_run_here(Need::Valgrind, format!("it does not start this program: {error}"));
     }
     let words: Vec<_> = out.split_whitespace().collect();
     assert!(words.join(" ").contains("run the doctor without valgrind"), "{out}");
@@ -240,7 +240,7 @@ fn the_accuracy_report_says_which_reads_count() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let Some((status, out, _)) = ended(command(&[], "accuracy --seconds=1").stderr(full)) else { return };
     if status == Some(2) && out.is_empty() {
-        return not_run_here("counter", "the counter is not used");
+        return not_run_here(Need::Counter, "the counter is not used");
     }
     assert_eq!(status, Some(0), "{out}");
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -251,14 +251,14 @@ fn the_accuracy_report_says_which_reads_count() {
 fn ctrl_c_ends_the_comparison_of_the_clocks_with_a_report() {
     let mut doctor = command(&[], "accuracy --seconds=1000000");
     let Ok(mut child) = doctor.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
-        return not_run_here("exec", PROGRAM);
+        return not_run_here(Need::Exec, PROGRAM);
     };
     let mut said = String::new();
     // The first line comes when the signal is caught.
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
     if !said.contains("Ctrl-C") {
         child.wait().unwrap();
-        return not_run_here("counter", said);
+        return not_run_here(Need::Counter, said);
     }
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let (status, out, error) = started(child.wait_with_output()).unwrap();

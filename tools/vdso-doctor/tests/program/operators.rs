@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::{command, filter, has_tool, not_run_here};
+use test_support::{Need, command, filter, has_tool, not_run_here};
 
 use super::{PROGRAM, ended, run};
 
@@ -38,7 +38,7 @@ fn prometheus_reads_the_metrics() {
     // No vDSO has CPU times. An emulator may have them, so nothing is known there.
     assert!(status == Some(1) || status == Some(2), "{text}{error}");
     assert!(text.ends_with("# EOF\n") && error.is_empty(), "{text}{error}");
-    if !has_tool(&["/usr/bin/python3", "-c", "import prometheus_client.openmetrics"]) {
+    if !has_tool(Need::Prometheus, &["-c", "import prometheus_client.openmetrics"]) {
         return;
     }
     let folder = folder("metrics");
@@ -90,7 +90,7 @@ fn contributed(program: &str, doctor: &Path) -> Option<(Option<i32>, String, Str
 
 #[test]
 fn the_plug_in_for_nagios_has_its_statuses() {
-    if !has_tool(&["sh", "-c", "true"]) {
+    if !has_tool(Need::Sh, &["-c", "true"]) {
         return;
     }
     let plug_in = format!("{CONTRIB}/check_vdso_clock");
@@ -131,7 +131,7 @@ fn the_unit_and_the_pod_run_a_check() {
     assert_eq!(program, "/usr/bin/vdso-doctor");
     let Some((status, out, error)) = run(&arguments.join(" ")) else { return };
     assert!(matches!(status, Some(0..=2)) && out.is_empty(), "{status:?} {out} {error}");
-    if !has_tool(&["systemd-analyze", "--version"]) {
+    if !has_tool(Need::SystemdAnalyze, &["--version"]) {
         return;
     }
     let folder = folder("unit");
@@ -140,7 +140,7 @@ fn the_unit_and_the_pod_run_a_check() {
     let mut verify = Command::new("systemd-analyze");
     let Some((status, _, error)) = ended(verify.args(["verify", "--man=no"]).arg(installed)) else { return };
     if error.contains("D-Bus") {
-        return not_run_here("systemd", error);
+        return not_run_here(Need::SystemdAnalyze, error);
     }
     assert_eq!((status, &*error), (Some(0), ""));
 }
@@ -160,7 +160,7 @@ fn a_static_doctor_under_an_inherited_pr_set_tsc_says_why_it_cannot_read() {
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
     let Some((built, _, error)) = ended(&mut cargo) else { return };
     if built != Some(0) {
-        return not_run_here("compiler", error);
+        return not_run_here(Need::Compiler, error);
     }
     let doctor = target.join("x86_64-unknown-linux-gnu/debug/vdso-doctor");
     for argument in ["--quiet", "--verbose", "--metrics", "accuracy"] {

@@ -17,7 +17,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, SampleFlag, Sampler};
 use serde_json::Value;
 use test_support::nix::unistd::geteuid;
-use test_support::{command, not_run, not_run_here};
+use test_support::{Need, command, not_run, not_run_here};
 
 use super::{PROGRAM, Recipe, callers, compiled, report, started, who};
 
@@ -32,7 +32,7 @@ fn watch(path: &Path, option: &str, rounds: u64, seconds: u64) -> Option<Value> 
 }
 
 /// The records of each of the two functions, and those of others.
-fn records(report: &Value, [name, _, flags, source, after]: Recipe) -> [u64; 3] {
+fn records(report: &Value, (name, _, flags, source, after): Recipe) -> [u64; 3] {
     let has_lines = flags.contains("-g") && !after.contains("gnu_debugdata") || (name == "Go");
     let mut records = [0; 3];
     for caller in callers(report) {
@@ -48,23 +48,21 @@ fn records(report: &Value, [name, _, flags, source, after]: Recipe) -> [u64; 3] 
 }
 
 const PROGRAMS: [Recipe; 13] = [
-    ["C", "gcc", "-O2 -g", "reads.c", ""],
-    ["C, no tables", "gcc", "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables", "reads.c", ""],
-    ["C, static", "gcc", "-O2 -static", "reads.c", ""],
-    ["C, Zstandard", "gcc", "-O2 -g", "reads.c", r#"objcopy --compress-debug-sections=zstd "$P""#],
-    ["C, debug link", "gcc", "-O2 -g", "reads.c", LINK],
-    ["C, MiniDebugInfo", "gcc", "-O2 -g", "reads.c", MINI],
-    ["C, musl", "musl-gcc", "-O2 -static", "reads.c", ""],
-    ["C, musl, stripped tables", "musl-gcc", "-O2 -static -fno-asynchronous-unwind-tables", "reads.c", ""],
-    ["C, 32-bit", "i686-linux-gnu-gcc", "-O2 -g -static", "reads.c", ""],
-    ["Go", "go build", "", "reads.go", ""],
-    ["Go, no DWARF", "go build", "-ldflags=-w", "reads.go", ""],
-    ["Go, no symbols", "go build", "-ldflags=-s", "reads.go", ""],
-    ["Go, cgo, no symbols", CGO, "-ldflags=-linkmode=external", "reads.go", r#"strip "$P""#],
+    ("C", Need::Gcc, "-O2 -g", "reads.c", ""),
+    ("C, no tables", Need::Gcc, "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables", "reads.c", ""),
+    ("C, static", Need::Gcc, "-O2 -static", "reads.c", ""),
+    ("C, Zstandard", Need::Gcc, "-O2 -g", "reads.c", r#"objcopy --compress-debug-sections=zstd "$P""#),
+    ("C, debug link", Need::Gcc, "-O2 -g", "reads.c", LINK),
+    ("C, MiniDebugInfo", Need::Gcc, "-O2 -g", "reads.c", MINI),
+    ("C, musl", Need::MuslGcc, "-O2 -static", "reads.c", ""),
+    ("C, musl, stripped tables", Need::MuslGcc, "-O2 -static -fno-asynchronous-unwind-tables", "reads.c", ""),
+    ("C, 32-bit", Need::GccI686, "-O2 -g -static", "reads.c", ""),
+    ("Go", Need::Go, "", "reads.go", ""),
+    ("Go, no DWARF", Need::Go, "-ldflags=-w", "reads.go", ""),
+    ("Go, no symbols", Need::Go, "-ldflags=-s", "reads.go", ""),
+    // It has dynamic symbols.
+    ("Go, cgo, no symbols", Need::Go, "-ldflags=-linkmode=external", "reads.go", r#"strip "$P""#),
 ];
-
-/// Has dynamic symbols.
-const CGO: &str = "env CGO_ENABLED=1 go build";
 
 /// As dh_strip of Debian does, but beside the program.
 const LINK: &str = r#"objcopy --only-keep-debug "$P" "$P.debug" && strip "$P"
@@ -79,7 +77,7 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
     println!("| Program | counted | a counted read | 75 % sampled |\n|---|---|---|---|");
     for recipe in PROGRAMS {
         let Some(path) = compiled(recipe) else { continue };
-        let name = recipe[0];
+        let name = recipe.0;
         // Go's `time.Now` reads two clocks.
         let clocks = if name.starts_with("Go") { 2 } else { 1 };
         let expected = [3, 1].map(|reads| reads * ROUNDS * clocks);
@@ -113,8 +111,8 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
 fn a_stripped_static_program_has_the_callers_of_libcs_function() {
     const STRIP: &str = r#"nm "$P" >"$P.nm" && strip "$P""#;
     for recipe in [
-        ["static and stripped, glibc", "gcc", "-O2 -static", "reads.c", STRIP],
-        ["static and stripped, musl", "musl-gcc", "-O2 -static", "reads.c", STRIP],
+        ("static and stripped, glibc", Need::Gcc, "-O2 -static", "reads.c", STRIP),
+        ("static and stripped, musl", Need::MuslGcc, "-O2 -static", "reads.c", STRIP),
     ] {
         let Some(path) = compiled(recipe) else { continue };
         let table = fs::read_to_string(path.with_extension("nm")).unwrap();
@@ -146,7 +144,7 @@ chmod +x "$P.path/debuginfod-find""#;
 #[test]
 fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error() {
     let flags = "-O2 -g -Wl,--build-id=0x0123456789abcdef";
-    let Some(path) = compiled(["debuginfod", "gcc", flags, "reads.c", DEBUGINFOD]) else { return };
+    let Some(path) = compiled(("debuginfod", Need::Gcc, flags, "reads.c", DEBUGINFOD)) else { return };
     let of = |extension: &str| format!("{}.{extension}", path.display());
     let search = format!("{}:{}", of("path"), std::env::var("PATH").unwrap());
     for (option, debug_file, has_names) in [
@@ -188,7 +186,9 @@ chmod +x "$P.path/debuginfod-find""#;
 #[test]
 fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
     let flags = "-O2 -Wl,--build-id=0x0123456789abcde0";
-    let Some(path) = compiled(["slow debuginfod", "gcc", flags, "reads.c", SLOW_DEBUGINFOD]) else { return };
+    let Some(path) = compiled(("slow debuginfod", Need::Gcc, flags, "reads.c", SLOW_DEBUGINFOD)) else {
+        return;
+    };
     let path = path.display();
     let search = format!("{path}.path:{}", std::env::var("PATH").unwrap());
     for (program, end) in [("exec ", ""), ("", " & sleep 0.5")] {
@@ -250,10 +250,10 @@ fn lacks_share(report: &Value) -> bool {
 /// Threads of 0.5 ms never fill a period of an event of their own.
 #[test]
 fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
-    let Some(path) = compiled(["threads", "gcc", "-O2 -pthread", "threads.c", ""]) else { return };
+    let Some(path) = compiled(("threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else { return };
     let oracle = match Oracle::start() {
         Ok(oracle) => oracle,
-        Err(error) => return not_run_here("perf", error),
+        Err(error) => return not_run_here(Need::Perf, error),
     };
     let output = who(&["--json", "--"]).arg(path).args(["short", "4"]).output();
     let Some((said, report)) = report(output) else { return };
@@ -273,7 +273,7 @@ fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
 /// One event for each CPU needs no file for each thread.
 #[test]
 fn a_process_with_10000_threads_is_watched() {
-    let Some(path) = compiled(["many threads", "gcc", "-O2 -pthread", "threads.c", ""]) else { return };
+    let Some(path) = compiled(("many threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else { return };
     for threads in ["2000", "10000"] {
         let mut child = Command::new(&path);
         let mut child = child.args(["idle", threads, "100"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -283,7 +283,7 @@ fn a_process_with_10000_threads_is_watched() {
         child.kill().unwrap();
         child.wait().unwrap();
         if line.is_empty() {
-            return not_run_here("threads", format!("{threads} threads cannot be made"));
+            return not_run_here(Need::Threads10000, format!("{threads} threads cannot be made"));
         }
         let Some((_, report)) = report(output) else { return };
         assert!(lacks_share(&report) || report["percent"].as_f64() > Some(50.0), "{report:#}");
@@ -296,7 +296,7 @@ struct Copies(PathBuf);
 impl Copies {
     fn of(path: &Path) -> Option<Self> {
         if !geteuid().is_root() {
-            not_run_here("root", "the user cannot be changed");
+            not_run_here(Need::SuperUser, "the user cannot be changed");
             return None;
         }
         // For another user std calls execvp(3): a shell reads what the kernel cannot start.
@@ -327,7 +327,7 @@ impl Drop for Copies {
 /// A user who may not watch all processes gets no share, because the samples lack these threads.
 #[test]
 fn without_rights_short_threads_have_no_share() {
-    let recipe = ["threads for a user", "gcc", "-O2 -pthread", "threads.c", ""];
+    let recipe = ("threads for a user", Need::Gcc, "-O2 -pthread", "threads.c", "");
     let Some(copies) = compiled(recipe).and_then(|path| Copies::of(&path)) else { return };
     let Some((_, report)) = report(copies.watch().args(["short", "2"]).output()) else { return };
     assert_eq!(report["sees_all"], false, "{report:#}");
@@ -337,16 +337,16 @@ fn without_rights_short_threads_have_no_share() {
 /// As a user who may not watch all processes. A traced program has no rights of its file.
 #[test]
 fn a_setuid_command_keeps_its_rights() {
-    const ID: &str = "/usr/bin/id";
+    const ID: &str = Need::Id.word();
     if let Err(error) = fs::metadata(ID) {
-        return not_run_here(ID, error);
+        return not_run_here(Need::Id, error);
     }
     let Some(copies) = Copies::of(Path::new(ID)) else { return };
     let program = copies.0.join("program");
     fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
     let alone = Command::new(&program).arg("-u").uid(65534).output().unwrap();
     if alone.stdout != b"0\n" {
-        return not_run_here("setuid", "the file system ignores the bit");
+        return not_run_here(Need::Setuid, "the file system ignores the bit");
     }
     let Some((said, report)) = report(copies.watch().arg("-u").output()) else { return };
     assert_eq!((&*said, &report["has_vdso"]), ("0\n", &Value::Bool(true)), "{report:#}");
@@ -356,7 +356,7 @@ fn a_setuid_command_keeps_its_rights() {
 /// status 0 if each did what it should, as it does alone. `VDSO_WHO_STORMS` sets the runs.
 #[test]
 fn a_storm_ends_as_it_does_alone() {
-    let Some(path) = compiled(["storm", "gcc", "-O2 -pthread", "storm.c", ""]) else { return };
+    let Some(path) = compiled(("storm", Need::Gcc, "-O2 -pthread", "storm.c", "")) else { return };
     assert!(Command::new(&path).arg("100").output().unwrap().status.success());
     let runs = std::env::var("VDSO_WHO_STORMS").map_or(2, |runs| runs.parse().unwrap());
     let copies = Copies::of(&path);

@@ -10,7 +10,7 @@ use test_support::command::assert_says_that_output_is_lost;
 use test_support::nix::libc;
 use test_support::nix::sys::signal::Signal;
 use test_support::nix::unistd::gettid;
-use test_support::{filter, not_run_here};
+use test_support::{Need, filter, not_run_here};
 
 use super::{PROGRAM, compiled, fits, report, run, started, watched, who};
 
@@ -99,7 +99,7 @@ fn all_processes_are_not_watched_without_proc() {
     ]);
     let Some((status, out, error)) = started(command.output()) else { return };
     if ["unshare: ", "umount: ", "perf_event_open"].iter().any(|missing| error.contains(missing)) {
-        return not_run_here("unshare", error);
+        return not_run_here(Need::Unshare, error);
     }
     assert_eq!(
         (status, &*out, &*error),
@@ -117,7 +117,7 @@ fn a_proc_of_another_pid_namespace_is_refused() {
         return;
     };
     if error.contains("unshare: ") {
-        return not_run_here("unshare", error);
+        return not_run_here(Need::Unshare, error);
     }
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
     assert!(error.starts_with("vdso-who: /proc is that of another PID namespace: "), "{error}");
@@ -144,7 +144,7 @@ fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
     let Some(output) = thread::spawn(denied).join().unwrap() else { return };
     let Some((status, out, error)) = started(output) else { return };
     if !error.contains("perf_event_open") {
-        return not_run_here("perf", error);
+        return not_run_here(Need::Perf, error);
     }
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
@@ -212,7 +212,7 @@ fn the_status_is_the_commands_also_under_a_guard() {
 /// has no guard.
 #[test]
 fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
-    let Some(program) = compiled(["traps", "gcc", "-O1", "traps.c", ""]) else { return };
+    let Some(program) = compiled(("traps", Need::Gcc, "-O1", "traps.c", "")) else { return };
     let alone = Command::new(&program).status().unwrap();
     assert_eq!(alone.signal(), Some(Signal::SIGTRAP as i32), "{alone}");
     let output = who(&["--exact", "--json", "--"]).arg(program).output();

@@ -12,7 +12,7 @@ use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::time::clock_getcpuclockid;
 use test_support::nix::unistd::Pid;
 use test_support::not_run::target_tmpdir;
-use test_support::not_run_here;
+use test_support::{Need, not_run_here};
 
 use super::schema::checked;
 use super::{fits, report, run, who};
@@ -131,11 +131,11 @@ impl Drop for Cgroup {
 fn a_cgroup_has_its_processes_only() {
     let cgroup = match Cgroup::new("kept") {
         Ok(cgroup) => cgroup,
-        Err(error) => return not_run_here("cgroup2", error),
+        Err(error) => return not_run_here(Need::Cgroup2, error),
     };
     let (Some(reader), Some(_outside)) = (Reader::start(), Reader::start()) else { return };
     if let Err(error) = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string()) {
-        return not_run_here("cgroup2", error);
+        return not_run_here(Need::Cgroup2, error);
     }
     let folder = cgroup.0.to_str().unwrap();
     let output = who(&["--cgroup", folder, "--duration=2", "--json"]).output();
@@ -149,15 +149,15 @@ fn a_cgroup_has_its_processes_only() {
 fn a_cgroup_that_is_removed_ends_the_measurement() {
     let cgroup = match Cgroup::new("removed") {
         Ok(cgroup) => cgroup,
-        Err(error) => return not_run_here("cgroup2", error),
+        Err(error) => return not_run_here(Need::Cgroup2, error),
     };
     let Some(reader) = Reader::start() else { return };
     if let Err(error) = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string()) {
-        return not_run_here("cgroup2", error);
+        return not_run_here(Need::Cgroup2, error);
     }
     let mut command = who(&["--cgroup", cgroup.0.to_str().unwrap(), "--duration=60", "--json"]);
     let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
-        return not_run_here("exec", "vdso-who does not start");
+        return not_run_here(Need::Exec, "vdso-who does not start");
     };
     while !has_events(&child) && child.try_wait().unwrap().is_none() {
         sleep(Duration::from_millis(5));
@@ -189,7 +189,7 @@ impl Reader {
     fn run(script: &str) -> Option<Self> {
         let mut command = Command::new("python3");
         let started = command.args(["-c", script]).stdout(Stdio::piped()).spawn();
-        let mut child = started.map_err(|error| not_run_here("python3", error)).ok()?;
+        let mut child = started.map_err(|error| not_run_here(Need::Python, error)).ok()?;
         child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
         Some(Self(child))
     }
@@ -223,7 +223,7 @@ fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
     let pid = format!("--pid={}", reader.0.id());
     let mut command = who(&[&pid, "--exact", "--may-end-process", "--json", "--duration=100"]);
     let Ok(mut child) = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
-        return not_run_here("exec", "vdso-who does not start");
+        return not_run_here(Need::Exec, "vdso-who does not start");
     };
     // First, a child of it tests the host's breakpoints. It has ended if it cannot run here.
     for is_tested in [false, true] {
