@@ -357,26 +357,3 @@ fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
         }
     }
 }
-
-#[test]
-fn links_between_pages_lead_to_files() {
-    let root = Path::new(ROOT);
-    let packages = |folder| fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let folders =
-        ["crates", "tools", "dev"].into_iter().flat_map(packages).chain([root.to_owned(), root.join("docs")]);
-    let pages = folders
-        .filter(|folder| folder.is_dir())
-        .flat_map(|folder| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
-    let mut links = 0;
-    for page in pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")) {
-        let text = fs::read_to_string(&page).unwrap();
-        for (link, _) in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')) {
-            let file = link.split('#').next().unwrap_or_default();
-            if !file.is_empty() && !file.contains("://") {
-                links += 1;
-                assert!(page.with_file_name("").join(file).exists(), "{}: {link}", page.display());
-            }
-        }
-    }
-    assert!(links > 20, "{links}");
-}
