@@ -3,22 +3,24 @@
 //! The program ends with status 1 if the path through the vDSO is not faster than the system call
 //! although the doctor proves that it stays in user space.
 
-#[path = "config/mod.rs"]
-mod config;
+#![allow(clippy::cast_precision_loss, reason = "the calls of a loop are far below 2^53")]
 
-use std::fs;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, Instant};
 
-use config::Timer;
-use criterion::measurement::Measurement as _;
 use criterion::{Criterion, Throughput};
 use vdso_doctor::{Place, Read};
 use vdso_time::ClockId;
-use vdso_time_benches::calls;
-use vdso_time_benches::harness::Row;
-use vdso_time_benches::harness::document::Table;
+use vdso_time_benches::calls::{self, SYSCALL};
+use vdso_time_benches::harness::load::Load;
 use vdso_time_benches::harness::samples::OURS;
+use vdso_time_benches::harness::stats::median;
+use vdso_time_benches::harness::{Row, machine};
+use vdso_time_benches::pages::Table;
 
 const CLOCKS: [(&str, ClockId); 6] = [
     ("MONOTONIC", ClockId::MONOTONIC),
@@ -29,10 +31,6 @@ const CLOCKS: [(&str, ClockId); 6] = [
     // The vDSO has no such clock, and makes the system call.
     ("PROCESS_CPUTIME", ClockId::PROCESS_CPUTIME),
 ];
-
-const VDSO: &str = "vdso";
-const LIBC: &str = "libc";
-const SYSCALL: &str = "syscall";
 
 /// The names of the groups, the reads that the doctor checks, and the contenders.
 fn groups() -> Vec<(String, Read, Row)> {
@@ -51,75 +49,95 @@ fn groups() -> Vec<(String, Read, Row)> {
     calls.chain(clocks).collect()
 }
 
-fn measure(criterion: &mut Criterion<Timer>, name: &str, row: &Row) {
-    let timer = config::timer();
+/// The nanoseconds of each contender's calls, one value for each loop that criterion asked for.
+type Nanos = BTreeMap<&'static str, RefCell<Vec<f64>>>;
+
+fn measure(criterion: &mut Criterion, name: &str, row: &Row) -> Nanos {
+    let nanos: Nanos = row.contenders.iter().map(|contender| (contender.name, RefCell::default())).collect();
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(1));
     for contender in &row.contenders {
-        let name = match contender.name {
-            OURS => VDSO,
-            calls::SYSCALL => SYSCALL,
-            other => other,
-        };
-        group.bench_function(name, |bencher| {
+        group.bench_function(contender.name, |bencher| {
             bencher.iter_custom(|calls| {
-                let start = timer.start();
+                let start = Instant::now();
                 contender.call(calls);
-                timer.end(start)
+                let time = start.elapsed();
+                nanos[contender.name].borrow_mut().push(time.as_secs_f64() * 1e9 / calls as f64);
+                time
             });
         });
     }
     group.finish();
-}
-
-/// The median nanoseconds that criterion wrote since `start`.
-fn median(group: &str, contender: &str, start: SystemTime) -> Option<f64> {
-    let folder = config::reports().join(group.replace('/', "_")).join(contender);
-    let file = folder.join("new/estimates.json");
-    let written = fs::metadata(&file).and_then(|it| it.modified()).ok()?;
-    let estimates: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-    estimates["median"]["point_estimate"].as_f64().filter(|_| written >= start)
+    nanos
 }
 
 /// Prints the ratios of this run. Returns a line for each call that is too slow.
-fn report(start: SystemTime) -> Vec<String> {
-    let mut table = Table::new("paths", &["group", "vdso / syscall", "vdso / libc", "answered in"]);
+fn report(measured: Vec<(String, Read, Nanos)>) -> Vec<String> {
+    let mut table =
+        Table::new("paths", ["group", "vdso-time / system call", "vdso-time / libc", "answered in"]);
     let (mut slow, mut findings) = (Vec::new(), Vec::new());
-    for (group, read, _) in groups() {
-        let median = |contender| median(&group, contender, start);
-        let (Some(vdso), Some(syscall)) = (median(VDSO), median(SYSCALL)) else { continue };
+    for (group, read, nanos) in measured {
+        // `cargo bench -- --test` runs each call once, and a filter leaves some out.
+        let median =
+            |name| Some(nanos.get(name)?.borrow()).filter(|nanos| nanos.len() > 5).map(|it| median(&it));
+        let (Some(vdso), Some(syscall)) = (median(OURS), median(SYSCALL)) else { continue };
         let finding = vdso_doctor::check(&[read]).err();
         let place = finding.as_ref().map_or(Place::UserSpace, |finding| finding.place);
         if place == Place::UserSpace && vdso >= syscall {
             slow.push(format!("{group}: {vdso:.1} ns by the vDSO, {syscall:.1} ns by the system call"));
         }
         findings.extend(finding.map(|finding| format!("{group}: {finding}")));
-        let libc = median(LIBC).map_or("-".into(), |libc| format!("{:.3}", vdso / libc));
         let place = match place {
             Place::UserSpace => "user space",
             Place::Kernel => "the kernel",
             _ => "unknown",
         };
-        table.rows.push(vec![group, format!("{:.3}", vdso / syscall), libc, place.into()]);
+        let ratios = [Some(syscall), median("libc")].map(|other| Some(format!("{:.3}", vdso / other?)));
+        table.add(&group, ratios.into_iter().chain([Some(place.into())]));
     }
     if !table.rows.is_empty() {
-        println!("{}", table.markdown());
-        for finding in findings {
-            println!("{finding}");
-        }
-        println!("report: {}", config::reports().join("report/index.html").display());
+        println!("{table}");
+    }
+    for finding in findings {
+        println!("{finding}");
     }
     slow
 }
 
-fn main() -> ExitCode {
-    let start = SystemTime::now();
-    let mut criterion = config::criterion();
-    for (name, _, row) in groups() {
-        measure(&mut criterion, &name, &row);
+/// criterion with the options of the command line. The whole run takes some minutes; in an emulator
+/// it takes less than one.
+fn criterion() -> Criterion {
+    let mut criterion = Criterion::default();
+    if env::var_os("CRITERION_HOME").is_none() {
+        // A guest has no cargo that would name the folder.
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("criterion");
+        criterion = criterion.output_directory(&folder);
     }
+    let [warm_up, measurement] = if machine::is_emulated() {
+        // The analysis is emulated, too.
+        criterion = criterion.without_plots().nresamples(1000).sample_size(20);
+        [100, 300]
+    } else {
+        [500, 2000]
+    };
+    criterion
+        .warm_up_time(Duration::from_millis(warm_up))
+        .measurement_time(Duration::from_millis(measurement))
+        .configure_from_args()
+}
+
+fn main() -> ExitCode {
+    let (load, mut criterion) = (Load::start(), criterion());
+    let measure = |(name, read, row): (String, Read, Row)| {
+        let nanos = measure(&mut criterion, &name, &row);
+        (name, read, nanos)
+    };
+    let measured = groups().into_iter().map(measure).collect();
     criterion.final_summary();
-    let slow = report(start);
+    let slow = report(measured);
+    if let Some(others) = load.others() {
+        println!("busy: {others}");
+    }
     for line in &slow {
         eprintln!("not faster than the system call: {line}");
     }

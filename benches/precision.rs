@@ -12,8 +12,9 @@ use criterion::measurement::{Measurement, WallTime};
 use vdso_time::Monotonic;
 use vdso_time_benches::harness;
 use vdso_time_benches::harness::command::Arguments;
-use vdso_time_benches::harness::document::{Report, Table};
+use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::stats::median;
+use vdso_time_benches::pages::Table;
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
 /// The calls of a round: of each measurement, then of the next.
@@ -89,10 +90,9 @@ fn report(arguments: &Arguments) -> Report {
         row::<30>(counter, rounds),
         row::<100>(counter, rounds),
     ];
-    let mut table = Table::new("precision", &["ns", "2 steps", "3 steps", "5", "10", "30", "100"]);
-    for (at, name) in NAMES.into_iter().enumerate().take(rows[0].len()) {
-        let cells = rows.iter().map(|row| format!("{:.1}", row[at]));
-        table.rows.push([name.to_string()].into_iter().chain(cells).collect());
+    let mut table = Table::new("precision", ["ns", "2 steps", "3 steps", "5", "10", "30", "100"]);
+    for (at, name) in NAMES.into_iter().enumerate() {
+        table.add(name, rows.iter().map(|row| Some(format!("{:.1}", row.get(at)?))));
     }
     Report { tables: vec![table], ..Report::default() }
 }

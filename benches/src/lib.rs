@@ -1,4 +1,5 @@
-//! What the benches share: [`harness`] measures rows and knows no clock; [`calls`] are the rows.
+//! What the benches share: [`harness`] measures rows and knows no clock, [`calls`] are the rows,
+//! and [`pages`] show the figures.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 #![allow(clippy::cast_precision_loss, reason = "counts and nanoseconds are far below 2^53")]
@@ -11,3 +12,4 @@
 
 pub mod calls;
 pub mod harness;
+pub mod pages;

@@ -15,12 +15,13 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use serde_json::Value;
+use vdso_time_benches::pages::Table;
 use vdso_time_kernel_runner::{cache, step};
 use xshell::{Shell, cmd};
 
-use crate::{page, workspace};
+use crate::workspace;
 
-const PAGE: &str = "docs/CLIENTS.md";
+const HEAD: [&str; 6] = ["package", "version", "features", "tests", "passed, original", "passed, patch"];
 
 /// The seconds that the tests of one package may run.
 const LIMIT: &str = "600";
@@ -100,7 +101,7 @@ pub(crate) fn run(write: bool, ratios: bool, names: &[String]) -> Result<ExitCod
         return Ok(ExitCode::SUCCESS);
     }
     let packages = fetch(&sh)?;
-    let mut rows = Vec::new();
+    let mut table = Table::new("clients", HEAD);
     let mut faults = lacking_features(&sh, &packages)?;
     let is_wanted = |client: &&Client| names.is_empty() || names.iter().any(|name| name == client.name);
     for client in CLIENTS.iter().filter(is_wanted) {
@@ -114,11 +115,10 @@ pub(crate) fn run(write: bool, ratios: bool, names: &[String]) -> Result<ExitCod
         }
         let features = if client.features.is_empty() { "default" } else { client.features };
         let counts = [original.passed.len() + original.failed, original.passed.len(), patched.passed.len()];
-        let words = [client.name, client.version, features].map(String::from);
-        rows.push([words, counts.map(|count| count.to_string())].concat());
+        let words = [client.version, features].map(String::from);
+        table.add(client.name, words.into_iter().chain(counts.map(|count| count.to_string())).map(Some));
     }
-    let head = ["package", "version", "features", "tests", "passed, original", "passed, patch"];
-    page::update(PAGE, "clients", write && faults.is_empty(), |_| page::table(&head, rows))?;
+    table.show(write && faults.is_empty())?;
     ensure!(faults.is_empty(), "{faults}");
     Ok(ExitCode::SUCCESS)
 }

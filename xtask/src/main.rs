@@ -10,7 +10,6 @@ mod links;
 mod machines;
 mod matrix;
 mod package;
-mod page;
 mod paths;
 mod programs;
 mod tools;

@@ -4,11 +4,13 @@
 use std::process::ExitCode;
 
 use anyhow::{Error, Result, ensure};
+use vdso_time_benches::pages::Table;
 use vdso_time_kernel_runner::machine::Machine;
 use vdso_time_kernel_runner::step;
 use xshell::{Cmd, Shell};
 
-use crate::{machines, matrix, page, workspace};
+use crate::matrix::{self, quoted};
+use crate::{machines, workspace};
 
 /// The row of the machine that runs this.
 const HERE: &str = "this machine";
@@ -31,7 +33,7 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     let mut status = ExitCode::SUCCESS;
     for machine in machines {
         let measured =
-            machines::setup(&machine).and_then(|setup| line(&machine.to_string(), setup.cargo(&sh)));
+            machines::setup(&machine).and_then(|setup| line(&quoted(&machine.to_string()), setup.cargo(&sh)));
         match measured {
             Ok(measured) => lines.push(measured),
             Err(error) => {
@@ -41,45 +43,38 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
         }
     }
     ensure!(!lines.is_empty(), "no machine was measured");
-    let groups: Vec<&str> = lines[0].iter().map(|(group, _)| group.as_str()).collect();
-    let rows: Vec<_> =
-        lines.iter().map(|line| line.iter().map(|(_, ratio)| ratio.clone()).collect()).collect();
-    let order: Vec<String> = [HERE].into_iter().chain(matrix::names()).map(String::from).collect();
-    let table = |old: &str| page::table(&groups, page::with_old(rows, old, &order));
-    page::update("docs/BENCHMARKS.md", "paths", write, table)?;
+    let order: Vec<String> = [HERE.to_owned()].into_iter().chain(matrix::names().map(quoted)).collect();
+    // One call of each function, and the other clocks of clock_gettime. One table is too wide.
+    let split = lines[0].1.len().div_ceil(2);
+    for (name, columns) in [("paths", 0..split), ("paths-clocks", split..lines[0].1.len())] {
+        let groups = lines[0].1[columns.clone()].iter().map(|(group, _)| group.as_str());
+        let mut table = Table::new(name, ["vDSO / system call"].into_iter().chain(groups));
+        for (machine, ratios) in &lines {
+            table.add(machine, ratios[columns.clone()].iter().map(|(_, ratio)| Some(ratio.clone())));
+        }
+        (if write { table.with_old(&order)? } else { table }).show(write)?;
+    }
     Ok(status)
 }
 
-/// Runs the bench. Returns the groups and their ratios, after the name of the machine.
+/// A machine, and the groups of the bench with their ratios.
+type Line = (String, Vec<(String, String)>);
+
+/// Runs the bench.
 ///
 /// The two measurements of `--quick` are not enough on a busy machine. In an emulator the bench is
 /// short without it.
-fn line(machine: &str, cargo: Cmd<'_>) -> Result<Vec<(String, String)>> {
+fn line(machine: &str, cargo: Cmd<'_>) -> Result<Line> {
     step(&format!("measuring: {machine}"));
     let cargo = cargo.args(["bench", "--bench", "paths", "--", "--noplot"]);
     let output = cargo.env("VDSO_TIME_GUEST_TIMEOUT", "600").read()?;
-    let mut line = vec![("vDSO / system call".to_owned(), machine.to_owned())];
-    line.extend(output.lines().filter_map(ratio));
-    Ok(line)
-}
-
-/// The group and the ratio in a line of the bench's table.
-fn ratio(line: &str) -> Option<(String, String)> {
-    let mut cells = line.strip_prefix("| ")?.split(" | ").map(str::trim);
-    let (group, ratio) = (cells.next()?, cells.next()?);
-    ratio.parse::<f64>().ok()?;
-    Some((group.trim_start_matches("clock_gettime/").into(), ratio.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ratio;
-
-    #[test]
-    fn the_group_and_its_ratio_are_read_and_the_head_is_not() {
-        assert_eq!(ratio("| group | vdso / syscall | vdso / libc | answered in |"), None);
-        assert_eq!(ratio("|-------|---------------:|------------:|------------:|"), None);
-        let line = "| clock_gettime/TAI              |          0.096 |       0.704 |  user space |";
-        assert_eq!(ratio(line), Some(("TAI".into(), "0.096".into())));
+    // The two first columns: the group, and its ratio.
+    let ratio = |row: Vec<String>| {
+        let [group, ratio, ..] = row.as_slice() else { return None };
+        Some((group.trim_start_matches("clock_gettime/").to_owned(), ratio.clone()))
+    };
+    for busy in output.lines().filter(|line| line.starts_with("busy: ")) {
+        step(busy);
     }
+    Ok((machine.to_owned(), Table::parse("", &output).rows.into_iter().filter_map(ratio).collect()))
 }

@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use vdso_time_benches::calls;
-use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
 pub const ROW: &str = "accuracy";
@@ -65,24 +64,10 @@ pub fn print(seconds: u64) {
 
 /// Returns the quantiles of each clock's deviation.
 pub fn table(samples: &Samples) -> Table {
-    let names = QUANTILES.map(|(name, _)| name);
-    let mut table = Table::new("accuracy", &[&["clock"], names.as_slice(), &[BEYOND]].concat());
+    let names = QUANTILES.map(|(name, _)| name).into_iter().chain([BEYOND]);
+    let mut table = Table::new("accuracy", ["ns"].into_iter().chain(names.clone()));
     for clock in CLOCKS {
-        let value = |name: &str| samples.nanos(ROW, Spacing::Isolated, &format!("{clock} {name}"));
-        let deviations: Option<Vec<_>> = names.into_iter().map(|name| value(name).map(text)).collect();
-        if let Some(deviations) = deviations {
-            let beyond = value(BEYOND).map_or(String::new(), |count| count.to_string());
-            table.rows.push([&[clock.into()], deviations.as_slice(), &[beyond]].concat());
-        }
+        table.add(clock, names.clone().map(|name| samples.isolated(ROW, &format!("{clock} {name}"), 0)));
     }
     table
-}
-
-/// Nanoseconds in a unit in which the number is short.
-fn text(nanos: f64) -> String {
-    match nanos {
-        ..1e4 => format!("{nanos:.0} ns"),
-        ..1e7 => format!("{:.0} us", nanos / 1e3),
-        _ => format!("{:.0} ms", nanos / 1e6),
-    }
 }

@@ -6,8 +6,8 @@ use rustix::process::{WaitOptions, waitpid};
 use vdso_time::{ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time};
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
 /// The rows: a new program, a child of a process that read no clock, and of one that did.
@@ -91,13 +91,10 @@ pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
 
 /// Returns the microseconds of each contender.
 pub fn table(samples: &Samples) -> Table {
-    let mut table = Table::new("peers-first", &[&["us"], ROWS.as_slice()].concat());
+    let mut table = Table::new("peers-first", [&["us"], ROWS.as_slice()].concat());
     for (name, _) in CONTENDERS {
         let nanos = ROWS.map(|row| samples.nanos(row, Spacing::Isolated, name));
-        if nanos.iter().any(Option::is_some) {
-            let cells = nanos.map(|nanos| nanos.map_or(String::new(), |ns| format!("{:.1}", ns / 1e3)));
-            table.rows.push([vec![name.to_string()], cells.to_vec()].concat());
-        }
+        table.add(name, nanos.map(|nanos| Some(format!("{:.1}", nanos? / 1e3))));
     }
     table
 }

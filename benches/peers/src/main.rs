@@ -15,9 +15,10 @@ use rows::{CALLS, COARSE, COUNTER, MONOTONIC, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
 use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::{Arguments, run};
-use vdso_time_benches::harness::document::{Report, Table};
+use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
 use vdso_time_benches::harness::{self, Row, Spacing};
+use vdso_time_benches::pages::Table;
 
 const BARS: &[Bar] = &[
     both("time()", DIRECT, 1.03),
@@ -36,8 +37,9 @@ const BARS: &[Bar] = &[
     isolated(discovery::COLD[1], discovery::SELFTESTS, 1.00),
 ];
 
-/// The contenders of the calls, in the order of the columns.
-const CALLERS: [&str; 8] = [OURS, "libc", "glibc static", "musl", "std", "rustix", "coarsetime", SYSCALL];
+/// The contenders of the calls, in the order of the columns: the C libraries, and Rust's.
+const LIBCS: [&str; 5] = [OURS, "libc", "glibc static", "musl", SYSCALL];
+const CRATES: [&str; 4] = [OURS, "std", "rustix", "coarsetime"];
 
 fn child(asked: &[String]) -> Result<(), String> {
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
@@ -104,7 +106,8 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         report.tables.push(summary(&samples));
     }
     report.tables.extend([
-        ratios("peers-calls", &CALLS, &CALLERS, &samples),
+        ratios("peers-libcs", &CALLS, &LIBCS, &samples),
+        ratios("peers-crates", &CALLS, &CRATES, &samples),
         ratios("peers-clocks", &[COUNTER], &[OURS, TICKS, QUANTA[0], QUANTA[1]], &samples),
         first::table(&samples),
         scale::table(&samples),
@@ -125,24 +128,19 @@ fn summary(samples: &Samples) -> Table {
         ("clock_getres(MONOTONIC)", "resolution of a clock"),
         (COUNTER, "the CPU's counter"),
     ];
-    let mut table = Table::new("peers-summary", &HEAD);
+    let mut table = Table::new("peers-summary", HEAD);
     for (row, name) in ROWS {
-        let nanos = |contender: &&str| {
-            let contender = if (row, *contender) == (COUNTER, "quanta") { QUANTA[1] } else { contender };
-            samples.nanos(row, Spacing::Isolated, contender)
-        };
-        let cells = HEAD[1..].iter().map(|it| nanos(it).map_or_else(String::new, |ns| format!("{ns:.1}")));
-        table.rows.push([name.to_string()].into_iter().chain(cells).collect());
+        let contender = |name| if (row, name) == (COUNTER, "quanta") { QUANTA[1] } else { name };
+        table.add(name, HEAD[1..].iter().map(|name| samples.isolated(row, contender(name), 1)));
     }
     table
 }
 
 /// Each call as a multiple of `direct`: isolated, back to back.
-fn ratios(name: &'static str, rows: &[&str], contenders: &[&str], samples: &Samples) -> Table {
-    let mut table = Table::new(name, &[&["/ direct"], contenders].concat());
+fn ratios(name: &str, rows: &[&str], contenders: &[&'static str], samples: &Samples) -> Table {
+    let mut table = Table::new(name, [&["/ direct"], contenders].concat());
     for row in rows.iter().filter(|row| samples.of(row, Spacing::Isolated, DIRECT).is_some()) {
-        let cells = contenders.iter().map(|contender| samples.cell(row, [contender, DIRECT]));
-        table.rows.push([row.to_string()].into_iter().chain(cells).collect());
+        table.add(row, contenders.iter().map(|contender| samples.cell(row, [contender, DIRECT])));
     }
     table
 }

@@ -10,8 +10,8 @@ use vdso_time::{ClockId, clock_gettime, syscall};
 use vdso_time_benches::calls::keep::Keep as _;
 use vdso_time_benches::calls::{self, SYSCALL, keep};
 use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::document::Table;
 use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
 /// A row is a number of threads, and what is done to them.
@@ -95,14 +95,12 @@ fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
 /// Returns the million reads per second of all threads together.
 pub fn table(samples: &Samples) -> Table {
     let names = CONTENDERS.map(|(name, _)| name);
-    let mut table =
-        Table::new("peers-scale", &[&["million reads / s"], names.as_slice(), &[SEGMENTS, ASKED]].concat());
+    let head = [&["million reads per second"], names.as_slice(), &[SEGMENTS, ASKED]].concat();
+    let mut table = Table::new("peers-scale", head);
     for row in ROWS {
-        let value = |name| samples.nanos(row, Spacing::Isolated, name);
-        let rates = names.map(|name| value(name).map(|nanos| format!("{:.1}", 1e3 / nanos)));
-        let counts = [SEGMENTS, ASKED].map(|name| value(name).map(|count| format!("{count:.0}")));
-        let cells: Option<Vec<String>> = rates.into_iter().chain(counts).collect();
-        table.rows.extend(cells.map(|cells| [vec![row.to_string()], cells].concat()));
+        let rates = names.map(|name| samples.nanos(row, Spacing::Isolated, name).map(|nanos| 1e3 / nanos));
+        let rates = rates.map(|rate| rate.map(|rate| format!("{rate:.1}")));
+        table.add(row, rates.into_iter().chain([SEGMENTS, ASKED].map(|name| samples.isolated(row, name, 0))));
     }
     table
 }

@@ -33,30 +33,30 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SPARSE.into_iter().map(|(name, _)| name).chain([MAKER])
 }
 
-/// Measures the rows that `asked` names, and prints the ticks. A child process does this.
+/// Measures the rows that `asked` names, and prints the nanoseconds. A child process does this.
 pub fn print(asked: &[String]) -> Result<(), String> {
     let (rounds, asked) = asked.split_first().ok_or("the number of rounds is missing")?;
     let rounds: usize = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
     let is_asked = |row: &str| asked.iter().any(|name| name == row);
-    if counter::state().frequency.is_none() {
+    let Some(frequency) = counter::state().frequency else {
         return Ok(()); // the vDSO answers every read
-    }
+    };
+    let print = |row: &str, contender: &str, ticks: &[f64]| {
+        let nanos = median(ticks) * 1e9 / frequency as f64;
+        println!("{row}\t{}\t{contender}\t{nanos}", Spacing::Isolated.name());
+    };
     for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
         let [ours, vdso, floor] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
-        print_ticks(row, OURS, median(&ours));
-        print_ticks(row, VDSO, median(&vdso));
-        print_ticks(row, RESTED, median(&floor));
+        print(row, OURS, &ours);
+        print(row, VDSO, &vdso);
+        print(row, RESTED, &floor);
     }
     if is_asked(MAKER) {
         let [ours, vdso] = makers(rounds);
-        print_ticks(MAKER, OURS, median(&ours));
-        print_ticks(MAKER, VDSO, median(&vdso));
+        print(MAKER, OURS, &ours);
+        print(MAKER, VDSO, &vdso);
     }
     Ok(())
-}
-
-fn print_ticks(row: &str, contender: &str, ticks: f64) {
-    println!("{row}\t{}\t{contender}\t{ticks}", Spacing::Isolated.name());
 }
 
 /// The ticks that a call takes.

@@ -2,9 +2,9 @@
 
 use super::Spacing;
 use super::command::Arguments;
-use super::document::Table;
 use super::machine;
 use super::samples::{OURS, Samples};
+use crate::pages::Table;
 
 /// A CPU's cycle in nanoseconds, about. No call takes a part of one.
 const CYCLE: f64 = 0.25;
@@ -76,7 +76,7 @@ pub fn table(
     samples: &Samples,
     arguments: &Arguments,
 ) -> (Table, Vec<String>) {
-    let mut table = Table::new(name, &["vdso-time's time /", "at most", "found", "verdict"]);
+    let mut table = Table::new(name, ["vdso-time's time /", "at most", "found", "verdict"]);
     let mut missed = Vec::new();
     // The bars are claims about 64-bit hardware.
     let is_claimed = cfg!(target_pointer_width = "64") && !machine::is_emulated();
@@ -93,7 +93,7 @@ pub fn table(
             None => missed.push(format!("not measured here: {claim}")),
             _ => {}
         }
-        table.rows.push(vec![claim, at_most, found, verdict.unwrap_or("not here").into()]);
+        table.add(&claim, [at_most, found, verdict.unwrap_or("not here").into()].map(Some));
     }
     (table, missed)
 }

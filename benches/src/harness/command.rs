@@ -4,10 +4,9 @@ use std::env;
 use std::process::Command;
 
 /// How much is measured.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// One trial, to see that the bench works. `cargo test --benches` passes no `--bench`.
-    #[default]
     Trial,
     /// Less than a minute.
     Quick,
@@ -27,7 +26,6 @@ impl Effort {
 }
 
 /// A command line.
-#[derive(Default)]
 pub struct Arguments {
     /// How much is measured.
     pub effort: Effort,
@@ -43,31 +41,28 @@ Usage: [--quick] [--check] [--write] [ROW...]
 
   --quick   less than a minute
   --check   status 1 if a bar is missed or cannot be measured
-  --write   renew the figures of these rows in docs and README.md
+  --write   renew the tables of these rows, and their charts, in docs and README.md
   ROW       only the rows whose name contains one of these
 ";
 
 impl Arguments {
-    pub(super) fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut parsed = Self::default();
-        let mut is_quick = false;
-        for argument in arguments {
-            match argument.as_str() {
-                "--bench" => parsed.effort = Effort::Full,
-                "--quick" => is_quick = true,
-                "--check" => parsed.check = true,
-                "--write" => parsed.write = true,
-                flag if flag.starts_with('-') => return Err(format!("unknown argument `{flag}`\n\n{USAGE}")),
-                _ => parsed.filters.push(argument),
-            }
+    pub(super) fn parse(mut words: Vec<String>) -> Result<Self, String> {
+        let mut takes = |flag: &str| {
+            let before = words.len();
+            words.retain(|word| word != flag);
+            words.len() < before
+        };
+        let [is_bench, is_quick, check, write] = ["--bench", "--quick", "--check", "--write"].map(&mut takes);
+        if let Some(flag) = words.iter().find(|word| word.starts_with('-')) {
+            return Err(format!("unknown argument `{flag}`\n\n{USAGE}"));
         }
-        if is_quick {
-            parsed.effort = Effort::Quick;
-        }
-        if parsed.write && parsed.effort == Effort::Trial {
-            return Err("--write needs `cargo bench`".into());
-        }
-        Ok(parsed)
+        let effort = match (is_quick, is_bench) {
+            (true, _) => Effort::Quick,
+            (false, true) => Effort::Full,
+            (false, false) if write => return Err("--write needs `cargo bench`".into()),
+            (false, false) => Effort::Trial,
+        };
+        Ok(Self { effort, check, write, filters: words })
     }
 
     /// Returns whether rows can be left out.

@@ -47,8 +47,12 @@ fn cpu(info: &str) -> String {
     };
     // arm kernels print numbers instead of a name.
     let model = field("model name").or_else(|| field("CPU part")).unwrap_or("unknown");
+    // x86 prints both. Many models have the same name.
+    let number =
+        |name| field(name).map(|number| format!(", {} {number}", name.trim_start_matches("cpu ").trim_end()));
+    let numbers = ["cpu family", "model\t"].into_iter().filter_map(number).collect::<String>();
     let is_guest = field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
-    format!("{model} ({ARCH}){}", if is_guest { ", in a virtual machine" } else { "" })
+    format!("{model} ({ARCH}{numbers}){}", if is_guest { ", in a virtual machine" } else { "" })
 }
 
 /// The C library of this program.
@@ -76,8 +80,9 @@ mod tests {
         assert!(native.contains(&format!("- CPU: {}\n", cpu(&info))), "{native}");
         assert!(!emulated.contains(&cpu(&info)) && emulated.contains("- clock source: none"), "{emulated}");
         let arch = std::env::consts::ARCH;
-        let guest = "processor\t: 0\nmodel name\t: QEMU Virtual CPU\nflags\t\t: fpu hypervisor\n";
-        assert_eq!(cpu(guest), format!("QEMU Virtual CPU ({arch}), in a virtual machine"));
+        let guest = "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: QEMU Virtual CPU\nflags\t\t: fpu hypervisor\n";
+        let expected = format!("QEMU Virtual CPU ({arch}, family 6, model 207), in a virtual machine");
+        assert_eq!(cpu(guest), expected);
         assert_eq!(cpu("processor\t: 0\nCPU part\t: 0xd07\n"), format!("0xd07 ({arch})"));
     }
 }

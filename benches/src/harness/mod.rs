@@ -3,8 +3,9 @@
 mod assembly;
 pub mod bars;
 pub mod command;
-pub mod document;
+pub mod load;
 pub mod machine;
+pub mod report;
 pub mod samples;
 pub mod stats;
 
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use command::{Arguments, CHILD};
-use document::Report;
+use load::Load;
+use report::Report;
 
 /// Runs a bench. `extra` comes before the arguments of the command line.
 ///
@@ -24,11 +26,12 @@ pub fn main(
     child: impl FnOnce(&[String]) -> Result<(), String>,
     parent: impl FnOnce(&Arguments) -> Result<Report, String>,
 ) -> ExitCode {
+    let load = Load::start();
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
-        _ => Arguments::parse(extra.iter().map(ToString::to_string).chain(arguments))
-            .and_then(|arguments| parent(&arguments)?.finish(&arguments)),
+        _ => Arguments::parse(extra.iter().map(ToString::to_string).chain(arguments).collect())
+            .and_then(|arguments| parent(&arguments)?.finish(&arguments, &load)),
     };
     result.unwrap_or_else(|error| {
         eprintln!("{error}");
@@ -59,34 +62,16 @@ impl Row {
 /// One way to an answer.
 pub struct Contender {
     pub name: &'static str,
-    loops: [Loop; LAYOUTS],
+    loops: Vec<Loop>,
 }
 
 type Loop = Box<dyn Fn(Spacing, u64)>;
 
-/// The speed of a short loop depends on its place in a cache line, and on the instructions between
-/// its fence and the call. So each loop exists at four places, with three kinds of
-/// [`between`](assembly::between), and the fastest counts.
-const LAYOUTS: usize = 12;
-
 impl Contender {
     /// Creates a contender. Its call must pass the answer to [`black_box`](std::hint::black_box).
     pub fn new(name: &'static str, call: impl Fn() + Copy + 'static) -> Self {
-        let loops = [
-            loop_at::<0, 0>(call),
-            loop_at::<1, 0>(call),
-            loop_at::<2, 0>(call),
-            loop_at::<3, 0>(call),
-            loop_at::<0, 1>(call),
-            loop_at::<1, 1>(call),
-            loop_at::<2, 1>(call),
-            loop_at::<3, 1>(call),
-            loop_at::<0, 2>(call),
-            loop_at::<1, 2>(call),
-            loop_at::<2, 2>(call),
-            loop_at::<3, 2>(call),
-        ];
-        Self { name, loops }
+        let loops = [at_each_place::<0>(call), at_each_place::<1>(call), at_each_place::<2>(call)];
+        Self { name, loops: loops.into_iter().flatten().collect() }
     }
 
     /// Makes calls back to back.
@@ -101,25 +86,30 @@ impl Contender {
     }
 }
 
+/// Compiles a loop at four places of a cache line, with a kind of [`between`](assembly::between).
+///
+/// The speed of a short loop depends on both, so each contender has twelve loops, and the fastest
+/// counts.
+fn at_each_place<const KIND: usize>(call: impl Fn() + Copy + 'static) -> [Loop; 4] {
+    [loop_at::<0, KIND>(call), loop_at::<1, KIND>(call), loop_at::<2, KIND>(call), loop_at::<3, KIND>(call)]
+}
+
 /// Compiles a loop for one call. The copy of the call lets a captured function pointer stay in a
 /// register.
 fn loop_at<const PLACE: usize, const KIND: usize>(call: impl Fn() + Copy + 'static) -> Loop {
     Box::new(move |spacing, calls| {
         let call = call;
-        match spacing {
-            Spacing::Isolated => {
-                assembly::skip::<PLACE>();
-                for _ in 0..calls {
-                    assembly::between::<KIND>();
-                    call();
-                    assembly::fence();
-                }
+        if spacing == Spacing::Isolated {
+            assembly::skip::<PLACE>();
+            for _ in 0..calls {
+                assembly::between::<KIND>();
+                call();
+                assembly::fence();
             }
-            Spacing::BackToBack => {
-                assembly::skip::<PLACE>();
-                for _ in 0..calls {
-                    call();
-                }
+        } else {
+            assembly::skip::<PLACE>();
+            for _ in 0..calls {
+                call();
             }
         }
     })
@@ -160,7 +150,7 @@ pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec
     for round in 0..rounds {
         for turn in 0..contenders.len() {
             let at = (round + turn) % contenders.len();
-            let layout = round / contenders.len() % LAYOUTS;
+            let layout = round / contenders.len() % contenders[at].loops.len();
             let time = contenders[at].time(layout, spacing, calls[at]);
             let half = &mut fastest[at][layout % 2];
             *half = half.min(time.as_secs_f64() * 1e9 / calls[at] as f64);

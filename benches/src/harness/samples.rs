@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use super::command::{Arguments, child, run};
 use super::stats::median;
 use super::{Row, Spacing, measure};
+pub use crate::pages::OURS;
 
-/// The measured crate, in every table.
-pub const OURS: &str = "vdso-time";
 /// The vDSO's function, called through a pointer in a register. No caller of it can be faster.
 pub const DIRECT: &str = "direct";
 
@@ -77,6 +76,13 @@ impl Samples {
         Ok(())
     }
 
+    /// Returns the names of the rows in their alphabetical order.
+    pub fn rows(&self) -> impl Iterator<Item = &str> {
+        let mut rows: Vec<&str> = self.0.keys().map(|[row, ..]| row.as_str()).collect();
+        rows.dedup();
+        rows.into_iter()
+    }
+
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
         self.0.get(&[row, spacing.name(), contender].map(str::to_string)).map(Vec::as_slice)
     }
@@ -94,6 +100,17 @@ impl Samples {
         Some(median(&ratios)).filter(|_| ratios.len() * 2 > ones.len())
     }
 
+    /// Returns the nanoseconds of an isolated call with so many decimals.
+    pub fn isolated(&self, row: &str, contender: &str, decimals: usize) -> Option<String> {
+        self.nanos(row, Spacing::Isolated, contender).map(|nanos| format!("{nanos:.decimals$}"))
+    }
+
+    /// Returns the nanoseconds in both spacings. In an emulator they can be negative.
+    pub fn both(&self, row: &str, contender: &str, decimals: usize) -> Option<String> {
+        let back_to_back = self.nanos(row, Spacing::BackToBack, contender)?;
+        Some(format!("{}, {back_to_back:.decimals$}", self.isolated(row, contender, decimals)?))
+    }
+
     /// Returns how much the ratio of the same call measured twice differs from 1.
     pub fn noise(&self, row: &str, spacing: Spacing) -> Option<f64> {
         self.ratio(row, spacing, CONTROL).map(|ratio| (1.0 - ratio).abs())
@@ -101,17 +118,15 @@ impl Samples {
 
     /// Returns the text of a ratio in both spacings. A ratio is `noisy` if the noise exceeds a
     /// third of its difference from 1, or 1 %.
-    pub fn cell(&self, row: &str, pair: [&str; 2]) -> String {
+    pub fn cell(&self, row: &str, pair: [&str; 2]) -> Option<String> {
         let text = |spacing| {
             let ratio = self.ratio(row, spacing, pair)?;
             let is_clear = self.noise(row, spacing)? <= (1.0 - ratio).abs().max(0.03) / 3.0;
             Some(if is_clear { format!("{ratio:.3}") } else { "noisy".into() })
         };
         let texts = Spacing::ALL.map(text);
-        if texts.iter().all(Option::is_none) {
-            return String::new();
-        }
-        texts.map(|text| text.unwrap_or_else(|| "-".into())).join(", ")
+        let is_measured = texts.iter().any(Option::is_some);
+        is_measured.then(|| texts.map(|text| text.unwrap_or_else(|| "-".into())).join(", "))
     }
 }
 

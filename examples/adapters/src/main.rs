@@ -19,9 +19,10 @@ use vdso_time_adapters::governor_clock::{CounterClock, MonotonicClock};
 use vdso_time_adapters::tracing_timer::CoarseTime;
 use vdso_time_benches::calls;
 use vdso_time_benches::harness::command::Arguments;
-use vdso_time_benches::harness::document::{Report, Table};
+use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::samples::{self, Samples};
 use vdso_time_benches::harness::{self, Contender, Row, Spacing};
+use vdso_time_benches::pages::Table;
 
 const LINE: &str = "a line of tracing-subscriber";
 const CHECK: &str = "a check of governor";
@@ -112,13 +113,11 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         Spacing::ALL.iter().any(|&spacing| samples.noise(row, spacing).is_some_and(|noise| noise > 0.02))
     };
     let samples = Samples::collect(arguments, &names, Samples::add_child, is_noisy)?;
-    let mut table = Table::new("adapters", &["", "clock", "ns", "/ default"]);
+    let mut table = Table::new("adapters", ["", "clock", "ns", "/ default"]);
     for (row, clocks) in ROWS.iter().filter(|(row, _)| names.iter().any(|name| name == row)) {
         for clock in *clocks {
-            let nanos = |spacing| Some(format!("{:.0}", samples.nanos(row, spacing, clock)?));
-            let nanos: Vec<String> = Spacing::ALL.into_iter().filter_map(nanos).collect();
             let ratio = samples.cell(row, [clock, clocks[0]]);
-            table.rows.push(vec![(*row).into(), (*clock).into(), nanos.join(", "), ratio]);
+            table.add(row, [Some((*clock).into()), samples.both(row, clock, 0), ratio]);
         }
     }
     Ok(Report { tables: vec![table], ..Report::default() })

@@ -1,6 +1,7 @@
-//! Prints what an operation of each client costs: `name`, a tab, nanoseconds. It is compiled with
-//! the original and with the patch.
+//! Prints what an operation of each client costs, as the programs of the benches do. It is compiled
+//! with the original and with the patch, and its argument says with which.
 
+use std::env;
 use std::hint::black_box;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
@@ -27,7 +28,11 @@ fn print(name: &str, mut batch: impl FnMut()) {
         means.push(start.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH));
     }
     means.sort_by(f64::total_cmp);
-    println!("{name}\t{}", means[means.len() / 2]);
+    say(name, means[means.len() / 2]);
+}
+
+fn say(name: &str, nanos: f64) {
+    println!("{name}\tisolated\t{}\t{nanos}", env::args().nth(1).unwrap_or_default());
 }
 
 /// A batch of an operation that does not care for its number.
@@ -46,7 +51,7 @@ fn main() {
     let start = Instant::now();
     let clock = quanta::Clock::new();
     black_box(clock.now());
-    println!("quanta: the first `Clock::new()` and `now()`\t{}", start.elapsed().as_nanos());
+    say("quanta: the first `Clock::new()` and `now()`", start.elapsed().as_secs_f64() * 1e9);
     // The counter clock measures the counter's rate during 11 ms of reads.
     while start.elapsed() < TIME {
         black_box(clock.now());

@@ -1,14 +1,17 @@
 //! `cargo xtask clients --ratios`: what an operation of each client costs with the original and
 //! with the patch. The two programs take turns, so a busy machine slows both.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Error, Result};
+use vdso_time_benches::harness::Spacing;
+use vdso_time_benches::harness::samples::Samples;
+use vdso_time_benches::pages::Table;
 use vdso_time_kernel_runner::step;
 use xshell::{Shell, cmd};
 
-use super::{PAGE, folder, patches, unlock};
-use crate::{page, workspace};
+use super::{folder, patches, unlock};
+use crate::workspace;
 
 const MANIFEST: &str = r#"[package]
 name = "operations"
@@ -30,24 +33,29 @@ quanta = "0.12"
 /// The patches for MANIFEST.
 const REPLACED: [(&str, &str); 2] = [("quanta", "quanta-0.12"), ("fastant", "fastant")];
 
+/// What the programs measure.
+const CONTENDERS: [&str; 2] = ["original", "patch"];
+
 /// How often each program runs.
 const TURNS: usize = 21;
 
 /// Measures, prints the table, and writes it into the page if told to.
 pub(super) fn run(sh: &Shell, write: bool) -> Result<()> {
     let programs = [build(sh, false)?, build(sh, true)?];
-    let turn = || -> Result<_> { Ok([measure(sh, &programs[0])?, measure(sh, &programs[1])?]) };
-    let turns = (0..TURNS).map(|_| turn()).collect::<Result<Vec<_>>>()?;
-    let row = |(at, (name, _)): (usize, &(String, f64))| {
-        let of = |value: fn([f64; 2]) -> f64| {
-            median(turns.iter().map(|[original, patch]| value([original[at].1, patch[at].1])).collect())
-        };
-        let nanos = [of(|[original, _]| original), of(|[_, patch]| patch)].map(|nanos| format!("{nanos:.1}"));
-        [vec![name.clone()], nanos.to_vec(), vec![format!("{:.2}", of(|[one, other]| other / one))]].concat()
-    };
-    let rows = turns[0][0].iter().enumerate().map(row).collect();
-    let head = ["operation", "original, ns", "patch, ns", "ratio"];
-    page::update(PAGE, "operations", write, |_| page::table(&head, rows))
+    let mut samples = Samples::default();
+    for _ in 0..TURNS {
+        for (program, name) in programs.iter().zip(CONTENDERS) {
+            let printed = cmd!(sh, "{program} {name}").quiet().read()?;
+            samples.add(&printed).map_err(Error::msg)?;
+        }
+    }
+    let mut table = Table::new("operations", ["ns", CONTENDERS[0], CONTENDERS[1], "ratio"]);
+    for operation in samples.rows() {
+        let nanos = CONTENDERS.map(|name| samples.isolated(operation, name, 1));
+        let ratio = samples.ratio(operation, Spacing::Isolated, [CONTENDERS[1], CONTENDERS[0]]);
+        table.add(operation, nanos.into_iter().chain([ratio.map(|ratio| format!("{ratio:.2}"))]));
+    }
+    Ok(table.show(write)?)
 }
 
 /// Builds the program. With the patch it has the other versions of the original's lock file.
@@ -70,18 +78,4 @@ fn build(sh: &Shell, is_patched: bool) -> Result<PathBuf> {
         workspace::cargo(sh).args(["build", "--release", "--quiet", "--manifest-path"]).arg(&manifest);
     cargo.env("CARGO_TARGET_DIR", package.join("target")).run()?;
     Ok(package.join("target/release/operations"))
-}
-
-fn measure(sh: &Shell, program: &Path) -> Result<Vec<(String, f64)>> {
-    let output = cmd!(sh, "{program}").quiet().read()?;
-    let value = |line: &str| {
-        let (name, nanos) = line.split_once('\t').context("the program prints lines with a tab")?;
-        Ok((name.to_owned(), nanos.parse()?))
-    };
-    output.lines().map(value).collect()
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

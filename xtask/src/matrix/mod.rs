@@ -19,11 +19,11 @@ use vdso_time_kernel_runner::runner::Run;
 use vdso_time_kernel_runner::{NOT_FETCHED, NotFetched, step};
 
 use crate::programs::programs;
-use crate::{page, workspace};
+use crate::workspace;
 use machines::machines;
 pub(crate) use machines::names;
 use row::Row;
-use table::table;
+pub(crate) use table::quoted;
 
 /// Each guest has half a gigabyte of memory.
 const MOST_AT_ONCE: usize = 8;
@@ -109,7 +109,7 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     rows.extend(run_all(&stand_ins(&rows)));
     let all = rows.len();
     rows.retain(|row| row.not_fetched.is_none());
-    page::update("docs/MATRIX.md", "matrix", write, |old| table(&rows, old))?;
+    table::show(&rows, write)?;
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
     for Row { machine, errors, .. } in &failed {
         println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");

@@ -1,46 +1,55 @@
-//! The table of `docs/MATRIX.md`.
+//! The tables of `docs/MATRIX.md`.
 
+use anyhow::Result;
 use serde_json::Value;
+use vdso_time_benches::pages::Table;
 
 use super::machines::names;
 use super::row::Row;
-use crate::page;
 
 /// The functions whose routes the doctor reports.
 const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
 
-/// The table with these rows. Rows of other machines are taken from the old page.
-pub(super) fn table(rows: &[Row], old: &str) -> String {
-    let head = ["machine", "kernel"].into_iter().chain(FUNCTIONS);
-    let head: Vec<&str> = head.chain(["clock", "doctor", "tests"]).collect();
+/// Prints what came of the machines, and which function answered each call there. If told to,
+/// writes both into the page, which keeps its rows of other machines.
+pub(super) fn show(rows: &[Row], write: bool) -> Result<()> {
+    let mut results = Table::new("matrix", ["machine", "kernel", "clock", "doctor", "tests"]);
+    let mut routes = Table::new("routes", ["machine"].into_iter().chain(FUNCTIONS));
+    for row in rows {
+        results.add(&quoted(&row.machine), result(row).map(Some));
+        let route = |function| Some(route(&row.doctor["routes"][function]));
+        routes.add(&quoted(&row.machine), FUNCTIONS.map(route));
+    }
     let names: Vec<String> = names().map(quoted).collect();
-    page::table(&head, page::with_old(rows.iter().map(cells).collect(), old, &names))
+    for table in [results, routes] {
+        (if write { table.with_old(&names)? } else { table }).show(write)?;
+    }
+    Ok(())
 }
 
-/// The name in backticks, without which a page shows `aarch64@5.10` as an address of mail.
-fn quoted(name: &str) -> String {
+/// Puts the name in backticks, without which a page shows `aarch64@5.10` as an address of mail.
+pub(crate) fn quoted(name: &str) -> String {
     format!("`{name}`")
 }
 
-/// The machine, its kernel, the routes, the clock source, the doctor's method and finding, and the
-/// counts of tests.
-fn cells(row: &Row) -> Vec<String> {
-    let doctor = &row.doctor;
-    let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-    let mut cells = vec![quoted(&row.machine), text(&doctor["kernel"])];
-    cells.extend(FUNCTIONS.map(|function| route(&doctor["routes"][function])));
-    cells.push(text(&doctor["clock_source"]["current"]));
-    cells.push(format!("{}: {}", text(&doctor["method"]), text(&doctor["cause"])));
-    cells.push(format!("{} / {} / {}", row.passed, row.failed(), row.not_run));
-    cells
+/// The kernel, the clock source, the doctor's method and finding, and the counts of tests.
+fn result(row: &Row) -> [String; 4] {
+    let (doctor, text) = (&row.doctor, |value: &Value| value.as_str().unwrap_or("-").to_owned());
+    [
+        text(&doctor["kernel"]),
+        text(&doctor["clock_source"]["current"]),
+        format!("{}: {}", text(&doctor["method"]), text(&doctor["cause"])),
+        format!("{}/{}/{}", row.passed, row.failed(), row.not_run),
+    ]
 }
 
-/// The symbol without the prefix of its architecture, or the number of the system call.
+/// Returns the symbol without its prefixes, with which the table would be wider than a page, or the
+/// number of the system call.
 fn route(route: &Value) -> String {
     match (route["via"].as_str(), route["symbol"].as_str(), &route["number"]) {
         (Some("vdso"), Some(symbol), _) => {
             let short = ["__vdso_", "__kernel_"].iter().find_map(|prefix| symbol.strip_prefix(prefix));
-            short.unwrap_or(symbol).into()
+            short.unwrap_or(symbol).trim_start_matches("clock_").into()
         }
         (Some("syscall"), _, number) => format!("call {number}"),
         _ => "-".into(),
@@ -49,7 +58,7 @@ fn route(route: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, cells};
+    use super::{FUNCTIONS, Row, result, route};
 
     #[test]
     fn a_row_has_the_routes_and_the_finding_of_the_doctor() {
@@ -57,9 +66,9 @@ mod tests {
             "routes": {"time": {"via": "vdso", "symbol": "__vdso_clock_gettime64"},
                 "gettimeofday": {"via": "syscall", "number": 403, "reason": "x"}},
             "clock_source": {"current": "tsc"}, "method": null, "cause": "fine"}"#;
-        let machine = "armv7@7".to_owned();
-        let row = Row { machine, doctor: serde_json::from_str(doctor).unwrap(), passed: 9, ..Row::default() };
-        let expected = "`armv7@7`|6.1.0|clock_gettime64|call 403|-|-|-|tsc|-: fine|9 / 0 / 0";
-        assert_eq!(cells(&row).join("|"), expected);
+        let row = Row { doctor: serde_json::from_str(doctor).unwrap(), passed: 9, ..Row::default() };
+        assert_eq!(result(&row), ["6.1.0", "tsc", "-: fine", "9/0/0"]);
+        let routes = FUNCTIONS.map(|function| route(&row.doctor["routes"][function]));
+        assert_eq!(routes, ["gettime64", "call 403", "-", "-", "-"]);
     }
 }

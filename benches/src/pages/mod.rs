@@ -1,0 +1,218 @@
+//! The pages with generated tables, and the charts of these tables.
+//!
+//! The table NAME stands between `<!-- generated NAME -->` and `<!-- /generated -->`. If the first
+//! is `<!-- generated NAME chart=3 -->`, `docs/charts/NAME.svg` shows its first three columns of
+//! numbers.
+
+mod chart;
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The measured crate, in every table.
+pub const OURS: &str = "vdso-time";
+
+const BEGIN: &str = "<!-- generated ";
+const END: &str = "<!-- /generated -->";
+
+/// A table. Its first column names the rows.
+pub struct Table {
+    name: String,
+    head: Vec<String>,
+    /// The rows, each as long as the head.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Creates a table without rows. A page refers to it by its name.
+    pub fn new<'a>(name: &str, head: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { name: name.into(), head: head.into_iter().map(String::from).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a row, unless it has no text but its name.
+    pub fn add(&mut self, row: &str, cells: impl IntoIterator<Item = Option<String>>) {
+        let cells: Vec<String> = cells.into_iter().map(Option::unwrap_or_default).collect();
+        if cells.iter().any(|cell| !cell.is_empty()) {
+            self.rows.push([vec![row.into()], cells].concat());
+        }
+    }
+
+    /// Reads the lines of a table in a text.
+    pub fn parse(name: &str, text: &str) -> Self {
+        let cells = |line: &str| -> Option<Vec<String>> {
+            let line = line.strip_prefix('|')?.strip_suffix('|')?;
+            Some(line.split('|').map(|cell| cell.trim().to_owned()).collect())
+        };
+        let mut lines = text.lines().filter_map(cells);
+        let head = lines.next().unwrap_or_default();
+        Self { name: name.into(), head, rows: lines.skip(1).collect() }
+    }
+
+    /// Adds the rows of the page's table that have another of these names, which give the order.
+    ///
+    /// # Errors
+    /// If the pages cannot be read.
+    pub fn with_old(mut self, names: &[String]) -> io::Result<Self> {
+        if let Some(old) = self.old()? {
+            self.merge(old, names);
+        }
+        Ok(self)
+    }
+
+    /// Returns whether the table has as many rows as the page's.
+    ///
+    /// # Errors
+    /// If the pages cannot be read.
+    pub fn is_whole(&self) -> io::Result<bool> {
+        let old = self.old()?;
+        Ok(old.is_none_or(|old| self.rows.len() >= old.rows.len()))
+    }
+
+    /// Reads the table that a page has instead.
+    fn old(&self) -> io::Result<Option<Self>> {
+        for page in pages()? {
+            if let Some([_, old, _]) = section(&fs::read_to_string(page)?, &self.name) {
+                return Ok(Some(Self::parse("", old)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn merge(&mut self, mut old: Self, names: &[String]) {
+        let is_new = |row: &[String]| self.rows.iter().any(|new| new[0] == row[0]);
+        let length = self.head.len();
+        old.rows.retain(|row| row.len() == length && names.contains(&row[0]) && !is_new(row));
+        self.rows.append(&mut old.rows);
+        self.rows.sort_by_key(|row| names.iter().position(|name| *name == row[0]).unwrap_or(names.len()));
+    }
+
+    /// Prints the table, and puts it into its page if told to.
+    ///
+    /// # Errors
+    /// If no page has a place for it.
+    pub fn show(self, write: bool) -> io::Result<()> {
+        println!("{self}");
+        if write { self::write(&[self], None) } else { Ok(()) }
+    }
+}
+
+/// The lines of Markdown. Columns of numbers are aligned at the right.
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = || std::iter::once(&self.head).chain(&self.rows);
+        let is_number = |cell: &str| chart::number(cell).is_some();
+        for (number, line) in lines().enumerate() {
+            let mut rule = String::new();
+            for (column, cell) in line.iter().enumerate() {
+                let width = lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
+                let is_right = column > 0 && self.rows.iter().any(|row| is_number(&row[column]));
+                if is_right {
+                    write!(f, "| {cell:>width$} ")?;
+                } else {
+                    write!(f, "| {cell:<width$} ")?;
+                }
+                rule.extend(["|", &"-".repeat(width + 1), if is_right { ":" } else { "-" }]);
+            }
+            writeln!(f, "|")?;
+            if number == 0 {
+                writeln!(f, "{rule}|")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts tables into the pages, with the machine of their figures, and draws the charts again.
+///
+/// # Errors
+/// If a page or a chart cannot be written, or no page has a place for one of the tables.
+pub fn write(tables: &[Table], machine: Option<&str>) -> io::Result<()> {
+    let mut missing: Vec<&str> = tables.iter().map(|table| &*table.name).collect();
+    for page in pages()? {
+        let old = fs::read_to_string(&page)?;
+        let mut new = old.clone();
+        for table in tables {
+            if let Some([before, _, after]) = section(&new, &table.name) {
+                new = [before, &table.to_string(), after].concat();
+                missing.retain(|name| *name != table.name);
+            }
+        }
+        // A page without these tables keeps the machine of its own.
+        if let Some([before, _, after]) = section(&new, "machine").filter(|_| new != old) {
+            new = machine.map(|machine| [before, machine, after].concat()).unwrap_or(new);
+        }
+        for (chart, svg) in charts(&new) {
+            fs::write(chart, svg)?;
+        }
+        fs::write(page, new)?;
+    }
+    let missing = missing.join(", ");
+    if missing.is_empty() { Ok(()) } else { Err(io::Error::other(format!("no page has {missing}"))) }
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// README.md and all pages of `docs`.
+fn pages() -> io::Result<Vec<PathBuf>> {
+    let docs = fs::read_dir(root().join("docs"))?.map(|entry| Ok(entry?.path()));
+    let mut pages = docs.collect::<io::Result<Vec<_>>>()?;
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    pages.push(root().join("README.md"));
+    Ok(pages)
+}
+
+/// Splits a page at the begin and the end of a table.
+fn section<'a>(page: &'a str, name: &str) -> Option<[&'a str; 3]> {
+    let marker = page.find(&format!("{BEGIN}{name} "))?;
+    let begin = marker + page[marker..].find('\n')? + 1;
+    let end = begin + page[begin..].find(END)?;
+    Some([&page[..begin], &page[begin..end], &page[end..]])
+}
+
+/// The charts of a page: files, and what belongs in them.
+fn charts(page: &str) -> impl Iterator<Item = (PathBuf, String)> {
+    page.split(BEGIN).skip(1).filter_map(|section| {
+        let (marker, table) = section.split_once(" -->\n")?;
+        let (name, columns) = marker.split_once(" chart=")?;
+        let table = Table::parse(name, table.split_once(END)?.0);
+        let file = root().join(format!("docs/charts/{name}.svg"));
+        Some((file, chart::svg(&table, columns.parse().ok()?)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Table, charts, fs, pages};
+
+    #[test]
+    fn rows_of_other_machines_stay_in_their_order() {
+        let names = ["i686@native", "aarch64@7", "armv7@7"].map(String::from);
+        let table = |rows: &[[&str; 2]]| {
+            let mut table = Table::new("", ["machine", "tests"]);
+            rows.iter().for_each(|[machine, tests]| table.add(machine, [Some((*tests).into())]));
+            table
+        };
+        let old = table(&[["gone@1", "0"], ["i686@native", "1"], ["armv7@7", "2"]]).to_string();
+        let mut new = table(&[["armv7@7", "4"], ["aarch64@7", "3"]]);
+        new.merge(Table::parse("", &old), &names);
+        assert_eq!(new.rows, [["i686@native", "1"], ["aarch64@7", "3"], ["armv7@7", "4"]]);
+    }
+
+    /// With `CHARTS=overwrite` this draws them again, after a table was changed by hand.
+    #[test]
+    fn each_chart_shows_the_table_of_its_page() {
+        for page in pages().unwrap() {
+            for (file, svg) in charts(&fs::read_to_string(&page).unwrap()) {
+                if std::env::var_os("CHARTS").is_some_and(|what| what == "overwrite") {
+                    fs::write(&file, &svg).unwrap();
+                }
+                let old = fs::read_to_string(&file).unwrap_or_default();
+                assert!(old == svg, "{} does not show its table in {}", file.display(), page.display());
+            }
+        }
+    }
+}
