@@ -59,7 +59,8 @@ pub fn compare(
         start = end;
     }
     // An interrupt only adds, so the shortest of all tries counts.
-    let [kernel, vdso] = [0, 1].map(|at| tries.iter().fold(u64::MAX, |least, passed| least.min(passed[at])));
+    let [kernel, vdso] =
+        tries.iter().fold([u64::MAX; 2], |least, tried| [least[0].min(tried[0]), least[1].min(tried[1])]);
     // The clock's unit can be longer than a read. Then all differences are multiples of it.
     let all = tries.as_flattened();
     let apart = all.iter().flat_map(|a| all.iter().map(|b| a.abs_diff(*b))).chain(all.iter().copied());

@@ -66,6 +66,9 @@ int main(void)
     int64_t second = by_libc(CLOCK_REALTIME_COARSE) / 1000000000, same = vdso_time_time();
     check("time", second, same, by_libc(CLOCK_REALTIME_COARSE) / 1000000000);
 
+    check("no clock is fast", -EAGAIN, vdso_time_is_faster_than_syscall(99), -EAGAIN);
+    check("is it fast", -EAGAIN, vdso_time_is_faster_than_syscall(CLOCK_MONOTONIC), 1);
+
     /* The thread stays on one CPU. */
     cpu_set_t one;
     unsigned cpu = -1, node = -1;

@@ -98,6 +98,21 @@ int vdso_time_clock_getres(int32_t clock, struct vdso_timespec *resolution);
 int vdso_time_getcpu(unsigned int *cpu, unsigned int *node);
 
 /**
+ * Returns whether vdso_time_clock_gettime() reads a clock much faster than a system call does: 1
+ * if it takes at most two thirds of the time, 0 if it takes about as long. -EAGAIN: the times say
+ * neither, or the clock cannot be read.
+ *
+ * 0 is right for CPU-time clocks. For another clock it mostly means that the vDSO cannot read the
+ * kernel's clock source, such as hpet. A program can warn of that, because vdso_time_routes() says
+ * vDSO in this case, too. The answer is of this moment, and an interrupt can mislead it; the
+ * program vdso-doctor has a proof.
+ *
+ * It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
+ * In one that denies them with an error, it returns -EAGAIN.
+ */
+int vdso_time_is_faster_than_syscall(int32_t clock);
+
+/**
  * Finds the vDSO and its functions, as the first call of any function does. Call it before a
  * sandbox.
  */

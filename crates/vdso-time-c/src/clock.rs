@@ -8,7 +8,7 @@ use vdso_time::LocateError;
 use vdso_time::vdso::{self, Vdso};
 use vdso_time::{ClockId, Timespec};
 
-use crate::{negative, store, store_time, symbol};
+use crate::{EAGAIN, negative, store, store_time, symbol};
 
 const EBUSY: c_int = 16;
 
@@ -71,6 +71,22 @@ pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -
     unsafe { store(here.map(|here| here.node), node) };
     // SAFETY: the caller passes null or an address to write to.
     unsafe { store(here.map(|here| here.cpu), cpu) }
+}
+
+/// Returns whether vdso_time_clock_gettime() reads a clock much faster than a system call does: 1
+/// if it takes at most two thirds of the time, 0 if it takes about as long. -EAGAIN: the times say
+/// neither, or the clock cannot be read.
+///
+/// 0 is right for CPU-time clocks. For another clock it mostly means that the vDSO cannot read the
+/// kernel's clock source, such as hpet. A program can warn of that, because vdso_time_routes() says
+/// vDSO in this case, too. The answer is of this moment, and an interrupt can mislead it; the
+/// program vdso-doctor has a proof.
+///
+/// It makes at most 16 system calls clock_gettime(2). Call it before a sandbox that kills for them.
+/// In one that denies them with an error, it returns -EAGAIN.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_is_faster_than_syscall(clock: i32) -> c_int {
+    vdso_time::is_faster_than_syscall(ClockId::from_raw(clock)).map_or(-EAGAIN, c_int::from)
 }
 
 /// Finds the vDSO and its functions, as the first call of any function does. Call it before a

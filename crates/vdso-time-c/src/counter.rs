@@ -7,9 +7,7 @@ use vdso_time_counter::{
     self as counter, ClockStatus, CounterMonotonic, CounterRealtime, Refusal, State, Status, Ticks,
 };
 
-use crate::{negative, store};
-
-const EAGAIN: c_int = 11;
+use crate::{EAGAIN, negative, store};
 
 /// Whether the CPU's counter answers, or why the vDSO does.
 #[derive(Clone, Copy)]

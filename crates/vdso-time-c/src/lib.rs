@@ -21,6 +21,8 @@ use core::{ptr, slice, str};
 use vdso_time::Errno;
 use vdso_time::vdso::Vdso;
 
+const EAGAIN: c_int = 11;
+
 /// Returns the address of a symbol, or null.
 ///
 /// # Safety
