@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::ArgMatches;
 use console::{FAILED, USAGE, print, say, usage};
-use vdso_doctor::{Place, ProcessDiagnosis, Read, check, diagnose_reads};
+use vdso_doctor::{Cause, Place, ProcessDiagnosis, ProcessError, Read, check, diagnose_reads};
 
 const ENTERS_KERNEL: u8 = 1;
 
@@ -50,7 +50,7 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
 fn report(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
     let is_json = arguments.get_flag("json");
     if let Some(pid) = arguments.get_one("pid").copied() {
-        let seen = ProcessDiagnosis::of(pid).map_err(|error| format!("process {pid}: {error}"))?;
+        let seen = ProcessDiagnosis::of(pid).map_err(|error| failure(pid, error))?;
         print(&if is_json { json(&seen)? } else { highlighted(&seen.to_string(), seen.place) })?;
         return Ok(0);
     }
@@ -68,6 +68,16 @@ fn report(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
         print(&highlighted(&report, place))?;
     }
     Ok(if required.is_some() { status(place) } else { 0 })
+}
+
+/// Returns why a process has no report. If the doctor has no vDSO either, it knows the reason.
+fn failure(pid: u32, error: ProcessError) -> String {
+    match check(&Read::USUAL) {
+        Err(finding) if error == ProcessError::NoVdso && finding.cause == Cause::NoVdso => {
+            format!("process {pid}: it has no vDSO, as the doctor: {finding}")
+        }
+        _ => format!("process {pid}: {error}"),
+    }
 }
 
 /// Returns the reads that must stay in user space.

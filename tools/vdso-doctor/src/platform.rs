@@ -7,6 +7,7 @@ use std::fs;
 
 use nix::sys::utsname::uname;
 use vdso_time::vdso::Vdso;
+use vdso_time::{ClockId, clock_gettime};
 
 use crate::json::{json, kebab_case};
 
@@ -114,6 +115,10 @@ pub struct Platform {
     pub(crate) command_line: String,
     /// Whether the CPU has a time-stamp counter of constant rate that never stops.
     pub(crate) has_steady_tsc: bool,
+    /// Whether a hypervisor runs this kernel.
+    pub(crate) is_virtual: bool,
+    /// Whether the kernel started less than five seconds ago.
+    pub(crate) is_new: bool,
 }
 
 impl Platform {
@@ -121,6 +126,9 @@ impl Platform {
         let file =
             |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource")).filter(|name| is_name(name));
         let available = file("available").unwrap_or_default();
+        let flags = cpu_flags(&read("/proc/cpuinfo").unwrap_or_default());
+        let has_flag = |flag: &str| flags.iter().any(|known| known == flag);
+        let uptime = read("/proc/uptime").and_then(|text| text.split('.').next()?.parse::<u64>().ok());
         let kernel = uname().map_or(String::new(), |name| name.release().to_string_lossy().into_owned());
         Self {
             clock_source: ClockSource {
@@ -130,10 +138,31 @@ impl Platform {
             architecture: ARCH,
             supervisor: supervisor(&kernel),
             command_line: read("/proc/cmdline").unwrap_or_default(),
-            has_steady_tsc: has_steady_tsc(&read("/proc/cpuinfo").unwrap_or_default()),
+            has_steady_tsc: has_flag("constant_tsc") && has_flag("nonstop_tsc"),
+            is_virtual: has_flag("hypervisor"),
+            is_new: uptime.is_some_and(|seconds| seconds < SETTLED),
             kernel,
         }
     }
+
+    /// Returns whether clock reads may soon be answered elsewhere.
+    ///
+    /// gVisor measures the counter for about a second after its start, and its vDSO makes system
+    /// calls meanwhile. Linux leaves the sources named here when it has measured a better one.
+    pub(crate) fn is_settling(&self) -> bool {
+        let current = self.clock_source.current.as_deref();
+        let is_provisional = matches!(current, Some("tsc-early" | "jiffies" | "refined-jiffies"));
+        self.is_new && (is_provisional || self.supervisor == Some(Supervisor::GuestKernel))
+    }
+}
+
+/// Seconds after which a kernel has chosen its clock source.
+const SETTLED: u64 = 5;
+
+/// Returns whether the kernel may have started just now. It reads no file, unlike
+/// [`Platform::look`].
+pub(crate) fn may_be_new() -> bool {
+    clock_gettime(ClockId::BOOTTIME).is_ok_and(|time| time.tv_sec < SETTLED as i64)
 }
 
 fn read(path: &str) -> Option<String> {
@@ -146,10 +175,10 @@ pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_control)
 }
 
-fn has_steady_tsc(cpuinfo: &str) -> bool {
+/// Returns the flags of an x86 CPU.
+fn cpu_flags(cpuinfo: &str) -> Vec<String> {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
-    let has = |flag| flags.split_whitespace().any(|word| word == flag);
-    has("constant_tsc") && has("nonstop_tsc")
+    flags.split_whitespace().map(String::from).collect()
 }
 
 fn supervisor(release: &str) -> Option<Supervisor> {

@@ -1,15 +1,16 @@
 //! What clock reads cost in another process.
 
+use std::path::Path;
 use std::{fmt, fs};
 
 use vdso_time::{Route, Routes};
 
 use crate::json::json;
-use crate::platform::{Platform, is_counter_fatal};
+use crate::platform::is_counter_fatal;
 use crate::process::{living_thread, own_number, text};
 use crate::proof::{Examination, Place, Reading, Timing, worst_place};
 use crate::report::{table, wrapped};
-use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, verdict};
+use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, settled, verdict};
 
 /// The vDSO of another process, and what its clock reads cost.
 ///
@@ -56,18 +57,26 @@ impl ProcessDiagnosis {
         let is_other = is_in_other_time_namespace(thread);
         let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
         let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
-        let platform = Platform::look();
-        let (seen, own_verdict) = if is_counter_fatal() {
-            (Examination::default(), FATAL_COUNTER.into())
+        let (own_place, seen, own_verdict) = if is_counter_fatal() {
+            (Place::Unknown, Examination::default(), FATAL_COUNTER.into())
         } else {
             let reads = [Read::COARSE, Read::USUAL].concat();
-            let seen = Examination::of(&reads, CALLS[0], Timing::on(&platform));
+            let (platform, seen) = settled(&reads, CALLS[0], Timing::on);
             let (_, verdict) = verdict::verdict(&platform, &seen, &Read::USUAL);
-            (seen, verdict)
+            (worst_place(&seen.readings, platform.supervisor, &Read::USUAL), seen, verdict)
         };
-        let own_place = worst_place(&seen.readings, platform.supervisor, &Read::USUAL);
         let routes = Routes::of_image(&vdso.image());
+        let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
         let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own_place) {
+            _ if is_emulator(&program) => {
+                let name =
+                    program.file_name().unwrap_or_default().to_string_lossy().escape_debug().to_string();
+                let text = format!(
+                    "it is unknown where clock reads are answered: {name} emulates the program, and this is the \
+                     vDSO of {name}."
+                );
+                (Place::Unknown, text)
+            }
             (Some(Route::Syscall { reason, .. }), _) => {
                 (Place::Kernel, format!("each clock read is a system call ({reason})."))
             }
@@ -89,7 +98,15 @@ impl ProcessDiagnosis {
     }
 }
 
-/// Whether a thread is in another time namespace than this process. Not if it ended meanwhile.
+/// Returns whether a program emulates the CPU for another one, which then has a vDSO of its own.
+pub(crate) fn is_emulator(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let is_user_mode = name.starts_with("qemu-") && !name.starts_with("qemu-system");
+    is_user_mode || program.parent().is_some_and(|folder| folder.ends_with("valgrind"))
+}
+
+/// Returns whether a thread is in another time namespace than this process. A thread that ended is
+/// not.
 pub(crate) fn is_in_other_time_namespace(thread: u32) -> bool {
     let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
     namespace(&thread.to_string()).zip(namespace("self")).is_some_and(|(its, own)| its != own)

@@ -172,6 +172,16 @@ impl Examination {
         this
     }
 
+    /// Returns whether the kernel changed where it answers while it was examined: some reads of a
+    /// clock entered it and some did not, or a read that entered it costs much less than the call.
+    pub(crate) fn is_of_two_states(&self) -> bool {
+        let is_mixed = |reading: &Reading| reading.entered != Some(0) && reading.entered != reading.reads;
+        let is_cheap = |reading: &Reading| reading.ratio().is_some_and(|ratio| ratio < 0.1);
+        let proved = self.readings.iter().filter(|reading| reading.evidence == Evidence::Proved);
+        let mut in_kernel = proved.filter(|reading| reading.place == Place::Kernel);
+        in_kernel.any(|reading| is_mixed(reading) || is_cheap(reading))
+    }
+
     /// Counts the system calls of the functions of these readings.
     fn prove(&mut self, entries: &[(usize, Function)], calls: u32) {
         let functions: Vec<_> = entries.iter().map(|(_, entry)| *entry).collect();

@@ -2,13 +2,14 @@
 
 use std::env::consts::ARCH;
 use std::ffi::c_void;
+use std::path::Path;
 
 use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
 use crate::function::Function;
 use crate::platform::{is_guest_kernels, is_name};
-use crate::process_report::is_in_other_time_namespace;
+use crate::process_report::{is_emulator, is_in_other_time_namespace};
 use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
 
 /// Programs that read the JSON compare these words.
@@ -54,6 +55,22 @@ fn an_old_kernel_is_not_taken_for_gvisor() {
         (0, "6.12.0", false),
     ] {
         assert_eq!(is_guest_kernels(linked_for, release), expected, "{linked_for:#x} {release}");
+    }
+}
+
+#[test]
+fn an_emulator_and_valgrind_have_a_vdso_that_says_nothing_about_the_program_in_them() {
+    for (program, expected) in [
+        ("/usr/bin/qemu-aarch64", true),
+        ("/usr/bin/qemu-x86_64-static", true),
+        ("/usr/libexec/valgrind/memcheck-amd64-linux", true),
+        ("/usr/bin/qemu-system-x86_64", false),
+        ("/usr/bin/valgrind", false),
+        ("/usr/share/valgrind/doc/sleep", false),
+        ("/usr/bin/sleep", false),
+        ("", false),
+    ] {
+        assert_eq!(is_emulator(Path::new(program)), expected, "{program}");
     }
 }
 

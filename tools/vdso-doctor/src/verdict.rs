@@ -41,6 +41,10 @@ pub enum Cause {
     ClockSource,
     /// The kernel does not trust the CPU's counter.
     CounterDistrusted,
+    /// The kernel started a moment ago, and still measures the CPU's counter.
+    NotYet,
+    /// The vDSO of gVisor, WSL 1 or user-mode Linux makes the system call.
+    GuestKernel,
     /// User space can read the clock source, but the vDSO does not.
     Unexplained,
     /// Some reads of a clock entered the kernel, and some did not.
@@ -99,7 +103,7 @@ impl<'a> Facts<'a> {
         self.reading(read).is_some_and(|reading| reading.place == Place::UserSpace)
     }
 
-    /// Why one read enters the kernel, or may.
+    /// Returns why one read enters the kernel, or may.
     fn cause(self, reading: &Reading) -> Cause {
         let supervisor = self.platform.supervisor;
         match (reading.evidence, reading.reason) {
@@ -109,25 +113,28 @@ impl<'a> Facts<'a> {
             (_, Some(FallbackReason::NoVdso(_))) => Cause::NoVdso,
             (_, Some(_)) => Cause::NoFunction,
             (Evidence::Libc | Evidence::None, _) => Cause::CannotTell,
+            _ if self.platform.is_settling() && reading.read.reads_clock_source() => Cause::NotYet,
             (Evidence::Proved, _) if reading.entered < reading.reads => Cause::Sometimes,
             // The vDSO reads other clocks, so it does not have this one.
             _ if !reading.read.reads_clock_source() => Cause::ClockNotServed,
             _ if self.is_in_user_space(MONOTONIC) && reading.read != MONOTONIC => Cause::ClockNotServed,
+            // Its clock source and flags are those of the kernel below, or mean something else.
+            _ if supervisor.is_some() => Cause::GuestKernel,
             _ => self.cause_in_clock_source(),
         }
     }
 
-    /// Why the vDSO asks the kernel for the time of the clock source.
+    /// Returns why the vDSO asks the kernel for the time of the clock source.
     fn cause_in_clock_source(self) -> Cause {
-        let sources = &self.platform.clock_source;
-        let Some(current) = &sources.current else { return Cause::Unexplained };
-        let offers_tsc = sources.available.iter().any(|source| source == "tsc");
+        let Some(current) = &self.platform.clock_source.current else { return Cause::Unexplained };
         match clock_source(current).0 {
             Reader::VdsoIfStable => Cause::ClockSource,
             // The vDSO has no workaround for an erratum of the timer.
             Reader::Vdso if current == "arch_sys_counter" => Cause::CounterDistrusted,
             Reader::Vdso => Cause::Unexplained,
-            _ if self.platform.has_steady_tsc && !offers_tsc => Cause::CounterDistrusted,
+            _ if self.better().is_some() || current == HYPERV_MSR => Cause::ClockSource,
+            // Every x86 CPU has a counter. The kernel offers it unless it found that it is wrong.
+            _ if ["x86", "x86_64"].contains(&self.platform.architecture) => Cause::CounterDistrusted,
             _ => Cause::ClockSource,
         }
     }
@@ -187,19 +194,17 @@ impl<'a> Facts<'a> {
                 "{read} {enters}, because the vDSO cannot read the clock source {source} ({what}): {}",
                 self.remedy()
             ),
-            Cause::CounterDistrusted => match self.exclusion() {
-                Some(exclusion) => format!(
-                    "{read} {enters}, because this kernel was booted with {exclusion} and reads {source} ({what}): \
-                     boot without {exclusion}, unless it was set because the counter is wrong; in that case, \
-                     {meanwhile}"
-                ),
-                None => format!(
-                    "{read} {enters}, because the kernel does not trust this CPU's counter and reads {source} \
-                     ({what}): `sudo dmesg | grep -i -e tsc -e arch_timer -e clocksource` shows why; until that is \
-                     fixed, {meanwhile}"
-                ),
-            },
-            Cause::Unexplained if self.platform.supervisor.is_some() => {
+            Cause::CounterDistrusted => {
+                format!(
+                    "{read} {enters}, because the kernel {}",
+                    self.distrust(&format!("{source} ({what})"))
+                )
+            }
+            Cause::NotYet => format!(
+                "{read} {enters}, but not for long: this kernel started less than five seconds ago and still \
+                 measures the CPU's counter. Run the doctor again in some seconds"
+            ),
+            Cause::GuestKernel => {
                 format!("{read} {enters}, because the vDSO of {supervisor} does: {meanwhile}")
             }
             Cause::Unexplained | Cause::Fine | Cause::LikelyFine => {
@@ -209,26 +214,68 @@ impl<'a> Facts<'a> {
         text + "."
     }
 
-    /// What to do about the clock source.
+    /// Returns why the kernel reads `source` in place of the CPU's counter, and what to do.
+    fn distrust(self, source: &str) -> String {
+        let exclusions: Vec<_> = self.parameters().filter(|word| EXCLUSIONS.contains(word)).collect();
+        let choices: Vec<_> = self.parameters().filter(is_choice).collect();
+        if !exclusions.is_empty() {
+            // A choice acts only where the counter can be chosen, so it comes second.
+            let (why, all) = (exclusions.join(" and "), [exclusions, choices].concat().join(" and "));
+            return format!(
+                "was booted with {why} and reads {source}: boot without {all}, unless that was set because the \
+                 counter is wrong; in that case, {}",
+                self.meanwhile()
+            );
+        }
+        let host = match self.platform {
+            Platform { is_virtual: true, has_steady_tsc: false, .. } => self.host_must(),
+            _ => String::new(),
+        };
+        let until = if choices.is_empty() {
+            "until that is fixed".into()
+        } else {
+            // The kernel could not obey it. It will, when the counter is on offer.
+            let choices = choices.join(" and ");
+            format!("when that is fixed, also boot without {choices}, which is not the reason; until then")
+        };
+        format!(
+            "does not trust this CPU's counter and reads {source}: {SHOW_WHY} shows why{host}; {until}, {}",
+            self.meanwhile()
+        )
+    }
+
+    /// Returns what only the operator of the host can change.
+    fn host_must(self) -> String {
+        let settings = match self.platform.clock_source.current.as_deref() {
+            Some("xen") => "Xen: `nomigrate=1`",
+            _ => {
+                "QEMU, and args of Proxmox VE: `-cpu host,+invtsc`; libvirt: \
+                 `<feature policy='require' name='invtsc'/>`; a cloud: another instance type"
+            }
+        };
+        format!("; this is a virtual machine, and its host does not offer an invariant counter ({settings})")
+    }
+
+    /// Returns what to do about the clock source.
     fn remedy(self) -> String {
-        let is_readable = |source: &&String| clock_source(source).0 == Reader::Vdso;
-        let sources = &self.platform.clock_source;
-        let better = sources.available.iter().find(is_readable);
-        match (sources.current.as_deref(), better, self.choice()) {
-            (Some("kvm-clock"), ..) if self.parameters().any(|word| word == NO_KVMCLOCK) => {
-                format!("boot without {NO_KVMCLOCK}")
+        let current = self.platform.clock_source.current.as_deref();
+        let choice = self.parameters().find(is_choice);
+        match (current, self.better()) {
+            (Some("kvm-clock"), _) if self.parameters().any(|word| word == NO_KVMCLOCK_VSYSCALL) => {
+                format!("boot without {NO_KVMCLOCK_VSYSCALL}")
             }
             // KVM scales the same counter, so the guest's `tsc` is no better.
-            (Some("kvm-clock"), ..) => format!(
+            (Some("kvm-clock"), _) => format!(
                 "the host does not promise a stable counter, and only the host can change that: repair its clock \
                  source; `tsc` in this guest may be wrong, too; until then, {}",
                 self.meanwhile()
             ),
-            (current, Some(better), choice) => {
-                // Another host may have another counter.
+            (_, Some(better)) => {
                 let unless = match choice {
+                    // Another host may have another counter.
                     _ if current == Some("xen") => "unless this guest migrates, ".into(),
-                    choice => choice.map_or(String::new(), chosen),
+                    Some(choice) => format!("unless {choice} was set because the counter is wrong, "),
+                    None => String::new(),
                 };
                 let instead = choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
                 // Two commands, because each has to fit in a line.
@@ -237,31 +284,39 @@ impl<'a> Facts<'a> {
                      of any container, and reboot with clocksource={better}{instead} to keep it"
                 )
             }
-            (_, None, Some(choice)) => format!("{}boot without {choice}", chosen(choice)),
-            (_, None, None) => self.meanwhile().into(),
+            (Some(HYPERV_MSR), None) => format!(
+                "Hyper-V does not offer its page with the scale of the counter, and only the host can change \
+                 that (QEMU: `hv-time`); until then, {}",
+                self.meanwhile()
+            ),
+            (Some("xen"), None) => format!(
+                "{SHOW_WHY} shows why the counter is not on offer{}; until then, {}",
+                self.host_must(),
+                self.meanwhile()
+            ),
+            (_, None) => self.meanwhile().into(),
         }
     }
 
-    /// The kernel's parameters (kernel-parameters.txt), without those that a terminal would obey.
+    /// Returns the clock source on offer that the vDSO can read, or else may be able to read.
+    fn better(self) -> Option<&'a str> {
+        let sources = &self.platform.clock_source;
+        let others = || sources.available.iter().filter(|source| Some(*source) != sources.current.as_ref());
+        // The kernel drops this one when it has measured `tsc`.
+        let mut lasting = others().filter(|source| *source != "tsc-early");
+        let readable = others().find(|source| clock_source(source).0 == Reader::Vdso);
+        readable
+            .or_else(|| lasting.find(|source| clock_source(source).0 == Reader::VdsoIfStable))
+            .map(|name| &**name)
+    }
+
+    /// Returns the kernel's parameters (kernel-parameters.txt), without those that a terminal would
+    /// obey.
     fn parameters(self) -> impl Iterator<Item = &'a str> {
         self.platform.command_line.split_whitespace().filter(|word| is_name(word))
     }
 
-    /// The parameter that excludes the CPU's counter.
-    fn exclusion(self) -> Option<&'a str> {
-        self.parameters().find(|word| ["tsc=unstable", "notsc"].contains(word))
-    }
-
-    /// The parameter that chooses another clock source, or excludes the counter.
-    fn choice(self) -> Option<&'a str> {
-        let is_choice = |word: &&str| {
-            let source = word.strip_prefix("clocksource=");
-            source.is_some_and(|source| clock_source(source).0 != Reader::Vdso)
-        };
-        self.parameters().find(is_choice).or(self.exclusion())
-    }
-
-    /// Which reads are cheap all the same.
+    /// Returns which reads are cheap all the same.
     fn meanwhile(self) -> &'static str {
         if Read::COARSE.into_iter().all(|read| self.is_in_user_space(read)) {
             "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
@@ -270,7 +325,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Where to look for the missing vDSO.
+    /// Returns where to look for the missing vDSO.
     fn where_to_look(self, reason: Option<FallbackReason>) -> String {
         let architecture = self.platform.architecture;
         // vdso32 is about 32-bit programs (arch/x86/entry/vdso/vdso32-setup.c).
@@ -289,7 +344,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// What to use in place of a clock that the vDSO does not have.
+    /// Returns what to use in place of a clock that the vDSO does not have.
     fn substitute(self, read: Read) -> &'static str {
         match read.clock() {
             Some(ClockId::REALTIME_ALARM | ClockId::BOOTTIME_ALARM) => {
@@ -307,10 +362,20 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The condition under which a parameter that somebody set is not removed.
-fn chosen(parameter: &str) -> String {
-    format!("unless {parameter} was set because the counter is wrong, ")
+/// Returns whether a parameter chooses a clock source that the vDSO cannot read.
+fn is_choice(parameter: &&str) -> bool {
+    let source = parameter.strip_prefix("clocksource=");
+    source.is_some_and(|source| clock_source(source).0 != Reader::Vdso)
 }
 
+/// The parameters that exclude the CPU's counter, or kvm-clock, which is the same counter
+/// (arch/x86/kernel/tsc.c, kvmclock.c and cpu/hypervisor.c).
+const EXCLUSIONS: [&str; 4] = ["notsc", "tsc=unstable", "no-kvmclock", "nopv"];
+
 /// Keeps the guest's vDSO from reading kvm-clock (arch/x86/kernel/kvmclock.c).
-const NO_KVMCLOCK: &str = "no-kvmclock-vsyscall";
+const NO_KVMCLOCK_VSYSCALL: &str = "no-kvmclock-vsyscall";
+
+const HYPERV_MSR: &str = "hyperv_clocksource_msr";
+
+/// The command whose lines say why the kernel rejected a counter.
+const SHOW_WHY: &str = "`sudo dmesg | grep -i -e tsc -e arch_timer -e clocksource`";

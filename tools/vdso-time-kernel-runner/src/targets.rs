@@ -188,6 +188,8 @@ pub const BOOT_OPTIONS: &[BootOption] = &[
     option("hpet", X86, Change::Kernel("clocksource=hpet")),
     option("acpi_pm", X86, Change::Kernel("clocksource=acpi_pm")),
     option("jiffies", X86, Change::Kernel("clocksource=jiffies")),
+    option("notsc", X86, Change::Kernel("notsc")),
+    option("tsc=unstable", X86, Change::Kernel("tsc=unstable")),
     option("vdso=0", X86, Change::Kernel("vdso=0")),
     option("vdso32=0", X86, Change::Kernel("vdso32=0")),
     option("notimer", &["armhf"], VEXPRESS),

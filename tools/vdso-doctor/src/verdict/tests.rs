@@ -63,6 +63,8 @@ fn platform(available: &[&str]) -> Platform {
         clock_source,
         command_line: String::new(),
         has_steady_tsc: false,
+        is_virtual: false,
+        is_new: false,
     }
 }
 
@@ -126,53 +128,162 @@ fn a_trapped_counter_is_slow() {
     judge(&platform(&["tsc"]), &seen, &Read::USUAL, Cause::Fine, &[]);
 }
 
+/// CPUs, by their flags.
+const STEADY: &str = "constant_tsc nonstop_tsc";
+const STEADY_GUEST: &str = "constant_tsc nonstop_tsc hypervisor";
+const GUEST: &str = "constant_tsc hypervisor";
+
+/// A platform whose CPU has these flags, booted with these parameters.
+fn booted(flags: &str, parameters: &str, available: &[&str]) -> Platform {
+    Platform {
+        command_line: format!("quiet {parameters} ro"),
+        has_steady_tsc: flags.contains(STEADY),
+        is_virtual: flags.contains("hypervisor"),
+        ..platform(available)
+    }
+}
+
+const SWITCH: &str =
+    "`cd /sys/devices/system/clocksource/clocksource0` and `echo tsc | sudo tee current_clocksource`";
+
+/// The places that the authors of these public reports measured, and what helped them.
+#[test]
+fn a_public_report_gets_the_advice_that_helped_its_author() {
+    const SEEN_ON_HOST: &str = "its host does not offer an invariant counter";
+    let distrusted = Cause::CounterDistrusted;
+    for (report, flags, parameters, available, cause, words) in [
+        // The watchdog rejected the counter; the log says so.
+        ("sozu-proxy/sozu#500", STEADY, "", "hpet acpi_pm", distrusted, &["sudo dmesg"][..]),
+        ("facebookincubator/below#8125", STEADY, "", "hpet acpi_pm", distrusted, &["sudo dmesg"]),
+        ("ksahlin/strobealign#573", STEADY, "", "hpet acpi_pm", distrusted, &["sudo dmesg"]),
+        // The counters of the CPUs differ.
+        ("RPCS3/rpcs3#16382", STEADY, "", "hpet acpi_pm", distrusted, &["sudo dmesg"]),
+        // VMware, bhyve, nested QEMU, macOS, Windows, KVM without kvm-clock.
+        ("fbelavenuto/arpl#244", GUEST, "", "acpi_pm", distrusted, &["dmesg", SEEN_ON_HOST]),
+        ("oxidecomputer/propolis#328", GUEST, "", "acpi_pm", distrusted, &["dmesg", SEEN_ON_HOST]),
+        ("Mellanox/mkt#74", GUEST, "", "hpet acpi_pm", distrusted, &["-cpu host,+invtsc"]),
+        ("oomol-lab/ovm#21", GUEST, "", "hpet acpi_pm", distrusted, &["dmesg", SEEN_ON_HOST]),
+        ("Flux159/nebula v0.2.5", GUEST, "", "refined-jiffies jiffies", distrusted, &["dmesg"]),
+        ("yunionio/cloudpods#16956", GUEST, "", "hpet acpi_pm", distrusted, &["name='invtsc'"]),
+        // Xen's default, on EC2 and in Qubes OS.
+        ("redis/redis#10604", STEADY_GUEST, "", "xen tsc hpet acpi_pm", Cause::ClockSource, &[SWITCH]),
+        ("heap.io: clocksource-aws-ec2-vdso", GUEST, "", "xen tsc acpi_pm", Cause::ClockSource, &[SWITCH]),
+        (
+            "QubesOS/qubes-issues#7404",
+            STEADY_GUEST,
+            "",
+            "xen tsc",
+            Cause::ClockSource,
+            &["unless this guest migrates, run", SWITCH],
+        ),
+        (
+            "projectacrn/acrn-hypervisor#517",
+            STEADY_GUEST,
+            "clocksource=hpet",
+            "hpet tsc acpi_pm",
+            Cause::ClockSource,
+            &[SWITCH, "reboot with clocksource=tsc instead of clocksource=hpet"],
+        ),
+        (
+            "redpanda-data/redpanda#6446",
+            GUEST,
+            "",
+            "hyperv_clocksource_msr acpi_pm",
+            Cause::ClockSource,
+            &["only the host can change that"],
+        ),
+    ] {
+        println!("{report}");
+        let available: Vec<_> = available.split(' ').collect();
+        judge_usual(&booted(flags, parameters, &available), KERNEL, USER_SPACE, cause, words);
+    }
+    // Where these reports were made, the clock was not slow.
+    for available in [["kvm-clock", "tsc"], ["hyperv_clocksource_tsc_page", "acpi_pm"]] {
+        judge_usual(&booted(GUEST, "", &available), USER_SPACE, USER_SPACE, Cause::Fine, &["nothing to do"]);
+    }
+}
+
 #[test]
 fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
-    let judge =
-        |platform: &Platform, cause, words: &[&str]| judge_usual(platform, KERNEL, USER_SPACE, cause, words);
     for source in ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr"] {
-        let choice = platform(&[source, "tsc"]);
-        let remedy =
-            "`cd /sys/devices/system/clocksource/clocksource0` and `echo tsc | sudo tee current_clocksource`";
-        judge(&choice, Cause::ClockSource, &[source, remedy, "clocksource=tsc"]);
-        judge(&Platform { has_steady_tsc: true, ..choice }, Cause::ClockSource, &[remedy]);
-        let none = platform(&[source]);
-        judge(&none, Cause::ClockSource, &[source, "the coarse clocks, which stay in user space"]);
-        let dropped = Platform { has_steady_tsc: true, ..none };
-        judge(&dropped, Cause::CounterDistrusted, &["does not trust", source, "dmesg", "time()"]);
+        for flags in [STEADY, STEADY_GUEST, GUEST, ""] {
+            let words = [source, SWITCH, "clocksource=tsc"];
+            judge_usual(&booted(flags, "", &[source, "tsc"]), KERNEL, USER_SPACE, Cause::ClockSource, &words);
+        }
     }
-    judge(&platform(&["dmtimer"]), Cause::ClockSource, &["dmtimer (of another driver)"]);
-    // The operator chose it.
-    for (parameter, available, cause, words) in [
+    for source in ["hpet", "acpi_pm", "jiffies", "refined-jiffies"] {
+        let words = ["does not trust", source, "`sudo dmesg", "the coarse clocks, which stay in user space"];
+        judge_usual(&booted("", "", &[source]), KERNEL, USER_SPACE, Cause::CounterDistrusted, &words);
+    }
+    let arm = Platform { architecture: "arm", ..platform(&["dmtimer"]) };
+    judge_usual(&arm, KERNEL, USER_SPACE, Cause::ClockSource, &["dmtimer (of another driver)"]);
+    judge_usual(&platform(&["jiffies"]), KERNEL, KERNEL, Cause::CounterDistrusted, &["less often"]);
+    // The host offers an invariant counter, so it is not the host that must be changed.
+    let seen = Examination { readings: readings(KERNEL, USER_SPACE), ..Examination::default() };
+    for flags in [STEADY_GUEST, STEADY] {
+        let (_, sentence) = verdict(&booted(flags, "", &["hpet"]), &seen, &Read::USUAL);
+        assert!(!sentence.contains("invtsc"), "{sentence}");
+    }
+}
+
+/// The rows with two parameters, and a counter that was rejected, were booted in QEMU; then the
+/// advice was followed, and the machine was booted again.
+#[test]
+fn every_parameter_that_acts_is_named_and_exclusions_come_first() {
+    let distrusted = Cause::CounterDistrusted;
+    let unless = "unless that was set because the counter is wrong";
+    for (parameters, available, cause, words) in [
         (
             "clocksource=hpet",
             &["hpet", "tsc"][..],
             Cause::ClockSource,
-            "unless clocksource=hpet was set because the counter is wrong, run",
+            &["unless clocksource=hpet was set because the counter is wrong, run"][..],
         ),
-        ("clocksource=xen", &["xen"], Cause::ClockSource, "counter is wrong, boot without clocksource=xen."),
-        ("tsc=unstable", &["hpet"], Cause::CounterDistrusted, "boot without tsc=unstable, unless it was set"),
-        ("notsc", &["acpi_pm"], Cause::CounterDistrusted, "boot without notsc, unless it was set"),
-        ("clocksource=hpet notsc", &["hpet"], Cause::CounterDistrusted, "boot without notsc, unless"),
-        ("clocksource=xen", &["xen", "tsc"], Cause::ClockSource, "unless this guest migrates, run"),
-        // This one excludes nothing.
-        ("clocksource=hpet", &["hpet"], Cause::CounterDistrusted, "sudo dmesg"),
-        ("no-kvmclock-vsyscall", &["kvm-clock"], Cause::ClockSource, "boot without no-kvmclock-vsyscall."),
-        ("tsc=reliable", &["hpet"], Cause::CounterDistrusted, "dmesg"),
-        ("clocksource=tsc", &["hpet"], Cause::CounterDistrusted, "dmesg"),
+        ("clocksource=xen", &["xen"], Cause::ClockSource, &["sudo dmesg", "nomigrate=1"]),
+        ("tsc=unstable", &["hpet"], distrusted, &["boot without tsc=unstable, unless", unless]),
+        ("notsc", &["acpi_pm"], distrusted, &["boot without notsc, unless", unless]),
+        ("no-kvmclock", &["hpet"], distrusted, &["boot without no-kvmclock, unless"]),
+        (
+            "clocksource=hpet notsc",
+            &["hpet"],
+            distrusted,
+            &["boot without notsc and clocksource=hpet, unless"],
+        ),
+        (
+            "clocksource=acpi_pm tsc=unstable",
+            &["acpi_pm", "hpet"],
+            distrusted,
+            &[
+                "booted with tsc=unstable and reads acpi_pm",
+                "without tsc=unstable and clocksource=acpi_pm, unless",
+            ],
+        ),
+        ("clocksource=xen", &["xen", "tsc"], Cause::ClockSource, &["unless this guest migrates, run"]),
+        // The counter is not on offer, so the choice is not the reason.
+        (
+            "clocksource=hpet",
+            &["hpet"],
+            distrusted,
+            &["`sudo dmesg", "also boot without clocksource=hpet, which is not the reason"],
+        ),
+        (
+            "clocksource=hpet",
+            &["hpet", "tsc-early", "kvm-clock"],
+            Cause::ClockSource,
+            &["echo kvm-clock |", "clocksource=kvm-clock instead of clocksource=hpet"],
+        ),
+        ("no-kvmclock-vsyscall", &["kvm-clock"], Cause::ClockSource, &["boot without no-kvmclock-vsyscall."]),
+        ("tsc=reliable", &["hpet"], distrusted, &["dmesg"]),
+        ("clocksource=tsc", &["hpet"], distrusted, &["dmesg"]),
     ] {
-        let command_line = format!("quiet {parameter} ro");
-        judge(&Platform { command_line, has_steady_tsc: true, ..platform(available) }, cause, &[words]);
+        let booted = booted(STEADY_GUEST, parameters, available);
+        judge_usual(&booted, KERNEL, USER_SPACE, cause, words);
     }
-    judge_usual(&platform(&["jiffies"]), KERNEL, KERNEL, Cause::ClockSource, &["less often"]);
     // A terminal obeys control characters, so such a word is not shown.
     for word in ["clocksource=\x1b[31mhpet", "clocksource=hp\u{9b}31met"] {
-        let command_line = format!("{word} ro");
-        judge(
-            &Platform { command_line, ..platform(&["hpet", "tsc"]) },
-            Cause::ClockSource,
-            &["(the chip set's event timer): run `cd"],
-        );
+        let hpet = booted("", word, &["hpet", "tsc"]);
+        let words = ["(the chip set's event timer): run `cd"];
+        judge_usual(&hpet, KERNEL, USER_SPACE, Cause::ClockSource, &words);
     }
 }
 
@@ -183,18 +294,38 @@ fn a_clock_source_that_the_vdso_could_read_has_another_cause() {
         (&["kvm-clock"], Cause::ClockSource, &["only the host", "`tsc` in this guest may be wrong"]),
         (&["xen", "tsc"], Cause::ClockSource, &["unless this guest migrates", "echo tsc"]),
         (&["xen", "hpet"], Cause::ClockSource, &["xen", "timer tick is precise enough"]),
-        // The kernel drops tsc-early soon after boot.
         (&["tsc-early"], Cause::ClockSource, &["the CPU's time-stamp counter"]),
-        (&["hpet", "tsc-early"], Cause::ClockSource, &["hpet", "timer tick is precise enough"]),
+        // The kernel drops tsc-early soon after boot.
+        (&["hpet", "tsc-early"], Cause::CounterDistrusted, &["hpet", "timer tick is precise enough"]),
         (&["arch_sys_counter"], Cause::CounterDistrusted, &["does not trust", "arch_timer"]),
         (&["tsc"], Cause::Unexplained, &["(tsc)"]),
         (&[], Cause::Unexplained, &["(unknown)"]),
     ] {
-        judge_usual(&platform(available), KERNEL, USER_SPACE, cause, words);
+        judge_usual(&booted(STEADY, "", available), KERNEL, USER_SPACE, cause, words);
     }
-    // The counter is no clock source of its own in such a guest.
-    let xen = Platform { has_steady_tsc: true, ..platform(&["xen"]) };
-    judge_usual(&xen, KERNEL, USER_SPACE, Cause::ClockSource, &["xen"]);
+}
+
+/// In its first seconds a kernel reads a clock source that it leaves.
+#[test]
+fn a_kernel_that_just_started_is_not_judged_for_ever() {
+    let sandbox = Platform { supervisor: Some(Supervisor::GuestKernel), ..platform(&[]) };
+    for (now, cause) in [
+        (sandbox.clone(), Cause::GuestKernel),
+        (platform(&["jiffies"]), Cause::CounterDistrusted),
+        (platform(&["refined-jiffies", "tsc-early"]), Cause::CounterDistrusted),
+    ] {
+        judge_usual(&now, KERNEL, USER_SPACE, cause, &["enters the kernel, because"]);
+        let new = Platform { is_new: true, ..now };
+        for found in [KERNEL, Found::Proved(3)] {
+            judge_usual(&new, found, USER_SPACE, Cause::NotYet, &["not for long", "again in some seconds"]);
+        }
+        judge_usual(&new, USER_SPACE, USER_SPACE, Cause::Fine, &[]);
+        let read = Read::ClockGettime(ClockId::THREAD_CPUTIME);
+        judge(&new, &[reading(read, KERNEL)], &[read], Cause::ClockNotServed, &["no vDSO has CPU times"]);
+    }
+    // This one the kernel keeps.
+    let hpet = Platform { is_new: true, ..platform(&["hpet", "tsc"]) };
+    judge_usual(&hpet, KERNEL, USER_SPACE, Cause::ClockSource, &[SWITCH]);
 }
 
 #[test]
@@ -251,8 +382,18 @@ fn a_supervisor_is_named() {
         (Supervisor::Emulator, NOTHING, Cause::Emulated, &["without an emulator"]),
         // These have a vDSO of their own, which can work.
         (Supervisor::GuestKernel, USER_SPACE, Cause::Fine, &[]),
-        (Supervisor::GuestKernel, KERNEL, Cause::Unexplained, &["the vDSO of gVisor, WSL 1 or UML does"]),
+        (Supervisor::GuestKernel, KERNEL, Cause::GuestKernel, &["the vDSO of gVisor, WSL 1 or UML does"]),
     ] {
         judge_usual(&under(supervisor), found, found, cause, words);
     }
+    // User-mode Linux shows the flags of the CPU, and a clock source of its own.
+    let uml =
+        Platform { supervisor: Some(Supervisor::GuestKernel), ..booted(STEADY, "", &["timer", "jiffies"]) };
+    judge_usual(
+        &uml,
+        KERNEL,
+        KERNEL,
+        Cause::GuestKernel,
+        &["gVisor, WSL 1 or UML does: read the clock less"],
+    );
 }
