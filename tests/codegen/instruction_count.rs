@@ -9,6 +9,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 
 use test_support::cost::{self, Cost};
 use test_support::program;
@@ -97,7 +98,7 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
             }
         }
         // The page has a row for each target, from one compiler or more.
-        let page = fs::read_to_string("docs/BENCHMARKS.md").unwrap();
+        let page = fs::read_to_string(Path::new(program::ROOT).join("docs/BENCHMARKS.md")).unwrap();
         let is_of = |start: String| move |line: &&str| line.starts_with(&start);
         let of_target = page.lines().find(is_of(format!("| {triple} |")));
         if page.lines().find(is_of(compiler)).or(of_target.and(Some(&row))) != Some(&row) {
