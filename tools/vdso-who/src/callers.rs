@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::iter::once;
+use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -62,7 +64,7 @@ pub(crate) fn count(
     events: impl IntoIterator<Item = Event>,
     waiting: &AtomicUsize,
 ) -> Findings {
-    let files = Files::new(options.debuginfod);
+    let files = Files::new(options.debuginfod.then(|| Rc::new(|_: &Path| ()) as _));
     let (is_exact, is_folded, spaces, found) =
         (options.exact, options.folded, HashMap::new(), Findings::default());
     let mut tally = Tally { pid, is_exact, is_folded, files, spaces, found };

@@ -11,7 +11,7 @@ pub(crate) struct FileId {
 }
 
 /// An executable mapping.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub(crate) range: Range<u64>,
     pub(crate) offset: u64,

@@ -9,12 +9,13 @@ mod file;
 mod go;
 mod module;
 mod names;
+mod perf_map;
 #[cfg(test)]
 #[path = "../tests/unit/space.rs"]
 mod tests;
 mod unwind;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -33,7 +34,9 @@ use crate::{Result, proc};
 pub(crate) use bounded::has_room;
 use clock_function::is_clock_function;
 pub(crate) use debug_file::check_debuginfod;
+use file::Image;
 use module::Module;
+use perf_map::PerfMap;
 
 /// The name of an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -46,26 +49,34 @@ pub(crate) struct Frame {
     pub(crate) module: String,
     #[serde(skip)]
     pub(crate) has_name: bool,
+    /// Whether it is code without a file, or none.
+    #[serde(skip)]
+    is_volatile: bool,
 }
 
-/// A mapped file.
-enum Source {
-    /// Opened before it is needed, because a process that ended has no paths.
-    Open(File),
-    /// None if the file cannot be read.
-    Read(Option<Rc<Module>>),
+/// A mapped file. It is opened before it is needed, because a process that ended has no paths.
+struct Mapped {
+    /// None if it cannot be opened.
+    image: Option<Image>,
+    /// Parsed when it is needed: for a frame of a clock read. None if it is no ELF file.
+    module: OnceCell<Option<Rc<Module>>>,
 }
+
+/// Is told which file's debug information is downloaded.
+pub(crate) type OnDownload = Rc<dyn Fn(&Path)>;
 
 /// The files of all processes.
 #[derive(Clone, Default)]
 pub(crate) struct Files {
-    known: Rc<RefCell<HashMap<FileId, Source>>>,
-    asks_debuginfod: bool,
+    known: Rc<RefCell<HashMap<FileId, Rc<Mapped>>>>,
+    /// Called before a debuginfod server is asked for the debug information of a file. Without it
+    /// none is asked.
+    downloads: Option<OnDownload>,
 }
 
 impl Files {
-    pub(crate) fn new(asks_debuginfod: bool) -> Self {
-        Self { asks_debuginfod, ..Self::default() }
+    pub(crate) fn new(downloads: Option<OnDownload>) -> Self {
+        Self { downloads, ..Self::default() }
     }
 }
 
@@ -82,8 +93,8 @@ pub(crate) struct Space {
     frames: HashMap<u64, Arc<Frame>>,
     /// By program counter.
     rules: HashMap<u64, unwind::Rule>,
-    /// What /tmp/perf-PID.map says of code without a file.
-    jit: Option<names::PerfMap>,
+    /// The names of code without a file.
+    jit: PerfMap,
     read: Instant,
     /// Whether its mappings could not be read.
     pub(crate) is_hidden: bool,
@@ -97,9 +108,6 @@ const MOST_FRAMES: usize = 1 << 14;
 
 /// How often mappings that no record reported are looked for.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// A larger /tmp/perf-PID.map is not read.
-const MOST_OF_PERF_MAP: u64 = 64 << 20;
 
 const VDSO: &str = "[vdso]";
 
@@ -145,22 +153,24 @@ impl Space {
 
     /// Adds a mapping, in the place of others.
     pub(crate) fn map(&mut self, new: Mapping) {
-        let mut files = self.files.known.borrow_mut();
-        if files.len() < MOST_FILES && !files.contains_key(&new.file) {
-            let open = self.open(&new).ok();
-            files.extend(open.map(|file| (new.file, Source::Open(file))));
+        if self.files.known.borrow().len() < MOST_FILES {
+            self.mapped(&new);
         }
-        drop(files);
-        if &*new.path == VDSO {
-            self.vdso = None;
-        }
+        self.is_hidden = false;
         let first = self.mappings.partition_point(|old| old.range.end <= new.range.start);
         let others = self.mappings[first..].partition_point(|old| old.range.start < new.range.end);
-        self.mappings.splice(first..first + others, [new]);
-        self.frames.clear();
-        self.rules.clear();
-        self.jit = None;
-        self.is_hidden = false;
+        let others = first..first + others;
+        // A compiler changes its memory each millisecond. Of that nothing is kept by address.
+        let keeps = self.mappings[others.clone()].iter().chain([&new]).any(|one| one.file.inode != 0);
+        if self.mappings[others.clone()] == [new.clone()] {
+            return;
+        }
+        if keeps || &*new.path == VDSO {
+            self.vdso = self.vdso.take().filter(|_| &*new.path != VDSO);
+            self.frames.clear();
+            self.rules.clear();
+        }
+        self.mappings.splice(others, [new]);
     }
 
     /// Whether there is a vDSO, as far as the mappings are known.
@@ -189,7 +199,10 @@ impl Space {
         if self.frames.len() >= MOST_FRAMES {
             self.frames.clear();
         }
-        self.frames.insert(address, frame.clone());
+        // Other code can come to an address without a file.
+        if !frame.is_volatile {
+            self.frames.insert(address, frame.clone());
+        }
         frame
     }
 
@@ -227,8 +240,15 @@ impl Space {
 
     /// The code before an address.
     pub(crate) fn code_before<const BYTES: usize>(&mut self, address: u64) -> Option<[u8; BYTES]> {
-        let (module, start) = self.module(address.checked_sub(BYTES as u64)?)?;
-        module.code(start, BYTES)?.try_into().ok()
+        let start = address.checked_sub(BYTES as u64)?;
+        let mapping = self.mapping(start)?.clone();
+        let image = if &*mapping.path == VDSO {
+            self.module(start)?.0.image.clone()
+        } else {
+            self.mapped(&mapping).image.clone()?
+        };
+        let mut code = [0; BYTES];
+        image.fill(&mut code, start - mapping.range.start + mapping.offset).map(|()| code)
     }
 
     fn mapping(&self, address: u64) -> Option<&Mapping> {
@@ -245,27 +265,30 @@ impl Space {
             self.vdso = self.vdso.take().or_else(|| self.read_vdso(&mapping));
             self.vdso.clone()?
         } else {
-            self.file(&mapping)?
+            let mapped = self.mapped(&mapping);
+            let parse = || {
+                let (image, downloads) = (mapped.image.clone()?, self.files.downloads.as_deref());
+                Module::parse(image, &mapping.path, |path| self.find(path), downloads).map(Rc::new)
+            };
+            mapped.module.get_or_init(parse).clone()?
         };
         let address = module.address(offset)?;
         Some((module, address))
     }
 
-    fn file(&mut self, mapping: &Mapping) -> Option<Rc<Module>> {
-        let known = self.files.known.borrow_mut().remove(&mapping.file);
-        let module = match known {
-            Some(Source::Read(module)) => module,
-            source => {
-                let open = if let Some(Source::Open(open)) = source { Ok(open) } else { self.open(mapping) };
-                let bytes = open.and_then(|open| file::read(open, u64::MAX));
-                let parse = |bytes| {
-                    Module::parse(bytes, &mapping.path, |path| self.find(path), self.files.asks_debuginfod)
-                };
-                bytes.ok().and_then(parse).map(Rc::new)
+    /// The file of a mapping. If there are too many, those that are known are opened again.
+    fn mapped(&self, mapping: &Mapping) -> Rc<Mapped> {
+        let known = self.files.known.borrow().get(&mapping.file).cloned();
+        known.unwrap_or_else(|| {
+            let image = self.open(mapping).ok().map(|file| Image::File(file.into()));
+            let mapped = Rc::new(Mapped { image, module: OnceCell::new() });
+            let mut known = self.files.known.borrow_mut();
+            if known.len() >= MOST_FILES {
+                known.clear();
             }
-        };
-        self.files.known.borrow_mut().insert(mapping.file, Source::Read(module.clone()));
-        module
+            known.insert(mapping.file, mapped.clone());
+            mapped
+        })
     }
 
     /// The image of the process, or of this program if that ended.
@@ -281,7 +304,7 @@ impl Space {
             let is_same = own.end - own.start == end - start && end > 1 << 32;
             read(std::process::id(), &mut bytes, Some(own.start).filter(|_| is_same)?).ok()?;
         }
-        Module::parse(bytes.into(), VDSO, |_| None, false).map(Rc::new)
+        Module::parse(Image::Bytes(bytes.into()), VDSO, |_| None, None).map(Rc::new)
     }
 
     fn open(&self, mapping: &Mapping) -> io::Result<File> {
@@ -302,28 +325,27 @@ impl Space {
     }
 
     /// A file of debug information, in the process's file system or in this program's.
-    fn find(&self, path: &Path) -> Option<Rc<[u8]>> {
+    fn find(&self, path: &Path) -> Option<Image> {
         let inside = Path::new(&format!("/proc/{}/root", self.thread)).join(path.strip_prefix("/").ok()?);
         let file = file::open(&inside, 0).or_else(|_| file::open(path, 0)).ok()?;
-        file::read(file, u64::MAX).ok()
+        Some(Image::File(file.into()))
     }
 
-    /// The file of the process, in its file system and by its own number. It may not exist.
-    fn perf_map(&self) -> names::PerfMap {
-        let own = proc::status(self.pid, "NSpid");
+    /// Opens /tmp/perf-PID.map in the process's file system and by its own number, if it exists.
+    fn open_perf_map(pid: u32, thread: u32) -> io::Result<File> {
+        let own = proc::status(pid, "NSpid");
         let own = own.as_deref().and_then(|own| own.split_whitespace().last());
-        let path = format!("/proc/{}/root/tmp/perf-{}.map", self.thread, own.unwrap_or("self"));
+        let path = format!("/proc/{thread}/root/tmp/perf-{}.map", own.unwrap_or("self"));
         // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
-        let opened = file::open(Path::new(&path), libc::O_NOFOLLOW);
-        let bytes = opened.and_then(|opened| file::read(opened, MOST_OF_PERF_MAP)).unwrap_or_default();
-        names::PerfMap::parse(&String::from_utf8_lossy(&bytes))
+        file::open(Path::new(&path), libc::O_NOFOLLOW)
     }
 
     /// The functions at an address, the innermost inlined one first; at least one.
     fn named(&mut self, address: u64) -> Vec<Frame> {
         let module = self.module(address);
         let Some(mapping) = self.mapping(address) else {
-            return vec![Frame::unknown(format!("{address:#x}"), "[unmapped]")];
+            let unmapped = Frame::unknown(format!("{address:#x}"), "[unmapped]");
+            return vec![Frame { is_volatile: true, ..unmapped }];
         };
         let name = names::of_module(&mapping.path);
         let offset = address - mapping.range.start + mapping.offset;
@@ -332,12 +354,17 @@ impl Space {
             if !frames.is_empty() {
                 return frames;
             }
-        } else if mapping.file.inode == 0 {
-            let has_jvm = self.mappings.iter().any(|mapping| mapping.path.ends_with("/libjvm.so"));
-            let map = self.jit.take().unwrap_or_else(|| self.perf_map());
-            let function = self.jit.insert(map).name(address);
-            let function = function.unwrap_or(if has_jvm { "java (JIT)" } else { "(JIT)" });
-            return vec![Frame::named(function.to_owned(), &name)];
+        } else if mapping.file.inode == 0 || mapping.path.starts_with("/memfd:") {
+            let (pid, thread) = (self.pid, self.thread);
+            let function = self.jit.name(address, || Self::open_perf_map(pid, thread));
+            let has_jvm = || self.mappings.iter().any(|mapping| mapping.path.ends_with("/libjvm.so"));
+            let unknown = || match self.jit.is_full() {
+                true => "(JIT: its perf map has more than 1 GiB)",
+                false if has_jvm() => "java (JIT)",
+                false => "(JIT)",
+            };
+            let function = function.unwrap_or_else(|| unknown().into());
+            return vec![Frame { is_volatile: true, ..Frame::named(function, &name) }];
         }
         vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
     }
@@ -345,7 +372,8 @@ impl Space {
 
 impl Frame {
     fn named(function: String, module: &str) -> Self {
-        Self { function, file: None, line: None, module: module.to_owned(), has_name: true }
+        let (file, line, has_name, is_volatile) = (None, None, true, false);
+        Self { function, file, line, module: module.to_owned(), has_name, is_volatile }
     }
 
     pub(crate) fn unknown(function: String, module: &str) -> Self {

@@ -1,13 +1,16 @@
-//! Files that a hostile process chose.
+//! Files that a hostile process chose, read by ranges: what a large file costs is what is needed.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _};
+use std::io;
 use std::iter::repeat_n;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::rc::Rc;
 
+use object::{ReadCache, ReadCacheOps, ReadRef};
+
 use super::bounded::has_room;
+use super::names::MOST_OF_NAME;
 
 /// Opens a regular file. `flags` can be `O_NOFOLLOW`.
 pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
@@ -18,13 +21,126 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)
 }
 
-/// Reads a file of at most so many bytes, if there is memory for it.
-pub(super) fn read(mut file: File, most: u64) -> io::Result<Rc<[u8]>> {
-    let size = file.metadata()?.len();
-    if size > most || !has_room(size) {
-        return Err(io::ErrorKind::FileTooLarge.into());
+/// A file, or bytes that were one.
+///
+/// Files are not mapped, because a process that truncates one would end this program by SIGBUS.
+#[derive(Clone)]
+pub(super) enum Image {
+    File(Rc<File>),
+    Bytes(Rc<[u8]>),
+}
+
+impl Image {
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::File(file) => file.metadata().map_or(0, |metadata| metadata.len()),
+            Self::Bytes(bytes) => bytes.len() as u64,
+        }
     }
-    let mut bytes: Rc<[u8]> = repeat_n(0, size as usize).collect();
-    file.read_exact(Rc::make_mut(&mut bytes))?;
-    Ok(bytes)
+
+    /// Fills a buffer with what begins at an offset.
+    pub(super) fn fill(&self, buffer: &mut [u8], offset: u64) -> Option<()> {
+        match self {
+            Self::File(file) => file.read_exact_at(buffer, offset).ok(),
+            Self::Bytes(bytes) => {
+                let rest = bytes.get(usize::try_from(offset).ok()?..)?;
+                buffer.copy_from_slice(rest.get(..buffer.len())?);
+                Some(())
+            }
+        }
+    }
+
+    /// Reads a range, if it is in the file and there is memory for it.
+    pub(super) fn read(&self, offset: u64, size: u64) -> Option<Rc<[u8]>> {
+        if offset.checked_add(size)? > self.len() || (size > SMALL && !has_room(size)) {
+            return None;
+        }
+        let mut bytes: Rc<[u8]> = repeat_n(0, size as usize).collect();
+        self.fill(Rc::make_mut(&mut bytes), offset)?;
+        Some(bytes)
+    }
+
+    /// Reads a name, which ends with a 0; of a long one the start.
+    pub(super) fn name(&self, offset: u64) -> Option<Vec<u8>> {
+        let rest = self.len().checked_sub(offset)? as usize;
+        let mut name = vec![0; rest.min(256)];
+        loop {
+            self.fill(&mut name, offset)?;
+            let end = name.iter().position(|byte| *byte == 0);
+            if end.is_some() || name.len() >= rest.min(MOST_OF_NAME) {
+                name.truncate(end.unwrap_or(name.len()));
+                return Some(name);
+            }
+            name.resize((4 * name.len()).min(rest), 0);
+        }
+    }
+
+    /// Returns what `object` reads from. It keeps each range until it is dropped.
+    pub(super) fn cache(&self) -> ReadCache<Cursor<'_>> {
+        ReadCache::new(Cursor { image: self, at: 0, read: 0 })
+    }
+}
+
+/// The bytes that are read without a look at the memory.
+const SMALL: u64 = 1 << 20;
+
+/// A place in an image.
+pub(super) struct Cursor<'a> {
+    image: &'a Image,
+    at: u64,
+    read: u64,
+}
+
+impl ReadCacheOps for Cursor<'_> {
+    fn len(&mut self) -> Result<u64, ()> {
+        Ok(self.image.len())
+    }
+
+    fn seek(&mut self, at: u64) -> Result<u64, ()> {
+        self.at = at;
+        Ok(at)
+    }
+
+    /// Is for names of unknown length, which [`Ranges`] reads in blocks.
+    fn read(&mut self, _: &mut [u8]) -> Result<usize, ()> {
+        Err(())
+    }
+
+    fn read_exact(&mut self, buffer: &mut [u8]) -> Result<(), ()> {
+        let before = self.read;
+        self.read += buffer.len() as u64;
+        // A malformed file can name one range again and again.
+        let is_due = before / SMALL != self.read / SMALL;
+        if is_due && !has_room(0) { Err(()) } else { self.image.fill(buffer, self.at).ok_or(()) }
+    }
+}
+
+/// The ranges of an image.
+#[derive(Clone, Copy)]
+pub(super) struct Ranges<'a>(pub(super) &'a ReadCache<Cursor<'a>>);
+
+/// What `object` makes of them.
+pub(super) type Elf<'a> = object::File<'a, Ranges<'a>>;
+
+/// Names are read from such blocks and the next one.
+const BLOCK: u64 = 1 << 16;
+
+impl<'a> ReadRef<'a> for Ranges<'a> {
+    fn len(self) -> Result<u64, ()> {
+        self.0.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        if size > SMALL && !has_room(size) { Err(()) } else { self.0.read_bytes_at(offset, size) }
+    }
+
+    fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        let start = range.start / BLOCK * BLOCK;
+        let size = self.len()?.checked_sub(start).ok_or(())?.min(2 * BLOCK);
+        let block = self.read_bytes_at(start, size)?;
+        let end = (range.end.saturating_sub(start)).min(size) as usize;
+        let name = block.get((range.start - start) as usize..end).ok_or(())?;
+        let length = name.iter().position(|byte| *byte == delimiter).ok_or(())?;
+        Ok(&name[..length])
+    }
 }

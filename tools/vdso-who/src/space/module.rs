@@ -15,20 +15,20 @@ use gimli::{
     BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, NativeEndian, Reader as _, SectionId,
     UnwindContext, UnwindSection as _, UnwindTableRow,
 };
-use object::{
-    CompressionFormat, File, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
-    ObjectSymbolTable as _, SymbolIndex, SymbolKind,
-};
+use object::elf::{STT_FUNC, STT_GNU_IFUNC};
+use object::read::elf::{ElfFile, FileHeader, SectionHeader as _, Sym as _};
+use object::{CompressionFormat, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
 use ruzstd::StreamingDecoder;
 
 use super::bounded::{Bounded, Bytes, Limits, has_room};
+use super::file::{Elf, Image, Ranges};
 use super::{Frame, debug_file, go, names};
 
 /// A file.
 pub(super) struct Module {
-    bytes: Rc<[u8]>,
+    pub(super) image: Image,
     /// The file of its debug information and of its symbols, or the same.
-    debug_bytes: Rc<[u8]>,
+    debug_image: Image,
     /// The loaded bytes of the file, and their first address.
     segments: Vec<(Range<u64>, u64)>,
     /// Sorted.
@@ -46,14 +46,11 @@ pub(super) struct Symbol {
     name: Name,
 }
 
-/// Where a name is. Many symbols can share one long name, so no name is kept.
+/// The offset of a name. Many symbols can share one long name, so no name is kept.
 #[derive(Clone, Copy)]
 enum Name {
-    /// In the symbol table of the debug file.
-    Static(SymbolIndex),
-    Dynamic(SymbolIndex),
-    /// At an offset in the file, in Go's table.
-    Go(usize),
+    InDebugFile(u64),
+    InFile(u64),
 }
 
 /// More symbols of a file are ignored.
@@ -69,42 +66,39 @@ const MOST_NESTED: isize = 512;
 const MOST_INLINED: usize = 64;
 
 impl Module {
-    /// Parses a file. `find` reads files of debug information.
+    /// Parses a file. `find` opens files of debug information.
     pub(super) fn parse(
-        bytes: Rc<[u8]>,
+        image: Image,
         path: &str,
-        find: impl Fn(&Path) -> Option<Rc<[u8]>>,
-        asks_debuginfod: bool,
+        find: impl Fn(&Path) -> Option<Image>,
+        downloads: Option<&dyn Fn(&Path)>,
     ) -> Option<Self> {
-        let file = File::parse(&*bytes).ok()?;
+        let source = image.clone();
+        let cache = source.cache();
+        let file = Elf::parse(Ranges(&cache)).ok()?;
         let segments = file.segments().map(|segment| {
             let (offset, size) = segment.file_range();
             (offset..offset.saturating_add(size), segment.address())
         });
         let segments = segments.collect();
-        let debug_bytes = debug_file::of(&file, Path::new(path), find, asks_debuginfod);
-        let debug_bytes = debug_bytes.unwrap_or_else(|| bytes.clone());
-        let debug = File::parse(&*debug_bytes).ok()?;
-        let symbols = debug.symbols().map(|symbol| (symbol, Name::Static as fn(_) -> _));
-        let dynamic = file.dynamic_symbols().map(|symbol| (symbol, Name::Dynamic as fn(_) -> _));
-        let mut symbols: Vec<_> = symbols
-            .chain(dynamic)
-            .filter(|(symbol, _)| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|(symbol, name)| {
-                let range = symbol.address()..symbol.address().checked_add(symbol.size())?;
-                Some(Symbol { range, name: name(symbol.index()) })
-            })
-            .take(MOST_SYMBOLS)
-            .collect();
+        let debug_image = debug_file::of(&file, Path::new(path), find, downloads);
+        let debug_image = debug_image.unwrap_or_else(|| image.clone());
+        let mut symbols = {
+            let cache = debug_image.cache();
+            symbols_of(&Elf::parse(Ranges(&cache)).ok()?, false, Name::InDebugFile)
+        };
+        let is_stripped = symbols.is_empty();
+        symbols.extend(symbols_of(&file, true, Name::InFile));
         // A stripped program with cgo has dynamic symbols of C.
-        if !symbols.iter().any(|symbol| matches!(symbol.name, Name::Static(_))) {
+        if is_stripped {
             symbols.extend(go_symbols(&file).unwrap_or_default());
         }
         symbols.sort_by_key(|symbol| (symbol.range.start, Reverse(symbol.range.end)));
         symbols.dedup_by_key(|symbol| symbol.range.start);
-        let eh_frame = eh_frame(&file, &bytes);
+        symbols.shrink_to_fit();
+        let eh_frame = eh_frame(&file, &image);
         let (tables, debug) = (tables(&eh_frame), OnceCell::new());
-        Some(Self { bytes, debug_bytes, segments, symbols, eh_frame, tables, debug })
+        Some(Self { image, debug_image, segments, symbols, eh_frame, tables, debug })
     }
 
     /// The address of a loaded byte of the file.
@@ -114,13 +108,13 @@ impl Module {
     }
 
     /// The code from an address on, at most so many bytes.
-    pub(super) fn code(&self, address: u64, most: usize) -> Option<&[u8]> {
+    pub(super) fn code(&self, address: u64, most: usize) -> Option<Rc<[u8]>> {
         let (range, start) = self.segments.iter().find(|(range, start)| {
             address.checked_sub(*start).is_some_and(|offset| offset < range.end - range.start)
         })?;
         let offset = range.start + (address - start);
         let end = range.end.min(offset.saturating_add(most as u64));
-        self.bytes.get(offset as usize..end as usize)
+        self.image.read(offset, end - offset)
     }
 
     /// The function that contains an address. One without a size ends at the next.
@@ -155,23 +149,18 @@ impl Module {
     }
 
     fn name(&self, symbol: &Symbol) -> Option<String> {
-        let file = |bytes| File::parse(bytes).ok();
-        Some(names::demangled(match symbol.name {
-            Name::Static(index) => {
-                file(&*self.debug_bytes)?.symbol_table()?.symbol_by_index(index).ok()?.name_bytes().ok()?
-            }
-            Name::Dynamic(index) => {
-                file(&*self.bytes)?.dynamic_symbol_table()?.symbol_by_index(index).ok()?.name_bytes().ok()?
-            }
-            Name::Go(at) => self.bytes.get(at..)?.split(|byte| *byte == 0).next()?,
-        }))
+        let name = match symbol.name {
+            Name::InDebugFile(at) => self.debug_image.name(at)?,
+            Name::InFile(at) => self.image.name(at)?,
+        };
+        Some(names::demangled(&name))
     }
 
     fn context(&self) -> Option<Context<Bounded>> {
-        let file = File::parse(&*self.debug_bytes).ok()?;
+        let cache = self.debug_image.cache();
+        let file = Elf::parse(Ranges(&cache)).ok()?;
         file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
-        let whole = EndianReader::new(self.debug_bytes.clone(), NativeEndian);
-        context(|id| section(&file, id, &whole), Limits::default())
+        context(|id| section(&file, id, &self.debug_image), Limits::default())
     }
 
     /// How the registers of the caller are found at an address.
@@ -186,9 +175,8 @@ impl Module {
 }
 
 /// The unwind tables, and the addresses at which they and the code begin.
-fn eh_frame(file: &File<'_>, bytes: &Rc<[u8]>) -> (EhFrame<Bytes>, BaseAddresses) {
-    let whole = EndianReader::new(bytes.clone(), NativeEndian);
-    let mut frames = EhFrame::from(section(file, SectionId::EhFrame, &whole));
+fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
+    let mut frames = EhFrame::from(section(file, SectionId::EhFrame, image));
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
     let start = |name| file.section_by_name(name).map_or(0, |section| section.address());
     (frames, BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame")))
@@ -215,7 +203,35 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     tables
 }
 
-fn go_symbols(file: &File<'_>) -> Option<Vec<Symbol>> {
+/// Returns the functions of a symbol table. Only the dynamic one is left in a stripped file.
+fn symbols_of(file: &Elf<'_>, is_dynamic: bool, name: fn(u64) -> Name) -> Vec<Symbol> {
+    match file {
+        object::File::Elf32(file) => symbols_of_elf(file, is_dynamic, name),
+        object::File::Elf64(file) => symbols_of_elf(file, is_dynamic, name),
+        _ => Vec::new(),
+    }
+}
+
+fn symbols_of_elf<'a, Header: FileHeader>(
+    file: &ElfFile<'a, Header, Ranges<'a>>,
+    is_dynamic: bool,
+    name: fn(u64) -> Name,
+) -> Vec<Symbol> {
+    let table = if is_dynamic { file.elf_dynamic_symbol_table() } else { file.elf_symbol_table() };
+    let (endian, strings) = (file.endian(), file.elf_section_table().section(table.string_section()));
+    let strings = strings.map_or(u64::MAX, |section| section.sh_offset(endian).into());
+    let functions = table.symbols().iter().filter(|symbol| {
+        [STT_FUNC, STT_GNU_IFUNC].contains(&symbol.st_type()) && symbol.is_definition(endian, table.strings())
+    });
+    let symbol = |symbol: &Header::Sym| {
+        let (start, size): (u64, u64) = (symbol.st_value(endian).into(), symbol.st_size(endian).into());
+        let at = strings.checked_add(symbol.st_name(endian).into())?;
+        Some(Symbol { range: start..start.checked_add(size)?, name: name(at) })
+    };
+    functions.filter_map(symbol).take(MOST_SYMBOLS).collect()
+}
+
+fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
     let table =
         [".gopclntab", ".data.rel.ro.gopclntab"].iter().find_map(|name| file.section_by_name(name))?;
     let (start, bytes) = (table.file_range()?.0 as usize, table.data().ok()?);
@@ -234,7 +250,7 @@ fn go_symbols(file: &File<'_>) -> Option<Vec<Symbol>> {
     };
     let symbol = |(range, name): (Range<u64>, usize)| Symbol {
         range: range.start.wrapping_add(shift)..range.end.wrapping_add(shift),
-        name: Name::Go(start.wrapping_add(name)),
+        name: Name::InFile(start.wrapping_add(name) as u64),
     };
     Some(known.into_iter().map(symbol).collect())
 }
@@ -282,27 +298,32 @@ pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &st
     Some(found)
 }
 
-/// A section, decompressed. Empty if it cannot be read.
-fn section(file: &File<'_>, id: SectionId, whole: &Bytes) -> Bytes {
-    try_section(file, id, whole).unwrap_or_else(|| whole.range(0..0))
+/// A section, decompressed. Empty if it cannot be read, or if names and lines do not need it.
+fn section(file: &Elf<'_>, id: SectionId, image: &Image) -> Bytes {
+    let is_needed = !matches!(
+        id,
+        SectionId::DebugLoc | SectionId::DebugLocLists | SectionId::DebugMacinfo | SectionId::DebugMacro
+    );
+    let bytes = Some(id).filter(|_| is_needed).and_then(|id| try_section(file, id, image));
+    EndianReader::new(bytes.unwrap_or_default(), NativeEndian)
 }
 
-fn try_section(file: &File<'_>, id: SectionId, whole: &Bytes) -> Option<Bytes> {
+fn try_section(file: &Elf<'_>, id: SectionId, image: &Image) -> Option<Rc<[u8]>> {
     let section = file.section_by_name(id.name())?;
-    let data = section.compressed_data().ok()?;
-    if data.format == CompressionFormat::None {
-        let (offset, size) = section.file_range()?;
-        return Some(whole.range(offset as usize..(offset + size) as usize));
+    let range = section.compressed_file_range().ok()?;
+    if range.format == CompressionFormat::None {
+        return image.read(range.offset, range.uncompressed_size);
     }
-    if !has_room(data.uncompressed_size) {
+    if !has_room(range.uncompressed_size) {
         return None;
     }
-    let mut bytes: Rc<[u8]> = repeat_n(0, data.uncompressed_size as usize).collect();
+    let data = image.read(range.offset, range.compressed_size)?;
+    let mut bytes: Rc<[u8]> = repeat_n(0, range.uncompressed_size as usize).collect();
     let to = Rc::make_mut(&mut bytes);
-    match data.format {
-        CompressionFormat::Zlib => ZlibDecoder::new(data.data).read_exact(to).ok()?,
-        CompressionFormat::Zstandard => StreamingDecoder::new(data.data).ok()?.read_exact(to).ok()?,
+    match range.format {
+        CompressionFormat::Zlib => ZlibDecoder::new(&*data).read_exact(to).ok()?,
+        CompressionFormat::Zstandard => StreamingDecoder::new(&*data).ok()?.read_exact(to).ok()?,
         _ => return None,
     }
-    Some(EndianReader::new(bytes, whole.endian()))
+    Some(bytes)
 }

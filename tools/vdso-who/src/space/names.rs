@@ -1,17 +1,21 @@
 //! Names of files, of functions, and of code without a file.
 
-use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 /// The last component of a path, `[vdso]`, or `[anon]`.
 pub(super) fn of_module(path: &str) -> String {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = path.rsplit('/').next().unwrap_or_default();
-    if name.is_empty() { "[anon]".into() } else { name.into() }
+    // The kernel's records say `//anon`, /proc/PID/maps says nothing or `[anon:name]`.
+    let is_anonymous = name.is_empty() || path == "//anon" || path.starts_with("[anon");
+    if is_anonymous { ANONYMOUS.into() } else { name.into() }
 }
 
+/// The name of memory without a file.
+pub(super) const ANONYMOUS: &str = "[anon]";
+
 /// The bytes of a name that are kept.
-const MOST_OF_NAME: usize = 1 << 14;
+pub(super) const MOST_OF_NAME: usize = 1 << 14;
 
 /// The start of a name.
 pub(super) fn shortened(name: &[u8]) -> String {
@@ -43,24 +47,5 @@ impl Write for Limited {
         }
         self.0.push_str(text);
         Ok(())
-    }
-}
-
-/// What a just-in-time compiler wrote to /tmp/perf-PID.map: sizes and names, by their addresses.
-pub(super) struct PerfMap(BTreeMap<u64, (u64, String)>);
-
-impl PerfMap {
-    pub(super) fn parse(text: &str) -> Self {
-        let entry = |line: &str| {
-            let mut fields = line.splitn(3, ' ');
-            let mut number = || u64::from_str_radix(fields.next()?.trim_start_matches("0x"), 16).ok();
-            Some((number()?, (number()?, fields.next()?.to_owned())))
-        };
-        Self(text.lines().filter_map(entry).collect())
-    }
-
-    pub(super) fn name(&self, address: u64) -> Option<&str> {
-        let (start, (size, name)) = self.0.range(..=address).next_back()?;
-        (address - start < *size).then_some(name)
     }
 }

@@ -137,7 +137,8 @@ impl Walk<'_> {
             return Rule::Search(pc.saturating_sub(LONGEST)..=pc);
         };
         let start = symbol.range.start;
-        if start != address && self.abi.sets_frame_pointer(module.code(start, PROLOGUE).unwrap_or_default()) {
+        if start != address && self.abi.sets_frame_pointer(&module.code(start, PROLOGUE).unwrap_or_default())
+        {
             return frame_pointer;
         }
         let start = pc.wrapping_sub(address).wrapping_add(start);

@@ -1,23 +1,27 @@
 //! Names, and bytes that a process may have chosen.
 
 use std::fs;
+use std::io::Write as _;
 use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use addr2line::Context;
 use gimli::{EndianReader, NativeEndian, SectionId};
-use object::{File, Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::not_run::target_tmpdir;
 use test_support::{Need, child, has_tool, not_run};
 
 use super::bounded::{Bounded, Limits, memory};
+use super::file::{Elf, Image, Ranges};
 use super::module::{Module, context, debug_frames};
-use super::names::{PerfMap, demangled};
+use super::names::{self, demangled};
+use super::perf_map::PerfMap;
 use super::unwind::Abi;
 use super::{Files, Frame, Space, Taken, debug_file, is_clock_function, mapping, vdso};
 use crate::mapping::{FileId, Mapping};
@@ -86,7 +90,7 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
             bytes[at as usize] = random.next() as u8;
         }
         bytes.truncate(if round % 4 == 0 { random.next() as usize % bytes.len() } else { bytes.len() });
-        let Some(module) = Module::parse(bytes.into(), "", |_| None, false) else { continue };
+        let Some(module) = Module::parse(Image::Bytes(bytes.into()), "", |_| None, None) else { continue };
         parsed += 1;
         for _ in 0..50 {
             let address = module.address(random.next() % 8192).unwrap_or(random.next());
@@ -213,9 +217,10 @@ fn a_debug_file_is_that_of_the_build_id() {
     {
         let find = |path: &Path| {
             let is_it = path == Path::new("/usr/lib/debug/.build-id/01/23456789abcdef.debug");
-            fs::read(folder.join(file)).ok().filter(|_| is_it).map(Into::into)
+            fs::File::open(folder.join(file)).ok().filter(|_| is_it).map(|file| Image::File(file.into()))
         };
-        let module = Module::parse(fs::read(folder.join("p")).unwrap().into(), "/p", find, false).unwrap();
+        let image = Image::File(fs::File::open(folder.join("p")).unwrap().into());
+        let module = Module::parse(image, "/p", find, None).unwrap();
         let frames = module.frames(often + 4, "p");
         assert_eq!(frames.first().map(|frame| &*frame.function), expected, "{file}");
         let source = frames.first().and_then(|frame| frame.file.as_deref()).unwrap_or_default();
@@ -239,9 +244,11 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
         let words = [if header == 1 { 3 } else { 7 } << 32, 0, 0, 64, notes, 0, 4, 0];
         bytes.extend(words.iter().flat_map(|word: &u64| word.to_ne_bytes()));
     }
-    let file = File::parse(&*bytes).unwrap();
+    let image = Image::Bytes(bytes.into());
+    let cache = image.cache();
+    let file = Elf::parse(Ranges(&cache)).unwrap();
     assert_eq!(file.sections().count(), usize::from(headers) - 1);
-    assert!(debug_file::of(&file, Path::new("/p"), |_| None, false).is_none());
+    assert!(debug_file::of(&file, Path::new("/p"), |_| None, None).is_none());
 }
 
 /// 15 KB of xz can become 100 MB, and a header can claim any size.
@@ -254,8 +261,10 @@ fn sections_that_become_too_large_are_ignored() {
     done"#;
     if let Some(folder) = stripped("xz", XZ) {
         for (file, size) in [("1", Some(1 << 20)), ("100", None)] {
-            let bytes = fs::read(folder.join(file)).unwrap();
-            let found = debug_file::of(&File::parse(&*bytes).unwrap(), Path::new("/p"), |_| None, false);
+            let image = Image::File(fs::File::open(folder.join(file)).unwrap().into());
+            let cache = image.cache();
+            let parsed = Elf::parse(Ranges(&cache)).unwrap();
+            let found = debug_file::of(&parsed, Path::new("/p"), |_| None, None);
             assert_eq!(found.map(|found| found.len()), size, "{file}");
         }
     }
@@ -264,11 +273,16 @@ fn sections_that_become_too_large_are_ignored() {
             format!("gcc -O2 -g -o p \"$SOURCE\"; nm p >nm; objcopy --compress-debug-sections={format} p");
         let Some(folder) = stripped(format, &script) else { continue };
         let (mut bytes, often) = (fs::read(folder.join("p")).unwrap(), address_of_often(&folder));
-        let line =
-            |bytes: &[u8]| Module::parse(bytes.into(), "/p", |_| None, false)?.frames(often + 4, "p")[0].line;
+        let line = |bytes: &[u8]| {
+            Module::parse(Image::Bytes(bytes.into()), "/p", |_| None, None)?.frames(often + 4, "p")[0].line
+        };
         assert!(line(&bytes).is_some(), "{format}");
-        let (start, _) =
-            File::parse(&*bytes).unwrap().section_by_name(".debug_info").unwrap().file_range().unwrap();
+        let (start, _) = object::File::parse(&*bytes)
+            .unwrap()
+            .section_by_name(".debug_info")
+            .unwrap()
+            .file_range()
+            .unwrap();
         // `ch_size`, the second word of `Elf64_Chdr`.
         bytes[start as usize + 8..][..8].copy_from_slice(&(1_u64 << 40).to_ne_bytes());
         assert_eq!(line(&bytes), None, "{format}");
@@ -286,15 +300,87 @@ impl Random {
     }
 }
 
+/// A compiler appends lines, also for an address that it had before, or writes another file.
 #[test]
-fn a_perf_map_names_the_addresses_of_its_lines() {
-    let map =
-        PerfMap::parse("2000 10 b c\nx\n 1 2\n1000 8 a\nffffffffffffffff ffffffffffffffff z\n0x3000 0x1 d\n");
-    for (address, name) in
-        [(0x1000, Some("a")), (0x1008, None), (0x200f, Some("b c")), (0x3000, Some("d")), (0, None)]
-    {
-        assert_eq!(map.name(address), name, "{address:#x}");
+fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
+    let path = target_tmpdir().join("who-perf.map");
+    let mut map = PerfMap::default();
+    let a_long = format!("5000 8 {}\n", "n".repeat(3 << 20));
+    let many: Vec<_> = (0..200_000).map(|at| format!("{:x} 10 f{at}\n", 0x10_0000 + 16 * at)).collect();
+    let many = many.concat();
+    for (is_new, lines, expected) in [
+        (
+            true,
+            "2000 10 b c\nx\n 1 2\n1000 8 a\nffffffffffffffff ffffffffffffffff z\n0x3000 0x1 d\n40",
+            &[
+                (0x1000, Some("a")),
+                (0x1008, None),
+                (0x200f, Some("b c")),
+                (0x3000, Some("d")),
+                (0x4000, None),
+                (0, None),
+            ][..],
+        ),
+        // The rest of the last line.
+        (false, "00 10 e\n", &[(0x4000, Some("e")), (0x1000, Some("a"))]),
+        (false, &a_long, &[(0x4000, Some("e"))]),
+        (false, &many, &[(0x10_0000 + 16 * 199_999 + 15, Some("f199999")), (0x10_0000, Some("f0"))]),
+        (
+            false,
+            "4000 4 f\n1ff0 11 g\n",
+            &[(0x4000, Some("f")), (0x4004, None), (0x2000, Some("g")), (0x2001, None)],
+        ),
+        (true, "4000 4 h\n", &[(0x4000, Some("h")), (0x1000, None)]),
+    ] {
+        if is_new {
+            let _ = fs::remove_file(&path);
+        }
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        file.write_all(lines.as_bytes()).unwrap();
+        // A name that is known is looked for ten times a second.
+        thread::sleep(Duration::from_millis(110));
+        for (address, name) in expected {
+            assert_eq!(map.name(*address, || fs::File::open(&path)).as_deref(), *name, "{address:#x}");
+        }
     }
+    // What has no name is looked for at once.
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"6000 4 i\n").unwrap();
+    assert_eq!(map.name(0x6000, || Err(std::io::ErrorKind::Other.into())).as_deref(), Some("i"));
+}
+
+/// As the kernel's records and /proc/PID/maps name them.
+#[test]
+fn memory_without_a_file_has_one_name() {
+    for (path, expected) in [
+        ("", "[anon]"),
+        ("//anon", "[anon]"),
+        ("[anon:v8]", "[anon]"),
+        ("[vdso]", "[vdso]"),
+        ("/a/b (deleted)", "b"),
+    ] {
+        assert_eq!(names::of_module(path), expected, "{path}");
+    }
+}
+
+/// The code is in a file of 1 TB, of which nothing else is read.
+#[test]
+fn the_code_before_an_address_costs_no_memory() {
+    let path = target_tmpdir().join("who-large");
+    let file = fs::File::create(&path).unwrap();
+    file.write_all_at(b"12345678", 1 << 30).unwrap();
+    if file.set_len(1 << 40).is_err() {
+        return not_run("the file system has no sparse files");
+    }
+    let mut space = Space::new(std::process::id(), Files::default());
+    let (path, id) = (path.to_str().unwrap().into(), fs::metadata(&path).unwrap().ino());
+    let file = FileId { device: (0, 0), inode: id };
+    space.map(Mapping { range: 0x1000..0x3000, offset: 1 << 30, path, file });
+    let before = memory();
+    assert_eq!(space.code_before(0x1008), Some(*b"12345678"));
+    assert_eq!(space.code_before::<8>(0x1007), None);
+    // It is no ELF file, so there are no names.
+    assert!(space.frame(0x1008).function.starts_with("who-large+0x"));
+    assert!(memory() < before + (64 << 20), "{before} {}", memory());
 }
 
 #[test]
