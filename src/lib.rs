@@ -134,8 +134,6 @@ pub mod syscall {
 #[doc(hidden)]
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "not part of the API")]
 pub mod __private {
-    #[cfg(all(vdso_time_linux, any(feature = "libc", vdso_time_libc_fallback)))]
-    pub use crate::arch::libc_errno::preserved as preserving_errno;
     pub use crate::arch::{
         ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS, TIME32_FIRST,
     };

@@ -126,7 +126,6 @@ mod counter {
     mod refusals;
     mod slews;
     mod ticks;
-    mod true_time;
     mod wall;
     mod witness;
     mod world;

@@ -6,8 +6,7 @@ use libc::__errno as location;
 use libc::__errno_location as location;
 
 /// Returns the result of `call`, and what it left in this thread's `errno`, which does not change.
-#[allow(unreachable_pub, reason = "not exported where only the system call of powerpc64 uses it")]
-pub fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
+pub(crate) fn preserved<T>(call: impl FnOnce() -> T) -> (T, i32) {
     // SAFETY: libc's function has no precondition.
     let errno = unsafe { location() };
     // SAFETY: this thread's `errno` lives as long as the thread.

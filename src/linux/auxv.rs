@@ -65,7 +65,7 @@ pub fn value(tag: usize) -> usize {
     // AT_NULL.
     let mut vector = [[0; 2]; 64];
     if process::get_auxv(&mut vector).is_err() {
-        let _ = process::read_file(c"/proc/self/auxv", vector.as_flattened_mut(), |_, _| ());
+        let _ = process::read_file(c"/proc/self/auxv", vector.as_flattened_mut());
     }
     vector.iter().find(|[entry, _]| *entry == tag).map_or(0, |[_, value]| *value)
 }

@@ -113,11 +113,7 @@ pub(super) fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
 }
 
 /// Reads nothing: only vdso-time-counter reads a file, and it has no counter here.
-pub fn read_file<T>(
-    _: &core::ffi::CStr,
-    _: &mut [usize],
-    _: impl FnOnce(usize, &[usize]) -> T,
-) -> Result<T, Errno> {
+pub fn read_file(_: &core::ffi::CStr, _: &mut [usize]) -> Result<(), Errno> {
     Err(Errno::ENOSYS)
 }
 

@@ -63,18 +63,13 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
 #[cfg(vdso_time_libc_fallback)]
 pub use super::by_libc::read_file;
 
-/// Reads the first words of a file, and calls `then` with the open file, which it must not close,
-/// and the words. It does not wait for the writer of a pipe.
+/// Reads the first words of a file. It does not wait for the writer of a pipe.
 ///
 /// # Errors
 ///
 /// The kernel's, of openat(2) or read(2).
 #[cfg(not(vdso_time_libc_fallback))]
-pub fn read_file<T>(
-    path: &core::ffi::CStr,
-    words: &mut [usize],
-    then: impl FnOnce(usize, &[usize]) -> T,
-) -> Result<T, Errno> {
+pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errno> {
     const AT_FDCWD: usize = -100_isize as usize;
     const O_CLOEXEC: usize = 0o2_000_000;
     const O_NONBLOCK: usize = 0o4000;
@@ -84,8 +79,7 @@ pub fn read_file<T>(
     let args = [file, words.as_mut_ptr().expose_provenance(), size_of_val(words), 0, 0];
     // SAFETY: the kernel writes at most `size_of_val(words)` bytes to `words`.
     let size = unsafe { checked(ABI.discovery.read, args) };
-    let result = size.map(|size| then(file, words.get(..size / size_of::<usize>()).unwrap_or_default()));
-    // SAFETY: this function opened the file, and `then` did not close it.
+    // SAFETY: this function opened the file.
     let _ = unsafe { checked(ABI.discovery.close, [file, 0, 0, 0, 0]) };
-    result
+    size.map(drop)
 }

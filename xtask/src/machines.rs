@@ -15,7 +15,7 @@ pub(crate) fn setup(machine: &Machine) -> Result<Setup> {
             // QEMU's CPUs have no invariant TSC, and the tests need one.
             extra.rustflags = "--cfg vdso_time_assume_invariant";
         }
-        let is_required = |name: &&str| ["2040", "ecv", "vmclock"].contains(name);
+        let is_required = |name: &&str| ["2040", "ecv"].contains(name);
         requires.extend(boot.options.iter().map(|option| option.name).filter(is_required));
     }
     extra.environment.push(("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" ")));

@@ -100,23 +100,11 @@ int main(void)
     printf("counter: status %u, error bound %llu ns\n", (unsigned)state.status,
            (unsigned long long)state.error_bound);
 
-    /* The wall clock is in the middle, and the interval is infinite if no bound is known. */
-    struct vdso_time_counter_interval truth;
-    start = by_libc(CLOCK_REALTIME);
-    int error = vdso_time_counter_realtime_bounded(&truth);
-    if (error == 0) {
-        check("interval", truth.earliest, start, truth.latest);
-        int is_bounded = truth.status == VDSO_TIME_COUNTER_CLOCK_STATUS_SYNCHRONIZED
-                         || truth.status == VDSO_TIME_COUNTER_CLOCK_STATUS_FREE_RUNNING;
-        check("  is bounded", is_bounded, truth.latest < INT64_MAX, is_bounded);
-    }
-    /* A step would be seen now. The kernel's counter may be another one. */
     check("resync", -EAGAIN, vdso_time_counter_resync(), 0);
-    printf("interval: error %d, status %d\n", error, error ? -1 : (int)truth.status);
 
     const void *base;
     size_t size;
-    error = vdso_time_locate(&base, &size);
+    int error = vdso_time_locate(&base, &size);
     printf("vDSO: %d, %zu bytes\n", error, error ? 0 : size);
     char routes[1000];
     check("text", vdso_time_routes(NULL, 0), vdso_time_routes(routes, sizeof routes), sizeof routes - 1);

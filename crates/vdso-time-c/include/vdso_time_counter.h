@@ -82,28 +82,6 @@ enum vdso_time_counter_status {
 };
 
 /**
- * What is known of the error of CLOCK_REALTIME.
- */
-enum vdso_time_counter_clock_status {
-  /**
-   * No bound is known: no program states one, as systemd-timesyncd and phc2sys do not.
-   */
-  VDSO_TIME_COUNTER_CLOCK_STATUS_UNKNOWN = 0,
-  /**
-   * The truth is within the limits, and the kernel is told that its clock is synchronized.
-   */
-  VDSO_TIME_COUNTER_CLOCK_STATUS_SYNCHRONIZED = 1,
-  /**
-   * The truth is within the limits, but the kernel is not told so: chronyd without rtcsync.
-   */
-  VDSO_TIME_COUNTER_CLOCK_STATUS_FREE_RUNNING = 2,
-  /**
-   * The virtual machine was restored, moved or suspended, and no error was stated since.
-   */
-  VDSO_TIME_COUNTER_CLOCK_STATUS_DISRUPTED = 3
-};
-
-/**
  * What is known of the counter's clock at one moment.
  */
 struct vdso_time_counter_state {
@@ -118,28 +96,6 @@ struct vdso_time_counter_state {
   uint64_t frequency;
   /**
    * An enum vdso_time_counter_status. Later versions may have more values.
-   */
-  uint32_t status;
-  /**
-   * 0.
-   */
-  uint32_t reserved;
-};
-
-/**
- * The limits of the true time (UTC without leap seconds), in nanoseconds since the Epoch.
- */
-struct vdso_time_counter_interval {
-  /**
-   * The true time is not earlier. INT64_MIN if no bound is known.
-   */
-  int64_t earliest;
-  /**
-   * The true time is not later. INT64_MAX if no bound is known.
-   */
-  int64_t latest;
-  /**
-   * An enum vdso_time_counter_clock_status: whether a bound is known.
    */
   uint32_t status;
   /**
@@ -183,24 +139,11 @@ int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
 int vdso_time_counter_state(struct vdso_time_counter_state *state);
 
 /**
- * Gets two limits between which the true time is, if the program that keeps the clock states its
- * error (`maxerror` of adjtimex(2)). The documentation of the Rust type `Interval` says which
- * programs do, and what ends the promise.
- */
-int vdso_time_counter_realtime_bounded(struct vdso_time_counter_interval *interval);
-
-/**
  * Makes vdso_time_counter_realtime() follow the kernel's wall clock at once. Call it after a
  * successful clock_settime(2). -EAGAIN: it does not follow yet, because a sandbox denies the clock
  * or another caller is updating it.
  */
 int vdso_time_counter_resync(void);
-
-/**
- * Sets how fast the interval grows after a statement, in parts per billion: 500,000 by default,
- * as the kernel's. Set less only if you know the oscillator.
- */
-void vdso_time_counter_set_max_drift_ppb(uint32_t ppb);
 
 /**
  * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,

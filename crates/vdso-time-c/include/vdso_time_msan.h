@@ -92,13 +92,4 @@ VDSO_TIME_MSAN int vdso_time_msan_counter_state(struct vdso_time_counter_state *
 /* A macro with an argument, because the structure has the same name. */
 #define vdso_time_counter_state(state) vdso_time_msan_counter_state(state)
 
-VDSO_TIME_MSAN int
-vdso_time_msan_counter_realtime_bounded(struct vdso_time_counter_interval *interval)
-{
-  int error = vdso_time_counter_realtime_bounded(interval);
-  VDSO_TIME_STORED(!error, interval);
-  return error;
-}
-#define vdso_time_counter_realtime_bounded vdso_time_msan_counter_realtime_bounded
-
 #endif

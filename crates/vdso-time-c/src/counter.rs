@@ -3,9 +3,7 @@
 use core::ffi::c_int;
 
 use vdso_time::{Errno, Instant, SystemTime};
-use vdso_time_counter::{
-    self as counter, ClockStatus, CounterMonotonic, CounterRealtime, Refusal, State, Status, Ticks,
-};
+use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status, Ticks};
 
 use crate::{EAGAIN, negative, store};
 
@@ -118,71 +116,12 @@ pub unsafe extern "C" fn vdso_time_counter_state(state: *mut vdso_time_counter_s
     unsafe { store(Ok(seen), state) }
 }
 
-/// What is known of the error of CLOCK_REALTIME.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub enum vdso_time_counter_clock_status {
-    /// No bound is known: no program states one, as systemd-timesyncd and phc2sys do not.
-    Unknown = 0,
-    /// The truth is within the limits, and the kernel is told that its clock is synchronized.
-    Synchronized = 1,
-    /// The truth is within the limits, but the kernel is not told so: chronyd without rtcsync.
-    FreeRunning = 2,
-    /// The virtual machine was restored, moved or suspended, and no error was stated since.
-    Disrupted = 3,
-}
-
-/// The limits of the true time (UTC without leap seconds), in nanoseconds since the Epoch.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct vdso_time_counter_interval {
-    /// The true time is not earlier. INT64_MIN if no bound is known.
-    pub earliest: i64,
-    /// The true time is not later. INT64_MAX if no bound is known.
-    pub latest: i64,
-    /// An enum vdso_time_counter_clock_status: whether a bound is known.
-    pub status: u32,
-    /// 0.
-    pub reserved: u32,
-}
-
-/// Gets two limits between which the true time is, if the program that keeps the clock states its
-/// error (`maxerror` of adjtimex(2)). The documentation of the Rust type `Interval` says which
-/// programs do, and what ends the promise.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn vdso_time_counter_realtime_bounded(
-    interval: *mut vdso_time_counter_interval,
-) -> c_int {
-    let status = |status| match status {
-        ClockStatus::Synchronized => vdso_time_counter_clock_status::Synchronized,
-        ClockStatus::FreeRunning => vdso_time_counter_clock_status::FreeRunning,
-        ClockStatus::Disrupted => vdso_time_counter_clock_status::Disrupted,
-        _ => vdso_time_counter_clock_status::Unknown,
-    };
-    let nanos = |time: SystemTime| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-    let limits = counter::realtime_bounded().map(|limits| vdso_time_counter_interval {
-        earliest: nanos(limits.earliest),
-        latest: nanos(limits.latest),
-        status: status(limits.status) as u32,
-        reserved: 0,
-    });
-    // SAFETY: the caller passes null or an address to write to.
-    unsafe { store(limits, interval) }
-}
-
 /// Makes vdso_time_counter_realtime() follow the kernel's wall clock at once. Call it after a
 /// successful clock_settime(2). -EAGAIN: it does not follow yet, because a sandbox denies the clock
 /// or another caller is updating it.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_resync() -> c_int {
     if counter::resync() { 0 } else { -EAGAIN }
-}
-
-/// Sets how fast the interval grows after a statement, in parts per billion: 500,000 by default,
-/// as the kernel's. Set less only if you know the oscillator.
-#[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_counter_set_max_drift_ppb(ppb: u32) {
-    counter::set_max_drift_ppb(ppb);
 }
 
 /// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,

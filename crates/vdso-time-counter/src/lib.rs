@@ -20,10 +20,6 @@ mod machine;
 mod ticks;
 
 pub use clocks::{CounterMonotonic, CounterRealtime, monotonic, realtime};
-pub use engine::interval::{ClockStatus, Interval};
 pub use engine::status::{Refusal, State, Statistics, Status};
-pub use global::{
-    check, forbid_system_calls, realtime_bounded, realtime_error_bound, resync, set_max_drift_ppb, state,
-    statistics,
-};
+pub use global::{check, forbid_system_calls, resync, state, statistics};
 pub use ticks::Ticks;

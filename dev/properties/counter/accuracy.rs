@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::witness::{CALIBRATION, SEGMENT, Witness, check};
+use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check};
 use super::world::{MICRO, MILLI, NANO, SECOND, machines, quiet_machines};
 use crate::engine::status::Status;
 
@@ -131,7 +131,7 @@ fn the_error_bound_includes_a_slew_since_the_last_sample() {
         }
         world.set_slew(slew);
         world.pass(witness.left() * eighths / 8);
-        let bound = clock.error_bound().unwrap();
+        let bound = bound(clock);
         world.pass(witness.left().saturating_sub(MICRO));
         let before = world.kernel();
         let nanos = witness.time();
@@ -148,9 +148,9 @@ fn a_preemption_within_the_call_does_not_widen_the_bound() {
         let Witness { world, clock, .. } = witness;
         witness.watch(3 * CALIBRATION + at * MILLI);
         witness.read();
-        let quiet = world.foresee(0, || clock.error_bound().unwrap());
+        let quiet = world.foresee(0, || bound(clock));
         world.preemption.set((world.kernel_reads.get() + 1, millis * MILLI));
-        let bound = clock.error_bound().unwrap();
+        let bound = bound(clock);
         assert!(bound <= 2 * quiet + 20_000, "{bound} ns after {quiet}, preempted for {millis} ms");
     });
 }
@@ -177,7 +177,7 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
             assert_eq!(clock.statistics().calibrations, 1);
             // An undisturbed read of both clocks measures the error.
             let reads = world.kernel_reads.get();
-            assert!(clock.error_bound().unwrap() > 0);
+            assert!(bound(clock) > 0);
             let tries = world.kernel_reads.get() - reads;
             assert!(tries == 1 || !is_fine, "{tries} tries");
         }

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::witness::{CALIBRATION, SEGMENT, Witness, check};
+use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check};
 use super::world::{MICRO, MILLI, machines, quiet_machines};
 use crate::engine::source::Source;
 use crate::engine::status::{Refusal, Status};
@@ -45,14 +45,14 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
         }
         assert_ne!(witness.status(), Status::Used);
         witness.tolerate(is_waited_for, MILLI / 10); // the rest of the old segment
-        assert!(clock.error_bound().unwrap() <= 64_000_000);
+        assert!(bound(clock) <= 64_000_000);
         let is_earlier = || witness.read().unwrap() < before + pause * 1_000_000;
         assert!(millis <= 64 || is_earlier(), "{millis} ms are waited for");
         // What is not waited for at first is not waited for later.
-        let mut most = clock.error_bound().unwrap().max(10_000_000);
+        let mut most = bound(clock).max(10_000_000);
         for _ in 0..8 * 17 {
             witness.watch(MILLI);
-            let bound = clock.error_bound().unwrap();
+            let bound = bound(clock);
             assert!(bound <= most, "{bound} ns after {most} ns");
             most = bound.max(10_000_000);
         }

@@ -7,12 +7,6 @@ use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MICRO, MILLI, Machine, SECOND, machines, quiet_machines};
 use crate::engine::source::Source;
 
-/// Steps in nanoseconds, the kernel's rate after each, and a number of milliseconds.
-pub(crate) fn steps() -> impl Strategy<Value = Vec<(i64, i64, u128)>> {
-    let step = prop_oneof![any::<i64>().prop_map(|nanos| nanos >> 8), -10_000_000..10_000_000_i64];
-    vec((step, -250_000..=250_000_i64, 0..1500_u128), 1..8)
-}
-
 /// Interrupts between the reads of two clocks do not look like a step.
 #[test]
 fn the_wall_clock_follows_steps_within_a_segment_and_ignores_interrupts() {
@@ -37,58 +31,6 @@ fn the_wall_clock_follows_steps_within_a_segment_and_ignores_interrupts() {
         }
         watch_wall(last);
         true
-    });
-}
-
-#[test]
-fn a_step_is_within_the_wall_bound_at_once_and_seen_after_resync() {
-    check(150, quiet_machines(0), steps(), |witness @ Witness { world, clock, .. }, steps| {
-        for (nanos, _, millis) in steps {
-            witness.watch(millis % 40 * MILLI + u128::from(world.random(1_000_000_000)));
-            // Also while the next segment is made and the old one is in force.
-            if nanos % 2 == 0 {
-                world.pass(witness.left().saturating_sub(10 * MICRO));
-                witness.read();
-            }
-            world.step(nanos);
-            let bound = clock.realtime_error_bound().unwrap() as i64;
-            let before = world.wall();
-            let now = witness.wall(clock.realtime_ordered()).unwrap();
-            assert!((before - bound..=world.wall() + bound).contains(&now), "{now}, {bound}");
-            let (monotonic, status) = (witness.read(), witness.status());
-            assert!(clock.resync());
-            assert!(nanos % 2 != 0 || witness.status() == status, "the segment in force is lost");
-            assert!(clock.error_bound().unwrap() < 20_000, "{:?}", clock.state());
-            witness.read_wall();
-            assert!(witness.read() >= monotonic);
-        }
-    });
-}
-
-#[test]
-fn the_wall_bound_is_of_the_segment_that_the_call_makes() {
-    check(100, quiet_machines(0), 17..1000_u128, |witness @ Witness { world, clock, .. }, millis| {
-        witness.watch(2 * CALIBRATION);
-        world.pass(millis * MILLI);
-        witness.read(); // the next read makes a segment
-        let bound = clock.realtime_error_bound().unwrap() as i64;
-        let before = world.wall();
-        let now = witness.wall(clock.realtime_ordered()).unwrap();
-        assert!((before - bound..=world.wall() + bound).contains(&now), "{}, {bound}", now - before);
-    });
-}
-
-#[test]
-fn a_step_that_looks_like_an_error_of_the_offset_is_within_the_wall_bound() {
-    let cases = (-3_000..3_000_i64, 0..40_000_u128);
-    check(200, quiet_machines(0), cases, |witness @ Witness { world, clock, .. }, (nanos, micros)| {
-        witness.watch(2 * CALIBRATION);
-        world.pass(witness.left() + micros * MICRO);
-        world.step(nanos);
-        let bound = clock.realtime_error_bound().unwrap() as i64;
-        let before = world.wall();
-        let now = witness.wall(clock.realtime_ordered()).unwrap();
-        assert!((before - bound..=world.wall() + bound).contains(&now), "{}, {bound}", now - before);
     });
 }
 

@@ -53,6 +53,11 @@ pub(crate) fn check<M: Strategy<Value = Machine>, C: Strategy>(
     });
 }
 
+/// Returns the error bound in nanoseconds.
+pub(crate) fn bound(clock: &CounterClock<Rc<World>>) -> u64 {
+    clock.state().error_bound.as_nanos().try_into().unwrap()
+}
+
 impl Witness {
     pub(crate) fn new(machine: Machine) -> Rc<Self> {
         Rc::new_cyclic(|witness: &Weak<Self>| {

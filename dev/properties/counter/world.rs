@@ -7,9 +7,8 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use vdso_time::Errno;
 
-use crate::engine::source::{Source, Timex};
+use crate::engine::source::Source;
 use crate::engine::status::Refusal;
 
 /// Units of simulated time, in picoseconds.
@@ -63,23 +62,6 @@ pub(crate) fn quiet_machines(hertz: u64) -> impl Strategy<Value = Machine> {
     machines().prop_map(move |machine| Machine { interrupts: 0, is_shared: false, ..machine.at_least(hertz) })
 }
 
-/// What a program tells the kernel of the error of its wall clock.
-#[derive(Clone, Copy, Debug, Default)]
-struct Statement {
-    /// `maxerror`, in microseconds.
-    max_error: u64,
-    /// `offset`, in nanoseconds.
-    pending: u64,
-    is_synchronized: bool,
-    /// The kernel's second in which it was stated.
-    second: u64,
-    /// How many there were before.
-    number: u64,
-}
-
-/// `maxerror` of a clock that was set, and after which it does not grow.
-const UNKNOWN: u64 = 16_000_000;
-
 /// A running machine.
 #[derive(Default)]
 pub(crate) struct World {
@@ -95,8 +77,6 @@ pub(crate) struct World {
     ppb: Cell<i64>,
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     offset: Cell<i64>,
-    stated: Cell<Statement>,
-    pub(crate) marker: Cell<u64>,
     /// Why the kernel refuses the counter.
     pub(crate) refusal: Cell<Option<Refusal>>,
     /// Whether a sandbox denies the clocks.
@@ -105,17 +85,14 @@ pub(crate) struct World {
     pub(crate) syscall: Cell<u128>,
     /// What a trap adds to a read of the counter.
     pub(crate) trap: Cell<u128>,
-    /// The machine is moved before this answer of the kernel, and its clocks are fast then.
-    pub(crate) restored_at: Cell<u32>,
     /// The reader is preempted in the kernel's read of this number, for so long. Then others read.
     pub(crate) preemption: Cell<(u32, u128)>,
     /// The kernel's clock at the last read of the counter.
     pub(crate) read_at: Cell<u64>,
     /// The number of the kernel's answers.
     pub(crate) kernel_reads: Cell<u32>,
-    /// How often the kernel was asked for its clock source, and for the error of its wall clock.
+    /// How often the kernel was asked for its clock source.
     pub(crate) detections: Cell<u32>,
-    pub(crate) asked: Cell<u32>,
     random: Cell<u64>,
     /// Reads the clock during interrupts.
     intruder: Option<Box<dyn Fn()>>,
@@ -133,7 +110,6 @@ impl World {
             counted: Cell::new((0, machine.ticks)),
             kept: Cell::new((0, 5_000 * SECOND)),
             offset: Cell::new(1_700_000_000_000_000_000),
-            stated: Cell::new(Statement { max_error: UNKNOWN, ..Statement::default() }),
             random: Cell::new(machine.seed),
             intruder: machine.is_shared.then(|| Box::new(intruder) as _),
             ..Self::default()
@@ -194,11 +170,6 @@ impl World {
         self.kernel() as i64 + self.offset.get()
     }
 
-    /// The true time, since the same Epoch.
-    pub(crate) fn truth(&self) -> i64 {
-        1_700_005_000_000_000_000 + (self.now.get() / NANO) as i64
-    }
-
     /// NTP changes the rate.
     pub(crate) fn set_slew(&self, ppb: i64) {
         self.set_kernel_picos(self.kernel_picos());
@@ -217,23 +188,10 @@ impl World {
     /// a counter that goes back within a segment.
     pub(crate) fn suspend(&self, picos: u128, counter_jumps: bool) {
         self.stop(picos);
-        self.shift((picos / NANO) as i64);
+        self.step((picos / NANO) as i64);
         if counter_jumps {
             self.set_counter(self.counter() ^ 1 << 63);
         }
-    }
-
-    /// The virtual machine is saved and restored: all its clocks stop meanwhile.
-    pub(crate) fn freeze(&self, picos: u128) {
-        let ticks = self.counter();
-        self.stop(picos);
-        self.set_counter(ticks);
-    }
-
-    /// The same, and the hypervisor says so.
-    pub(crate) fn restore(&self, picos: u128) {
-        self.freeze(picos);
-        add(&self.marker, 1);
     }
 
     /// The virtual machine moves to a host whose counter has another rate.
@@ -242,39 +200,9 @@ impl World {
         self.machine.set(self.machine.get().with_rate(hertz));
     }
 
-    /// Somebody sets the wall clock. The kernel forgets its error (`ntp_clear`).
+    /// Somebody sets the wall clock, or a leap second comes.
     pub(crate) fn step(&self, nanos: i64) {
-        self.shift(nanos);
-        self.state(UNKNOWN, 0, false);
-    }
-
-    /// Somebody sets the wall clock so that it is fast by so many nanoseconds.
-    pub(crate) fn set_wrong_by(&self, error: i64) {
-        self.step(self.truth() - self.wall() + error);
-    }
-
-    /// The wall clock steps, and the kernel does not know it.
-    pub(crate) fn shift(&self, nanos: i64) {
         add(&self.offset, nanos);
-    }
-
-    /// How far the wall clock is from the truth.
-    pub(crate) fn error(&self) -> u64 {
-        self.wall().abs_diff(self.truth())
-    }
-
-    /// A program states the error of the wall clock.
-    pub(crate) fn state(&self, max_error: u64, pending: u64, is_synchronized: bool) {
-        let number = self.stated.get().number + 1;
-        let second = self.kernel() / 1_000_000_000;
-        self.stated.set(Statement { max_error, pending, is_synchronized, second, number });
-    }
-
-    /// A program states the true error, or some more: a number of microseconds that is unlike what
-    /// became of the last one.
-    pub(crate) fn state_truly(&self, is_synchronized: bool) {
-        let rest = self.stated.get().number % 499 + 1;
-        self.state(self.error().div_ceil(1000).next_multiple_of(500) + rest, 0, is_synchronized);
     }
 
     /// The process enters a time namespace whose clock is ahead by `nanos`.
@@ -282,7 +210,7 @@ impl World {
         let picos = i128::from(nanos) * NANO as i128;
         self.set_kernel_picos(self.kernel_picos().saturating_add_signed(picos));
         add(&self.raw, picos);
-        self.shift(-nanos);
+        self.step(-nanos);
     }
 
     /// A part of a call, which takes time and may be interrupted.
@@ -323,11 +251,6 @@ impl World {
         self.pass(self.syscall.get());
         add(&self.kernel_reads, 1);
         let number = self.kernel_reads.get();
-        if number == self.restored_at.get() {
-            self.set_kernel_picos(self.kernel_picos() + 5 * SECOND);
-            self.set_counter(self.counter().wrapping_add(5 * self.machine.get().hertz));
-            add(&self.marker, 1);
-        }
         let (preempted, picos) = self.preemption.get();
         if number == preempted {
             self.pass(picos);
@@ -371,30 +294,7 @@ impl Source for Rc<World> {
         self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))
     }
 
-    fn marker(&self) -> u64 {
-        self.marker.get()
-    }
-
     fn stated_frequency(&self) -> Option<u64> {
         self.machine.get().stated_hertz
-    }
-
-    /// As kernel/time/ntp.c.
-    fn timex(&self) -> Result<Timex, Errno> {
-        add(&self.asked, 1);
-        let realtime = self.realtime().ok_or(Errno::ENOSYS)?;
-        let Statement { max_error, pending, is_synchronized, second, number } = self.stated.get();
-        let seconds = (self.kernel() / 1_000_000_000).saturating_sub(second);
-        Ok(Timex {
-            realtime,
-            max_error: 1000 * (max_error + 500 * seconds).min(UNKNOWN),
-            pending,
-            // A daemon may state the same estimate each time.
-            written: [number * (self.machine.get().seed % 2), 0],
-            slew: 0,
-            is_synchronized,
-            has_leap: false,
-            has_pps: false,
-        })
     }
 }

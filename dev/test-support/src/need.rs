@@ -64,7 +64,6 @@ macro_rules! needs {
 
 needs! {
     // The kernel.
-    Adjtimex "adjtimex": Ci;
     Affinity "affinity": Ci, Guest;
     /// prctl(2) may change the auxiliary vector in /proc.
     Auxv "auxv": Ci;
@@ -102,7 +101,6 @@ needs! {
     Year2040 "2040": Named(GUESTS);
     /// FEAT_ECV of aarch64.
     Ecv "ecv": Named(GUESTS);
-    VmClock "vmclock": Named(GUESTS);
 
     // Programs.
     AptConfig "apt-config": Ci;

@@ -26,8 +26,6 @@ const MACHINES: &str = "
     x86_64@6.12+2cpus aarch64@6.12+2cpus
     # FEAT_ECV.
     aarch64@7+ecv
-    # A VM clock device; the machine is saved and restored.
-    x86_64@7+vmclock
     # Images of riscv64 have DT_GNU_HASH only since 6.16.
     riscv64@qemu-10 riscv64@6.12 riscv64@7
     # DT_HASH has 64-bit words.

@@ -111,11 +111,6 @@ fn is_foreign(answer: u64, now: u64) -> bool {
     answer > now.saturating_add(MAX_LEAD)
 }
 
-/// An error bound, or the longest duration if the clock is denied.
-pub(crate) fn duration(bound: Option<u64>) -> Duration {
-    bound.map_or(Duration::MAX, Duration::from_nanos)
-}
-
 impl<S: Source> CounterClock<S> {
     pub(crate) const fn new(source: S) -> Self {
         Self {
@@ -126,10 +121,6 @@ impl<S: Source> CounterClock<S> {
             forbids_system_calls: AtomicBool::new(false),
             source,
         }
-    }
-
-    pub(crate) fn source(&self) -> &S {
-        &self.source
     }
 
     /// The monotonic time in nanoseconds, if a fast read can answer.
@@ -341,17 +332,6 @@ impl<S: Source> CounterClock<S> {
     }
 
     pub(crate) fn state(&self) -> State {
-        let (view, bound) = self.bounded_view();
-        let frequency = view.state.frequency();
-        State { status: view.status(), error_bound: duration(bound), frequency }
-    }
-
-    /// The error bound of [`State`] in nanoseconds. `None` if the clock is denied.
-    pub(crate) fn error_bound(&self) -> Option<u64> {
-        self.bounded_view().1
-    }
-
-    fn bounded_view(&self) -> (View, Option<u64>) {
         // Loaded before the view, so that a later answer of the vDSO is not counted as a lead.
         let high_water = self.high_water.get();
         let view = self.view();
@@ -362,7 +342,8 @@ impl<S: Source> CounterClock<S> {
             }
             None => self.ask_kernel(&view.state, view.ticks).map(|(now, answer)| answer - now),
         };
-        (view, bound)
+        let error_bound = bound.map_or(Duration::MAX, Duration::from_nanos);
+        State { status: view.status(), error_bound, frequency: view.state.frequency() }
     }
 
     /// The offset that the next reads of the wall clock will use, in nanoseconds.
@@ -376,18 +357,6 @@ impl<S: Source> CounterClock<S> {
             self.slow_monotonic()?;
             in_force().or_else(|| offset_to(&self.source, S::realtime).map(middle))
         })
-    }
-
-    /// How far the next time of the wall clock may be from the kernel's, in nanoseconds.
-    pub(crate) fn realtime_error_bound(&self) -> Option<u64> {
-        // The offset first: that may make a segment, whose bound counts.
-        let (offset, bound) = (self.offset()?, self.error_bound()?);
-        let [low, high] = offset_to(&self.source, S::realtime)?;
-        let error = |offset: i64| low.abs_diff(offset).max(high.abs_diff(offset));
-        // A slow read that takes a step for an error of measurement keeps the offset.
-        let kept = error(self.load().offset);
-        let kept = if kept <= 2 * OFFSET_NOISE.unsigned_abs() { kept } else { 0 };
-        Some(bound.saturating_add(error(offset).max(kept)))
     }
 
     /// Makes the wall clock follow the kernel's at once. Returns whether it does. It publishes a

@@ -1,10 +1,8 @@
 //! The clock as pure code over a [`Source`](source::Source). Tests compile this folder again, for
 //! simulated machines.
 
-pub(crate) mod bounded;
 pub(crate) mod clock;
 pub(crate) mod high_water;
-pub(crate) mod interval;
 pub(crate) mod latch;
 pub(crate) mod sample;
 pub(crate) mod segment;

@@ -8,7 +8,7 @@ mod other_os;
 
 use vdso_time::{ClockId, Errno, clock_gettime};
 
-use crate::engine::source::{Source, Timex};
+use crate::engine::source::Source;
 use crate::engine::status::Refusal;
 use arch::{Counter as _, CpuCounter};
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
@@ -68,15 +68,7 @@ impl Source for Native {
         system::detect()
     }
 
-    fn marker(&self) -> u64 {
-        system::marker()
-    }
-
     fn stated_frequency(&self) -> Option<u64> {
         CpuCounter::stated_frequency()
-    }
-
-    fn timex(&self) -> Result<Timex, Errno> {
-        system::timex()
     }
 }

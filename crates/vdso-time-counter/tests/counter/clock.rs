@@ -1,6 +1,6 @@
 //! The counter clock's status, its nearness to the kernel's clock, and its order across threads.
 
-#![allow(unsafe_code, reason = "prctl(2) and adjtimex(2) are called here")]
+#![allow(unsafe_code, reason = "prctl(2) and setitimer(2) are called here")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::{Cpus, Need, child, filter, not_run_here, signals};
-use vdso_time::Errno;
-use vdso_time_counter::{self as counter, ClockStatus, CounterMonotonic, Refusal, State, Status, Ticks};
+use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 
@@ -50,7 +49,6 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
         libc::SYS_mmap,
         #[cfg(target_pointer_width = "32")]
         libc::SYS_mmap2,
-        libc::SYS_adjtimex,
         libc::SYS_getpid,
     ];
     for is_measured in [false, true] {
@@ -69,7 +67,6 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
             assert!(counter::statistics().segments >= segments);
             if !is_measured {
                 assert_eq!(counter::state().status, Status::Refused(Refusal::SystemCallsForbidden));
-                assert_eq!(counter::realtime_bounded().err(), Some(Errno::EPERM));
             }
         });
     }
@@ -142,42 +139,6 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
             [Ticks::read_ordered, Ticks::read, || Ticks::try_read().unwrap(), Ticks::read_ordered];
         let values = reads.map(|read| read());
         assert!(values.is_sorted(), "{values:?}");
-    });
-}
-
-#[test]
-fn the_limits_of_the_true_time_are_those_of_adjtimex() {
-    child::forked(|| {
-        // SAFETY: zero is a value of each member.
-        let mut timex: libc::timex = unsafe { std::mem::zeroed() };
-        // SAFETY: with `modes` 0, the kernel only writes to the variable.
-        let state = unsafe { libc::adjtimex(&raw mut timex) };
-        if state < 0 {
-            return not_run_here(Need::Adjtimex, std::io::Error::last_os_error());
-        }
-        settle();
-        let before = kernel(libc::CLOCK_REALTIME);
-        let now = counter::realtime_bounded().unwrap();
-        let after = kernel(libc::CLOCK_REALTIME);
-        #[allow(clippy::useless_conversion, reason = "32 bits on some of these targets")]
-        let [error, pending] = [timex.maxerror, timex.offset].map(i64::from);
-        let is_stated = error % 500 != 0 && error < 16_000_000 && timex.status & libc::STA_PPSTIME == 0;
-        let is_synchronized = state != 5 && timex.status & libc::STA_UNSYNC == 0;
-        let (earliest, latest) = (now.earliest.as_nanos() as i64, now.latest.as_nanos() as i64);
-        let most = if is_stated {
-            let is_disrupted = now.status == ClockStatus::Disrupted;
-            assert!(is_disrupted || is_synchronized == (now.status == ClockStatus::Synchronized), "{now:?}");
-            let unit = if timex.status & libc::STA_NANO == 0 { 1000 } else { 1 };
-            let error = 1000 * error + pending.abs() * unit;
-            assert!(earliest <= after - error && before + error <= latest, "{now:?}, {error}");
-            // The kernel adds 500 us each second, and may rest between the reads of the limits.
-            3 * (error + after - before) + 20_000_000
-        } else {
-            // Unless a program stated an error since, or this machine was moved.
-            32_000_000_000
-        };
-        let is_narrow = latest.saturating_sub(earliest) < most;
-        assert!(is_narrow || !now.status.is_bounded(), "{now:?}, {most}, {before} to {after}");
     });
 }
 

@@ -18,7 +18,6 @@ pub(crate) enum CpuCounter {}
 
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["arch_sys_counter"];
-    const ADJTIMEX: u32 = 171;
     const IS_READABLE: bool = true;
 
     #[inline]

@@ -15,7 +15,6 @@ pub(crate) enum CpuCounter {}
 
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["arch_sys_counter"];
-    const ADJTIMEX: u32 = 124;
 
     #[inline]
     fn ticks() -> u64 {

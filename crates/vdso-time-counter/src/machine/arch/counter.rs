@@ -4,8 +4,6 @@
 pub(crate) trait Counter {
     /// The names of the kernel's clock sources that read this counter.
     const CLOCK_SOURCES: &'static [&'static str] = &[];
-    /// The number of adjtimex(2).
-    const ADJTIMEX: u32;
     /// Whether every program may read the counter.
     const IS_READABLE: bool = false;
     /// Whether an ordered read is [`order`](Self::order) and then [`ticks`](Self::ticks).

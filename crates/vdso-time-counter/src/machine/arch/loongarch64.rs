@@ -10,7 +10,6 @@ pub(crate) enum CpuCounter {}
 
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["Constant"];
-    const ADJTIMEX: u32 = 171;
     const IS_READABLE: bool = true;
 
     #[inline]

@@ -13,7 +13,6 @@ pub(crate) enum CpuCounter {}
 
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["riscv_clocksource"];
-    const ADJTIMEX: u32 = 171;
     const IS_READABLE: bool = true;
 
     #[inline]

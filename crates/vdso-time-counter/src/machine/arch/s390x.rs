@@ -10,7 +10,6 @@ pub(crate) enum CpuCounter {}
 
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["tod"];
-    const ADJTIMEX: u32 = 124;
     const IS_READABLE: bool = true;
 
     #[inline]

@@ -13,7 +13,6 @@ pub(crate) enum CpuCounter {}
 
 impl Counter for CpuCounter {
     const CLOCK_SOURCES: &'static [&'static str] = &["tsc", "tsc-early"];
-    const ADJTIMEX: u32 = if cfg!(target_arch = "x86") { 124 } else { 159 };
     /// Every program may, except after `PR_SET_TSC`.
     const IS_READABLE: bool = true;
     const IS_ORDERED_FIRST: bool = true;

@@ -1,35 +1,16 @@
 //! What this machine's [`Source`](crate::engine::source::Source) asks of Linux.
 
-#![allow(unsafe_code, reason = "prctl(2) and adjtimex(2) are called, and a page is mapped")]
-
-mod timex;
-#[cfg(all(feature = "libc", target_has_atomic = "64"))]
-mod vmclock;
+#![allow(unsafe_code, reason = "prctl(2) is called")]
 
 use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
-use vdso_time::{ClockId, Errno, Route, routes, syscall};
+use vdso_time::{ClockId, Route, routes, syscall};
 
-use crate::engine::source::Timex;
 use crate::engine::status::Refusal;
 use crate::machine::arch::{Counter as _, CpuCounter};
 
 /// Since Linux 2.6.19 (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 static SOURCES: &[&str] = CpuCounter::CLOCK_SOURCES;
-
-/// Asks for the error of the wall clock, and looks for a VM clock.
-pub(super) fn timex() -> Result<Timex, Errno> {
-    #[cfg(all(feature = "libc", target_has_atomic = "64"))]
-    vmclock::open();
-    timex::read()
-}
-
-pub(super) fn marker() -> u64 {
-    #[cfg(all(feature = "libc", target_has_atomic = "64"))]
-    return vmclock::marker();
-    #[cfg(not(all(feature = "libc", target_has_atomic = "64")))]
-    0
-}
 
 pub(super) fn call_kernel() -> Option<()> {
     syscall::clock_gettime(ClockId::MONOTONIC).ok().map(drop)
@@ -58,7 +39,7 @@ pub(super) fn detect() -> Result<(), Refusal> {
         return Err(Refusal::Denied);
     }
     let mut name = [0; 8];
-    read_file(CURRENT, &mut name, |_, _| ()).map_err(|_| Refusal::ClockSourceUnknown)?;
+    read_file(CURRENT, &mut name).map_err(|_| Refusal::ClockSourceUnknown)?;
     let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
     if !SOURCES.iter().any(|source| source.bytes().eq(name.clone())) {
         return Err(Refusal::ClockSource);

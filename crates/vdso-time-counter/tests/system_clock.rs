@@ -4,16 +4,13 @@
 //! That concerns the whole system, so these tests run only in one that was started for them. By its
 //! name this program runs after all others.
 
+#![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 #![cfg(any(target_os = "linux", target_os = "android"))]
-
-mod true_time;
-mod vm_clock;
 
 use std::time::{Duration, Instant};
 
 use test_support::system_clock::{read, switch, turn};
 use test_support::{Need, child, not_run_here, oracle};
-use true_time::adjtimex;
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, Status};
 
 fn kernel() -> i64 {
@@ -48,11 +45,14 @@ fn is_used() -> bool {
 
 /// Changes the kernel's rate by thousandths, in ticks, and by ppm.
 fn adjust([tick, ppm]: [i16; 2]) {
-    adjtimex(|change| {
-        change.modes = libc::ADJ_TICK | libc::ADJ_FREQUENCY;
-        change.tick = (10_000 + 10 * tick).into();
-        change.freq = (i32::from(ppm) << 16).into();
-    });
+    // SAFETY: every field is a number.
+    let mut change: libc::timex = unsafe { std::mem::zeroed() };
+    change.modes = libc::ADJ_TICK | libc::ADJ_FREQUENCY;
+    change.tick = (10_000 + 10 * tick).into();
+    change.freq = (i32::from(ppm) << 16).into();
+    // SAFETY: the call reads and writes one `timex`.
+    let status = unsafe { libc::adjtimex(&raw mut change) };
+    assert!(status >= 0, "adjtimex: {}", std::io::Error::last_os_error());
 }
 
 /// A clock that stands still for longer fails.
