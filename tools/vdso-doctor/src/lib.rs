@@ -1,5 +1,9 @@
 //! Proves whether this process reads its clocks in user space, through the vDSO, or in the kernel.
 //!
+//! This is the library of the program `vdso-doctor`, which reports that for a machine, checks it in
+//! scripts and health probes, and looks at other processes: `cargo install vdso-doctor`. Its page
+//! on [crates.io](https://crates.io/crates/vdso-doctor) shows what it prints.
+//!
 //! A vDSO that cannot read the kernel's clock source makes a system call itself, so its address
 //! proves nothing. [`diagnose`] calls each function, detects the system calls, measures the costs,
 //! and says why a read enters the kernel and what to do.

@@ -145,26 +145,14 @@ fn duration(nanos: i64) -> String {
     format!("{} {}", nanos / unit.0, unit.1)
 }
 
-/// A paragraph with a title on its left. A command, in backticks, stays in one line.
+/// Returns a paragraph with a title on its left. A command, in backticks, stays in one line.
 pub(crate) fn wrapped(title: &str, text: &str) -> String {
-    let indent = if title.is_empty() { 0 } else { TITLE };
-    let mut line = format!("{title:indent$}");
-    let mut lines = Vec::new();
-    for (index, part) in text.split('`').enumerate() {
-        let command = format!("`{part}`");
-        let words = if index % 2 == 1 { vec![&*command] } else { part.split(' ').collect() };
-        for (at, word) in words.into_iter().enumerate() {
-            // Only the first word of a part follows the part before it without a space.
-            let space = if at == 0 || line.chars().count() == indent { "" } else { " " };
-            if line.chars().count() + space.len() + word.chars().count() > COLUMNS {
-                lines.push(std::mem::replace(&mut line, " ".repeat(indent)).trim_end().to_owned());
-                line += word;
-            } else {
-                line += space;
-                line += word;
-            }
-        }
-    }
-    lines.push(line);
-    lines.join("\n")
+    let spaces = " ".repeat(if title.is_empty() { 0 } else { TITLE });
+    let first = format!("{title:width$}", width = spaces.len());
+    let parts = text.split('`').enumerate();
+    let parts =
+        parts.map(|(index, part)| if index % 2 == 1 { part.replace(' ', "\u{a0}") } else { part.into() });
+    let options = textwrap::Options::new(COLUMNS).initial_indent(&first).subsequent_indent(&spaces);
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation).break_words(false);
+    textwrap::fill(&parts.collect::<Vec<_>>().join("`"), options).replace('\u{a0}', " ")
 }

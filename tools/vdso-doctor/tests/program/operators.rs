@@ -127,6 +127,15 @@ fn the_unit_and_the_pod_run_a_check() {
     let of_pod: Vec<String> = serde_json::from_str(of_pod).unwrap();
     assert_eq!(of_unit.split(' ').collect::<Vec<_>>(), of_pod);
     assert!(pod.contains(concat!(" image: vdso-doctor:", env!("CARGO_PKG_VERSION"), "\n")), "{pod}");
+    // The Pod Security Standard "restricted": what every container needs, and what the pod may have
+    // for all of them.
+    let (of_all, containers) = pod.split_once("initContainers:").unwrap();
+    assert!(of_all.contains("runAsNonRoot: true") && of_all.contains("type: RuntimeDefault"), "{pod}");
+    let (anchor, alias) = ("securityContext: &restricted\n", "securityContext: *restricted\n");
+    for container in containers.split("- name: ").skip(1) {
+        assert!(container.contains(anchor) || container.ends_with(alias), "{container}");
+    }
+    assert!(pod.contains("allowPrivilegeEscalation: false\n        capabilities:\n          drop: [ALL]\n"));
     let [program, arguments @ ..] = &*of_pod else { panic!("{of_pod:?}") };
     assert_eq!(program, "/usr/bin/vdso-doctor");
     let Some((status, out, error)) = run(&arguments.join(" ")) else { return };
