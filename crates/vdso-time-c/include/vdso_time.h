@@ -15,10 +15,12 @@
  * the write: an invalid one is a crash, not -EFAULT.
  *
  * Threads and signals: any thread and any signal handler may call any function at any time, also in
- * the child of fork(2) and before main(). Nothing is locked, allocated, or run before main(). There
- * is one exception: an IFUNC resolver of a static glibc program runs before thread-local storage
- * exists, which getauxval(3) and errno need. So the first call of the process crashes there, unless
- * vdso_time_set_address() comes before it, or the library is built without the feature libc.
+ * the child of fork(2) and before main(). Nothing is locked, allocated, or run before main(). No
+ * function is a cancellation point.
+ *
+ * There is one exception: an IFUNC resolver of a static glibc program runs before thread-local
+ * storage exists, which getauxval(3) and errno need. The first call of the process crashes there,
+ * unless vdso_time_set_address() comes before it, or the library is built without the feature libc.
  *
  * Sandboxes: the first call makes the system call rt_sigprocmask(2), and without the feature libc
  * also prctl(2), or openat(2), read(2) and close(2). Call vdso_time_warm_up() before a sandbox.
@@ -93,7 +95,8 @@ int vdso_time_clock_gettime(int32_t clock, struct vdso_timespec *now);
 int vdso_time_clock_getres(int32_t clock, struct vdso_timespec *resolution);
 
 /**
- * Gets the CPU and the NUMA node of the calling thread: getcpu(2).
+ * Gets the CPU and the NUMA node of the calling thread: getcpu(2). When the function returns, the
+ * thread can be on another one.
  */
 int vdso_time_getcpu(unsigned int *cpu, unsigned int *node);
 
@@ -127,7 +130,7 @@ void vdso_time_warm_up(void);
 int vdso_time_set_address(const void *ehdr);
 
 /**
- * Finds the image of the vDSO.
+ * Finds the image of the vDSO, which stays until the process ends. It must not be written to.
  *
  * -ENOENT: there is none. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check of its
  * address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
@@ -144,8 +147,8 @@ int vdso_time_locate(const void **base, size_t *size);
 void *vdso_time_symbol(const char *name, const char *version);
 
 /**
- * Writes what answers each function, one line each, at most `size` bytes with the final
- * NUL. Returns the length of the whole text, as snprintf(3) does.
+ * Writes what answers each function, one line each, at most `size` bytes with the final NUL.
+ * Returns the length of the whole text without the NUL, as snprintf(3) does.
  */
 size_t vdso_time_routes(char *text, size_t size);
 

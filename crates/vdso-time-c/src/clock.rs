@@ -63,7 +63,8 @@ pub unsafe extern "C" fn vdso_time_clock_getres(clock: i32, resolution: *mut vds
     unsafe { store_time(time, resolution.cast()) }
 }
 
-/// Gets the CPU and the NUMA node of the calling thread: getcpu(2).
+/// Gets the CPU and the NUMA node of the calling thread: getcpu(2). When the function returns, the
+/// thread can be on another one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_getcpu(cpu: *mut c_uint, node: *mut c_uint) -> c_int {
     let here = vdso_time::getcpu();
@@ -106,7 +107,7 @@ pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
     if unsafe { vdso::set_address(ehdr.cast()) } { 0 } else { -EBUSY }
 }
 
-/// Finds the image of the vDSO.
+/// Finds the image of the vDSO, which stays until the process ends. It must not be written to.
 ///
 /// -ENOENT: there is none. -EFAULT: it was unmapped. -EPERM: a sandbox denied the check of its
 /// address. -ENOEXEC: it is malformed. The clock functions work nevertheless.
@@ -140,8 +141,8 @@ pub unsafe extern "C" fn vdso_time_symbol(name: *const c_char, version: *const c
     Vdso::locate().map_or(ptr::null_mut(), |vdso| unsafe { symbol(&vdso, name, version) })
 }
 
-/// Writes what answers each function, one line each, at most `size` bytes with the final
-/// NUL. Returns the length of the whole text, as snprintf(3) does.
+/// Writes what answers each function, one line each, at most `size` bytes with the final NUL.
+/// Returns the length of the whole text without the NUL, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
     let mut text = Text { to: text.cast(), size: if text.is_null() { 0 } else { size }, length: 0 };

@@ -223,6 +223,25 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
 }
 
 #[test]
+fn the_archive_has_what_an_installation_has_and_the_licences() {
+    if !can_build() || !is_native() {
+        return;
+    }
+    let folder = format!("dist={}", installed("dist"));
+    run(&["make", "dist", concat!("CARGO=", env!("CARGO")), &folder, "archive=archive.tar.gz"]);
+    let listed = run(&["tar", "--list", "--file", &installed("dist/archive.tar.gz")]);
+    let (documents, files): (Vec<_>, Vec<_>) =
+        listed.lines().partition(|file| file.starts_with("share/doc/vdso_time/"));
+    assert_eq!(documents.len(), 3, "README.md and two licences: {documents:?}");
+    for file in &files {
+        assert!(fs::metadata(installed(file)).unwrap().is_file(), "{file}");
+    }
+    for file in ["include/vdso_time_msan.h", "lib/libvdso_time.a", "lib/libvdso_time.so.0.1"] {
+        assert!(files.contains(&file), "{file}");
+    }
+}
+
+#[test]
 fn cmake_finds_both_libraries() {
     if !can_build() || !is_native() || !has_tool(Need::Cmake, &["--version"]) {
         return;
