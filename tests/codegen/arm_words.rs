@@ -1,4 +1,5 @@
-//! The promise: a program for a CPU older than ARMv7 stays one when it is linked with this crate.
+//! The promise: a program for a CPU older than ARMv7 can be compiled, and stays one, in ARM and in
+//! Thumb mode.
 
 use test_support::program;
 
@@ -6,5 +7,7 @@ use crate::{FLAGS, place, source};
 
 #[test]
 fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
-    program::emit_for_armv5(&source(), FLAGS, &place("armv5te.o"));
+    for mode in [&[][..], &["-Ctarget-feature=+thumb-mode"]] {
+        program::emit_for_armv5(&source(), &[FLAGS, mode].concat(), &place("armv5te.o"));
+    }
 }

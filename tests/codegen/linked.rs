@@ -86,7 +86,7 @@ const ARCHIVE: [&str; 4] = ["--crate-type=staticlib", "-Copt-level=3", "-Clto", 
 /// As two versions of the crate in one dependency tree, which LTO assembles together.
 #[test]
 fn two_copies_of_the_crate_link_by_lto() {
-    for triple in ["i686-unknown-linux-gnu", "x86_64-unknown-linux-gnu"] {
+    for triple in ["i686-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf", "x86_64-unknown-linux-gnu"] {
         let [first, second] =
             [("first", "true"), ("second", "false")].map(|(name, checks)| copy(triple, name, checks));
         let Some((first, second)) = first.zip(second) else { continue };

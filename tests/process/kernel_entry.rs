@@ -2,7 +2,7 @@
 //! where the kernel delivers most signals. On i386 that instruction is the vDSO's once the crate
 //! has found the vDSO. Before that, and elsewhere, it is the crate's own.
 //!
-//! A seccomp filter sends a signal at each system call.
+//! A seccomp filter sends a signal at each system call. A system call that sends one needs no filter.
 
 #![allow(unsafe_code, reason = "a signal is handled")]
 
@@ -11,10 +11,10 @@ use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::nix::unistd::getppid;
+use test_support::nix::sys::signal::{SaFlags, Signal, raise};
+use test_support::nix::unistd::{getppid, gettid};
 use test_support::{FUNCTIONS, Need, PATHS, Path, child, filter, not_run, not_run_here, oracle, signals};
-use vdso_time::__private::NATIVE;
+use vdso_time::__private::{NATIVE, syscall};
 use vdso_time::ClockId;
 use vdso_time::vdso::Vdso;
 
@@ -45,6 +45,14 @@ extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: for SIGSYS the field has the address of the call.
     let address = unsafe { info.si_addr() };
     CALL_ADDRESS.store(address.addr(), Ordering::Relaxed);
+    look_for_read();
+}
+
+extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
+    look_for_read();
+}
+
+fn look_for_read() {
     let code = (&raw const READ_START).addr()..(&raw const READ_END).addr();
     IS_UNWOUND.store(backtrace().iter().any(|frame| code.contains(&frame.addr())), Ordering::Relaxed);
 }
@@ -111,4 +119,69 @@ fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
             }
         });
     }
+}
+
+// Calls a function as C code without optimisation does: its frame is found by r7, the frame pointer
+// of Thumb code. The number of a system call goes to r7, too.
+#[cfg(target_arch = "arm")]
+std::arch::global_asm!(
+    ".thumb",
+    ".thumb_func",
+    ".type vdso_time_test_frame,%function",
+    "vdso_time_test_frame:",
+    ".fnstart",
+    ".save {{r7, lr}}",
+    "push {{r7, lr}}",
+    ".pad #16",
+    "sub sp, sp, #16",
+    ".setfp r7, sp",
+    "mov r7, sp",
+    "blx r0",
+    "add sp, sp, #16",
+    "pop {{r7, pc}}",
+    ".fnend",
+    ".arm",
+);
+
+#[cfg(target_arch = "arm")]
+fn in_a_frame_of_c(function: extern "C" fn()) {
+    unsafe extern "C" {
+        fn vdso_time_test_frame(function: extern "C" fn());
+    }
+    // SAFETY: it only calls the function.
+    unsafe { vdso_time_test_frame(function) }
+}
+
+#[cfg(not(target_arch = "arm"))]
+fn in_a_frame_of_c(function: extern "C" fn()) {
+    function();
+}
+
+/// Sends a signal to this thread by the crate's system call. The handler runs before it returns.
+extern "C" fn signal_this_thread() {
+    let thread = gettid().as_raw() as usize;
+    let args = [std::process::id() as usize, thread, libc::SIGUSR1 as usize, 0, 0];
+    // SAFETY: the signal has a handler, and the call reads and writes no memory.
+    let sent = unsafe { syscall(libc::SYS_tgkill as u32, args) };
+    assert!(sent.is_ok(), "{sent:?}");
+}
+
+#[test]
+fn a_handler_unwinds_through_a_caller_without_optimisation() {
+    if NATIVE.is_none() {
+        return not_run("libc makes the system calls");
+    }
+    child::forked(|| {
+        backtrace();
+        signals::handle(Signal::SIGUSR1, SaFlags::empty(), on_signal);
+        read(&|| raise(Signal::SIGUSR1).is_ok());
+        if !IS_UNWOUND.swap(false, Ordering::Relaxed) {
+            return not_run_here(Need::Backtrace, "libc's own system calls cannot be unwound");
+        }
+        read(&|| {
+            in_a_frame_of_c(signal_this_thread);
+            true
+        });
+        assert!(IS_UNWOUND.load(Ordering::Relaxed));
+    });
 }

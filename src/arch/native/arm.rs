@@ -1,34 +1,55 @@
 //! The system call of `arm`.
 
-use core::arch::asm;
-
 pub(crate) use crate::arch::table::arm::ABI;
 
+unsafe extern "C" {
+    /// Makes a system call.
+    ///
+    /// A program may link several copies of this crate, so the symbol is weak, and defined once if
+    /// LTO joins copies. A version that changes the arguments must change the name.
+    fn vdso_time_enter(number: u32, args: *const [usize; 5]) -> isize;
+}
+
+// The number goes in r7, the frame pointer of Thumb code. So this is a function with its own unwind
+// table: the kernel delivers most signals right after the call, and a handler that unwinds there
+// finds the frame of a C caller by r7. Inline assembly restored r7 afterwards, which crashed such a
+// handler.
+//
+// It is ARM code in every program, because one text for both modes lacks the mark of Thumb code in
+// some compilers. The mode lasts until the next function or, with LTO, the next crate's assembly:
+// LLVM states the mode there.
+core::arch::global_asm!(
+    ".ifndef vdso_time_enter",
+    ".pushsection .text.vdso_time_enter,\"ax\",%progbits",
+    ".p2align 2",
+    ".arm",
+    ".weak vdso_time_enter",
+    ".hidden vdso_time_enter",
+    ".type vdso_time_enter,%function",
+    "vdso_time_enter:",
+    ".fnstart",
+    ".save {{r4, r5, r7, lr}}",
+    "push {{r4, r5, r7, lr}}", // r5 keeps the stack aligned to 8 bytes
+    "mov r7, r0",
+    "ldm r1, {{r0, r1, r2, r3, r4}}",
+    "svc #0",
+    "pop {{r4, r5, r7, lr}}",
+    "bx lr",
+    ".fnend",
+    ".size vdso_time_enter, . - vdso_time_enter",
+    ".popsection",
+    ".endif",
+);
+
 /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
+///
+/// It is not inlined: in another shared object the hidden symbol would be undefined.
 ///
 /// # Safety
 ///
 /// The system call must be sound with these arguments.
-//
-// The number goes in r7. That is the frame pointer in Thumb mode, where it cannot be an operand, so
-// the code restores it.
-#[inline]
+#[inline(never)]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
-    let result;
-    // SAFETY: the caller promises that the call is sound. Every register that the kernel changes
-    // is an output.
-    unsafe {
-        asm!(
-            "mov {saved}, r7",
-            "mov r7, {number}",
-            "svc 0",
-            "mov r7, {saved}",
-            number = in(reg) number,
-            saved = out(reg) _,
-            inlateout("r0") args[0] => result,
-            in("r1") args[1], in("r2") args[2], in("r3") args[3], in("r4") args[4],
-            options(nostack),
-        );
-    }
-    result
+    // SAFETY: the caller promises that the call is sound.
+    unsafe { vdso_time_enter(number, &raw const args) }
 }
