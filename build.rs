@@ -2,7 +2,8 @@
 //!
 //! - `vdso_time_linux`: there is a Linux kernel.
 //! - `vdso_time_clock`: there is a clock, Linux's or std's.
-//! - `vdso_time_libc_fallback`: the target is not in the list of `src/arch`.
+//! - `vdso_time_libc_fallback`: the target is not in the list of `src/arch`, or its programs cannot
+//!   call the vDSO.
 
 include!("src/arch/targets.rs");
 
@@ -17,7 +18,7 @@ fn main() {
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));
     let is_linux =
         ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
-    // Its function pointers are the addresses of descriptors, and the vDSO has none.
+    // The function pointers of big-endian powerpc64 are the addresses of descriptors, and the vDSO has none.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
     let is_listed = TARGETS.iter().any(|[listed, bits, _]| (*listed, *bits) == (&*arch, &*width));
     if is_linux {
@@ -26,7 +27,9 @@ fn main() {
     if is_linux || has("FEATURE_STD") {
         println!("cargo::rustc-cfg=vdso_time_clock");
     }
-    if has("CFG_MIRI") || !is_linux || !is_listed || has_descriptors {
+    // LLVM's CFI checks each call through a pointer, and the vDSO's functions are in no table of it.
+    let is_checked = cfg("SANITIZE").split(',').any(|name| ["cfi", "kcfi"].contains(&name));
+    if has("CFG_MIRI") || !is_linux || !is_listed || has_descriptors || is_checked {
         println!("cargo::rustc-cfg=vdso_time_libc_fallback");
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use test_support::program;
 use vdso_time::__private::TARGETS;
@@ -33,10 +34,48 @@ fn cargo_requires_libc_for_targets_that_are_not_in_the_list() {
         write!(listed, "{comma}all(target_arch = \"{arch}\", target_pointer_width = \"{width}\")").unwrap();
     }
     let linux = "any(target_os = \"linux\", target_os = \"android\")";
-    let expected = format!("[target.'cfg(all({linux}, any(miri, not(any({listed})))))'.dependencies]");
+    let expected = format!(
+        "[target.'cfg(all({linux}, any(miri, sanitize = \"cfi\", sanitize = \"kcfi\", not(any({listed})))))'.dependencies]"
+    );
     let manifest = read("Cargo.toml");
     let found = manifest.lines().find(|line| line.starts_with("[target.'cfg(")).unwrap();
     assert_eq!(found, expected);
+}
+
+/// Runs the build script as cargo does for a target, and returns the conditions that it sets.
+fn conditions(script: &Path, target: &[(&str, &str)]) -> String {
+    let variables = target.iter().map(|(name, value)| (format!("CARGO_CFG_{name}"), value));
+    let output = Command::new(script).env_clear().envs(variables).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let set: Vec<_> =
+        text.lines().filter_map(|line| line.strip_prefix("cargo::rustc-cfg=vdso_time_")).collect();
+    set.join(" ")
+}
+
+/// The compiler sets `CARGO_CFG_SANITIZE` on nightly only, and only there are sanitizers.
+#[test]
+fn the_build_script_chooses_libc_where_the_vdso_cannot_be_called() {
+    let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-script");
+    let Ok(_) = program::compiler() else { return };
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition=2024", "build.rs", "-o"]).arg(&script);
+    assert!(rustc.status().unwrap().success());
+    let x86_64 = [("TARGET_OS", "linux"), ("TARGET_ARCH", "x86_64"), ("TARGET_POINTER_WIDTH", "64")];
+    let with = |name, value| conditions(&script, &[&x86_64[..], &[(name, value)]].concat());
+    assert_eq!(conditions(&script, &x86_64), "linux clock");
+    for (name, value, calls_libc) in [
+        ("SANITIZE", "address", false),
+        ("SANITIZE", "cfi", true),
+        ("SANITIZE", "address,kcfi", true),
+        ("MIRI", "", true),
+        ("TARGET_POINTER_WIDTH", "32", true),
+        ("TARGET_ARCH", "mips64", true),
+        ("TARGET_ENDIAN", "big", false),
+    ] {
+        let expected = if calls_libc { "linux clock libc_fallback" } else { "linux clock" };
+        assert_eq!(with(name, value), expected, "{name}={value}");
+    }
 }
 
 #[test]

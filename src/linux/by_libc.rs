@@ -28,11 +28,16 @@ pub(crate) mod calls {
     }
 
     pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
-        read(libc::clock_gettime, clock)
+        // SAFETY: libc writes only to `time`, and accepts every clock id.
+        read(|time| unsafe { libc::clock_gettime(clock.as_raw(), time) })
     }
 
     pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
-        if cfg!(miri) { Err(Errno::ENOSYS) } else { read(libc::clock_getres, clock) }
+        if cfg!(miri) {
+            return Err(Errno::ENOSYS);
+        }
+        // SAFETY: libc writes only to `time`, and accepts every clock id.
+        read(|time| unsafe { libc::clock_getres(clock.as_raw(), time) })
     }
 
     pub fn getcpu() -> Result<Cpu, Errno> {
@@ -45,15 +50,12 @@ pub(crate) mod calls {
         Ok(Cpu { cpu, node })
     }
 
+    /// Returns the time that a call writes. It is no call through a pointer, which CFI would check.
     #[allow(clippy::useless_conversion, reason = "a `long` has 32 bits on some of these targets")]
-    fn read(
-        function: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int,
-        clock: ClockId,
-    ) -> Result<Timespec, Errno> {
+    fn read(call: impl FnOnce(*mut libc::timespec) -> libc::c_int) -> Result<Timespec, Errno> {
         // SAFETY: its fields are numbers, and padding of musl's where `time_t` has 64 bits.
         let mut time: libc::timespec = unsafe { core::mem::zeroed() };
-        // SAFETY: libc writes only to `time`, and accepts every clock id.
-        errno_result(|| unsafe { function(clock.as_raw(), &raw mut time) }.into())?;
+        errno_result(|| call(&raw mut time).into())?;
         // The seconds after January 2038.
         if size_of_val(&time.tv_sec) == 4 && time.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);
