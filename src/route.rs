@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::arch::{ALL, Abi, Function, TIME32_FIRST};
-use crate::decision::{Outcome, decide};
+use crate::decision::{Outcome, decide, is_called};
 use crate::elf::Image;
 use crate::reason::FallbackReason;
 
@@ -69,8 +69,8 @@ pub struct Routes {
 impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
-    /// It is `None` if this crate has no table for the image's architecture. The addresses are the
-    /// values of the symbols. A program for Android prefers 32-bit symbols, as on Android.
+    /// It is `None` if the crate calls libc in such a process: on an architecture without a table
+    /// and on big-endian powerpc64. The addresses are the values of the symbols. A program for Android prefers 32-bit symbols, as on Android.
     ///
     /// # Examples
     ///
@@ -86,8 +86,7 @@ impl Routes {
     /// ```
     #[must_use]
     pub fn of_image(image: &Image<'_>) -> Option<Self> {
-        let is_of_image = |abi: &&&Abi| (abi.machine, abi.class) == (image.machine(), image.class());
-        let abi = ALL.iter().find(is_of_image)?;
+        let abi = ALL.iter().find(|abi| is_called(abi, &image.parsed))?;
         Some(Self::new(abi, decide(abi, &image.parsed, 0)))
     }
 

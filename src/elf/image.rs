@@ -123,6 +123,10 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         if self.bytes.is_64_bit() { 2 } else { 1 }
     }
 
+    pub(crate) fn is_big_endian(&self) -> bool {
+        self.bytes.format.get().is_big_endian
+    }
+
     pub(crate) fn has_versions(&self) -> bool {
         !self.versions.verdef.is_empty()
     }

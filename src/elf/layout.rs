@@ -67,7 +67,7 @@ pub(crate) trait Format: Copy {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Any {
     is_64_bit: bool,
-    is_big_endian: bool,
+    pub(super) is_big_endian: bool,
 }
 
 impl Format for Any {

@@ -14,7 +14,7 @@ use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::{syscall, time32, vdso};
 use crate::arch::native::{self, ABI};
 use crate::arch::{Function, Shape};
-use crate::decision::{Outcome, decide};
+use crate::decision::{Outcome, decide, is_called};
 use crate::elf::Native;
 use crate::errno::Errno;
 use crate::reason::FallbackReason;
@@ -68,7 +68,7 @@ pub(super) fn resolve_all() {
 /// Finds the symbol that answers each function, or why none does. A symbol's code is in the vDSO.
 fn find_symbols() -> [Outcome; 5] {
     let image = match vdso::find::<Native>(false) {
-        Ok(image) if (image.machine(), image.class()) == (ABI.machine, ABI.class) => image,
+        Ok(image) if is_called(&ABI, &image) => image,
         Ok(_) => return [Err(FallbackReason::ForeignImage); 5],
         Err(error) => return [Err(FallbackReason::of(error)); 5],
     };

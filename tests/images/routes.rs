@@ -53,7 +53,9 @@ const FLAVOURS: &[Flavour] = &[
     ("6.11", "x86_64", "clock day time cpu res random", Linked, "time day clock res cpu"),
     ("gVisor", "x86_64", "clock day cpu time", Prelinked, "time day clock - moved"),
     ("QEMU", "x86_64", "clock day time cpu res", Qemu, "time day clock res moved"),
+    ("UML 7.2", "x86_64", "clock day time", Prelinked, "time day clock - -"),
     ("no time", "x86_64", "clock", Linked, "clock - clock - -"),
+    ("2.6", "x86", "time", Prelinked, "- - - - -"),
     ("3.15", "x86", "clock day time", Linked, "clock clock clock - -"),
     ("5.3", "x86", "clock day time res clock64", Linked, "clock64 clock64 clock64 res -"),
     ("6.3", "x86", "clock day time res clock64 cpu", Linked, "clock64 clock64 clock64 res cpu"),
@@ -130,6 +132,7 @@ fn image(abi: &Abi, functions: &[&'static str], how: As) -> Spec<'static> {
         symbols.extend([Sym::version("LINUX_2.5"), Sym::func("__kernel_vsyscall", "LINUX_2.5")]);
     }
     let p_vaddr = match how {
+        Prelinked if abi.class == 1 => 0xffff_e000,
         Prelinked => PRELINKED,
         Qemu => 0x4080_0000,
         _ => 0,
@@ -178,6 +181,19 @@ fn every_flavour_of_kernel_answers_with_its_best_symbols() {
         assert_eq!(answers(&spec), expected[..], "{flavour}");
         // Without version tables the name is enough.
         assert_eq!(answers(&Spec { versions: false, ..spec }), expected[..], "{flavour}");
+    }
+}
+
+/// Big-endian powerpc64 alone calls libc.
+#[test]
+fn a_big_endian_image_has_routes_unless_its_functions_have_descriptors() {
+    for abi in ALL {
+        let spec = image(abi, &["clock"].map(|name| full_name(abi, name)), Linked);
+        for big_endian in [false, true] {
+            let built = Spec { big_endian, ..spec.clone() }.build();
+            let has_routes = Routes::of_image(&promises::keep(&built.bytes).unwrap()).is_some();
+            assert_eq!(has_routes, abi.name != "powerpc64" || !big_endian, "{}, {big_endian}", abi.name);
+        }
     }
 }
 

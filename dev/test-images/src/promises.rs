@@ -105,7 +105,9 @@ fn routes_agree(image: &Image<'_>) {
 
     let abi = ALL.iter().find(|abi| (image.machine(), image.class()) == (abi.machine, abi.class));
     let routes = Routes::of_image(image);
-    assert_eq!(routes.is_some(), abi.is_some(), "{routes:?}");
+    // Big-endian powerpc64 has none.
+    let may_have_none = abi.is_none_or(|abi| abi.name == "powerpc64");
+    assert!(if routes.is_some() { abi.is_some() } else { may_have_none }, "{routes:?}");
     if let (Some(routes), Some(abi)) = (routes, abi) {
         for ((_, route), (_, function)) in routes.functions().zip(abi.functions()) {
             let mut candidates = function.candidates.iter();
