@@ -108,7 +108,8 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
     let mut resolution = Timespec::default();
     let result = CLOCK_GETRES.get()(clock, &mut resolution);
-    if result != 0 {
+    // No clock has a resolution of 0. CRIU leaves such a function behind (docs/ABI.md).
+    if result != 0 || resolution == Timespec::default() {
         retry_clock(result, clock, &mut resolution, syscall::clock_getres)?;
     }
     Ok(resolution)
@@ -151,8 +152,9 @@ fn ask_kernel<T>(ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// The kernel's EINVAL for a clock is final. Other errors of the vDSO are not: kernels have
-/// answered ENOSYS for a clock source that their vDSO could not read (mips before 4.13).
+/// Asks the kernel after an answer of the vDSO that is not final. EINVAL is final, other errors are
+/// not: kernels have answered ENOSYS for a clock source that their vDSO could not read (mips before
+/// 4.13).
 #[cold]
 #[inline(never)]
 fn retry_clock(

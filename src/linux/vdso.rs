@@ -98,11 +98,14 @@ impl<'a> Vdso<'a> {
     ///
     /// # Safety
     ///
-    /// `base` must be the start of a page, and these bytes must be readable and must not change
-    /// during `'a`:
+    /// `base` must be the start of a page. These bytes must be readable, initialized, and part of
+    /// one allocation of which `base` may read all, such as a mapping:
     ///
     /// - the 4096 bytes from `base`, whatever they contain;
     /// - if they begin an image, all of it: [`Image::extent`] bytes, at most 1 MiB.
+    ///
+    /// During `'a` nobody may write to them or unmap them: neither this process nor, in shared
+    /// memory, another one.
     ///
     /// # Examples
     ///

@@ -94,6 +94,10 @@ impl ClockId {
     ///
     /// A negative `fd` names another clock or none. With the feature `std`, `ClockId::from`
     /// converts a `std::os::fd::BorrowedFd`.
+    ///
+    /// The function is safe, although std's I/O safety asks for an owned or a borrowed descriptor.
+    /// A `ClockId` is a number, as in C. All that a read of a clock can do to a file that is not
+    /// the caller's is to return its time.
     #[doc(alias = "FD_TO_CLOCKID")]
     #[must_use]
     pub const fn from_fd(fd: i32) -> Self {

@@ -114,14 +114,24 @@ fn an_answer_that_was_not_written_is_zero() {
     where_all_are(returning::<0> as Code, |abi| {
         assert_eq!(time(), 0);
         for _ in 0..2 {
-            let zero = Ok(Timespec::default());
-            read(|| vdso_time::clock_gettime(ClockId::MONOTONIC), &zero);
-            read(|| vdso_time::clock_getres(ClockId::MONOTONIC), &zero);
+            read(|| vdso_time::clock_gettime(ClockId::MONOTONIC), &Ok(Timespec::default()));
             read(vdso_time::gettimeofday, &Ok(Timeval::default()));
             if !abi.getcpu.candidates.is_empty() {
                 read(|| vdso_time::getcpu().map(|here| (here.cpu, here.node)), &Ok((0, 0)));
             }
         }
+    });
+}
+
+/// No clock has a resolution of 0. CRIU leaves a `clock_getres` that says so in a process that it
+/// restores on another kernel.
+#[test]
+fn a_resolution_of_zero_is_asked_of_the_kernel() {
+    where_all_are(returning::<0> as Code, |_| {
+        let resolution = test_support::FUNCTIONS.iter().find(|function| function.name == "clock_getres");
+        let resolution = resolution.expect("a function");
+        resolution.clocks().iter().for_each(|clock| resolution.assert_right(&PATHS[0], *clock));
+        assert_eq!(vdso_time::clock_getres(ClockId::from_raw(99)), Err(Errno::EINVAL));
     });
 }
 
