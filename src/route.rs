@@ -70,7 +70,8 @@ impl Routes {
     /// Returns the routes of a process whose kernel maps this image.
     ///
     /// It is `None` if the crate calls libc in such a process: on an architecture without a table
-    /// and on big-endian powerpc64. The addresses are the values of the symbols. A program for Android prefers 32-bit symbols, as on Android.
+    /// and on big-endian powerpc64. The addresses are the values of the symbols. A program for
+    /// Android prefers 32-bit symbols, as on Android.
     ///
     /// # Examples
     ///
