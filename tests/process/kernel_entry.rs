@@ -2,7 +2,7 @@
 //! where the kernel delivers most signals. On i386 that instruction is the vDSO's once the crate
 //! has found the vDSO. Before that, and elsewhere, it is the crate's own.
 //!
-//! A seccomp filter sends a signal at each system call. A system call that sends one needs no filter.
+//! A seccomp filter sends a signal at each system call, and tgkill(2) needs no filter for that.
 
 #![allow(unsafe_code, reason = "a signal is handled")]
 
