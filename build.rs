@@ -18,7 +18,8 @@ fn main() {
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));
     let is_linux =
         ["linux", "android"].contains(&cfg("TARGET_OS").as_str()) && !has("CFG_VDSO_TIME_OTHER_OS");
-    // The function pointers of big-endian powerpc64 are the addresses of descriptors, and the vDSO has none.
+    // The function pointers of big-endian powerpc64 are the addresses of descriptors, and the vDSO
+    // has none.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
     let is_listed = TARGETS.iter().any(|[listed, bits, _]| (*listed, *bits) == (&*arch, &*width));
     if is_linux {
@@ -27,7 +28,7 @@ fn main() {
     if is_linux || has("FEATURE_STD") {
         println!("cargo::rustc-cfg=vdso_time_clock");
     }
-    // LLVM's CFI checks each call through a pointer, and the vDSO's functions are in no table of it.
+    // LLVM's CFI checks each call through a pointer, and its tables lack the vDSO's functions.
     let is_checked = cfg("SANITIZE").split(',').any(|name| ["cfi", "kcfi"].contains(&name));
     if has("CFG_MIRI") || !is_linux || !is_listed || has_descriptors || is_checked {
         println!("cargo::rustc-cfg=vdso_time_libc_fallback");
