@@ -1,6 +1,8 @@
 //! `cargo bench --bench ratios`: what a call costs, compared with the vDSO's own function, libc,
 //! std and the system call.
 
+mod steps;
+
 use std::process::ExitCode;
 
 use vdso_time_benches::calls::keep;
@@ -102,7 +104,8 @@ fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
-    let rows = calls::rows().into_iter().map(|row| row.name).filter(|row| arguments.wants(row));
+    let measured = calls::rows();
+    let rows = measured.iter().map(|row| row.name.clone()).filter(|row| arguments.wants(row));
     let slow =
         slow_reads::names().chain([REFUSED, TRACED]).filter(|row| arguments.wants(row)).map(String::from);
     let (rows, slow): (Vec<_>, Vec<_>) = (rows.collect(), slow.collect());
@@ -116,9 +119,15 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         NANOS => samples.both(row, OURS, 1),
         other => samples.cell(row, [OURS, other]),
     };
+    let instructions = |row: &str, name| {
+        let row = measured.iter().find(|measured| measured.name == row)?;
+        let contender = row.contenders.iter().find(|contender| contender.name == name)?;
+        steps::instructions(contender).map(|count| count.to_string())
+    };
     let tables = vec![
         table("calls", "isolated, ns", &calls, &CALLERS, nanos),
         table("ratios", RATIO, &calls, &CALLERS[1..], ratio),
+        table("instructions", "instructions", &calls, &CALLERS, instructions),
         table("counters", RATIO, &clocks, &CLOCKS, ratio),
         slow_table(&samples),
         trace_table(&samples),
@@ -158,7 +167,7 @@ fn slow_table(samples: &Samples) -> Table {
 /// What a traced site costs more than the bare call: in nanoseconds, and in empty calls of a loop,
 /// as the published figure of another machine is measured.
 fn trace_table(samples: &Samples) -> Table {
-    let mut table = Table::new("trace", ["a site with", "empty calls", "ftrace, empty calls", "ns"]);
+    let mut table = Table::new("trace", ["overhead, empty calls", "vdso-time-trace", "ftrace", "ns"]);
     for (site, published) in SITES {
         let overhead = |spacing| {
             let ratio = samples.ratio(TRACED, spacing, [site, BARE])?;
