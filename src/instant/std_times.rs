@@ -60,7 +60,8 @@ impl From<Instant> for StdInstant {
     /// Converts a time, such as a deadline for a function that takes `std::time::Instant`.
     ///
     /// All results of a process are off by the same offset: at most half of the time that the first
-    /// conversion took to read both clocks, tens of nanoseconds in user space. Order and
+    /// conversion took to read both clocks in the fastest of 16 attempts. That is usually tens of
+    /// nanoseconds; if other threads keep the machine busy, microseconds were seen. Order and
     /// differences are exact, and converting back gives the same time. The result is meaningless if
     /// a library replaces std's clock (libfaketime).
     ///

@@ -5,26 +5,35 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::time::{Duration, Instant as Std, SystemTime as StdSystem, UNIX_EPOCH};
 
-use test_support::{assert_bracketed, oracle};
+use test_support::{assert_bracketed, child, oracle};
 use vdso_time::{ClockId, Errno, Instant, RealtimeCoarse, SystemTime, Timespec, clock_gettime};
 
 const NANO: Duration = Duration::from_nanos(1);
 
-/// Far more than the offset, and far less than the error of a wrong clock: `CLOCK_BOOTTIME` where
-/// the machine was suspended, or `CLOCK_REALTIME`.
-const SLACK: Duration = Duration::from_millis(5);
+/// Far more than the offset on an idle machine, also in an emulator.
+const MOST: Duration = Duration::from_micros(100);
+
+/// Returns the time of a std `Instant`, which only its `Debug` shows: `tv_sec` and `tv_nsec`.
+fn shown(std: Std) -> Instant {
+    let text = format!("{std:?}");
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
+    Instant::try_from(Timespec { tv_sec: numbers.next().unwrap(), tv_nsec: numbers.next().unwrap() }).unwrap()
+}
+
+/// The first conversion of a process fixes the offset. A busy machine may delay every read of one
+/// process, but not those of all.
+#[test]
+fn both_instants_are_of_one_clock_and_a_converted_one_is_off_by_less_than_their_reads_take() {
+    let is_near = || {
+        let (ours, std) = (Instant::now(), Std::now());
+        let [there, back] = [(shown(Std::from(ours)), ours), (Instant::try_from(std).unwrap(), shown(std))];
+        [there, back].iter().all(|(a, b)| a.max(b).duration_since(*a.min(b)) < MOST)
+    };
+    assert!((0..20).any(|_| child::end_of(is_near) == child::WELL));
+}
 
 #[test]
-fn a_converted_time_is_now_where_the_other_clock_is_now() {
-    for _ in 0..100 {
-        let before = Std::now();
-        let converted = Std::from(Instant::now());
-        assert!(before <= converted + SLACK && converted <= Std::now() + SLACK);
-
-        let before = Instant::now();
-        let converted = Instant::try_from(Std::now()).unwrap();
-        assert!(before <= converted + SLACK && converted <= Instant::now() + SLACK);
-    }
+fn a_converted_system_time_is_now() {
     let kernel = || oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec));
     assert_bracketed("std::time::SystemTime", true, kernel, || {
         let now = StdSystem::from(SystemTime::now()).duration_since(UNIX_EPOCH).unwrap();

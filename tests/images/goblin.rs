@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use goblin::elf::Elf;
 use goblin::elf::section_header::SHN_ABS;
@@ -12,8 +13,9 @@ use goblin::elf::sym::{STB_GLOBAL, STB_WEAK, STT_FUNC, STT_NOTYPE};
 use test_images::kinds::kinds;
 use test_images::{Spec, promises};
 use test_support::maps::{self, Mapping};
+use test_support::not_run::target_tmpdir;
 use test_support::program::ROOT;
-use test_support::{Need, has_proc, not_run, not_run_here, oracle};
+use test_support::{Need, has_proc, has_tool, not_run, not_run_here, oracle};
 use vdso_time::LocateError;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
@@ -47,6 +49,61 @@ fn goblin_sees_the_same_symbols_in_every_kind_of_image() {
     let countable = |spec: &Spec<'_>| (spec.sysv_hash || spec.gnu_hash) && !spec.has_wide_hash();
     for (kind, spec) in kinds().into_iter().filter(|(_, spec)| countable(spec)) {
         agree(kind, &spec.build().bytes);
+    }
+}
+
+/// One segment with the tables before the code, as the kernel's scripts make it.
+const SCRIPT: &str = "
+PHDRS { text PT_LOAD FILEHDR PHDRS FLAGS(5); dynamic PT_DYNAMIC FLAGS(4); }
+SECTIONS {
+    . = SIZEOF_HEADERS;
+    .hash : { *(.hash) } :text
+    .gnu.hash : { *(.gnu.hash) }
+    .dynsym : { *(.dynsym) }
+    .dynstr : { *(.dynstr) }
+    .gnu.version : { *(.gnu.version) }
+    .gnu.version_d : { *(.gnu.version_d) }
+    .dynamic : { *(.dynamic) } :text :dynamic
+    .text : { *(.text*) } :text
+    /DISCARD/ : { *(.note*) *(.eh_frame*) *(.comment) *(.data*) *(.bss*) *(.got*) }
+}";
+
+const STYLES: [&str; 3] = ["sysv", "gnu", "both"];
+
+/// GNU ld makes a GNU hash table of one bucket for one symbol, and LLD for up to seven.
+#[test]
+fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
+    if !has_tool(Need::Gcc, &["--version"]) {
+        return;
+    }
+    let folder = target_tmpdir().join("linked-images");
+    fs::create_dir_all(&folder).unwrap();
+    let run = |command: &str| {
+        let (program, arguments) = command.split_once(' ').unwrap();
+        let output = Command::new(program).args(arguments.split(' ')).current_dir(&folder).output().unwrap();
+        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let functions: Vec<_> = (1..=12).map(|number| format!("int f{number}(void) {{ return 0; }}")).collect();
+    fs::write(folder.join("script"), SCRIPT).unwrap();
+    fs::write(folder.join("functions.c"), functions.join("\n")).unwrap();
+    run("gcc -O1 -fpic -fno-asynchronous-unwind-tables -c functions.c");
+    for linker in [Need::Bfd, Need::Lld].into_iter().filter(|linker| has_tool(*linker, &["--version"])) {
+        let linker = linker.word();
+        for (style, count) in STYLES.into_iter().flat_map(|style| (1..=12).map(move |count| (style, count))) {
+            let names: Vec<_> = (1..=count).map(|number| format!("f{number}")).collect();
+            let versions = format!("V {{ global: {}; local: *; }};", names.join("; "));
+            fs::write(folder.join("versions"), versions).unwrap();
+            run(&format!(
+                "{linker} -shared --soname=image --version-script=versions -T script --hash-style={style} \
+                 -o image functions.o"
+            ));
+            let (what, bytes) =
+                (format!("{linker}, {style}, {count} functions"), fs::read(folder.join("image")).unwrap());
+            agree(&what, &bytes);
+            let image = promises::keep(&bytes).unwrap();
+            let is_found = |name: &String| image.symbol(name, Some("V")).is_some();
+            assert!(names.iter().all(is_found), "{what}");
+        }
     }
 }
 

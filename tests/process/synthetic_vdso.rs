@@ -198,19 +198,40 @@ fn einval_is_final() {
 /// The slot of a function keeps the vDSO's, whatever that answers, and `time` believes its own.
 #[test]
 fn the_functions_of_the_image_are_the_ones_called() {
-    where_all_are(returning::<12345> as Code, |abi| {
-        if abi.time.candidates[0].shape == Shape::Time64 {
-            assert_eq!(time(), 12345);
-        }
-        let _ = vdso_time::clock_gettime(ClockId::MONOTONIC);
-        for ((_, function), (_, route)) in abi.functions().into_iter().zip(routes().functions()) {
-            match (function.candidates.first(), route) {
-                (Some(first), Route::Vdso { symbol, .. }) => assert_eq!(symbol, first.name),
-                (None, Route::Syscall { .. }) => {}
-                (first, route) => panic!("{first:?} {route:?}"),
+    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    for version in [None, Some(abi.version)] {
+        child::forked(|| {
+            let spec = Spec::of(abi, names(abi));
+            give(Spec { versions: version.is_some(), ..spec }, returning::<12345> as Code);
+            if abi.time.candidates[0].shape == Shape::Time64 {
+                assert_eq!(time(), 12345);
             }
-        }
-    });
+            let _ = vdso_time::clock_gettime(ClockId::MONOTONIC);
+            for ((_, function), (_, route)) in abi.functions().into_iter().zip(routes().functions()) {
+                match (function.candidates.first(), route) {
+                    (Some(first), Route::Vdso { symbol, version: found, .. }) => {
+                        assert_eq!((symbol, found), (first.name, version));
+                    }
+                    (None, Route::Syscall { .. }) => {}
+                    (first, route) => panic!("{first:?} {route:?}"),
+                }
+            }
+        });
+    }
+}
+
+/// No page after the image is asked for. It cannot be read.
+#[test]
+fn code_that_ends_with_the_image_is_used() {
+    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    for size in [0, 4096 - CODE as u64, u64::MAX] {
+        child::forked(|| {
+            let mut spec = Spec::of(abi, names(abi));
+            spec.symbols.iter_mut().for_each(|symbol| symbol.size = size);
+            give(spec, returning::<0> as Code);
+            assert!(matches!(routes().clock_gettime, Route::Vdso { .. }), "{size}: {}", routes());
+        });
+    }
 }
 
 static IS_DENIED: AtomicBool = AtomicBool::new(false);

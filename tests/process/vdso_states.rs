@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "mappings are removed, and init gets wrong addresses")]
 
+use std::error::Error;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 
@@ -26,6 +27,8 @@ fn check(state: &str, why: LocateError) {
 #[track_caller]
 fn check_reasons(state: &str, why: LocateError, expected: [FallbackReason; 5]) {
     assert_eq!(Vdso::locate().err(), Some(why), "{state}");
+    let is_malformed = matches!(why, LocateError::Malformed(_));
+    assert_eq!(why.source().is_some_and(<dyn Error>::is::<ParseError>), is_malformed, "{state}");
     PATHS.iter().for_each(assert_all_right);
     let is_libc = routes().time == Route::Libc;
     assert!(is_libc || reasons(&routes()) == expected.map(Some), "{state}: {}", routes());

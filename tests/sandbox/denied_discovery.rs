@@ -41,14 +41,20 @@ fn has_get_auxv() -> bool {
 fn a_denied_query_is_skipped() {
     use LocateError::{Absent, Unchecked};
     let unless_libc = |error| Some(error).filter(|_| !cfg!(feature = "libc"));
-    for (state, calls, expected) in [
-        ("no prctl", &[libc::SYS_prctl][..], None),
-        ("no openat", &[libc::SYS_openat], unless_libc(Absent).filter(|_| !has_get_auxv())),
-        ("neither", &[libc::SYS_prctl, libc::SYS_openat], unless_libc(Absent)),
-        ("no rt_sigprocmask", &[libc::SYS_rt_sigprocmask], unless_libc(Unchecked)),
+    for (state, is_set, calls, expected) in [
+        ("no prctl", false, &[libc::SYS_prctl][..], None),
+        ("no openat", false, &[libc::SYS_openat], unless_libc(Absent).filter(|_| !has_get_auxv())),
+        ("neither", false, &[libc::SYS_prctl, libc::SYS_openat], unless_libc(Absent)),
+        ("no rt_sigprocmask", false, &[libc::SYS_rt_sigprocmask], unless_libc(Unchecked)),
+        // The address is the right one, but not getauxval's.
+        ("a set address", true, &[], None),
+        ("a set address that cannot be checked", true, &[libc::SYS_rt_sigprocmask], Some(Unchecked)),
     ] {
         for error in [libc::EPERM, libc::ENOSYS] {
             child::forked(|| {
+                if is_set {
+                    child::set_vdso(oracle::sysinfo_ehdr());
+                }
                 if deny(calls, error) {
                     check(state, expected);
                 }

@@ -105,6 +105,7 @@ needs! {
     // Programs.
     AptConfig "apt-config": Ci;
     AptGet "apt-get": Ci;
+    Bfd "ld.bfd": Ci;
     Cc "cc": Ci;
     Clang "clang": Ci;
     Cmake "cmake": Ci;
@@ -115,6 +116,7 @@ needs! {
     Go "go": Ci;
     Gpg "gpg": Ci;
     Id "/usr/bin/id": Ci;
+    Lld "ld.lld": Ci;
     Make "make": Ci;
     MuslGcc "musl-gcc": Ci;
     PkgConfig "pkg-config": Ci;
