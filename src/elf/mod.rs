@@ -163,6 +163,17 @@ impl<'a> Image<'a> {
     }
 }
 
+#[allow(clippy::into_iter_without_iter, reason = "`symbols` says what they are")]
+impl<'a> IntoIterator for &Image<'a> {
+    type Item = Symbol<'a>;
+    type IntoIter = Symbols<'a>;
+
+    /// Returns [`symbols()`](Image::symbols).
+    fn into_iter(self) -> Symbols<'a> {
+        self.symbols()
+    }
+}
+
 impl<'a, F: Format> From<ParsedImage<'a, F>> for Image<'a> {
     #[inline(always)]
     fn from(parsed: ParsedImage<'a, F>) -> Self {

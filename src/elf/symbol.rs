@@ -3,8 +3,7 @@
 use core::ffi::CStr;
 
 /// A symbol that can be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Symbol<'a> {
     pub(super) name: &'a CStr,
     pub(super) version: Option<&'a CStr>,
@@ -12,7 +11,7 @@ pub struct Symbol<'a> {
 }
 
 /// An entry of the symbol table that can be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub(super) index: usize,
     /// The offset of the name in the string table.

@@ -208,7 +208,7 @@ impl<'a> Vdso<'a> {
 /// // SAFETY: as above.
 /// assert!(!unsafe { vdso_time::vdso::set_address(at_sysinfo_ehdr) }, "the vDSO is in use");
 /// ```
-#[allow(clippy::must_use_candidate, reason = "a program that knows the order need not look")]
+#[must_use = "`false` means that the vDSO is in use already"]
 pub unsafe fn set_address(ehdr: *const u8) -> bool {
     auxv::set(ehdr.expose_provenance())
 }

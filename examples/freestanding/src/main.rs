@@ -10,7 +10,7 @@ use vdso_time::{routes, time};
 
 fn main(_: usize, ehdr: *const u8) -> i32 {
     // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-    unsafe { set_address(ehdr) };
+    _ = unsafe { set_address(ehdr) };
     let now = time();
     let printed = writeln!(runtime::Stdout, "{now} s since the Epoch\n{}", routes());
     // A clock that nobody has set is before 2023.

@@ -37,7 +37,7 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     black_box((ClockId::aux(number as u8), ClockId::process_cpu(number), ClockId::thread_cpu(number)));
     black_box((ClockId::from_fd(number), clock.as_raw()));
     // SAFETY: null is always allowed.
-    unsafe { vdso_time::vdso::set_address(ptr::null()) };
+    _ = unsafe { vdso_time::vdso::set_address(ptr::null()) };
     vdso_time::warm_up();
     black_box(vdso_time::time());
     black_box(vdso_time::try_time().ok());

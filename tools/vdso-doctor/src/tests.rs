@@ -90,7 +90,7 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
     }
     child::forked(|| {
         // SAFETY: null is always allowed.
-        unsafe { vdso_time::vdso::set_address(std::ptr::null()) };
+        _ = unsafe { vdso_time::vdso::set_address(std::ptr::null()) };
         if !filter::deny(&filter::clock_calls(abi), libc::EPERM) {
             return;
         }

@@ -18,7 +18,7 @@ use vdso_time::{Instant, Route, routes};
 
 fn main(_: usize, ehdr: *const u8) -> i32 {
     // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-    unsafe { vdso_time::vdso::set_address(ehdr) };
+    _ = unsafe { vdso_time::vdso::set_address(ehdr) };
     let uptime = Instant::try_now().map(Instant::as_nanos);
     let is_vdso = matches!(routes().clock_gettime, Route::Vdso { .. });
     let printed = writeln!(runtime::Stdout, "{uptime:?} ns, vDSO: {is_vdso}");

@@ -15,7 +15,7 @@ use vdso_time::{ClockId, clock_getres, clock_gettime, getcpu, gettimeofday, rout
 fn main(argc: usize, ehdr: *const u8) -> i32 {
     if argc < 2 {
         // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-        unsafe { vdso_time::vdso::set_address(ehdr) };
+        _ = unsafe { vdso_time::vdso::set_address(ehdr) };
     }
     i32::from(print(&mut runtime::Stdout).is_err())
 }
