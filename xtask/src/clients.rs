@@ -4,8 +4,6 @@
 //! The packages come from crates.io with their lock files. Changed are only the dependencies that
 //! the patch needs, and criterion.
 
-mod ratios;
-
 use std::env;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -94,12 +92,8 @@ struct Outcome {
     failed: usize,
 }
 
-pub(crate) fn run(write: bool, ratios: bool, names: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(write: bool, names: &[String]) -> Result<ExitCode> {
     let sh = workspace::shell()?;
-    if ratios {
-        ratios::run(&sh, write)?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let packages = fetch(&sh)?;
     let mut table = Table::new("clients", HEAD);
     let mut faults = lacking_features(&sh, &packages)?;

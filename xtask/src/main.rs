@@ -75,9 +75,6 @@ enum Task {
         /// Update the table in docs/CLIENTS.md
         #[arg(long, conflicts_with = "names")]
         write: bool,
-        /// Measure their operations instead, with the original and with the patch
-        #[arg(long, conflicts_with = "names")]
-        ratios: bool,
         /// Only the packages of these names
         names: Vec<String>,
     },
@@ -126,7 +123,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Matrix { write, machines } => matrix::run(write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
-        Task::Clients { write, ratios, names } => clients::run(write, ratios, &names),
+        Task::Clients { write, names } => clients::run(write, &names),
         Task::Paths { write, machines } => paths::run(write, machines),
         Task::Dist => dist::run(),
         Task::Package { docs } => package::run(docs),

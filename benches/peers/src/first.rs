@@ -20,7 +20,7 @@ pub const CHECKED: &str = "rustix and a check";
 pub const ALL: &str = "vdso-time, all functions";
 
 /// How each contender reads a monotonic clock.
-const CONTENDERS: [(&str, fn()); 8] = [
+const CONTENDERS: [(&str, fn()); 9] = [
     (OURS, || keep(clock_gettime(ClockId::MONOTONIC))),
     (ALL, || {
         keep((time(), gettimeofday(), getcpu()));
@@ -35,6 +35,7 @@ const CONTENDERS: [(&str, fn()); 8] = [
     }),
     ("coarsetime", || keep(coarsetime::Instant::now())),
     ("quanta", || keep(quanta::Instant::now())),
+    ("vdso-time-quanta", || keep(vdso_time_quanta::Instant::now())),
 ];
 
 /// Asks the kernel whether the vDSO's first page is readable, as this crate does.

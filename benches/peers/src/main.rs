@@ -11,7 +11,7 @@ mod scale;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use rows::{CALLS, COARSE, COUNTER, MONOTONIC, QUANTA};
+use rows::{CALLS, COARSE, COUNTER, MONOTONIC, OUR_QUANTA, QUANTA};
 use vdso_time_benches::calls::{self, LINE, SYSCALL, TICKS};
 use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::{Arguments, run};
@@ -108,7 +108,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     report.tables.extend([
         ratios("peers-libcs", &CALLS, &LIBCS, &samples),
         ratios("peers-crates", &CALLS, &CRATES, &samples),
-        ratios("peers-clocks", &[COUNTER], &[OURS, TICKS, QUANTA[0], QUANTA[1]], &samples),
+        ratios("peers-clocks", &[COUNTER], &[OURS, OUR_QUANTA, TICKS, QUANTA[0], QUANTA[1]], &samples),
         first::table(&samples),
         scale::table(&samples),
         accuracy::table(&samples),

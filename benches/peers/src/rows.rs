@@ -9,6 +9,7 @@ pub const MONOTONIC: &str = "clock_gettime(MONOTONIC)";
 pub const COARSE: &str = "clock_gettime(MONOTONIC_COARSE)";
 pub const COUNTER: &str = COUNTERS[0];
 pub const QUANTA: [&str; 2] = ["quanta Clock::now", "quanta Instant::now"];
+pub const OUR_QUANTA: &str = "vdso-time-quanta";
 
 /// The rows that are one call each.
 pub const CALLS: [&str; 5] = ["time()", MONOTONIC, COARSE, "clock_getres(MONOTONIC)", "getcpu()"];
@@ -43,6 +44,7 @@ fn peers(row: &str) -> Vec<Contender> {
             vec![
                 Contender::new(QUANTA[0], move || keep(clock.now())),
                 Contender::new(QUANTA[1], || keep(quanta::Instant::now())),
+                Contender::new(OUR_QUANTA, || keep(vdso_time_quanta::Instant::now())),
             ]
         }
         _ => Vec::new(),

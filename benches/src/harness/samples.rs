@@ -76,13 +76,6 @@ impl Samples {
         Ok(())
     }
 
-    /// Returns the names of the rows in their alphabetical order.
-    pub fn rows(&self) -> impl Iterator<Item = &str> {
-        let mut rows: Vec<&str> = self.0.keys().map(|[row, ..]| row.as_str()).collect();
-        rows.dedup();
-        rows.into_iter()
-    }
-
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
         self.0.get(&[row, spacing.name(), contender].map(str::to_string)).map(Vec::as_slice)
     }
