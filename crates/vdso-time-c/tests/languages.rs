@@ -376,6 +376,39 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }
 
+/// klibc and programs without a libc lack getauxval and errno. The programs are only linked.
+#[test]
+fn without_the_feature_libc_a_program_needs_memcpy_alone() {
+    if !can_build() || !is_native() || cfg!(target_arch = "powerpc64") {
+        return;
+    }
+    let (prefix, source) = (installed("no-libc"), installed("no-libc.c"));
+    run(&[
+        "make",
+        "install",
+        concat!("CARGO=", env!("CARGO")),
+        "CARGOFLAGS=--no-default-features --features parse-vdso",
+        &format!("CARGO_TARGET_DIR={}", target_tmpdir().join("c-no-libc").display()),
+        &format!("prefix={prefix}"),
+    ]);
+    let main = "#include <vdso_time.h>\n\
+        void *memcpy(void *to, const void *from, size_t size) {\n\
+        while (size--) ((volatile char *)to)[size] = ((const char *)from)[size];\n\
+        return to; }\n\
+        int main(void) { return vdso_time_clock_gettime(1, NULL) || vdso_time_time() < 0; }\n";
+    fs::write(&source, main).unwrap();
+    let link = |prefix: &str| {
+        let words = format!("-nostdlib -static -Wl,--gc-sections,-emain -I{prefix}/include {source}");
+        let mut cc = Command::new("cc");
+        cc.args(split(&words)).args([&format!("{prefix}/lib/libvdso_time.a"), "-lgcc", "-o"]);
+        cc.arg(format!("{source}.out")).output().unwrap()
+    };
+    let (without, with) = (link(&prefix), link(&installed("")));
+    assert!(without.status.success(), "{}", String::from_utf8_lossy(&without.stderr));
+    let missing = String::from_utf8_lossy(&with.stderr).into_owned();
+    assert!(missing.contains("undefined reference to `getauxval'"), "{missing}");
+}
+
 /// One object without the mark takes the shadow stack from a whole program.
 #[test]
 fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
