@@ -11,8 +11,7 @@ mod arithmetic {
 
     use vdso_time::__private::compare;
 
-    use crate::engine::sample::{Burst, Sample};
-    use crate::engine::{segment, state};
+    use crate::engine::{segment, state, wall};
 
     /// Every wall time that the kernel allows, and 1698 to 1970.
     #[test]
@@ -84,26 +83,12 @@ mod arithmetic {
         assert_eq!(compare(|| Some(1), || None, || Some(())), None);
     }
 
-    /// Narrow is up to four reads of both clocks, here of 10 ns each.
     #[test]
-    fn a_possible_offset_stays_and_an_impossible_one_moves_no_farther_than_it_must() {
-        let sample = Sample { ticks: 0, nanos: 0 };
-        for (offset, old, new) in [
-            ([-20, 20], 16, 16),
-            ([-20, 20], -20, -20),
-            ([-20, 20], 20, 20),
-            ([-20, 20], 21, 20),
-            ([-20, 20], 60, 20),
-            ([-20, 20], 61, 0),
-            ([-20, 21], 61, 21),
-            ([-60, 20], -61, -60),
-            ([-60, 20], -500, -60),
-            // The wall clock was set between the reads.
-            ([20, -60], 18, -60),
-            ([20, -60], -58, 20),
-        ] {
-            assert_eq!(Burst { sample, cost: 10, offset }.offset_after(old, 1 << 32), new);
+    fn an_offset_is_impossible_if_it_is_beyond_the_noise() {
+        for (offset, is_right) in [(-519, false), (-510, true), (15, true), (520, true), (521, false)] {
+            assert_eq!(wall::is_possible(offset, [-10, 20]), is_right, "{offset}");
         }
+        assert!(wall::is_possible(i64::MIN, [i64::MIN, 0]) && wall::is_possible(i64::MAX, [0, i64::MAX]));
     }
 
     #[test]

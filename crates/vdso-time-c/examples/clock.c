@@ -100,8 +100,6 @@ int main(void)
     printf("counter: status %u, error bound %llu ns\n", (unsigned)state.status,
            (unsigned long long)state.error_bound);
 
-    check("resync", -EAGAIN, vdso_time_counter_resync(), 0);
-
     const void *base;
     size_t size;
     int error = vdso_time_locate(&base, &size);

@@ -116,8 +116,7 @@ int64_t vdso_time_counter_monotonic(void);
 
 /**
  * Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
- * than a time that any thread read before only if CLOCK_REALTIME went back, or by some 10 ns after
- * vdso_time_counter_resync().
+ * than a time that any thread read before only if CLOCK_REALTIME went back.
  */
 int64_t vdso_time_counter_realtime(void);
 
@@ -137,13 +136,6 @@ int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
  * Gets whether the counter is used, and how accurate it is.
  */
 int vdso_time_counter_state(struct vdso_time_counter_state *state);
-
-/**
- * Makes vdso_time_counter_realtime() follow the kernel's wall clock at once. Call it after a
- * successful clock_settime(2). -EAGAIN: it does not follow yet, because a sandbox denies the clock
- * or another caller is updating it.
- */
-int vdso_time_counter_resync(void);
 
 /**
  * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,

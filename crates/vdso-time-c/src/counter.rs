@@ -63,8 +63,7 @@ pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
 }
 
 /// Returns the nanoseconds since the Epoch by the CPU's counter, or a negative error. It is earlier
-/// than a time that any thread read before only if CLOCK_REALTIME went back, or by some 10 ns after
-/// vdso_time_counter_resync().
+/// than a time that any thread read before only if CLOCK_REALTIME went back.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     let nanos =
@@ -114,14 +113,6 @@ pub unsafe extern "C" fn vdso_time_counter_state(state: *mut vdso_time_counter_s
     };
     // SAFETY: the caller passes null or an address to write to.
     unsafe { store(Ok(seen), state) }
-}
-
-/// Makes vdso_time_counter_realtime() follow the kernel's wall clock at once. Call it after a
-/// successful clock_settime(2). -EAGAIN: it does not follow yet, because a sandbox denies the clock
-/// or another caller is updating it.
-#[unsafe(no_mangle)]
-pub extern "C" fn vdso_time_counter_resync() -> c_int {
-    if counter::resync() { 0 } else { -EAGAIN }
 }
 
 /// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,

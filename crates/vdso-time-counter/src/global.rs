@@ -74,20 +74,3 @@ pub fn forbid_system_calls() {
     vdso_time::warm_up();
     CLOCK.forbid_system_calls();
 }
-
-/// Makes [`realtime`](super::realtime) follow the kernel's wall clock at once. Returns whether it
-/// does.
-///
-/// A thread calls this after a successful clock_settime(2). Each read that happens after it sees
-/// the step. Without it the clock sees the step when the segment ends: within 17 ms.
-///
-/// It measures the offset between the two clocks again. So `realtime` can go back by the error of
-/// that, some 10 ns, even if nobody set the clock.
-///
-/// It returns `false` if a sandbox denies the clock, after 10 us if another caller is updating the
-/// clock (a signal handler can have interrupted it, or a fork cut it off), and after 100 us in any
-/// case.
-#[must_use]
-pub fn resync() -> bool {
-    CLOCK.resync()
-}

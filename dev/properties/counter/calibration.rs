@@ -97,7 +97,8 @@ fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it(
     });
 }
 
-/// One read of the kernel's clock, and no segment. Two reads within 1 ms make one.
+/// One read of the kernel's clock, or two for the wall clock, and no segment. Two reads within 1 ms
+/// make one.
 #[test]
 fn a_read_once_in_a_while_asks_the_vdso_alone() {
     let cases = (1_100..2_000_000_u64, 1..990_u64, any::<[bool; 2]>());
@@ -112,7 +113,7 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
             if is_wall {
                 let before = world.wall();
                 let now = clock.slow_realtime().unwrap();
-                assert!((before..=world.wall()).contains(&now), "{now} is not the kernel's");
+                assert!((before - 5..=world.wall()).contains(&now), "{now} is not the kernel's");
             } else {
                 assert!(clock.monotonic(Source::ticks).is_none());
                 assert!(clock.slow_monotonic().is_some());
@@ -122,7 +123,7 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
         assert_eq!(read(false), 1);
         world.pass(SEGMENT);
         for turn in 0..200 {
-            assert_eq!(read(turn % 2 == 1), 1);
+            assert_eq!(read(turn % 2 == 1), 1 + turn % 2);
             world.pass(u128::from(micros) * MICRO);
         }
         let after = clock.statistics();
@@ -130,11 +131,6 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
         read(kinds[0]);
         world.pass(u128::from(soon) * MICRO);
         read(kinds[1]);
-        // A read of the monotonic clock does not look for one of the wall clock.
-        if kinds == [true, false] {
-            assert_eq!(clock.statistics().segments, after.segments);
-            read(false);
-        }
         assert_eq!(clock.statistics().segments, after.segments + 1);
         assert_eq!(witness.status(), Status::Used);
         assert!(clock.monotonic(Source::ticks).is_some() && clock.monotonic_ordered().is_some());

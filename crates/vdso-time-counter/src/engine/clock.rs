@@ -37,17 +37,17 @@ use core::time::Duration;
 use vdso_time::Timespec;
 
 use super::high_water::HighWater;
-use super::latch::{Latch, Version};
-use super::sample::{middle, offset_to};
+use super::latch::Latch;
 use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{
-    ClockState, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse, may_be_sparse,
+    ClockState, OLD, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse, may_be_sparse,
     offset_of, realtime_after,
 };
 use super::status::{Refusal, State, Statistics};
 use super::step::Step;
 use super::view::{View, covering};
+use super::wall;
 
 /// The largest lead of an answer over the kernel's clock, in nanoseconds. A larger one is of
 /// another time namespace (setns(2)).
@@ -57,21 +57,9 @@ use super::view::{View, covering};
 /// first of them had to remove.
 const MAX_LEAD: u64 = 4 * segment::LONGEST;
 
-/// A difference of two offsets, in nanoseconds, that can be an error of measurement.
-const OFFSET_NOISE: i64 = 1_000;
-
 /// 1 ms. Of two reads without a segment in force that come within this time, the second one makes a
 /// segment.
 const SOON: u64 = 1_000_000;
-/// The unit of the time of a sparse read of the wall clock, as a power of two: 1024 ns.
-const SPARSE_SHIFT: u32 = 10;
-
-/// The longest wait of `resync` for another caller's update, in nanoseconds. It does not end while
-/// this is a signal handler that interrupted that caller.
-const UPDATE: u64 = 10_000;
-/// The longest wait of `resync` in all, in nanoseconds: more than 1/256 of a segment.
-const PATIENCE: u64 = 100_000;
-
 /// A clock that reads a counter and follows the kernel's clock.
 ///
 /// A sparse read needs the first members and the first words of a copy. They are in one cache line
@@ -83,8 +71,6 @@ pub(crate) struct CounterClock<S> {
     /// How often the vDSO answered in the counter's place. Threads that count at once lose some.
     vdso_reads: AtomicUsize,
     latch: Latch<WORDS>,
-    /// The time of the last sparse read of the wall clock.
-    sparse_realtime: AtomicUsize,
     forbids_system_calls: AtomicBool,
     source: S,
 }
@@ -117,7 +103,6 @@ impl<S: Source> CounterClock<S> {
             high_water: HighWater::new(),
             vdso_reads: AtomicUsize::new(0),
             latch: Latch::new(),
-            sparse_realtime: AtomicUsize::new(0),
             forbids_system_calls: AtomicBool::new(false),
             source,
         }
@@ -170,14 +155,7 @@ impl<S: Source> CounterClock<S> {
     /// The same if the counter is used.
     #[inline]
     fn used_monotonic(&self) -> Option<u64> {
-        if let Some((now, ..)) = self.sparse(Source::monotonic, |now, _| now) {
-            let high_water = self.high_water.get();
-            if is_long_after(now, high_water) && self.high_water.replace(high_water, now) {
-                count(&self.vdso_reads);
-                return Some(now);
-            }
-        }
-        Some(self.updating()?.nanos)
+        Some(self.sparse().or_else(|| self.updating())?.nanos)
     }
 
     /// The time since the Epoch by a slow read.
@@ -185,35 +163,36 @@ impl<S: Source> CounterClock<S> {
         if let Some(time) = self.refused(Source::realtime, monotonic_at) {
             return Some(time);
         }
-        if let Some((time, now, version)) = self.sparse(Source::realtime, monotonic_at) {
-            // A segment that another caller is making may begin before this time, and be slower.
-            if !self.is_soon(now) && self.latch.drop_updates(version) {
-                self.sparse_realtime.store((now >> SPARSE_SHIFT) as usize, Relaxed);
-                count(&self.vdso_reads);
-                return Some(time);
-            }
+        let SlowAnswer { nanos, offset, asked } = self.sparse().or_else(|| self.updating())?;
+        let Some(now) = asked else { return Some((nanos as i64).wrapping_add(offset)) };
+        // Without a segment, nobody else looks whether the clock was set.
+        let realtime = self.source.realtime()?;
+        let step = realtime.wrapping_sub(now as i64).wrapping_sub(offset);
+        let is_usual = (-wall::NOISE..=2 * wall::NOISE).contains(&step);
+        Some((nanos as i64).wrapping_add(if is_usual { offset } else { self.follow_step()? }))
+    }
+
+    /// Measures the offset, and publishes it if the wall clock was set. Returns the offset that
+    /// later reads have, too.
+    ///
+    /// A reader that used an offset before it is published could be ahead of a segment that another
+    /// caller is making.
+    #[cold]
+    #[inline(never)]
+    fn follow_step(&self) -> Option<i64> {
+        let View { version, state, ticks, .. } = self.view();
+        let offset = wall::offset(&self.source, state.offset)?;
+        // An update would drop the previous segment, which is in force until this one begins.
+        if offset == state.offset || state.segment.begins_after(ticks) {
+            return Some(state.offset);
         }
-        // Read first. `updating` then raises the high-water mark, so no later segment answers with
-        // an earlier time.
-        let realtime = self.source.realtime();
-        let SlowAnswer { nanos, offset, asked } = self.updating()?;
-        let ahead = (nanos as i64).wrapping_add(offset);
-        let Some(now) = asked else { return Some(ahead) };
-        let step = |realtime: i64| realtime.wrapping_sub(now as i64).wrapping_sub(offset);
-        let mut realtime = realtime?;
-        if step(realtime) < -OFFSET_NOISE {
-            // Somebody set the kernel's wall clock back, or this was preempted since it was read.
-            realtime = self.source.realtime()?;
-            if step(realtime) >= -OFFSET_NOISE {
-                return Some(ahead);
-            }
+        if self.latch.update(version, &ClockState { offset, ..state }.to_words()) {
+            return Some(offset);
         }
-        if step(realtime).saturating_abs() > OFFSET_NOISE {
-            // Sparse reads need the offset, and another caller's segment must not have the old one.
-            let _ = self.resync();
-        }
-        // The answer leads the kernel's wall clock, or did before a preemption.
-        Some(if step(realtime) < -OFFSET_NOISE { realtime } else { realtime.max(ahead) })
+        let (now, state) = (self.source.monotonic()?, self.load());
+        // Nobody publishes anything any more after an update that was cut off: see `latch`.
+        let is_lost = version.has_writer() && now.wrapping_sub(state.sampled.nanos) > OLD;
+        Some(if is_lost { offset } else { state.offset })
     }
 
     /// The vDSO's answer while the counter is not used and the kernel need not be asked.
@@ -230,45 +209,44 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// The vDSO's answer, its monotonic time, and the version, if no segment is for this read.
+    /// The vDSO's answer, if no segment is for this read and none is wanted.
     #[inline]
-    fn sparse<T: Copy>(
-        &self,
-        read: impl FnOnce(&S) -> Option<T>,
-        monotonic: impl FnOnce(T, &Words) -> u64,
-    ) -> Option<(T, u64, Version)> {
-        self.latch.read(|version, [words, _]| {
-            let answer = may_be_sparse(words, || self.source.ticks()).then(|| read(&self.source))??;
-            let now = monotonic(answer, words);
-            is_sparse(words, now).then_some((answer, now, version))
-        })
-    }
-
-    /// Whether another read without a segment in force came within [`SOON`] before, or later.
-    fn is_soon(&self, now: u64) -> bool {
-        let since_realtime =
-            ((now >> SPARSE_SHIFT) as usize).wrapping_sub(self.sparse_realtime.load(Relaxed));
-        !is_long_after(now, self.high_water.get()) || since_realtime < (SOON >> SPARSE_SHIFT) as usize
+    fn sparse(&self) -> Option<SlowAnswer> {
+        let (now, offset) = self.latch.read(|_, [words, _]| {
+            let now = may_be_sparse(words, || self.source.ticks()).then(|| self.source.monotonic())??;
+            is_sparse(words, now).then(|| (now, offset_of(words)))
+        })?;
+        let high_water = self.high_water.get();
+        if !is_long_after(now, high_water) || !self.high_water.replace(high_water, now) {
+            return None;
+        }
+        count(&self.vdso_reads);
+        Some(SlowAnswer { nanos: now, offset, asked: Some(now) })
     }
 
     #[cold]
     #[inline(never)]
     fn updating(&self) -> Option<SlowAnswer> {
         let mut view = self.view();
-        let offset = view.state.offset;
+        let mut offset = view.state.offset;
         if let Some(nanos) = view.nanos() {
-            if view.state.phase == Phase::Running && view.state.segment.is_ending(view.ticks) {
-                self.update(&mut view, nanos, true);
+            if view.state.phase == Phase::Running
+                && view.state.segment.is_ending(view.ticks)
+                && self.update(&mut view, nanos, true)
+            {
+                offset = view.state.offset;
             }
             return Some(SlowAnswer { nanos: nanos.max(self.high_water.get()), offset, asked: None });
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
-        let is_soon = self.is_soon(now);
+        let is_soon = !is_long_after(now, self.high_water.get());
         // Before the update, whose segment may begin earlier than this answer.
         let answer = self.high_water.raise(answer);
-        if !view.state.segment.begins_after(view.ticks) {
-            // A segment removes a lead. Without it the time would stand still.
-            self.update(&mut view, now, is_soon || answer > now);
+        // A segment removes a lead. Without it the time would stand still.
+        if !view.state.segment.begins_after(view.ticks)
+            && self.update(&mut view, now, is_soon || answer > now)
+        {
+            offset = view.state.offset;
         }
         count(&self.vdso_reads);
         Some(SlowAnswer { nanos: answer, offset, asked: Some(now) })
@@ -312,23 +290,24 @@ impl<S: Source> CounterClock<S> {
         Some((now, answer))
     }
 
-    /// Publishes the next state, if it is due and no other caller was faster.
-    fn update(&self, view: &mut View, now: u64, is_wanted: bool) {
+    /// Publishes the next state, if it is due and no other caller was faster. Returns whether it
+    /// did.
+    fn update(&self, view: &mut View, now: u64, is_wanted: bool) -> bool {
         let View { version, ref mut state, segment, .. } = *view;
         if version.has_writer() {
-            return;
+            return false;
         }
         let may_check = self.may_check();
         let step = Step { source: &self.source, state, now, is_wanted, may_check }.next_state();
         if step.is_none() {
-            return;
+            return false;
         }
         if state.phase != Phase::Running && segment.is_none() {
             let end = state.segment.end_nanos();
             let is_over = state.phase == Phase::Off && end <= now;
             state.segment = Segment::empty(if is_over || is_foreign(end, now) { 0 } else { end });
         }
-        self.latch.update(version, &state.to_words());
+        self.latch.update(version, &state.to_words())
     }
 
     pub(crate) fn state(&self) -> State {
@@ -355,31 +334,8 @@ impl<S: Source> CounterClock<S> {
         };
         in_force().or_else(|| {
             self.slow_monotonic()?;
-            in_force().or_else(|| offset_to(&self.source, S::realtime).map(middle))
+            in_force().or_else(|| wall::offset(&self.source, self.load().offset))
         })
-    }
-
-    /// Makes the wall clock follow the kernel's at once. Returns whether it does. It publishes a
-    /// state even if the offset is the same, so that no earlier measurement is published later.
-    pub(crate) fn resync(&self) -> bool {
-        let Some(start) = self.source.monotonic() else { return false };
-        let mut passed = 0;
-        loop {
-            let View { version, state, ticks, .. } = self.view();
-            // An update would drop the previous segment, which is in force until this one begins.
-            if !state.segment.begins_after(ticks) && !version.has_writer() {
-                let Some(offset) = offset_to(&self.source, S::realtime).map(middle) else { return false };
-                if self.latch.update(version, &ClockState { offset, ..state }.to_words()) {
-                    return true;
-                }
-            }
-            // Checked after a try, so there is one more try if an interrupt used up the time.
-            if passed > if version.has_writer() { UPDATE } else { PATIENCE } {
-                return false;
-            }
-            let Some(now) = self.source.monotonic() else { return false };
-            passed = now.wrapping_sub(start);
-        }
     }
 
     /// Whether the counter will be used: by the kernel, or by the rate that was measured.

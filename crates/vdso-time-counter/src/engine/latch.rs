@@ -26,9 +26,6 @@
 //! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
 //!   whose words come from a later update than R1 sees a changed sequence number and drops them.
 //!
-//! `drop_updates` changes only the sequence number, by a compare-and-swap. So a reader that sees
-//! its value still synchronizes with W4 (a release sequence).
-//!
 //! The sequence number repeats after 2^25 updates on a 32-bit machine, which take hours. Only a
 //! reader that stops between R1 and R4 for exactly so many could miss a change.
 
@@ -111,17 +108,6 @@ impl<const N: usize> Latch<N> {
         }
         self.sequence.store(next, Ordering::Release);
         true
-    }
-
-    /// Drops every update that was computed from this version. The words stay. Returns `false` if
-    /// another caller updated or began to since.
-    #[inline]
-    pub(crate) fn drop_updates(&self, version: Version) -> bool {
-        let Version(old) = version;
-        // Two steps select the same copy.
-        let next = old.wrapping_add(2 * STEP);
-        !version.has_writer()
-            && self.sequence.compare_exchange(old, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// The copy that a sequence number selects.

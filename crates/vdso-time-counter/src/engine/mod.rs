@@ -11,3 +11,4 @@ pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod step;
 pub(crate) mod view;
+pub(crate) mod wall;

@@ -1,6 +1,6 @@
 //! [`Sample`] and [`Burst`]: reads of a counter and of the kernel's clocks, side by side.
 
-use super::segment::{self, Rate};
+use super::segment::Rate;
 use super::source::Source;
 
 /// Whether a read of the counter takes at least half as long as a system call, because the kernel
@@ -51,48 +51,21 @@ impl Sample {
     }
 }
 
-/// The result of alternate reads: counter, monotonic, counter, realtime, counter, monotonic, ...
+/// The best of some samples in a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Burst {
-    /// The best sample.
     pub(crate) sample: Sample,
-    /// The least number of ticks that a read of the monotonic clock and the counter took.
+    /// The least number of ticks that a sample took.
     pub(crate) cost: u64,
-    /// The least and the greatest possible `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
-    pub(crate) offset: [i64; 2],
 }
 
 impl Burst {
-    /// The new offset, given the old one.
-    ///
-    /// - An old offset within the interval stays, so that the wall clock does not go back.
-    /// - If it is outside by at most the interval's width, it was measured wrongly. The nearest
-    ///   limit replaces it. The same if an interrupt widened the interval.
-    /// - Otherwise somebody set the clock, and the middle of the interval replaces it.
-    pub(crate) fn offset_after(&self, old: i64, rate: Rate) -> i64 {
-        let [low, high] = self.offset;
-        if low > high {
-            // Somebody set the clock between the reads. The limit farther from `old` is later.
-            return if low.abs_diff(old) > high.abs_diff(old) { low } else { high };
-        }
-        let nearest = old.clamp(low, high);
-        let width = high.abs_diff(low);
-        let is_wide = width > segment::nanos(self.cost, rate).saturating_mul(4);
-        if is_wide || nearest.abs_diff(old) <= width { nearest } else { middle(self.offset) }
-    }
-
-    /// Reads `CLOCK_REALTIME` `turns` times and `CLOCK_MONOTONIC` once more often. Stops early if
-    /// the cost is at most `enough`.
+    /// Takes at most `most` samples, and stops after one that took at most `enough` ticks.
     ///
     /// An interrupt between counter and clock makes a sample late. Nothing makes it early. So the
     /// best sample is the one whose clock is least ahead of the counter at this rate. Without a
     /// rate, it is the sample that took the fewest ticks.
-    pub(crate) fn take<S: Source>(
-        source: &S,
-        turns: u32,
-        rate: Option<Rate>,
-        enough: Option<u64>,
-    ) -> Option<Self> {
+    pub(crate) fn take<S: Source>(source: &S, most: u32, rate: Option<Rate>, enough: u64) -> Option<Self> {
         /// Bits below a nanosecond, to compare samples of the same nanosecond.
         const FRACTION: u32 = 8;
         let (first, mut cost) = Sample::take(source)?;
@@ -104,44 +77,49 @@ impl Burst {
                 (nanos << FRACTION).wrapping_sub(ticks.wrapping_mul(rate) >> (32 - FRACTION)) as i64
             }
         };
-        let mut previous = first;
         let mut best = first;
         let mut least = lateness(first, cost);
-        let (mut low, mut high) = (i64::MIN, i64::MAX);
-        for _ in 0..turns {
-            let realtime = source.realtime()?;
-            high = high.min(realtime.wrapping_sub(previous.nanos as i64));
+        for _ in 1..most {
+            if cost <= enough {
+                break;
+            }
             let (sample, taken) = Sample::take(source)?;
-            low = low.max(realtime.wrapping_sub(sample.nanos as i64));
             let late = lateness(sample, taken);
             if late < least {
                 (best, least) = (sample, late);
             }
             cost = cost.min(taken);
-            previous = sample;
-            if enough.is_some_and(|enough| cost <= enough) {
-                break;
-            }
         }
-        Some(Self { sample: best, cost, offset: [low, high] })
+        Some(Self { sample: best, cost })
     }
 }
 
-/// The least and the greatest possible value of a clock of the kernel minus the monotonic one, by
-/// the narrowest of some tries.
-pub(crate) fn offset_to<S: Source>(source: &S, read: impl Fn(&S) -> Option<i64>) -> Option<[i64; 2]> {
-    let mut possible = [[0; 2]; 4];
+/// Returns the least and the greatest possible value of a clock of the kernel minus the monotonic
+/// one, by `turns` alternate reads.
+///
+/// The truth is about in the middle, because the clock is read as long after one read of the
+/// monotonic clock as before the next. An earlier version kept the *edge* of the interval that was
+/// nearest to the old offset, and was 41 ns late: a read takes time, so the edges never meet.
+pub(crate) fn offset_to<S: Source>(
+    source: &S,
+    turns: u32,
+    read: impl Fn(&S) -> Option<i64>,
+) -> Option<[i64; 2]> {
+    let mut possible = [i64::MIN, i64::MAX];
     let mut before = source.monotonic()?;
-    for offset in &mut possible {
+    for _ in 0..turns {
         let time = read(source)?;
         let after = source.monotonic()?;
-        *offset = [after, before].map(|monotonic| time.wrapping_sub(monotonic as i64));
+        let now = [after, before].map(|monotonic| time.wrapping_sub(monotonic as i64));
+        let narrowed = [possible[0].max(now[0]), possible[1].min(now[1])];
+        // Otherwise somebody set the clock between two turns.
+        possible = if narrowed[0] <= narrowed[1] { narrowed } else { now };
         before = after;
     }
-    possible.into_iter().min_by_key(|[low, high]| high.abs_diff(*low))
+    Some(possible)
 }
 
-/// The middle of the possible offsets.
+/// Returns the middle of the possible offsets.
 pub(crate) fn middle([low, high]: [i64; 2]) -> i64 {
     low.wrapping_add(high.wrapping_sub(low) / 2)
 }

@@ -36,7 +36,7 @@ pub enum Status {
     /// ends a measurement takes as long as 128 system calls.
     Calibrating,
     /// No read came in time to make the next segment. Of two reads within 1 ms the second one makes
-    /// it, unless it is a monotonic one after one of the wall clock.
+    /// it.
     Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///

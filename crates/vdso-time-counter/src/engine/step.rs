@@ -6,6 +6,7 @@ use super::segment::{self, Rate, Segment};
 use super::source::Source;
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
 use super::status::Refusal;
+use super::wall;
 
 /// The time between the first sample and the first long burst, in nanoseconds.
 const ROUGH: u64 = 1_000_000;
@@ -58,7 +59,7 @@ impl<S: Source> Step<'_, S> {
             Phase::Off if passed.wrapping_neg().wrapping_sub(1) < LONGEST_RETRY => {
                 // Without a segment, only a wrong offset makes a read slow.
                 if self.state.segment == Segment::empty(0) {
-                    self.state.offset = middle(offset_to(self.source, S::realtime)?);
+                    self.state.offset = wall::offset(self.source, self.state.offset)?;
                 }
                 Some(())
             }
@@ -104,11 +105,10 @@ impl<S: Source> Step<'_, S> {
     #[inline(never)]
     fn begin(&mut self) -> Option<()> {
         let Self { source, state, now, .. } = self;
-        let burst = Burst::take(*source, 1, None, None)?;
-        let Burst { sample, cost, .. } = burst;
-        let offset = burst.offset_after(state.offset, state.base_rate);
+        state.offset = wall::offset(*source, state.offset)?;
+        let Burst { sample, cost } = Burst::take(*source, 2, None, 0)?;
         state.phase = Phase::Rough;
-        (state.sampled, state.cost, state.offset) = (sample, cost, offset);
+        (state.sampled, state.cost) = (sample, cost);
         state.checked = *now;
         state.calibrations = state.calibrations.saturating_add(1);
         Some(())
@@ -123,14 +123,14 @@ impl<S: Source> Step<'_, S> {
 
     /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. It may take system calls.
     fn raw_offset(&self) -> Option<i64> {
-        self.may_check.then(|| offset_to(self.source, S::raw))?.map(middle)
+        self.may_check.then(|| offset_to(self.source, 4, S::raw))?.map(middle)
     }
 
     fn baseline(&mut self) -> Option<()> {
-        let Some(base_rate) = self.rate_to(Burst::take(self.source, 1, None, None)?.sample, 0) else {
+        let Some(base_rate) = self.rate_to(Burst::take(self.source, 2, None, 0)?.sample, 0) else {
             return self.restart(self.state.spoilt.saturating_add(1));
         };
-        let Burst { sample: sampled, cost, .. } = Burst::take(self.source, LONG, Some(base_rate), None)?;
+        let Burst { sample: sampled, cost } = Burst::take(self.source, LONG, Some(base_rate), 0)?;
         let raw_offset = self.raw_offset().unwrap_or(0);
         *self.state =
             ClockState { phase: Phase::Baseline, base_rate, sampled, cost, raw_offset, ..*self.state };
@@ -139,7 +139,7 @@ impl<S: Source> Step<'_, S> {
 
     fn first_segment(&mut self) -> Option<()> {
         let state = *self.state;
-        let burst = Burst::take(self.source, LONG, Some(state.base_rate), None)?;
+        let burst = Burst::take(self.source, LONG, Some(state.base_rate), 0)?;
         // The kernel's clock may be slewed by 10 %, and the slew may change meanwhile.
         let raw =
             self.rate_to(burst.sample, self.raw_offset().map_or(0, |raw| raw.wrapping_sub(state.raw_offset)));
@@ -163,7 +163,7 @@ impl<S: Source> Step<'_, S> {
         let Sample { ticks: start, nanos } = burst.sample.centred(cost);
         *self.state = ClockState {
             segment: Segment { start, nanos, rate: base_rate, span: segment::span(base_rate) },
-            offset: burst.offset_after(state.offset, base_rate),
+            offset: wall::offset(self.source, state.offset)?,
             base_rate,
             sampled: burst.sample,
             first: state.sampled.centred(state.cost),
@@ -178,24 +178,35 @@ impl<S: Source> Step<'_, S> {
 
     #[inline]
     fn next_segment(&mut self) -> Option<()> {
-        let enough = suspect_cost(self.state.cost);
-        let burst = Burst::take(self.source, SHORT, Some(self.state.base_rate), Some(enough))?;
+        let usual = self.state.cost;
+        let burst = Burst::take(self.source, SHORT, Some(self.state.base_rate), usual + usual / 8 + 1)?;
+        let offset = self.offset_at(burst.sample)?;
         // The vDSO now enters the kernel, or the CPU is slower.
-        let is_suspect = burst.cost > enough;
+        let is_suspect = burst.cost > suspect_cost(usual);
         if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
             if let Err(refusal) = self.detect() {
                 return self.off(refusal);
             }
             self.state.checked = self.now;
         }
-        let cost = if is_suspect { burst.cost } else { burst.cost.min(self.state.cost) };
-        let offset = burst.offset_after(self.state.offset, self.state.base_rate);
+        let cost = if is_suspect { burst.cost } else { burst.cost.min(usual + usual.div_ceil(8)) };
         if let Err(divergence) = follow(self.state, burst.sample, cost) {
             return self.diverged(divergence);
         }
         let state = &mut *self.state;
         (state.offset, state.sampled, state.cost) = (offset, burst.sample, cost);
         Some(())
+    }
+
+    /// Returns the offset of the wall clock: the old one, unless the clock was set.
+    #[inline]
+    fn offset_at(&self, sample: Sample) -> Option<i64> {
+        let ClockState { offset, base_rate, .. } = *self.state;
+        let realtime = self.source.realtime()?;
+        let passed = self.source.ticks_ordered().wrapping_sub(sample.ticks);
+        let high = realtime.wrapping_sub(sample.nanos as i64);
+        let low = high.saturating_sub_unsigned(segment::long_nanos(passed, base_rate));
+        if wall::is_possible(offset, [low, high]) { Some(offset) } else { wall::offset(self.source, offset) }
     }
 
     #[cold]

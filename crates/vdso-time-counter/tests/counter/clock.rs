@@ -1,13 +1,13 @@
 //! The counter clock's status, its nearness to the kernel's clock, and its order across threads.
 
-#![allow(unsafe_code, reason = "prctl(2) and setitimer(2) are called here")]
+#![allow(unsafe_code, reason = "prctl(2) is called here")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use test_support::nix::sys::signal::{SaFlags, Signal};
-use test_support::{Cpus, Need, child, filter, not_run_here, signals};
+use test_support::nix::sys::signal::Signal;
+use test_support::{Cpus, Need, child, filter, not_run_here};
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
@@ -72,33 +72,11 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
     }
 }
 
-/// The handler can interrupt an update of the clock, which then ends after the handler.
-#[test]
-fn resync_in_a_periodic_signal_handler_returns() {
-    extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
-        let _ = counter::resync();
-    }
-    child::forked(|| {
-        settle();
-        signals::handle(Signal::SIGALRM, SaFlags::SA_RESTART, handler);
-        let every = libc::timeval { tv_sec: 0, tv_usec: 100 };
-        let timer = libc::itimerval { it_interval: every, it_value: every };
-        // SAFETY: the call reads one `itimerval`.
-        assert_eq!(unsafe { libc::setitimer(0, &raw const timer, std::ptr::null_mut()) }, 0);
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(1) {
-            let _ = (counter::resync(), counter::monotonic());
-        }
-    });
-}
-
 #[test]
 fn a_read_is_near_the_kernels_clock_also_after_a_pause() {
     child::forked(|| {
         let is_used = settle().status == Status::Used;
         (0..2_000).for_each(|_| assert_near());
-        assert!(counter::resync());
-        settle();
         thread::sleep(Duration::from_millis(50));
         assert!(!is_used || counter::state().status == Status::Stale);
         assert_near();
