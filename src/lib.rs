@@ -74,50 +74,47 @@ extern crate std;
 struct Readme;
 
 mod arch;
-mod decision;
+mod choice;
+#[cfg(vdso_time_clock)]
+mod clocks;
 pub mod elf;
 mod errno;
-#[cfg(vdso_time_clock)]
-mod instant;
 #[cfg(vdso_time_linux)]
-mod linux;
-#[cfg(all(vdso_time_clock, not(vdso_time_linux)))]
-mod other_os;
-mod reason;
-mod route;
+mod process;
+mod routes;
 #[cfg(vdso_time_linux)]
 mod speed;
 #[cfg(vdso_time_clock)]
-mod system;
+mod sys;
 mod types;
 
 pub use arch::ARCH;
+pub use choice::{FallbackReason, LocateError};
 /// std's types, so that a line like `use vdso_time::{Duration, Instant}` can replace the one for
 /// `std::time`.
 #[doc(no_inline)]
 pub use core::time::{Duration, TryFromFloatSecsError};
 pub use errno::Errno;
-pub use reason::{FallbackReason, LocateError};
-pub use route::{Route, Routes};
+pub use routes::{Route, Routes};
 pub use types::{ClockId, Cpu, ParseClockIdError, Timespec, Timeval};
 
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
-pub use instant::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
+pub use clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
 #[cfg(vdso_time_clock)]
-pub use instant::{
+pub use clocks::{
     Instant, Monotonic, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime,
     SystemTimeError, UNIX_EPOCH, WallClock,
 };
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
-pub use linux::vdso;
+pub use process::vdso;
 #[cfg(vdso_time_linux)]
 pub use speed::is_faster_than_syscall;
 #[cfg(vdso_time_clock)]
-pub use system::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
+pub use sys::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
 #[cfg(vdso_time_clock)]
-pub use system::routes::{routes, warm_up};
+pub use sys::routes::{routes, warm_up};
 
 /// The same functions by system calls. `time` returns a `Result`.
 ///
@@ -127,22 +124,22 @@ pub use system::routes::{routes, warm_up};
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub mod syscall {
-    pub use crate::linux::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
+    pub use crate::sys::syscall::{clock_getres, clock_gettime, getcpu, gettimeofday, time};
 }
 
 /// For vdso-time-counter and the tests. It can change in any version.
 #[doc(hidden)]
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "not part of the API")]
 pub mod __private {
+    #[cfg(vdso_time_linux)]
+    pub use crate::arch::native::checked as syscall;
     pub use crate::arch::{
         ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS, TIME32_FIRST,
     };
     #[cfg(vdso_time_linux)]
-    pub use crate::linux::auxv::value as auxval;
+    pub use crate::process::auxv::value as auxval;
     #[cfg(vdso_time_linux)]
-    pub use crate::linux::process::read_file;
-    #[cfg(vdso_time_linux)]
-    pub use crate::linux::syscall::checked as syscall;
+    pub use crate::process::kernel::read_file;
     #[cfg(vdso_time_linux)]
     pub use crate::speed::compare;
 }

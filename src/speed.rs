@@ -1,8 +1,7 @@
 //! A quick test by time: is a read by the vDSO much faster than a system call?
 
 use crate::arch::NATIVE;
-use crate::linux::syscall;
-use crate::system::calls::clock_gettime;
+use crate::sys::{calls, syscall};
 use crate::types::ClockId;
 
 /// Returns whether [`clock_gettime`] reads this clock much faster than a system call does.
@@ -14,6 +13,8 @@ use crate::types::ClockId;
 ///   counter is trapped.
 /// - `None`: the times say neither, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read, or
 ///   this build calls libc (docs/ABI.md).
+///
+/// [`clock_gettime`]: crate::clock_gettime()
 ///
 /// The answer is of this moment. It is a test by time and no proof: an interrupt or an emulator can
 /// mislead it. The package `vdso-doctor` has a proof. The call takes some microseconds and makes at
@@ -31,8 +32,8 @@ use crate::types::ClockId;
 #[must_use]
 pub fn is_faster_than_syscall(clock: ClockId) -> Option<bool> {
     NATIVE?; // without a table, libc makes the system calls
-    let now = || clock_gettime(ClockId::MONOTONIC).ok().map(|now| now.ktime() as u64);
-    let by_vdso = || clock_gettime(clock).ok().map(drop);
+    let now = || calls::clock_gettime(ClockId::MONOTONIC).ok().map(|now| now.ktime() as u64);
+    let by_vdso = || calls::clock_gettime(clock).ok().map(drop);
     compare(now, by_vdso, || syscall::clock_gettime(clock).ok().map(drop))
 }
 

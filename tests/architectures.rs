@@ -59,7 +59,7 @@ fn the_build_script_chooses_libc_where_the_vdso_cannot_be_called() {
     let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-script");
     let Ok(_) = program::compiler() else { return };
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args(["--edition=2024", "build.rs", "-o"]).arg(&script);
+    rustc.current_dir(program::ROOT).args(["--edition=2024", "build.rs", "-o"]).arg(&script);
     assert!(rustc.status().unwrap().success());
     let x86_64 = [("TARGET_OS", "linux"), ("TARGET_ARCH", "x86_64"), ("TARGET_POINTER_WIDTH", "64")];
     let with = |name, value| conditions(&script, &[&x86_64[..], &[(name, value)]].concat());

@@ -9,7 +9,7 @@
 mod abi;
 #[cfg(all(vdso_time_linux, any(feature = "libc", vdso_time_libc_fallback, target_arch = "powerpc64")))]
 pub(crate) mod libc_errno;
-#[cfg(not(vdso_time_libc_fallback))]
+#[cfg(vdso_time_linux)]
 pub(crate) mod native;
 mod table;
 mod targets;

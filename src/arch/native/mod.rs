@@ -1,6 +1,10 @@
 //! The system call of the architecture that this build is for, and its table.
 
+use crate::arch::Discovery;
+use crate::errno::Errno;
+
 // The one choice of the architecture. build.rs has chosen the architectures that are in the list.
+#[cfg(not(vdso_time_libc_fallback))]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 #[cfg_attr(target_arch = "arm", path = "arm.rs")]
 #[cfg_attr(target_arch = "loongarch64", path = "loongarch64.rs")]
@@ -10,8 +14,33 @@
 #[cfg_attr(target_arch = "x86", path = "x86.rs")]
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 mod architecture;
+#[cfg(any(vdso_time_libc_fallback, target_arch = "powerpc64"))]
+mod by_libc;
 
-pub(crate) use architecture::{ABI, syscall};
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) use architecture::ABI;
+#[cfg(not(vdso_time_libc_fallback))]
+use architecture::syscall;
+#[cfg(vdso_time_libc_fallback)]
+use by_libc::syscall;
+
+/// The numbers of the system calls that find and probe the image.
+#[cfg(not(vdso_time_libc_fallback))]
+pub(crate) const DISCOVERY: &Discovery = &ABI.discovery;
+#[cfg(vdso_time_libc_fallback)]
+pub(crate) const DISCOVERY: &Discovery = &by_libc::DISCOVERY;
+
+/// The size of the kernel's `sigset_t`.
+pub(crate) const SIGSET_SIZE: usize = if cfg!(any(
+    target_arch = "mips",
+    target_arch = "mips32r6",
+    target_arch = "mips64",
+    target_arch = "mips64r6"
+)) {
+    16
+} else {
+    8
+};
 
 #[cfg(target_arch = "x86")]
 pub(crate) use architecture::set_kernel_entry;
@@ -22,3 +51,23 @@ pub(crate) use architecture::set_kernel_entry;
 /// None is needed here. The function of `x86` calls the address.
 #[cfg(not(target_arch = "x86"))]
 pub(crate) unsafe fn set_kernel_entry(_address: usize) {}
+
+/// Makes a system call.
+///
+/// # Errors
+///
+/// The kernel's: a result in `-4095..=-1`.
+///
+/// # Safety
+///
+/// The system call must be sound with these arguments.
+#[allow(clippy::inline_always, reason = "its arguments are registers then")]
+#[inline(always)]
+pub unsafe fn checked(number: u32, args: [usize; 5]) -> Result<usize, Errno> {
+    // SAFETY: the caller promises that the call is sound.
+    let result = unsafe { syscall(number, args) };
+    if (-4095..=-1).contains(&result) {
+        return Err(Errno::from_raw_os_error(-result as i32).unwrap_or(Errno::EINVAL));
+    }
+    Ok(result as usize)
+}

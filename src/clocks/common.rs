@@ -157,7 +157,7 @@ macro_rules! kernel_clocks {
             /// Those of [`clock_gettime`](crate::clock_gettime).
             #[inline]
             pub fn try_now() -> Result<$Time<Self>, crate::errno::Errno> {
-                crate::system::calls::clock_gettime(crate::types::ClockId::$ID).map($Time::from_kernel)
+                crate::sys::calls::clock_gettime(crate::types::ClockId::$ID).map($Time::from_kernel)
             }
 
             /// Returns the resolution of this clock (clock_getres(2)).
@@ -171,7 +171,7 @@ macro_rules! kernel_clocks {
             /// Those of [`clock_getres`](crate::clock_getres).
             #[inline]
             pub fn resolution() -> Result<core::time::Duration, crate::errno::Errno> {
-                crate::system::calls::clock_getres(crate::types::ClockId::$ID)?.try_into()
+                crate::sys::calls::clock_getres(crate::types::ClockId::$ID)?.try_into()
             }
         }
 

@@ -1,11 +1,8 @@
 //! What the kernel and libc say about this process: its memory and its auxiliary vector.
 
-#[cfg(not(vdso_time_libc_fallback))]
-use super::syscall::checked;
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 use crate::arch::libc_errno;
-#[cfg(not(vdso_time_libc_fallback))]
-use crate::arch::native::ABI;
+use crate::arch::native::{DISCOVERY, SIGSET_SIZE, checked};
 use crate::errno::Errno;
 
 /// Asks the kernel whether the 8 bytes at an address are readable.
@@ -19,21 +16,12 @@ use crate::errno::Errno;
 /// (`PROT_NONE`), so this crate would then crash.
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
-    match rt_sigprocmask(UNKNOWN_HOW, address | 1) {
-        Err(Errno::EINVAL) => Ok(()),
-        Ok(()) => Err(Errno::EPERM), // a sandbox that suppresses the call
-        error => error,
-    }
-}
-
-#[cfg(vdso_time_libc_fallback)]
-use super::by_libc::rt_sigprocmask;
-
-#[cfg(not(vdso_time_libc_fallback))]
-fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
-    const SIZE: usize = 8;
     // SAFETY: with an unknown `how` the call fails for every address and changes nothing.
-    unsafe { checked(ABI.discovery.rt_sigprocmask, [how, set, 0, SIZE, 0]) }.map(drop)
+    match unsafe { checked(DISCOVERY.rt_sigprocmask, [UNKNOWN_HOW, address | 1, 0, SIGSET_SIZE, 0]) } {
+        Err(Errno::EINVAL) => Ok(()),
+        Ok(_) => Err(Errno::EPERM), // a sandbox that suppresses the call
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
@@ -57,29 +45,25 @@ pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
     const PR_GET_AUXV: usize = 0x4155_5856;
     let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
     // SAFETY: the kernel writes at most `size_of_val(vector)` bytes to `vector`.
-    unsafe { checked(ABI.discovery.prctl, args) }
+    unsafe { checked(DISCOVERY.prctl, args) }
 }
-
-#[cfg(vdso_time_libc_fallback)]
-pub use super::by_libc::read_file;
 
 /// Reads the first words of a file. It does not wait for the writer of a pipe.
 ///
 /// # Errors
 ///
 /// The kernel's, of openat(2) or read(2).
-#[cfg(not(vdso_time_libc_fallback))]
 pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errno> {
     const AT_FDCWD: usize = -100_isize as usize;
     const O_CLOEXEC: usize = 0o2_000_000;
     const O_NONBLOCK: usize = 0o4000;
     let args = [AT_FDCWD, path.as_ptr().expose_provenance(), O_CLOEXEC | O_NONBLOCK, 0, 0];
     // SAFETY: `path` ends with a NUL, and the kernel only reads it.
-    let file = unsafe { checked(ABI.discovery.openat, args) }?;
+    let file = unsafe { checked(DISCOVERY.openat, args) }?;
     let args = [file, words.as_mut_ptr().expose_provenance(), size_of_val(words), 0, 0];
     // SAFETY: the kernel writes at most `size_of_val(words)` bytes to `words`.
-    let size = unsafe { checked(ABI.discovery.read, args) };
+    let size = unsafe { checked(DISCOVERY.read, args) };
     // SAFETY: this function opened the file.
-    let _ = unsafe { checked(ABI.discovery.close, [file, 0, 0, 0, 0]) };
+    let _ = unsafe { checked(DISCOVERY.close, [file, 0, 0, 0, 0]) };
     size.map(drop)
 }

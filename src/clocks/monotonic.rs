@@ -4,10 +4,10 @@ use core::marker::PhantomData;
 use core::ops::Sub;
 use core::time::Duration;
 
-#[cfg(vdso_time_linux)]
-use super::clocks::{Boottime, MonotonicRaw, ProcessCpuTime, ThreadCpuTime};
-use super::clocks::{Monotonic, MonotonicCoarse};
 use super::common::{kernel_clocks, refused, time_of_a_clock};
+#[cfg(vdso_time_linux)]
+use super::kernel::{Boottime, MonotonicRaw, ProcessCpuTime, ThreadCpuTime};
+use super::kernel::{Monotonic, MonotonicCoarse};
 use crate::errno::Errno;
 use crate::types::Timespec;
 

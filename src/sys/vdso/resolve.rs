@@ -11,13 +11,13 @@
 
 use super::record::RECORDS;
 use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
-use super::{syscall, time32, vdso};
+use super::{syscall, time32};
 use crate::arch::native::{self, ABI};
 use crate::arch::{Function, Shape};
-use crate::decision::{Outcome, decide, is_called};
+use crate::choice::{FallbackReason, Outcome, decide, is_called};
 use crate::elf::Native;
 use crate::errno::Errno;
-use crate::reason::FallbackReason;
+use crate::process::vdso;
 use crate::types::{ClockId, Timespec, Timeval};
 
 /// Defines a slot and the resolver that it starts with.

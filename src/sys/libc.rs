@@ -1,6 +1,7 @@
 //! The functions of libc, on an architecture without a table, x32, ILP32 and Miri. libc finds the
 //! vDSO itself.
 
+#![allow(unsafe_code, reason = "libc is called")]
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "documented for other architectures")]
 #![allow(clippy::missing_safety_doc, clippy::must_use_candidate, reason = "documented there too")]
 
@@ -10,6 +11,7 @@ use crate::errno::Errno;
 /// The public functions, which are documented where this crate calls the vDSO.
 pub(crate) mod calls {
     use super::errno_result;
+    use crate::arch::native::checked;
     use crate::errno::Errno;
     use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
@@ -41,12 +43,10 @@ pub(crate) mod calls {
     }
 
     pub fn getcpu() -> Result<Cpu, Errno> {
-        if cfg!(miri) {
-            return Err(Errno::ENOSYS);
-        }
         let (mut cpu, mut node) = (0_u32, 0_u32);
+        let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
         // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
-        errno_result(|| unsafe { libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, 0_usize) })?;
+        unsafe { checked(libc::SYS_getcpu as u32, args) }?;
         Ok(Cpu { cpu, node })
     }
 
@@ -68,21 +68,11 @@ pub(crate) mod calls {
 pub(crate) mod syscall {
     pub use super::calls::try_time as time;
     pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday};
-    use crate::errno::Errno;
-
-    /// Makes no system call: this crate does not know its number.
-    ///
-    /// # Safety
-    ///
-    /// None is needed here.
-    pub unsafe fn checked(_: u32, _: [usize; 5]) -> Result<usize, Errno> {
-        Err(Errno::ENOSYS)
-    }
 }
 
 /// The routes of this process.
 pub(crate) mod routes {
-    use crate::route::{Route, Routes};
+    use crate::routes::{Route, Routes};
 
     /// Returns what answers each function: [`Route::Libc`].
     #[must_use]
@@ -92,31 +82,6 @@ pub(crate) mod routes {
 
     /// Does nothing: libc finds the vDSO.
     pub fn warm_up() {}
-}
-
-/// Asks the kernel whether the 8 bytes at an address are readable, as `process::probe` describes.
-pub(super) fn rt_sigprocmask(how: usize, set: usize) -> Result<(), Errno> {
-    /// The size of the kernel's `sigset_t`.
-    const SIZE: usize = if cfg!(any(
-        target_arch = "mips",
-        target_arch = "mips32r6",
-        target_arch = "mips64",
-        target_arch = "mips64r6"
-    )) {
-        16
-    } else {
-        8
-    };
-    if cfg!(miri) {
-        return Err(Errno::ENOSYS);
-    }
-    // SAFETY: with an unknown `how` the kernel reads the set and changes nothing.
-    errno_result(|| unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, 0_usize, SIZE) })
-}
-
-/// Reads nothing: only vdso-time-counter reads a file, and it has no counter here.
-pub fn read_file(_: &core::ffi::CStr, _: &mut [usize]) -> Result<(), Errno> {
-    Err(Errno::ENOSYS)
 }
 
 /// Makes a call of libc that returns -1 for an error. `errno` does not change.

@@ -3,9 +3,8 @@
 use core::fmt;
 
 use crate::arch::{ALL, Abi, Function, TIME32_FIRST};
-use crate::decision::{Outcome, decide, is_called};
+use crate::choice::{FallbackReason, Outcome, decide, is_called};
 use crate::elf::Image;
-use crate::reason::FallbackReason;
 
 /// What answers a function.
 ///

@@ -2,9 +2,8 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::decision::{ChosenSymbol, Outcome};
+use crate::choice::{ChosenSymbol, FallbackReason, LocateError, Outcome};
 use crate::elf::ParseError;
-use crate::reason::{FallbackReason, LocateError};
 
 /// The outcome of one function, as two words. A thread that sees the first word (`Acquire`) also
 /// sees all that was stored before it (`Release`): the second word, and every slot.

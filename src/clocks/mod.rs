@@ -6,8 +6,8 @@
 //! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.
 //! Other clocks have `now` on their marker: `Boottime::now()`.
 
-mod clocks;
 mod common;
+mod kernel;
 mod monotonic;
 #[cfg(feature = "std")]
 mod std_times;
@@ -15,7 +15,7 @@ mod unix_time;
 mod wall;
 
 #[cfg(vdso_time_linux)]
-pub use clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
-pub use clocks::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
+pub use kernel::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
+pub use kernel::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
 pub use monotonic::{Instant, MonotonicClock};
 pub use wall::{SystemTime, SystemTimeError, UNIX_EPOCH, WallClock};

@@ -5,7 +5,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::process;
+use super::kernel;
 
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
@@ -52,7 +52,7 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 #[must_use]
 pub fn value(tag: usize) -> usize {
-    process::getauxval(tag)
+    kernel::getauxval(tag)
 }
 
 /// Asks the kernel: prctl(2) since Linux 6.4, else /proc, which a process that is not dumpable
@@ -64,8 +64,8 @@ pub fn value(tag: usize) -> usize {
     // The kernel's vector has about 30 entries (AT_VECTOR_SIZE). Entries that are not filled in are
     // AT_NULL.
     let mut vector = [[0; 2]; 64];
-    if process::get_auxv(&mut vector).is_err() {
-        let _ = process::read_file(c"/proc/self/auxv", vector.as_flattened_mut());
+    if kernel::get_auxv(&mut vector).is_err() {
+        let _ = kernel::read_file(c"/proc/self/auxv", vector.as_flattened_mut());
     }
     vector.iter().find(|[entry, _]| *entry == tag).map_or(0, |[_, value]| *value)
 }

@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::sync::OnceLock;
 use std::time::{Instant as StdInstant, SystemTime as StdSystemTime};
 
-use super::clocks::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
+use super::kernel::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
 use super::monotonic::Instant;
 use super::wall::SystemTime;
 use crate::errno::Errno;

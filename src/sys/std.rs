@@ -56,7 +56,7 @@ pub(crate) mod calls {
 
 /// The routes of this process.
 pub(crate) mod routes {
-    use crate::route::{Route, Routes};
+    use crate::routes::{Route, Routes};
 
     /// Returns what answers each function: [`Route::Std`].
     #[must_use]

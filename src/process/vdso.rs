@@ -2,10 +2,10 @@
 
 use core::ptr;
 
-use super::{auxv, mapping, process};
+use super::{auxv, kernel, mapping};
+use crate::choice::LocateError;
 use crate::elf::{Any, Format, Image, Native, ParseError, ParsedImage, Symbol};
 use crate::errno::Errno;
-use crate::reason::LocateError;
 
 /// An image that is mapped into this process.
 ///
@@ -50,7 +50,7 @@ impl Vdso<'static> {
 /// tables, unless `is_whole` is set.
 pub(crate) fn find<F: Format>(is_whole: bool) -> Result<ParsedImage<'static, F>, LocateError> {
     let vdso = auxv::vdso_address().ok_or(LocateError::Absent)?;
-    let check = |page| match process::probe(page) {
+    let check = |page| match kernel::probe(page) {
         Ok(()) => Ok(()),
         Err(Errno::EFAULT) => Err(LocateError::Unmapped),
         Err(_) if vdso.is_trusted => Ok(()),
@@ -74,7 +74,7 @@ pub(crate) fn code_check<F: Format>(
     move |address, size| {
         let end = address.saturating_add((size as usize).max(1)).min(image_end);
         while next < end {
-            if process::probe(next) == Err(Errno::EFAULT) {
+            if kernel::probe(next) == Err(Errno::EFAULT) {
                 return Err(LocateError::Unmapped);
             }
             next = next.saturating_add(mapping::PAGE);

@@ -4,10 +4,10 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-#[cfg(vdso_time_linux)]
-use super::clocks::Tai;
-use super::clocks::{Realtime, RealtimeCoarse};
 use super::common::{kernel_clocks, refused, time_of_a_clock};
+#[cfg(vdso_time_linux)]
+use super::kernel::Tai;
+use super::kernel::{Realtime, RealtimeCoarse};
 use super::unix_time::UnixTime;
 use crate::errno::Errno;
 use crate::types::{Timespec, Timeval};

@@ -3,7 +3,7 @@
 //! A function may have several system calls (see [`Function`]), which are tried in order. No
 //! failure is remembered, because it may be due to the thread's sandbox.
 
-use crate::arch::native::{self, ABI};
+use crate::arch::native::{ABI, checked};
 use crate::arch::{Function, Shape, Syscall, TIME32_FIRST};
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
@@ -132,24 +132,4 @@ fn read(call: &Syscall, clock: ClockId) -> Result<Timespec, Errno> {
         time.tv_nsec = time.tv_nsec.wrapping_mul(1000);
     }
     Ok(time)
-}
-
-/// Makes a system call.
-///
-/// # Errors
-///
-/// The kernel's: a result in `-4095..=-1`.
-///
-/// # Safety
-///
-/// The system call must be sound with these arguments.
-#[allow(clippy::inline_always, reason = "its arguments are registers then")]
-#[inline(always)]
-pub unsafe fn checked(number: u32, args: [usize; 5]) -> Result<usize, Errno> {
-    // SAFETY: the caller promises that the call is sound.
-    let result = unsafe { native::syscall(number, args) };
-    if (-4095..=-1).contains(&result) {
-        return Err(Errno::from_raw_os_error(-result as i32).unwrap_or(Errno::EINVAL));
-    }
-    Ok(result as usize)
 }

@@ -3,8 +3,8 @@
 use super::record::RECORDS;
 use super::resolve::resolve_all;
 use crate::arch::native::ABI;
-use crate::reason::FallbackReason;
-use crate::route::Routes;
+use crate::choice::FallbackReason;
+use crate::routes::Routes;
 
 /// Returns what answers each function in this process. It calls [`warm_up`] first.
 #[must_use]

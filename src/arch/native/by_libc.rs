@@ -1,0 +1,33 @@
+//! The system call through libc: on powerpc64, where inline assembly is not stable on Rust 1.85,
+//! and where every call goes through libc.
+
+use crate::arch::Discovery;
+use crate::arch::libc_errno;
+
+/// The numbers of an architecture without a table.
+#[cfg(vdso_time_libc_fallback)]
+pub(crate) const DISCOVERY: Discovery = Discovery {
+    prctl: libc::SYS_prctl as u32,
+    openat: libc::SYS_openat as u32,
+    read: libc::SYS_read as u32,
+    close: libc::SYS_close as u32,
+    rt_sigprocmask: libc::SYS_rt_sigprocmask as u32,
+};
+
+/// Enters the kernel. A result in `-4095..=-1` is a negated error number. `errno` does not
+/// change.
+///
+/// # Safety
+///
+/// The system call must be sound with these arguments.
+pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
+    if cfg!(miri) {
+        return -(libc::ENOSYS as isize);
+    }
+    let [first, second, third, fourth, fifth] = args;
+    let (result, error) = libc_errno::preserved(|| {
+        // SAFETY: the caller promises that the call is sound.
+        unsafe { libc::syscall(number as libc::c_long, first, second, third, fourth, fifth) }
+    });
+    if result == -1 { -(error as isize) } else { result as isize }
+}

@@ -1,0 +1,161 @@
+//! Which symbol of an image answers each function, or why the vDSO answers none.
+
+use core::fmt;
+
+use crate::arch::{Abi, Quirk, TIME32_FIRST};
+use crate::elf::{Format, ParseError, ParsedImage};
+
+/// The symbol that answers a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChosenSymbol {
+    /// The symbol's row in the candidates of the function.
+    pub(crate) row: usize,
+    /// Whether the image has versions. If so, the symbol has the table's.
+    pub(crate) is_versioned: bool,
+    /// Where the code is. On arm, bit 0 is set for Thumb code.
+    pub(crate) address: usize,
+    /// The size of the code, or 0 if it is not known.
+    pub(crate) size: u64,
+}
+
+/// The symbol that answers a function, or why none does.
+pub(crate) type Outcome = Result<ChosenSymbol, FallbackReason>;
+
+/// Returns whether this image is one that programs of this table call.
+///
+/// A function pointer of big-endian powerpc64 is the address of a descriptor (ELFv1). The vDSO has
+/// no descriptors, so such programs call libc, which knows how to call it.
+pub(crate) fn is_called<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>) -> bool {
+    const EM_PPC64: u16 = 21;
+    let has_descriptors = abi.machine == EM_PPC64 && image.is_big_endian();
+    (image.machine(), image.class()) == (abi.machine, abi.class) && !has_descriptors
+}
+
+/// Finds the best candidate that an image has for each of [`Abi::functions`]. The bias is the
+/// difference between an address and the value of a symbol.
+#[inline(never)]
+pub(crate) fn decide<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, bias: u64) -> [Outcome; 5] {
+    let all = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
+    let has_quirk = all().any(|candidate| candidate.unless == Some(Quirk::BlankedNames));
+    let is_blanked = has_quirk && image.has_blanked_names();
+    let has_load_address = image.load_address() != 0;
+    abi.functions().map(|(_, function)| {
+        // On 32-bit Android the 32-bit symbols come first, as in bionic: the 64-bit ones make the
+        // 64-bit system call for a clock that they cannot read, and Android may kill for it.
+        let passes: &[bool] = const { if TIME32_FIRST { &[true, false] } else { &[false] } };
+        let mut reason = FallbackReason::NoSymbol;
+        for &is_time32 in passes {
+            for (row, candidate) in function.candidates.iter().enumerate() {
+                let is_of_pass = !TIME32_FIRST || candidate.shape.is_time32() == is_time32;
+                if !is_of_pass {
+                    continue;
+                }
+                // The blank name may be that of this symbol.
+                if candidate.unless == Some(Quirk::BlankedNames) && is_blanked {
+                    reason = FallbackReason::BlankedNames;
+                    continue;
+                }
+                let Some(entry) = image.find(candidate.name, Some(abi.version)) else { continue };
+                if candidate.unless == Some(Quirk::NonzeroLoadAddress) && has_load_address {
+                    reason = FallbackReason::NonzeroLoadAddress;
+                    continue;
+                }
+                let address = entry.value.wrapping_add(bias) as usize;
+                return Ok(ChosenSymbol {
+                    row,
+                    is_versioned: image.has_versions(),
+                    address,
+                    size: entry.size,
+                });
+            }
+        }
+        Err(reason)
+    })
+}
+
+/// Why the vDSO does not answer a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FallbackReason {
+    /// The first call found no usable vDSO.
+    NoVdso(LocateError),
+    /// The image is for another architecture.
+    ForeignImage,
+    /// The image has no symbol that can answer.
+    NoSymbol,
+    /// A function of the image has a blank name.
+    ///
+    /// The kernel found no usable timer at boot and blanked the names of the functions that read it
+    /// (arch/arm/kernel/vdso.c, `vdso_nullpatch_one`). Kernels before 5.8 left out
+    /// `__vdso_clock_gettime64`, which then returns garbage, so no such image is trusted.
+    BlankedNames,
+    /// The image has another `p_vaddr` than 0, so this function of it is not used.
+    ///
+    /// QEMU relocates its own image, whose getcpu is wrong. Others are prelinked: gVisor's, and
+    /// those of x86_64 kernels before 3.14.
+    NonzeroLoadAddress,
+}
+
+impl fmt::Display for FallbackReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoVdso(error) => return error.fmt(f),
+            Self::ForeignImage => "the vDSO is for another architecture",
+            Self::NoSymbol => "the vDSO has no function that can answer",
+            Self::BlankedNames => "the kernel blanked the names of the vDSO's functions",
+            Self::NonzeroLoadAddress => "this function is not used, because the vDSO's p_vaddr is not 0",
+        })
+    }
+}
+
+impl FallbackReason {
+    pub(crate) const fn of(error: LocateError) -> Self {
+        match error {
+            LocateError::Malformed(ParseError::Class | ParseError::ByteOrder) => Self::ForeignImage,
+            error => Self::NoVdso(error),
+        }
+    }
+}
+
+/// Why this process has no usable vDSO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LocateError {
+    /// The auxiliary vector has no `AT_SYSINFO_EHDR`, or its value is 0. Without the feature
+    /// `libc`, a sandbox may have denied to read the vector.
+    Absent,
+    /// `AT_SYSINFO_EHDR` points to unreadable memory: the vDSO was unmapped or moved.
+    Unmapped,
+    /// A sandbox denied the check that the memory is readable, and the address is not getauxval's.
+    Unchecked,
+    /// `AT_SYSINFO_EHDR` does not point to a well-formed image.
+    Malformed(ParseError),
+}
+
+impl fmt::Display for LocateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("no vDSO: AT_SYSINFO_EHDR is missing or 0, or a sandbox hides it"),
+            Self::Unmapped => f.write_str("no vDSO: AT_SYSINFO_EHDR points to unreadable memory"),
+            Self::Unchecked => f.write_str(
+                "no vDSO: a sandbox denied the check of its address (call warm_up() before the sandbox)",
+            ),
+            Self::Malformed(error) => write!(f, "malformed vDSO: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for LocateError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            Self::Malformed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<ParseError> for LocateError {
+    fn from(error: ParseError) -> Self {
+        Self::Malformed(error)
+    }
+}
