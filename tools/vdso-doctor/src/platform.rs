@@ -147,12 +147,15 @@ impl Platform {
 
     /// Returns whether clock reads may soon be answered elsewhere.
     ///
-    /// gVisor measures the counter for about a second after its start, and its vDSO makes system
-    /// calls meanwhile. Linux leaves the sources named here when it has measured a better one.
+    /// gVisor, which names no clock source, measures the counter for about a second after its
+    /// start, and its vDSO makes system calls meanwhile. Linux leaves the sources named here when
+    /// it has measured a better one.
     pub(crate) fn is_settling(&self) -> bool {
-        let current = self.clock_source.current.as_deref();
-        let is_provisional = matches!(current, Some("tsc-early" | "jiffies" | "refined-jiffies"));
-        self.is_new && (is_provisional || self.supervisor == Some(Supervisor::GuestKernel))
+        self.is_new
+            && match self.clock_source.current.as_deref() {
+                None => self.supervisor == Some(Supervisor::GuestKernel),
+                Some(current) => ["tsc-early", "jiffies", "refined-jiffies"].contains(&current),
+            }
     }
 }
 

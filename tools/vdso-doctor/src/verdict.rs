@@ -113,13 +113,14 @@ impl<'a> Facts<'a> {
             (_, Some(FallbackReason::NoVdso(_))) => Cause::NoVdso,
             (_, Some(_)) => Cause::NoFunction,
             (Evidence::Libc | Evidence::None, _) => Cause::CannotTell,
-            _ if self.platform.is_settling() && reading.read.reads_clock_source() => Cause::NotYet,
+            _ if is_in_no_vdso(reading.read) => Cause::ClockNotServed,
+            _ if self.platform.is_settling() => Cause::NotYet,
             (Evidence::Proved, _) if reading.entered < reading.reads => Cause::Sometimes,
             // The vDSO reads other clocks, so it does not have this one.
-            _ if !reading.read.reads_clock_source() => Cause::ClockNotServed,
             _ if self.is_in_user_space(MONOTONIC) && reading.read != MONOTONIC => Cause::ClockNotServed,
             // Its clock source and flags are those of the kernel below, or mean something else.
             _ if supervisor.is_some() => Cause::GuestKernel,
+            _ if !reading.read.reads_clock_source() => Cause::ClockNotServed,
             _ => self.cause_in_clock_source(),
         }
     }
@@ -201,8 +202,8 @@ impl<'a> Facts<'a> {
                 )
             }
             Cause::NotYet => format!(
-                "{read} {enters}, but not for long: this kernel started less than five seconds ago and still \
-                 measures the CPU's counter. Run the doctor again in some seconds"
+                "{read} {enters}, perhaps not for long: this kernel started less than five seconds ago and may \
+                 still be measuring the CPU's counter. Run the doctor again in some seconds"
             ),
             Cause::GuestKernel => {
                 format!("{read} {enters}, because the vDSO of {supervisor} does: {meanwhile}")
@@ -360,6 +361,13 @@ impl<'a> Facts<'a> {
             _ => "a newer kernel's vDSO may have it",
         }
     }
+}
+
+/// Returns whether no kernel's vDSO answers a read.
+fn is_in_no_vdso(read: Read) -> bool {
+    let clocks =
+        [ClockId::PROCESS_CPUTIME, ClockId::THREAD_CPUTIME, ClockId::REALTIME_ALARM, ClockId::BOOTTIME_ALARM];
+    read.clock().is_some_and(|clock| clocks.contains(&clock))
 }
 
 /// Returns whether a parameter chooses a clock source that the vDSO cannot read.

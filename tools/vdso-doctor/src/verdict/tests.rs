@@ -317,9 +317,16 @@ fn a_kernel_that_just_started_is_not_judged_for_ever() {
         judge_usual(&now, KERNEL, USER_SPACE, cause, &["enters the kernel, because"]);
         let new = Platform { is_new: true, ..now };
         for found in [KERNEL, Found::Proved(3)] {
-            judge_usual(&new, found, USER_SPACE, Cause::NotYet, &["not for long", "again in some seconds"]);
+            judge_usual(
+                &new,
+                found,
+                USER_SPACE,
+                Cause::NotYet,
+                &["perhaps not for long", "again in some seconds"],
+            );
         }
         judge_usual(&new, USER_SPACE, USER_SPACE, Cause::Fine, &[]);
+        judge(&new, &readings(KERNEL, KERNEL), &[Read::Time], Cause::NotYet, &["time() enters the kernel"]);
         let read = Read::ClockGettime(ClockId::THREAD_CPUTIME);
         judge(&new, &[reading(read, KERNEL)], &[read], Cause::ClockNotServed, &["no vDSO has CPU times"]);
     }
