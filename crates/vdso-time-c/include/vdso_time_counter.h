@@ -12,7 +12,8 @@
  * signal during a read, or use vdso_time.h, if the program's handlers jump.
  *
  * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_system_calls()
- * ends that.
+ * ends that. A thread that must not read the counter (PR_SET_TSC, seccomp's strict mode)
+ * gets SIGSEGV, as it does in the vDSO.
  *
  * Made by cbindgen from crates/vdso-time-c. MIT or Apache-2.0.
  */
@@ -99,7 +100,7 @@ struct vdso_time_counter_state {
    */
   uint32_t status;
   /**
-   * 0.
+   * Always 0.
    */
   uint32_t reserved;
 };
@@ -121,8 +122,8 @@ int64_t vdso_time_counter_monotonic(void);
 int64_t vdso_time_counter_realtime(void);
 
 /**
- * Gets the counter's value. The CPU may read it early. Where a program cannot read the counter, it
- * is the nanoseconds of vdso_time_counter_monotonic().
+ * Gets the counter's value. The CPU may read it before it has finished earlier instructions. Where
+ * a program cannot read the counter, it is the nanoseconds of vdso_time_counter_monotonic().
  */
 int vdso_time_counter_ticks(uint64_t *ticks);
 
@@ -133,7 +134,7 @@ int vdso_time_counter_ticks(uint64_t *ticks);
 int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
 
 /**
- * Gets whether the counter is used, and how accurate it is.
+ * Gets whether the counter is used, and how accurate it is. Returns 0.
  */
 int vdso_time_counter_state(struct vdso_time_counter_state *state);
 

@@ -51,7 +51,7 @@ pub struct vdso_time_counter_state {
     pub frequency: u64,
     /// An enum vdso_time_counter_status. Later versions may have more values.
     pub status: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
@@ -71,8 +71,8 @@ pub extern "C" fn vdso_time_counter_realtime() -> i64 {
     nanoseconds(CounterRealtime::try_now().and_then(nanos))
 }
 
-/// Gets the counter's value. The CPU may read it early. Where a program cannot read the counter, it
-/// is the nanoseconds of vdso_time_counter_monotonic().
+/// Gets the counter's value. The CPU may read it before it has finished earlier instructions. Where
+/// a program cannot read the counter, it is the nanoseconds of vdso_time_counter_monotonic().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
     // SAFETY: the caller passes null or an address to write to.
@@ -86,7 +86,7 @@ pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
     Ticks::from_raw(ticks).monotonic().map_or((-EAGAIN).into(), Instant::as_nanos)
 }
 
-/// Gets whether the counter is used, and how accurate it is.
+/// Gets whether the counter is used, and how accurate it is. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_state(state: *mut vdso_time_counter_state) -> c_int {
     let State { status, error_bound, frequency, .. } = counter::state();
