@@ -112,7 +112,7 @@ pub(crate) fn run(write: bool, names: &[String]) -> Result<ExitCode> {
         let words = [client.version, features].map(String::from);
         table.add(client.name, words.into_iter().chain(counts.map(|count| count.to_string())).map(Some));
     }
-    table.show(write && faults.is_empty())?;
+    table.show(write && faults.is_empty(), &[])?;
     ensure!(faults.is_empty(), "{faults}");
     Ok(ExitCode::SUCCESS)
 }

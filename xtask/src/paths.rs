@@ -52,7 +52,7 @@ pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
         for (machine, ratios) in &lines {
             table.add(machine, ratios[columns.clone()].iter().map(|(_, ratio)| Some(ratio.clone())));
         }
-        (if write { table.with_old(&order)? } else { table }).show(write)?;
+        table.show(write, &order)?;
     }
     Ok(status)
 }

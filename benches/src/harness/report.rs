@@ -24,20 +24,21 @@ impl Report {
         let machine = machine::describe() + effort + &others;
         println!("{machine}");
         // A filter can leave a table without rows.
-        for table in self.tables.iter().filter(|table| !table.rows.is_empty()) {
+        self.tables.retain(|table| !table.rows.is_empty());
+        for table in &self.tables {
             println!("{table}");
         }
         for line in self.notes.iter().chain(&self.missed) {
             println!("{line}");
         }
         if arguments.write {
-            // The pages have only the bars that are not met. A part of a table does not replace it.
+            // The pages have only the bars that are not met.
             for table in &mut self.tables {
                 table.rows.retain(|row| row.last().is_none_or(|cell| cell != "met"));
             }
-            self.tables.retain(|table| !arguments.is_filtered() || table.is_whole().unwrap_or(false));
-            let machine = Some(machine.as_str()).filter(|_| !arguments.is_filtered());
-            pages::write(&self.tables, machine).map_err(|error| error.to_string())?;
+            let is_part = arguments.is_filtered();
+            let machine = Some(machine.as_str()).filter(|_| !is_part);
+            pages::write(&self.tables, machine, is_part).map_err(|error| error.to_string())?;
         }
         Ok(if arguments.check && !self.missed.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

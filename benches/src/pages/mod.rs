@@ -50,34 +50,21 @@ impl Table {
         Self { name: name.into(), head, rows: lines.skip(1).collect() }
     }
 
-    /// Adds the rows of the page's table that have another of these names, which give the order.
+    /// Prints the table. If told to, puts it into its page, with the rows of the page's table that
+    /// have another of these names, which give the order.
     ///
     /// # Errors
-    /// If the pages cannot be read.
-    pub fn with_old(mut self, names: &[String]) -> io::Result<Self> {
-        if let Some(old) = self.old()? {
-            self.merge(old, names);
-        }
-        Ok(self)
-    }
-
-    /// Returns whether the table has as many rows as the page's.
-    ///
-    /// # Errors
-    /// If the pages cannot be read.
-    pub fn is_whole(&self) -> io::Result<bool> {
-        let old = self.old()?;
-        Ok(old.is_none_or(|old| self.rows.len() >= old.rows.len()))
-    }
-
-    /// Reads the table that a page has instead.
-    fn old(&self) -> io::Result<Option<Self>> {
-        for page in pages()? {
-            if let Some([_, old, _]) = section(&fs::read_to_string(page)?, &self.name) {
-                return Ok(Some(Self::parse("", old)));
+    /// If no page has a place for it.
+    pub fn show(mut self, write: bool, names: &[String]) -> io::Result<()> {
+        if write {
+            for page in pages()? {
+                if let Some([_, old, _]) = section(&fs::read_to_string(page)?, &self.name) {
+                    self.merge(Self::parse("", old), names);
+                }
             }
         }
-        Ok(None)
+        println!("{self}");
+        if write { self::write(&[self], None, false) } else { Ok(()) }
     }
 
     fn merge(&mut self, mut old: Self, names: &[String]) {
@@ -86,15 +73,6 @@ impl Table {
         old.rows.retain(|row| row.len() == length && names.contains(&row[0]) && !is_new(row));
         self.rows.append(&mut old.rows);
         self.rows.sort_by_key(|row| names.iter().position(|name| *name == row[0]).unwrap_or(names.len()));
-    }
-
-    /// Prints the table, and puts it into its page if told to.
-    ///
-    /// # Errors
-    /// If no page has a place for it.
-    pub fn show(self, write: bool) -> io::Result<()> {
-        println!("{self}");
-        if write { self::write(&[self], None) } else { Ok(()) }
     }
 }
 
@@ -124,19 +102,21 @@ impl fmt::Display for Table {
     }
 }
 
-/// Puts tables into the pages, with the machine of their figures, and draws the charts again.
+/// Puts tables into the pages, with the machine of their figures, and draws the charts again. A part
+/// of a table does not replace it.
 ///
 /// # Errors
 /// If a page or a chart cannot be written, or no page has a place for one of the tables.
-pub fn write(tables: &[Table], machine: Option<&str>) -> io::Result<()> {
+pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Result<()> {
     let mut missing: Vec<&str> = tables.iter().map(|table| &*table.name).collect();
     for page in pages()? {
         let old = fs::read_to_string(&page)?;
         let mut new = old.clone();
         for table in tables {
-            if let Some([before, _, after]) = section(&new, &table.name) {
+            let Some([before, old, after]) = section(&new, &table.name) else { continue };
+            missing.retain(|name| *name != table.name);
+            if !is_part || table.rows.len() >= Table::parse("", old).rows.len() {
                 new = [before, &table.to_string(), after].concat();
-                missing.retain(|name| *name != table.name);
             }
         }
         // A page without these tables keeps the machine of its own.

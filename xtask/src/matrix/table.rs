@@ -21,10 +21,8 @@ pub(super) fn show(rows: &[Row], write: bool) -> Result<()> {
         routes.add(&quoted(&row.machine), FUNCTIONS.map(route));
     }
     let names: Vec<String> = names().map(quoted).collect();
-    for table in [results, routes] {
-        (if write { table.with_old(&names)? } else { table }).show(write)?;
-    }
-    Ok(())
+    results.show(write, &names)?;
+    Ok(routes.show(write, &names)?)
 }
 
 /// Puts the name in backticks, without which a page shows `aarch64@5.10` as an address of mail.
