@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use vdso_time_benches::calls;
-use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::harness::samples::{OURS, Samples, say};
 use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
@@ -56,10 +56,10 @@ pub fn print(seconds: u64) {
     }
     for (name, deviations) in CLOCKS.iter().zip(&deviations) {
         for (quantile, at) in QUANTILES {
-            println!("{ROW}\tisolated\t{name} {quantile}\t{}", deviations.value_at_quantile(at));
+            say(ROW, &format!("{name} {quantile}"), deviations.value_at_quantile(at) as f64);
         }
     }
-    println!("{ROW}\tisolated\t{OURS} {BEYOND}\t{beyond}");
+    say(ROW, &format!("{OURS} {BEYOND}"), beyond as f64);
 }
 
 /// Returns the quantiles of each clock's deviation.

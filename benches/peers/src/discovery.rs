@@ -8,7 +8,7 @@ use std::time::Instant;
 use goblin::elf::Elf;
 use vdso_time::vdso::Vdso;
 use vdso_time_benches::calls;
-use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::harness::samples::{OURS, Samples, say};
 use vdso_time_benches::harness::stats::median;
 use vdso_time_benches::harness::{Contender, Row, Spacing};
 use vdso_time_benches::pages::Table;
@@ -126,7 +126,7 @@ pub fn print_cold(times: usize) {
         let nanos: Vec<f64> = nanos.iter().map(|nanos| median(nanos)).collect();
         let empty = nanos.last().copied().unwrap_or(0.0);
         for (contender, nanos) in contenders.iter().zip(nanos).take(contenders.len() - 1) {
-            println!("{name}\tisolated\t{}\t{}", contender.name, nanos - empty);
+            say(name, contender.name, nanos - empty);
         }
     }
 }

@@ -6,7 +6,7 @@ use rustix::process::{WaitOptions, waitpid};
 use vdso_time::{ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time};
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::harness::samples::{OURS, Samples, say};
 use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
@@ -79,7 +79,7 @@ fn print_first(row: &str, name: &str, read: fn()) {
     let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);
     let start = now();
     read();
-    println!("{row}\tisolated\t{name}\t{}", now() - start - nothing);
+    say(row, name, (now() - start - nothing) as f64);
 }
 
 /// Starts a process for each contender `times` times, in turns.

@@ -10,7 +10,7 @@ use vdso_time::{ClockId, clock_gettime, syscall};
 use vdso_time_benches::calls::keep::Keep as _;
 use vdso_time_benches::calls::{self, SYSCALL, keep};
 use vdso_time_benches::harness::Spacing;
-use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::harness::samples::{OURS, Samples, say};
 use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
@@ -46,12 +46,11 @@ pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
     for (name, read) in CONTENDERS {
         let before = counter::statistics();
         let (reads, seconds) = measure(read, threads, length);
-        println!("{row}\tisolated\t{name}\t{}", seconds * 1e9 / reads);
+        say(row, name, seconds * 1e9 / reads);
         if name == COUNTER {
             let after = counter::statistics();
-            let segments = (after.segments - before.segments) as f64 / seconds;
-            let asked = (after.vdso_reads - before.vdso_reads) as f64 / reads;
-            println!("{row}\tisolated\t{SEGMENTS}\t{segments}\n{row}\tisolated\t{ASKED}\t{}", asked * 1e6);
+            say(row, SEGMENTS, (after.segments - before.segments) as f64 / seconds);
+            say(row, ASKED, (after.vdso_reads - before.vdso_reads) as f64 / reads * 1e6);
         }
     }
     Ok(())

@@ -11,9 +11,9 @@ use vdso_time_counter as counter;
 
 use super::keep::Keep as _;
 use super::{floor, keep, ticks, ticks_ordered};
-use crate::harness::samples::OURS;
+use crate::harness::samples::{OURS, say};
 use crate::harness::stats::median;
-use crate::harness::{Contender, Row, Spacing};
+use crate::harness::{Contender, Row};
 
 /// The row of the calls that make a segment.
 pub const MAKER: &str = "a call that makes a segment";
@@ -41,10 +41,7 @@ pub fn print(asked: &[String]) -> Result<(), String> {
     let Some(frequency) = counter::state().frequency else {
         return Ok(()); // the vDSO answers every read
     };
-    let print = |row: &str, contender: &str, ticks: &[f64]| {
-        let nanos = median(ticks) * 1e9 / frequency as f64;
-        println!("{row}\t{}\t{contender}\t{nanos}", Spacing::Isolated.name());
-    };
+    let print = |row, contender, ticks: &[f64]| say(row, contender, median(ticks) * 1e9 / frequency as f64);
     for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
         let [ours, vdso, floor] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
         print(row, OURS, &ours);

@@ -35,6 +35,11 @@ pub fn print(rows: &[Row], asked: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+/// Prints the nanoseconds of an isolated call, as [`print()`] does.
+pub fn say(row: &str, contender: &str, nanos: f64) {
+    println!("{row}\t{}\t{contender}\t{nanos}", Spacing::Isolated.name());
+}
+
 impl Samples {
     /// Measures rows in several processes, and measures rows again while they are noisy.
     pub fn collect(
