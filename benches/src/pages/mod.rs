@@ -102,8 +102,8 @@ impl fmt::Display for Table {
     }
 }
 
-/// Puts tables into the pages, with the machine of their figures, and draws the charts again. A part
-/// of a table does not replace it.
+/// Puts tables into the pages, with the machine of their figures, and draws the charts again.
+/// A part of a table does not replace it.
 ///
 /// # Errors
 /// If a page or a chart cannot be written, or no page has a place for one of the tables.
