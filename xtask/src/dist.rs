@@ -34,7 +34,8 @@ const SHELLS: [[&str; 2]; 3] = [
 ];
 
 const HEADER: &str = "MIT or Apache-2.0. The programs also contain glibc, under LGPL-2.1 or later; to \
-    link another, run `cargo xtask dist` in the sources. The other packages in them:\n";
+    link another, run `cargo xtask dist` in the sources. vdso-who contains inferno, under CDDL-1.0; its \
+    source is its package on crates.io. The other packages in them:\n";
 
 pub(crate) fn run() -> Result<ExitCode> {
     let sh = workspace::shell()?;

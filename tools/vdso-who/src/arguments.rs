@@ -5,22 +5,23 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
-use vdso_who::{Options, Subject};
+use vdso_who::{GroupBy, Options, Subject};
 
 const NOTES: &str = "\
 Examples:
-  vdso-who --pid 4711                      for 10 seconds
-  vdso-who -- ./program --option           until the program ends
-  vdso-who --exact -- ./program --option   every read
-  vdso-who --all                           all processes, as top
-  vdso-who --folded --pid 4711 | flamegraph.pl >who.svg
-  vdso-who man | man -l -                  the manual page
+  vdso-who -p 4711                        for 10 seconds
+  vdso-who ./program --option             until the program ends
+  vdso-who --exact ./program --option     every read
+  vdso-who -p 4711 -o who.svg             a flame graph for a browser
+  vdso-who top                            all processes, each second
+  vdso-who --all --group-by unit          which service?
+  vdso-who man | man -l -                 the manual page
 
 Samples show the share of the CPU time. The reads a second are an estimate.
 --exact counts reads by breakpoints, which cost 10 to 20 us each, and guards
 the command from the signals that they cause on some virtual machines.
 
-Without --exact the processes that COMMAND starts are watched, too.
+A COMMAND called `top` or `man` needs `--` before it.
 
 With COMMAND the exit status is the command's, or 128 and the number of the
 signal that ended it. Otherwise:
@@ -42,23 +43,35 @@ Ctrl-C ends the measurement and prints what there is.
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) print: Option<Print>,
-    /// Watch this process
-    #[arg(long)]
+    /// Watch this process and its descendants
+    #[arg(short, long)]
     pid: Option<u32>,
-    /// Run this command and watch it; without --exact, also what it starts
-    #[arg(last = true)]
+    /// Run this command and watch it and what it starts
+    #[arg(trailing_var_arg = true)]
     command: Vec<OsString>,
     /// Watch the processes of this cgroup, a folder of /sys/fs/cgroup
     #[arg(long, value_name = "FOLDER")]
     cgroup: Option<PathBuf>,
     /// Watch all processes
-    #[arg(long)]
+    #[arg(short, long)]
     all: bool,
+    /// Watch one process only, as --exact does
+    #[arg(long, conflicts_with_all = ["cgroup", "all"])]
+    no_children: bool,
+    /// Which processes share a row; otherwise those of one name, and of
+    /// --pid each has its own
+    #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
+    group_by: Option<GroupBy>,
+    /// Print the table again after so many seconds, until Ctrl-C
+    #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
+    #[arg(conflicts_with_all = ["json", "folded", "output"])]
+    pub(crate) interval: Option<u32>,
     /// For how long; otherwise until the command ends, or 10 seconds
-    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     duration: Option<u32>,
     /// Samples for each second of CPU time
-    #[arg(long, value_name = "NUMBER", default_value_t = 499)]
+    #[arg(short = 'F', long, value_name = "NUMBER", default_value_t = 499)]
+    #[arg(visible_alias = "rate", visible_short_alias = 'r')]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
     frequency: u32,
     /// Count every read of COMMAND, which slows it down
@@ -77,9 +90,13 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the report to this file, not among the command's output
-    #[arg(short, long, value_name = "FILE")]
+    /// Write the report to this file; one whose name ends with .svg gets
+    /// a flame graph
+    #[arg(short, long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) output: Option<PathBuf>,
+    /// What strace and perf need for what is the default here
+    #[arg(short = 'f', short_alias = 'g', long, hide = true)]
+    follow_forks: bool,
 }
 
 #[derive(Subcommand)]
@@ -98,14 +115,41 @@ impl Arguments {
             _ if self.all => Subject::Host,
             _ => Subject::Command(self.command.clone()),
         };
-        Options {
-            duration: self.duration,
-            frequency: self.frequency,
-            exact: self.exact,
-            may_end_process: self.may_end_process,
-            folded: self.folded,
-            debuginfod: self.debuginfod,
-            subject,
+        let mut options = Options::new(subject);
+        options.duration = self.duration;
+        options.frequency = self.frequency;
+        options.exact = self.exact;
+        options.may_end_process = self.may_end_process;
+        options.children = !self.no_children;
+        options.group_by = self.group_by;
+        options.interval = self.interval;
+        options.folded = self.folded || self.is_svg();
+        options.debuginfod = self.debuginfod;
+        options
+    }
+
+    /// Returns whether the report is a flame graph, by the name of its file.
+    pub(crate) fn is_svg(&self) -> bool {
+        self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|name| name == "svg"))
+    }
+
+    /// Returns whether the command's output may be on the terminal.
+    pub(crate) fn has_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+
+    /// Returns the words of a command line. perf and py-spy call what this program does `record`,
+    /// and what it does with --interval `top`.
+    pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+        let mut words: Vec<_> = words.collect();
+        match words.get(1).and_then(|word| word.to_str()) {
+            Some("record") => drop(words.remove(1)),
+            Some("top") => {
+                words[1] = "--interval=1".into();
+                words.extend((words.len() == 2).then(|| "--all".into()));
+            }
+            _ => {}
         }
+        words
     }
 }

@@ -96,7 +96,7 @@ fn hit(mut end: UnixStream) -> ! {
 /// Lets the child go on. Returns what a read costs there, if each hit a breakpoint.
 fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
     let addresses = addresses(&mut Space::of(pid, Files::default())?)?;
-    let plan = Plan { pid: Some(pid), cgroup: None, follows: false, period: 0, addresses: &addresses };
+    let plan = Plan { pids: &[pid], cgroup: None, follows: false, period: 0, addresses: &addresses };
     let mut events = Events::open(&plan).map_err(|error| explain(error, &plan))?;
     gate.write_all(&[0])?;
     let mut nanos = [0; 8];

@@ -5,18 +5,26 @@ use std::iter::once;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Sender;
 
 use crate::clock_read::clock_read;
+use crate::options::{GroupBy, Options};
 use crate::perf::{Event, Taken};
-use crate::space::{Files, Frame, Space, has_room};
-use crate::{Options, proc};
+use crate::shared::Shared;
+use crate::space::{Caller, Files, Space, has_room};
+use crate::{proc, unit};
 
-/// A caller, and the next frame if the first has no name.
-pub(crate) type Caller = (Arc<Frame>, Option<Arc<Frame>>);
+/// What the processes of a row have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) unit: Option<String>,
+    pub(crate) pid: Option<u32>,
+}
 
-/// The processes of one name.
-#[derive(Default)]
+/// The processes of a row.
+#[derive(Debug, Default)]
 pub(crate) struct Group {
     pub(crate) pids: HashSet<u32>,
     pub(crate) samples: u64,
@@ -27,12 +35,13 @@ pub(crate) struct Group {
 }
 
 /// What the records show.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Findings {
-    pub(crate) names: HashMap<u32, String>,
-    pub(crate) groups: HashMap<String, Group>,
+    /// The name of the process that is watched, if it is one.
+    pub(crate) name: Option<String>,
+    pub(crate) groups: HashMap<Key, Group>,
     /// As flamegraph.pl reads them.
-    chains: HashMap<String, u64>,
+    pub(crate) chains: HashMap<String, u64>,
     pub(crate) samples: u64,
     pub(crate) reads: u64,
     pub(crate) lost: u64,
@@ -40,57 +49,80 @@ pub(crate) struct Findings {
     pub(crate) has_vdso: bool,
 }
 
-struct Tally {
+/// What the thread that counts is told.
+pub(crate) enum Message {
+    Event(Event),
+    /// Send what was found since the last time.
+    Take(Sender<Findings>),
+}
+
+struct Tally<'a> {
+    options: &'a Options,
     /// The process that is watched, if it is one.
     pid: Option<u32>,
-    is_exact: bool,
-    is_folded: bool,
+    shared: &'a Shared,
     files: Files,
     spaces: HashMap<u32, Space>,
+    names: HashMap<u32, String>,
+    units: HashMap<u32, Option<String>>,
     found: Findings,
 }
 
-/// The processes, the callers of one name, and the call chains that are kept. There can be any
+/// The processes, the rows, the callers of one, and the call chains that are kept. There can be any
 /// number of them.
 const MOST_SPACES: usize = 1 << 12;
+const MOST_GROUPS: usize = 1 << 12;
 const MOST_CALLERS: usize = 1 << 14;
 const MOST_CHAINS: usize = 1 << 15;
 
-/// Takes the records that another thread sends, and subtracts each from `waiting`. It takes as long
-/// as names are looked up.
+/// Takes the records that another thread sends, and subtracts each from those that wait. It takes
+/// as long as names are looked up.
 pub(crate) fn count(
     options: &Options,
     pid: Option<u32>,
-    events: impl IntoIterator<Item = Event>,
-    waiting: &AtomicUsize,
+    messages: impl IntoIterator<Item = Message>,
+    shared: &Arc<Shared>,
 ) -> Findings {
-    let files = Files::new(options.debuginfod.then(|| Rc::new(|_: &Path| ()) as _));
-    let (is_exact, is_folded, spaces, found) =
-        (options.exact, options.folded, HashMap::new(), Findings::default());
-    let mut tally = Tally { pid, is_exact, is_folded, files, spaces, found };
-    for event in events {
-        tally.add(event);
-        waiting.fetch_sub(1, Relaxed);
+    let says = shared.clone();
+    let on_download = || Rc::new(move |path: &Path| says.set_download(path)) as _;
+    let files = Files::new(options.debuginfod.then(on_download));
+    let (spaces, names, units, found) = Default::default();
+    let mut tally = Tally { options, pid, shared, files, spaces, names, units, found };
+    for message in messages {
+        match message {
+            Message::Event(event) => {
+                tally.add(event);
+                shared.waiting.fetch_sub(1, Relaxed);
+            }
+            // Nobody waits for it if the measurement is over.
+            Message::Take(to) => drop(to.send(tally.take())),
+        }
     }
-    let space = pid.and_then(|pid| tally.spaces.get(&pid));
-    Findings { has_vdso: space.is_none_or(Space::has_vdso), ..tally.found }
+    tally.take()
 }
 
-impl Tally {
+impl Tally<'_> {
+    fn take(&mut self) -> Findings {
+        let space = self.pid.and_then(|pid| self.spaces.get(&pid));
+        let has_vdso = space.is_none_or(Space::has_vdso);
+        let name = self.pid.and_then(|pid| self.names.get(&pid)).cloned();
+        Findings { name, has_vdso, ..std::mem::take(&mut self.found) }
+    }
+
     fn add(&mut self, event: Event) {
         match event {
             Event::Lost(records) => self.found.lost += records,
             Event::Forked(pid, parent) => {
                 let space = self.spaces.get(&parent).map(|parent| parent.forked(pid));
                 self.put(pid, space);
-                let name = self.found.names.get(&parent).cloned();
-                self.found.names.extend(name.map(|name| (pid, name)));
+                let name = self.names.get(&parent).cloned();
+                self.names.extend(name.map(|name| (pid, name)));
             }
             Event::Named(pid, name, has_executed) => {
                 if has_executed {
                     self.put(pid, Some(Space::new(pid, self.files.clone())));
                 }
-                self.found.names.insert(pid, name);
+                self.names.insert(pid, name);
             }
             Event::Mapped(pid, mapping) => {
                 if let Some(space) = self.spaces.get_mut(&pid) {
@@ -105,11 +137,29 @@ impl Tally {
         if self.spaces.len() >= MOST_SPACES {
             let watched = self.pid;
             self.spaces.retain(|pid, _| watched == Some(*pid));
+            self.units.clear();
         }
+        // The number may be that of another process now.
+        self.units.remove(&pid);
         match space {
             Some(space) => self.spaces.insert(pid, space),
             None => self.spaces.remove(&pid),
         };
+    }
+
+    /// Returns the row of a process.
+    fn key(&mut self, pid: u32) -> Key {
+        let name = self.names.entry(pid).or_insert_with(|| proc::name(pid)).clone();
+        let unit = self.units.entry(pid).or_insert_with(|| unit::of(pid)).clone();
+        let key = match self.options.group_by() {
+            GroupBy::Process => Key { name, unit, pid: Some(pid) },
+            GroupBy::Name => Key { name, unit, pid: None },
+            GroupBy::Unit => Key { name: unit.unwrap_or_else(|| "[no unit]".into()), unit: None, pid: None },
+        };
+        if self.found.groups.len() < MOST_GROUPS || self.found.groups.contains_key(&key) {
+            return key;
+        }
+        Key { name: "[others]".into(), unit: None, pid: None }
     }
 
     fn sample(&mut self, taken: &Taken) {
@@ -118,34 +168,33 @@ impl Tally {
             let space = Space::of(pid, self.files.clone());
             self.put(pid, Some(space.unwrap_or_else(|_| Space::hidden(pid, self.files.clone()))));
         }
+        let key = self.key(pid);
         let found = &mut self.found;
-        let name = found.names.entry(pid).or_insert_with(|| proc::name(pid));
-        let group = found.groups.entry(name.clone()).or_default();
+        let name = of_folded(&key.name);
+        let group = found.groups.entry(key).or_default();
         group.pids.insert(pid);
         group.samples += 1;
         found.samples += 1;
+        self.shared.samples.fetch_add(1, Relaxed);
         let Some(space) = self.spaces.get_mut(&pid) else { return };
-        let Some(leaf) = clock_read(space, taken).or_else(|| self.is_exact.then(String::new)) else {
+        let Some(leaf) = clock_read(space, taken).or_else(|| self.options.exact.then(String::new)) else {
             // A kernel thread has a program counter of 0.
             group.unread += u64::from(taken.registers.pc != 0 && space.is_hidden);
             return;
         };
         found.reads += 1;
+        self.shared.reads.fetch_add(1, Relaxed);
         // Names are looked up while the process still runs.
         let addresses = space.chain(taken);
-        let at = space.caller(&addresses);
-        let mut frame = |at: usize| addresses.get(at).map(|address| space.frame(*address));
-        let unknown = || Arc::new(Frame::unknown("[unknown]".into(), ""));
-        let first = frame(at).unwrap_or_else(unknown);
-        let next = if first.has_name { None } else { frame(at + 1) };
-        let mut caller = (first, next);
+        let mut caller = space.caller(&addresses);
         if !group.callers.contains_key(&caller) && (group.callers.len() >= MOST_CALLERS || !has_room(0)) {
-            caller = (unknown(), None);
+            caller = Caller::unknown();
         }
         *group.callers.entry(caller).or_default() += 1;
-        if self.is_folded {
-            let functions = addresses.iter().rev().map(|address| of_folded(&space.frame(*address).function));
-            let parts = once(of_folded(name)).chain(functions).chain(once(of_folded(&leaf)));
+        if self.options.folded {
+            let functions = addresses.iter().rev().flat_map(|address| space.functions(*address));
+            let parts =
+                once(name).chain(functions.map(|name| of_folded(&name))).chain(once(of_folded(&leaf)));
             let mut chain = parts.collect::<Vec<_>>().join(";");
             if !found.chains.contains_key(&chain) && (found.chains.len() >= MOST_CHAINS || !has_room(0)) {
                 chain = "[other chains]".into();
@@ -156,7 +205,7 @@ impl Tally {
 }
 
 impl Findings {
-    /// The call chains, each with its reads, sorted.
+    /// Returns the call chains, each with its reads, sorted.
     pub(crate) fn folded(&self) -> Vec<String> {
         let mut lines: Vec<_> = self.chains.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect();
         lines.sort();
@@ -164,12 +213,7 @@ impl Findings {
     }
 }
 
-/// A name without what ends a frame or a line.
-fn of_folded(name: &str) -> String {
+/// Returns a name without what ends a frame or a line.
+pub(crate) fn of_folded(name: &str) -> String {
     name.replace(';', ":").replace(char::is_control, "?")
-}
-
-#[test]
-fn no_name_breaks_a_folded_line() {
-    assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
 }

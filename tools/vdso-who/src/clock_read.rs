@@ -26,7 +26,10 @@ const OTHERS: [&str; 5] = ["getcpu", "getrandom", "sigreturn", "sgx", "vsyscall"
 /// The longest code between the number and the system call.
 const CODE: usize = 32;
 
-/// The function of the vDSO, or `[system call]`; none if the thread is not in a clock read.
+/// The name of a clock read by system call.
+pub(crate) const SYSTEM_CALL: &str = "[system call]";
+
+/// The function of the vDSO, or [`SYSTEM_CALL`]; none if the thread is not in a clock read.
 pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
     let pc = taken.registers.pc;
     if space.is_vdso(pc) {
@@ -43,7 +46,7 @@ pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
         (Some(number), is_64_bit) => (if is_64_bit { AARCH64 } else { ARM }).contains(&number),
         (None, is_64_bit) => has_clock_number(space, pc, if is_64_bit { X86_64 } else { I386 }),
     };
-    is_read.then(|| "[system call]".into())
+    is_read.then(|| SYSTEM_CALL.into())
 }
 
 /// Whether a function of the vDSO reads a clock.
@@ -65,16 +68,6 @@ fn number_before(code: &[u8]) -> Option<u64> {
     Some(u64::from(u16::from_le_bytes([moves[1], moves[2]])))
 }
 
-/// Encodings from the processor's manual: mov, syscall, int, call.
-#[test]
-fn the_number_is_that_of_the_last_move_before_the_system_call() {
-    for (code, number) in [
-        (&[0xb8, 0xe4, 0, 0, 0, 0x0f, 0x05][..], Some(228)),
-        (&[0xb8, 1, 0, 0, 0, 0xb8, 0x60, 0, 0, 0, 0x89, 0xfb, 0xcd, 0x80], Some(96)),
-        (&[0xb8, 0x93, 1, 0, 0, 0x65, 0xff, 0x15, 0x10, 0, 0, 0], Some(403)),
-        (&[0x89, 0xf8, 0x0f, 0x05], None),
-        (&[0xb8, 0xe4, 0, 0, 0, 0x90], None),
-    ] {
-        assert_eq!(number_before(code), number, "{code:x?}");
-    }
-}
+#[cfg(test)]
+#[path = "../tests/unit/clock_read.rs"]
+mod tests;

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::error::ended;
-use crate::{Result, proc, space};
+use crate::{Result, mapping, proc};
 
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -103,5 +103,5 @@ fn is_breakpoint(thread: i32) -> bool {
     // SAFETY: a SIGTRAP of the kernel has an address; that of a process has other bytes there.
     let address = unsafe { info.si_addr() } as u64;
     let maps = proc::text(thread as u32, "maps").unwrap_or_default();
-    info.si_code == libc::TRAP_BRKPT && space::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
+    info.si_code == libc::TRAP_BRKPT && mapping::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
 }

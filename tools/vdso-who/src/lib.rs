@@ -10,20 +10,27 @@ mod breakpoints;
 mod callers;
 mod clock_read;
 mod error;
+#[cfg(feature = "svg")]
+mod flame_graph;
 mod guard;
 mod mapping;
 mod options;
 mod perf;
 mod proc;
 mod report;
+mod shared;
 mod space;
 mod target;
+mod text;
+mod unit;
 mod watch;
 
 pub use error::Error;
-pub use options::{Options, Subject};
-pub use report::{Report, wrapped};
+pub use options::{GroupBy, Options, Subject};
+pub use report::Report;
 pub use target::Target;
-pub use watch::{Outcome, watch};
+#[doc(hidden)]
+pub use text::wrapped;
+pub use watch::{Outcome, Progress, watch};
 
 use error::Result;

@@ -3,19 +3,20 @@
 mod arguments;
 mod console;
 
+use std::env;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arguments::{Arguments, Print};
 use clap::{CommandFactory as _, Parser as _};
 use console::{FAILED, USAGE, print, usage};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use vdso_who::Outcome;
+use vdso_who::{Outcome, Progress};
 
 /// What ends the program. Its text is for a person.
 type Error = Box<dyn std::error::Error>;
@@ -24,7 +25,7 @@ type Error = Box<dyn std::error::Error>;
 const MOST_MEMORY: u64 = 8 << 30;
 
 fn main() -> ExitCode {
-    let status = match Arguments::try_parse() {
+    let status = match Arguments::try_parse_from(Arguments::words(env::args_os())) {
         Err(error) if error.use_stderr() => {
             say(&usage(&error));
             Ok(USAGE)
@@ -63,14 +64,29 @@ fn watch(arguments: &Arguments) -> Result<u8, Error> {
     let failed = |error| format!("cannot write {}: {error}", path.display());
     let open = |path| File::options().write(true).create(true).truncate(false).open(path);
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
-    let is_over = || signal.load(Ordering::Relaxed) != 0;
-    let Outcome { report, target, .. } = vdso_who::watch(&arguments.options(), is_over)?;
+    let is_over = |progress: &Progress<'_>| {
+        show(arguments, progress);
+        signal.load(Ordering::Relaxed) != 0
+    };
+    let watched = vdso_who::watch(&arguments.options(), is_over);
+    clear_line();
+    let Outcome { report, target, .. } = watched.map_err(|error| match error {
+        vdso_who::Error::Command { ref program, .. } if program.parse::<u32>().is_ok() => {
+            format!("{error}: a process is watched by `vdso-who --pid {program}`").into()
+        }
+        error => Error::from(error),
+    })?;
     let text = if arguments.json {
         serde_json::to_string_pretty(&report)? + "\n"
+    } else if arguments.is_svg() {
+        report.svg()?
     } else if arguments.folded {
         report.folded().iter().flat_map(|line| [line, "\n"]).collect()
+    } else if arguments.interval.is_some() && io::stdout().is_terminal() {
+        // The last whole interval stays on the screen.
+        String::new()
     } else {
-        report.to_string()
+        report.table(columns())
     };
     let written = match file {
         None => print(&text).map_err(Into::into),
@@ -82,6 +98,41 @@ fn watch(arguments: &Arguments) -> Result<u8, Error> {
     }
     let status = target.wait(signal.load(Ordering::Relaxed) == SIGTERM as usize)?;
     written.map(|()| status)
+}
+
+/// Returns the columns of the terminal, or 80 if standard output is none.
+fn columns() -> usize {
+    terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0.into())
+}
+
+/// The last second that was shown.
+static SHOWN: AtomicU64 = AtomicU64::new(0);
+
+/// Shows how far a measurement is: each second a line on the terminal, or the table of an interval.
+fn show(arguments: &Arguments, progress: &Progress<'_>) {
+    if let Some(report) = progress.report {
+        let (mut table, mut start) = (report.table(columns()), "\n");
+        if let Some((_, height)) = terminal_size::terminal_size_of(io::stdout()) {
+            let lines: Vec<_> = table.lines().take(usize::from(height.0).saturating_sub(1)).collect();
+            // The screen is cleared.
+            (table, start) = (lines.join("\n") + "\n", "\x1b[H\x1b[2J");
+        }
+        let _ = print(&(start.to_owned() + &table));
+    }
+    let second = progress.seconds as u64;
+    let is_asked_for =
+        arguments.interval.is_none() && (!arguments.has_command() || progress.download.is_some());
+    if is_asked_for && io::stderr().is_terminal() && SHOWN.swap(second, Ordering::Relaxed) != second {
+        let Progress { samples, reads, download, .. } = progress;
+        let what = download.map_or("Ctrl-C ends it".into(), |file| format!("debuginfod: {file}"));
+        let _ = write!(io::stderr(), "\r\x1b[K{second} s: {samples} samples, {reads} in clock reads; {what}");
+    }
+}
+
+fn clear_line() {
+    if io::stderr().is_terminal() {
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
 }
 
 /// Writes a report in the place of what is in the file. The command may have removed that.

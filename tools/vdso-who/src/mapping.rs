@@ -3,6 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::{Result, proc};
+
+/// The path of the vDSO.
+pub(crate) const VDSO: &str = "[vdso]";
+
 /// A file, by its device and inode. 0 if there is no file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
@@ -18,4 +23,31 @@ pub(crate) struct Mapping {
     /// Empty if there is no file.
     pub(crate) path: Arc<str>,
     pub(crate) file: FileId,
+}
+
+/// The mappings of a process that runs.
+pub(crate) fn of_process(pid: u32) -> Result<Vec<Mapping>> {
+    let maps = proc::living_thread(pid).and_then(|thread| proc::text(thread, "maps"));
+    let maps = maps.map_err(|error| proc::explain(pid, &error))?;
+    Ok(maps.lines().filter_map(parsed).collect())
+}
+
+/// Where the vDSO is, by /proc/PID/maps. The auxiliary vector has its first place only.
+pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
+    maps.lines().filter_map(parsed).find(|mapping| &*mapping.path == VDSO).map(|mapping| mapping.range)
+}
+
+/// A line of /proc/PID/maps, if the mapping is executable.
+pub(crate) fn parsed(line: &str) -> Option<Mapping> {
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let is_executable = fields.next()?.contains('x');
+    let offset = number(fields.next()?)?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let device = (number(major)? as u32, number(minor)? as u32);
+    let file = FileId { device, inode: fields.next()?.parse().ok()? };
+    let path: Arc<str> = fields.next().unwrap_or_default().trim_start().into();
+    let offset = if &*path == VDSO { 0 } else { offset };
+    is_executable.then_some(Mapping { range: number(start)?..number(end)?, offset, path, file })
 }

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 pub enum Subject {
     /// A process.
     Process(u32),
-    /// A program and its arguments, to start. Without [`Options::exact`] the processes that it
-    /// starts are watched, too.
+    /// A program and its arguments, to start.
     Command(Vec<OsString>),
     /// The processes of a cgroup, by its folder in /sys/fs/cgroup.
     Cgroup(PathBuf),
@@ -17,20 +16,40 @@ pub enum Subject {
     Host,
 }
 
+/// Which processes share a row of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum GroupBy {
+    /// None.
+    Process,
+    /// Those of one name and unit.
+    Name,
+    /// Those of one systemd unit, container or pod.
+    Unit,
+}
+
 /// How [`watch`](crate::watch()) watches.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 #[allow(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Options {
     /// What is watched.
     pub subject: Subject,
-    /// For how many seconds; otherwise until the command ends, or 10.
+    /// For how many seconds; otherwise until the command ends, or 10, or for ever with `interval`.
     pub duration: Option<u32>,
     /// Samples for each second of CPU time.
     pub frequency: u32,
-    /// Count every read by breakpoints, instead of taking samples.
+    /// Count every read of one process by breakpoints, instead of taking samples.
     pub exact: bool,
     /// Allow breakpoints in a process that was not started here, although they can end it.
     pub may_end_process: bool,
+    /// Watch the descendants of the process or command, too, unless reads are counted.
+    pub children: bool,
+    /// Which processes share a row; otherwise those of one name, and none of a subject that is a
+    /// process.
+    pub group_by: Option<GroupBy>,
+    /// Make a report of each so many seconds, see [`Progress`](crate::Progress).
+    pub interval: Option<u32>,
     /// Keep the call chains for [`Report::folded`](crate::Report::folded).
     pub folded: bool,
     /// Ask the servers in DEBUGINFOD_URLS for debug files that this machine lacks.
@@ -38,10 +57,32 @@ pub struct Options {
 }
 
 impl Options {
-    /// Samples at 499 Hz.
+    /// Samples at 499 Hz, with descendants.
     #[must_use]
     pub fn new(subject: Subject) -> Self {
-        let (exact, may_end_process, folded, debuginfod) = Default::default();
-        Self { subject, duration: None, frequency: 499, exact, may_end_process, folded, debuginfod }
+        Self {
+            subject,
+            duration: None,
+            frequency: 499,
+            exact: false,
+            may_end_process: false,
+            children: true,
+            group_by: None,
+            interval: None,
+            folded: false,
+            debuginfod: false,
+        }
+    }
+
+    /// Returns whether processes are watched that the first one starts. They have no breakpoints,
+    /// and no guard.
+    pub(crate) fn follows(&self) -> bool {
+        self.children && !self.exact && matches!(self.subject, Subject::Process(_) | Subject::Command(_))
+    }
+
+    pub(crate) fn group_by(&self) -> GroupBy {
+        let default =
+            if matches!(self.subject, Subject::Process(_)) { GroupBy::Process } else { GroupBy::Name };
+        self.group_by.unwrap_or(default)
     }
 }

@@ -4,6 +4,7 @@
 //! threads that live for less than a period. Elsewhere there is one for each thread and CPU,
 //! because the kernel maps no buffer of an event that new threads inherit on all CPUs.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -79,8 +80,8 @@ pub(crate) struct Events {
 
 /// Which events are opened.
 pub(crate) struct Plan<'a> {
-    /// The process, unless it is a cgroup or the host.
-    pub(crate) pid: Option<u32>,
+    /// The processes, unless it is a cgroup or the host. Of the first one the events must open.
+    pub(crate) pids: &'a [u32],
     pub(crate) cgroup: Option<&'a File>,
     /// Whether also for the processes that it starts.
     pub(crate) follows: bool,
@@ -103,7 +104,7 @@ impl Events {
         if !plan.is_exact() {
             let opened = Self { sees_all: true, ..Self::default() }.opened(plan);
             let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-            if plan.pid.is_none() || !opened.as_ref().is_err_and(is_denied) {
+            if plan.pids.is_empty() || !opened.as_ref().is_err_and(is_denied) {
                 return opened;
             }
         }
@@ -115,15 +116,20 @@ impl Events {
         let size = (BUFFERS / cpus.len().max(1)).clamp(1 << 20, 16 << 20);
         // A thread that is made meanwhile by one that has events inherits them. A second
         // list would count it twice.
-        let threads = match plan.pid {
-            Some(pid) if !self.sees_all => proc::threads(pid).map_err(|_| Errno::ESRCH)?,
-            _ => vec![0],
-        };
-        for thread in threads {
+        let mut threads = Vec::new();
+        for pid in plan.pids.iter().filter(|_| !self.sees_all) {
+            threads.extend(proc::threads(*pid).unwrap_or_default().into_iter().map(|thread| (*pid, thread)));
+        }
+        if self.sees_all || plan.pids.is_empty() {
+            threads.push((0, 0));
+        }
+        for (pid, thread) in threads {
             for (at, cpu) in cpus.iter().enumerate() {
                 match self.open_one(plan, thread as i32, *cpu, at, size) {
                     // This thread ended. It may be the main thread.
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                    // A child may have other rights.
+                    Err(_) if plan.pids.iter().skip(1).any(|child| *child == pid) => {}
                     opened => opened?,
                 }
             }
@@ -182,15 +188,15 @@ impl Events {
         self.others.iter_mut().filter_map(|counter| counter.read().ok()).sum()
     }
 
-    /// Takes the new records out of the buffers, ordered by time. With `only`, the samples of other
-    /// processes are left out.
-    pub(crate) fn drain(&mut self, only: Option<u32>) -> impl Iterator<Item = Event> {
+    /// Takes the new records out of the buffers, ordered by time. The samples of `others` are
+    /// left out.
+    pub(crate) fn drain(&mut self, others: &HashSet<u32>) -> impl Iterator<Item = Event> + use<> {
         let mut found = Vec::new();
         for ring in &mut self.rings {
             // A process may write records faster than this loop reads them.
             for _ in 0..100_000 {
                 let Some(record) = ring.next_record() else { break };
-                found.extend(event(&record, only));
+                found.extend(event(&record, others));
             }
         }
         found.sort_by_key(|(time, _)| *time);
@@ -212,12 +218,12 @@ fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
     sampled(largest).or_else(|_| sampled(SMALL[0])).or_else(|_| sampled(SMALL[1]))
 }
 
-fn event(record: &perf_event::Record<'_>, only: Option<u32>) -> Option<(u64, Event)> {
+fn event(record: &perf_event::Record<'_>, others: &HashSet<u32>) -> Option<(u64, Event)> {
     let misc = record.misc();
     // Other records than samples end with `struct sample_id`, whose last field is the time.
     let end = record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time));
     let event = match record.parse_record().ok()? {
-        Record::Sample(sample) if only.is_some() && sample.pid() != only => return None,
+        Record::Sample(sample) if sample.pid().is_some_and(|pid| others.contains(&pid)) => return None,
         Record::Sample(sample) => return Some((sample.time()?, Event::Sample(taken(&sample, misc)?))),
         Record::Mmap2(map) => {
             let range = map.addr..map.addr.checked_add(map.len)?;
@@ -279,7 +285,7 @@ pub(crate) fn explain(error: io::Error, plan: &Plan<'_>) -> Error {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let paranoid = format!("kernel.perf_event_paranoid is {}", paranoid.trim());
     let is_filtered = proc::status(id(), "Seccomp").as_deref() == Some("2");
-    match (error.raw_os_error(), plan.pid) {
+    match (error.raw_os_error(), plan.pids.first()) {
         (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) if is_filtered => Error::Denied(format!(
             "perf_event_open(2) is denied, by a seccomp filter or because {paranoid}: run it outside of the \
              container, or with `docker run --cap-add PERFMON`. If the filter still denies the call, add \
@@ -289,7 +295,7 @@ pub(crate) fn explain(error: io::Error, plan: &Plan<'_>) -> Error {
             "perf_event_open(2) is denied ({paranoid}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or \
              run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all"
         )),
-        (Some(libc::ESRCH), Some(pid)) => Error::NoProcess(pid),
+        (Some(libc::ESRCH), Some(pid)) => Error::NoProcess(*pid),
         (Some(libc::ENOSPC), _) if plan.is_exact() => Error::Unsupported(
             "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into(),
         ),

@@ -5,6 +5,8 @@ use std::time::Duration;
 use std::{fs, io, process};
 
 use nix::errno::Errno;
+use nix::time::{ClockId, clock_getcpuclockid};
+use nix::unistd::Pid;
 
 use crate::{Error, Result};
 
@@ -75,13 +77,35 @@ pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
     }
 }
 
-/// The CPU time of a process and of its children that it waited for, to 40 ms.
-pub(crate) fn cpu_time_with_children(pid: u32) -> Option<Duration> {
+/// Returns the CPU time of a process, `with_children` that it waited for. The time of children, and
+/// the time `in_user_space`, have a precision of 20 ms.
+pub(crate) fn cpu_time(pid: u32, with_children: bool, in_user_space: bool) -> Option<Duration> {
+    let clock = || clock_getcpuclockid(Pid::from_raw(pid as i32)).and_then(ClockId::now).ok();
+    if !with_children && !in_user_space {
+        return clock().map(Duration::from);
+    }
     let stat = text(pid, "stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     // utime, stime, cutime and cstime are the fields 14 to 17; the state is field 3.
-    let ticks = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse::<u64>().ok());
-    Some(of_ticks(ticks.sum()))
+    let field = |index: usize| fields.split_whitespace().nth(index - 3)?.parse::<u64>().ok();
+    let own = if in_user_space { of_ticks(field(14)?) } else { clock()?.into() };
+    let system = if in_user_space { 0 } else { field(17)? };
+    let children = if with_children { of_ticks(field(16)? + system) } else { Duration::ZERO };
+    Some(own + children)
+}
+
+/// Returns a process and its descendants.
+pub(crate) fn family(pid: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let with_parent = |pid: u32| Some((pid, status(pid, "PPid")?.parse::<u32>().ok()?));
+    let parents: Vec<_> = processes.filter_map(with_parent).collect();
+    let (mut family, mut next) = (vec![pid], 0);
+    while let Some(parent) = family.get(next).copied() {
+        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
+        next += 1;
+    }
+    family
 }
 
 /// The CPU time of all processes.

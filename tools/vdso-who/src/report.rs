@@ -5,21 +5,17 @@
 use std::cmp::Reverse;
 use std::fmt::{self, Display};
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-#[cfg(test)]
-use crate::callers::count;
-use crate::callers::{Findings, Group};
-#[cfg(test)]
-use crate::perf::{Event, Registers, Taken};
-use crate::space::Frame;
+use crate::callers::{Findings, Group, Key};
+#[cfg(feature = "svg")]
+use crate::flame_graph;
+use crate::space::{Caller, Frame};
+use crate::text::{COLUMNS, estimate, number, shortened, times, wrapped};
 use crate::{Options, Subject};
-#[cfg(test)]
-use std::sync::{Arc, atomic::AtomicUsize};
 
-const COLUMNS: usize = 80;
 /// The processes of a table, and the callers of each, if there is more than one name.
 const MOST_ROWS: [usize; 2] = [20, 5];
 
@@ -35,7 +31,7 @@ struct Amounts {
 }
 
 /// What was found out. `schema.json` describes the fields.
-#[derive(Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Report {
     format: u32,
@@ -66,10 +62,11 @@ pub struct Report {
     folded: Vec<String>,
 }
 
-/// The processes of one name.
-#[derive(Debug, Serialize)]
+/// The processes of a row.
+#[derive(Clone, Debug, Serialize)]
 struct Process {
     name: String,
+    unit: Option<String>,
     pid: Option<u32>,
     count: usize,
     samples: u64,
@@ -79,7 +76,7 @@ struct Process {
 }
 
 /// A caller.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct Row {
     #[serde(flatten)]
     frame: Frame,
@@ -101,12 +98,15 @@ fn read_ns() -> f64 {
     (0..20).map(|_| series()).min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(READS)
 }
 
-/// Half of the interval of Wilson for a share, with a confidence of 95 %.
+/// Returns how far a share can be from the true one, with a confidence of 95 %: to the farther end
+/// of Wilson's interval, which reaches farther on the side of 50 %.
 fn error(part: u64, whole: u64) -> f64 {
     const Z: f64 = 1.96;
     let whole = whole.max(1) as f64;
     let share = part as f64 / whole;
-    Z * (share * (1.0 - share) / whole + (Z / (2.0 * whole)).powi(2)).sqrt() / (1.0 + Z * Z / whole)
+    let half = Z * (share * (1.0 - share) / whole + (Z / (2.0 * whole)).powi(2)).sqrt();
+    let center = share + Z * Z / (2.0 * whole);
+    half / (1.0 + Z * Z / whole) + (center / (1.0 + Z * Z / whole) - share).abs()
 }
 
 impl Report {
@@ -120,13 +120,18 @@ impl Report {
         Self { format: 1, method, pid, name, frequency, read_ns: read_ns(), trap_ns, ..Self::default() }
     }
 
+    /// Returns the report of a part of the measurement, before it is finished.
+    pub(crate) fn of_part(&self, duration: Duration, cpu: Duration) -> Self {
+        Self { seconds: duration.as_secs_f64(), cpu_seconds: cpu.as_secs_f64(), ..self.clone() }
+    }
+
     pub(crate) fn finish(&mut self, found: &Findings) {
         self.samples = found.samples;
         self.has_vdso = found.has_vdso;
         self.counted = self.counted.max(found.reads);
         // The kernel says how many were lost only with a later record.
         self.lost = if self.trap_ns.is_some() { self.counted - found.reads } else { found.lost };
-        if let Some(name) = self.pid.and_then(|pid| found.names.get(&pid)) {
+        if let Some(name) = &found.name {
             self.name.clone_from(name);
         }
         self.unread = found.groups.values().map(|group| group.unread).sum();
@@ -138,25 +143,27 @@ impl Report {
         }
         let mut pids = found.groups.values().flat_map(|group| &group.pids);
         self.has_others = self.pid.is_none() || pids.any(|pid| Some(*pid) != self.pid);
-        let processes = found.groups.iter().map(|(name, group)| self.process(name, group));
+        let processes = found.groups.iter().map(|(key, group)| self.process(key, group));
         self.processes = processes.filter(|one| one.amounts.records > 0 || found.reads == 0).collect();
-        self.processes.sort_by(|a, b| (b.amounts.records, &a.name).cmp(&(a.amounts.records, &b.name)));
+        self.processes
+            .sort_by(|a, b| (b.amounts.records, &a.name, a.pid).cmp(&(a.amounts.records, &b.name, b.pid)));
         self.folded = found.folded();
     }
 
-    fn process(&self, name: &str, group: &Group) -> Process {
+    fn process(&self, key: &Key, group: &Group) -> Process {
         let Group { pids, samples, unread, callers } = group;
         let amounts = self.amounts(callers.values().sum(), *samples, *unread);
-        let callers = callers.iter().map(|((frame, called_by), records)| Row {
-            frame: Frame::clone(frame),
-            called_by: called_by.as_deref().cloned(),
+        let callers = callers.iter().map(|(Caller { first, next }, records)| Row {
+            frame: Frame::clone(first),
+            called_by: next.as_deref().cloned(),
             amounts: self.amounts(*records, *samples, *unread),
         });
         let mut callers: Vec<_> = callers.collect();
         let order = |row: &Row| (Reverse(row.amounts.records), row.frame.function.clone());
         callers.sort_by_cached_key(order);
         let pid = pids.iter().next().copied().filter(|_| pids.len() == 1);
-        Process { name: name.into(), pid, count: pids.len(), samples: *samples, amounts, callers }
+        let Key { name, unit, .. } = key.clone();
+        Process { name, unit, pid, count: pids.len(), samples: *samples, amounts, callers }
     }
 
     /// The CPU time that the samples stand for.
@@ -172,20 +179,43 @@ impl Report {
             let reads_per_second = reads.map(|reads| reads as f64 / self.seconds);
             return Amounts { records, reads_per_second, reads, ..Amounts::default() };
         }
-        // Samples of threads that live for less than a period do not stand for their CPU time.
-        let cpu = self.cpu_seconds;
-        if cpu == 0.0 || (self.sampled() - cpu).abs() > 0.2 * cpu {
+        if !self.has_share() {
             return Amounts { records, ..Amounts::default() };
         }
-        let in_reads = cpu * records as f64 / self.samples.max(1) as f64;
-        let share = |part: u64| part as f64 / samples.max(1) as f64;
+        let in_reads = self.cpu_seconds * records as f64 / self.samples as f64;
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        // Any of the records that were lost, too.
+        let unknown = share(unread, samples) + share(self.lost, self.samples + self.lost);
         Amounts {
             records,
-            percent: Some(100.0 * share(records)),
-            percent_error: Some(100.0 * (error(records, samples) + share(unread)).min(1.0)),
+            percent: Some(100.0 * share(records, samples)),
+            percent_error: Some(100.0 * (error(records, samples) + unknown).min(1.0)),
             reads_per_second: (unread <= records).then(|| in_reads / self.seconds / self.read_ns * 1e9),
             reads: None,
         }
+    }
+
+    /// Returns the call chains as a flame graph, for a browser: the reads in the vDSO are green,
+    /// those by a system call red.
+    ///
+    /// # Errors
+    /// If there is no clock read.
+    #[cfg(feature = "svg")]
+    pub fn svg(&self) -> std::io::Result<String> {
+        flame_graph::of(
+            &self.folded,
+            self.verdict(),
+            if self.trap_ns.is_some() { "reads" } else { "samples" },
+        )
+    }
+
+    /// Returns whether the samples stand for the CPU time. Events of each CPU see all of it. Those
+    /// of a thread miss threads that live for less than a period: then the samples are fewer by
+    /// more than three standard deviations and the 5 % by which the kernel's clocks differ.
+    fn has_share(&self) -> bool {
+        let expected = self.cpu_seconds * f64::from(self.frequency);
+        let missing = (expected - self.samples as f64).abs();
+        self.samples != 0 && (self.sees_all || missing <= 3.0 * expected.sqrt() + 0.05 * expected)
     }
 
     /// Returns a line for each call chain, `process;outer;inner;function NUMBER`, as flamegraph.pl,
@@ -212,7 +242,7 @@ impl Report {
             (_, Some(percent)) => {
                 let own = if self.sees_all { "CPU time" } else { "CPU time in user space" };
                 let (share, error) = (number(percent), number(percent_error.unwrap_or(0.0)));
-                let rate = reads_per_second.filter(|rate| *rate > 0.0).map(rounded);
+                let rate = reads_per_second.filter(|rate| *rate > 0.0).map(estimate);
                 let rate = rate.map(|rate| format!(", about {rate} reads a second (right to a factor of 2)"));
                 let rate = rate.unwrap_or_default();
                 format!("{subject} spend{verb} {share} +-{error} % of {its} {own} in clock reads{rate}.")
@@ -220,21 +250,15 @@ impl Report {
             _ if self.samples == 0 && cpu < 0.01 => {
                 format!("{subject} used no CPU time in {seconds:.1} s.")
             }
-            _ => {
-                let advice = if self.lost != 0 {
-                    "this program had too little CPU time to take the others out of the kernel's buffers: raise \
-                     its priority (`sudo nice -n -10 vdso-who`)"
-                } else if self.sees_all {
-                    "use a longer --duration or a higher --frequency"
-                } else {
-                    "run it as root or with CAP_PERFMON, where setuid programs and threads that live for less than 2 ms \
-                     are seen, too"
-                };
-                format!(
-                    "{subject} used {cpu:.2} s of CPU time, but the samples stand for {sampled:.2} s, so no \
-                     share is known: {advice}."
-                )
-            }
+            _ if self.samples == 0 => format!(
+                "{subject} used {cpu:.2} s of CPU time, and no sample was taken, so no share is known: use a longer \
+                 --duration or a higher --frequency."
+            ),
+            _ => format!(
+                "{subject} used {cpu:.2} s of CPU time in user space, but the samples stand for {sampled:.2} s, so no \
+                 share is known: run it as root or with CAP_PERFMON, where setuid programs and threads that live for \
+                 less than 2 ms are seen, too."
+            ),
         }
     }
 
@@ -262,8 +286,12 @@ impl Report {
             (self.swallowed != 0)
                 .then(|| format!("The guard kept a SIGTRAP from the command {}.", times(self.swallowed))),
             (self.lost != 0).then(|| {
-                let bound = if self.trap_ns.is_some() { ", so the reads of a caller are a lower bound" } else { "" };
-                format!("{} records were lost, because the buffers were full{bound}.", self.lost)
+                let bound = if self.trap_ns.is_some() { ", so the reads of a caller are a lower bound" } else { ", so `+-` is larger" };
+                format!(
+                    "{} records were lost, because this program had too little CPU time to take them out of the \
+                     kernel's buffers{bound}: raise its priority (`sudo nice -n -10 vdso-who`).",
+                    self.lost
+                )
             }),
             (self.unread * 100 > self.samples).then(|| {
                 format!(
@@ -290,112 +318,67 @@ impl Report {
             (Some(Amounts { reads: Some(reads), .. }), Some(_)) => format!("{reads:>11}  "),
             (Some(amounts), None) => {
                 let [percent, error] = [amounts.percent, amounts.percent_error].map(cell);
-                let rate = amounts.reads_per_second.map_or("-".into(), rounded);
+                let rate = amounts.reads_per_second.map_or("-".into(), estimate);
                 format!("{:>8} {percent:>7} {error:>6} {rate:>9}  ", amounts.records)
             }
         }
     }
-}
 
-impl Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", wrapped(&self.verdict()))?;
+    /// Returns the table in lines of so many columns, at least 60.
+    #[must_use]
+    pub fn table(&self, columns: usize) -> String {
+        let mut lines = vec![wrapped(&self.verdict())];
         let title = self.cells(None);
-        let indent = title.len();
-        let fit = |text: &str| shortened(text, COLUMNS - indent - 2);
+        let (indent, width) = (title.len(), columns.max(60) - title.len());
+        let fit = |text: &str, width: usize| shortened(&text.escape_debug().to_string(), width);
         if !self.processes.is_empty() {
-            writeln!(f, "\n{title}process, caller")?;
+            lines.extend([String::new(), format!("{title}process, caller")]);
         }
         let [processes, rows] = if self.has_others { MOST_ROWS } else { [usize::MAX; 2] };
-        for Process { name, pid, count, amounts, callers, .. } in self.processes.iter().take(processes) {
+        for Process { name, unit, pid, count, amounts, callers, .. } in self.processes.iter().take(processes)
+        {
             let which = pid.map_or(format!("{count} processes"), |pid| pid.to_string());
-            let name = fit(&format!("{} ({which})", name.escape_debug()));
-            writeln!(f, "{}{name}", self.cells(Some(*amounts)))?;
-            for Row { frame, called_by, amounts } in callers.iter().take(rows) {
-                let line = frame.line.map_or(String::new(), |line| format!(":{line}"));
-                let place = frame.file.as_ref().unwrap_or(&frame.module).to_owned() + &line;
-                let caller = called_by.as_ref().map(|frame| format!("in {}", frame.function));
-                let mut cells = self.cells(Some(*amounts));
-                let texts = [frame.function.clone(), place].into_iter().chain(caller);
-                for text in texts.filter(|text| !text.is_empty()) {
-                    writeln!(f, "{cells}  {}", fit(&text.escape_debug().to_string()))?;
+            let unit = unit.as_ref().map_or(String::new(), |unit| format!(", {unit}"));
+            lines.push(self.cells(Some(*amounts)) + &fit(&format!("{name} ({which}){unit}"), width));
+            for row in callers.iter().take(rows) {
+                let mut cells = self.cells(Some(row.amounts));
+                for text in row.texts(width - 2) {
+                    lines.push(format!("{cells}  {}", fit(&text, width - 2)));
                     cells = " ".repeat(indent);
                 }
             }
         }
         if self.processes.len() > processes || self.processes.iter().any(|one| one.callers.len() > rows) {
-            writeln!(f, "{:indent$}... (--json has all)", "")?;
+            lines.push(format!("{:indent$}... (--json has all)", ""));
         }
         for note in self.notes() {
-            write!(f, "\n{}", wrapped(&note))?;
+            lines.extend([String::new(), wrapped(&note)]);
         }
-        writeln!(f)
+        lines.join("\n") + "\n"
     }
 }
 
-/// Lines of 80 columns. A command, in backticks, stays in one line.
-#[doc(hidden)]
-#[must_use]
-pub fn wrapped(text: &str) -> String {
-    let parts = text.split('`').enumerate();
-    let parts = parts.map(|(index, part)| match index % 2 {
-        1 if part.len() < COLUMNS / 2 => part.replace(' ', "\u{a0}"),
-        _ => part.into(),
-    });
-    let text = parts.collect::<Vec<_>>().join("`");
-    let options = textwrap::Options::new(COLUMNS).word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::fill(&text, options).replace('\u{a0}', " ")
-}
-
-fn times(count: u64) -> String {
-    if count == 1 { "once".into() } else { format!("{count} times") }
-}
-
-/// Three digits.
-fn number(value: f64) -> String {
-    let digits = [99.95, 9.995].iter().filter(|limit| value < **limit).count();
-    format!("{value:.digits$}")
-}
-
-/// An estimate, to two digits.
-fn rounded(value: f64) -> String {
-    let unit = 10_f64.powf(value.max(1.0).log10().floor() - 1.0).max(1.0);
-    format!("{:.0}", (value / unit).round() * unit)
-}
-
-/// The start and the end of a text.
-fn shortened(text: &str, width: usize) -> String {
-    let count = text.chars().count();
-    let start = (width - 3) / 2;
-    let end = text.chars().skip(count - (width - 3 - start).min(count));
-    if count <= width {
-        text.into()
-    } else {
-        text.chars().take(start).chain("...".chars()).chain(end).collect()
+impl Row {
+    /// Returns the function with its place, and its caller, in a line each if they fit.
+    fn texts(&self, width: usize) -> Vec<String> {
+        let Frame { function, file, line, module, .. } = &self.frame;
+        let line = line.map_or(String::new(), |line| format!(":{line}"));
+        let place = file.as_ref().unwrap_or(module).to_owned() + &line;
+        let short = format!("{function}  {}", place.rsplit('/').next().unwrap_or_default());
+        let fits = short.chars().count() <= width;
+        let first = if fits { vec![short.trim_end().to_owned()] } else { vec![function.clone(), place] };
+        let next = self.called_by.as_ref().map(|frame| format!("in {}", frame.function));
+        first.into_iter().chain(next).filter(|text| !text.is_empty()).collect()
     }
 }
 
-/// No process has this number.
-#[test]
-fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
-    let (is_64_bit, registers) = (true, Registers { pc: 1, ..Registers::default() });
-    let (pid, in_kernel, number, stack, callchain) = ((1 << 22) + 1, false, None, vec![], vec![]);
-    let taken = Taken { pid, in_kernel, is_64_bit, registers, number, stack, callchain };
-    let options = Options::new(Subject::Host);
-    let mut found = count(&options, None, [Event::Sample(Box::new(taken))], &AtomicUsize::new(1));
-    let mut report = Report { seconds: 1.0, cpu_seconds: 0.002, ..Report::new(&options, None, None) };
-    report.finish(&found);
-    let text = report.to_string();
-    assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");
-    // Of two samples one is of a process of the same name that can be read.
-    let group = found.groups.values_mut().next().unwrap();
-    let caller = (Arc::new(Frame::unknown("caller".into(), "module")), None);
-    (group.samples, found.samples, found.reads) = (2, 2, 1);
-    group.callers.insert(caller, 1);
-    report.cpu_seconds = 0.004;
-    report.finish(&found);
-    let Process { amounts, callers, .. } = &report.processes[0];
-    for Amounts { percent, percent_error, .. } in [amounts, &callers[0].amounts] {
-        assert!(*percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0), "{report}");
+/// The table in lines of 80 columns.
+impl Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.table(COLUMNS))
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/unit/report.rs"]
+mod tests;

@@ -28,11 +28,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::mapping::{FileId, Mapping};
+use crate::mapping::{self, FileId, Mapping, VDSO};
 use crate::perf::Taken;
 use crate::{Result, proc};
 pub(crate) use bounded::has_room;
-use clock_function::is_clock_function;
+use clock_function::{Role, role};
 pub(crate) use debug_file::check_debuginfod;
 use file::Image;
 use module::Module;
@@ -53,6 +53,22 @@ pub(crate) struct Frame {
     #[serde(skip)]
     is_volatile: bool,
 }
+
+/// The caller of the clock, and its caller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Caller {
+    pub(crate) first: Arc<Frame>,
+    pub(crate) next: Option<Arc<Frame>>,
+}
+
+impl Caller {
+    pub(crate) fn unknown() -> Self {
+        Self { first: Arc::new(Frame::unknown("[unknown]".into(), "")), next: None }
+    }
+}
+
+/// The functions of an address.
+type Functions = Rc<[(Role, Arc<Frame>)]>;
 
 /// A mapped file. It is opened before it is needed, because a process that ended has no paths.
 struct Mapped {
@@ -90,7 +106,7 @@ pub(crate) struct Space {
     /// None before it is needed.
     vdso: Option<Rc<Module>>,
     files: Files,
-    frames: HashMap<u64, Arc<Frame>>,
+    frames: HashMap<u64, Functions>,
     /// By program counter.
     rules: HashMap<u64, unwind::Rule>,
     /// The names of code without a file.
@@ -108,8 +124,6 @@ const MOST_FRAMES: usize = 1 << 14;
 
 /// How often mappings that no record reported are looked for.
 const PAUSE: Duration = Duration::from_millis(100);
-
-const VDSO: &str = "[vdso]";
 
 impl Space {
     /// A process whose mappings follow.
@@ -142,7 +156,7 @@ impl Space {
 
     /// Reads the mappings.
     fn refresh(&mut self) -> Result<()> {
-        let new = mappings(self.pid)?;
+        let new = mapping::of_process(self.pid)?;
         self.thread = proc::living_thread(self.pid).unwrap_or(self.pid);
         self.mappings.clear();
         for mapping in new {
@@ -187,30 +201,54 @@ impl Space {
         chain
     }
 
-    /// Returns the name of a return address: the innermost inlined function that is not one of the
-    /// clock functions.
-    pub(crate) fn frame(&mut self, address: u64) -> Arc<Frame> {
-        if let Some(frame) = self.frames.get(&address) {
-            return frame.clone();
+    /// Returns the functions of a return address, the innermost inlined one first; at least one.
+    fn frames(&mut self, address: u64) -> Functions {
+        if let Some(frames) = self.frames.get(&address) {
+            return frames.clone();
         }
-        let mut frames = self.named(address.wrapping_sub(1));
-        let program = frames.iter().position(|frame| !is_clock_function(frame));
-        let frame = Arc::new(frames.swap_remove(program.unwrap_or(frames.len() - 1)));
+        let frames = self.named(address.wrapping_sub(1)).into_iter();
+        let frames: Functions = frames.map(|frame| (role(&frame), Arc::new(frame))).collect();
         if self.frames.len() >= MOST_FRAMES {
             self.frames.clear();
         }
         // Other code can come to an address without a file.
-        if !frame.is_volatile {
-            self.frames.insert(address, frame.clone());
+        if frames.iter().all(|(_, frame)| !frame.is_volatile) {
+            self.frames.insert(address, frames.clone());
         }
-        frame
+        frames
     }
 
-    /// Returns the index of the first address that is the program's: not the vDSO's, and no clock
-    /// function of libc, Go, Rust's std, C++'s chrono or the JVM. If there is none, the first.
-    pub(crate) fn caller(&mut self, chain: &[u64]) -> usize {
-        let mut is_program = |address: &u64| !is_clock_function(&self.frame(*address));
-        chain.iter().position(&mut is_program).unwrap_or(0)
+    /// Returns the names of a return address, the outermost function first.
+    pub(crate) fn functions(&mut self, address: u64) -> Vec<String> {
+        self.frames(address).iter().rev().map(|(_, frame)| frame.function.clone()).collect()
+    }
+
+    /// Returns the program's function that reads the clock, and the next one. `wrappers.txt` names
+    /// the functions that are on the way. A script's function is in the place of the interpreter's
+    /// functions that run it, if a perf map names it.
+    pub(crate) fn caller(&mut self, chain: &[u64]) -> Caller {
+        let (mut clock, mut frames) = (None, Vec::<(Role, Arc<Frame>)>::new());
+        for address in chain {
+            for (role, frame) in self.frames(*address).iter() {
+                if *role == Role::Clock && frames.is_empty() {
+                    clock.get_or_insert_with(|| frame.clone());
+                } else {
+                    frames.push((*role, frame.clone()));
+                }
+            }
+            let script = frames.iter().position(|(role, _)| *role == Role::Program);
+            if script.is_some_and(|script| frames.len() > script + 1) {
+                break;
+            }
+        }
+        let script = frames.iter().position(|(role, _)| *role == Role::Program);
+        let script = script.filter(|at| frames[*at].1.is_volatile && frames[*at].1.has_name);
+        let mut frames = frames.drain(script.unwrap_or(0)..).map(|(_, frame)| frame);
+        let Some(first) = frames.next().or(clock) else { return Caller::unknown() };
+        // The line of its call would make a row of each.
+        let without_line = |next: Arc<Frame>| Frame { line: None, file: None, ..Frame::clone(&next) };
+        let next = frames.next().map(|next| if first.has_name { without_line(next).into() } else { next });
+        Caller { first, next }
     }
 
     /// Whether an address is in the vDSO. One that is nowhere may be in a vDSO that was moved.
@@ -225,7 +263,7 @@ impl Space {
 
     /// The symbol of a function of the vDSO.
     pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
-        let frame = self.frame(address.wrapping_add(1));
+        let (_, frame) = self.frames(address.wrapping_add(1)).last()?.clone();
         frame.has_name.then(|| frame.function.clone())
     }
 
@@ -299,7 +337,7 @@ impl Space {
             |pid, bytes: &mut [u8], at| File::open(format!("/proc/{pid}/mem"))?.read_exact_at(bytes, at);
         if read(self.thread, &mut bytes, start).is_err() {
             let own = proc::text(std::process::id(), "maps").ok()?;
-            let own = vdso(&own)?;
+            let own = mapping::vdso(&own)?;
             // A 32-bit process has another image.
             let is_same = own.end - own.start == end - start && end > 1 << 32;
             read(std::process::id(), &mut bytes, Some(own.start).filter(|_| is_same)?).ok()?;
@@ -363,8 +401,9 @@ impl Space {
                 false if has_jvm() => "java (JIT)",
                 false => "(JIT)",
             };
+            let has_name = function.is_some();
             let function = function.unwrap_or_else(|| unknown().into());
-            return vec![Frame { is_volatile: true, ..Frame::named(function, &name) }];
+            return vec![Frame { is_volatile: true, has_name, ..Frame::named(function, &name) }];
         }
         vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
     }
@@ -379,31 +418,4 @@ impl Frame {
     pub(crate) fn unknown(function: String, module: &str) -> Self {
         Self { has_name: false, ..Self::named(function, module) }
     }
-}
-
-/// The mappings of a process that runs.
-pub(crate) fn mappings(pid: u32) -> Result<Vec<Mapping>> {
-    let maps = proc::living_thread(pid).and_then(|thread| proc::text(thread, "maps"));
-    let maps = maps.map_err(|error| proc::explain(pid, &error))?;
-    Ok(maps.lines().filter_map(mapping).collect())
-}
-
-/// Where the vDSO is, by /proc/PID/maps. The auxiliary vector has its first place only.
-pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
-    maps.lines().filter_map(mapping).find(|mapping| &*mapping.path == VDSO).map(|mapping| mapping.range)
-}
-
-/// A line of /proc/PID/maps, if the mapping is executable.
-fn mapping(line: &str) -> Option<Mapping> {
-    let mut fields = line.splitn(6, ' ');
-    let (start, end) = fields.next()?.split_once('-')?;
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    let is_executable = fields.next()?.contains('x');
-    let offset = number(fields.next()?)?;
-    let (major, minor) = fields.next()?.split_once(':')?;
-    let device = (number(major)? as u32, number(minor)? as u32);
-    let file = FileId { device, inode: fields.next()?.parse().ok()? };
-    let path: Arc<str> = fields.next().unwrap_or_default().trim_start().into();
-    let offset = if &*path == VDSO { 0 } else { offset };
-    is_executable.then_some(Mapping { range: number(start)?..number(end)?, offset, path, file })
 }

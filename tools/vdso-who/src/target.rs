@@ -6,12 +6,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::ptr;
-use std::time::Duration;
 
 use nix::sys::ptrace;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
-use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::error::ended;
@@ -119,11 +117,6 @@ impl Target {
             (_, true) => waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some()),
             _ => proc::living_thread(self.pid).is_err(),
         }
-    }
-
-    /// The CPU time of all threads, and of those that ended.
-    pub(crate) fn cpu_time(&self) -> Option<Duration> {
-        clock_getcpuclockid(self.id()).and_then(ClockId::now).ok().map(Duration::from)
     }
 
     /// Returns whether there is a command and it still runs.

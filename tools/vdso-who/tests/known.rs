@@ -83,7 +83,7 @@ fn watched(
     (options.duration, options.folded, options.may_end_process) = (Some(100), true, true);
     change(&mut options);
     let (before, mut has_begun) = (process_wide_state(), false);
-    let watched = watch(&options, || {
+    let watched = watch(&options, |_| {
         assert_eq!(process_wide_state(), before);
         if !std::mem::replace(&mut has_begun, true) {
             end.write_all(&[0]).unwrap();
@@ -135,7 +135,7 @@ fn an_error_says_what_kind_it_is() {
     ] {
         // As in a `main` that returns any error.
         let any = || -> Result<(), Box<dyn std::error::Error>> {
-            watch(&Options::new(subject), || false)?;
+            watch(&Options::new(subject), |_| false)?;
             Ok(())
         };
         let error = any().unwrap_err();
@@ -229,12 +229,13 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     panic!("no run has 500 samples: {last:#}");
 }
 
-/// One sample a second cannot stand for 0.3 s.
+/// One sample a second says little of 0.3 s. Without rights it says nothing.
 #[test]
-fn samples_that_do_not_stand_for_the_cpu_time_give_no_percentage() {
+fn a_share_of_few_samples_has_a_large_error_or_is_refused() {
     let work = || use_cpu_time(Duration::from_millis(300), || ());
     let Some((_, report, _)) = watched(|options| options.frequency = 1, true, || (), work) else { return };
     let text = report["text"].as_str().unwrap().replace('\n', " ");
-    assert!(text.contains("so no share is known"), "{report:#}");
-    assert!(report["percent"].is_null() && report["reads_per_second"].is_null(), "{report:#}");
+    let is_refused = report["percent"].is_null() && text.contains("so no share is known");
+    let error = report["percent_error"].as_f64();
+    assert!(is_refused || (report["samples"] != 0 && error > Some(60.0)), "{report:#}");
 }

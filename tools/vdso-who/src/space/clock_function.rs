@@ -1,38 +1,55 @@
 //! The functions between a program and the vDSO.
 
-use super::{Frame, VDSO};
+use super::Frame;
+use crate::mapping::VDSO;
+
+/// What a function is for the question who reads the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    /// The program's own.
+    Program,
+    /// Only on the way to the clock.
+    Clock,
+    /// A part of an interpreter.
+    Interpreter,
+}
 
 /// Files of libc and of the dynamic loader.
 const LIBC: &str = "libc.so libc-2. libc.musl ld-linux ld-musl ld-2. libpthread librt";
 
-/// Functions of libc, as in a static program, without leading underscores.
-const IN_LIBC: &str = "clock clock_getres clock_gettime clock_gettime64 ftime getcpu gettimeofday \
-                       gettimeofday64 sched_getcpu time time64 timespec_get";
-
-const IN_GO: &str = "runtime.nanotime runtime.nanotime1 runtime.time_now runtime.time_runtimeNano \
-                     runtime.time_runtimeNow runtime.walltime runtime.walltime1 time.Now time.Since \
-                     time.Until time.now time.runtimeNano time.runtimeNow";
-
-/// Rust's std, C++'s chrono, the JVM, and this project's library.
-const BEGINNINGS: &str = "JVM_CurrentTimeMillis JVM_NanoTime os::elapsed_ os::javaTime \
-                          std::chrono::_V2::high_resolution_clock::now \
-                          std::chrono::_V2::steady_clock::now std::chrono::_V2::system_clock::now \
-                          std::sys::pal::unix::time:: std::sys::time:: std::time::Instant \
-                          std::time::SystemTime vdso_time::";
-
-/// Whether a caller of the clock is only on the way to it.
-pub(super) fn is_clock_function(frame: &Frame) -> bool {
+/// Returns the role of a frame by its function and its file.
+pub(super) fn role(frame: &Frame) -> Role {
     let Frame { function, module, .. } = frame;
-    let begins = |text: &str, list: &str| list.split(' ').any(|word| text.starts_with(word));
-    let is_in = |text: &str, list: &str| list.split(' ').any(|word| text == word);
     // The symbols of the JVM's clock functions are not exported, and Debian strips the others.
     let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
-    module == VDSO
-        || module == "[vsyscall]"
-        || begins(module, LIBC)
-        || is_jvm
-        || is_in(function.trim_start_matches('_'), IN_LIBC)
-        || is_in(function.split(".abi").next().unwrap_or_default(), IN_GO)
-        // `<std::time::Instant>::now`
-        || begins(function.trim_start_matches('<'), BEGINNINGS)
+    // Also `std::__1`, `std::__ndk1` and `std::__Cr` of libc++.
+    let is_chrono = function.starts_with("std::")
+        && function.contains("chrono::")
+        && function.trim_end_matches("()").ends_with("_clock::now");
+    if module == VDSO || module == "[vsyscall]" || is_libc(module) || is_jvm || is_chrono {
+        return Role::Clock;
+    }
+    // `<std::time::Instant>::now`, `runtime.nanotime1.abi0`
+    let name = function.trim_start_matches(['_', '<']);
+    let name = name.split(".abi").next().unwrap_or_default().trim_end_matches("()");
+    let matches = |word: &str| match word.strip_suffix('*') {
+        Some(beginning) => name.starts_with(beginning),
+        None => name == word,
+    };
+    let lines = include_str!("wrappers.txt").lines().filter(|line| !line.starts_with('#'));
+    let line = lines.map(|line| line.split(' ')).find(|words| words.clone().skip(2).any(matches));
+    match line.and_then(|mut words| words.next()) {
+        Some("clock") => Role::Clock,
+        Some(_) => Role::Interpreter,
+        None => Role::Program,
+    }
 }
+
+/// Returns whether a file is libc or the dynamic loader.
+fn is_libc(module: &str) -> bool {
+    LIBC.split(' ').any(|word| module.starts_with(word))
+}
+
+#[cfg(test)]
+#[path = "../../tests/unit/clock_function.rs"]
+mod tests;

@@ -49,7 +49,9 @@ pub(super) fn of(
     let downloaded = || {
         let (says, digits) = (downloads?, digits.as_ref()?);
         says(path);
-        downloaded(digits).filter(is_same)
+        let found = downloaded(digits).filter(is_same);
+        says(Path::new(""));
+        found
     };
     by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(downloaded).or_else(|| {
         // MiniDebugInfo: a file of symbols, compressed by xz.

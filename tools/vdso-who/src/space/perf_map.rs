@@ -111,3 +111,7 @@ fn add(functions: &mut BTreeMap<u64, (u64, u64, usize)>, line: &[u8], at: u64) -
     functions.insert(start, (size, place, name.trim_ascii_end().len()));
     Some(())
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/perf_map.rs"]
+mod tests;

@@ -106,6 +106,38 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
     }
 }
 
+/// The compiler makes no mapping for the second function.
+#[test]
+fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
+    let Some(path) = compiled(("jit", Need::Gcc, "-O2", "jit.c", "")) else { return };
+    for how in ["beside", "same"] {
+        let arguments: &[&str] = if how == "same" { &["1", "same"] } else { &["1"] };
+        let output = who(&["--frequency=999", "--json", "--"]).arg(&path).args(arguments).output();
+        let Some((_, report)) = report(output) else { return };
+        let records = |name: &str| {
+            let own = callers(&report).filter(|caller| caller["function"] == name);
+            own.map(|caller| caller["records"].as_u64().unwrap()).sum::<u64>()
+        };
+        let [a, b] = ["jit_a", "jit_b"].map(records);
+        let all = callers(&report).map(|caller| caller["records"].as_u64().unwrap()).sum::<u64>();
+        assert!(a * 100 > all * 35 && b * 100 > all * 35, "{how}: {a} and {b} of {all}: {report:#}");
+    }
+}
+
+/// Its map has 300,000 lines, and the kernel reports a mapping many times a millisecond.
+#[test]
+fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
+    let Some(path) = compiled(("busy jit", Need::Gcc, "-O2", "jit.c", "")) else { return };
+    let mut child = Command::new(&path).args(["30", "busy"]).spawn().unwrap();
+    let output = who(&["--duration=2", "--json", "--pid", &child.id().to_string()]).output();
+    let has_ended = child.try_wait().unwrap().is_some();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let _ = fs::remove_file(format!("/tmp/perf-{}.map", child.id()));
+    let Some((_, report)) = report(output) else { return };
+    assert!(!has_ended && report["percent"].as_f64() > Some(10.0), "{report:#}");
+}
+
 /// A program without names has addresses: those of libc's function and of its caller.
 #[test]
 fn a_stripped_static_program_has_the_callers_of_libcs_function() {

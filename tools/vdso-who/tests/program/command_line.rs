@@ -30,6 +30,9 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--pid=1 --duration=0",
         "--pid=1 --frequency=0",
         "completions",
+        "--interval=1 --json --all",
+        "--all --no-children",
+        "--pid",
     ] {
         let words: Vec<_> = arguments.split_whitespace().collect();
         let Some((status, out, error)) = run(&words) else { return };
@@ -39,6 +42,16 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
             "{arguments}: {error}"
         );
         assert!(error.lines().count() <= 3, "{arguments}: {error}");
+    }
+}
+
+#[test]
+fn a_mistyped_option_has_a_suggestion() {
+    for (arguments, suggestion) in
+        [("--jsn --pid=1", "'--json'"), ("--durration=1 --all", "'--duration'"), ("--al", "'--all'")]
+    {
+        let Some((_, _, error)) = run(&arguments.split(' ').collect::<Vec<_>>()) else { return };
+        assert!(error.contains(suggestion), "{arguments}: {error}");
     }
 }
 
@@ -75,6 +88,13 @@ fn what_is_missing_is_named() {
             &*format!("{thread} is a thread of process {number}: use --pid {number}"),
         ),
         (&["--", "/nonexistent/program"], "cannot run /nonexistent/program: "),
+        (&["record", "-F99", "-g", "/nonexistent/program", "-p"], "cannot run /nonexistent/program: "),
+        (
+            &[&number.to_string()],
+            &format!(
+                "cannot run {number}: No such file or directory (os error 2): a process is watched by `vdso-who --pid {number}`"
+            ),
+        ),
         // It has no CPU time to compare the samples with.
         (&["--cgroup=/proc"], "/proc is no cgroup of version 2: "),
         // A process that this program did not start has no guard.

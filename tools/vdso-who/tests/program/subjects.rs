@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use quick_xml::events::Event as XmlEvent;
 use serde_json::Value;
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::time::clock_getcpuclockid;
@@ -62,12 +63,113 @@ fn a_child_of_the_command_is_named() {
     assert!(out.contains(" python3 (") && out.contains("and those that it started") && fits(&out), "{out}");
 }
 
+/// With --interval, each table is of the reads since the last one.
 #[test]
 fn all_processes_are_watched_as_one_and_named() {
     let Some(_reader) = Reader::start() else { return };
-    let Some((status, out, error)) = run(&["--all", "--duration=2"]) else { return };
-    assert_eq!((status, &*error), (Some(0), ""), "{out}");
-    assert!(out.contains("python3 (") && out.starts_with("all processes ") && fits(&out), "{out}");
+    for arguments in
+        [&["--all", "--duration=2"][..], &["top", "--all", "-d", "4"], &["-a", "--group-by=process", "-d1"]]
+    {
+        let Some((status, out, error)) = run(arguments) else { return };
+        assert_eq!((status, &*error), (Some(0), ""), "{out}");
+        let tables = out.matches("all processes spend ").count();
+        assert!(out.contains("python3 (") && fits(&out), "{out}");
+        assert!(if arguments[0] == "top" { (1..=5).contains(&tables) } else { tables == 1 }, "{out}");
+    }
+    let Some((_, out, _)) = run(&["--all", "--duration=1", "--group-by=unit", "--json"]) else { return };
+    let json = checked(&out);
+    let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let unit = json["processes"][0]["name"].as_str().unwrap();
+    assert!(
+        cgroup.contains(unit.split([' ', ',']).next_back().unwrap()) || unit == "[no unit]",
+        "{unit}: {cgroup}"
+    );
+}
+
+/// A master that waits, one worker that runs, and one that starts during the measurement.
+#[test]
+fn the_descendants_of_a_process_have_a_row_each_unless_they_are_not_wanted() {
+    let script = "\
+import os, time
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end: pass
+    os._exit(0)
+if not os.fork():
+    if not os.fork(): work(60)
+    os.wait()
+print(flush=True)
+time.sleep(1)
+if not os.fork(): work(60)
+os.wait()";
+    for (option, workers) in [("--duration=3", 2), ("--no-children", 0), ("--group-by=name", 1)] {
+        let Some(mut reader) = Reader::run(script) else { return };
+        let pid = reader.0.id();
+        let output =
+            who(&["-p", &pid.to_string(), "--json", option, "--duration=3"]
+                [..if workers == 2 { 4 } else { 5 }])
+            .output();
+        let children = family(pid);
+        let _ = reader.0.kill();
+        for child in &children {
+            let _ = kill(Pid::from_raw(*child), Signal::SIGKILL);
+        }
+        let Some((_, json)) = report(output) else { return };
+        let rows: Vec<_> =
+            json["processes"].as_array().unwrap().iter().filter(|row| row["records"] != 0).collect();
+        let is_child = |row: &&Value| workers == 1 || children.iter().any(|child| row["pid"] == *child);
+        assert!(rows.len() == workers && rows.iter().all(is_child), "{option}: {children:?} {json:#}");
+        // A sample of a virtual machine can stand for less than its time.
+        let [cpu, samples] = ["cpu_seconds", "samples"].map(|field| json[field].as_f64().unwrap());
+        assert!((cpu * 499.0 - samples).abs() < samples.max(50.0), "{option}: {json:#}");
+    }
+}
+
+/// Returns the descendants of a process.
+fn family(pid: u32) -> Vec<i32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children: Vec<u32> = children.split_whitespace().map(|child| child.parse().unwrap()).collect();
+    children.into_iter().flat_map(|child| [vec![child as i32], family(child)].concat()).collect()
+}
+
+/// The vDSO's reads are green, the others red.
+#[test]
+fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
+    let path = target_tmpdir().join("who.svg");
+    let script =
+        format!("{READS}\nimport ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(0): libc.syscall(228)");
+    let Some((status, out, error)) = run(&["-o", path.to_str().unwrap(), "python3", "-c", &script]) else {
+        return;
+    };
+    assert_eq!((status, &*out, &*error), (Some(0), "said\n", ""));
+    let svg = fs::read_to_string(&path).unwrap();
+    let mut reader = quick_xml::Reader::from_str(&svg);
+    let (mut depth, mut is_title, mut titles) = (0, false, Vec::new());
+    loop {
+        match reader.read_event().unwrap_or_else(|error| panic!("{error}: {svg}")) {
+            XmlEvent::Start(tag) => {
+                depth += 1;
+                is_title = tag.name().as_ref() == b"title";
+            }
+            XmlEvent::End(_) => depth -= 1,
+            XmlEvent::Text(text) if is_title => titles.push(String::from_utf8(text.to_vec()).unwrap()),
+            XmlEvent::Eof => break,
+            _ => {}
+        }
+    }
+    assert_eq!(depth, 0, "{svg}");
+    let has =
+        |function: &str| titles.iter().any(|title| title.starts_with(function) && title.contains(" samples"));
+    assert!(
+        has("python3") && (has("__vdso_clock_gettime") || has("[system call]") || has("clock_gettime")),
+        "{titles:#?}"
+    );
+    assert!(svg.contains("in clock reads") && svg.contains("green: a read in the vDSO"), "{svg}");
+    let Some((status, out, error)) = run(&["-o", path.to_str().unwrap(), "true"]) else { return };
+    assert!(
+        status == Some(2) && out.is_empty() && error.contains("no clock read was seen"),
+        "{status:?} {error}"
+    );
 }
 
 /// A child has used 2 s of CPU time, and others start during the measurement.

@@ -1,14 +1,12 @@
 //! Names, and bytes that a process may have chosen.
 
 use std::fs;
-use std::io::Write as _;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
 use addr2line::Context;
 use gimli::{EndianReader, NativeEndian, SectionId};
@@ -21,10 +19,9 @@ use super::bounded::{Bounded, Limits, memory};
 use super::file::{Elf, Image, Ranges};
 use super::module::{Module, context, debug_frames};
 use super::names::{self, demangled};
-use super::perf_map::PerfMap;
 use super::unwind::Abi;
-use super::{Files, Frame, Space, Taken, debug_file, is_clock_function, mapping, vdso};
-use crate::mapping::{FileId, Mapping};
+use super::{Files, Space, Taken, debug_file};
+use crate::mapping::{FileId, Mapping, parsed as mapping, vdso};
 use crate::perf::Registers;
 
 #[test]
@@ -41,7 +38,7 @@ fn the_functions_of_a_process_that_ended_have_names() {
     if space.mapping(function).is_none() {
         return not_run("/proc shows the mappings of an emulator");
     }
-    assert!(space.frame(function + 1).function.ends_with("getppid"));
+    assert!(space.functions(function + 1)[0].ends_with("getppid"));
 }
 
 /// Each word of the stack and each register is a likely address: of code, of the stack, or any.
@@ -66,10 +63,7 @@ fn the_chain_of_any_registers_and_stack_ends() {
         let taken = Taken { pid, in_kernel: false, is_64_bit, registers, number, stack, callchain };
         let chain = space.chain(&taken);
         longest = longest.max(chain.len());
-        let caller = space.caller(&chain);
-        if let Some(address) = chain.get(caller) {
-            space.frame(*address);
-        }
+        space.caller(&chain);
     }
     assert!((10..=129).contains(&longest), "{longest}");
 }
@@ -300,54 +294,6 @@ impl Random {
     }
 }
 
-/// A compiler appends lines, also for an address that it had before, or writes another file.
-#[test]
-fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
-    let path = target_tmpdir().join("who-perf.map");
-    let mut map = PerfMap::default();
-    let a_long = format!("5000 8 {}\n", "n".repeat(3 << 20));
-    let many: Vec<_> = (0..200_000).map(|at| format!("{:x} 10 f{at}\n", 0x10_0000 + 16 * at)).collect();
-    let many = many.concat();
-    for (is_new, lines, expected) in [
-        (
-            true,
-            "2000 10 b c\nx\n 1 2\n1000 8 a\nffffffffffffffff ffffffffffffffff z\n0x3000 0x1 d\n40",
-            &[
-                (0x1000, Some("a")),
-                (0x1008, None),
-                (0x200f, Some("b c")),
-                (0x3000, Some("d")),
-                (0x4000, None),
-                (0, None),
-            ][..],
-        ),
-        // The rest of the last line.
-        (false, "00 10 e\n", &[(0x4000, Some("e")), (0x1000, Some("a"))]),
-        (false, &a_long, &[(0x4000, Some("e"))]),
-        (false, &many, &[(0x10_0000 + 16 * 199_999 + 15, Some("f199999")), (0x10_0000, Some("f0"))]),
-        (
-            false,
-            "4000 4 f\n1ff0 11 g\n",
-            &[(0x4000, Some("f")), (0x4004, None), (0x2000, Some("g")), (0x2001, None)],
-        ),
-        (true, "4000 4 h\n", &[(0x4000, Some("h")), (0x1000, None)]),
-    ] {
-        if is_new {
-            let _ = fs::remove_file(&path);
-        }
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
-        file.write_all(lines.as_bytes()).unwrap();
-        // A name that is known is looked for ten times a second.
-        thread::sleep(Duration::from_millis(110));
-        for (address, name) in expected {
-            assert_eq!(map.name(*address, || fs::File::open(&path)).as_deref(), *name, "{address:#x}");
-        }
-    }
-    // What has no name is looked for at once.
-    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"6000 4 i\n").unwrap();
-    assert_eq!(map.name(0x6000, || Err(std::io::ErrorKind::Other.into())).as_deref(), Some("i"));
-}
-
 /// As the kernel's records and /proc/PID/maps name them.
 #[test]
 fn memory_without_a_file_has_one_name() {
@@ -379,7 +325,7 @@ fn the_code_before_an_address_costs_no_memory() {
     assert_eq!(space.code_before(0x1008), Some(*b"12345678"));
     assert_eq!(space.code_before::<8>(0x1007), None);
     // It is no ELF file, so there are no names.
-    assert!(space.frame(0x1008).function.starts_with("who-large+0x"));
+    assert!(space.functions(0x1008)[0].starts_with("who-large+0x"));
     assert!(memory() < before + (64 << 20), "{before} {}", memory());
 }
 
@@ -421,25 +367,4 @@ fn a_process_can_have_many_mappings() {
         space.map(Mapping { range: start..start + 1, offset: 0, path, file });
     }
     assert_eq!(space.mapping(1 << 17).map(|mapping| mapping.range.start), Some(1 << 17));
-}
-
-#[test]
-fn clock_functions_are_not_the_programs() {
-    for (function, module, expected) in [
-        ("anything", "libc.so.6", true),
-        ("__clock_gettime", "static", true),
-        ("time", "static", true),
-        ("timer", "static", false),
-        ("runtime.nanotime1.abi0", "go", true),
-        ("runtime.schedule", "go", false),
-        ("time.Now", "go", true),
-        ("<std::time::Instant>::now", "rust", true),
-        ("std::time::Instant::now", "rust", true),
-        ("std::chrono::_V2::steady_clock::now()", "libstdc++.so.6", true),
-        ("os::javaTimeNanos()", "libjvm.so", true),
-        ("libjvm.so+0x1", "libjvm.so", true),
-        ("main", "static", false),
-    ] {
-        assert_eq!(is_clock_function(&Frame::unknown(function.into(), module)), expected, "{function}");
-    }
 }

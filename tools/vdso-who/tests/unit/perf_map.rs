@@ -1,0 +1,57 @@
+//! Maps that grow.
+
+use std::fs;
+use std::io::Write as _;
+use std::thread;
+
+use test_support::not_run::target_tmpdir;
+
+use super::*;
+
+/// A compiler appends lines, also for an address that it had before, or writes another file.
+#[test]
+fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
+    let path = target_tmpdir().join("who-perf.map");
+    let mut map = PerfMap::default();
+    let a_long = format!("5000 8 {}\n", "n".repeat(3 << 20));
+    let many: Vec<_> = (0..200_000).map(|at| format!("{:x} 10 f{at}\n", 0x10_0000 + 16 * at)).collect();
+    let many = many.concat();
+    for (is_new, lines, expected) in [
+        (
+            true,
+            "2000 10 b c\nx\n 1 2\n1000 8 a\nffffffffffffffff ffffffffffffffff z\n0x3000 0x1 d\n40",
+            &[
+                (0x1000, Some("a")),
+                (0x1008, None),
+                (0x200f, Some("b c")),
+                (0x3000, Some("d")),
+                (0x4000, None),
+                (0, None),
+            ][..],
+        ),
+        // The rest of the last line.
+        (false, "00 10 e\n", &[(0x4000, Some("e")), (0x1000, Some("a"))]),
+        (false, &a_long, &[(0x4000, Some("e"))]),
+        (false, &many, &[(0x10_0000 + 16 * 199_999 + 15, Some("f199999")), (0x10_0000, Some("f0"))]),
+        (
+            false,
+            "4000 4 f\n1ff0 11 g\n",
+            &[(0x4000, Some("f")), (0x4004, None), (0x2000, Some("g")), (0x2001, None)],
+        ),
+        (true, "4000 4 h\n", &[(0x4000, Some("h")), (0x1000, None)]),
+    ] {
+        if is_new {
+            let _ = fs::remove_file(&path);
+        }
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        file.write_all(lines.as_bytes()).unwrap();
+        // A name that is known is looked for ten times a second.
+        thread::sleep(Duration::from_millis(110));
+        for (address, name) in expected {
+            assert_eq!(map.name(*address, || File::open(&path)).as_deref(), *name, "{address:#x}");
+        }
+    }
+    // What has no name is looked for at once.
+    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"6000 4 i\n").unwrap();
+    assert_eq!(map.name(0x6000, || Err(io::ErrorKind::Other.into())).as_deref(), Some("i"));
+}

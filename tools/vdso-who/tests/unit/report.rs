@@ -1,0 +1,126 @@
+//! The figures, the lines and the names of a report.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::callers::{Message, count, of_folded};
+use crate::perf::{Event, Registers, Taken};
+
+/// No process has this number.
+#[test]
+fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
+    let (is_64_bit, registers) = (true, Registers { pc: 1, ..Registers::default() });
+    let (pid, in_kernel, number, stack, callchain) = ((1 << 22) + 1, false, None, vec![], vec![]);
+    let taken = Taken { pid, in_kernel, is_64_bit, registers, number, stack, callchain };
+    let options = Options::new(Subject::Host);
+    let sample = Message::Event(Event::Sample(Box::new(taken)));
+    let mut found = count(&options, None, [sample], &Arc::default());
+    let mut report =
+        Report { seconds: 1.0, cpu_seconds: 0.002, sees_all: true, ..Report::new(&options, None, None) };
+    report.finish(&found);
+    let text = report.to_string();
+    assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");
+    // Of two samples one is of a process of the same name that can be read.
+    let group = found.groups.values_mut().next().unwrap();
+    let caller = Caller { first: Arc::new(Frame::unknown("caller".into(), "module")), next: None };
+    (group.samples, found.samples, found.reads) = (2, 2, 1);
+    group.callers.insert(caller, 1);
+    report.cpu_seconds = 0.004;
+    report.finish(&found);
+    let Process { amounts, callers, .. } = &report.processes[0];
+    for Amounts { percent, percent_error, .. } in [amounts, &callers[0].amounts] {
+        assert!(*percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0), "{report}");
+    }
+}
+
+/// Expected are the roots of `(p - share)^2 = 1.96^2 p (1 - p) / whole`, by bisection.
+#[test]
+fn the_error_of_a_share_reaches_the_farther_end_of_wilsons_interval() {
+    for (part, whole, expected) in [
+        (0, 50, 0.071_350),
+        (50, 50, 0.071_350),
+        (1, 2, 0.405_471),
+        (12, 100, 0.078_123),
+        (990, 1000, 0.008_310),
+    ] {
+        assert!((error(part, whole) - expected).abs() < 1e-5, "{part} of {whole}: {}", error(part, whole));
+    }
+}
+
+/// The samples stand for 0.5 s of CPU time at 499 Hz.
+#[test]
+fn a_share_is_refused_only_without_rights_or_samples() {
+    for (sees_all, samples, cpu_seconds, lost, expected) in [
+        (true, 250, 0.5, 0, Some("spends 10.0 +-4.")),
+        (true, 250, 5.0, 0, Some("spends 10.0 +-4.")),
+        (true, 250, 0.0, 0, Some("spends 10.0 +-4.")),
+        // Any of the lost records may be in a read.
+        (true, 250, 0.5, 250, Some("spends 10.0 +-54.")),
+        (true, 10, 0.5, 0, Some("spends 10.0 +-30.")),
+        (true, 0, 0.5, 0, None),
+        (false, 250, 0.5, 0, Some("spends 10.0 +-4.")),
+        (false, 190, 0.5, 0, Some("spends 10.0 +-")),
+        (false, 180, 0.5, 0, None),
+        // Five samples in the place of ten can be chance.
+        (false, 10, 0.04, 0, Some("spends 10.0 +-30.")),
+    ] {
+        let options = Options::new(Subject::Process(1));
+        let base = Report { seconds: 1.0, sees_all, ..Report::new(&options, Some(1), None) };
+        let mut report = Report { cpu_seconds, ..base };
+        let mut found = Findings { samples, lost, reads: samples / 10, ..Findings::default() };
+        let group = Group { samples, pids: [1].into(), ..Group::default() };
+        found.groups.insert(Key { name: "a".into(), unit: None, pid: None }, group);
+        let group = found.groups.values_mut().next().unwrap();
+        group.callers.insert(Caller::unknown(), samples / 10);
+        report.finish(&found);
+        let text = report.to_string();
+        match expected {
+            Some(expected) => assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}"),
+            None => assert!(text.contains("no share is") && report.whole.percent.is_none(), "{text}"),
+        }
+        let rate = report.whole.reads_per_second;
+        let expected = cpu_seconds * 0.1 / report.read_ns * 1e9;
+        assert!(
+            rate.is_none_or(|rate| (rate - expected).abs() < 0.001 * expected + 1e-9),
+            "{rate:?} {expected}"
+        );
+    }
+}
+
+#[test]
+fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
+    let record = "a::tracing::Spans<std::string, std::vector<int> >::record(std::map<int, int> const&)";
+    for (name, width, expected) in [
+        ("short", 5, "short"),
+        (record, 90, record),
+        (record, 60, "a::tracing::Spans<..>::record(..)"),
+        (record, 30, "...acing::Spans<..>::record(..)"),
+        ("<a::B<C, C, C> as d::E<F>>::f", 28, "<a::B<..> as d::E<..>>::f"),
+        ("<a::B>::f<Option<C>>", 18, "<a::B>::f<..>"),
+        ("(anonymous namespace)::f(int, int)", 30, "(anonymous namespace)::f(..)"),
+        ("a::operator->(b<int>)", 16, "...::operator->(..)"),
+        ("a::operator<(b, cccccccc)", 16, "a::operator<(..)"),
+        ("/a/long/path/to/threads.c:14", 15, ".../threads.c:14"),
+    ] {
+        let short = shortened(name, width);
+        let is_short = short.chars().count() <= width;
+        let ends = expected.trim_start_matches('.').ends_with(short.trim_start_matches('.'));
+        assert!(is_short && ends && !short.is_empty(), "{name} {width}: {short}");
+        assert!(short.starts_with("...") || short == expected, "{name} {width}: {short}");
+    }
+    for (value, expected) in [
+        (0.0, "0"),
+        (7.4, "7"),
+        (7_849.0, "7800"),
+        (9_999.0, "10 k"),
+        (48_100.0, "48 k"),
+        (960_000.0, "960 k"),
+        (1_849_000.0, "1.8 M"),
+        (19_000_000.0, "19 M"),
+        (994_000_000.0, "990 M"),
+        (2.04e9, "2.0 G"),
+    ] {
+        assert_eq!(estimate(value), expected, "{value}");
+    }
+    assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
+}
