@@ -2,24 +2,19 @@
 
 use core::fmt;
 
-use crate::arch::{Abi, Quirk, TIME32_FIRST};
+use crate::arch::{Abi, Candidate, Quirk};
 use crate::elf::{Format, ParseError, ParsedImage};
 
 /// The symbol that answers a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChosenSymbol {
-    /// The symbol's row in the candidates of the function.
-    pub(crate) row: usize,
-    /// Whether the image has versions. If so, the symbol has the table's.
-    pub(crate) is_versioned: bool,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    pub(crate) candidate: &'static Candidate,
     /// Where the code is. On arm, bit 0 is set for Thumb code.
     pub(crate) address: usize,
-    /// The size of the code, or 0 if it is not known.
-    pub(crate) size: u64,
 }
 
 /// The symbol that answers a function, or why none does.
-pub(crate) type Outcome = Result<ChosenSymbol, FallbackReason>;
+pub(crate) type Outcome = Result<Choice, FallbackReason>;
 
 /// Returns whether this image is one that programs of this table call.
 ///
@@ -32,42 +27,35 @@ pub(crate) fn is_called<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>) -> boo
 }
 
 /// Finds the best candidate that an image has for each of [`Abi::functions`]. The bias is the
-/// difference between an address and the value of a symbol.
+/// difference between an address and the value of a symbol. `check_code` gets the address and the
+/// size of its code.
 #[inline(never)]
-pub(crate) fn decide<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>, bias: u64) -> [Outcome; 5] {
+pub(crate) fn decide<F: Format>(
+    abi: &'static Abi,
+    image: &ParsedImage<'_, F>,
+    bias: u64,
+    mut check_code: impl FnMut(usize, u64) -> Result<(), LocateError>,
+) -> [Outcome; 5] {
     let all = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
     let has_quirk = all().any(|candidate| candidate.unless == Some(Quirk::BlankedNames));
     let is_blanked = has_quirk && image.has_blanked_names();
     let has_load_address = image.load_address() != 0;
     abi.functions().map(|(_, function)| {
-        // On 32-bit Android the 32-bit symbols come first, as in bionic: the 64-bit ones make the
-        // 64-bit system call for a clock that they cannot read, and Android may kill for it.
-        let passes: &[bool] = const { if TIME32_FIRST { &[true, false] } else { &[false] } };
         let mut reason = FallbackReason::NoSymbol;
-        for &is_time32 in passes {
-            for (row, candidate) in function.candidates.iter().enumerate() {
-                let is_of_pass = !TIME32_FIRST || candidate.shape.is_time32() == is_time32;
-                if !is_of_pass {
-                    continue;
-                }
-                // The blank name may be that of this symbol.
-                if candidate.unless == Some(Quirk::BlankedNames) && is_blanked {
-                    reason = FallbackReason::BlankedNames;
-                    continue;
-                }
-                let Some(entry) = image.find(candidate.name, Some(abi.version)) else { continue };
-                if candidate.unless == Some(Quirk::NonzeroLoadAddress) && has_load_address {
-                    reason = FallbackReason::NonzeroLoadAddress;
-                    continue;
-                }
-                let address = entry.value.wrapping_add(bias) as usize;
-                return Ok(ChosenSymbol {
-                    row,
-                    is_versioned: image.has_versions(),
-                    address,
-                    size: entry.size,
-                });
+        for candidate in function.candidates {
+            // The blank name may be that of this symbol.
+            if candidate.unless == Some(Quirk::BlankedNames) && is_blanked {
+                reason = FallbackReason::BlankedNames;
+                continue;
             }
+            let Some(entry) = image.find(candidate.name, Some(abi.version)) else { continue };
+            if candidate.unless == Some(Quirk::NonzeroLoadAddress) && has_load_address {
+                reason = FallbackReason::NonzeroLoadAddress;
+                continue;
+            }
+            let address = entry.value.wrapping_add(bias) as usize;
+            check_code(address, entry.size).map_err(FallbackReason::of)?;
+            return Ok(Choice { candidate, address });
         }
         Err(reason)
     })

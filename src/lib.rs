@@ -30,8 +30,9 @@
 //! # Errors and panics
 //!
 //! A read of a clock that the kernel has fails only if the vDSO cannot answer and a sandbox denies
-//! the system call, or after January 2038 if the kernel has only 32-bit calls. `now()` and
-//! `elapsed()` panic then, as std's do; [`Instant::try_now()`] returns the error, [`time()`] -1.
+//! the system call, or after January 2038 on 32-bit Android and if the kernel has only 32-bit
+//! calls. `now()` and `elapsed()` panic then, as std's do; [`Instant::try_now()`] returns the
+//! error, [`time()`] -1.
 //!
 //! # Features
 //!
@@ -114,7 +115,7 @@ pub use speed::is_faster_than_syscall;
 #[cfg(vdso_time_clock)]
 pub use sys::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
 #[cfg(vdso_time_clock)]
-pub use sys::routes::{routes, warm_up};
+pub use sys::{routes, warm_up};
 
 /// The same functions by system calls. `time` returns a `Result`.
 ///
@@ -133,9 +134,7 @@ pub mod syscall {
 pub mod __private {
     #[cfg(vdso_time_linux)]
     pub use crate::arch::native::checked as syscall;
-    pub use crate::arch::{
-        ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS, TIME32_FIRST,
-    };
+    pub use crate::arch::{ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS};
     #[cfg(vdso_time_linux)]
     pub use crate::process::auxv::value as auxval;
     #[cfg(vdso_time_linux)]

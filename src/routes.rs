@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use crate::arch::{ALL, Abi, Function, TIME32_FIRST};
-use crate::choice::{FallbackReason, Outcome, decide, is_called};
+use crate::arch::{ALL, Abi, Function};
+use crate::choice::{Choice, FallbackReason, Outcome, decide, is_called};
 use crate::elf::Image;
 
 /// What answers a function.
@@ -70,7 +70,7 @@ impl Routes {
     ///
     /// It is `None` if the crate calls libc in such a process: on an architecture without a table
     /// and on big-endian powerpc64. The addresses are the values of the symbols. A program for
-    /// Android prefers 32-bit symbols, as on Android.
+    /// Android uses 32-bit symbols only, as on 32-bit Android.
     ///
     /// # Examples
     ///
@@ -87,7 +87,8 @@ impl Routes {
     #[must_use]
     pub fn of_image(image: &Image<'_>) -> Option<Self> {
         let abi = ALL.iter().find(|abi| is_called(abi, &image.parsed))?;
-        Some(Self::new(abi, decide(abi, &image.parsed, 0)))
+        let outcomes = decide(abi, &image.parsed, 0, |_, _| Ok(()));
+        Some(Self::new(abi, outcomes, image.parsed.has_versions()))
     }
 
     /// Returns the name and the route of each function.
@@ -109,31 +110,26 @@ impl Routes {
         Self { time: route, gettimeofday: route, clock_gettime: route, clock_getres: route, getcpu: route }
     }
 
-    pub(crate) fn new(abi: &Abi, outcomes: [Outcome; 5]) -> Self {
+    /// Creates the routes of these outcomes. If the image has versions, its symbols have the
+    /// table's.
+    pub(crate) fn new(abi: &Abi, outcomes: [Outcome; 5], has_versions: bool) -> Self {
+        let route = |function: &Function, outcome: Outcome| match outcome {
+            Ok(Choice { candidate, address }) => {
+                let version = has_versions.then_some(abi.version);
+                Route::Vdso { symbol: candidate.name, version, address }
+            }
+            // Every table has a system call for each function.
+            Err(reason) => {
+                Route::Syscall { number: function.syscalls.first().map_or(0, |call| call.number), reason }
+            }
+        };
         let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
         Self {
-            time: Route::new(abi, &abi.time, time),
-            gettimeofday: Route::new(abi, &abi.gettimeofday, gettimeofday),
-            clock_gettime: Route::new(abi, &abi.clock_gettime, clock_gettime),
-            clock_getres: Route::new(abi, &abi.clock_getres, clock_getres),
-            getcpu: Route::new(abi, &abi.getcpu, getcpu),
-        }
-    }
-}
-
-impl Route {
-    /// Every table has a system call for each function, and the rows are those of the function.
-    fn new(abi: &Abi, function: &Function, outcome: Outcome) -> Self {
-        match outcome {
-            Ok(symbol) => Self::Vdso {
-                symbol: function.candidates.get(symbol.row).map_or("", |candidate| candidate.name),
-                version: symbol.is_versioned.then_some(abi.version),
-                address: symbol.address,
-            },
-            Err(reason) => {
-                let first = function.syscalls_in_order(TIME32_FIRST).next();
-                Self::Syscall { number: first.map_or(0, |call| call.number), reason }
-            }
+            time: route(&abi.time, time),
+            gettimeofday: route(&abi.gettimeofday, gettimeofday),
+            clock_gettime: route(&abi.clock_gettime, clock_gettime),
+            clock_getres: route(&abi.clock_getres, clock_getres),
+            getcpu: route(&abi.getcpu, getcpu),
         }
     }
 }

@@ -33,12 +33,11 @@ pub struct Abi {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Function {
-    /// Symbols of the vDSO, best first. The first one that the image has is used.
+    /// Symbols of the vDSO, best first. The first one that the image has is used. Each has another
+    /// shape, so a shape names a candidate.
     pub candidates: &'static [Candidate],
-    /// System calls with 64-bit seconds, best first.
+    /// System calls, best first.
     pub syscalls: &'static [Syscall],
-    /// System calls whose seconds end in January 2038.
-    pub time32_syscalls: &'static [Syscall],
 }
 
 /// A symbol of the vDSO that can answer a function.
@@ -116,13 +115,6 @@ pub enum Quirk {
     NonzeroLoadAddress,
 }
 
-/// Whether the 32-bit system calls are tried first.
-///
-/// Android's seccomp filter kills a process for a system call that Android's libc does not make. On
-/// 32-bit Android before 11 it kills for every 64-bit call (bionic, libc/seccomp), so these come
-/// second, for a time after January 2038. The cfg sets the same order for tests on Linux.
-pub const TIME32_FIRST: bool = cfg!(any(target_os = "android", vdso_time_android_order));
-
 impl Abi {
     /// Returns the five functions with their names.
     #[must_use]
@@ -137,37 +129,39 @@ impl Abi {
     }
 }
 
-/// A function whose system calls all have 64-bit seconds.
+/// A function of one size of time.
 pub(crate) const fn function(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Function {
-    Function { candidates, syscalls, time32_syscalls: &[] }
+    Function { candidates, syscalls }
+}
+
+/// A function of a 32-bit architecture. In both lists a row with 64-bit times comes first, and then
+/// those whose seconds end in January 2038.
+///
+/// Android has no row with 64-bit times. Its seccomp filter kills a process for a system call that
+/// its libc does not make, and on 32-bit Android before 11 that is every 64-bit call (bionic,
+/// libc/seccomp). The 64-bit symbols make such a call, too, for a clock that they cannot read. We
+/// had the 64-bit rows second there, for times after January 2038: two passes over every list, in
+/// five places, for which a program gets `EOVERFLOW` now. The cfg makes these tables for tests on
+/// Linux.
+pub(crate) const fn function32(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Function {
+    const HAS_TIME64: bool = !cfg!(any(target_os = "android", vdso_time_android_order));
+    match (candidates, syscalls) {
+        ([_, candidates @ ..], [_, syscalls @ ..]) if !HAS_TIME64 => function(candidates, syscalls),
+        _ => function(candidates, syscalls),
+    }
 }
 
 impl Function {
-    /// Adds system calls with 32-bit seconds.
-    pub(crate) const fn or_time32(self, time32_syscalls: &'static [Syscall]) -> Self {
-        Self { time32_syscalls, ..self }
-    }
-
-    /// Returns whether a candidate has this shape. The compiler removes the code for other shapes.
-    pub(crate) const fn has(&self, shape: Shape) -> bool {
+    /// Returns whether every candidate has this shape. The compiler removes the code for others.
+    pub(crate) const fn has_only(&self, shape: Shape) -> bool {
         let mut candidates = self.candidates;
         while let [candidate, rest @ ..] = candidates {
-            if candidate.shape as u8 == shape as u8 {
-                return true;
+            if candidate.shape as u8 != shape as u8 {
+                return false;
             }
             candidates = rest;
         }
-        false
-    }
-
-    /// Returns the system calls in the order in which they are tried.
-    pub fn syscalls_in_order(&self, time32_first: bool) -> impl Iterator<Item = &'static Syscall> {
-        let (first, second) = if time32_first {
-            (self.time32_syscalls, self.syscalls)
-        } else {
-            (self.syscalls, self.time32_syscalls)
-        };
-        first.iter().chain(second)
+        true
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) mod native;
 mod table;
 mod targets;
 
-pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall, TIME32_FIRST};
+pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall};
 
 /// The table of every architecture.
 pub const ALL: &[&Abi] = &[

@@ -7,6 +7,7 @@
 
 use crate::arch::libc_errno;
 use crate::errno::Errno;
+use crate::routes::{Route, Routes};
 
 /// The public functions, which are documented where this crate calls the vDSO.
 pub(crate) mod calls {
@@ -70,19 +71,14 @@ pub(crate) mod syscall {
     pub use super::calls::{clock_getres, clock_gettime, getcpu, gettimeofday};
 }
 
-/// The routes of this process.
-pub(crate) mod routes {
-    use crate::routes::{Route, Routes};
-
-    /// Returns what answers each function: [`Route::Libc`].
-    #[must_use]
-    pub fn routes() -> Routes {
-        Routes::all(Route::Libc)
-    }
-
-    /// Does nothing: libc finds the vDSO.
-    pub fn warm_up() {}
+/// Returns what answers each function: [`Route::Libc`].
+#[must_use]
+pub fn routes() -> Routes {
+    Routes::all(Route::Libc)
 }
+
+/// Does nothing: libc finds the vDSO.
+pub fn warm_up() {}
 
 /// Makes a call of libc that returns -1 for an error. `errno` does not change.
 fn errno_result(call: impl FnOnce() -> libc::c_long) -> Result<(), Errno> {

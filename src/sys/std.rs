@@ -1,5 +1,7 @@
 //! The same functions over std's clocks, on systems other than Linux (feature `std`).
 
+use crate::routes::{Route, Routes};
+
 /// The public functions, which are documented for Linux. Their errors differ: `EINVAL` for a clock
 /// that std does not have, and `ENOSYS` for a question that std does not answer.
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "documented for Linux")]
@@ -54,16 +56,11 @@ pub(crate) mod calls {
     }
 }
 
-/// The routes of this process.
-pub(crate) mod routes {
-    use crate::routes::{Route, Routes};
-
-    /// Returns what answers each function: [`Route::Std`].
-    #[must_use]
-    pub fn routes() -> Routes {
-        Routes::all(Route::Std)
-    }
-
-    /// Does nothing: there is no vDSO to find.
-    pub fn warm_up() {}
+/// Returns what answers each function: [`Route::Std`].
+#[must_use]
+pub fn routes() -> Routes {
+    Routes::all(Route::Std)
 }
+
+/// Does nothing: there is no vDSO to find.
+pub fn warm_up() {}

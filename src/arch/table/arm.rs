@@ -7,22 +7,19 @@
 //! - Numbers: arch/arm/tools/syscall.tbl. 403 and 406 exist since 5.1. The EABI has no time(2).
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
-use crate::arch::abi::{Abi, Candidate, Discovery, ELFCLASS32, Quirk, Shape, call, function, symbol};
+use crate::arch::abi::{
+    Abi, Candidate, Discovery, ELFCLASS32, Quirk, Shape, call, function, function32, symbol,
+};
 
 pub(crate) static ABI: Abi = Abi {
     name: "arm",
     machine: 40, // EM_ARM
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function(GETTIME, &[call(403, Timespec64)])
-        .or_time32(&[call(263, Timespec32), call(78, Timeval32)]),
-    gettimeofday: function(GETTIME, &[call(403, Timespec64)]).or_time32(&[call(78, Timeval32)]),
-    clock_gettime: function(GETTIME, &[call(403, Timespec64)]).or_time32(&[call(263, Timespec32)]),
-    clock_getres: function(
-        &[timer("__vdso_clock_getres_time64", Timespec64), timer("__vdso_clock_getres", Timespec32)],
-        &[call(406, Timespec64)],
-    )
-    .or_time32(&[call(264, Timespec32)]),
+    time: function32(GETTIME, &[call(403, Timespec64), call(263, Timespec32), call(78, Timeval32)]),
+    gettimeofday: function32(GETTIME, &[call(403, Timespec64), call(78, Timeval32)]),
+    clock_gettime: function32(GETTIME, &[call(403, Timespec64), call(263, Timespec32)]),
+    clock_getres: function32(GETRES, &[call(406, Timespec64), call(264, Timespec32)]),
     getcpu: function(&[], &[call(345, Getcpu)]),
     kernel_entry: None,
     discovery: Discovery { prctl: 172, openat: 322, read: 3, close: 6, rt_sigprocmask: 175 },
@@ -30,6 +27,8 @@ pub(crate) static ABI: Abi = Abi {
 
 const GETTIME: &[Candidate] =
     &[timer("__vdso_clock_gettime64", Timespec64), timer("__vdso_clock_gettime", Timespec32)];
+const GETRES: &[Candidate] =
+    &[timer("__vdso_clock_getres_time64", Timespec64), timer("__vdso_clock_getres", Timespec32)];
 
 /// A symbol that needs the timer.
 const fn timer(name: &'static str, shape: Shape) -> Candidate {

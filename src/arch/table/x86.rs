@@ -6,18 +6,19 @@
 //! - Numbers: arch/x86/entry/syscalls/syscall_32.tbl. 403 and 406 exist since 5.1.
 
 use crate::arch::abi::Shape::{Getcpu, Timespec32, Timespec64, Timeval32};
-use crate::arch::abi::{Abi, Discovery, ELFCLASS32, GETRES_32, GETTIME_32, Quirk, call, function, symbol};
+use crate::arch::abi::{
+    Abi, Discovery, ELFCLASS32, GETRES_32, GETTIME_32, Quirk, call, function, function32, symbol,
+};
 
 pub(crate) static ABI: Abi = Abi {
     name: "x86",
     machine: 3, // EM_386
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function(GETTIME_32, &[call(403, Timespec64)])
-        .or_time32(&[call(265, Timespec32), call(78, Timeval32)]),
-    gettimeofday: function(GETTIME_32, &[call(403, Timespec64)]).or_time32(&[call(78, Timeval32)]),
-    clock_gettime: function(GETTIME_32, &[call(403, Timespec64)]).or_time32(&[call(265, Timespec32)]),
-    clock_getres: function(GETRES_32, &[call(406, Timespec64)]).or_time32(&[call(266, Timespec32)]),
+    time: function32(GETTIME_32, &[call(403, Timespec64), call(265, Timespec32), call(78, Timeval32)]),
+    gettimeofday: function32(GETTIME_32, &[call(403, Timespec64), call(78, Timeval32)]),
+    clock_gettime: function32(GETTIME_32, &[call(403, Timespec64), call(265, Timespec32)]),
+    clock_getres: function32(GETRES_32, &[call(406, Timespec64), call(266, Timespec32)]),
     // getcpu of QEMU's own image, which QEMU relocates, makes the system call gettimeofday, and so
     // writes past its pointers (QEMU 10.0 and 11.1).
     getcpu: function(

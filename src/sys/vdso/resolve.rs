@@ -1,29 +1,34 @@
 //! The slots, and the pass over the image that fills all of them.
 //!
-//! Every slot has the 64-bit signature, on every kernel. It gets one of three functions:
+//! Every slot has the 64-bit signature, on every kernel. A first call gives it one of three
+//! functions:
 //!
 //! - the vDSO's own;
-//! - one of this crate that calls a function of the vDSO with another signature;
+//! - an adapter, which calls a function of the vDSO with another signature;
 //! - one that answers `ENOSYS`, after which the caller asks the kernel.
 //!
 //! Each function is resolved alone: a missing symbol does not disable another function. A slot
 //! keeps its function, whatever a call answers later.
 
-use super::record::RECORDS;
-use super::slot::{ClockFn, Code, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::slot::{ClockFn, ClockFn32, Code, FnPtr, GetcpuFn, GettimeofdayFn, Slot, TimeFn};
 use super::{syscall, time32};
 use crate::arch::native::{self, ABI};
 use crate::arch::{Function, Shape};
-use crate::choice::{FallbackReason, Outcome, decide, is_called};
+use crate::choice::{FallbackReason, decide, is_called};
 use crate::elf::Native;
 use crate::errno::Errno;
 use crate::process::vdso;
+use crate::routes::Routes;
 use crate::types::{ClockId, Timespec, Timeval};
 
 /// Defines a slot and the resolver that it starts with.
 macro_rules! slots {
-    ($($SLOT:ident: $Function:ty, $resolver:ident($($argument:ident: $T:ty),+) -> $result:ty;)+) => {$(
-        pub(super) static $SLOT: Slot<$Function> = Slot::new($resolver);
+    ($($SLOT:ident: $Function:ty, $function:ident, $adapter:path, $empty:ident,
+        $resolver:ident($($argument:ident: $T:ty),+) -> $result:ty;)+) => {$(
+        pub(super) static $SLOT: Slot<$Function> =
+            Slot::new($resolver, adapter(&ABI.$function, $adapter, $empty), $empty);
 
         #[cold]
         extern "C" fn $resolver($($argument: $T),+) -> $result {
@@ -34,39 +39,77 @@ macro_rules! slots {
 }
 
 slots! {
-    TIME: TimeFn, first_time(out: Option<&mut i64>) -> i64;
-    GETTIMEOFDAY: GettimeofdayFn, first_gettimeofday(out: &mut Timeval, zone: Option<&mut ()>) -> i32;
-    CLOCK_GETTIME: ClockFn, first_clock_gettime(clock: ClockId, out: &mut Timespec) -> i32;
-    CLOCK_GETRES: ClockFn, first_clock_getres(clock: ClockId, out: &mut Timespec) -> i32;
-    GETCPU: GetcpuFn, first_getcpu(cpu: &mut u32, node: &mut u32, unused: Option<&mut ()>) -> i32;
+    TIME: TimeFn, time, time_from_clock_gettime, kernel_time,
+        first_time(out: Option<&mut i64>) -> i64;
+    GETTIMEOFDAY: GettimeofdayFn, gettimeofday, gettimeofday_from_clock_gettime, no_gettimeofday,
+        first_gettimeofday(out: &mut Timeval, zone: Option<&mut ()>) -> i32;
+    CLOCK_GETTIME: ClockFn, clock_gettime, time32::clock_gettime, no_clock,
+        first_clock_gettime(clock: ClockId, out: &mut Timespec) -> i32;
+    CLOCK_GETRES: ClockFn, clock_getres, time32::clock_getres, no_clock,
+        first_clock_getres(clock: ClockId, out: &mut Timespec) -> i32;
+    GETCPU: GetcpuFn, getcpu, no_getcpu, no_getcpu,
+        first_getcpu(cpu: &mut u32, node: &mut u32, unused: Option<&mut ()>) -> i32;
 }
 
-/// Finds the vDSO, and fills every slot and then every record.
+/// Returns the adapter if a candidate of the function has another signature, and otherwise `empty`,
+/// so that the adapter is in no program that does not need it.
+const fn adapter<F: FnPtr>(function: &Function, adapter: F, empty: F) -> F {
+    if function.has_only(F::SHAPE) { empty } else { adapter }
+}
+
+/// Whether the symbols that were found have versions.
+static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
+
+/// Finds the vDSO and its functions, as the first call of any function does.
+///
+/// Call it before a thread enters a sandbox that kills for the system calls of the first call:
+/// `rt_sigprocmask` and, without the feature `libc`, `prctl`, `openat`, `read` and `close`.
+pub fn warm_up() {
+    let are_filled = TIME.is_filled()
+        && GETTIMEOFDAY.is_filled()
+        && CLOCK_GETTIME.is_filled()
+        && CLOCK_GETRES.is_filled()
+        && GETCPU.is_filled();
+    if !are_filled {
+        resolve_all();
+    }
+}
+
+/// Returns what answers each function in this process. It calls [`warm_up`] first.
+#[must_use]
+pub fn routes() -> Routes {
+    warm_up();
+    let none = || Err(FallbackReason::NoSymbol);
+    let narrow = |slot: &Slot<ClockFn32>, function| slot.outcome(function, none);
+    let clock_gettime =
+        CLOCK_GETTIME.outcome(&ABI.clock_gettime, || narrow(&time32::CLOCK_GETTIME, &ABI.clock_gettime));
+    let outcomes = [
+        TIME.outcome(&ABI.time, || clock_gettime),
+        GETTIMEOFDAY.outcome(&ABI.gettimeofday, || clock_gettime),
+        clock_gettime,
+        CLOCK_GETRES.outcome(&ABI.clock_getres, || narrow(&time32::CLOCK_GETRES, &ABI.clock_getres)),
+        GETCPU.outcome(&ABI.getcpu, none),
+    ];
+    Routes::new(&ABI, outcomes, HAS_VERSIONS.load(Ordering::Relaxed))
+}
+
+/// Finds the vDSO, and fills every slot. A slot that an adapter calls comes before the adapter's.
 #[inline(never)]
-pub(super) fn resolve_all() {
-    let mut outcomes = find_symbols();
-    let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = &mut outcomes;
-    let clock_gettime = code(&ABI.clock_gettime, clock_gettime).and_then(clock_gettime_from);
-    CLOCK_GETTIME.fill(clock_gettime, no_clock);
-    let clock_getres = code(&ABI.clock_getres, clock_getres).and_then(clock_getres_from);
-    CLOCK_GETRES.fill(clock_getres, no_clock);
-    let gettimeofday = code(&ABI.gettimeofday, gettimeofday).and_then(gettimeofday_from);
-    GETTIMEOFDAY.fill(gettimeofday, no_gettimeofday);
-    let getcpu = code(&ABI.getcpu, getcpu).and_then(Code::function);
-    GETCPU.fill(getcpu, no_getcpu);
-    let function = code(&ABI.time, time).and_then(time_from);
-    TIME.fill(function, kernel_time);
-    if function.is_none() {
-        *time = time.and(Err(FallbackReason::NoSymbol));
+fn resolve_all() {
+    let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = find_symbols();
+    if const { !ABI.clock_gettime.has_only(Shape::Timespec64) } {
+        time32::CLOCK_GETTIME.fill(clock_gettime);
+        time32::CLOCK_GETRES.fill(clock_getres);
     }
-    // Last: `warm_up` takes a record as the sign that every slot is filled.
-    for (outcome, record) in outcomes.iter().zip(&RECORDS) {
-        record.store(outcome);
-    }
+    CLOCK_GETTIME.fill(clock_gettime);
+    CLOCK_GETRES.fill(clock_getres);
+    GETTIMEOFDAY.fill(gettimeofday);
+    GETCPU.fill(getcpu);
+    TIME.fill(time);
 }
 
-/// Finds the symbol that answers each function, or why none does. A symbol's code is in the vDSO.
-fn find_symbols() -> [Outcome; 5] {
+/// Finds the symbol that answers each function, or why none does.
+fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
     let image = match vdso::find::<Native>(false) {
         Ok(image) if is_called(&ABI, &image) => image,
         Ok(_) => return [Err(FallbackReason::ForeignImage); 5],
@@ -84,60 +127,12 @@ fn find_symbols() -> [Outcome; 5] {
             }
         }
     }
-    decide(&ABI, &image, bias).map(|outcome| {
-        let symbol = outcome?;
-        check_code(symbol.address, symbol.size).map_err(FallbackReason::of)?;
-        Ok(symbol)
+    HAS_VERSIONS.store(image.has_versions(), Ordering::Relaxed);
+    decide(&ABI, &image, bias, check_code).map(|outcome| {
+        // SAFETY: `decide` found the symbol in the vDSO, which stays mapped (`Vdso::locate`). The
+        // table says that it has this shape, which vdso(7) documents.
+        outcome.map(|choice| unsafe { Code::new(choice) })
     })
-}
-
-/// Returns the code of the symbol that answers a function.
-fn code(function: &Function, outcome: &Outcome) -> Option<Code> {
-    let symbol = outcome.as_ref().ok()?;
-    let shape = function.candidates.get(symbol.row)?.shape;
-    // SAFETY: `find_symbols` found the symbol of this row in the vDSO, and the table says that it
-    // has this shape, which vdso(7) documents. The vDSO stays mapped (`Vdso::locate`).
-    Some(unsafe { Code::new(shape, symbol.address) })
-}
-
-/// Tests the shape of the code. If the function has no symbol of that shape, the test is a constant
-/// and the compiler removes what depends on it.
-macro_rules! is_shape {
-    ($code:ident, $function:ident, $Shape:ident) => {
-        $code.shape == Shape::$Shape && const { ABI.$function.has(Shape::$Shape) }
-    };
-}
-
-fn clock_gettime_from(code: Code) -> Option<ClockFn> {
-    if is_shape!(code, clock_gettime, Timespec32) {
-        time32::CLOCK_GETTIME.set(code.function()?);
-        return Some(time32::clock_gettime);
-    }
-    code.function()
-}
-
-fn clock_getres_from(code: Code) -> Option<ClockFn> {
-    if is_shape!(code, clock_getres, Timespec32) {
-        time32::CLOCK_GETRES.set(code.function()?);
-        return Some(time32::clock_getres);
-    }
-    code.function()
-}
-
-fn gettimeofday_from(code: Code) -> Option<GettimeofdayFn> {
-    if const { ABI.gettimeofday.has(Shape::Timespec64) } {
-        return Some(gettimeofday_from_clock_gettime);
-    }
-    code.function()
-}
-
-fn time_from(code: Code) -> Option<TimeFn> {
-    if is_shape!(code, time, Time64) {
-        // The callers of `time` do not test its result, so a symbol that returns an error is not
-        // used.
-        return code.function().filter(|time: &TimeFn| !is_error(time(None)));
-    }
-    Some(time_from_clock_gettime)
 }
 
 /// `gettimeofday` from `CLOCK_REALTIME`.

@@ -1,19 +1,26 @@
-//! [`Slot`]: a function pointer that can change.
+//! [`Slot`]: a function pointer that can change, and the record of what answers.
 //!
 //! The slot of a public function starts as its resolver, which finds the function that answers,
-//! stores it and calls it. So a call does not test whether it is the first: it loads an address
-//! and calls it.
+//! stores it and calls it. So a call loads an address and calls it. A `OnceCell` would test before
+//! each call whether it is the first: one more load, a test and a branch in every read, for what
+//! happens once in a process.
+//!
+//! `routes()` reports what the slots hold. A record beside them was tried: it took a table of all
+//! reasons, and could only repeat what the slots know. A new search of the image would be worse: in
+//! a sandbox it could find less than the first call did.
 //!
 //! # Memory ordering
 //!
-//! Every access is `Relaxed`, because no other data is published with an address, and every address
-//! that a slot ever held can be called at any time. (`warm_up` needs more: a thread that sees a
-//! record sees every slot filled.)
+//! A call loads `Relaxed`, because every address that a slot ever held can be called at any time:
 //!
 //! - The resolver resolves again.
 //! - The kernel mapped the vDSO before the first instruction of the process, and it never changes.
 //! - A function of this crate may call another slot and find the first function there. That one
 //!   resolves again, or answers `ENOSYS`, after which the caller asks the kernel.
+//!
+//! A slot is filled by `Release`, and `warm_up()` and `routes()` load by `Acquire`. So a thread
+//! that sees a filled slot there sees what was stored before it: the reason, and the slot that an
+//! adapter calls.
 //!
 //! Two threads may resolve at once, and a sandbox around one of them may hide the vDSO from it. So
 //! its fallback replaces only the resolver, and a function of the vDSO replaces anything. All
@@ -21,9 +28,10 @@
 
 use core::mem;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
-use crate::arch::Shape;
+use crate::arch::{Function, Shape};
+use crate::choice::{Choice, FallbackReason, Outcome};
 use crate::types::{ClockId, Timespec, Timespec32, Timeval};
 
 /// A function pointer, and the shape that the tables have for its signature.
@@ -55,68 +63,88 @@ functions! {
     GetcpuFn: Getcpu = fn(&mut u32, &mut u32, Option<&mut ()>) -> i32;
 }
 
-/// The function that a call goes through.
+/// The function that a call goes through: one of these four.
 pub(crate) struct Slot<F> {
+    /// The vDSO's function, or one of the following.
     address: AtomicPtr<()>,
-    /// The function that `new` stored.
+    /// What the slot starts as.
     first: F,
+    /// What calls a function of the vDSO with another signature.
+    adapter: F,
+    /// What answers if the vDSO does not.
+    empty: F,
+    /// Why the slot is empty: an `Option<FallbackReason>`. The first reason stays.
+    reason: AtomicU8,
+}
+
+/// A symbol of the vDSO that can be called.
+#[derive(Clone, Copy)]
+pub(crate) struct Code(Choice);
+
+impl Code {
+    /// # Safety
+    ///
+    /// At the address must be code with the C signature of the candidate's shape, for the life of
+    /// the process. It must write only to the variables that its arguments point to, and accept
+    /// null where [`FnPtr`] types have an `Option`.
+    pub(crate) unsafe fn new(choice: Choice) -> Self {
+        Self(choice)
+    }
 }
 
 impl<F: FnPtr> Slot<F> {
-    /// Creates a slot with its first function.
-    pub(crate) const fn new(first: F) -> Self {
-        Self { address: AtomicPtr::new(address_of(first)), first }
+    /// Creates a slot that holds its first function. `adapter` is the same as `empty` if no
+    /// candidate has another signature.
+    pub(crate) const fn new(first: F, adapter: F, empty: F) -> Self {
+        let (address, reason) = (AtomicPtr::new(address_of(first)), AtomicU8::new(byte_of(None)));
+        Self { address, first, adapter, empty, reason }
     }
 
     /// Returns the function.
     #[inline]
     pub(crate) fn get(&self) -> F {
         let address = self.address.load(Ordering::Relaxed);
-        // SAFETY: `new`, `set` and `fill` store only the address of an `F`.
+        // SAFETY: `new` and `fill` store only the address of an `F`, in this program or in the vDSO
+        // (`Code`).
         unsafe { function_at(address) }
     }
 
-    /// Stores the function that was found.
-    pub(crate) fn set(&self, found: F) {
-        self.address.store(address_of(found), Ordering::Relaxed);
-    }
-
-    /// Stores the function that was found. If none was, stores the fallback in place of the first
-    /// function.
-    pub(crate) fn fill(&self, found: Option<F>, fallback: F) {
-        if let Some(found) = found {
-            return self.set(found);
+    /// Stores the function that was found, or the adapter for it. If none was, stores the function
+    /// for that in place of the first one, and the reason.
+    pub(crate) fn fill(&self, found: Result<Code, FallbackReason>) {
+        match found {
+            Ok(Code(Choice { candidate, address })) => {
+                let is_own = candidate.shape == F::SHAPE;
+                let own = ptr::with_exposed_provenance_mut(address);
+                self.address.store(if is_own { own } else { address_of(self.adapter) }, Ordering::Release);
+            }
+            Err(reason) => {
+                let (none, reason) = (byte_of(None), byte_of(Some(reason)));
+                let _ = self.reason.compare_exchange(none, reason, Ordering::Relaxed, Ordering::Relaxed);
+                let (first, empty) = (address_of(self.first), address_of(self.empty));
+                let _ = self.address.compare_exchange(first, empty, Ordering::Release, Ordering::Relaxed);
+            }
         }
-        let (first, fallback) = (address_of(self.first), address_of(fallback));
-        let _ = self.address.compare_exchange(first, fallback, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
-/// The address of a function, and its shape.
-#[derive(Clone, Copy)]
-pub(crate) struct Code {
-    pub(super) shape: Shape,
-    address: *mut (),
-}
-
-impl Code {
-    /// # Safety
-    ///
-    /// At the address must be code with the C signature of the shape, for the life of the process.
-    /// It must write only to the variables that its arguments point to, and accept null where
-    /// [`FnPtr`] types have an `Option`.
-    pub(crate) unsafe fn new(shape: Shape, address: usize) -> Self {
-        Self { shape, address: ptr::with_exposed_provenance_mut(address) }
     }
 
-    /// Returns the function if it has the signature of `F`.
-    pub(crate) fn function<F: FnPtr>(self) -> Option<F> {
-        if self.shape != F::SHAPE || self.address.is_null() {
-            return None;
+    /// Returns whether a first call has filled the slot.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.address.load(Ordering::Acquire) != address_of(self.first)
+    }
+
+    /// Returns the candidate that the slot holds, or why it holds none. `adapted` returns that of
+    /// the slot that the adapter calls.
+    pub(crate) fn outcome(&self, function: &'static Function, adapted: impl FnOnce() -> Outcome) -> Outcome {
+        let address = self.address.load(Ordering::Acquire);
+        if address == address_of(self.empty) || address == address_of(self.first) {
+            return Err(reason_of(self.reason.load(Ordering::Relaxed)).unwrap_or(FallbackReason::NoSymbol));
         }
-        // SAFETY: the caller of `new` promised that the code has this shape, which is the one of
-        // `F`.
-        Some(unsafe { function_at(self.address) })
+        if address == address_of(self.adapter) {
+            return adapted();
+        }
+        let own = function.candidates.iter().find(|candidate| candidate.shape == F::SHAPE);
+        let candidate = own.ok_or(FallbackReason::NoSymbol)?;
+        Ok(Choice { candidate, address: address.expose_provenance() })
     }
 }
 
@@ -136,4 +164,14 @@ const fn address_of<F: FnPtr>(function: F) -> *mut () {
     const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
     // SAFETY: `F` is a function pointer (`FnPtr`), so it is as large as an address.
     unsafe { mem::transmute_copy(&function) }
+}
+
+const fn byte_of(reason: Option<FallbackReason>) -> u8 {
+    // SAFETY: the value has one byte, which is its tag.
+    unsafe { mem::transmute(reason) }
+}
+
+fn reason_of(byte: u8) -> Option<FallbackReason> {
+    // SAFETY: `new` and `fill` store only what `byte_of` returned.
+    unsafe { mem::transmute(byte) }
 }

@@ -4,7 +4,7 @@
 //! failure is remembered, because it may be due to the thread's sandbox.
 
 use crate::arch::native::{ABI, checked};
-use crate::arch::{Function, Shape, Syscall, TIME32_FIRST};
+use crate::arch::{Function, Shape, Syscall};
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
 
@@ -74,24 +74,22 @@ enum Einval {
 
 /// Makes the system calls of a function until one answers.
 #[inline] // the number and the shape of the first call are constants then
-fn ask(function: &Function, clock: ClockId, einval: Einval) -> Result<Timespec, Errno> {
-    let mut calls = function.syscalls_in_order(TIME32_FIRST);
-    let first = calls.next().ok_or(Errno::ENOSYS)?;
-    read(first, clock).or_else(|refusal| ask_others(calls, clock, einval, refusal))
+fn ask(function: &'static Function, clock: ClockId, einval: Einval) -> Result<Timespec, Errno> {
+    let [first, others @ ..] = function.syscalls else { return Err(Errno::ENOSYS) };
+    read(first, clock).or_else(|refusal| ask_others(others, clock, einval, refusal))
 }
 
 /// Makes the further system calls after the first one was refused.
 #[cold]
 fn ask_others(
-    calls: impl Iterator<Item = &'static Syscall>,
+    calls: &[Syscall],
     clock: ClockId,
     einval: Einval,
     mut refusal: Errno,
 ) -> Result<Timespec, Errno> {
     let is_final = |error| error == Errno::EINVAL && einval == Einval::IsFinal;
     for call in calls {
-        let may_be_tried = !may_be_killed_for(call) || matches!(refusal, Errno::ENOSYS | Errno::EOVERFLOW);
-        if is_final(refusal) || !may_be_tried {
+        if is_final(refusal) {
             break;
         }
         match read(call, clock) {
@@ -103,12 +101,6 @@ fn ask_others(
         }
     }
     Err(refusal)
-}
-
-/// Returns whether 32-bit Android may kill for a system call. Such a call is made only after
-/// January 2038, or if the kernel has no 32-bit call.
-fn may_be_killed_for(call: &Syscall) -> bool {
-    (const { TIME32_FIRST && cfg!(target_pointer_width = "32") }) && !call.shape.is_time32()
 }
 
 /// Makes one system call of any shape. All write the seconds and a fraction of a second.

@@ -6,11 +6,11 @@ use crate::errno::Errno;
 use crate::types::{ClockId, Timespec, Timespec32};
 
 /// The vDSO's functions.
-pub(super) static CLOCK_GETTIME: Slot<ClockFn32> = Slot::new(not_yet_stored);
-pub(super) static CLOCK_GETRES: Slot<ClockFn32> = Slot::new(not_yet_stored);
+pub(super) static CLOCK_GETTIME: Slot<ClockFn32> = Slot::new(none, none, none);
+pub(super) static CLOCK_GETRES: Slot<ClockFn32> = Slot::new(none, none, none);
 
 /// A thread can see the adapter before the symbol that it calls. The caller asks the kernel then.
-extern "C" fn not_yet_stored(_: ClockId, _: &mut Timespec32) -> i32 {
+extern "C" fn none(_: ClockId, _: &mut Timespec32) -> i32 {
     -Errno::ENOSYS.raw_os_error()
 }
 
