@@ -128,13 +128,14 @@ fn recent() -> Option<Instant> {
     Some(RECENT.load(Ordering::Acquire)).filter(|&nanos| nanos != 0).map(Instant)
 }
 
-/// The mock's time in [`with_clock`]. The end of a thread destroys the mock, and can read the time.
+/// Returns the mock's time inside [`with_clock`]. Destructors of an ending thread can read the time
+/// after the mock was destroyed.
 #[inline]
 fn mocked() -> Option<u64> {
     MOCK.try_with(|mock| mock.borrow().as_ref().map(|mock| mock.value())).ok().flatten()
 }
 
-/// The time in nanoseconds: on Linux that of `CLOCK_MONOTONIC`.
+/// Returns the time in nanoseconds: on Linux that of `CLOCK_MONOTONIC`.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[inline]
 fn monotonic() -> u64 {
@@ -146,7 +147,8 @@ fn monotonic() -> u64 {
     now.as_nanos() as u64
 }
 
-/// The same by std's clock. It begins at a time from which a program can subtract 36 years.
+/// Returns the time in nanoseconds by std's clock. It starts at 36 years, so that a program can
+/// subtract from early times.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn monotonic() -> u64 {
     static START: std::sync::OnceLock<web_time::Instant> = std::sync::OnceLock::new();
