@@ -12,13 +12,13 @@ use vdso_time::{ClockId, Monotonic, MonotonicCoarse, MonotonicRaw, syscall};
 use vdso_time_counter as counter;
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
-/// The kernel's `CLOCK_MONOTONIC` in nanoseconds, by system call.
+/// Returns the kernel's `CLOCK_MONOTONIC` in nanoseconds, by system call.
 fn kernel() -> f64 {
     let now = syscall::clock_gettime(ClockId::MONOTONIC).unwrap();
     now.tv_sec as f64 * 1e9 + now.tv_nsec as f64
 }
 
-/// The counter, if the kernel's clock uses it.
+/// Returns the counter, if the kernel's clock uses it.
 fn counter_time() -> Option<CounterTime> {
     // In an emulator's user mode the clock source is that of another architecture.
     let is_x86 = cfg!(any(target_arch = "x86", target_arch = "x86_64"));
