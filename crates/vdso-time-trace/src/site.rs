@@ -25,7 +25,7 @@ pub struct Site {
 /// An array of tracers is a tracer with one for each of the first `N` [`sites`](crate::sites). A
 /// pair is a tracer that calls both.
 pub trait Trace: Sync + 'static {
-    /// Called after each read, with the [time](crate::Read::nanos) that was read.
+    /// Receives each read after it was made, with its [time](crate::Read::nanos).
     fn event(&self, site: &'static Site, nanos: Option<i64>);
 }
 
@@ -65,7 +65,7 @@ pub fn sites() -> &'static [Site] {
 }
 
 impl Site {
-    /// For [`traced!`](crate::traced). `call` is the text of the call.
+    /// Creates the site of a [`traced!`](crate::traced). `call` is the text of the call.
     #[doc(hidden)]
     #[must_use]
     pub const fn new(name: &'static str, call: &'static str, file: &'static str, line: u32) -> Self {

@@ -20,7 +20,7 @@ fn never_called() -> i64 {
     traced!("never called", time())
 }
 
-/// Many functions, one place in the source.
+/// Becomes many functions with one place in the source.
 fn generic<T>(answer: T) -> (T, Instant) {
     (answer, traced!("generic", Instant::now()))
 }
@@ -29,7 +29,7 @@ fn unnamed() -> Instant<MonotonicCoarse> {
     traced!(MonotonicCoarse::now())
 }
 
-/// The only site of a name.
+/// Returns the only site of a name.
 fn site(name: &str) -> &'static Site {
     let found: Vec<_> = sites().iter().filter(|site| site.name() == name).collect();
     let [site] = found[..] else { panic!("{name}: {found:?}") };
