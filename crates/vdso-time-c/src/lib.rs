@@ -70,10 +70,10 @@ unsafe fn store<T>(result: Result<T, Errno>, to: *mut T) -> c_int {
     0
 }
 
-/// The same for the two words of a time.
+/// Stores the two words of a time and returns 0, or returns the error.
 ///
-/// The vDSO stored them one by one. A copy of both at once would wait for both stores, which costs
-/// a fifth of a read. Volatile writes keep the compiler from making one.
+/// The vDSO has just stored the words one by one. A copy of both at once would wait for these
+/// stores, which costs a fifth of a read, so volatile writes keep the copies apart.
 ///
 /// # Safety
 /// `to` must be null or an address to write to.
@@ -107,8 +107,8 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// The compiler drops it, because no panic is reachable: a test looks for `abort` in the library.
-/// Where panics unwind, as in cargo's tests, std has the handler.
+/// Aborts. No panic is reachable, so the compiler drops this handler: a test looks for `abort` in
+/// the library. Where panics unwind, as in cargo's tests, std has the handler.
 #[cfg(panic = "abort")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {

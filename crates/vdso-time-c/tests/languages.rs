@@ -25,7 +25,8 @@ const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
 const HEADERS: [&str; 2] = ["vdso_time.h", "vdso_time_counter.h"];
 
-/// The target of `cargo xtask on`, or that of the option `--target`, as cross passes it to cargo.
+/// Returns the target of `cargo xtask on`, or that of the option `--target`, as cross passes it to
+/// cargo.
 fn triple() -> Option<String> {
     let named = env::var("CARGO_BUILD_TARGET").ok();
     // With the option, cargo's folder is `target/TRIPLE/tmp`.
@@ -39,18 +40,18 @@ fn foreign(setting: &str) -> Option<String> {
     env::var(format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))).ok()
 }
 
-/// Whether the programs run in a kernel of their own. With `--target` of this machine, the tests
-/// themselves run here.
+/// Returns whether the programs run in a kernel of their own. With `--target` of this machine, the
+/// tests themselves run here.
 fn is_guest() -> bool {
     env::var("RUSTFLAGS").is_ok_and(|flags| flags.contains("+crt-static"))
 }
 
-/// Where the libraries are installed.
+/// Returns the folder where the libraries are installed.
 fn prefix() -> PathBuf {
     target_tmpdir().join("c")
 }
 
-/// What the command prints. It must succeed.
+/// Runs a command, which must succeed. Returns what it prints.
 fn run(words: &[impl AsRef<OsStr>]) -> String {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(PACKAGE);
@@ -81,7 +82,7 @@ fn split(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// What a program of the target prints. It runs for at most a minute.
+/// Runs a program of the target for at most a minute. Returns what it prints.
 fn run_program(words: &[&str]) -> String {
     let runner = foreign("RUNNER").unwrap_or_default();
     let output = run(&[&["timeout", "60"], &*split(&runner), words].concat());
@@ -89,7 +90,7 @@ fn run_program(words: &[&str]) -> String {
     output
 }
 
-/// The path of a file of the installation, which is made once.
+/// Returns the path of a file of the installation, which is made once.
 fn installed(file: &str) -> String {
     static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
         let _ = fs::remove_dir_all(prefix());
@@ -100,7 +101,8 @@ fn installed(file: &str) -> String {
     PREFIX.join(file).display().to_string()
 }
 
-/// Whether the libraries and programs of the target can be built; says what is missing if not.
+/// Returns whether the libraries and programs of the target can be built; says what is missing if
+/// not.
 fn can_build() -> bool {
     if !has_tool(Need::Make, &["--version"]) || !has_tool(Need::PkgConfig, &["--version"]) {
         return false;
@@ -114,7 +116,7 @@ fn can_build() -> bool {
     is_target
 }
 
-/// Whether this is the compiler's own machine; says so if not.
+/// Returns whether this is the compiler's own machine; says so if not.
 fn is_native() -> bool {
     let is_native = foreign("LINKER").is_none();
     if !is_native {
@@ -132,7 +134,7 @@ fn has_zig() -> bool {
     has_zig
 }
 
-/// The commands that compile C for the target.
+/// Returns the commands that compile C for the target.
 fn compilers() -> Vec<String> {
     if let Some(linker) = foreign("LINKER") {
         // A guest, and without a runner this machine, lack the target's shared libraries.
@@ -145,7 +147,7 @@ fn compilers() -> Vec<String> {
     compilers.into_iter().map(|(_, compiler)| compiler.to_owned()).collect()
 }
 
-/// What a program prints that this compiler makes.
+/// Compiles and runs a program with this compiler. Returns what it prints.
 fn compiled(compiler: &str, words: &str) -> String {
     // Tests in other threads compile, too.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -172,7 +174,7 @@ fn c_programs_get_the_times_of_libc() {
     }
 }
 
-/// MemorySanitizer ends a program that branches on bytes that it has not seen stored.
+/// Branches on the results: MemorySanitizer ends a program that branches on bytes nobody stored.
 #[test]
 fn memory_sanitizer_sees_the_results() {
     if !can_build() || !is_native() || !has_tool(Need::Clang, &["--version"]) {
@@ -288,7 +290,7 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     }
 }
 
-/// The static library comes before `-lm`, as `pkg-config --libs` and g++ put it.
+/// Links the static library before `-lm`, as `pkg-config --libs` and g++ do.
 #[test]
 fn the_static_library_does_not_replace_libm() {
     if !can_build() {
@@ -326,7 +328,7 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     }
 }
 
-/// The functions that the headers declare, and those of the kernel's parse_vdso.c.
+/// Returns the functions that the headers declare, and those of the kernel's parse_vdso.c.
 fn declared() -> BTreeSet<String> {
     let kernel = ["vdso_init_from_auxv", "vdso_init_from_sysinfo_ehdr", "vdso_sym"];
     let mut names: BTreeSet<String> = kernel.into_iter().map(str::to_owned).collect();
@@ -379,7 +381,8 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }
 
-/// klibc and programs without a libc lack getauxval and errno. The programs are only linked.
+/// Links programs, but does not run them. klibc and programs without a libc lack getauxval and
+/// errno.
 #[test]
 fn without_the_feature_libc_a_program_needs_memcpy_alone() {
     if !can_build() || !is_native() || cfg!(target_arch = "powerpc64") {
@@ -412,7 +415,7 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
     assert!(missing.contains("undefined reference to `getauxval'"), "{missing}");
 }
 
-/// One object without the mark takes the shadow stack from a whole program.
+/// Looks for the mark in each object: one without it takes the shadow stack from a whole program.
 #[test]
 fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
     if !can_build() || !has_tool(Need::Readelf, &["--version"]) {
