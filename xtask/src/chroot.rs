@@ -29,7 +29,7 @@ impl Chroot {
         Ok(chroot)
     }
 
-    /// A command in the system. It needs no rights but those of a user namespace.
+    /// Returns a command that runs in the system. It needs a user namespace, but no root.
     pub(crate) fn command(&self, words: &[&str]) -> Cmd<'_> {
         let (sh, folder) = (&self.sh, &self.folder);
         cmd!(sh, "unshare --map-root-user --mount --pid --fork sh -c {ENTER} {folder} {words...}")

@@ -142,7 +142,8 @@ fn package<'a>(packages: &'a [Value], name: &str, version: &str) -> Result<&'a V
     packages.find(|it| it["name"] == name && it["version"] == version).context("cargo has not fetched it")
 }
 
-/// cargo resolves no dependant that asks for a feature which the patch lacks.
+/// Returns a line for each feature that a patch lacks: cargo cannot resolve a package that asks for
+/// it.
 fn lacking_features(sh: &Shell, packages: &[Value]) -> Result<String> {
     let mut faults = String::new();
     for (folder, name, version) in PATCHED {
@@ -159,7 +160,7 @@ fn folder() -> PathBuf {
     workspace::target().join("clients")
 }
 
-/// The part of a manifest that replaces packages by folders of `PATCHES`.
+/// Returns the section of a manifest that replaces packages by folders of `PATCHES`.
 fn patches(replaced: &[(&str, &str)]) -> String {
     let folder = workspace::root().join(PATCHES);
     let path = |(name, patch): &(&str, &str)| format!("{name}.path = '{}'\n", folder.join(patch).display());

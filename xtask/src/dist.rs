@@ -106,14 +106,14 @@ fn archive(sh: &Shell, machine: &Machine, setup: &Setup, dist: &Path) -> Result<
     Ok(archive)
 }
 
-/// A command on the machine that its first word was built for.
+/// Returns a command that runs on the machine its first word was built for.
 fn emulated<'a>(sh: &'a Shell, setup: &Setup, built: &Path, words: &[&str]) -> Cmd<'a> {
     let program = built.join(words[0]);
     let command = [setup.plan.qemu.clone(), vec![program.display().to_string()]].concat();
     sh.cmd(&command[0]).args(&command[1..]).args(&words[1..]).quiet()
 }
 
-/// The licences of what the programs contain.
+/// Returns the licences of the packages that the programs contain.
 fn licences(sh: &Shell, triple: &str) -> Result<String> {
     let tree = workspace::cargo(sh).args(["tree", "--edges=normal", "--prefix=none", "--target", triple]);
     let tree = tree.args(PACKAGES).arg("--format={p} {l}").read()?;

@@ -61,7 +61,7 @@ fn leads_to(file: &Path, anchor: &str) -> Result<()> {
     Ok(())
 }
 
-/// The anchors that GitHub and crates.io make of headings.
+/// Returns the anchors that GitHub and crates.io give to headings.
 fn anchors(text: &str) -> impl Iterator<Item = String> {
     let mut heading = None;
     Parser::new(text)

@@ -23,7 +23,7 @@ use vdso_time_kernel_runner::machine::{self, Machine};
 use vdso_time_kernel_runner::{ENVIRONMENT, become_command, exit, runner, toolchain};
 use xshell::Shell;
 
-/// What comes after the help of each command with machines.
+/// Returns the end of the help of each command that takes a machine.
 fn help() -> String {
     machine::syntax() + "\n\n" + ENVIRONMENT
 }

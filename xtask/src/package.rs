@@ -117,7 +117,7 @@ fn conditions(pages: &Path) -> Result<usize> {
     Ok(found)
 }
 
-/// The packages that are published.
+/// Returns the packages that are published.
 fn published() -> Result<Vec<Value>> {
     let mut packages = workspace::packages(&workspace::shell()?, &["--no-deps"])?;
     packages.retain(|package| package["publish"].is_null());
@@ -128,12 +128,12 @@ fn names() -> Result<Vec<String>> {
     Ok(published()?.iter().filter_map(|package| package["name"].as_str().map(Into::into)).collect())
 }
 
-/// The folder in which each package has a folder of its name.
+/// Returns the folder with the unpacked packages, each in a folder of its name.
 fn folder() -> PathBuf {
     workspace::target().join("unpacked")
 }
 
-/// Packs all packages as `cargo publish` does, and unpacks them. What compiles them is above.
+/// Packs all packages as `cargo publish` does, and unpacks them. The functions above compile them.
 fn unpack() -> Result<()> {
     let (sh, publish, to) = (workspace::shell()?, workspace::target().join("publish"), folder());
     let packages = names()?.into_iter().map(|name| format!("--package={name}"));

@@ -39,7 +39,7 @@ pub(crate) fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>>
     Ok([image.into_iter().collect(), doctor, tests].concat())
 }
 
-/// The program that a message of cargo is about, if the machine runs it.
+/// Returns the program that a message of cargo names, if the machine runs it.
 fn program(machine: &Machine, message: &str) -> Option<Program> {
     let message: Value = serde_json::from_str(message).ok()?;
     let path = message["executable"].as_str()?.to_owned();

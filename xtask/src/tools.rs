@@ -8,7 +8,8 @@ use xshell::Shell;
 
 use crate::workspace;
 
-/// A program of a package that has its name. It runs for seconds, so it is not optimised.
+/// Installs the program of the package `name` and returns its path. It runs for seconds, so it is
+/// not optimised.
 pub(crate) fn from_crates_io(name: &str, version: &str) -> Result<PathBuf> {
     let folder = cache::folder()?.join(format!("{name}-{version}"));
     cache::build_once(&folder, |draft| {

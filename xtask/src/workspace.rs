@@ -11,20 +11,20 @@ use xshell::Shell;
 /// The version of all packages.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The root of the workspace: the parent of this package.
+/// Returns the root of the workspace: the parent of this package.
 pub(crate) fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package).to_path_buf()
 }
 
-/// A shell at the root.
+/// Returns a shell at the root.
 pub(crate) fn shell() -> Result<Shell> {
     let sh = Shell::new()?;
     sh.change_dir(root());
     Ok(sh)
 }
 
-/// The packages that `cargo metadata` lists. Without an argument these are all dependencies, too.
+/// Returns the packages that `cargo metadata` lists; without arguments, also all dependencies.
 pub(crate) fn packages(sh: &Shell, arguments: &[&str]) -> Result<Vec<Value>> {
     let metadata = cargo(sh).args(["metadata", "--format-version=1"]).args(arguments).read()?;
     let metadata: Value = serde_json::from_str(&metadata)?;
@@ -42,8 +42,8 @@ pub(crate) fn cargo_home() -> Result<PathBuf> {
 mod tests {
     use super::root;
 
-    /// cargo unifies the features of the packages that a command builds, and of their
-    /// dev-dependencies. So only one with `-p` leaves features out.
+    /// Looks for `-p`, because cargo unifies the features of all packages that a command builds,
+    /// and of their dev-dependencies: without it, features come back.
     #[test]
     fn a_command_of_ci_that_leaves_features_out_names_the_package() {
         let text = [".ci/run", ".github/workflows/ci.yml", "CONTRIBUTING.md"]

@@ -35,12 +35,12 @@ const MACHINES: &str = "
     ppc64le@qemu-10 ppc64le@6.1 ppc64le@6.12 ppc64le@7
 ";
 
-/// The names of all machines.
+/// Returns the names of all machines.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     MACHINES.lines().filter(|line| !line.trim_start().starts_with('#')).flat_map(str::split_whitespace)
 }
 
-/// All machines. Prints which ones cannot run here.
+/// Returns the machines that can run here. Prints which ones cannot.
 pub(super) fn machines() -> Vec<Machine> {
     let machine = |name: &str| name.parse().map_err(|why| step(&format!("{name} not run here: {why}"))).ok();
     names().filter_map(machine).collect()

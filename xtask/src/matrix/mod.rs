@@ -78,7 +78,7 @@ fn fill(row: &mut Row, machine: &Machine) -> Result<()> {
     })
 }
 
-/// The tests look there, whatever CARGO_TARGET_DIR is.
+/// Writes a vDSO image into the folder where the tests look, whatever CARGO_TARGET_DIR is.
 fn write_image(machine: &Machine, image: &[u8]) -> io::Result<()> {
     let folder = workspace::root().join("target/vdso-images");
     fs::create_dir_all(&folder)?;
@@ -89,7 +89,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The emulators of the architectures whose machines could all not be fetched.
+/// Returns the emulators of the architectures for which no machine could be fetched.
 fn stand_ins(rows: &[Row]) -> Vec<Machine> {
     let has_run = |arch| rows.iter().any(|row| row.arch() == arch && row.not_fetched.is_none());
     let mut names: Vec<String> = rows

@@ -18,12 +18,12 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The name of the architecture.
+    /// Returns the name of the architecture.
     pub(super) fn arch(&self) -> &str {
         self.machine.split('@').next().unwrap_or_default()
     }
 
-    /// A program that fails without naming a test counts as one.
+    /// Returns the number of failures. A program that fails without naming a test counts as one.
     pub(super) fn failed(&self) -> usize {
         self.failed_tests.max(self.errors.len())
     }
@@ -57,8 +57,8 @@ impl Row {
     }
 }
 
-/// The failures of a test program, or the last lines of another's output. What a forked child says
-/// is not among the failures, because it is not captured.
+/// Returns the failures of a test program, or the last lines of another's output. What a forked
+/// child says is not among the failures, because it is not captured.
 fn excerpt(out: &str) -> String {
     const MOST: usize = 40;
     let lines: Vec<&str> = out.lines().collect();

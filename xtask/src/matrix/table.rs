@@ -30,7 +30,7 @@ pub(crate) fn quoted(name: &str) -> String {
     format!("`{name}`")
 }
 
-/// The kernel, the clock source, the doctor's method and finding, and the counts of tests.
+/// Returns the kernel, the clock source, the doctor's method and finding, and the counts of tests.
 fn result(row: &Row) -> [String; 4] {
     let (doctor, text) = (&row.doctor, |value: &Value| value.as_str().unwrap_or("-").to_owned());
     [
