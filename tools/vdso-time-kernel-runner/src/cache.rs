@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use fs_err as fs;
 use rustix::fs::{FlockOperation, flock};
 
-/// `${XDG_CACHE_HOME:-~/.cache}/vdso-time`.
+/// Returns `${XDG_CACHE_HOME:-~/.cache}/vdso-time`.
 pub fn folder() -> Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME")
@@ -47,7 +47,7 @@ pub fn lock(path: &Path) -> Result<fs::File> {
     Ok(file)
 }
 
-/// The paths in a folder, sorted.
+/// Returns the paths in a folder, sorted.
 pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut paths = entries.collect::<Result<Vec<_>>>()?;

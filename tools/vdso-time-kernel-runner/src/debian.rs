@@ -59,13 +59,13 @@ impl Package {
         Self { name: name.into(), architecture: architecture.into(), suite }
     }
 
-    /// The newest version in the suite, in apt's syntax.
+    /// Returns the newest version in the suite, in apt's syntax.
     fn request(&self) -> String {
         format!("{}:{}/{}", self.name, self.architecture, self.suite)
     }
 }
 
-/// The machine's architecture, as Debian names it.
+/// Returns the machine's architecture, as Debian names it.
 pub(crate) fn native_architecture(sh: &Shell) -> Result<String> {
     let architecture = cmd!(sh, "dpkg --print-architecture").quiet().read();
     architecture.context("this command needs Debian or Ubuntu, with dpkg and apt-get")
@@ -156,7 +156,7 @@ impl Archive {
         files.iter().try_for_each(|file| Ok(cmd!(sh, "dpkg -x {file} {into}").quiet().run()?))
     }
 
-    /// The first dependency of the package whose name has one of these prefixes.
+    /// Returns the first dependency of the package whose name has one of these prefixes.
     pub(crate) fn dependency(&self, package: &Package, prefixes: &[&str]) -> Result<Option<Package>> {
         let (sh, request) = (&self.sh, package.request());
         let show = cmd!(sh, "apt-cache show --no-all-versions {request}");
@@ -188,7 +188,7 @@ impl Archive {
         }
     }
 
-    /// What apt finds in the index.
+    /// Returns what apt finds in the index.
     fn ask(&self, question: Cmd<'_>) -> Result<String> {
         let output = question.ignore_status().output()?;
         if output.status.success() {
@@ -225,7 +225,7 @@ pub(crate) fn unpack(packages: &[Package], with_dependencies: bool, into: &Path)
     Ok(fs::remove_dir_all(downloads)?)
 }
 
-/// The mirror of Debian: the one that the environment names, or that of apt's sources.
+/// Returns Debian's mirror: the one that the environment names, else that of apt's sources.
 fn mirror(sh: &Shell) -> Result<String> {
     let named = env::var(MIRROR_VARIABLE).ok().filter(|uri| !uri.is_empty());
     let uri = match named {
@@ -245,8 +245,8 @@ fn mirror(sh: &Shell) -> Result<String> {
     Ok(if has_keyring { format!("[signed-by={KEYRING}] {uri}") } else { uri })
 }
 
-/// The packages that apt would fetch, in its syntax, and the sizes of their files:
-/// `'URI' NAME_VERSION_ARCHITECTURE.deb SIZE HASH`.
+/// Returns the packages that apt would fetch, in its syntax, and the sizes of their files. Each
+/// line is `'URI' NAME_VERSION_ARCHITECTURE.deb SIZE HASH`.
 fn files(uris: &str) -> Vec<(String, u64)> {
     let file = |line: &str| {
         let mut words = line.strip_prefix('\'')?.split(' ').skip(1);
@@ -258,7 +258,7 @@ fn files(uris: &str) -> Vec<(String, u64)> {
     uris.lines().filter_map(file).collect()
 }
 
-/// The first Debian mirror among the files that apt would fetch:
+/// Returns the first Debian mirror among the files that apt would fetch:
 /// `'URI/dists/SUITE/main/binary-...`.
 fn debian_uri(uris: &str) -> Option<String> {
     uris.lines().find_map(|line| {

@@ -57,7 +57,7 @@ The status is 75 if the mirror does not give what the command needs: try later."
     /// EX_TEMPFAIL of sysexits.h: the mirror does not give what the command needs.
     pub const NOT_FETCHED: u8 = 75;
 
-    /// The name of this program, with which cargo starts it too.
+    /// Returns the name of this program, with which cargo starts it, too.
     pub fn name() -> String {
         let program = env::current_exe().unwrap_or_default();
         program.file_name().unwrap_or_default().to_string_lossy().into_owned()

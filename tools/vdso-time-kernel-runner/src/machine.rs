@@ -48,8 +48,8 @@ pub fn syntax() -> String {
 }
 
 impl Machine {
-    /// Whether programs are linked statically: a guest has no libraries, and this machine has none
-    /// for other architectures.
+    /// Returns whether programs are linked statically, because a guest has no libraries, and this
+    /// machine has none for other architectures.
     pub fn is_static(&self) -> bool {
         match self.runner {
             Runner::Native => self.arch.name != ARCH,
@@ -103,7 +103,7 @@ impl Boot {
     }
 }
 
-/// The row of the table with this name, or an error that lists all names.
+/// Finds the row with this name. The error lists all names.
 fn find<T>(
     table: &'static [T],
     what: &str,

@@ -41,7 +41,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// The text of the file. A NUL, which no argument and no variable contains, separates words.
+    /// Returns the text of the file. NUL separates the words, because no argument or variable can
+    /// contain it.
     #[must_use]
     pub fn encode(&self) -> String {
         let variables: Vec<_> =
@@ -55,7 +56,7 @@ impl Job {
         words.join("\0")
     }
 
-    /// The job in the text of a file; `None` if it is not a whole one.
+    /// Parses a job; `None` if the text is incomplete.
     #[must_use]
     pub fn decode(file: &str) -> Option<Self> {
         let mut words = file.split('\0').map(str::to_owned);
@@ -93,7 +94,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// The kind of message, as a letter, and its bytes.
+    /// Returns the kind of message, as a letter, and its bytes.
     fn parts(&self) -> (char, &[u8]) {
         match self {
             Self::Hello => ('h', &[]),
@@ -118,7 +119,7 @@ impl Message {
     }
 }
 
-/// The exit code, or 128 plus the signal that ended the program.
+/// Returns the exit code, or 128 plus the signal that ended the program.
 #[must_use]
 pub fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
@@ -134,8 +135,8 @@ const END: char = '\x03';
 pub struct Frame(pub u32, pub Message);
 
 impl Frame {
-    /// The bytes for the console: START, a checksum, the number, the letter of the message, its
-    /// bytes in hexadecimal digits, END.
+    /// Returns the bytes for the console: START, a checksum, the number, the letter of the message,
+    /// its bytes in hexadecimal digits, END.
     #[must_use]
     pub fn encode(&self) -> String {
         let (kind, bytes) = self.1.parts();
@@ -160,12 +161,12 @@ impl Frame {
     }
 }
 
-/// FNV-1a.
+/// Computes FNV-1a.
 fn checksum(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// The line with which the runner acknowledges a frame.
+/// Returns the line with which the runner acknowledges a frame.
 #[must_use]
 pub fn acknowledgement(number: u32) -> String {
     format!("ack {number}")
@@ -184,7 +185,7 @@ impl Console {
         self.pending.extend(bytes);
     }
 
-    /// The next undamaged frame. The guest repeats a damaged one.
+    /// Returns the next undamaged frame. The guest repeats a damaged one.
     pub fn next_frame(&mut self) -> Option<Frame> {
         loop {
             let end = self.pending.iter().position(|byte| *byte == END as u8)?;
@@ -198,7 +199,7 @@ impl Console {
         }
     }
 
-    /// What was in no frame: the kernel's messages.
+    /// Returns the bytes outside frames: the kernel's messages.
     #[must_use]
     pub fn messages(&self) -> String {
         format!("{}{}", self.messages, String::from_utf8_lossy(&self.pending))
@@ -209,7 +210,8 @@ impl Console {
 mod tests {
     use super::*;
 
-    /// The frames found when the bytes come in parts of this size, and the kernel's messages.
+    /// Returns the frames found when the bytes come in parts of this size, and the kernel's
+    /// messages.
     fn received(text: &str, size: usize) -> (Vec<Frame>, String) {
         let mut console = Console::default();
         let mut frames = Vec::new();

@@ -102,7 +102,7 @@ impl Setup {
         self.variables.push((name.into(), value.into()));
     }
 
-    /// cargo, which builds for the machine and runs programs on it.
+    /// Returns cargo, which builds for the machine and runs programs on it.
     pub fn cargo<'a>(&self, sh: &'a Shell) -> Cmd<'a> {
         let cargo = self.compiler.cargo(sh, self.target_folder);
         cargo.envs(self.variables.iter().map(|(name, value)| (name, value)))
@@ -162,7 +162,7 @@ fn rustflags(machine: &Machine, extra: &Extra) -> String {
     [&inherited, machine.arch.rustflags, extra.rustflags, linkage].join(" ")
 }
 
-/// The environment variable of a target's setting in cargo.
+/// Returns the environment variable of a target's setting in cargo.
 fn variable(triple: &str, setting: &str) -> String {
     format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))
 }

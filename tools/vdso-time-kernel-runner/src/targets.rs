@@ -44,7 +44,7 @@ pub const ARCHES: &[Arch] = &[
 ];
 
 impl Arch {
-    /// Whether Debian has the standard library. Otherwise it is compiled.
+    /// Returns whether Debian has the standard library. Otherwise it is compiled.
     pub fn is_packaged(&self) -> bool {
         ["amd64", "arm64", "armhf", "i386"].contains(&self.debian)
     }

@@ -27,7 +27,7 @@ pub struct Compiler {
 }
 
 impl Compiler {
-    /// The compiler of the oldest supported version, fetched the first time.
+    /// Returns the compiler of the oldest supported version. The first time, fetches it.
     pub fn oldest() -> Result<Self> {
         let packaged = ARCHES.iter().filter(|arch| arch.is_packaged());
         let mut architectures: Vec<&str> = packaged.map(|arch| arch.debian).collect();
@@ -41,7 +41,8 @@ impl Compiler {
         Ok(Self { tree: Some(tree) })
     }
 
-    /// The installed compiler if it has the target's libraries, else the oldest supported one.
+    /// Returns the installed compiler if it has the target's libraries, else the oldest supported
+    /// one.
     pub fn for_target(triple: &str) -> Result<Self> {
         let sh = Shell::new()?;
         let folder = cmd!(sh, "rustc --print target-libdir --target {triple}").quiet().ignore_stderr().read();
@@ -65,7 +66,8 @@ impl Compiler {
         self.build_std(Path::new(&sysroot), triple, "std,panic_unwind,test", false)
     }
 
-    /// A sysroot with these crates of the standard library, as far as `cargo check` needs them.
+    /// Makes a sysroot with these crates of the standard library, as far as `cargo check` needs
+    /// them.
     pub fn sysroot_to_check(&self, triples: &[&str], crates: &str) -> Result<PathBuf> {
         let tree = self.tree.as_deref().context("the installed compiler's folder is not ours")?;
         let sysroot = tree.join(format!("check-{crates}"));
@@ -94,12 +96,13 @@ impl Compiler {
         })
     }
 
-    /// The path of a program of the compiler.
+    /// Returns the path of a program of the compiler.
     fn program(&self, name: &str) -> PathBuf {
         self.tree.as_ref().map_or_else(|| name.into(), |tree| tree.join("usr/bin").join(name))
     }
 
-    /// The installed cargo, with this compiler and a target folder that no other compiler uses.
+    /// Returns the installed cargo, with this compiler and a target folder that no other compiler
+    /// uses.
     pub fn cargo<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
         self.with_libraries(workspace::cargo(sh))
             .env("RUSTC", self.program("rustc"))
@@ -111,7 +114,7 @@ impl Compiler {
             .env("CARGO_TARGET_DIR", workspace::target().join(target_folder))
     }
 
-    /// The same cargo, which also lints the packages of the workspace.
+    /// Returns [`cargo`](Self::cargo) with Clippy for the packages of the workspace.
     pub fn clippy<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
         let driver = self.program("clippy-driver");
         self.cargo(sh, target_folder).env("RUSTC_WORKSPACE_WRAPPER", driver)

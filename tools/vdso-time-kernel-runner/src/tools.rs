@@ -82,7 +82,7 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
     Ok(tree.join(program))
 }
 
-/// QEMU in user mode. It provides its own vDSO, whose functions make the system call.
+/// Returns QEMU in user mode. It provides its own vDSO, whose functions make the system call.
 pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     let mut names: Vec<&str> = ARCHES.iter().map(|arch| arch.qemu).collect();
     names.dedup();
@@ -97,8 +97,8 @@ pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
     Ok(tree.join(format!("qemu-{}", arch.qemu)))
 }
 
-/// The folder with `vmlinuz` and the device trees of the suite's newest kernel at the first fetch.
-/// With a module's name, the kernel and its module are in a folder of their own: `MODULE.ko.xz`.
+/// Returns the folder with `vmlinuz` and the device trees of the kernel, which was the suite's
+/// newest when it was fetched. With a module's name, it also contains `MODULE.ko.xz`.
 pub(crate) fn kernel(guest: &Guest, version: &str, module: Option<&str>) -> Result<PathBuf> {
     let suffix = module.map(|module| format!("-{module}")).unwrap_or_default();
     let folder = cache::folder()?.join(format!("kernel-{}-{version}{suffix}", guest.name));
@@ -159,7 +159,8 @@ fn decompress(kernel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder of a Debian system with these packages, for chroot(2). No script of them has run.
+/// Returns the folder of a Debian system with these packages, for chroot(2). Their scripts have not
+/// run.
 pub fn root(arch: &Arch, suite: &'static str, names: &[&str]) -> Result<PathBuf> {
     let tree = cache::folder()?.join(format!("root-{suite}-{}-{}", arch.debian, names.join("-")));
     cache::build_once(&tree, |draft| {

@@ -19,7 +19,7 @@ pub fn target() -> PathBuf {
     metadata["target_directory"].as_str().unwrap_or("target").into()
 }
 
-/// The cargo that runs us, by its own path, so that no proxy chooses another one.
+/// Returns the cargo that runs us, by its own path, so that no proxy chooses another one.
 pub fn cargo(sh: &Shell) -> Cmd<'_> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     cmd!(sh, "{cargo}").quiet()

@@ -30,7 +30,7 @@ fn succeed(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether this machine has what makes a mirror.
+/// Returns whether this machine has what makes a mirror.
 fn can_make_a_mirror() -> bool {
     [Need::Gpg, Need::DpkgDeb, Need::AptGet, Need::AptConfig]
         .iter()
@@ -38,7 +38,7 @@ fn can_make_a_mirror() -> bool {
 }
 
 impl Mirror {
-    /// A mirror with one kernel in the suite `bookworm`.
+    /// Creates a mirror with one kernel in the suite `bookworm`.
     fn new(name: &str) -> Self {
         let folder =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mirror-{name}-{}", std::process::id()));
@@ -106,7 +106,7 @@ impl Mirror {
         succeed(Command::new("gpgconf").arg("--homedir").arg(&home).args(["--kill", "all"]));
     }
 
-    /// The index no longer has the size that InRelease states.
+    /// Changes the index, so that it no longer has the size that InRelease states.
     fn lie(&self) {
         let index = self.suite().join("main/binary-amd64/Packages");
         let text = fs::read_to_string(&index).unwrap() + "Tag: newer\n";
@@ -130,7 +130,7 @@ impl Mirror {
         format!("file:{}", self.folder.join("mirror").display())
     }
 
-    /// Whether the last run has unpacked the kernel, which is removed.
+    /// Removes the kernel. Returns whether the last run had unpacked it.
     fn take_kernel(&self) -> bool {
         let kernel = self.folder.join("cache/vdso-time").join(KERNEL);
         let is_there = fs::read(&kernel).is_ok_and(|bytes| bytes == b"a kernel");
@@ -152,7 +152,7 @@ fn size_and_sum(file: &Path) -> (u64, String) {
     (fs::metadata(file).unwrap().len(), sum.split(' ').next().unwrap().to_owned())
 }
 
-/// The status is its own, and one line names the command, the fault and the variable.
+/// Asserts the status 75, and one line with the command, the fault and the variable.
 fn assert_not_fetched((output, errors): &(Output, String), fault: &str) {
     assert_eq!(output.status.code(), Some(NOT_FETCHED), "{errors}");
     let lines: Vec<&str> = errors.lines().filter(|line| line.contains(" did not run: ")).collect();

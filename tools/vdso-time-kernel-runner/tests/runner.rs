@@ -7,14 +7,15 @@ use std::process::Command;
 /// Runs natively.
 const NATIVE: &str = r#"{"qemu": []}"#;
 
-/// A folder whose name contains a space.
+/// Creates a folder whose name contains a space.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name} {}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     folder
 }
 
-/// The exit code, the output and the errors of these words in a runner with this plan and limit.
+/// Runs these words in a runner with this plan and limit. Returns the exit code, the output and the
+/// errors.
 fn run(name: &str, plan: &str, limit: &str, words: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
     command.arg("runner").args(words).current_dir(folder(name));

@@ -106,7 +106,7 @@ fn run(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
     }
 }
 
-/// The writer and the reader of a new file.
+/// Returns the writer and the reader of a new file.
 fn unnamed_file(path: &str) -> io::Result<(File, File)> {
     let writer = File::options().create(true).append(true).open(path)?;
     let reader = File::open(path)?;
@@ -114,7 +114,7 @@ fn unnamed_file(path: &str) -> io::Result<(File, File)> {
     Ok((writer, reader))
 }
 
-/// The vDSO image of this process.
+/// Returns the vDSO image of this process.
 fn vdso_image() -> io::Result<Vec<u8>> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     let line = maps.lines().find(|line| line.ends_with("[vdso]"));

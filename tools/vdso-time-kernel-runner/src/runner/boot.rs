@@ -135,7 +135,7 @@ fn write(mut to: &File, bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// The kernel's last lines, indented but for the first.
+/// Returns the kernel's last lines, indented but for the first.
 fn last_lines(messages: &str) -> String {
     let lines: Vec<&str> = messages.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ")
@@ -148,8 +148,8 @@ mod tests {
     use super::super::Plan;
     use super::*;
 
-    /// What a boot with the program `/p` gives if its console sends these frames, or text, and
-    /// ends: the result, the program's exit code, and the acknowledged frames.
+    /// Lets the console of a boot with the program `/p` send these frames, or text, and end.
+    /// Returns the result, the program's exit code, and the acknowledged frames.
     fn outcome(sent: &[&str]) -> (Result<(), Failure>, Vec<u8>, String) {
         let (sender, receiver) = channel();
         sender.send(sent.concat().into()).unwrap();

@@ -19,7 +19,7 @@ const PASSED: &[&str] = &["CARGO_", "CRITERION_", "NO_COLOR", "PROPTEST_", "RUST
 /// Larger files of a package are not sources.
 const LARGEST_SOURCE: u64 = 1 << 20;
 
-/// The archive in the format `newc`, without compression.
+/// Returns the archive in the format `newc`, without compression.
 pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
     let mut files = BTreeMap::from([(PathBuf::from("/init"), fs::read(init)?)]);
     add_sources(&mut files, &run.folder)?;
@@ -78,7 +78,7 @@ fn add_sources(files: &mut BTreeMap<PathBuf, Vec<u8>>, folder: &Path) -> Result<
     Ok(())
 }
 
-/// The variables that the programs get.
+/// Returns the variables that the programs get.
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
     let inherited = env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);

@@ -68,7 +68,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// The output and the working folder are this process's.
+    /// Creates a run with the output and the working folder of this process.
     pub fn new(plan: &'a Plan, programs: &'a [Program]) -> Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
@@ -98,7 +98,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The command of a program that is killed when this process ends, however that happens.
+/// Returns a command whose program the kernel kills when this process ends in any way.
 fn ends_with_this_process(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);
