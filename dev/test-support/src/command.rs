@@ -14,8 +14,8 @@ use crate::{Need, has_tool, not_run_here};
 /// The exit status, standard output and standard error.
 pub type Ended = (Option<i32>, String, String);
 
-/// What a command printed; none if the kernel could not start the program, as under QEMU or in a
-/// guest.
+/// Returns what a command printed; none if the kernel could not start the program, as under QEMU or
+/// in a guest.
 #[track_caller]
 pub fn started(output: io::Result<Output>) -> Option<Ended> {
     let why = match output {
@@ -46,8 +46,8 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     }
 }
 
-/// Fails unless a program whose report cannot be written says so in one line, with status 2. A
-/// reader that left has read enough. `ended` returns none if the command cannot run here.
+/// Fails unless a program whose report cannot be written says so in one line, with status 2. EPIPE
+/// is not an error. `ended` returns none if the command cannot run here.
 #[track_caller]
 pub fn assert_says_that_output_is_lost(
     name: &str,

@@ -20,8 +20,8 @@ impl Cost {
         }
     }
 
-    /// A turn of the loop in a function: from the first label that a branch goes back to, to that
-    /// branch. `test` is how a test of a returned `int` begins.
+    /// Counts a turn of the loop in a function: from the first label that a branch goes back to, to
+    /// that branch. `test` is how a test of a returned `int` begins.
     pub fn of_turn(listing: &str, function: &str, test: &str) -> Self {
         let mut labels = Vec::new();
         let (mut cost, mut before) = (Self::default(), "");
@@ -45,12 +45,12 @@ impl Cost {
     }
 }
 
-/// The instructions of a function.
+/// Returns the instructions of a function.
 pub fn instructions<'a>(listing: &'a str, function: &str) -> impl Iterator<Item = &'a str> {
     body(listing, function).filter(|line| is_instruction(line))
 }
 
-/// The lines of a function after its label.
+/// Returns the lines of a function after its label.
 fn body<'a>(listing: &'a str, function: &str) -> impl Iterator<Item = &'a str> {
     let mut lines = listing.lines().map(str::trim);
     lines.find(|line| line.ends_with(':') && line.contains(function)).expect(function);

@@ -20,7 +20,7 @@ impl Cpus {
         allowed.ok().map(Self)
     }
 
-    /// Their numbers.
+    /// Returns their numbers.
     pub fn numbers(&self) -> Vec<usize> {
         (0..CpuSet::count()).filter(|cpu| self.0.is_set(*cpu).unwrap_or(false)).collect()
     }

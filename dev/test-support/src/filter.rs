@@ -20,8 +20,8 @@ pub const fn error(number: c_int) -> Action {
     libc::SECCOMP_RET_ERRNO | number as u32
 }
 
-/// A filter: the first action of a system call counts, then that of all others, and of those of
-/// another architecture (`AUDIT_ARCH_*` of include/uapi/linux/audit.h).
+/// Returns a filter that does the first action listed for a system call, or else `others`. At calls
+/// of another architecture (`AUDIT_ARCH_*` of include/uapi/linux/audit.h) it does `foreign`.
 pub fn program(calls: &[(u32, Action)], others: Action, foreign: Action) -> Vec<libc::sock_filter> {
     const LITTLE_ENDIAN: u32 = if cfg!(target_endian = "little") { 0x4000_0000 } else { 0 };
     const BITS_64: u32 = 0x8000_0000;
@@ -58,7 +58,7 @@ pub fn restrict(calls: &[u32], action: Action) -> io::Result<()> {
     install(&mut program(&calls, ALLOW, action))
 }
 
-/// Whether a filter can be installed, by a child; says so if it cannot.
+/// Returns whether a child could install a filter; says so if not.
 pub fn works() -> bool {
     // The child says nothing itself: another thread of the parent may have had the lock of standard
     // output during the fork.
@@ -75,7 +75,7 @@ pub fn deny(calls: &[u32], number: c_int) -> bool {
     denied.map_err(|error| not_run_here(Need::Seccomp, format!("seccomp: {error}"))).is_ok()
 }
 
-/// Every system call, old and new, that can answer one of the functions.
+/// Returns every system call, old and new, that can answer one of the functions.
 pub fn clock_calls(abi: &Abi) -> Vec<u32> {
     let calls = abi.functions().into_iter().flat_map(|(_, function)| function.syscalls);
     calls.map(|call| call.number).collect()

@@ -94,7 +94,7 @@ pub static FUNCTIONS: [Function; 5] = [
 ];
 
 impl Function {
-    /// The clocks that this function can be compared with the kernel for.
+    /// Returns the clocks for which this function can be compared with the kernel.
     pub fn clocks(&self) -> &'static [ClockId] {
         if self.has_clock { &CLOCKS } else { &CLOCKS[..1] }
     }
@@ -134,8 +134,8 @@ pub fn assert_all_right(path: &Path) {
     }
 }
 
-/// The first function of a path that has no answer, or another one than the kernel's. It does not
-/// panic, allocate or take a lock, so a signal handler may call it.
+/// Returns the first function of a path that has no answer, or one that differs from the kernel's.
+/// It does not panic, allocate or take a lock, so a signal handler may call it.
 pub fn wrong(path: &Path) -> Option<&'static str> {
     let is_wrong = |function: &Function| {
         let mut clocks = function.clocks().iter();
@@ -148,7 +148,8 @@ pub fn wrong(path: &Path) -> Option<&'static str> {
 /// before, the crate's, and the kernel's after it.
 pub type Compared<T> = Result<bool, [Answer<T>; 3]>;
 
-/// An answer is right if it is the kernel's error, or lies between two of the kernel's.
+/// Compares an answer with two of the kernel. It is right if it lies between them, or is the
+/// kernel's error.
 fn compare<T: PartialOrd>(
     kernel: impl Fn() -> Answer<T>,
     read: impl FnOnce() -> Result<T, Errno>,
@@ -186,12 +187,13 @@ pub fn assert_bracketed<T: PartialOrd + Debug>(
     assert_compared(what, again(tries(settable), || compare(&kernel, &read)));
 }
 
-/// The number of tries: another program may set a clock back during one, but not during three.
+/// Returns the number of tries. A settable clock gets three, because another program may set it
+/// back during one.
 fn tries(settable: bool) -> usize {
     if settable { 3 } else { 1 }
 }
 
-/// Whether a program, NTP or a hypervisor can set a clock.
+/// Returns whether a program, NTP or a hypervisor can set a clock.
 pub fn settable(id: i32) -> bool {
     [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI]
         .contains(&id)

@@ -16,7 +16,7 @@ pub struct Mapping {
     pub name: String,
 }
 
-/// The mappings of a process, by its number or `self`.
+/// Returns the mappings of a process, by its number or `self`.
 pub fn all(process: &str) -> io::Result<Vec<Mapping>> {
     let text = fs::read_to_string(format!("/proc/{process}/maps"))?;
     let address = |text: &str| usize::from_str_radix(text, 16).expect("an address");
@@ -29,7 +29,7 @@ pub fn all(process: &str) -> io::Result<Vec<Mapping>> {
     Ok(text.lines().map(mapping).collect())
 }
 
-/// The addresses of the mapping of this name; none if there is no such mapping.
+/// Returns the addresses of the mapping of this name; an empty range if there is none.
 pub fn named(process: &str, name: &str) -> io::Result<Range<usize>> {
     Ok(all(process)?.into_iter().find(|mapping| mapping.name == name).map_or(0..0, |mapping| mapping.range))
 }

@@ -14,8 +14,8 @@ use nix::sys::stat::Mode;
 
 use crate::Need;
 
-/// Says why a test, or the rest of it, is not run. That is a failure if `VDSO_TIME_TEST_REQUIRES`
-/// has what is missing: so CI knows that nothing is skipped.
+/// Says why a test, or the rest of it, is not run. Fails if `VDSO_TIME_TEST_REQUIRES` has what is
+/// missing, so that CI skips nothing.
 #[track_caller]
 pub fn not_run_here(missing: Need, why: impl Display) {
     not_run(&why);
@@ -39,7 +39,8 @@ pub fn not_run(why: impl Display) {
     }
 }
 
-/// The folder and the file where the test programs of one `cargo test` record what they do not run.
+/// Returns the folder and the file where the test programs of one `cargo test` record what they do
+/// not run.
 ///
 /// A forked child must not be the first to ask: it can have another parent and another root.
 pub(crate) fn record() -> &'static (Option<fs::File>, String) {
@@ -55,7 +56,7 @@ pub fn take_count() -> usize {
     lines
 }
 
-/// Whether /proc is mounted; says so if it is not.
+/// Returns whether /proc is mounted; says so if it is not.
 #[track_caller]
 pub fn has_proc() -> bool {
     let found = fs::metadata("/proc/self");
@@ -84,12 +85,12 @@ pub fn has_tool(need: Need, arguments: &[&str]) -> bool {
     false
 }
 
-/// The file of this program: what /proc says, or, without that, the name by which it was started.
+/// Returns the file of this program, by /proc, or else by the name with which it was started.
 pub fn this_program() -> PathBuf {
     env::current_exe().unwrap_or_else(|_| env::args_os().next().unwrap_or_default().into())
 }
 
-/// The folder `tmp` of cargo's target folder, by the place of this test program in it.
+/// Returns the folder `tmp` of cargo's target folder, by the place of this test program in it.
 pub fn target_tmpdir() -> PathBuf {
     let program = this_program();
     let target = program.ancestors().nth(3).unwrap_or(Path::new("."));

@@ -14,22 +14,22 @@ pub type Answer<T> = Result<T, i32>;
 /// Whether the call of every kernel writes 64-bit numbers.
 const WIDE: bool = cfg!(any(target_pointer_width = "64", target_arch = "x86_64"));
 
-/// The kernel's clock_gettime.
+/// Calls the kernel's clock_gettime.
 pub fn clock_gettime(id: i32) -> Answer<Timespec> {
     ask([403, libc::SYS_clock_gettime], id)
 }
 
-/// The kernel's clock_getres.
+/// Calls the kernel's clock_getres.
 pub fn clock_getres(id: i32) -> Answer<Timespec> {
     ask([406, libc::SYS_clock_getres], id)
 }
 
-/// The seconds of `CLOCK_REALTIME_COARSE`, which are those of time(2).
+/// Returns the seconds of `CLOCK_REALTIME_COARSE`, which are those of time(2).
 pub fn seconds() -> Answer<i64> {
     clock_gettime(libc::CLOCK_REALTIME_COARSE).map(|now| now.tv_sec)
 }
 
-/// The kernel's getcpu: the CPU and the node.
+/// Calls the kernel's getcpu. Returns the CPU and the node.
 pub fn getcpu() -> Answer<(u32, u32)> {
     let (mut cpu, mut node) = (u32::MAX, u32::MAX);
     let nothing = std::ptr::null_mut::<c_void>();
@@ -41,8 +41,8 @@ pub fn getcpu() -> Answer<(u32, u32)> {
     }
 }
 
-/// The answer of the 64-bit call, which 32-bit kernels have had since 5.1, or of the one of every
-/// kernel. Both take a clock and write two numbers.
+/// Makes the 64-bit call, which 32-bit kernels have had since 5.1, or else the one that every
+/// kernel has. Both take a clock and write two numbers.
 fn ask([wide, every]: [c_long; 2], id: c_int) -> Answer<Timespec> {
     let answer = if WIDE { Err(libc::ENOSYS) } else { one(wide, true, id) };
     if answer == Err(libc::ENOSYS) { one(every, WIDE, id) } else { answer }
@@ -63,7 +63,7 @@ fn last_errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap()
 }
 
-/// Where this thread's `errno` is.
+/// Returns the address of this thread's `errno`.
 pub fn errno() -> *mut c_int {
     #[cfg(target_os = "android")]
     use libc::__errno as location;
@@ -73,23 +73,23 @@ pub fn errno() -> *mut c_int {
     unsafe { location() }
 }
 
-/// The address of the vDSO in the auxiliary vector, as libc has it; 0 if there is none.
+/// Returns the address of the vDSO in the auxiliary vector, as libc has it; 0 if there is none.
 pub fn sysinfo_ehdr() -> usize {
     auxval(libc::AT_SYSINFO_EHDR)
 }
 
-/// A value of the auxiliary vector, as libc has it; 0 if there is none.
+/// Returns a value of the auxiliary vector, as libc has it; 0 if there is none.
 pub fn auxval(tag: libc::c_ulong) -> usize {
     // SAFETY: getauxval(3) takes any number.
     unsafe { libc::getauxval(tag) as usize }
 }
 
-/// What the device tree calls the machine.
+/// Returns the machine's name in the device tree.
 fn board() -> String {
     fs::read_to_string("/proc/device-tree/compatible").unwrap_or_default()
 }
 
-/// Whether the kernel is of this version, or a later one, by uname(2).
+/// Returns whether the kernel has this version or a later one, by uname(2).
 pub fn kernel_is(major: u32, minor: u32) -> bool {
     let name = nix::sys::utsname::uname().expect("uname");
     let release = name.release().to_str().expect("ASCII");
@@ -98,13 +98,13 @@ pub fn kernel_is(major: u32, minor: u32) -> bool {
     (number().unwrap_or(0), number().unwrap_or(0)) >= (major, minor)
 }
 
-/// The kernel's clock source, from sysfs.
+/// Returns the kernel's clock source, from sysfs.
 pub fn clock_source() -> Option<String> {
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     fs::read_to_string(file).ok().map(|name| name.trim().to_owned())
 }
 
-/// Whether the vDSO reads the clock source itself.
+/// Returns whether the vDSO reads the clock source itself.
 pub fn counter_is_in_user_space() -> Option<bool> {
     match clock_source().unwrap_or_default().as_str() {
         _ if sysinfo_ehdr() == 0 => Some(false),

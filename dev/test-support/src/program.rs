@@ -12,7 +12,7 @@ use crate::not_run::{not_run, not_run_here, target_tmpdir, this_program};
 /// The folder of the package vdso-time.
 pub const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// The target that cargo was given, by the place of this test program: `TARGET/debug/deps`.
+/// Returns the target that cargo was given, by the place of this test program: `TARGET/debug/deps`.
 pub fn given_target() -> Option<String> {
     let program = this_program();
     let folder = program.ancestors().nth(3)?.file_name()?.to_str()?;
@@ -41,7 +41,7 @@ pub fn example(options: &[&str], name: &str, arguments: &[&Path]) -> Option<Stri
     }
 }
 
-/// A library of the workspace, optimised, in a target folder of its own.
+/// Builds a library of the workspace, optimised, in a target folder of its own.
 pub fn library(
     [package, features]: [&str; 2],
     triple: &str,
@@ -77,7 +77,7 @@ pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &
     }
 }
 
-/// The listing of one file of the workspace with that library.
+/// Compiles one file of the workspace with that library. Returns the listing.
 pub fn listing(triple: &str, source: &str, library: &Path, more: &[&str]) -> Option<String> {
     let to = library.with_file_name("listing.s");
     let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
@@ -113,7 +113,7 @@ pub fn emit_for_armv5(source: &Path, flags: &[&str], to: &Path) -> Option<Vec<u8
     Some(object)
 }
 
-/// Whether there are a compiler and its standard library for a target.
+/// Returns whether there is a compiler with a standard library for a target.
 pub fn has_standard_library(triple: &str) -> bool {
     let mut rustc = Command::new(rustc_name());
     let found = run(rustc.args(["--print", "target-libdir", "--target", triple]));
@@ -127,7 +127,7 @@ pub fn has_standard_library(triple: &str) -> bool {
     false
 }
 
-/// What the compiler says of itself. The error says why there is none.
+/// Returns what the compiler says of itself, or why there is none.
 pub fn compiler() -> Result<String, String> {
     run(Command::new(rustc_name()).arg("-vV"))
 }

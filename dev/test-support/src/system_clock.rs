@@ -7,7 +7,7 @@ use crate::{Need, not_run_here};
 
 const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
 
-/// One test at a time changes the system, if that was started for it.
+/// Waits until no other test changes the system.
 pub fn turn(need: Need) -> Option<MutexGuard<'static, ()>> {
     static TURN: Mutex<()> = Mutex::new(());
     if !need.is_required() {

@@ -22,7 +22,8 @@ pub fn change(changed: usize, value: Option<usize>) -> io::Result<()> {
     change_the_kernels(&vector)
 }
 
-/// This changes /proc and PR_GET_AUXV. Without a privilege every field must be written again.
+/// Changes the vector in /proc and of PR_GET_AUXV. Without a privilege, every field must be written
+/// again.
 fn change_the_kernels(vector: &[Entry]) -> io::Result<()> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
