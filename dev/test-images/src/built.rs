@@ -23,12 +23,12 @@ pub struct Built<'a> {
 }
 
 impl<'a> Built<'a> {
-    /// The offset of a part. An absent part has the offset at which it would begin.
+    /// Returns the offset of a part, or that at which an absent part would begin.
     pub fn at(&self, part: Part) -> usize {
         self.parts[part as usize]
     }
 
-    /// The symbols that can be called.
+    /// Returns the symbols that can be called.
     pub fn callable(&self) -> impl Iterator<Item = &Sym<'a>> {
         self.symbols
             .iter()
@@ -68,7 +68,7 @@ impl<'a> Built<'a> {
         self.set("PT_LOAD.p_filesz", size).set("PT_LOAD.p_memsz", size)
     }
 
-    /// The low `size` bytes of a number, in the image's byte order.
+    /// Encodes the low `size` bytes of a number in the image's byte order.
     fn encode(&self, value: u64, size: usize) -> Vec<u8> {
         let mut number = value.to_le_bytes()[..size].to_vec();
         if self.big_endian {

@@ -15,13 +15,13 @@ pub const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
 const V: &str = "LINUX_2.6";
 const V39: &str = "LINUX_2.6.39";
 
-/// A function and its unprefixed weak alias, as on x86_64.
+/// Returns a function and its unprefixed weak alias, as on x86_64.
 pub fn aliased(name: &'static str) -> [Sym<'static>; 2] {
     let alias = Sym::func(name.trim_start_matches("__vdso_"), V);
     [Sym::func(name, V), Sym { bind: WEAK, value: Value::Alias, ..alias }]
 }
 
-/// An image of arm: 32 bits, `DT_HASH` only.
+/// Describes an image of arm: 32 bits, `DT_HASH` only.
 pub fn arm() -> Spec<'static> {
     let names = ["__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_clock_gettime64"];
     let mut symbols = vec![Sym::version(V)];
@@ -30,7 +30,7 @@ pub fn arm() -> Spec<'static> {
     Spec { wide: false, machine: 40, symbols, gnu_hash: false, segments, ..Spec::default() }
 }
 
-/// An image of x86_64: 64 bits, both hash tables.
+/// Describes an image of x86_64: 64 bits, both hash tables.
 pub fn x86_64() -> Spec<'static> {
     let names = ["__vdso_clock_gettime", "__vdso_time", "__vdso_getcpu"];
     let mut symbols = vec![Sym::version(V)];
@@ -38,7 +38,7 @@ pub fn x86_64() -> Spec<'static> {
     Spec { symbols, ..Spec::default() }
 }
 
-/// An image of aarch64 since kernel 6.11: 64 bits, `DT_GNU_HASH` only.
+/// Describes an image of aarch64 since kernel 6.11: 64 bits, `DT_GNU_HASH` only.
 pub fn aarch64() -> Spec<'static> {
     let names = ["__kernel_clock_gettime", "__kernel_gettimeofday", "__kernel_clock_getres"];
     let mut symbols =
@@ -47,7 +47,7 @@ pub fn aarch64() -> Spec<'static> {
     Spec { machine: 183, symbols, sysv_hash: false, ..Spec::default() }
 }
 
-/// An image of i386: 32 bits, two versions.
+/// Describes an image of i386: 32 bits, two versions.
 pub fn i386() -> Spec<'static> {
     let of = |name, version| Sym::func(name, version);
     let symbols = vec![
@@ -60,12 +60,12 @@ pub fn i386() -> Spec<'static> {
     Spec { wide: false, machine: 3, symbols, ..Spec::default() }
 }
 
-/// An image of S/390: 64 bits, big-endian, `DT_HASH` of 64-bit words.
+/// Describes an image of S/390: 64 bits, big-endian, `DT_HASH` of 64-bit words.
 pub fn s390() -> Spec<'static> {
     Spec { big_endian: true, machine: 22, sysv_hash: true, gnu_hash: false, ..aarch64() }
 }
 
-/// Every kind, by name.
+/// Returns every kind with its name.
 pub fn kinds() -> Vec<(&'static str, Spec<'static>)> {
     let sections = [Sym { bind: LOCAL, blank: true, version: None, ..Sym::default() }; 2];
     let qemu = |spec: Spec<'static>, p_vaddr| {
@@ -118,7 +118,7 @@ pub fn kinds() -> Vec<(&'static str, Spec<'static>)> {
 /// Name, version, value, size, whether weak.
 pub type Row = (String, Option<String>, u64, u64);
 
-/// The symbols that can be called, from the description.
+/// Returns the symbols that can be called, from the description.
 pub fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<Row> {
     let inside = |value: u64| value.wrapping_sub(spec.p_vaddr) < (image.bytes.len() - spec.p_offset) as u64;
     let rows = image.callable().filter(|symbol| inside(symbol.st_value())).map(|symbol| {
@@ -128,7 +128,7 @@ pub fn described(spec: &Spec<'_>, image: &Built<'_>) -> Vec<Row> {
     rows.collect()
 }
 
-/// The same symbols, from the parser.
+/// Returns these symbols as the parser sees them.
 pub fn seen<'a>(symbols: impl Iterator<Item = Symbol<'a>>) -> Vec<Row> {
     let text = |string: &CStr| string.to_str().unwrap().to_owned();
     let rows = symbols.map(|symbol| {

@@ -58,23 +58,23 @@ impl Default for Sym<'_> {
 }
 
 impl<'a> Sym<'a> {
-    /// A function.
+    /// Creates a function.
     pub fn func(name: &'a str, version: &'a str) -> Self {
         Self { name, version: Some(version), ..Self::default() }
     }
 
-    /// The symbol that a linker makes for a version.
+    /// Creates the symbol that a linker makes for a version.
     pub fn version(name: &'a str) -> Self {
         let func = Self::func(name, name);
         Self { kind: OBJECT, shndx: ABS, value: Value::Exactly(0), size: 0, ..func }
     }
 
-    /// `st_value`, in a finished image.
+    /// Returns `st_value`, in a finished image.
     pub fn st_value(&self) -> u64 {
         if let Value::Exactly(value) = self.value { value } else { panic!("{self:?} has no address yet") }
     }
 
-    /// The name in the string table.
+    /// Returns the name in the string table.
     pub fn st_name(&self) -> &'a str {
         if self.blank { "" } else { self.name }
     }
@@ -104,7 +104,7 @@ impl Part {
         [Hash, GnuHash, Symtab, Strtab, Versym, Verdef, Dynamic, Text]
     };
 
-    /// All parts in that order, but these last.
+    /// Returns all parts in that order, but these last.
     pub fn with_last(last: &[Self]) -> Vec<Self> {
         Self::ALL.into_iter().filter(|part| !last.contains(part)).chain(last.iter().copied()).collect()
     }
@@ -158,14 +158,14 @@ impl Default for Spec<'_> {
     }
 }
 
-/// The names of the symbols that the table of an architecture has.
+/// Returns the names of the symbols that the table of an architecture has.
 pub fn names(abi: &Abi) -> BTreeSet<&'static str> {
     let functions = abi.functions().into_iter().map(|(_, function)| function);
     functions.flat_map(|function| function.candidates).map(|symbol| symbol.name).collect()
 }
 
 impl<'a> Spec<'a> {
-    /// An image of an architecture with these functions.
+    /// Describes an image of an architecture with these functions.
     pub fn of(abi: &Abi, names: impl IntoIterator<Item = &'a str>) -> Self {
         let symbols = names.into_iter().map(|name| Sym::func(name, abi.version)).collect();
         let is_native = NATIVE.is_some_and(|native| native.name == abi.name);
@@ -173,7 +173,7 @@ impl<'a> Spec<'a> {
         Self { wide: abi.class == 2, big_endian, machine: abi.machine, symbols, ..Self::default() }
     }
 
-    /// Whether the words of `DT_HASH` have 64 bits: on S/390 and Alpha.
+    /// Returns whether the words of `DT_HASH` have 64 bits, as on S/390 and Alpha.
     pub fn has_wide_hash(&self) -> bool {
         self.wide && WIDE_HASH.contains(&self.machine)
     }
@@ -214,7 +214,7 @@ impl<'a> Spec<'a> {
         image
     }
 
-    /// The address of an offset.
+    /// Returns the address of an offset.
     pub(crate) fn address(&self, offset: usize) -> u64 {
         let address = self.p_vaddr.wrapping_add(offset as u64).wrapping_sub(self.p_offset as u64);
         if self.wide { address } else { address & 0xffff_ffff }
@@ -228,7 +228,8 @@ impl<'a> Spec<'a> {
         self.symbols.iter().filter(|symbol| symbol.value == Value::Next).count() * CODE as usize
     }
 
-    /// The symbols with their values, in the order that `DT_GNU_HASH` needs: unhashed ones first.
+    /// Returns the symbols with their values, in the order that `DT_GNU_HASH` needs: unhashed ones
+    /// first.
     fn placed(&self, draft: &Built<'_>) -> Vec<Sym<'a>> {
         let (mut next, mut last) = (draft.at(Part::Text), 0);
         let mut symbols = self.symbols.clone();
@@ -248,7 +249,7 @@ impl<'a> Spec<'a> {
         symbols
     }
 
-    /// The image's own name, then the versions of the symbols.
+    /// Returns the image's own name, then the versions of the symbols.
     fn version_names(&self) -> Vec<&'a str> {
         let mut names = vec![SONAME];
         for version in self.symbols.iter().filter_map(|symbol| symbol.version) {
@@ -259,7 +260,7 @@ impl<'a> Spec<'a> {
         names
     }
 
-    /// The dynamic section: name, tag, value.
+    /// Returns the dynamic section: name, tag, value.
     fn tags(&self, draft: &Built<'_>, versions: usize, strings: usize) -> Vec<(&'static str, u64, u64)> {
         let address = |part| self.address(draft.at(part));
         let tags = [
@@ -278,8 +279,8 @@ impl<'a> Spec<'a> {
     }
 }
 
-/// A string table, longest string first. A string that ends a longer one is stored in it, as by
-/// linkers.
+/// Makes a string table, longest string first. As linkers do, stores a string that ends a longer
+/// one within it.
 fn strings<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));

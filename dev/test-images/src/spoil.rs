@@ -42,8 +42,8 @@ fn field(built: &Built<'_>, index: usize) -> String {
     built.fields[index % built.fields.len()].name.clone()
 }
 
-/// A new value for a field: an extreme or any number, or one near the old value, near the end of
-/// the image (as an offset or an address), or equal to another field.
+/// Chooses a new value for a field: an extreme or any number, or one near the old value, near the
+/// end of the image (as an offset or an address), or equal to another field.
 fn number(built: &Built<'_>, field_name: &str, how: u8, b: usize, c: usize) -> u64 {
     let near = |value: u64| value.wrapping_add_signed(i64::from(how % 5) - 2);
     let size = built.bytes.len() as u64;

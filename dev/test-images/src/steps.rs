@@ -16,7 +16,7 @@ pub const SYMBOLS: u64 = 134;
 /// How many of the image's own names are looked up.
 const LOOK_UPS: usize = 4;
 
-/// The result of `work`, and its steps.
+/// Returns the result of `work`, and its steps.
 pub fn counted<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let before = TAKEN.get();
     let result = work();

@@ -148,7 +148,7 @@ pub(crate) fn write_dynamic(image: &mut Built<'_>, tags: &[(&str, u64, u64)]) {
     }
 }
 
-/// The offset of a string in the table.
+/// Returns the offset of a string in the table.
 fn string(strings: &str, name: &str) -> u64 {
     strings.find(&format!("{name}\0")).expect("the table has every string") as u64
 }
