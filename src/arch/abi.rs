@@ -129,13 +129,13 @@ impl Abi {
     }
 }
 
-/// A function of one size of time.
+/// Makes the row of a function with one size of time.
 pub(crate) const fn function(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Function {
     Function { candidates, syscalls }
 }
 
-/// A function of a 32-bit architecture. In both lists a row with 64-bit times comes first, and then
-/// those whose seconds end in January 2038.
+/// Makes the row of a function of a 32-bit architecture. In both lists, the row with 64-bit times
+/// comes first, then those whose seconds end in January 2038.
 ///
 /// Android has no row with 64-bit times. Its seccomp filter kills a process for a system call that
 /// its libc does not make, and on 32-bit Android before 11 that is every 64-bit call (bionic,
@@ -165,7 +165,7 @@ impl Function {
     }
 }
 
-/// A symbol that can be called in every state of the image.
+/// Makes the row of a symbol that can be called in every state of the image.
 pub(crate) const fn symbol(name: &'static str, shape: Shape) -> Candidate {
     Candidate { name, shape, unless: None }
 }

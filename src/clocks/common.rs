@@ -187,7 +187,7 @@ macro_rules! kernel_clocks {
 
 pub(super) use {kernel_clocks, time_of_a_clock};
 
-/// The panic of `now` of clock `C`.
+/// Panics in `now` of clock `C`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -29,7 +29,8 @@ static MOMENT: OnceLock<Moment> = OnceLock::new();
 const READS: usize = 16;
 
 impl Moment {
-    /// A panic inside `get_or_init` would not name the caller's line.
+    /// Returns the moment. Reads outside `get_or_init`, where a panic would not name the caller's
+    /// line.
     #[track_caller]
     fn get() -> &'static Self {
         if let Some(moment) = MOMENT.get() {

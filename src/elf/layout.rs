@@ -41,7 +41,7 @@ pub(super) const VDA_NAME: Field = Field(0, 0);
 /// The size of an `Addr` and an `Off`.
 pub(super) const ADDR_SIZE: Field = Field(4, 8);
 
-/// A field at the same offset in both classes.
+/// Describes a field at the same offset in both classes.
 pub(super) const fn at(offset: u8) -> Field {
     Field(offset, offset)
 }

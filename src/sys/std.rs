@@ -25,7 +25,7 @@ pub(crate) mod calls {
         clock_gettime(ClockId::REALTIME).map(Timeval::of)
     }
 
-    /// `MONOTONIC` is std's `Instant`. It counts from the first read in this process.
+    /// Answers `MONOTONIC` by std's `Instant`, and counts from the first read in this process.
     pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
         static START: OnceLock<Instant> = OnceLock::new();
         // std's clocks panic there.

@@ -30,7 +30,7 @@ const GETTIME: &[Candidate] =
 const GETRES: &[Candidate] =
     &[timer("__vdso_clock_getres_time64", Timespec64), timer("__vdso_clock_getres", Timespec32)];
 
-/// A symbol that needs the timer.
+/// Makes the row of a symbol that needs the timer.
 const fn timer(name: &'static str, shape: Shape) -> Candidate {
     symbol(name, shape).unless(Quirk::BlankedNames)
 }

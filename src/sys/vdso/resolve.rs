@@ -135,7 +135,7 @@ fn find_symbols() -> [Result<Code, FallbackReason>; 5] {
     })
 }
 
-/// `gettimeofday` from `CLOCK_REALTIME`.
+/// Computes `gettimeofday` from `CLOCK_REALTIME`.
 extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut ()>) -> i32 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
@@ -144,7 +144,8 @@ extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut 
     result
 }
 
-/// `time` from `CLOCK_REALTIME_COARSE`, which has the second of time(2) and reads no counter.
+/// Computes `time` from `CLOCK_REALTIME_COARSE`, which has the second of time(2) and reads no
+/// counter.
 extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME_COARSE, &mut now);

@@ -82,6 +82,8 @@ pub(crate) struct Slot<F> {
 pub(crate) struct Code(Choice);
 
 impl Code {
+    /// Trusts the code at a symbol's address.
+    ///
     /// # Safety
     ///
     /// At the address must be code with the C signature of the candidate's shape, for the life of

@@ -9,7 +9,7 @@ use crate::types::{ClockId, Timespec, Timespec32};
 pub(super) static CLOCK_GETTIME: Slot<ClockFn32> = Slot::new(none, none, none);
 pub(super) static CLOCK_GETRES: Slot<ClockFn32> = Slot::new(none, none, none);
 
-/// A thread can see the adapter before the symbol that it calls. The caller asks the kernel then.
+/// Fails, so that the caller asks the kernel: a thread can see the adapter before its symbol.
 extern "C" fn none(_: ClockId, _: &mut Timespec32) -> i32 {
     -Errno::ENOSYS.raw_os_error()
 }
