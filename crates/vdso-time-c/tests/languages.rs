@@ -290,7 +290,8 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     }
 }
 
-/// Links the static library before `-lm`, as `pkg-config --libs` and g++ do.
+/// Links the static library before `-lm`, as `pkg-config --libs` and g++ do. Zig is left out: its
+/// own library has another sqrt() beside the division of 128 bits, also without this one.
 #[test]
 fn the_static_library_does_not_replace_libm() {
     if !can_build() {
@@ -299,7 +300,8 @@ fn the_static_library_does_not_replace_libm() {
     let words = format!("-I{} -O1 tests/libm.c", installed("include"));
     let archive = installed("lib/libvdso_time.a");
     let cplusplus = is_native() && has_tool(Need::CPlusPlus, &["--version"]);
-    for compiler in compilers().into_iter().chain(cplusplus.then(|| "g++".into())) {
+    let compilers = compilers().into_iter().filter(|compiler| !compiler.contains("ziglang"));
+    for compiler in compilers.chain(cplusplus.then(|| "g++".into())) {
         let expected = compiled(&compiler, &format!("{words} -lm"));
         let found = compiled(&compiler, &format!("{words} -DLINKED {archive} -lm"));
         assert_eq!(expected, found, "{compiler}");
