@@ -109,3 +109,32 @@ fn text(body: &mut String, class: &str, x: f64, y: f64, text: &str) {
     // A String accepts every write.
     let _ = writeln!(body, "<text class='{class}' x='{x:.0}' y='{y:.0}'>{text}</text>");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Table, svg};
+
+    /// The class and the width of each bar of a table with one row.
+    fn bars(head: &[&str], row: &str) -> Vec<(String, f64)> {
+        let mut table = Table::new("", head.iter().copied());
+        table.add("row", row.split(' ').map(|cell| Some(cell.into())));
+        let svg = svg(&table, head.len() - 1);
+        let value = |text: &str, name| {
+            let rest = text.split_once(name).unwrap().1;
+            rest.split('\'').nth(1).unwrap().to_owned()
+        };
+        let bars = svg.split("<g ").skip(1);
+        bars.map(|bar| (value(bar, "class="), value(bar, "width=").parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_value_and_that_of_a_ratio_as_its_logarithm() {
+        let found = bars(&["ns", "vdso-time", "libc", "std"], "10 - 40,20");
+        let ratio = found[1].1 / found[0].1;
+        assert!((ratio - 4.0).abs() < 0.01 && found.len() == 2, "{found:?}");
+        assert_eq!([&*found[0].0, &*found[1].0], ["bar ours", "bar"]);
+        let found = bars(&["/ direct", "libc", "std", "musl"], "0.1 10 100");
+        let ratios = [found[1].1 / found[0].1, found[2].1 / found[0].1];
+        assert!((ratios[0] - 1.0).abs() < 0.01 && (ratios[1] - 2.0).abs() < 0.01, "{found:?}");
+    }
+}
