@@ -34,7 +34,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether the processor is emulated, so that timing is meaningless.
+    /// Returns whether the processor is emulated, so that timing is meaningless.
     pub(crate) fn emulates(self) -> bool {
         self != Self::GuestKernel
     }
@@ -79,7 +79,7 @@ const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("refined-jiffies", Reader::Kernel, "the timer's ticks"),
 ];
 
-/// Who can read a clock source, and what it is.
+/// Returns who can read a clock source, and what it is.
 pub(crate) fn clock_source(name: &str) -> (Reader, &'static str) {
     let known = CLOCK_SOURCES.iter().find(|(known, ..)| *known == name);
     known.map_or((Reader::Unknown, "of another driver"), |(_, reader, what)| (*reader, what))
@@ -123,24 +123,31 @@ pub struct Platform {
 
 impl Platform {
     pub(crate) fn look() -> Self {
+        let kernel = uname().map_or(String::new(), |name| name.release().to_string_lossy().into_owned());
+        // QEMU relocates its image.
+        let addresses = Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
+        Self { supervisor: supervisor(addresses.ok(), &kernel, read), ..Self::described(kernel, read) }
+    }
+
+    /// Returns what files say about this platform, without a supervisor.
+    pub(crate) fn described(kernel: String, read: impl Fn(&str) -> Option<String>) -> Self {
         let file =
             |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource")).filter(|name| is_name(name));
         let available = file("available").unwrap_or_default();
         let flags = cpu_flags(&read("/proc/cpuinfo").unwrap_or_default());
         let has_flag = |flag: &str| flags.iter().any(|known| known == flag);
-        let uptime = read("/proc/uptime").and_then(|text| text.split('.').next()?.parse::<u64>().ok());
-        let kernel = uname().map_or(String::new(), |name| name.release().to_string_lossy().into_owned());
+        let uptime = read("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
         Self {
             clock_source: ClockSource {
                 current: file("current"),
                 available: available.split_whitespace().map(String::from).collect(),
             },
             architecture: ARCH,
-            supervisor: supervisor(&kernel),
+            supervisor: None,
             command_line: read("/proc/cmdline").unwrap_or_default(),
             has_steady_tsc: has_flag("constant_tsc") && has_flag("nonstop_tsc"),
             is_virtual: has_flag("hypervisor"),
-            is_new: uptime.is_some_and(|seconds| seconds < SETTLED),
+            is_new: uptime.is_some_and(is_new),
             kernel,
         }
     }
@@ -159,21 +166,23 @@ impl Platform {
     }
 }
 
-/// Seconds after which a kernel has chosen its clock source.
-const SETTLED: u64 = 5;
+/// Returns whether a kernel may still choose its clock source, so many seconds after its start.
+fn is_new(seconds: i64) -> bool {
+    seconds < 5
+}
 
 /// Returns whether the kernel may have started just now. It reads no file, unlike
 /// [`Platform::look`].
 pub(crate) fn may_be_new() -> bool {
-    clock_gettime(ClockId::BOOTTIME).is_ok_and(|time| time.tv_sec < SETTLED as i64)
+    clock_gettime(ClockId::BOOTTIME).is_ok_and(|time| is_new(time.tv_sec))
 }
 
 fn read(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// Whether a text can be the name of a clock source. A container can have any file in place of
-/// sysfs, and a terminal obeys control characters.
+/// Returns whether a text can be the name of a clock source. A container can have any file in place
+/// of sysfs, and a terminal obeys control characters.
 pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(char::is_control)
 }
@@ -184,34 +193,38 @@ fn cpu_flags(cpuinfo: &str) -> Vec<String> {
     flags.split_whitespace().map(String::from).collect()
 }
 
-fn supervisor(release: &str) -> Option<Supervisor> {
-    // QEMU relocates its image.
-    let addresses = Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
+/// Returns what runs this process. The addresses are those that the vDSO is linked for and mapped
+/// at.
+pub(crate) fn supervisor(
+    addresses: Option<(u64, u64)>,
+    release: &str,
+    read: impl Fn(&str) -> Option<String>,
+) -> Option<Supervisor> {
     let (linked_for, mapped_at) = addresses.unwrap_or_default();
     let maps = read("/proc/self/maps").unwrap_or_default();
     // A program in a folder of this name has a vDSO.
     let is_in_valgrind = ["/valgrind/", "/vgpreload_"].iter().any(|part| maps.contains(part));
-    if addresses.is_err() && is_in_valgrind {
+    if addresses.is_none() && is_in_valgrind {
         Some(Supervisor::Valgrind)
     } else if is_guest_kernels(linked_for, release) {
         Some(Supervisor::GuestKernel)
     } else {
         let is_relocated = linked_for != 0 && linked_for == mapped_at;
-        (is_relocated || is_emulated()).then_some(Supervisor::Emulator)
+        (is_relocated || is_emulated(read)).then_some(Supervisor::Emulator)
     }
 }
 
-/// Whether a vDSO that is linked for this address is gVisor's, WSL 1's or UML's. The kernels of
-/// x86_64 before Linux 3.18 can have the same address.
-pub(crate) fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
+/// Returns whether a vDSO that is linked for this address is gVisor's, WSL 1's or UML's. The
+/// kernels of x86_64 before Linux 3.18 can have the same address.
+fn is_guest_kernels(linked_for: u64, release: &str) -> bool {
     let mut numbers = release.split('.').map(|number| number.parse().unwrap_or(0));
     let version: [u32; 2] = [(); 2].map(|()| numbers.next().unwrap_or(0));
     linked_for == 0xffff_ffff_ff70_0000 && version >= [3, 18]
 }
 
-/// Whether the kernel is of another architecture than this program, or denies knowing seccomp
-/// although it reports a seccomp mode. Then an emulator answered.
-fn is_emulated() -> bool {
+/// Returns whether the kernel is of another architecture than this program, or denies knowing
+/// seccomp although it reports a seccomp mode. Then an emulator answered.
+fn is_emulated(read: impl Fn(&str) -> Option<String>) -> bool {
     let kernel = read("/proc/sys/kernel/arch").unwrap_or_default(); // since Linux 6.1
     let is_foreign = !kernel.is_empty()
         && match ARCH {
@@ -229,7 +242,8 @@ fn is_emulated() -> bool {
     is_foreign || (is_free && !knows_seccomp)
 }
 
-/// Whether reading the CPU's counter ends this process: the parent called prctl(PR_SET_TSC).
+/// Returns whether reading the CPU's counter ends this process: the parent called
+/// prctl(PR_SET_TSC).
 pub(crate) fn is_counter_fatal() -> bool {
     let mut mode = 0;
     // SAFETY: the kernel writes an `int` there, if it knows the request.

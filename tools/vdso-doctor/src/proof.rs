@@ -12,6 +12,9 @@ use crate::platform::{Platform, Supervisor};
 use crate::read::Read;
 use crate::{seccomp, timing};
 
+#[cfg(test)]
+mod tests;
+
 /// How a system call is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -117,7 +120,18 @@ impl Reading {
         }
     }
 
-    /// The cost of a read as a share of the system call's.
+    /// Concludes from how many reads entered the kernel. One that did is a proof, but that none did
+    /// is one only if every CPU was tried.
+    fn prove(&mut self, reads: u32, entered: u32, is_every_cpu: bool) {
+        (self.reads, self.entered) = (Some(reads), Some(entered));
+        if entered != 0 {
+            (self.place, self.evidence) = (Place::Kernel, Evidence::Proved);
+        } else if is_every_cpu {
+            (self.place, self.evidence) = (Place::UserSpace, Evidence::Proved);
+        }
+    }
+
+    /// Returns the cost of a read as a share of the system call's.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.ns.zip(self.syscall_ns).map(|(ns, syscall_ns)| ns / syscall_ns)
     }
@@ -200,13 +214,7 @@ impl Examination {
             );
         }
         for ((index, _), entered) in entries.iter().zip(count.entered) {
-            let reading = &mut self.readings[*index];
-            (reading.reads, reading.entered) = (Some(count.reads), Some(entered));
-            if entered != 0 {
-                (reading.place, reading.evidence) = (Place::Kernel, Evidence::Proved);
-            } else if self.unproved.is_none() {
-                (reading.place, reading.evidence) = (Place::UserSpace, Evidence::Proved);
-            }
+            self.readings[*index].prove(count.reads, entered, self.unproved.is_none());
         }
         self.cpus = count.cpus;
     }
@@ -222,19 +230,26 @@ impl Examination {
             let is_ours = reading.read.route(routes) != Route::Libc;
             let call = speed.and_then(|speed| speed.system_call).filter(|_| is_ours);
             reading.syscall_ns = call.map(rounded);
-            // A vDSO that enters the kernel costs as much as another way into it, or more.
-            let likely = match (reading.evidence, reading.ns, kernel_entry) {
-                (Evidence::None, Some(ns), Some(entry)) if ns < 0.4 * entry => Place::UserSpace,
-                (Evidence::None, Some(ns), Some(entry)) if ns > 0.8 * entry => Place::Kernel,
-                _ => continue,
-            };
-            (reading.place, reading.evidence) = (likely, Evidence::Likely);
+            let costs = reading.ns.zip(kernel_entry).filter(|_| reading.evidence == Evidence::None);
+            if let Some(place) = costs.and_then(|(ns, entry)| likely(ns, entry)) {
+                (reading.place, reading.evidence) = (place, Evidence::Likely);
+            }
         }
     }
 }
 
-/// The worst place of these reads. A system call in an emulator or under valgrind says nothing
-/// about the kernel's vDSO.
+/// Returns where a read is likely answered, by its cost and that of entering the kernel. A vDSO
+/// that enters it costs as much as another way into it, or more.
+fn likely(ns: f64, kernel_entry: f64) -> Option<Place> {
+    match ns / kernel_entry {
+        share if share < 0.4 => Some(Place::UserSpace),
+        share if share > 0.8 => Some(Place::Kernel),
+        _ => None,
+    }
+}
+
+/// Returns the worst place of these reads. A system call in an emulator or under valgrind says
+/// nothing about the kernel's vDSO.
 pub(crate) fn worst_place(readings: &[Reading], supervisor: Option<Supervisor>, reads: &[Read]) -> Place {
     let of = |read: &Read| {
         let reading = readings.iter().find(|reading| reading.read == *read);

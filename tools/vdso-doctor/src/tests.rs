@@ -8,9 +8,9 @@ use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 
 use crate::function::Function;
-use crate::platform::{is_guest_kernels, is_name};
+use crate::platform::{is_name, supervisor};
 use crate::process_report::{is_emulator, is_in_other_time_namespace};
-use crate::{Cause, Evidence, Method, Place, Read, Supervisor, check, diagnose, seccomp};
+use crate::{Cause, Evidence, Method, Place, Platform, Read, Supervisor, check, diagnose, seccomp};
 
 /// Programs that read the JSON compare these words.
 #[test]
@@ -39,22 +39,63 @@ fn a_clock_source_has_no_empty_name_and_no_control_characters() {
 }
 
 #[test]
-fn an_old_kernel_is_not_taken_for_gvisor() {
+fn a_supervisor_is_known_by_its_vdso() {
     const PRELINKED: u64 = 0xffff_ffff_ff70_0000;
+    const MAPPED: u64 = 0x7fff_0000_0000;
+    let guest = Some(Supervisor::GuestKernel);
     for (linked_for, release, expected) in [
         // gVisor's, WSL 1's, and one of UML.
-        (PRELINKED, "4.4.0", true),
-        (PRELINKED, "4.4.0-19041-Microsoft", true),
-        (PRELINKED, "6.12.0", true),
-        (PRELINKED, "3.18-rc1", false),
-        (PRELINKED, "3.18.0", true),
+        (PRELINKED, "4.4.0", guest),
+        (PRELINKED, "4.4.0-19041-Microsoft", guest),
+        (PRELINKED, "6.12.0", guest),
+        (PRELINKED, "3.18-rc1", None),
+        (PRELINKED, "3.18.0", guest),
         // Red Hat's 6 and 7.
-        (PRELINKED, "2.6.32-754.el6.x86_64", false),
-        (PRELINKED, "3.10.0-1160.el7.x86_64", false),
-        (PRELINKED, "", false),
-        (0, "6.12.0", false),
+        (PRELINKED, "2.6.32-754.el6.x86_64", None),
+        (PRELINKED, "3.10.0-1160.el7.x86_64", None),
+        (PRELINKED, "", None),
+        (0, "6.12.0", None),
+        // QEMU's.
+        (MAPPED, "6.12.0", Some(Supervisor::Emulator)),
     ] {
-        assert_eq!(is_guest_kernels(linked_for, release), expected, "{linked_for:#x} {release}");
+        let seen = supervisor(Some((linked_for, MAPPED)), release, |_| None);
+        assert_eq!(seen, expected, "{linked_for:#x} {release}");
+    }
+    // Valgrind hides the vDSO; a folder of its name does not.
+    let maps =
+        |path: &str| (path == "/proc/self/maps").then(|| "/usr/libexec/valgrind/vgpreload_core.so".into());
+    assert_eq!(supervisor(None, "6.12.0", maps), Some(Supervisor::Valgrind));
+    assert_eq!(supervisor(Some((0, MAPPED)), "6.12.0", maps), None);
+    assert_eq!(supervisor(None, "6.12.0", |_| None), None);
+}
+
+#[test]
+fn a_platform_is_what_its_files_say() {
+    for (flags, uptime, [is_steady, is_virtual, is_new]) in [
+        ("fpu constant_tsc nonstop_tsc", "4.99 3.00", [true, false, true]),
+        ("constant_tsc nonstop_tsc hypervisor", "5.00 3.00", [true, true, false]),
+        ("constant_tsc hypervisor", "0.08 0.00", [false, true, true]),
+        ("nonstop_tsc constant_tsc_x", "86400.10 3.00", [false, false, false]),
+        ("", "", [false; 3]),
+    ] {
+        let read = |path: &str| {
+            let name = path.rsplit('/').next().unwrap();
+            let text = match name {
+                "cpuinfo" => {
+                    format!("model name\t: nonstop_tsc hypervisor\nflags\t\t: {flags}\nbugs\t: none")
+                }
+                "uptime" => uptime.into(),
+                "current_clocksource" => "hpet".into(),
+                "available_clocksource" => "hpet acpi_pm".into(),
+                _ => return None,
+            };
+            Some(text)
+        };
+        let seen = Platform::described("6.12.0".into(), read);
+        let found = [seen.has_steady_tsc, seen.is_virtual, seen.is_new];
+        assert_eq!(found, [is_steady, is_virtual, is_new], "{flags} {uptime}");
+        assert_eq!(seen.clock_source.current.as_deref(), Some("hpet"));
+        assert_eq!(seen.clock_source.available, ["hpet", "acpi_pm"]);
     }
 }
 
@@ -91,6 +132,8 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
     child::forked(|| {
         // SAFETY: null is always allowed.
         _ = unsafe { vdso_time::vdso::set_address(std::ptr::null()) };
+        let finding = check(&Read::USUAL).unwrap_err();
+        assert_eq!((finding.place, finding.cause), (Place::Kernel, Cause::NoVdso), "{finding}");
         if !filter::deny(&filter::clock_calls(abi), libc::EPERM) {
             return;
         }

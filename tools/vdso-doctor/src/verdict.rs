@@ -117,7 +117,7 @@ impl<'a> Facts<'a> {
             _ if self.platform.is_settling() => Cause::NotYet,
             (Evidence::Proved, _) if reading.entered < reading.reads => Cause::Sometimes,
             // The vDSO reads other clocks, so it does not have this one.
-            _ if self.is_in_user_space(MONOTONIC) && reading.read != MONOTONIC => Cause::ClockNotServed,
+            _ if self.is_in_user_space(MONOTONIC) => Cause::ClockNotServed,
             // Its clock source and flags are those of the kernel below, or mean something else.
             _ if supervisor.is_some() => Cause::GuestKernel,
             _ if !reading.read.reads_clock_source() => Cause::ClockNotServed,

@@ -1,0 +1,88 @@
+//! What follows from counts and costs.
+
+use vdso_time::ClockId;
+
+use super::{Evidence, Examination, Place, Reading, likely, worst_place};
+use crate::platform::Supervisor;
+use crate::read::Read;
+
+#[test]
+fn one_read_that_entered_the_kernel_is_a_proof_and_none_is_one_if_every_cpu_was_tried() {
+    for (entered, is_every_cpu, place, evidence) in [
+        (0, true, Place::UserSpace, Evidence::Proved),
+        (0, false, Place::Unknown, Evidence::None),
+        (3, true, Place::Kernel, Evidence::Proved),
+        (3, false, Place::Kernel, Evidence::Proved),
+        (200, true, Place::Kernel, Evidence::Proved),
+    ] {
+        let mut seen = Reading::new(Read::Time);
+        seen.prove(200, entered, is_every_cpu);
+        assert_eq!((seen.place, seen.evidence), (place, evidence), "{entered} {is_every_cpu}");
+    }
+}
+
+#[test]
+fn a_cost_between_those_of_a_read_and_a_call_says_nothing() {
+    for (ns, place) in [
+        (20.0, Some(Place::UserSpace)),
+        (39.0, Some(Place::UserSpace)),
+        (41.0, None),
+        (79.0, None),
+        (81.0, Some(Place::Kernel)),
+        (300.0, Some(Place::Kernel)),
+    ] {
+        assert_eq!(likely(ns, 100.0), place, "{ns}");
+    }
+}
+
+#[test]
+fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
+    let [user, kernel, unknown] = [Place::UserSpace, Place::Kernel, Place::Unknown];
+    let under = [Supervisor::Emulator, Supervisor::Valgrind].map(Some);
+    for (supervisor, seen, expected) in [
+        (None, &[(user, Evidence::Proved)][..], user),
+        (None, &[(kernel, Evidence::Proved), (user, Evidence::Proved)], kernel),
+        (None, &[(unknown, Evidence::None), (kernel, Evidence::Routed)], kernel),
+        (None, &[(user, Evidence::Proved), (unknown, Evidence::None)], unknown),
+        (None, &[(user, Evidence::Likely)], unknown),
+        (None, &[(kernel, Evidence::Likely)], unknown),
+        (None, &[(kernel, Evidence::Refused)], unknown),
+        (Some(Supervisor::GuestKernel), &[(kernel, Evidence::Proved)], kernel),
+        // A system call there says nothing about the kernel's vDSO.
+        (under[0], &[(kernel, Evidence::Proved)], unknown),
+        (under[1], &[(kernel, Evidence::Routed)], unknown),
+        (under[0], &[(user, Evidence::Proved)], user),
+        (None, &[], user),
+    ] {
+        let reads: Vec<_> = (0..).map(ClockId::from_raw).map(Read::ClockGettime).take(seen.len()).collect();
+        let readings: Vec<_> = reads
+            .iter()
+            .zip(seen)
+            .map(|(read, (place, evidence))| Reading {
+                place: *place,
+                evidence: *evidence,
+                ..Reading::new(*read)
+            })
+            .collect();
+        assert_eq!(worst_place(&readings, supervisor, &reads), expected, "{supervisor:?} {seen:?}");
+    }
+    assert_eq!(worst_place(&[], None, &[Read::Time]), unknown, "a read that was not made");
+}
+
+#[test]
+fn reads_of_both_places_or_a_cheap_system_call_are_of_two_states() {
+    for (entered, ns, expected) in [
+        (0, 20.0, false),
+        (200, 210.0, false),
+        // A vDSO that asks the kernel, and a system call that a sandbox made slower.
+        (200, 21.0, false),
+        (200, 19.0, true),
+        (0, 19.0, false),
+        (3, 210.0, true),
+    ] {
+        let mut seen = Reading { ns: Some(ns), syscall_ns: Some(200.0), ..Reading::new(Read::Time) };
+        seen.prove(200, entered, true);
+        let seen = Examination { readings: vec![seen], ..Examination::default() };
+        assert_eq!(seen.is_of_two_states(), expected, "{entered} {ns}");
+    }
+}
