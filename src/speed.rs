@@ -69,5 +69,6 @@ pub fn compare(
     if kernel >= vdso.saturating_add(vdso / 4).saturating_add(unit.saturating_mul(2)) {
         return Some(true);
     }
-    (vdso / 4 >= unit && kernel <= vdso.saturating_add(vdso / 8)).then_some(false)
+    let is_as_long = (vdso - vdso / 4..=vdso.saturating_add(vdso / 8)).contains(&kernel);
+    (vdso / 4 >= unit && is_as_long).then_some(false)
 }

@@ -108,6 +108,7 @@ mod counter {
     mod calibration;
     mod hostile;
     mod namespaces;
+    mod paravirtual;
     mod refusals;
     mod slews;
     mod ticks;

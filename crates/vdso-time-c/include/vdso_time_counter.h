@@ -73,9 +73,9 @@ enum vdso_time_counter_status {
    */
   VDSO_TIME_COUNTER_STATUS_SYSTEM_CALLS_FORBIDDEN = 10,
   /**
-   * The kernel or the hypervisor traps reads of the counter.
+   * A read by the vDSO takes about as long as a system call.
    */
-  VDSO_TIME_COUNTER_STATUS_TRAPPED = 11,
+  VDSO_TIME_COUNTER_STATUS_SLOW_VDSO = 11,
   /**
    * Another reason.
    */
@@ -137,6 +137,13 @@ int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
  * Gets whether the counter is used, and how accurate it is. Returns 0.
  */
 int vdso_time_counter_state(struct vdso_time_counter_state *state);
+
+/**
+ * Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
+ * of the process's life. Call it before the first read. The documentation of the Rust function
+ * trust_hypervisor says how wrong a read can be after a move of the machine.
+ */
+void vdso_time_counter_trust_hypervisor(void);
 
 /**
  * Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,

@@ -34,8 +34,8 @@ pub enum vdso_time_counter_status {
     Frequency = 9,
     /// vdso_time_counter_forbid_system_calls() forbids asking the kernel.
     SystemCallsForbidden = 10,
-    /// The kernel or the hypervisor traps reads of the counter.
-    Trapped = 11,
+    /// A read by the vDSO takes about as long as a system call.
+    SlowVdso = 11,
     /// Another reason.
     Other = 12,
 }
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn vdso_time_counter_state(state: *mut vdso_time_counter_s
         Status::Refused(Refusal::Denied) => vdso_time_counter_status::Denied,
         Status::Refused(Refusal::Frequency) => vdso_time_counter_status::Frequency,
         Status::Refused(Refusal::SystemCallsForbidden) => vdso_time_counter_status::SystemCallsForbidden,
-        Status::Refused(Refusal::Trapped) => vdso_time_counter_status::Trapped,
+        Status::Refused(Refusal::SlowVdso) => vdso_time_counter_status::SlowVdso,
         Status::Refused(Refusal::ClockSourceUnknown) => vdso_time_counter_status::ClockSourceUnknown,
         _ => vdso_time_counter_status::Other,
     };
@@ -113,6 +113,14 @@ pub unsafe extern "C" fn vdso_time_counter_state(state: *mut vdso_time_counter_s
     };
     // SAFETY: the caller passes null or an address to write to.
     unsafe { store(Ok(seen), state) }
+}
+
+/// Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest
+/// of the process's life. Call it before the first read. The documentation of the Rust function
+/// trust_hypervisor says how wrong a read can be after a move of the machine.
+#[unsafe(no_mangle)]
+pub extern "C" fn vdso_time_counter_trust_hypervisor() {
+    counter::trust_hypervisor();
 }
 
 /// Forbids the clock's system calls for the rest of the process's life. Call it before a sandbox,

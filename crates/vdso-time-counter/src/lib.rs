@@ -21,5 +21,5 @@ mod ticks;
 
 pub use clocks::{CounterMonotonic, CounterRealtime, monotonic, realtime};
 pub use engine::status::{Refusal, State, Statistics, Status};
-pub use global::{check, forbid_system_calls, state, statistics};
+pub use global::{check, forbid_system_calls, state, statistics, trust_hypervisor};
 pub use ticks::Ticks;

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use test_support::system_clock::{read, switch, turn};
-use test_support::{Need, child, not_run_here, oracle};
+use test_support::{Need, child, not_run, not_run_here, oracle};
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, Status};
 
 fn kernel() -> i64 {
@@ -107,8 +107,10 @@ fn a_switched_clock_source_is_followed_both_ways() {
     let Some(_turn) = turn(Need::ClockSourceSwitch) else { return };
     let first = read("current_clocksource");
     let available = read("available_clocksource");
-    let Some(other) = available.split_whitespace().find(|name| *name != first) else {
-        return not_run_here(Need::ClockSourceSwitch, format!("the kernel has no clock source but {first}"));
+    // Under kvm-clock the counter is used, too.
+    let is_other = |name: &&str| *name != first && *name != KVM_CLOCK;
+    let Some(other) = available.split_whitespace().find(is_other) else {
+        return not_run(format!("the kernel has no other clock source: {available}"));
     };
     // A process that is calibrated, and one that starts under the other clock source.
     for is_calibrated in [true, false] {
@@ -130,4 +132,60 @@ fn a_switched_clock_source_is_followed_both_ways() {
         switch(&first);
         assert_eq!(end, child::WELL);
     }
+}
+
+const KVM_CLOCK: &str = "kvm-clock";
+
+/// Makes the clock source of the beginning the current one, also if the test fails.
+struct Restore(String);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        switch(&self.0);
+    }
+}
+
+/// On any KVM guest that has both sources, as root:
+/// `VDSO_TIME_TEST_REQUIRES=clocksource-switch cargo test --release -p vdso-time-counter --test
+/// system_clock kvm_clock -- --nocapture`. With `RUSTFLAGS="--cfg vdso_time_not_invariant"` the
+/// CPU's bit is taken for missing.
+#[test]
+fn kvm_clock_is_followed_within_the_error_bound() {
+    let Some(_turn) = turn(Need::ClockSourceSwitch) else { return };
+    if !read("available_clocksource").split_whitespace().any(|name| name == KVM_CLOCK) {
+        return not_run("the kernel has no kvm-clock");
+    }
+    let restore = Restore(read("current_clocksource"));
+    switch(KVM_CLOCK);
+    let child = child::fork(|| {
+        if cfg!(vdso_time_not_invariant) {
+            assert_eq!(counter::check(), Err(Refusal::NotInvariant));
+            counter::trust_hypervisor();
+        }
+        assert_eq!(counter::check(), Ok(()));
+        // Also a process that was calibrated under the other source.
+        for source in [KVM_CLOCK, &restore.0, KVM_CLOCK] {
+            switch(source);
+            if source != KVM_CLOCK && cfg!(vdso_time_not_invariant) {
+                continue; // the vDSO answers
+            }
+            settle(Status::Used);
+            let (start, mut last, mut largest, mut reads) = (kernel(), 0, 0, 0_u64);
+            while kernel() - start < 1_000_000_000 {
+                let bound = counter::state().error_bound.as_nanos() as i64;
+                for _ in 0..100 {
+                    let (before, now, after) = (kernel(), CounterMonotonic::now().as_nanos(), kernel());
+                    let error = (before - now).max(now - after);
+                    let bound = bound.max(counter::state().error_bound.as_nanos() as i64);
+                    assert!(error <= bound, "{source}: {error} ns, and not {bound}");
+                    assert!(now >= last, "{source}: {now} after {last}");
+                    (last, largest, reads) = (now, largest.max(error), reads + 1);
+                }
+            }
+            println!("{source}: {reads} reads, the largest error outside of two reads is {largest} ns");
+            println!("{:?} {:?}", counter::state(), counter::statistics());
+        }
+        true
+    });
+    assert_eq!(child::wait(child, 3 * child::LIMIT), child::WELL);
 }

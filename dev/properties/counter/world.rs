@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use vdso_time::__private::compare;
 
 use crate::engine::source::Source;
 use crate::engine::status::Refusal;
@@ -81,8 +82,14 @@ pub(crate) struct World {
     pub(crate) refusal: Cell<Option<Refusal>>,
     /// Whether a sandbox denies the clocks.
     pub(crate) is_denied: Cell<bool>,
-    /// What a system call adds to a clock read.
+    /// What the vDSO adds to a clock read: a system call, or a trap, if it cannot do without.
     pub(crate) syscall: Cell<u128>,
+    /// What a system call adds to a clock read.
+    pub(crate) entry: Cell<u128>,
+    /// The clock source is a scale and an offset that the hypervisor writes.
+    pub(crate) is_paravirtual: Cell<bool>,
+    /// The unit of the kernel's clocks in nanoseconds, if it is not 1.
+    pub(crate) unit: Cell<u64>,
     /// What a trap adds to a read of the counter.
     pub(crate) trap: Cell<u128>,
     /// The reader is preempted in the kernel's read of this number, for so long. Then others read.
@@ -110,6 +117,8 @@ impl World {
             counted: Cell::new((0, machine.ticks)),
             kept: Cell::new((0, 5_000 * SECOND)),
             offset: Cell::new(1_700_000_000_000_000_000),
+            entry: Cell::new(100 * NANO),
+            unit: Cell::new(1),
             random: Cell::new(machine.seed),
             intruder: machine.is_shared.then(|| Box::new(intruder) as _),
             ..Self::default()
@@ -162,7 +171,8 @@ impl World {
 
     /// `CLOCK_MONOTONIC`.
     pub(crate) fn kernel(&self) -> u64 {
-        (self.kernel_picos() / NANO) as u64
+        let nanos = (self.kernel_picos() / NANO) as u64;
+        nanos - nanos % self.unit.get()
     }
 
     /// `CLOCK_REALTIME`.
@@ -205,11 +215,16 @@ impl World {
         add(&self.offset, nanos);
     }
 
-    /// The process enters a time namespace whose clock is ahead by `nanos`.
-    pub(crate) fn enter_namespace(&self, nanos: i64) {
+    /// All clocks of the kernel step, as the hypervisor's page says something else.
+    pub(crate) fn step_all(&self, nanos: i64) {
         let picos = i128::from(nanos) * NANO as i128;
         self.set_kernel_picos(self.kernel_picos().saturating_add_signed(picos));
         add(&self.raw, picos);
+    }
+
+    /// The process enters a time namespace whose clock is ahead by `nanos`.
+    pub(crate) fn enter_namespace(&self, nanos: i64) {
+        self.step_all(nanos);
         self.step(-nanos);
     }
 
@@ -285,13 +300,26 @@ impl Source for Rc<World> {
         self.clock(|| ((5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get()) / NANO) as i64)
     }
 
-    fn call_kernel(&self) -> Option<()> {
-        self.call(100, || (!self.is_denied.get()).then_some(()))
-    }
-
     fn detect(&self) -> Result<(), Refusal> {
         add(&self.detections, 1);
-        self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))
+        self.call(2_000, || self.refusal.get().map_or(Ok(()), Err))?;
+        let (reads, calls) = (self.kernel_reads.get(), Cell::new(0));
+        let by_kernel = || {
+            add(&calls, 1);
+            self.pass(self.entry.get());
+            self.call(10, || (!self.is_denied.get()).then_some(()))
+        };
+        let is_faster = compare(|| self.monotonic(), || self.monotonic().map(drop), by_kernel);
+        let by_vdso = if self.syscall.get() > 0 { self.kernel_reads.get() - reads } else { 0 };
+        // Readers that interrupt it make calls of their own.
+        let is_shared = self.machine.get().is_shared;
+        assert!(is_shared || calls.get() + by_vdso <= 16, "{calls:?} and {by_vdso} system calls");
+        let is_slow = is_faster == Some(false) || is_faster.is_none() && self.is_paravirtual.get();
+        if is_slow { Err(Refusal::SlowVdso) } else { Ok(()) }
+    }
+
+    fn is_paravirtual(&self) -> bool {
+        self.is_paravirtual.get()
     }
 
     fn stated_frequency(&self) -> Option<u64> {

@@ -3,31 +3,6 @@
 use super::segment::Rate;
 use super::source::Source;
 
-/// Whether a read of the counter takes at least half as long as a system call, because the kernel
-/// traps it, as arm64's does for an erratum (arm_arch_timer.c).
-pub(crate) fn is_trapped<S: Source>(source: &S) -> bool {
-    /// Reads that are timed together, so that a coarse counter advances.
-    const READS: u64 = 8;
-    /// Interrupts only add, so the least of all tries counts.
-    const TRIES: u32 = 16;
-    // One function for both, which an emulator translates in the first try.
-    #[inline(never)]
-    fn time<S: Source>(source: &S, read: &dyn Fn() -> Option<()>) -> Option<u64> {
-        let before = source.ticks_ordered();
-        (0..READS).try_for_each(|_| read())?;
-        Some(source.ticks_ordered().wrapping_sub(before))
-    }
-    let least = |read: &dyn Fn() -> Option<()>| {
-        (0..TRIES).try_fold(u64::MAX, |least, _| Some(least.min(time(source, read)?)))
-    };
-    let Some(kernel) = least(&|| source.call_kernel()) else { return false };
-    let counter = least(&|| {
-        source.ticks_ordered();
-        Some(())
-    });
-    counter.is_some_and(|counter| counter >= READS && counter >= kernel / 2)
-}
-
 /// A tick, and the kernel's time right after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {

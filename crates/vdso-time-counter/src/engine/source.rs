@@ -25,12 +25,13 @@ pub(crate) trait Source {
     fn realtime(&self) -> Option<i64>;
     /// Reads `CLOCK_MONOTONIC_RAW`, which nobody slews, if the kernel has it.
     fn raw(&self) -> Option<i64>;
-    /// Makes a system call that reads `CLOCK_MONOTONIC`, if there is one that may be made.
-    fn call_kernel(&self) -> Option<()> {
-        None
-    }
     /// Asks the kernel whether the counter can be used.
     fn detect(&self) -> Result<(), Refusal>;
+    /// Returns whether the last [`detect`](Self::detect) found a clock source that the hypervisor
+    /// keeps.
+    fn is_paravirtual(&self) -> bool {
+        false
+    }
     /// Returns the counter's rate in Hz as the hardware states it.
     fn stated_frequency(&self) -> Option<u64> {
         None

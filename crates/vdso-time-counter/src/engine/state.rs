@@ -59,8 +59,9 @@ pub(crate) struct ClockState {
     pub(crate) checked: u64,
     /// The sample at which the baseline begins.
     pub(crate) first: Sample,
-    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the sample of a calibration.
-    pub(crate) raw_offset: i64,
+    /// During the calibration, `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the last sample.
+    /// Then the change of the rate that the last sample showed, if it can have been a step.
+    pub(crate) pending: i64,
     pub(crate) phase: Phase,
     /// The last refusal.
     pub(crate) refusal: Option<Refusal>,
@@ -140,7 +141,7 @@ impl ClockState {
             self.sampled.ticks,
             self.base_rate,
             self.checked,
-            self.raw_offset as u64,
+            self.pending as u64,
             self.first.ticks,
             self.first.nanos,
             self.segments,
@@ -166,7 +167,7 @@ impl ClockState {
             cost: cost.into(),
             checked,
             first: Sample { ticks: first_ticks, nanos: first_nanos },
-            raw_offset: raw_offset as i64,
+            pending: raw_offset as i64,
             phase: Phase::from_code(phase),
             refusal: Refusal::ALL.get(usize::from(refusal).wrapping_sub(1)).copied(),
             spoilt,

@@ -32,8 +32,7 @@ pub enum Status {
     /// The counter's rate is being measured.
     ///
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
-    /// again after a suspend, a move or restore of the virtual machine, and setns(2). The read that
-    /// ends a measurement takes as long as 128 system calls.
+    /// again after a suspend, a move or restore of the virtual machine, and setns(2).
     Calibrating,
     /// No read came in time to make the next segment. Of two reads within 1 ms the second one makes
     /// it.
@@ -97,7 +96,8 @@ refusals! {
     /// The name of the kernel's clock source cannot be read: there is no /sys, or a sandbox denies
     /// it. The clock tries again after a second.
     ClockSourceUnknown: "the name of the kernel's clock source cannot be read",
-    /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant).
+    /// The counter's rate depends on the CPU's (CPUID 0x80000007: not invariant). Under `kvm-clock`
+    /// it can be used all the same: [`trust_hypervisor`](crate::trust_hypervisor).
     NotInvariant: "the counter's rate depends on the CPU's",
     /// The calling thread must not read the counter (prctl(2), `PR_SET_TSC`), and its vDSO does not
     /// read it either. The clock tries again after a second.
@@ -106,10 +106,12 @@ refusals! {
     /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. Three wrong measurements in a row are
     /// needed. The clock tries again after 10 s. Each further one doubles that, up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
-    /// A read of the counter takes at least half as long as a system call, because the kernel, the
-    /// firmware or the hypervisor traps it: arm64's kernel for an erratum, and the firmware of some
-    /// riscv64 boards. The clock tries again after 640 s.
-    Trapped: "the kernel, the firmware or the hypervisor traps reads of the counter",
+    /// A read by the vDSO takes about as long as a system call
+    /// ([`is_faster_than_syscall`](vdso_time::is_faster_than_syscall)). The vDSO enters the kernel,
+    /// as `kvm-clock`'s does while the hypervisor does not vouch for the TSC, and arm64's for an
+    /// erratum of the counter. Or the firmware or the hypervisor traps each read of the counter.
+    /// The clock tries again after 10 s.
+    SlowVdso: "a read by the vDSO takes about as long as a system call",
     /// The kernel would have to be asked, which
     /// [`forbid_system_calls`](crate::forbid_system_calls) forbids.
     SystemCallsForbidden: "the kernel would have to be asked whether it keeps its time by the counter",

@@ -1,7 +1,7 @@
 //! [`Step`]: makes the clock follow the kernel's: a step of the calibration, the next segment, or a
 //! refusal.
 
-use super::sample::{Burst, Sample, is_trapped, middle, offset_to};
+use super::sample::{Burst, Sample, middle, offset_to};
 use super::segment::{self, Rate, Segment};
 use super::source::Source;
 use super::state::{ClockState, LONGEST_RETRY, OLD, Phase};
@@ -131,9 +131,9 @@ impl<S: Source> Step<'_, S> {
             return self.restart(self.state.spoilt.saturating_add(1));
         };
         let Burst { sample: sampled, cost } = Burst::take(self.source, LONG, Some(base_rate), 0)?;
-        let raw_offset = self.raw_offset().unwrap_or(0);
-        *self.state =
-            ClockState { phase: Phase::Baseline, base_rate, sampled, cost, raw_offset, ..*self.state };
+        let pending = self.raw_offset().unwrap_or(0);
+        let phase = Phase::Baseline;
+        *self.state = ClockState { sampled, base_rate, cost, pending, phase, ..*self.state };
         Some(())
     }
 
@@ -142,7 +142,7 @@ impl<S: Source> Step<'_, S> {
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), 0)?;
         // The kernel's clock may be slewed by 10 %, and the slew may change meanwhile.
         let raw =
-            self.rate_to(burst.sample, self.raw_offset().map_or(0, |raw| raw.wrapping_sub(state.raw_offset)));
+            self.rate_to(burst.sample, self.raw_offset().map_or(0, |raw| raw.wrapping_sub(state.pending)));
         let stated = self.source.stated_frequency();
         let is_right = |&rate: &Rate| {
             let is_near = |other: Rate| rate.abs_diff(other) <= rate / 4;
@@ -153,11 +153,8 @@ impl<S: Source> Step<'_, S> {
         let Some(base_rate) = self.rate_to(burst.sample, 0).filter(is_right) else {
             return self.restart(self.state.spoilt.saturating_add(1));
         };
-        if burst.cost > suspect_cost(state.cost) {
+        if burst.cost > self.suspect_cost(state.cost) {
             return self.restart(0); // something disturbed every sample of a burst
-        }
-        if self.may_check && is_trapped(self.source) {
-            return self.off(Refusal::Trapped);
         }
         let cost = burst.cost.min(state.cost);
         let Sample { ticks: start, nanos } = burst.sample.centred(cost);
@@ -168,6 +165,7 @@ impl<S: Source> Step<'_, S> {
             sampled: burst.sample,
             first: state.sampled.centred(state.cost),
             cost,
+            pending: 0,
             phase: Phase::Running,
             spoilt: 0,
             ..state
@@ -182,7 +180,7 @@ impl<S: Source> Step<'_, S> {
         let burst = Burst::take(self.source, SHORT, Some(self.state.base_rate), usual + usual / 8 + 1)?;
         let offset = self.offset_at(burst.sample)?;
         // The vDSO now enters the kernel, or the CPU is slower.
-        let is_suspect = burst.cost > suspect_cost(usual);
+        let is_suspect = burst.cost > self.suspect_cost(usual);
         if is_suspect || (self.may_check && self.now.wrapping_sub(self.state.checked) > RECHECK) {
             if let Err(refusal) = self.detect() {
                 return self.off(refusal);
@@ -196,6 +194,17 @@ impl<S: Source> Step<'_, S> {
         let state = &mut *self.state;
         (state.offset, state.sampled, state.cost) = (offset, burst.sample, cost);
         Some(())
+    }
+
+    /// Returns the number of ticks above which a read of both clocks is suspect.
+    ///
+    /// A kernel that leaves the counter makes a system call of each read. That takes three times as
+    /// long or more, unless the CPU is slower, too. But a vDSO that reads a hypervisor's page can
+    /// fall back at any read, and a cheap system call is a third of a read more. There a slower CPU
+    /// is asked about, too: some microseconds in each segment at most. A coarse counter has a cost
+    /// of 0 or 1.
+    fn suspect_cost(&self, usual: u64) -> u64 {
+        if self.source.is_paravirtual() { usual + usual / 4 + 2 } else { usual.max(1).saturating_mul(3) }
     }
 
     /// Returns the offset of the wall clock: the old one, unless the clock was set.
@@ -231,17 +240,12 @@ enum Divergence {
     Jump,
 }
 
-/// A read of both clocks that takes more ticks is suspect. A coarse counter has a cost of 0 or 1.
-fn suspect_cost(cost: u64) -> u64 {
-    cost.max(1).saturating_mul(3)
-}
-
 /// The time in nanoseconds after which a refusal is checked again.
 fn retry(refusal: Refusal, spoilt: u8) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match refusal {
         Refusal::ClockSourceUnknown | Refusal::Denied => SECOND,
-        Refusal::ClockSource | Refusal::NotInvariant => 10 * SECOND,
+        Refusal::ClockSource | Refusal::NotInvariant | Refusal::SlowVdso => 10 * SECOND,
         Refusal::Frequency => (10 * SECOND) << spoilt.saturating_sub(SPOILT).min(6),
         _ => LONGEST_RETRY,
     }
@@ -264,9 +268,20 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     if change.unsigned_abs() > if ticks <= long_span.saturating_mul(2) { slew } else { ntp } {
         return Err(if change.unsigned_abs() > slew { Divergence::Jump } else { Divergence::Slew });
     }
+    // One sample cannot tell a step from a change of the rate. So the first one removes the error
+    // and learns nothing: after a step, the next one shows no change. Two changes in a row to the
+    // same side are a rate. It began within the first interval, so the second is not the smaller.
     let whole = segment::rate_of(change, ticks);
-    let is_long = ticks > long_span.saturating_mul(64);
-    let learnt = if is_long || change.unsigned_abs() > NOISE { whole } else { whole / 8 };
+    let suspected = state.pending;
+    let is_rate =
+        suspected.signum() == whole.signum() && whole.unsigned_abs() >= suspected.unsigned_abs() / 2;
+    let (learnt, suspected) = if change.unsigned_abs() <= NOISE {
+        (whole / 8, 0)
+    } else if is_rate || ticks > long_span.saturating_mul(64) {
+        (whole, 0)
+    } else {
+        (0, whole)
+    };
     let base_rate = state.base_rate.checked_add_signed(learnt).ok_or(Divergence::Jump)?;
 
     // The new segment begins where the old one ends. If that has ended, another read may just have
@@ -278,12 +293,17 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     };
     let is_change = change.unsigned_abs() > expected / 1000 + segment::nanos(3, base_rate) + NOISE;
     let unsteady = if is_change { UNSTEADY } else { state.unsteady.saturating_sub(1) };
-    let span = (segment::span(base_rate) >> if unsteady > 0 { 2 } else { 0 }).max(1);
+    // A short segment limits the error by the next change, if it is long enough to remove this one.
+    let longest = segment::span(base_rate);
+    let mut span = (longest >> if unsteady > 0 { 2 } else { 0 }).max(1);
+    while span < longest && segment::nanos(span, base_rate) / 4 < error.unsigned_abs() {
+        span *= 2;
+    }
     let correction = segment::correction(error, span, base_rate);
     let correction = if error.unsigned_abs() > NOISE { correction } else { correction / 2 };
     let rate = base_rate.checked_add_signed(correction).ok_or(Divergence::Jump)?;
     state.segment = Segment { start, nanos, rate, span };
-    (state.base_rate, state.unsteady) = (base_rate, unsteady);
+    (state.base_rate, state.unsteady, state.pending) = (base_rate, unsteady, suspected);
     state.made(error.unsigned_abs());
     Ok(())
 }

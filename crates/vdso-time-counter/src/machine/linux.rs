@@ -2,8 +2,10 @@
 
 #![allow(unsafe_code, reason = "prctl(2) is called")]
 
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
-use vdso_time::{ClockId, Route, routes, syscall};
+use vdso_time::{ClockId, Route, is_faster_than_syscall, routes};
 
 use crate::engine::status::Refusal;
 use crate::machine::arch::{Counter as _, CpuCounter};
@@ -12,8 +14,17 @@ use crate::machine::arch::{Counter as _, CpuCounter};
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 static SOURCES: &[&str] = CpuCounter::CLOCK_SOURCES;
 
-pub(super) fn call_kernel() -> Option<()> {
-    syscall::clock_gettime(ClockId::MONOTONIC).ok().map(drop)
+/// Whether [`detect`] found a clock source that the hypervisor keeps. Not true at first, and what
+/// [`trust_hypervisor`] sets.
+static IS_PARAVIRTUAL: AtomicBool = AtomicBool::new(false);
+static TRUSTS_HYPERVISOR: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn trust_hypervisor() {
+    TRUSTS_HYPERVISOR.store(true, Relaxed);
+}
+
+pub(super) fn is_paravirtual() -> bool {
+    IS_PARAVIRTUAL.load(Relaxed)
 }
 
 /// Returns whether this thread must not read the counter that the vDSO reads: `PR_GET_TSC` of
@@ -28,7 +39,8 @@ fn is_denied() -> bool {
     unsafe { call(abi.discovery.prctl, args) }.is_ok() && state == PR_TSC_SIGSEGV
 }
 
-/// A kernel that keeps its time by the counter marks the TSC unstable if the CPUs do not agree.
+/// Returns why the counter must not be used now. A kernel that keeps its time by it marks the TSC
+/// unstable if the CPUs do not agree.
 pub(super) fn detect() -> Result<(), Refusal> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
     let is_readable = cfg!(target_has_atomic = "64") && !SOURCES.is_empty();
@@ -41,13 +53,25 @@ pub(super) fn detect() -> Result<(), Refusal> {
     let mut name = [0; 8];
     read_file(CURRENT, &mut name).map_err(|_| Refusal::ClockSourceUnknown)?;
     let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
-    if !SOURCES.iter().any(|source| source.bytes().eq(name.clone())) {
+    let is_one_of = |sources: &[&str]| sources.iter().any(|source| source.bytes().eq(name.clone()));
+    let is_paravirtual = is_one_of(CpuCounter::PARAVIRTUAL);
+    if !is_paravirtual && !is_one_of(SOURCES) {
         return Err(Refusal::ClockSource);
     }
-    // QEMU emulates no invariant TSC. The tests assume one by this cfg.
-    if !(CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant)) {
+    // QEMU emulates no invariant TSC. The tests assume one by a cfg, or that there is none.
+    let is_invariant =
+        (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant)) && !cfg!(vdso_time_not_invariant);
+    if !(is_invariant || is_paravirtual && TRUSTS_HYPERVISOR.load(Relaxed)) {
         return Err(Refusal::NotInvariant);
     }
+    // The clock source keeps its name if the hypervisor takes back the stable bit. Only the time of
+    // a read shows it, so there the counter is refused when in doubt.
+    match is_faster_than_syscall(ClockId::MONOTONIC) {
+        Some(false) => return Err(Refusal::SlowVdso),
+        None if is_paravirtual => return Err(Refusal::SlowVdso),
+        _ => {}
+    }
+    IS_PARAVIRTUAL.store(is_paravirtual, Relaxed);
     CpuCounter::detect(auxval);
     Ok(())
 }

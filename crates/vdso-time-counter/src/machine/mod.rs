@@ -16,6 +16,8 @@ use linux as system;
 #[cfg(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))))]
 use other_os as system;
 
+pub(super) use system::trust_hypervisor;
+
 /// This machine's counter and kernel.
 pub(super) struct Native;
 
@@ -60,12 +62,12 @@ impl Source for Native {
         kernels(ClockId::MONOTONIC_RAW).ok()
     }
 
-    fn call_kernel(&self) -> Option<()> {
-        system::call_kernel()
-    }
-
     fn detect(&self) -> Result<(), Refusal> {
         system::detect()
+    }
+
+    fn is_paravirtual(&self) -> bool {
+        system::is_paravirtual()
     }
 
     fn stated_frequency(&self) -> Option<u64> {

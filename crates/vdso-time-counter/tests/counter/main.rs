@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use test_support::{Need, not_run_here, oracle};
 use vdso_time::__private::NATIVE;
-use vdso_time::{Route, routes};
+use vdso_time::{ClockId, Route, is_faster_than_syscall, routes};
 use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status};
 
 /// Whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
@@ -29,7 +29,8 @@ fn is_invariant() -> bool {
     #[allow(unsafe_code, unused_unsafe, reason = "a safe function since Rust 1.94")]
     // SAFETY: a CPU with a counter has the instruction.
     let leaf = |number| unsafe { __cpuid(number) };
-    leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & 1 << 8 != 0
+    let is_stated = leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & 1 << 8 != 0;
+    (is_stated || cfg!(vdso_time_assume_invariant)) && !cfg!(vdso_time_not_invariant)
 }
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64")))]
@@ -40,7 +41,7 @@ fn is_invariant() -> bool {
 /// Whether the counter is used after calibration, by what the kernel says of itself.
 fn expected() -> Result<(), Refusal> {
     let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
-        Some("x86" | "x86_64") => (&["tsc", "tsc-early"], is_invariant() || cfg!(vdso_time_assume_invariant)),
+        Some("x86" | "x86_64") => (&["tsc", "tsc-early", "kvm-clock"], is_invariant()),
         Some("aarch64" | "arm") => (&["arch_sys_counter"], true),
         Some("riscv64") => (&["riscv_clocksource"], true),
         Some("s390x") => (&["tod"], true),
@@ -54,6 +55,8 @@ fn expected() -> Result<(), Refusal> {
         None => Err(Refusal::ClockSourceUnknown),
         Some(name) if !sources.contains(&name.as_str()) => Err(Refusal::ClockSource),
         Some(_) if !is_invariant => Err(Refusal::NotInvariant),
+        // QEMU's user mode has a vDSO that makes the system call.
+        Some(_) if is_faster_than_syscall(ClockId::MONOTONIC) == Some(false) => Err(Refusal::SlowVdso),
         Some(_) => Ok(()),
     }
 }

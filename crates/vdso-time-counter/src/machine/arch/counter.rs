@@ -4,6 +4,8 @@
 pub(crate) trait Counter {
     /// The names of the kernel's clock sources that read this counter.
     const CLOCK_SOURCES: &'static [&'static str] = &[];
+    /// The clock sources that are this counter with a scale and an offset of the hypervisor.
+    const PARAVIRTUAL: &'static [&'static str] = &[];
     /// Whether every program may read the counter.
     const IS_READABLE: bool = false;
     /// Whether an ordered read is [`order`](Self::order) and then [`ticks`](Self::ticks).
