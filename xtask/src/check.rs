@@ -8,7 +8,7 @@ use vdso_time_kernel_runner::toolchain::Compiler;
 
 use crate::workspace;
 
-/// Further targets, to compile for with `core` alone.
+/// Further targets, compiled with `core` alone.
 const CORE_TARGETS: &[&str] = &[
     // The architectures with a table, on Linux.
     "x86_64-unknown-linux-musl",
@@ -30,7 +30,7 @@ const CORE_TARGETS: &[&str] = &[
     "hexagon-unknown-linux-musl",
 ];
 
-/// Other systems, over whose std the tests of every system are type-checked.
+/// Other systems. The tests of every system are type-checked with the std of each.
 const OTHER_SYSTEMS: &[&str] = &[
     "wasm32-unknown-unknown",
     "wasm32-wasip1",

@@ -1,4 +1,4 @@
-//! A Debian system in a folder, and commands whose root it is.
+//! A Debian system in a folder, and commands that have it as their root.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use xshell::{Cmd, Shell, cmd};
 
 use crate::workspace;
 
-/// What the kernel provides to each system, from this machine. `$0` is the new root.
+/// Mounts this machine's /proc, /sys and /dev, and enters the new root `$0`.
 const ENTER: &str = r#"mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" &&
     mount --rbind /dev "$0/dev" && exec chroot "$0" "$@""#;
 

@@ -1,8 +1,8 @@
 //! `cargo xtask clients`: runs the tests that quanta and its dependants publish, with quanta and
 //! with vdso-time-quanta in its place, and compares them.
 //!
-//! The packages come from crates.io with their lock files. Changed are only the dependencies that
-//! the patch needs, and criterion.
+//! The packages come from crates.io with their lock files. Only the dependencies that the patch
+//! needs, and criterion, are changed.
 
 use std::env;
 use std::ffi::OsStr;
@@ -43,7 +43,7 @@ enum Patch {
 
 const PATCHES: &str = "crates/vdso-time-quanta/patch";
 
-/// Its folders, and the package and the version whose place they take.
+/// The folders of `PATCHES`, each with the name and the version of the package that it replaces.
 const PATCHED: [(&str, &str, &str); 4] = [
     ("fastant", "fastant", "0.1.11"),
     ("minstant", "minstant", "0.1.7"),
@@ -185,7 +185,7 @@ impl Client {
         let copy = folder().join(kind).join(format!("{}-{}", self.name, self.version));
         sh.remove_path(&copy)?;
         sh.create_dir(copy.with_file_name(""))?;
-        // With the times of its files, from which cargo sees what to compile.
+        // Keeps the files' times, by which cargo decides what to compile.
         cmd!(sh, "cp --recursive --preserve {source} {copy}").quiet().run()?;
         let path = copy.join("Cargo.toml");
         let mut manifest = sh.read_file(&path)? + "\n[workspace]\n";

@@ -15,7 +15,7 @@ const SOURCES: &str = "https://docs.rs/crate/";
 pub(crate) fn check(unpacked: &Path, package: &str) -> Result<usize> {
     let folder = unpacked.join(package);
     let readme = read_to_string(folder.join("README.md"))?;
-    // docs.rs then shows it, and has no files next to it.
+    // docs.rs shows such a README.md as the crate's page, without the files next to it.
     let library = read_to_string(folder.join("src/lib.rs")).unwrap_or_default();
     let is_page = library.starts_with("#![doc = include_str!(\"../README.md\")]");
     let check = |link: &str| {
@@ -90,7 +90,7 @@ mod tests {
         let sh = workspace::shell().unwrap();
         let pages = xshell::cmd!(sh, "git ls-files *.md").quiet().read().unwrap();
         let mut count = 0;
-        // Those beside sources are rustdoc's, which checks them.
+        // rustdoc checks the pages beside sources.
         for page in
             pages.lines().filter(|page| !page.contains("/src/")).map(|page| workspace::root().join(page))
         {

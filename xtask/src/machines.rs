@@ -6,7 +6,7 @@ use vdso_time_kernel_runner::setup::{Extra, Setup};
 
 pub(crate) fn setup(machine: &Machine) -> Result<Setup> {
     let mut extra = Extra::default();
-    // What no test may lack on the machine, whatever this machine has.
+    // The needs that must be met on the machine, whatever this machine has.
     let mut requires = Vec::new();
     if let Runner::Kernel(boot) = &machine.runner {
         requires.push("guest");

@@ -19,7 +19,7 @@ const BUILD: &str = "test --no-run --quiet --tests \
 /// The architectures whose registers vdso-who reads.
 const WHO: &[&str] = &["x86_64", "aarch64"];
 
-/// Test programs that run natively alone, because they compile programs or run the machine's own.
+/// Test programs that run only natively, because they compile programs or run the machine's own.
 const NATIVE_ONLY: &[&str] = &["codegen"];
 
 /// Builds the programs. The doctor is before the tests, because one may change the clock source.
