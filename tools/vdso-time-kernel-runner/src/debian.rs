@@ -86,7 +86,7 @@ pub(crate) struct Archive {
 impl Archive {
     /// Fetches the index that has the packages. Downloads go to the folder `downloads`.
     ///
-    /// If the mirror fails, apt keeps an older index. It has verified the signature of each.
+    /// If the mirror fails, apt keeps an older index, whose signature it has verified.
     pub(crate) fn open(downloads: &Path, packages: &[Package]) -> Result<Self> {
         let sh = Shell::new()?;
         let native = native_architecture(&sh)?;

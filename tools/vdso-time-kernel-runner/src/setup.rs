@@ -17,7 +17,7 @@ use crate::{name, tools, workspace};
 /// Memory of a guest in MiB, enough for all test programs.
 const MEMORY: &str = "512";
 
-/// What programs get besides what the machine needs.
+/// Flags and variables for the programs, added to those that the machine needs.
 #[derive(Default)]
 pub struct Extra {
     pub rustflags: &'static str,
@@ -36,14 +36,15 @@ impl Setup {
     pub fn new(machine: &Machine, extra: &Extra) -> Result<Self> {
         let arch = machine.arch;
         let is_foreign = arch.name != env::consts::ARCH;
-        // What a mirror may lack comes before what takes minutes to compile.
+        // The downloads, which a mirror may lack, come before the compilation, which takes minutes.
         let boot = match &machine.runner {
             Runner::Kernel(boot) => Some(boot_plan(boot)?),
             Runner::Native | Runner::Emulator => None,
         };
         let compiler = Compiler::for_target(arch.triple)?;
         let is_static = machine.is_static();
-        // Flags differ, and cargo would compile everything again at each change.
+        // The flags differ. In one folder cargo would compile everything again at each change
+        // between them.
         let target_folder = if is_static { "on-static" } else { "on" };
         let mut setup = Self { compiler, target_folder, variables: Vec::new(), plan: Plan::default() };
         setup.set("CARGO_BUILD_TARGET", arch.triple);

@@ -77,8 +77,8 @@ const AMD64: Guest = Guest {
     package: "linux-image-cloud-amd64",
     kernels: KERNELS,
     qemu: "qemu-system-x86_64",
-    // Kernels use another way without cmpxchg16b. It spoils the flags in QEMU 7.2, and some crash.
-    // QEMU 10 was not tried with it.
+    // This CPU has no cmpxchg16b, so kernels use other code. In QEMU 7.2 the instruction spoils the
+    // flags, and some kernels crash. QEMU 10 was not tried with it.
     machine: &["-cpu", "qemu64,-cx16"],
     // On a busy host the kernel's watchdog finds the TSC unstable.
     console: "ttyS0 tsc=reliable",

@@ -88,7 +88,7 @@ impl Compiler {
             let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "");
             let cargo = cargo.args(command).args(["--quiet", "--target", triple]);
             let cargo = cargo.arg(format!("-Zbuild-std={crates}")).args(["--target-dir", "target"]);
-            // What is only checked prints no backtrace.
+            // Code that is only checked prints no backtrace.
             cargo.args(is_checked.then_some("-Zbuild-std-features=")).run()?;
             let profile = if is_checked { "debug" } else { "release" };
             fs::rename(package.join("target").join(triple).join(profile).join("deps"), draft.join("lib"))?;

@@ -1,5 +1,5 @@
-//! A Debian mirror of this test on 127.0.0.1, which is right, out of step, or without its packages:
-//! what a machine that cannot be fetched leaves behind, and how the command ends.
+//! A Debian mirror on 127.0.0.1 that is right, out of step, or lacks its packages. The tests look
+//! at how the command ends if its machine cannot be fetched, and at what is in the cache then.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -171,7 +171,7 @@ fn a_mirror_that_is_out_of_step_ends_with_a_status_of_its_own() {
     mirror.lie();
     assert_not_fetched(&mirror.run(&mirror.file()), "main/binary-amd64/Packages");
     assert!(!mirror.take_kernel());
-    // What nobody has signed is not used, now or later.
+    // An unsigned index is not used, now or later.
     mirror.sign("other");
     assert_not_fetched(&mirror.run(&mirror.file()), "is not signed");
     mirror.lie();

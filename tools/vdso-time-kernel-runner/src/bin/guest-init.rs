@@ -27,11 +27,11 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// `MODULE_INIT_COMPRESSED_FILE` (include/uapi/linux/module.h): the kernel decompresses the module.
 const COMPRESSED: i32 = 4;
 
-/// A shell uses this exit code too.
+/// The exit code of a shell for a program that it cannot start.
 const NOT_STARTED: u8 = 127;
 
 fn main() -> io::Result<()> {
-    // As a program of the guest, it prints the vDSO image.
+    // The job can name init itself as a program, which then prints the vDSO image.
     if env::args().nth(1).as_deref() == Some(IMAGE) {
         return io::stdout().write_all(&vdso_image()?);
     }

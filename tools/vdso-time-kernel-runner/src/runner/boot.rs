@@ -19,8 +19,8 @@ use crate::step;
 /// How many of the kernel's last lines an error shows.
 const LAST_LINES: usize = 20;
 
-/// Saves and restores a stopped machine, so that it does nothing in between that it would repeat.
-/// `Ctrl-A c` switches QEMU's input from the console to its monitor, and back.
+/// Saves and restores the machine. It is stopped meanwhile, because it would repeat what it did
+/// between the two. `Ctrl-A c` switches QEMU's input from the console to its monitor, and back.
 const RESTORE_COMMANDS: &[u8] = b"\x01cstop\nsavevm restore\nloadvm restore\ncont\n\x01c";
 
 #[derive(Debug, PartialEq)]
@@ -125,7 +125,7 @@ fn listen(
     }
 }
 
-/// Writes a program's output. A closed pipe is no failure: its reader has seen enough.
+/// Writes a program's output. EPIPE is not an error.
 fn write(mut to: &File, bytes: &[u8]) -> Result<(), Failure> {
     match to.write_all(bytes) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
