@@ -76,7 +76,7 @@ pub fn bounded(bytes: &[u8]) -> Rates {
     }
 
     for abi in ALL {
-        // As if no symbol were found: the most that `decision::decide` can take.
+        // As if no symbol were found: the most that `choice::decide` can take.
         let ((), steps) = counted(|| {
             let candidates = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
             if abi.name == "x86" {

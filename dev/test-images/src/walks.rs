@@ -44,8 +44,8 @@ pub fn agree(bytes: &[u8]) {
     }
 }
 
-/// Fails unless each beginning of an image in which the parser finds all tables has all symbols.
-/// Returns the size of the shortest one.
+/// Fails unless the parser, given any prefix of an image, either refuses it or finds all symbols.
+/// Returns the size of the shortest accepted prefix.
 ///
 /// # Panics
 /// If the bytes are not an image.

@@ -56,7 +56,7 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
     match unsafe { nix::unistd::fork() }.unwrap_or_else(|error| panic!("fork: {error}")) {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            // Only the thread that made this process waits for it, so it ends with that.
+            // Nobody else waits for this process, so it ends with the thread that made it.
             let _ = set_pdeathsig(Signal::SIGKILL);
             leave(i32::from(!or_leave(work)))
         }
@@ -89,7 +89,8 @@ pub fn leave_thread() -> ! {
     }
 }
 
-/// Waits until the main thread of a child has left. An emulator may keep it, so not for ever.
+/// Waits until the main thread of a child has left, for at most 5 s, because an emulator may keep
+/// it.
 pub fn wait_for_main_thread(child: Pid) {
     let has_left = |_: &u32| !fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
     (0..1000).inspect(|_| thread::sleep(Duration::from_millis(5))).find(has_left);

@@ -66,7 +66,7 @@ pub fn assert_says_that_output_is_lost(
     closed.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(whole.get_program()).args(whole.get_args());
     let closed = has_tool(Need::Sh, &["-c", "true"]).then(|| closed.output());
     let full = Some((full, "No space left on device (os error 28)"));
-    // std takes the error of a descriptor that cannot be written to for success.
+    // std reports success for a descriptor that is not open for writing.
     let for_reading = command().stdout(File::open("/dev/null").unwrap()).output();
     let not_open = closed.into_iter().chain([for_reading]);
     let not_open = not_open.map(|output| (output, "standard output is not open for writing"));

@@ -164,7 +164,7 @@ fn compare<T: PartialOrd>(
     }
 }
 
-/// Compares until an answer is right, at most so often.
+/// Compares until an answer is right, at most `tries` times.
 fn again<T>(tries: usize, compare: impl Fn() -> Compared<T>) -> Compared<T> {
     (1..tries).fold(compare(), |compared, _| compared.or_else(|_| compare()))
 }

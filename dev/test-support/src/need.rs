@@ -2,8 +2,8 @@
 
 use std::env;
 
-/// Where CI has what tests need. Its word in `VDSO_TIME_TEST_REQUIRES` requires everything that is
-/// there.
+/// A place of CI that has what tests need. Its word in `VDSO_TIME_TEST_REQUIRES` requires
+/// everything that the place has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `.ci/run`, which installs the programs.
@@ -16,7 +16,8 @@ pub enum Place {
     Guest,
     /// Such a machine of x86.
     X86Guest,
-    /// Where the word of the need itself is in the variable: only some machines have it.
+    /// A file that puts the word of the need itself into the variable, because only some machines
+    /// have it.
     Named(&'static str),
 }
 
@@ -152,7 +153,7 @@ impl Need {
             assert!(all.any(|known| known == word), "no need and no place is called {word}");
             self.words().any(|own| own == word)
         };
-        // Each word, so that a wrong one always fails.
+        // Counts, so that each word is checked: `any` would stop before a wrong one.
         required.split_whitespace().filter(|word| names(word)).count() > 0
     }
 

@@ -22,7 +22,7 @@ pub fn not_run_here(missing: Need, why: impl Display) {
     assert!(!missing.is_required(), "{} is required: {why}", missing.word());
 }
 
-/// Says why a test, or the rest of it, is not run, if nothing could be installed or allowed that
+/// Says why a test, or the rest of it, is not run, where nothing that could be installed or allowed
 /// would change that.
 pub fn not_run(why: impl Display) {
     let why = why.to_string().split_whitespace().collect::<Vec<_>>().join(" ");

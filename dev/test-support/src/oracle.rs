@@ -1,4 +1,4 @@
-//! The kernel's own answers, through libc's `syscall`. Of the crate only the plain data is used.
+//! The kernel's own answers, through libc's `syscall`. The crate only provides plain data types.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::fs;
@@ -111,7 +111,8 @@ pub fn counter_is_in_user_space() -> Option<bool> {
         "tsc" | "hyperv_clocksource_tsc_page" | "riscv_clocksource" | "tod" | "Constant" | "timebase" => {
             Some(true)
         }
-        // Some real ones have an erratum, for which the kernel reads them; QEMU's has none.
+        // Some real timers have an erratum, so the vDSO enters the kernel to read them. QEMU's has
+        // none.
         "arch_sys_counter" if board().contains("linux,dummy-virt") => Some(true),
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => Some(false),
         other => {

@@ -6,7 +6,7 @@ use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction
 
 pub type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// Sets the handler of a signal, which must do only what is good in one.
+/// Sets the handler of a signal. It must be async-signal-safe.
 pub fn handle(signal: Signal, flags: SaFlags, handler: Handler) {
     let action = SigAction::new(SigHandler::SigAction(handler), flags, SigSet::empty());
     // SAFETY: the handler is async-signal-safe, as the caller says.
