@@ -140,9 +140,9 @@ pub(crate) const fn function(candidates: &'static [Candidate], syscalls: &'stati
 /// Android has no row with 64-bit times. Its seccomp filter kills a process for a system call that
 /// its libc does not make, and on 32-bit Android before 11 that is every 64-bit call (bionic,
 /// libc/seccomp). The 64-bit symbols make such a call, too, for a clock that they cannot read. We
-/// had the 64-bit rows second there, for times after January 2038: two passes over every list, in
-/// five places, for which a program gets `EOVERFLOW` now. The cfg makes these tables for tests on
-/// Linux.
+/// tried the 64-bit rows after the others there, so that times after January 2038 work. That took
+/// two passes over every list, in five places, so such a program gets `EOVERFLOW` instead. The cfg
+/// makes these tables for tests on Linux.
 pub(crate) const fn function32(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Function {
     const HAS_TIME64: bool = !cfg!(any(target_os = "android", vdso_time_android_order));
     match (candidates, syscalls) {

@@ -38,7 +38,7 @@ impl Load {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
-    /// Returns the offset of the segment's end, which is that of the image.
+    /// Returns the offset at which the segment ends, and so the image.
     #[inline]
     pub(super) fn end(self) -> usize {
         self.start.wrapping_add(self.size)
@@ -164,7 +164,8 @@ impl Dynamic {
         self.0.get(Self::place(tag)).copied().unwrap_or(0)
     }
 
-    /// Returns where the value of a tag is. Two ranges take fewer tests than nine tags.
+    /// Returns the index of a tag's value. Most known tags lie in two ranges, so a few comparisons
+    /// find the index, instead of one for each tag.
     #[inline(always)]
     const fn place(tag: usize) -> usize {
         match tag {
