@@ -29,7 +29,8 @@ pub(crate) fn is_called<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>) -> boo
 /// Finds the best candidate that an image has for each of [`Abi::functions`]. The bias is the
 /// difference between an address and the value of a symbol. `check_code` gets the address and the
 /// size of its code.
-#[inline(never)]
+#[allow(clippy::inline_always, reason = "the first call is one piece of code (process/mapping.rs)")]
+#[inline(always)]
 pub(crate) fn decide<F: Format>(
     abi: &'static Abi,
     image: &ParsedImage<'_, F>,

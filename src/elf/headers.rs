@@ -1,6 +1,5 @@
 //! The program headers and the dynamic section: the extent of the image, and where its tables are.
 
-use core::hint::black_box;
 use core::ops::Range;
 
 use super::error::ParseError;
@@ -8,14 +7,9 @@ use super::layout::{
     Bytes, D_TAG, D_VAL, DYN_SIZE, E_MACHINE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, Format, P_FILESZ,
     P_MEMSZ, P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
 };
-use super::steps;
 
 /// The program headers must lie in the image's first page, on every page size.
 const HEAD: usize = 4096;
-/// The size of a cache line on most CPUs.
-const LINE: usize = 64;
-/// The lines with the tables. The kernel's linker scripts place them before the code.
-const LINES: usize = 24;
 /// The largest vDSO known has 0.1 MiB.
 const LARGEST: usize = 1 << 20;
 
@@ -67,7 +61,6 @@ impl<F: Format> ProgramHeaders<F> {
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, ParseError> {
         const PT_LOAD: usize = 1;
         const PT_DYNAMIC: usize = 2;
-        fetch(bytes);
         let bytes = Bytes::new(bytes)?;
         let header = bytes.head(bytes.of(EHDR_SIZE)).ok_or(ParseError::ProgramHeaders)?;
         let machine = header.half(E_MACHINE);
@@ -96,18 +89,6 @@ impl<F: Format> ProgramHeaders<F> {
     /// Returns the size of the image.
     pub(crate) fn extent(&self) -> usize {
         self.load.end()
-    }
-}
-
-/// Reads a byte of each cache line of the tables. These reads overlap. The parser's own reads wait
-/// for each other, because one table has the address of the next.
-#[inline(always)]
-fn fetch(bytes: &[u8]) {
-    let (tables, mut at) = (bytes.get(..LINES * LINE).unwrap_or(bytes), 0_usize);
-    while let Some(byte) = tables.get(at) {
-        steps::take(1);
-        black_box(*byte);
-        at = at.wrapping_add(LINE);
     }
 }
 

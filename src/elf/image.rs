@@ -9,9 +9,7 @@ use super::headers::{
     DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERSYM,
     Dynamic, Load, ProgramHeaders,
 };
-use super::layout::{
-    Any, Bytes, E_MACHINE, Format, Native, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE,
-};
+use super::layout::{Bytes, E_MACHINE, Format, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE};
 use super::steps;
 use super::symbol::{Entry, Symbol};
 use super::version::{self, Versions};
@@ -96,23 +94,6 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             versions = Versions { versym: versym.raw, verdef: verdef.raw, verdefnum };
         }
         Ok(Self { bytes, load, symtab: symtab.raw, strtab, versions })
-    }
-
-    /// Returns the image for code that does not know its format.
-    pub(super) fn any(self) -> ParsedImage<'a, Any> {
-        self.with_format(self.bytes.format.get())
-    }
-
-    /// Returns the image for code that knows its format, or `None` if that is not this process's.
-    #[inline]
-    pub(super) fn native(self) -> Option<ParsedImage<'a, Native>> {
-        Some(self.with_format(Native::new(self.bytes.format.get()).ok()?))
-    }
-
-    #[inline]
-    fn with_format<G>(self, format: G) -> ParsedImage<'a, G> {
-        let Self { bytes, load, symtab, strtab, versions } = self;
-        ParsedImage { bytes: Bytes { raw: bytes.raw, format }, load, symtab, strtab, versions }
     }
 
     pub(crate) fn machine(&self) -> u16 {

@@ -105,17 +105,6 @@ impl Format for Native {
     }
 }
 
-impl Native {
-    /// Returns the format if it is this process's.
-    pub(super) fn new(format: Any) -> Result<Self, ParseError> {
-        let native = Self.get();
-        if format.is_64_bit != native.is_64_bit {
-            return Err(ParseError::Class);
-        }
-        if format.is_big_endian == native.is_big_endian { Ok(Self) } else { Err(ParseError::ByteOrder) }
-    }
-}
-
 /// How an image of this process begins.
 const NATIVE: [u8; 6] = [
     0x7f,
@@ -130,7 +119,11 @@ const NATIVE: [u8; 6] = [
 #[cold]
 #[inline(never)]
 fn foreign_error(bytes: &[u8]) -> ParseError {
-    Any::of_image(bytes).and_then(Native::new).err().unwrap_or(ParseError::NotElf)
+    match Any::of_image(bytes) {
+        Ok(format) if format.is_64_bit != Native.get().is_64_bit => ParseError::Class,
+        Ok(_) => ParseError::ByteOrder,
+        Err(error) => error,
+    }
 }
 
 impl<'a, F: Format> Bytes<'a, F> {

@@ -5,6 +5,12 @@
 //! if present, the hash and version tables. It does not read section headers, because they need not
 //! be in memory.
 //!
+//! The parser is generic in the format of the numbers. A first call parses the image of its own
+//! process as `Native`, whose class and byte order are constants, so its code has no branch on
+//! them. [`Image`] is any image, so it is parsed as `Any`. We once parsed as `Native` for `Image`,
+//! too, and kept the result as `Any`: a lookup was a quarter faster, and each function of `Image`
+//! chose between the two. Now no image changes its format.
+//!
 //! The work is bounded for any bytes. A step is the read of a number or of one byte of a string.
 //! There are at most, for each byte of the image:
 //!
@@ -19,9 +25,8 @@
 // The parser exists to make these impossible.
 #![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
 #![deny(clippy::panic)]
-// A CPU prefetches code that lies in one piece. A call of another function, however short, makes
-// the first call of the process slower. So all that the process's own image needs is inlined.
-#![allow(clippy::inline_always, reason = "copies of results are most of the work: parse takes half the time")]
+// `process/mapping.rs` says why.
+#![allow(clippy::inline_always, reason = "the first call is one piece of code")]
 
 mod error;
 mod hash;
@@ -38,7 +43,6 @@ pub(crate) use image::ParsedImage;
 pub(crate) use layout::{Any, Format, Native};
 #[cfg(vdso_time_steps)]
 pub(crate) use steps::TAKEN;
-pub(crate) use symbol::Entry;
 pub use symbol::Symbol;
 
 /// An ELF image: a vDSO, or a shared object with one segment.
@@ -69,24 +73,7 @@ impl<'a> Image<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        Self::with(
-            || ParsedImage::<Native>::parse(bytes).map(Self::from),
-            || ParsedImage::<Any>::parse(bytes).map(Self::from),
-        )
-    }
-
-    /// Parses an image of this process's format by `native`, which is faster, and others by `any`.
-    #[inline(always)]
-    pub(crate) fn with<T, E: From<ParseError> + PartialEq>(
-        native: impl FnOnce() -> Result<T, E>,
-        any: impl FnOnce() -> Result<T, E>,
-    ) -> Result<T, E> {
-        match native() {
-            Err(error) if [ParseError::Class, ParseError::ByteOrder].map(E::from).contains(&error) => {
-                foreign(any)
-            }
-            parsed => parsed,
-        }
+        Ok(Self { parsed: ParsedImage::parse(bytes)? })
     }
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
@@ -150,42 +137,8 @@ impl<'a> Image<'a> {
     /// ```
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
-        self.parsed.symbol(self.find(name, version)?)
+        self.parsed.symbol(self.parsed.find(name, version)?)
     }
-
-    /// Finds an entry by the code for the image's format.
-    #[inline]
-    pub(crate) fn find(&self, name: &str, version: Option<&str>) -> Option<Entry> {
-        match self.parsed.native() {
-            Some(native) => native.find(name, version),
-            None => foreign(|| self.parsed.find(name, version)),
-        }
-    }
-}
-
-#[allow(clippy::into_iter_without_iter, reason = "`symbols` says what they are")]
-impl<'a> IntoIterator for &Image<'a> {
-    type Item = Symbol<'a>;
-    type IntoIter = Symbols<'a>;
-
-    /// Returns [`symbols()`](Image::symbols).
-    fn into_iter(self) -> Symbols<'a> {
-        self.symbols()
-    }
-}
-
-impl<'a, F: Format> From<ParsedImage<'a, F>> for Image<'a> {
-    #[inline(always)]
-    fn from(parsed: ParsedImage<'a, F>) -> Self {
-        Self { parsed: parsed.any() }
-    }
-}
-
-/// Calls code for images of other formats. It must not lie between the code of a first call.
-#[cold]
-#[inline(never)]
-fn foreign<T>(work: impl FnOnce() -> T) -> T {
-    work()
 }
 
 /// An iterator over the symbols of an image, in the order of its table.

@@ -4,7 +4,7 @@ use core::ptr;
 
 use super::{auxv, kernel, mapping};
 use crate::choice::LocateError;
-use crate::elf::{Any, Format, Image, Native, ParseError, ParsedImage, Symbol};
+use crate::elf::{Format, Image, ParseError, ParsedImage, Symbol};
 use crate::errno::Errno;
 
 /// An image that is mapped into this process.
@@ -40,9 +40,7 @@ impl Vdso<'static> {
     ///
     /// [`LocateError`] says why there is none. The clock functions still work.
     pub fn locate() -> Result<Self, LocateError> {
-        let native = || find::<Native>(true).map(Image::from);
-        let any = || find::<Any>(true).map(Image::from);
-        Image::with(native, any).map(|image| Self { image })
+        Ok(Self { image: Image { parsed: find(true)? } })
     }
 }
 
@@ -123,10 +121,8 @@ impl<'a> Vdso<'a> {
         let readable = |_| Ok::<(), ParseError>(());
         // SAFETY: every page passes the check, and the caller promises that all of them are
         // readable and do not change.
-        let native = || unsafe { mapping::image::<Native, _>(base, true, readable) }.map(Image::from);
-        // SAFETY: every page passes the check, and the caller promises as above.
-        let any = || unsafe { mapping::image::<Any, _>(base, true, readable) }.map(Image::from);
-        Image::with(native, any).map(|image| Self { image })
+        let parsed = unsafe { mapping::image(base, true, readable) }?;
+        Ok(Self { image: Image { parsed } })
     }
 
     /// Returns the address of the image's first byte.
@@ -153,7 +149,7 @@ impl<'a> Vdso<'a> {
     /// arm, bit 0 is set for Thumb code.
     #[must_use]
     pub fn symbol_address(&self, name: &str, version: Option<&str>) -> Option<*const ()> {
-        let entry = self.image.find(name, version)?;
+        let entry = self.image.parsed.find(name, version)?;
         Some(self.address_of(entry.value))
     }
 
