@@ -5,8 +5,6 @@
 
 #![allow(clippy::cast_precision_loss, reason = "the calls of a loop are far below 2^53")]
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,9 +15,8 @@ use vdso_doctor::{Place, Read};
 use vdso_time::ClockId;
 use vdso_time_benches::calls::{self, SYSCALL};
 use vdso_time_benches::harness::load::Load;
-use vdso_time_benches::harness::samples::OURS;
-use vdso_time_benches::harness::stats::median;
-use vdso_time_benches::harness::{Row, machine};
+use vdso_time_benches::harness::samples::{OURS, Samples};
+use vdso_time_benches::harness::{Row, Spacing, machine};
 use vdso_time_benches::pages::Table;
 
 const CLOCKS: [(&str, ClockId); 6] = [
@@ -31,6 +28,9 @@ const CLOCKS: [(&str, ClockId); 6] = [
     // The vDSO has no such clock, and makes the system call.
     ("PROCESS_CPUTIME", ClockId::PROCESS_CPUTIME),
 ];
+
+/// criterion's loops have no fences.
+const SPACING: Spacing = Spacing::BackToBack;
 
 /// The names of the groups, the reads that the doctor checks, and the contenders.
 fn groups() -> Vec<(String, Read, Row)> {
@@ -49,11 +49,8 @@ fn groups() -> Vec<(String, Read, Row)> {
     calls.chain(clocks).collect()
 }
 
-/// The nanoseconds of each contender's calls, one value for each loop that criterion asked for.
-type Nanos = BTreeMap<&'static str, RefCell<Vec<f64>>>;
-
-fn measure(criterion: &mut Criterion, name: &str, row: &Row) -> Nanos {
-    let nanos: Nanos = row.contenders.iter().map(|contender| (contender.name, RefCell::default())).collect();
+/// Adds the nanoseconds of each contender's calls, one value for each loop that criterion asks for.
+fn measure(criterion: &mut Criterion, samples: &mut Samples, name: &str, row: &Row) {
     let mut group = criterion.benchmark_group(name);
     group.throughput(Throughput::Elements(1));
     for contender in &row.contenders {
@@ -62,24 +59,23 @@ fn measure(criterion: &mut Criterion, name: &str, row: &Row) -> Nanos {
                 let start = Instant::now();
                 contender.call(calls);
                 let time = start.elapsed();
-                nanos[contender.name].borrow_mut().push(time.as_secs_f64() * 1e9 / calls as f64);
+                samples.push([name, SPACING.name(), contender.name], time.as_secs_f64() * 1e9 / calls as f64);
                 time
             });
         });
     }
     group.finish();
-    nanos
 }
 
 /// Prints the ratios of this run. Returns a line for each call that is too slow.
-fn report(measured: Vec<(String, Read, Nanos)>) -> Vec<String> {
+fn report(samples: &Samples) -> Vec<String> {
     let mut table =
         Table::new("paths", ["group", "vdso-time / system call", "vdso-time / libc", "answered in"]);
     let (mut slow, mut findings) = (Vec::new(), Vec::new());
-    for (group, read, nanos) in measured {
+    for (group, read, _) in groups() {
         // `cargo bench -- --test` runs each call once, and a filter leaves some out.
-        let median =
-            |name| Some(nanos.get(name)?.borrow()).filter(|nanos| nanos.len() > 5).map(|it| median(&it));
+        let is_measured = samples.of(&group, SPACING, OURS).is_some_and(|nanos| nanos.len() > 5);
+        let median = |name| samples.nanos(&group, SPACING, name).filter(|_| is_measured);
         let (Some(vdso), Some(syscall)) = (median(OURS), median(SYSCALL)) else { continue };
         let finding = vdso_doctor::check(&[read]).err();
         let place = finding.as_ref().map_or(Place::UserSpace, |finding| finding.place);
@@ -128,13 +124,12 @@ fn criterion() -> Criterion {
 
 fn main() -> ExitCode {
     let (load, mut criterion) = (Load::start(), criterion());
-    let measure = |(name, read, row): (String, Read, Row)| {
-        let nanos = measure(&mut criterion, &name, &row);
-        (name, read, nanos)
-    };
-    let measured = groups().into_iter().map(measure).collect();
+    let mut samples = Samples::default();
+    for (name, _, row) in groups() {
+        measure(&mut criterion, &mut samples, &name, &row);
+    }
     criterion.final_summary();
-    let slow = report(measured);
+    let slow = report(&samples);
     if let Some(others) = load.others() {
         println!("busy: {others}");
     }

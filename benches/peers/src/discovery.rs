@@ -1,11 +1,9 @@
-//! What finding the vDSO's functions costs, beside goblin and the kernel selftests' parser, which
-//! checks nothing. `get-parse_vdso` fetches its source.
+//! What finding the vDSO's functions costs, beside the kernel selftests' parser, which checks
+//! nothing. `get-parse_vdso` fetches its source.
 
 use std::hint::black_box;
-use std::slice;
 use std::time::Instant;
 
-use goblin::elf::Elf;
 use vdso_time::vdso::Vdso;
 use vdso_time_benches::calls;
 use vdso_time_benches::harness::samples::{OURS, Samples, say};
@@ -16,7 +14,6 @@ use vdso_time_benches::pages::Table;
 pub const ROWS: [&str; 2] = ["find one function", "find all functions"];
 pub const COLD: [&str; 2] = ["find one function, cold", "find all functions, cold"];
 pub const SELFTESTS: &str = "parse_vdso.c";
-const GOBLIN: &str = "goblin";
 
 /// Larger than a second-level cache.
 const LARGE: usize = 16 << 20;
@@ -49,25 +46,6 @@ fn selftests(_: *const u8, _: &[(&str, &str)], _: usize) -> Vec<Contender> {
     Vec::new()
 }
 
-/// goblin's general parser, which looks at no versions. It gets a copy without section headers,
-/// which can lie after the loaded segment.
-fn goblin(vdso: &Vdso<'_>, symbols: &'static [(&str, &str)], count: usize) -> Contender {
-    // SAFETY: the kernel mapped these bytes for the life of the process.
-    let mut image = unsafe { slice::from_raw_parts(vdso.base(), vdso.size()) }.to_vec();
-    let is_64_bit = cfg!(target_pointer_width = "64");
-    let (offset, number) = if is_64_bit { (0x28..0x30, 0x3c..0x3e) } else { (0x20..0x24, 0x30..0x32) };
-    image[offset].fill(0);
-    image[number].fill(0);
-    let image: &'static [u8] = image.leak();
-    Contender::new(GOBLIN, move || {
-        let Ok(elf) = Elf::parse(black_box(image)) else { return };
-        for (name, _) in symbols.iter().take(count) {
-            let is_named = |symbol: &goblin::elf::Sym| elf.dynstrtab.get_at(symbol.st_name) == Some(*name);
-            black_box(elf.dynsyms.iter().find(is_named));
-        }
-    })
-}
-
 /// Returns the rows: from the image's address to those of its functions.
 pub fn rows() -> Vec<Row> {
     let Ok(vdso) = Vdso::locate() else { return Vec::new() };
@@ -81,14 +59,14 @@ pub fn rows() -> Vec<Row> {
                 black_box(vdso.as_ref().ok().and_then(|vdso| vdso.symbol_address(name, Some(version))));
             }
         });
-        Row::new(row, selftests(base, symbols, count)).with([goblin(&vdso, symbols, count), ours])
+        Row::new(row, selftests(base, symbols, count)).with([ours])
     };
     ROWS.into_iter().zip([1, usize::MAX]).map(row).collect()
 }
 
-/// Returns the nanoseconds of the parsers.
+/// Returns the nanoseconds of both parsers.
 pub fn table(samples: &Samples) -> Table {
-    const PARSERS: [&str; 3] = [OURS, SELFTESTS, GOBLIN];
+    const PARSERS: [&str; 2] = [OURS, SELFTESTS];
     let mut table =
         Table::new("peers-discovery", [&["ns"], PARSERS.as_slice(), &["/ parse_vdso.c"]].concat());
     for row in ROWS.into_iter().chain(COLD) {

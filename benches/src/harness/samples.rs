@@ -75,10 +75,19 @@ impl Samples {
     /// Adds the lines that [`print()`] printed.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         for line in text.lines() {
-            let (key, nanos) = parse(line)?;
-            self.0.entry(key).or_default().push(nanos);
+            let fields: Vec<&str> = line.split('\t').collect();
+            let [row, spacing, contender, nanos] = *fields else {
+                return Err(format!("a child process printed `{line}`"));
+            };
+            let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
+            self.push([row, spacing, contender], nanos);
         }
         Ok(())
+    }
+
+    /// Adds the nanoseconds of a row, a spacing and a contender.
+    pub fn push(&mut self, key: [&str; 3], nanos: f64) {
+        self.0.entry(key.map(str::to_string)).or_default().push(nanos);
     }
 
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
@@ -126,13 +135,4 @@ impl Samples {
         let is_measured = texts.iter().any(Option::is_some);
         is_measured.then(|| texts.map(|text| text.unwrap_or_else(|| "-".into())).join(", "))
     }
-}
-
-fn parse(line: &str) -> Result<([String; 3], f64), String> {
-    let fields: Vec<&str> = line.split('\t').collect();
-    let [row, spacing, contender, nanos] = fields.as_slice() else {
-        return Err(format!("a child process printed `{line}`"));
-    };
-    let nanos = nanos.parse().map_err(|error| format!("{nanos}: {error}"))?;
-    Ok(([row, spacing, contender].map(ToString::to_string), nanos))
 }
