@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     group_by: Option<GroupBy>,
     /// Print the table again after so many seconds, until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
-    #[arg(conflicts_with_all = ["json", "folded", "output"])]
+    #[arg(conflicts_with_all = ["json", "folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
     /// For how long; otherwise until the command ends, or 10 seconds
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]

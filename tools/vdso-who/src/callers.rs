@@ -1,5 +1,6 @@
 //! The processes that are watched, and the reads of each caller.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::iter::once;
 use std::path::Path;
@@ -205,6 +206,25 @@ impl Tally<'_> {
 }
 
 impl Findings {
+    /// Puts the processes of one name together but for those with the most samples.
+    pub(crate) fn merge(&mut self, most: usize) {
+        let mut groups: Vec<_> = self.groups.drain().collect();
+        groups.sort_by_key(|(key, group)| (Reverse(group.samples), key.pid));
+        let mut names = HashMap::<_, usize>::new();
+        for (mut key, group) in groups {
+            let count = names.entry((key.name.clone(), key.unit.clone())).or_default();
+            *count += 1;
+            key.pid = key.pid.filter(|_| *count <= most);
+            let all = self.groups.entry(key).or_default();
+            all.pids.extend(group.pids);
+            all.samples += group.samples;
+            all.unread += group.unread;
+            for (caller, reads) in group.callers {
+                *all.callers.entry(caller).or_default() += reads;
+            }
+        }
+    }
+
     /// Returns the call chains, each with its reads, sorted.
     pub(crate) fn folded(&self) -> Vec<String> {
         let mut lines: Vec<_> = self.chains.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect();

@@ -10,7 +10,6 @@ mod breakpoints;
 mod callers;
 mod clock_read;
 mod error;
-#[cfg(feature = "svg")]
 mod flame_graph;
 mod guard;
 mod mapping;

@@ -16,7 +16,7 @@ use clap::{CommandFactory as _, Parser as _};
 use console::{FAILED, USAGE, print, usage};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use vdso_who::{Outcome, Progress};
+use vdso_who::{Outcome, Progress, Report};
 
 /// What ends the program. Its text is for a person.
 type Error = Box<dyn std::error::Error>;
@@ -76,8 +76,22 @@ fn watch(arguments: &Arguments) -> Result<u8, Error> {
         }
         error => Error::from(error),
     })?;
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&report)? + "\n"
+    let written = text(arguments, &report).and_then(|text| match file {
+        None => print(&text).map_err(Into::into),
+        Some(file) => replace(file, &text, path).map_err(|error| failed(error).into()),
+    });
+    let Some(mut target) = target else { return written.map(|()| 0) };
+    if target.is_running() {
+        say("the measurement is over; waiting for the command to end");
+    }
+    let status = target.wait(signal.load(Ordering::Relaxed) == SIGTERM as usize)?;
+    written.map(|()| status)
+}
+
+/// Returns the report in the format that is asked for.
+fn text(arguments: &Arguments, report: &Report) -> Result<String, Error> {
+    Ok(if arguments.json {
+        serde_json::to_string_pretty(report)? + "\n"
     } else if arguments.is_svg() {
         report.svg()?
     } else if arguments.folded {
@@ -87,17 +101,7 @@ fn watch(arguments: &Arguments) -> Result<u8, Error> {
         String::new()
     } else {
         report.table(columns())
-    };
-    let written = match file {
-        None => print(&text).map_err(Into::into),
-        Some(file) => replace(file, &text, path).map_err(|error| failed(error).into()),
-    };
-    let Some(mut target) = target else { return written.map(|()| 0) };
-    if target.is_running() {
-        say("the measurement is over; waiting for the command to end");
-    }
-    let status = target.wait(signal.load(Ordering::Relaxed) == SIGTERM as usize)?;
-    written.map(|()| status)
+    })
 }
 
 /// Returns the columns of the terminal, or 80 if standard output is none.

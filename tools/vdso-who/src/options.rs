@@ -48,7 +48,8 @@ pub struct Options {
     /// Which processes share a row; otherwise those of one name, and none of a subject that is a
     /// process.
     pub group_by: Option<GroupBy>,
-    /// Make a report of each so many seconds, see [`Progress`](crate::Progress).
+    /// Make a report of each so many seconds, see [`Progress`](crate::Progress), unless reads are
+    /// counted.
     pub interval: Option<u32>,
     /// Keep the call chains for [`Report::folded`](crate::Report::folded).
     pub folded: bool,

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::callers::{Findings, Group, Key};
-#[cfg(feature = "svg")]
 use crate::flame_graph;
 use crate::space::{Caller, Frame};
 use crate::text::{COLUMNS, estimate, number, shortened, times, wrapped};
@@ -18,6 +17,8 @@ use crate::{Options, Subject};
 
 /// The processes of a table, and the callers of each, if there is more than one name.
 const MOST_ROWS: [usize; 2] = [20, 5];
+/// The processes of a name that have a row each.
+const MOST_OF_NAME: usize = 7;
 
 /// How much the clock is read, as far as the method shows it.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -53,6 +54,10 @@ pub struct Report {
     #[serde(flatten)]
     whole: Amounts,
     processes: Vec<Process>,
+    /// Whether processes of one name share a row if there are many, because nothing else was asked
+    /// for. A server can start a worker for each query.
+    #[serde(skip)]
+    merges: bool,
     /// Whether other processes than `pid` had samples.
     #[serde(skip)]
     has_others: bool,
@@ -116,8 +121,18 @@ impl Report {
             _ => String::new(),
         };
         let method = if options.exact { "exact" } else { "sampled" };
-        let frequency = options.frequency;
-        Self { format: 1, method, pid, name, frequency, read_ns: read_ns(), trap_ns, ..Self::default() }
+        let (frequency, merges) = (options.frequency, options.group_by.is_none());
+        Self {
+            format: 1,
+            method,
+            pid,
+            name,
+            frequency,
+            merges,
+            read_ns: read_ns(),
+            trap_ns,
+            ..Self::default()
+        }
     }
 
     /// Returns the report of a part of the measurement, before it is finished.
@@ -125,14 +140,17 @@ impl Report {
         Self { seconds: duration.as_secs_f64(), cpu_seconds: cpu.as_secs_f64(), ..self.clone() }
     }
 
-    pub(crate) fn finish(&mut self, found: &Findings) {
+    pub(crate) fn finish(&mut self, mut found: Findings) {
+        if self.merges {
+            found.merge(MOST_OF_NAME);
+        }
         self.samples = found.samples;
         self.has_vdso = found.has_vdso;
         self.counted = self.counted.max(found.reads);
         // The kernel says how many were lost only with a later record.
         self.lost = if self.trap_ns.is_some() { self.counted - found.reads } else { found.lost };
-        if let Some(name) = &found.name {
-            self.name.clone_from(name);
+        if let Some(name) = found.name.take() {
+            self.name = name;
         }
         self.unread = found.groups.values().map(|group| group.unread).sum();
         self.whole = self.amounts(found.reads, found.samples, self.unread);
@@ -199,14 +217,10 @@ impl Report {
     /// those by a system call red.
     ///
     /// # Errors
-    /// If there is no clock read.
-    #[cfg(feature = "svg")]
+    /// If there is no clock read, or if this library was built without its feature `svg`.
     pub fn svg(&self) -> std::io::Result<String> {
-        flame_graph::of(
-            &self.folded,
-            self.verdict(),
-            if self.trap_ns.is_some() { "reads" } else { "samples" },
-        )
+        let count_name = if self.trap_ns.is_some() { "reads" } else { "samples" };
+        flame_graph::of(&self.folded, self.verdict(), count_name)
     }
 
     /// Returns whether the samples stand for the CPU time. Events of each CPU see all of it. Those

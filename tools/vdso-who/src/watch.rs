@@ -106,7 +106,7 @@ pub fn watch(options: &Options, mut is_over: impl FnMut(&Progress<'_>) -> bool) 
         }
         Ok::<_, Error>(counting.join())
     })?;
-    report.finish(&found.map_err(ended)?);
+    report.finish(found.map_err(ended)?);
     Ok(Outcome { report, target })
 }
 
@@ -193,12 +193,13 @@ impl Watch<'_> {
         let default = (!self.is_command() && self.options.interval.is_none()).then_some(10);
         let end = self.options.duration.or(default);
         let end = end.map(|seconds| start + Duration::from_secs(seconds.into()));
-        let interval = self.options.interval.map(|seconds| Duration::from_secs(seconds.into()));
+        let interval = self.options.interval.filter(|_| !self.options.exact);
+        let interval = interval.map(|seconds| Duration::from_secs(seconds.into()));
         let (mut part, mut cpu) = (None::<Part>, None);
         let over = loop {
             sleep(if self.options.exact { TICK / 10 } else { TICK });
             let made =
-                part.take_if(|(found, report)| found.try_recv().map(|found| report.finish(&found)).is_ok());
+                part.take_if(|(found, report)| found.try_recv().map(|found| report.finish(found)).is_ok());
             let progress = Progress::of(
                 &self.known,
                 start.elapsed().as_secs_f64(),

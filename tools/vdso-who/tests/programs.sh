@@ -68,7 +68,13 @@ share = "no share" if report["percent"] is None else "%.2f +-%.2f %%" % (report[
 rate = report["reads_per_second"]
 known = sum(caller["records"] for caller in callers if "+0x" not in caller["function"] and caller["function"] != "[unknown]")
 all = sum(caller["records"] for caller in callers)
-names = ", ".join("`%s`" % caller["function"].rsplit("/", 1)[-1][:40] for caller in callers[:2])
+def short(frame):
+    name = frame["function"].rsplit("/", 1)[-1]
+    return (name.split("(")[0].strip() if "(JIT" not in name else name)[:40]
+def text(caller):
+    next = caller["called_by"]
+    return "`%s`" % short(caller) + (" in `%s`" % short(next) if next else "")
+names = ", ".join(text(caller) for caller in callers[:2])
 print("| %s | %s | %s | %s | %s | %d of %d | %s |" % (*sys.argv[1:4], share, "-" if rate is None else "%.2g" % rate, known, all, names))
 PYTHON
     end_row

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::GroupBy;
 use crate::callers::{Message, count, of_folded};
 use crate::perf::{Event, Registers, Taken};
 
@@ -10,26 +11,56 @@ use crate::perf::{Event, Registers, Taken};
 #[test]
 fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let (is_64_bit, registers) = (true, Registers { pc: 1, ..Registers::default() });
-    let (pid, in_kernel, number, stack, callchain) = ((1 << 22) + 1, false, None, vec![], vec![]);
-    let taken = Taken { pid, in_kernel, is_64_bit, registers, number, stack, callchain };
+    let (pid, in_kernel, number) = ((1 << 22) + 1, false, None);
+    let taken = || Taken { pid, in_kernel, is_64_bit, registers, number, stack: vec![], callchain: vec![] };
     let options = Options::new(Subject::Host);
-    let sample = Message::Event(Event::Sample(Box::new(taken)));
-    let mut found = count(&options, None, [sample], &Arc::default());
+    let found = || {
+        let sample = Message::Event(Event::Sample(Box::new(taken())));
+        count(&options, None, [sample], &Arc::default())
+    };
     let mut report =
         Report { seconds: 1.0, cpu_seconds: 0.002, sees_all: true, ..Report::new(&options, None, None) };
-    report.finish(&found);
+    report.finish(found());
     let text = report.to_string();
     assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");
     // Of two samples one is of a process of the same name that can be read.
+    let mut found = found();
     let group = found.groups.values_mut().next().unwrap();
     let caller = Caller { first: Arc::new(Frame::unknown("caller".into(), "module")), next: None };
-    (group.samples, found.samples, found.reads) = (2, 2, 1);
+    group.samples = 2;
     group.callers.insert(caller, 1);
+    (found.samples, found.reads) = (2, 1);
     report.cpu_seconds = 0.004;
-    report.finish(&found);
+    report.finish(found);
     let Process { amounts, callers, .. } = &report.processes[0];
     for Amounts { percent, percent_error, .. } in [amounts, &callers[0].amounts] {
         assert!(*percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0), "{report}");
+    }
+}
+
+/// A server that starts a worker for each query has hundreds of processes.
+#[test]
+fn most_processes_of_one_name_share_a_row() {
+    for (group_by, rows) in [(None, 4), (Some(GroupBy::Process), 8)] {
+        let options = Options { group_by, ..Options::new(Subject::Process(1)) };
+        let mut report = Report { seconds: 1.0, sees_all: true, ..Report::new(&options, Some(1), None) };
+        let mut found = Findings::default();
+        for (pid, samples) in [(1, 0), (2, 10), (3, 50), (4, 1), (5, 20), (6, 30), (7, 2), (8, 3), (9, 60)] {
+            let key = Key { name: "a".into(), unit: None, pid: Some(pid) };
+            let callers = [(Caller::unknown(), samples)].into();
+            found.groups.insert(key, Group { samples, pids: [pid].into(), callers, unread: 0 });
+            (found.samples, found.reads) = (found.samples + samples, found.reads + samples);
+        }
+        if rows == 4 {
+            found.merge(3);
+        }
+        report.finish(found);
+        let sum: u64 = report.processes.iter().map(|process| process.amounts.records).sum();
+        assert_eq!((report.processes.len(), sum), (rows, 176), "{report}");
+        let shared = report.processes.iter().find(|process| process.pid.is_none());
+        let shared = shared.map(|process| (process.count, process.amounts.records));
+        // All but 9, 3 and 6.
+        assert_eq!(shared, (rows == 4).then_some((6, 36)), "{report}");
     }
 }
 
@@ -72,7 +103,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         found.groups.insert(Key { name: "a".into(), unit: None, pid: None }, group);
         let group = found.groups.values_mut().next().unwrap();
         group.callers.insert(Caller::unknown(), samples / 10);
-        report.finish(&found);
+        report.finish(found);
         let text = report.to_string();
         match expected {
             Some(expected) => assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}"),
