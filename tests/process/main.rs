@@ -11,7 +11,6 @@ mod kernel_entry;
 mod single_step;
 mod stack;
 mod synthetic_vdso;
-mod thread_pointer;
 mod vdso_states;
 
 use vdso_time::vdso::Vdso;

@@ -1,37 +1,44 @@
-//! Processes whose vDSO is not where the auxiliary vector says. Every function is right in each.
+//! First calls of processes whose vDSO is not where the auxiliary vector says, or whose sandbox
+//! denies the queries that find it. Every function is right in each.
 
-#![allow(unsafe_code, reason = "mappings are removed, and init gets wrong addresses")]
+#![allow(unsafe_code, reason = "mappings are removed, and libc is called")]
 
 use std::error::Error;
-use std::ffi::c_void;
+use std::ffi::{c_long, c_void};
+use std::fs;
 use std::ptr::{self, NonNull};
 
 use test_images::{Part, Spec, Value, names};
 use test_support::functions::assert_all_right;
+use test_support::nix::sched::{CloneFlags, unshare};
 use test_support::nix::sys::mman::{MRemapFlags, mremap, munmap};
-use test_support::{Need, PATHS, Pages, child, has_proc, maps, not_run, not_run_here, oracle, page_size};
+use test_support::nix::unistd::chroot;
+use test_support::{
+    Need, PATHS, Pages, child, filter, has_proc, maps, not_run, not_run_here, oracle, page_size,
+};
 use vdso_time::__private::NATIVE;
-use vdso_time::LocateError;
+use vdso_time::LocateError::{self, Absent, Malformed, Unchecked, Unmapped};
 use vdso_time::elf::ParseError;
 use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route, routes};
 
-use super::reasons;
+use super::{missed_the_vdso, reasons};
 
-/// Fails unless the vDSO is not found, for this reason, and the kernel answers everything.
+/// Fails unless the vDSO is not found, for this reason, and each function has its own.
 #[track_caller]
-fn check(state: &str, why: LocateError) {
-    check_reasons(state, why, [FallbackReason::NoVdso(why); 5]);
-}
-
-#[track_caller]
-fn check_reasons(state: &str, why: LocateError, expected: [FallbackReason; 5]) {
+fn check(state: &str, why: LocateError, expected: [FallbackReason; 5]) {
     assert_eq!(Vdso::locate().err(), Some(why), "{state}");
-    let is_malformed = matches!(why, LocateError::Malformed(_));
+    let is_malformed = matches!(why, Malformed(_));
     assert_eq!(why.source().is_some_and(<dyn Error>::is::<ParseError>), is_malformed, "{state}");
     PATHS.iter().for_each(assert_all_right);
     let is_libc = routes().time == Route::Libc;
     assert!(is_libc || reasons(&routes()) == expected.map(Some), "{state}: {}", routes());
+}
+
+/// Says that the vDSO is there.
+fn at(address: usize) -> bool {
+    child::set_vdso(address);
+    true
 }
 
 fn an_unmapped_page() -> usize {
@@ -46,25 +53,75 @@ fn a_page_with(bytes: &[u8]) -> usize {
     pages.addr()
 }
 
-/// Makes the address that `vdso::set_address` gets.
-type Make = fn() -> usize;
+/// Makes the kernel answer these system calls with an error.
+fn deny(calls: &[c_long], error: i32) -> bool {
+    filter::deny(&calls.iter().map(|call| *call as u32).collect::<Vec<_>>(), error)
+}
 
-const STATES: [(&str, Make, LocateError); 6] = [
-    ("0", || 0, LocateError::Absent),
-    ("an unmapped page", an_unmapped_page, LocateError::Unmapped),
-    ("a page that cannot be read", || Pages::new(1).addr(), LocateError::Unmapped),
-    ("the page of null pointers", || 8, LocateError::Unmapped),
-    ("the last page of all", || usize::MAX & !0xfff, LocateError::Unmapped),
-    ("zeros", || a_page_with(&[0]), LocateError::Malformed(ParseError::NotElf)),
-];
+/// Returns whether the kernel has PR_GET_AUXV. QEMU's user mode does not.
+fn has_get_auxv() -> bool {
+    let mut vector = [0_usize; 128];
+    // SAFETY: the kernel writes at most this many bytes there.
+    unsafe { libc::prctl(0x4155_5856, vector.as_mut_ptr(), size_of_val(&vector), 0, 0) > 0 }
+}
+
+fn without_proc() -> bool {
+    // The first user of a namespace may do what root may.
+    let _ = unshare(CloneFlags::CLONE_NEWUSER);
+    let changed = chroot("/dev").map_err(|error| not_run_here(Need::Chroot, format!("chroot: {error}")));
+    assert!(changed.is_err() || fs::metadata("/proc").is_err());
+    changed.is_ok()
+}
+
+/// Enters a state, in which a sandbox denies with this error, or says why it cannot.
+type Enter = fn(i32) -> bool;
 
 #[test]
-fn a_wrong_address_is_noticed() {
-    for (state, make, why) in STATES {
-        child::forked(|| {
-            child::set_vdso(make());
-            check(state, why);
-        });
+fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
+    const PROBE: c_long = libc::SYS_rt_sigprocmask;
+    const FILE: c_long = libc::SYS_openat;
+    let unless_libc = |why| Some(why).filter(|_| !cfg!(feature = "libc"));
+    let without_get_auxv = unless_libc(Absent).filter(|_| !has_get_auxv());
+    let states: [(&str, Enter, Option<LocateError>); 16] = [
+        ("0", |_| at(0), Some(Absent)),
+        ("an unmapped page", |_| at(an_unmapped_page()), Some(Unmapped)),
+        ("a page that cannot be read", |_| at(Pages::new(1).addr()), Some(Unmapped)),
+        ("the page of null pointers", |_| at(8), Some(Unmapped)),
+        ("the last page of all", |_| at(usize::MAX & !0xfff), Some(Unmapped)),
+        ("zeros", |_| at(a_page_with(&[0])), Some(Malformed(ParseError::NotElf))),
+        ("no vDSO any more", |_| unmaps_the_vdso(), Some(Unmapped)),
+        ("a vDSO that was moved", |_| moves_the_vdso(), Some(Unmapped)),
+        ("no prctl", |error| deny(&[libc::SYS_prctl], error), None),
+        ("no openat", |error| deny(&[FILE], error), without_get_auxv),
+        ("neither", |error| deny(&[libc::SYS_prctl, FILE], error), unless_libc(Absent)),
+        ("no check", |error| deny(&[PROBE], error), unless_libc(Unchecked)),
+        // The address is the right one, but not getauxval's.
+        ("a set address", |_| at(oracle::sysinfo_ehdr()), None),
+        ("no check of it", |error| at(oracle::sysinfo_ehdr()) && deny(&[PROBE], error), Some(Unchecked)),
+        ("no /proc", |_| without_proc(), without_get_auxv),
+        (
+            "no /proc and prctl",
+            |error| without_proc() && deny(&[libc::SYS_prctl], error),
+            unless_libc(Absent),
+        ),
+    ];
+    let is_missing = oracle::sysinfo_ehdr() == 0;
+    for (state, enter, expected) in states {
+        let expected =
+            if is_missing && matches!(expected, None | Some(Unchecked)) { Some(Absent) } else { expected };
+        for error in [libc::EPERM, libc::ENOSYS] {
+            child::forked(|| {
+                if !enter(error) {
+                    return;
+                }
+                if let Some(why) = expected {
+                    return check(state, why, [FallbackReason::NoVdso(why); 5]);
+                }
+                assert_eq!(Vdso::locate().err(), None, "{state}");
+                PATHS.iter().for_each(assert_all_right);
+                assert!(!missed_the_vdso(&routes()), "{state}: {}", routes());
+            });
+        }
     }
 }
 
@@ -87,13 +144,9 @@ fn an_image_that_is_cut_short_is_noticed() {
             child::set_vdso(a_page_with(&built.bytes[..page_size()]));
             let expected = abi.functions().map(|(_, function)| {
                 let has_none = last == Part::Text && function.candidates.is_empty();
-                if has_none {
-                    FallbackReason::NoSymbol
-                } else {
-                    FallbackReason::NoVdso(LocateError::Unmapped)
-                }
+                if has_none { FallbackReason::NoSymbol } else { FallbackReason::NoVdso(Unmapped) }
             });
-            check_reasons(&format!("cut before {last:?}, {value:?}"), LocateError::Unmapped, expected);
+            check(&format!("cut before {last:?}, {value:?}"), Unmapped, expected);
         });
     }
 }
@@ -158,37 +211,28 @@ fn leave_the_vdso() {
 #[cfg(not(target_arch = "x86"))]
 fn leave_the_vdso() {}
 
-/// Does this in a child with the mapping of its vDSO, if it has one.
-#[track_caller]
-fn with_vdso(work: fn(NonNull<c_void>, usize)) {
-    if !has_proc() {
-        return;
-    }
-    child::forked(|| {
-        let start = oracle::sysinfo_ehdr();
-        let mut all = maps::all("self").unwrap().into_iter();
-        let Some(mapping) = all.find(|mapping| mapping.range.start == start) else {
-            return not_run("this process has no vDSO");
-        };
-        leave_the_vdso();
-        work(NonNull::new(ptr::with_exposed_provenance_mut(start)).unwrap(), mapping.range.len());
-    });
+/// Returns the mapping of the vDSO, which libc does not need any more; says so if there is none.
+fn vdso() -> Option<(NonNull<c_void>, usize)> {
+    let start = oracle::sysinfo_ehdr();
+    let mut all = maps::all("self").ok().filter(|_| has_proc())?.into_iter();
+    let Some(mapping) = all.find(|mapping| mapping.range.start == start) else {
+        not_run("this process has no vDSO");
+        return None;
+    };
+    leave_the_vdso();
+    Some((NonNull::new(ptr::with_exposed_provenance_mut(start)).unwrap(), mapping.range.len()))
 }
 
-#[test]
-fn a_vdso_that_was_unmapped_or_moved_before_the_first_call_is_noticed() {
-    with_vdso(|start, size| {
-        // SAFETY: nothing uses the vDSO any more.
-        unsafe { munmap(start, size) }.unwrap();
-        check("unmapped", LocateError::Unmapped);
-    });
-    with_vdso(|start, size| {
-        let pages = Pages::new(2);
-        let flags = MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED;
-        // SAFETY: it replaces these pages, and what the kernel put after them.
-        match unsafe { mremap(start, size, size, flags, Some(pages.base)) } {
-            Ok(_) => check("moved", LocateError::Unmapped),
-            Err(error) => not_run_here(Need::Mremap, format!("mremap: {error}")),
-        }
-    });
+fn unmaps_the_vdso() -> bool {
+    let Some((start, size)) = vdso() else { return false };
+    // SAFETY: nothing uses the vDSO any more.
+    unsafe { munmap(start, size) }.is_ok()
+}
+
+fn moves_the_vdso() -> bool {
+    let Some((start, size)) = vdso() else { return false };
+    let (pages, flags) = (Pages::new(2), MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED);
+    // SAFETY: it replaces these pages, and what the kernel put after them.
+    let moved = unsafe { mremap(start, size, size, flags, Some(pages.base)) };
+    moved.map_err(|error| not_run_here(Need::Mremap, format!("mremap: {error}"))).is_ok()
 }

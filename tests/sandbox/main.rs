@@ -11,4 +11,3 @@
 mod android;
 mod denied_calls;
 mod denied_counter;
-mod denied_discovery;
