@@ -32,7 +32,7 @@ pub(crate) fn report(seconds: u32) -> Result<String, String> {
     }
 }
 
-/// What the counter clock has done in this process.
+/// Returns what the counter clock has done in this process.
 fn statistics() -> String {
     let Statistics { segments, calibrations, refusals, vdso_reads, .. } = counter::statistics();
     let Statistics { last_refusal, last_error, largest_error, .. } = counter::statistics();
@@ -60,7 +60,7 @@ fn settle() -> Result<State, String> {
     }
 }
 
-/// Nanoseconds of a clock through the vDSO.
+/// Reads a clock through the vDSO, in nanoseconds.
 fn nanos(clock: ClockId) -> Result<i64, String> {
     let now = clock_gettime(clock).map_err(|error| format!("cannot read {clock:?}: {error}"))?;
     Ok(now.as_nanos() as i64)
@@ -83,7 +83,7 @@ impl Sizes {
         self.0.last_key_value().map_or(0, |(size, _)| *size)
     }
 
-    /// The size that this share of the reads does not exceed.
+    /// Returns the size that this share of the reads does not exceed.
     fn quantile(&self, share: f64) -> u64 {
         let mut rest = (self.count() as f64 * share).ceil() as u64;
         let mut sizes = self.0.iter();
@@ -172,7 +172,8 @@ impl Deviation {
         }
     }
 
-    /// Parts in 10^9 by which the counter clock was faster, from the first read to the last.
+    /// Returns the parts in 10^9 by which the counter clock was faster, from the first read to the
+    /// last.
     fn rate(&self) -> f64 {
         match (self.first, self.last) {
             (Some(first), Some(last)) if last.0 > first.0 => {

@@ -80,7 +80,7 @@ pub(crate) fn command() -> Command {
         .subcommands(crate::pages::subcommands())
 }
 
-/// The name of a function, or the name or number of a clock of clock_gettime(2).
+/// Parses the name of a function, or the name or number of a clock of clock_gettime(2).
 fn read(name: &str) -> Result<Read, String> {
     let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu];
     if let Some(read) = functions.into_iter().find(|read| name.eq_ignore_ascii_case(read.function())) {

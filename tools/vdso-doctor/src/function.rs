@@ -25,7 +25,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    /// The function that the read's route names.
+    /// Returns the function that the read's route names.
     pub(crate) fn of(read: Read, routes: &Routes) -> Option<Self> {
         let Route::Vdso { symbol, address, .. } = read.route(routes) else { return None };
         let code = ptr::with_exposed_provenance::<()>(address);

@@ -41,7 +41,7 @@ macro_rules! json {
 }
 pub(crate) use {json, object};
 
-/// A variant's name, as `likely-fine`.
+/// Returns a variant's name, as `likely-fine`.
 pub(crate) fn kebab_case(variant: &impl Debug) -> String {
     let mut word = String::new();
     for letter in format!("{variant:?}").chars() {
@@ -53,7 +53,7 @@ pub(crate) fn kebab_case(variant: &impl Debug) -> String {
     word
 }
 
-/// Text, because addresses have more digits than every reader of JSON keeps.
+/// Formats an address as text, because addresses have more digits than every reader of JSON keeps.
 pub(crate) fn address(address: usize) -> String {
     format!("{address:#x}")
 }

@@ -18,7 +18,7 @@ pub(crate) fn subcommands() -> [Command; 2] {
     ]
 }
 
-/// The completions, or the manual page of the program or of a subcommand.
+/// Returns the completions, or the manual page of the program or of a subcommand.
 pub(crate) fn text(
     mut program: Command,
     subcommand: &str,

@@ -106,7 +106,7 @@ impl fmt::Display for ProcessError {
 impl std::error::Error for ProcessError {}
 
 impl ProcessError {
-    /// What an error of a file of /proc/PID says about the process.
+    /// Returns what an error of a file of /proc/PID says about the process.
     #[allow(clippy::needless_pass_by_value, reason = "`map_err` passes it so")]
     fn of_file(error: io::Error) -> Self {
         match error.raw_os_error() {
@@ -143,7 +143,7 @@ impl ProcessVdso {
         if is_constant { Self::parse(pid, copy?) } else { Err(ProcessError::Ended) }
     }
 
-    /// The address of the image, and its bytes.
+    /// Copies the image. Returns its address and its bytes.
     fn copy(thread: u32, auxv: &[u8]) -> Result<(u64, Vec<u8>), ProcessError> {
         // The open file belongs to the program that runs now, also if another is executed.
         let memory = File::open(format!("/proc/{thread}/mem")).map_err(ProcessError::of_file)?;
@@ -217,7 +217,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// No vDSO has more; the kernel's have about 20.
 const MOST_SECTIONS: usize = 100;
 
-/// If there are fewer bytes, the program ended or another was executed.
+/// Reads memory of a process. Fewer bytes mean that it ended or executed another program.
 fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), ProcessError> {
     memory.read_exact_at(bytes, address).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => ProcessError::Ended,
@@ -225,8 +225,8 @@ fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), Pro
     })
 }
 
-/// The value of a tag in an auxiliary vector of 64 or 32-bit words. [`AT_PHENT`] says which.
-/// Without it there is no value.
+/// Returns the value of a tag in an auxiliary vector of 64 or 32-bit words; [`AT_PHENT`] says
+/// which. Without it there is no value.
 fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     let word = |bytes: &[u8]| match bytes.try_into() {
         Ok(bytes) => u64::from_ne_bytes(bytes),
@@ -240,8 +240,8 @@ fn value(auxv: &[u8], tag: u64) -> Option<u64> {
     })
 }
 
-/// A thread of a process, and its auxiliary vector. A main thread that ended has no memory in
-/// /proc: its vector is empty or, with a newer kernel, an error.
+/// Returns a thread of a process, and its auxiliary vector. A main thread that ended has no memory
+/// in /proc: its vector is empty or, with a newer kernel, an error.
 pub(crate) fn living_thread(pid: u32) -> Result<(u32, Vec<u8>), ProcessError> {
     let vector = |thread: u32| match fs::read(format!("/proc/{thread}/auxv")) {
         Ok(vector) if vector.is_empty() => Err(ProcessError::Ended),
@@ -256,18 +256,18 @@ pub(crate) fn living_thread(pid: u32) -> Result<(u32, Vec<u8>), ProcessError> {
     threads.find_map(|thread| Some((thread, vector(thread).ok()?))).ok_or(ProcessError::Ended)
 }
 
-/// The number of this process in /proc, which can be that of an outer PID namespace.
+/// Returns the number of this process in /proc, which can be that of an outer PID namespace.
 pub(crate) fn own_number() -> Option<u32> {
     fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 
-/// A file of /proc/PID. Names of programs and files need not be UTF-8.
+/// Reads a file of /proc/PID. Names of programs and files need not be UTF-8.
 pub(crate) fn text(pid: u32, file: &str) -> Result<String, ProcessError> {
     let text = fs::read(format!("/proc/{pid}/{file}")).map_err(ProcessError::of_file)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The size of the mapping that begins here.
+/// Returns the size of the mapping that begins here.
 fn mapping_at(pid: u32, base: u64) -> Option<usize> {
     let maps = text(pid, "maps").ok()?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();

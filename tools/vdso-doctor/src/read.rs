@@ -23,7 +23,7 @@ pub enum Read {
 /// The clocks with numbers of their own, and the auxiliary ones.
 const CLOCKS: [std::ops::Range<i32>; 2] = [0..12, 16..24];
 
-/// Every read, in the order of the report. Auxiliary clocks only if this kernel has them.
+/// Returns every read, in the order of the report. Auxiliary clocks only if this kernel has them.
 pub(crate) fn all() -> Vec<Read> {
     let is_known = |clock: &ClockId| clock.as_raw() < 12 || vdso_time::clock_gettime(*clock).is_ok();
     let clocks = || CLOCKS.into_iter().flatten().map(ClockId::from_raw).filter(is_known);
@@ -60,7 +60,7 @@ impl Read {
         }
     }
 
-    /// Who answers it.
+    /// Returns who answers it.
     pub(crate) fn route(self, routes: &Routes) -> Route {
         let mut functions = routes.functions();
         functions.find(|(name, _)| *name == self.function()).map_or(Route::Libc, |(_, route)| route)
@@ -77,8 +77,8 @@ impl Read {
         }
     }
 
-    /// Whether it reads the clock source. The other reads are answered as of the last timer tick,
-    /// by the kernel, or without a clock.
+    /// Returns whether it reads the clock source. The other reads are answered as of the last timer
+    /// tick, by the kernel, or without a clock.
     pub(crate) fn reads_clock_source(self) -> bool {
         const PRECISE: [ClockId; 5] =
             [ClockId::REALTIME, ClockId::MONOTONIC, ClockId::MONOTONIC_RAW, ClockId::BOOTTIME, ClockId::TAI];

@@ -70,7 +70,7 @@ impl Reader {
 }
 
 impl Diagnosis {
-    /// How the places are known.
+    /// Returns how the places are known.
     fn evidence(&self) -> String {
         let cpus = match self.cpus.len() {
             0 => "the CPUs that the thread ran on".into(),
@@ -102,7 +102,7 @@ fn is_usual(read: Read) -> bool {
     clocks.contains(&read) || Read::USUAL.contains(&read) || matches!(read, Read::Time | Read::Gettimeofday)
 }
 
-/// A table of the readings, with a heading for the clocks of a function.
+/// Returns a table of the readings, with a heading for the clocks of a function.
 pub(crate) fn table(readings: &[&Reading]) -> String {
     let line = |cells: [&str; 5]| {
         let [read, place, resolution, here, call] = cells;
@@ -138,7 +138,7 @@ fn place(reading: &Reading) -> String {
     }
 }
 
-/// In the largest unit that divides it.
+/// Formats a duration in the largest unit that divides it.
 fn duration(nanos: i64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
     let unit = units.into_iter().find(|(size, _)| nanos > 0 && nanos % size == 0).unwrap_or((1, "ns"));

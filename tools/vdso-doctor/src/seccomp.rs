@@ -64,8 +64,8 @@ pub(crate) fn count(entries: &[Function], on_each_cpu: u32) -> Result<Count, Str
     })
 }
 
-/// The program's signal handlers run in other threads, where they can read the clock. A fault must
-/// still reach its handler.
+/// Blocks signals, whose handlers then run in other threads and can read the clock there. A fault
+/// must still reach its handler.
 fn block_signals() {
     use Signal::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
     let mut signals = SigSet::all();
@@ -124,7 +124,7 @@ type CpuSet = [c_ulong; CPUS / BITS];
 const CPUS: usize = 8192;
 const BITS: usize = c_ulong::BITS as usize;
 
-/// The CPUs on which this thread may run. None if that is not known.
+/// Returns the CPUs on which this thread may run. None if that is not known.
 fn allowed() -> Vec<usize> {
     let mut set: CpuSet = [0; CPUS / BITS];
     // SAFETY: the kernel writes at most the bytes of the set.

@@ -121,7 +121,7 @@ fn a_process_that_ended_is_in_no_other_time_namespace() {
     assert!(!is_in_other_time_namespace(4_194_305));
 }
 
-/// Without a vDSO, every read needs the kernel.
+/// Takes the vDSO from a process, and then the clock calls.
 #[test]
 #[allow(unsafe_code, reason = "init is called here")]
 fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {

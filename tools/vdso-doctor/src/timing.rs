@@ -24,8 +24,8 @@ const ROUND_NANOS: f64 = 100_000.0;
 /// Ends the search for the length of a round if the watch does not advance.
 const MOST_READS: u32 = 1 << 20;
 
-/// Whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the clock
-/// source is the timer's ticks. A preempted look proves nothing, so there are five.
+/// Returns whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the
+/// clock source is the timer's ticks. A preempted look proves nothing, so there are five.
 pub(crate) fn has_watch() -> bool {
     let step = || {
         let start = Instant::try_now().ok()?;
@@ -57,8 +57,8 @@ pub(crate) fn speed(read: Read) -> Option<Speed> {
     }
 }
 
-/// The least that entering the kernel costs here, by system call or by the vDSO, which has no CPU
-/// times.
+/// Returns the least that entering the kernel costs here, by system call or by the vDSO, which has
+/// no CPU times.
 pub(crate) fn kernel_entry() -> Option<f64> {
     let clock = ClockId::THREAD_CPUTIME;
     let speeds = [Read::ClockGettime(clock), Read::ClockGetres(clock)].into_iter().filter_map(speed);
@@ -90,7 +90,8 @@ fn reads_in_a_round(read: impl Fn() -> Answer) -> Option<u32> {
     Some(reads)
 }
 
-/// Nanoseconds for so many reads. Another thread may deny the watch to all threads meanwhile.
+/// Returns the nanoseconds of so many reads. Another thread may deny the watch to all threads
+/// meanwhile.
 fn total(reads: u32, read: impl Fn() -> Answer) -> Option<f64> {
     let start = Instant::try_now().ok()?;
     for _ in 0..reads {
