@@ -125,30 +125,15 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         steps::instructions(contender).map(|count| count.to_string())
     };
     let tables = vec![
-        table("calls", "isolated, ns", &calls, &CALLERS, nanos),
-        table("ratios", RATIO, &calls, &CALLERS[1..], ratio),
-        table("instructions", "instructions", &calls, &CALLERS, instructions),
-        table("counters", RATIO, &clocks, &CLOCKS, ratio),
+        Table::of("calls", "isolated, ns", &calls, &CALLERS, nanos),
+        Table::of("ratios", RATIO, &calls, &CALLERS[1..], ratio),
+        Table::of("instructions", "instructions", &calls, &CALLERS, instructions),
+        Table::of("counters", RATIO, &clocks, &CLOCKS, ratio),
         slow_table(&samples),
         trace_table(&samples),
         bars,
     ];
     Ok(Report { tables, missed, notes: calls::notes() })
-}
-
-/// A row for each call, and a column for each contender.
-fn table(
-    name: &str,
-    unit: &'static str,
-    rows: &[&String],
-    contenders: &[&'static str],
-    cell: impl Fn(&str, &'static str) -> Option<String>,
-) -> Table {
-    let mut table = Table::new(name, [&[unit], contenders].concat());
-    for row in rows {
-        table.add(row, contenders.iter().map(|contender| cell(row, contender)));
-    }
-    table
 }
 
 /// The reads that no segment answers at once, and their time as a multiple of a read of the vDSO.

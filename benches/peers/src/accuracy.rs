@@ -64,10 +64,7 @@ pub fn print(seconds: u64) {
 
 /// Returns the quantiles of each clock's deviation.
 pub fn table(samples: &Samples) -> Table {
-    let names = QUANTILES.map(|(name, _)| name).into_iter().chain([BEYOND]);
-    let mut table = Table::new("accuracy", ["ns"].into_iter().chain(names.clone()));
-    for clock in CLOCKS {
-        table.add(clock, names.clone().map(|name| samples.isolated(ROW, &format!("{clock} {name}"), 0)));
-    }
-    table
+    let names = [QUANTILES[0].0, QUANTILES[1].0, QUANTILES[2].0, BEYOND];
+    let value = |clock: &str, name| samples.isolated(ROW, &format!("{clock} {name}"), 0);
+    Table::of("accuracy", "ns", CLOCKS, &names, value)
 }

@@ -92,10 +92,7 @@ pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
 
 /// Returns the microseconds of each contender.
 pub fn table(samples: &Samples) -> Table {
-    let mut table = Table::new("peers-first", [&["us"], ROWS.as_slice()].concat());
-    for (name, _) in CONTENDERS {
-        let nanos = ROWS.map(|row| samples.nanos(row, Spacing::Isolated, name));
-        table.add(name, nanos.map(|nanos| Some(format!("{:.1}", nanos? / 1e3))));
-    }
-    table
+    let micros = |name: &str, row| samples.nanos(row, Spacing::Isolated, name).map(|nanos| nanos / 1e3);
+    let names = CONTENDERS.map(|(name, _)| name);
+    Table::of("peers-first", "us", names, &ROWS, |name, row| Some(format!("{:.1}", micros(name, row)?)))
 }

@@ -17,7 +17,7 @@ use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::{Arguments, run};
 use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::samples::{self, DIRECT, OURS, Samples};
-use vdso_time_benches::harness::{self, Row, Spacing};
+use vdso_time_benches::harness::{self, Row};
 use vdso_time_benches::pages::Table;
 
 const BARS: &[Bar] = &[
@@ -40,6 +40,7 @@ const BARS: &[Bar] = &[
 /// The contenders of the calls, in the order of the columns: the C libraries, and Rust's.
 const LIBCS: [&str; 5] = [OURS, "libc", "glibc static", "musl", SYSCALL];
 const CRATES: [&str; 4] = [OURS, "std", "rustix", "coarsetime"];
+const CLOCKS: [&str; 5] = [OURS, OUR_QUANTA, TICKS, QUANTA[0], QUANTA[1]];
 
 fn child(asked: &[String]) -> Result<(), String> {
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
@@ -105,10 +106,11 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         calls::settle();
         report.tables.push(summary(&samples));
     }
+    let ratio = |row: &str, contender| samples.cell(row, [contender, DIRECT]);
     report.tables.extend([
-        ratios("peers-libcs", &CALLS, &LIBCS, &samples),
-        ratios("peers-crates", &CALLS, &CRATES, &samples),
-        ratios("peers-clocks", &[COUNTER], &[OURS, OUR_QUANTA, TICKS, QUANTA[0], QUANTA[1]], &samples),
+        Table::of("peers-libcs", "/ direct", CALLS, &LIBCS, ratio),
+        Table::of("peers-crates", "/ direct", CALLS, &CRATES, ratio),
+        Table::of("peers-clocks", "/ direct", [COUNTER], &CLOCKS, ratio),
         first::table(&samples),
         scale::table(&samples),
         accuracy::table(&samples),
@@ -132,15 +134,6 @@ fn summary(samples: &Samples) -> Table {
     for (row, name) in ROWS {
         let contender = |name| if (row, name) == (COUNTER, "quanta") { QUANTA[1] } else { name };
         table.add(name, HEAD[1..].iter().map(|name| samples.isolated(row, contender(name), 1)));
-    }
-    table
-}
-
-/// Each call as a multiple of `direct`: isolated, back to back.
-fn ratios(name: &str, rows: &[&str], contenders: &[&'static str], samples: &Samples) -> Table {
-    let mut table = Table::new(name, [&["/ direct"], contenders].concat());
-    for row in rows.iter().filter(|row| samples.of(row, Spacing::Isolated, DIRECT).is_some()) {
-        table.add(row, contenders.iter().map(|contender| samples.cell(row, [contender, DIRECT])));
     }
     table
 }

@@ -31,6 +31,21 @@ impl Table {
         Self { name: name.into(), head: head.into_iter().map(String::from).collect(), rows: Vec::new() }
     }
 
+    /// Creates a table with these rows and columns, from the text of each cell.
+    pub fn of<R: AsRef<str>>(
+        name: &str,
+        unit: &'static str,
+        rows: impl IntoIterator<Item = R>,
+        columns: &[&'static str],
+        cell: impl Fn(&str, &'static str) -> Option<String>,
+    ) -> Self {
+        let mut table = Self::new(name, [&[unit], columns].concat());
+        for row in rows {
+            table.add(row.as_ref(), columns.iter().map(|column| cell(row.as_ref(), column)));
+        }
+        table
+    }
+
     /// Adds a row, unless it has no text but its name.
     pub fn add(&mut self, row: &str, cells: impl IntoIterator<Item = Option<String>>) {
         let cells: Vec<String> = cells.into_iter().map(Option::unwrap_or_default).collect();
