@@ -32,7 +32,7 @@ const CLOCKS: [(&str, ClockId); 6] = [
 /// criterion's loops have no fences.
 const SPACING: Spacing = Spacing::BackToBack;
 
-/// The names of the groups, the reads that the doctor checks, and the contenders.
+/// Returns the names of the groups, the reads that the doctor checks, and the contenders.
 fn groups() -> Vec<(String, Read, Row)> {
     let resolution = ClockId::MONOTONIC;
     let calls = [
@@ -100,8 +100,8 @@ fn report(samples: &Samples) -> Vec<String> {
     slow
 }
 
-/// criterion with the options of the command line. The whole run takes some minutes; in an emulator
-/// it takes less than one.
+/// Returns criterion with the options of the command line. The whole run takes some minutes; in an
+/// emulator it takes less than one.
 fn criterion() -> Criterion {
     let mut criterion = Criterion::default();
     if env::var_os("CRITERION_HOME").is_none() {

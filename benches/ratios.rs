@@ -67,7 +67,7 @@ impl Trace for Nothing {
 /// The compiler cannot see through the pointer to it.
 static TRACER: Tracer = Tracer::new(&Nothing);
 
-/// The compiler keeps the call because of the black box.
+/// Does nothing. The compiler keeps the call because of the black box.
 #[inline(never)]
 fn empty() {
     keep(());
@@ -136,7 +136,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     Ok(Report { tables, missed, notes: calls::notes() })
 }
 
-/// The reads that no segment answers at once, and their time as a multiple of a read of the vDSO.
+/// Returns the reads that no segment answers at once, and the ratio to a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
     const NAMES: [&str; 3] = [OURS, VDSO, RESTED];
     let mut table = Table::new("slow", [&["isolated, ns"], NAMES.as_slice(), &["/ clock_gettime"]].concat());
@@ -149,7 +149,7 @@ fn slow_table(samples: &Samples) -> Table {
     table
 }
 
-/// What a traced site costs more than the bare call: in nanoseconds, and in empty calls of a loop,
+/// Returns what a traced site adds to the bare call: in nanoseconds, and in empty calls of a loop,
 /// as the published figure of another machine is measured.
 fn trace_table(samples: &Samples) -> Table {
     let mut table = Table::new("trace", ["overhead, empty calls", "vdso-time-trace", "ftrace", "ns"]);

@@ -73,7 +73,7 @@ pub fn print(row: &str, name: &str, children: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The kernel measures the call, by a system call, so that the vDSO's pages are not touched.
+/// Measures the call by the kernel's clock, so that the vDSO's pages are not touched.
 fn print_first(row: &str, name: &str, read: fn()) {
     let now = || syscall::clock_gettime(ClockId::MONOTONIC_RAW).map_or(0, Timespec::as_nanos);
     let nothing = (0..15).map(|_| -now() + now()).min().unwrap_or(0);

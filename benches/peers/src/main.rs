@@ -120,7 +120,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     Ok(report)
 }
 
-/// The short table of README.md.
+/// Returns the short table of README.md.
 fn summary(samples: &Samples) -> Table {
     const HEAD: [&str; 7] = ["ns", OURS, "std", "musl", "rustix", "quanta", SYSCALL];
     const ROWS: [(&str, &str); 5] = [

@@ -13,7 +13,7 @@ fn word(at: usize) -> u64 {
     LINE.0[at].load(Ordering::Relaxed)
 }
 
-/// The time of a read of the counter.
+/// Returns the time of a read of the counter.
 #[inline]
 pub(super) fn line(ticks: impl FnOnce() -> u64) -> u64 {
     let past = ticks().wrapping_sub(word(0));
@@ -27,7 +27,7 @@ fn other() -> u64 {
     word(1)
 }
 
-/// A read of the vDSO, decided by a word and the counter, which keeps its answer in the same line.
+/// Reads the vDSO if a word and the counter say so, and keeps the answer in the same line.
 #[inline(never)]
 pub(super) fn rested() -> u64 {
     if line(super::ticks) == 0 {

@@ -39,7 +39,7 @@ pub(super) fn time() {
     super::keep(unsafe { libc::time(null_mut()) });
 }
 
-/// sched_getcpu(3), which has no node.
+/// Calls sched_getcpu(3), which has no node.
 #[inline]
 pub(super) fn getcpu() {
     // SAFETY: the function has no precondition.

@@ -56,14 +56,14 @@ pub fn print(asked: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The ticks that a call takes.
+/// Returns the ticks that a call takes.
 fn time(call: impl FnOnce()) -> f64 {
     let start = ticks_ordered();
     call();
     ticks_ordered().wrapping_sub(start) as f64
 }
 
-/// The ticks that [`time`] itself takes.
+/// Returns the ticks that [`time`] itself takes.
 fn overhead() -> f64 {
     median(&(0..1000).map(|_| time(|| ())).collect::<Vec<_>>())
 }
@@ -78,7 +78,7 @@ fn read_vdso() {
     vdso_time::clock_gettime(ClockId::MONOTONIC).keep();
 }
 
-/// The same result as [`read_ours`]: a number of nanoseconds.
+/// Reads a number of nanoseconds, as [`read_ours`] does.
 #[inline(always)]
 fn read_vdso_nanos() {
     keep(vdso_time::Instant::now().as_nanos());

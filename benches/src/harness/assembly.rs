@@ -39,8 +39,8 @@ pub(super) fn skip<const TIMES: usize>() {
     }
 }
 
-/// One of three kinds of instructions that can stand between a fence and the call: none, one that
-/// does nothing, or a store.
+/// Puts one of three kinds of instructions between a fence and the call: none, one that does
+/// nothing, or a store.
 #[inline]
 pub(super) fn between<const KIND: usize>() {
     match KIND {

@@ -33,7 +33,7 @@ impl Bar {
         Self { of: contender, ..self }
     }
 
-    /// The spacings that were measured, and the ratios found.
+    /// Returns the spacings that were measured, and the ratios found.
     fn found(&self, samples: &Samples) -> Vec<(Spacing, f64)> {
         let ratio = |&spacing| Some((spacing, samples.ratio(self.row, spacing, [self.of, self.against])?));
         self.spacings.iter().filter_map(ratio).collect()

@@ -63,7 +63,7 @@ fn ticks([machine, own]: &[String; 2]) -> Option<[f64; 5]> {
 mod tests {
     use super::{Load, others, ticks};
 
-    /// The texts of a machine with two CPUs, with these ticks since its boot.
+    /// Returns the texts of a machine with two CPUs, with these ticks since its boot.
     fn texts([user, idle, stolen, own]: [u32; 4]) -> [String; 2] {
         let cpus = format!("cpu  {user} 0 0 {idle} 0 0 0 {stolen} 0 0\ncpu0 1 2\ncpu1 3 4\nintr 5\n");
         [cpus, format!("7 (a (1 2) b) R 1 7 7 0 -1 4194304 8 9 0 0 {own} 0 0 0 20 0 1 0 33\n")]

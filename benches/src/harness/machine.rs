@@ -39,7 +39,7 @@ fn describe_in(emulator: Option<&str>) -> String {
     )
 }
 
-/// The CPU's name in the text of /proc/cpuinfo.
+/// Returns the CPU's name in the text of /proc/cpuinfo.
 fn cpu(info: &str) -> String {
     let field = |name| {
         let line = info.lines().find(|line| line.starts_with(name))?;
@@ -55,7 +55,7 @@ fn cpu(info: &str) -> String {
     format!("{model} ({ARCH}{numbers}){}", if is_guest { ", in a virtual machine" } else { "" })
 }
 
-/// The C library of this program.
+/// Returns the C library of this program.
 fn libc() -> String {
     #[cfg(target_env = "gnu")]
     {

@@ -114,7 +114,7 @@ fn text(body: &mut String, class: &str, x: f64, y: f64, text: &str) {
 mod tests {
     use super::{Table, svg};
 
-    /// The class and the width of each bar of a table with one row.
+    /// Returns the class and the width of each bar of a table with one row.
     fn bars(head: &[&str], row: &str) -> Vec<(String, f64)> {
         let mut table = Table::new("", head.iter().copied());
         table.add("row", row.split(' ').map(|cell| Some(cell.into())));

@@ -151,7 +151,7 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// README.md and all pages of `docs`.
+/// Returns the paths of README.md and of all pages of `docs`.
 fn pages() -> io::Result<Vec<PathBuf>> {
     let docs = fs::read_dir(root().join("docs"))?.map(|entry| Ok(entry?.path()));
     let mut pages = docs.collect::<io::Result<Vec<_>>>()?;
@@ -168,7 +168,7 @@ fn section<'a>(page: &'a str, name: &str) -> Option<[&'a str; 3]> {
     Some([&page[..begin], &page[begin..end], &page[end..]])
 }
 
-/// The charts of a page: files, and what belongs in them.
+/// Returns the charts of a page: files, and what belongs in them.
 fn charts(page: &str) -> impl Iterator<Item = (PathBuf, String)> {
     page.split(BEGIN).skip(1).filter_map(|section| {
         let (marker, table) = section.split_once(" -->\n")?;
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(new.rows, [["i686@native", "1"], ["aarch64@7", "3"], ["armv7@7", "4"]]);
     }
 
-    /// With `CHARTS=overwrite` this draws them again, after a table was changed by hand.
+    /// Compares the charts. With `CHARTS=overwrite` it draws those whose table was changed by hand.
     #[test]
     fn each_chart_shows_the_table_of_its_page() {
         for page in pages().unwrap() {
