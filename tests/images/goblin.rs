@@ -70,7 +70,8 @@ SECTIONS {
 
 const STYLES: [&str; 3] = ["sysv", "gnu", "both"];
 
-/// GNU ld makes a GNU hash table of one bucket for one symbol, and LLD for up to seven.
+/// Links 1 to 12 symbols: GNU ld makes a GNU hash table of one bucket for one, and LLD for up to
+/// seven.
 #[test]
 fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
     if !has_tool(Need::Gcc, &["--version"]) {

@@ -26,7 +26,7 @@ fn every_kind_has_its_symbols_and_properties_at_any_address_before_any_bytes() {
     }
 }
 
-/// Each symbol is found by its name and version: `promises::keep`.
+/// Looks for almost equal names. `promises::keep` finds each symbol by its own name and version.
 #[test]
 fn a_look_up_compares_the_whole_name_and_version() {
     for (kind, spec) in kinds() {
@@ -96,8 +96,8 @@ fn without_hash_tables_the_symbols_end_at_the_string_table() {
     }
 }
 
-/// No process maps a 32-bit image there. Its addresses are computed in 64 bits, so wrapped ones lie
-/// outside.
+/// Expects that 32-bit addresses do not wrap, because no process maps a 32-bit image there. They
+/// are computed in 64 bits, so wrapped ones lie outside.
 #[test]
 fn only_a_64_bit_image_may_cross_the_end_of_the_address_space() {
     let size = arm().build().bytes.len() as u64;

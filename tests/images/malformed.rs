@@ -81,7 +81,8 @@ fn spoil(images: &[Spec<'_>], expected: Expected, what: &str, spoil: impl Fn(&mu
     }
 }
 
-/// Both classes, both byte orders, each hash table and both, and addresses that are not offsets.
+/// Describes both classes, both byte orders, each hash table and both, and addresses that are not
+/// offsets.
 fn all() -> Vec<Spec<'static>> {
     moved_to_0x2000([arm(), Spec { big_endian: true, gnu_hash: true, ..arm() }, aarch64(), x86_64()])
 }
@@ -96,7 +97,7 @@ fn gnu() -> Vec<Spec<'static>> {
     moved_to_0x2000([arm(), aarch64()].map(|spec| Spec { sysv_hash: false, gnu_hash: true, ..spec }))
 }
 
-/// The same with the hash table at the end.
+/// Describes the same images with the hash table at the end.
 fn sysv_last() -> Vec<Spec<'static>> {
     with_last(Part::Hash, sysv())
 }
@@ -105,12 +106,12 @@ fn gnu_last() -> Vec<Spec<'static>> {
     with_last(Part::GnuHash, gnu())
 }
 
-/// With `DT_VERDEF` and `DT_VERSYM`.
+/// Describes images with `DT_VERDEF` and `DT_VERSYM`.
 fn versioned() -> Vec<Spec<'static>> {
     [sysv(), gnu(), all()].concat()
 }
 
-/// With a loaded segment that does not begin at the image's first byte.
+/// Describes images with a loaded segment that does not begin at the image's first byte.
 fn moved() -> Vec<Spec<'static>> {
     let moved = [arm(), x86_64()].map(|spec| Spec { p_offset: 0x240, p_vaddr: 0x240, ..spec });
     [&all()[..], &moved].concat()
@@ -326,8 +327,8 @@ fn an_image_has_at_most_16_version_definitions() {
     }
 }
 
-/// Without both version tables the name alone decides. With both, a symbol of an undefined version
-/// or of the image's own name has no version that can be asked for.
+/// Removes one or both version tables: then the name alone decides. With both, a symbol of an
+/// undefined version, or of the version that names the image, is found only without a version.
 #[test]
 fn a_version_is_compared_only_with_a_definition() {
     for tags in [&["DT_VERSYM"][..], &["DT_VERDEF"], &["DT_VERDEF", "DT_VERDEFNUM"]] {

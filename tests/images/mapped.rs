@@ -49,8 +49,8 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
     }
 }
 
-/// The string table of every second image is in its second page. A child that reads an image for
-/// ever is killed.
+/// Puts the string table of every second image into its second page. A child that reads an image
+/// for ever is killed.
 #[test]
 fn a_malformed_image_in_memory_is_what_the_parser_says_of_its_bytes() {
     child::forked(|| {

@@ -99,7 +99,7 @@ const FLAVOURS: &[Flavour] = &[
     ("any", "aarch64", "clock day res", NoTimer("clock"), "- day - res -"),
 ];
 
-/// Whether the names of an architecture's symbols begin with `__kernel_`.
+/// Returns whether the names of an architecture's symbols begin with `__kernel_`.
 fn has_kernel_prefix(abi: &Abi) -> bool {
     ["aarch64", "s390x", "powerpc64"].contains(&abi.name)
 }
@@ -108,13 +108,13 @@ fn abi(name: &str) -> &'static Abi {
     ALL.iter().find(|abi| abi.name == name).unwrap()
 }
 
-/// The full form of a short name, for an architecture.
+/// Returns the full form of a short name, for an architecture.
 fn full_name(abi: &Abi, name: &'static str) -> &'static str {
     let row = NAMES.iter().find(|row| row.0 == name);
     row.map(|row| if has_kernel_prefix(abi) { row.2 } else { row.1 }).expect("a short name")
 }
 
-/// An image with these functions.
+/// Describes an image with these functions.
 fn image(abi: &Abi, functions: &[&'static str], how: As) -> Spec<'static> {
     let spec = Spec::of(abi, functions.iter().copied());
     let mut symbols = vec![Sym::version(abi.version)];
@@ -149,7 +149,8 @@ fn image(abi: &Abi, functions: &[&'static str], how: As) -> Spec<'static> {
     }
 }
 
-/// The symbol of each function, or the reason why there is none. `keep` compares the addresses.
+/// Returns the symbol of each function, or the reason why there is none. `keep` compares the
+/// addresses.
 fn answers(spec: &Spec<'_>) -> Vec<String> {
     let built = spec.build();
     let image = promises::keep(&built.bytes).unwrap();
@@ -165,7 +166,7 @@ fn answers(spec: &Spec<'_>) -> Vec<String> {
     Routes::of_image(&image).unwrap().functions().map(answer).collect()
 }
 
-/// Every flavour: its name, image and answers.
+/// Returns every flavour: its name, image and answers.
 fn flavours() -> impl Iterator<Item = (String, Spec<'static>, Vec<&'static str>)> {
     FLAVOURS.iter().map(|(kernel, arch, names, how, answers)| {
         let abi = abi(arch);
@@ -184,7 +185,7 @@ fn every_flavour_of_kernel_answers_with_its_best_symbols() {
     }
 }
 
-/// Big-endian powerpc64 alone calls libc.
+/// Expects routes everywhere but on big-endian powerpc64, which calls libc.
 #[test]
 fn a_big_endian_image_has_routes_unless_its_functions_have_descriptors() {
     for abi in ALL {
