@@ -4,7 +4,7 @@ use test_support::functions::assert_all_right;
 use test_support::{Need, PATHS, child, has_proc, not_run_here, oracle};
 use vdso_time::{ClockId, SystemTime, Timespec};
 
-/// In the kernels that `cargo xtask` boots in 2040.
+/// Runs in the kernels that `cargo xtask` boots in 2040.
 #[test]
 fn past_2038_every_function_says_2040() {
     if oracle::seconds().unwrap() <= i64::from(i32::MAX) {
@@ -17,7 +17,8 @@ fn past_2038_every_function_says_2040() {
     assert!(year.contains(&Timespec::from(SystemTime::now()).tv_sec));
 }
 
-/// The vDSO's functions stay where they were, and its data page is another (time_namespaces(7)).
+/// Finds other times at the same functions: the namespace changes the vDSO's data page
+/// (time_namespaces(7)).
 #[test]
 fn a_child_in_a_time_namespace_reads_the_namespaces_clocks() {
     if !has_proc() {

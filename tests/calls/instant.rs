@@ -135,7 +135,7 @@ fn assert_does<T: Debug + PartialEq>(expected: Option<T>, message: &str, operati
 const INSTANTS: [i64; 9] =
     [i64::MIN, i64::MIN + 1, -1_000_000_007, -1, 0, 5, 1_999_999_999, i64::MAX - 9, i64::MAX];
 
-/// By the arithmetic of 128 bits, however far, and at both ends of 64 bits.
+/// Compares with 128-bit arithmetic, however far, and at both ends of 64 bits.
 /// `dev/properties/std_times.rs` compares every operation of a `SystemTime` with that of std.
 #[test]
 fn instant_arithmetic_is_exact_or_panics() {

@@ -11,8 +11,8 @@ use test_support::{Cpus, FUNCTIONS, PATHS, assert_bracketed, child, oracle};
 use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Errno, Timespec, syscall};
 
-/// A reading between two of the kernel's is not stale, and so no clock goes back from one path to
-/// another (LTP's clock_gettime04, vdsotest's `verify`).
+/// Shows that no reading is stale, so no clock goes back from one path to another (LTP's
+/// clock_gettime04, vdsotest's `verify`).
 #[test]
 fn every_answer_lies_between_two_of_the_kernels() {
     for path in &PATHS {
@@ -20,7 +20,8 @@ fn every_answer_lies_between_two_of_the_kernels() {
     }
 }
 
-/// The kernel's selftest `correctness`, LTP's clock_gettime02 and vdsotest's `abi`.
+/// Checks what the kernel's selftest `correctness`, LTP's clock_gettime02 and vdsotest's `abi`
+/// check.
 #[test]
 fn every_id_answers_as_the_kernel_does() {
     const UNKNOWN: [i32; 14] = [-1, 12, 13, 14, 15, 24, 25, 31, 32, 63, 64, 99, i32::MAX, i32::MIN];
@@ -37,7 +38,7 @@ fn every_id_answers_as_the_kernel_does() {
     }
 }
 
-/// At the turn of a second, which `CLOCK_REALTIME` reaches up to a timer tick before time(2) does.
+/// Waits for a new second, which `CLOCK_REALTIME` reaches up to a timer tick before time(2) does.
 #[test]
 fn time_is_the_second_of_the_coarse_clock() {
     let now = oracle::clock_gettime(libc::CLOCK_REALTIME).unwrap();
@@ -73,8 +74,7 @@ fn getcpu_follows_a_move_and_a_fork() {
     });
 }
 
-/// For an auxiliary clock the vDSO says 1 ns whether the clock exists or not (Linux 6.17 and
-/// later).
+/// Accepts 1 ns: since Linux 6.17 the vDSO says so whether the auxiliary clock exists or not.
 #[test]
 fn the_resolution_of_an_auxiliary_clock_is_the_vdsos_answer() {
     for clock in (0..8).map(ClockId::aux) {

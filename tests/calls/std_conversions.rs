@@ -20,8 +20,8 @@ fn shown(std: Std) -> Instant {
     Instant::try_from(Timespec { tv_sec: numbers.next().unwrap(), tv_nsec: numbers.next().unwrap() }).unwrap()
 }
 
-/// The first conversion of a process fixes the offset. A busy machine may delay every read of one
-/// process, but not those of all.
+/// Tries several processes, because the first conversion of each fixes the offset. A busy machine
+/// may delay every read of one process, but not those of all.
 #[test]
 fn both_instants_are_of_one_clock_and_a_converted_one_is_off_by_less_than_their_reads_take() {
     let is_near = || {
