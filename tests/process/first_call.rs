@@ -30,7 +30,7 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     HANDLED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// `single_step.rs` interrupts at each instruction. This test is for every architecture.
+/// Interrupts at random, on every architecture. `single_step.rs` interrupts at each instruction.
 #[test]
 fn threads_race_for_the_first_call_in_a_storm_of_signals() {
     const THREADS: usize = 64;

@@ -38,7 +38,7 @@ fn read(read: &dyn Fn() -> bool) -> bool {
 static CALL_ADDRESS: AtomicUsize = AtomicUsize::new(0);
 static IS_UNWOUND: AtomicBool = AtomicBool::new(false);
 
-/// The result of the trapped call depends on the architecture, and no test reads it.
+/// Records where the call came from. Its result depends on the architecture, and no test reads it.
 extern "C" fn on_trap(_: c_int, info: *mut libc::siginfo_t, _: *mut c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO a valid siginfo_t.
     let info = unsafe { &*info };
@@ -57,7 +57,7 @@ fn look_for_read() {
     IS_UNWOUND.store(backtrace().iter().any(|frame| code.contains(&frame.addr())), Ordering::Relaxed);
 }
 
-/// The return addresses on the stack, by the C library's unwinder.
+/// Returns the return addresses on the stack, by the C library's unwinder.
 fn backtrace() -> [*mut c_void; 64] {
     let mut frames = [ptr::null_mut(); 64];
     #[cfg(target_env = "gnu")]
@@ -68,7 +68,8 @@ fn backtrace() -> [*mut c_void; 64] {
     frames
 }
 
-/// Where each function of a path enters the kernel, and fails unless a handler unwinds from there.
+/// Returns where each function of a path enters the kernel. Fails unless a handler unwinds from
+/// there.
 fn entries(path: &Path, has_backtrace: bool) -> [usize; 5] {
     FUNCTIONS.each_ref().map(|function| {
         CALL_ADDRESS.store(0, Ordering::Relaxed);

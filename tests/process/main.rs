@@ -16,7 +16,7 @@ mod vdso_states;
 use vdso_time::vdso::Vdso;
 use vdso_time::{FallbackReason, Route, Routes};
 
-/// Why each function is not answered by the vDSO, if it is not.
+/// Returns why the vDSO does not answer each function, if it does not.
 fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
     let Routes { time, gettimeofday, clock_gettime, clock_getres, getcpu, .. } = *routes;
     [time, gettimeofday, clock_gettime, clock_getres, getcpu].map(|route| match route {
@@ -25,7 +25,7 @@ fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
     })
 }
 
-/// Whether a first call missed a vDSO that is there.
+/// Returns whether a first call missed a vDSO that is there.
 fn missed_the_vdso(routes: &Routes) -> bool {
     let missed = |reason: &Option<FallbackReason>| matches!(reason, Some(FallbackReason::NoVdso(_)));
     Vdso::locate().is_ok() && reasons(routes).iter().any(missed)

@@ -38,15 +38,15 @@ mod native {
     const TRAP_FLAG: i64 = 0x100;
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-    /// What a copy does before it goes on.
+    /// The work of a copy before it goes on.
     const COPIES: [(&str, fn()); 3] =
         [("fork", || ()), ("signal", read_in_handler), ("warm_up", enter_sandbox)];
 
     static INSTRUCTIONS: AtomicUsize = AtomicUsize::new(0);
     static TRIED: AtomicUsize = AtomicUsize::new(0);
-    /// In the vDSO each instruction is tried once, however often it is executed: a read is repeated
-    /// if the kernel wrote to its page meanwhile, and the kernel does so more often than copies are
-    /// made.
+    /// In the vDSO the test forks once at each instruction, not at each execution. A read starts
+    /// again if the kernel wrote to its page, and while forks delay the process the kernel writes
+    /// every time, so the read would never end.
     static TRIED_IN_VDSO: [AtomicBool; 0x4000] = [const { AtomicBool::new(false) }; 0x4000];
     static IS_COPY: AtomicBool = AtomicBool::new(false);
     static IS_WRONG_IN_HANDLER: AtomicBool = AtomicBool::new(false);
@@ -55,7 +55,7 @@ mod native {
         IS_WRONG_IN_HANDLER.store(wrong(&PATHS[0]).is_some(), Ordering::Relaxed);
     }
 
-    /// Where the process has called `warm_up()`, no read probes the vDSO, or the sandbox kills.
+    /// Enters a sandbox that kills for a probe of the vDSO: after `warm_up()` there is none.
     fn enter_sandbox() {
         vdso_time::warm_up();
         let filter = filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::KILL_PROCESS);
@@ -127,13 +127,13 @@ mod native {
         unsafe { errno.write(interrupted_errno) };
     }
 
-    /// The steps begin here: after the kernel's first answer.
+    /// Begins the steps, after the kernel's first answer.
     fn begin() {
         // SAFETY: the flag has a handler, and the stack is as it was.
         unsafe { asm!("pushfq", "or qword ptr [rsp], {}", "popfq", const TRAP_FLAG) };
     }
 
-    /// The steps end here: after the kernel's second answer.
+    /// Ends the steps, before the kernel's second answer.
     #[inline(never)]
     extern "C" fn finish(compared: &Compared<Reading>) {
         let status = match compared {

@@ -38,14 +38,14 @@ extern "C" fn make_call(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     call();
 }
 
-/// The bytes at the end of a stack that were written to.
+/// Returns how many bytes at the end of a stack were written to.
 fn used(stack: &[u8]) -> usize {
     let untouched = black_box(stack).iter().take_while(|byte| **byte == PAINT).count();
     assert_ne!(untouched, 0, "the stack is too small");
     stack.len() - untouched
 }
 
-/// The bytes of stack that a call uses, and those that a signal uses whose handler makes the call.
+/// Returns the bytes of stack that a call uses, and those of a signal whose handler makes the call.
 fn depth(call: fn()) -> (usize, usize) {
     CALL.store(call as *mut (), Ordering::Relaxed);
     let mut stack = vec![PAINT; SIZE];
@@ -77,7 +77,7 @@ const CALLS: &[Call] = &[
     ("syscall::getcpu", || _ = black_box(syscall::getcpu())),
 ];
 
-/// One line for a call, which is the process's first, and a later one.
+/// Measures a call that is the process's first, and a later one. Returns a line.
 fn measure((name, call): Call) {
     // The dynamic loader, if it has anything left to bind, does so here.
     black_box(oracle::sysinfo_ehdr());

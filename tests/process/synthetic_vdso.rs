@@ -69,8 +69,8 @@ fn where_all_are(code: Code, work: impl Fn(&'static Abi)) {
     });
 }
 
-/// A number that is no errno is a refusal too. What a `time` symbol returns is believed, because
-/// every kernel's is a time; `try_time` asks the kernel after an error.
+/// Also refuses by a number that is no errno. `time` believes its symbol, because every kernel's
+/// returns a time; `try_time` asks the kernel after an error.
 #[test]
 fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
     for (code, is_error) in [
@@ -105,8 +105,7 @@ fn poison_the_stack() {
     std::hint::black_box([0xaa_u8; 16 * 1024]);
 }
 
-/// A vDSO that answers 0 and writes nothing: the answer is 0, and nothing of the stack reaches the
-/// caller.
+/// Answers 0 and writes nothing: the result is 0, and nothing of the stack reaches the caller.
 #[test]
 fn an_answer_that_was_not_written_is_zero() {
     fn read<T: Debug + PartialEq>(function: impl Fn() -> T, zero: &T) {
@@ -125,8 +124,8 @@ fn an_answer_that_was_not_written_is_zero() {
     });
 }
 
-/// No clock has a resolution of 0. CRIU leaves a `clock_getres` that says so in a process that it
-/// restores on another kernel.
+/// Answers 0 as a `clock_getres` that CRIU leaves in a process restored on another kernel. No clock
+/// has that resolution.
 #[test]
 fn a_resolution_of_zero_is_asked_of_the_kernel() {
     where_all_are(returning::<0> as Code, |_| {
@@ -137,7 +136,7 @@ fn a_resolution_of_zero_is_asked_of_the_kernel() {
     });
 }
 
-/// It writes nothing, so the second is 0. The kernel's is not.
+/// Expects the second 0, because the vDSO writes nothing. The kernel's is not 0.
 #[test]
 fn time_is_the_second_of_clock_gettime_in_an_image_without_time() {
     let Some(abi) = NATIVE else { return not_run("libc answers") };
@@ -147,8 +146,8 @@ fn time_is_the_second_of_clock_gettime_in_an_image_without_time() {
     });
 }
 
-/// After January 2038 the seconds of a 32-bit symbol are negative. Then the 64-bit system call is
-/// asked.
+/// Writes negative seconds, as 32-bit symbols do after January 2038. Then the 64-bit system call
+/// answers.
 #[test]
 fn a_32_bit_time_is_believed_unless_it_is_negative() {
     const IN_2030: i32 = 1_900_000_000;
@@ -197,7 +196,8 @@ fn einval_is_final() {
     });
 }
 
-/// The slot of a function keeps the vDSO's, whatever that answers, and `time` believes its own.
+/// Shows that a slot keeps the vDSO's function, whatever that answers, and that `time` believes its
+/// own.
 #[test]
 fn the_functions_of_the_image_are_the_ones_called() {
     let Some(abi) = NATIVE else { return not_run("libc answers") };
@@ -222,7 +222,7 @@ fn the_functions_of_the_image_are_the_ones_called() {
     }
 }
 
-/// No page after the image is asked for. It cannot be read.
+/// Puts an unreadable page after the image, which no check may ask for.
 #[test]
 fn code_that_ends_with_the_image_is_used() {
     let Some(abi) = NATIVE else { return not_run("libc answers") };
@@ -236,7 +236,8 @@ fn code_that_ends_with_the_image_is_used() {
     }
 }
 
-/// `routes()` reports what the slots hold. If it decided again, the denied check would change it.
+/// Denies the check after the first call. `routes()` reports what the slots hold: a new decision
+/// would differ.
 #[test]
 fn a_report_does_not_change_when_the_check_is_denied_after_the_first_call() {
     where_all_are(returning::<0> as Code, |abi| {
@@ -264,8 +265,8 @@ extern "C" fn on_denied(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     wait_for(&IS_FOUND);
 }
 
-/// The sandboxed thread may not check the address that the program set. It stops there until the
-/// other thread has found the vDSO. The image's EINVAL shows who answers.
+/// Denies one thread the check of the address that the program set, and holds it there until
+/// another thread has found the vDSO. The image's EINVAL shows who answers.
 #[test]
 fn a_first_call_in_a_sandbox_does_not_replace_what_another_thread_found() {
     where_all_are(returning::<{ -libc::EINVAL }> as Code, |abi| {

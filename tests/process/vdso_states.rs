@@ -125,8 +125,8 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
     }
 }
 
-/// The second page of each image, with its code, the end of its code, or one of its tables, cannot
-/// be read.
+/// Makes the second page of each image unreadable. It has the code, the end of the code, or a
+/// table.
 #[test]
 fn an_image_that_is_cut_short_is_noticed() {
     let Some(abi) = NATIVE else { return not_run("no table for this architecture") };
@@ -151,7 +151,7 @@ fn an_image_that_is_cut_short_is_noticed() {
     }
 }
 
-/// The tables are in the first page of the image, and the code of all functions in the second.
+/// Counts the probes of an image with its tables in the first page, and all code in the second.
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
 #[test]
 fn a_first_call_probes_a_page_once() {
@@ -195,8 +195,7 @@ fn a_first_call_probes_a_page_once() {
 #[cfg(target_arch = "x86")]
 std::arch::global_asm!(".globl vdso_time_test_call", "vdso_time_test_call:", "int 0x80", "ret");
 
-/// On i386 libc makes system calls by an address in the vDSO that each thread has. Replaces this
-/// thread's.
+/// Replaces the address in the vDSO by which libc on i386 makes this thread's system calls.
 #[cfg(target_arch = "x86")]
 fn leave_the_vdso() {
     unsafe extern "C" {
