@@ -59,7 +59,7 @@ const CALLS: &[([u32; 4], u32)] = &[
     ([173, 15, 139, 173], 8),       // rt_sigreturn, of the tests
 ];
 
-/// The numbers of the calls that an app of this release may make, or may not make.
+/// Returns the numbers of the calls that an app of this release may make, or may not make.
 fn calls(arch: &str, release: u32, may: bool) -> Vec<u32> {
     let column = ARCHES.iter().position(|name| *name == arch).expect("an architecture of the table");
     let rows = CALLS.iter().filter(|(_, since)| (*since <= release) == may);
@@ -69,9 +69,9 @@ fn calls(arch: &str, release: u32, may: bool) -> Vec<u32> {
 /// How a child ends that makes a call that the filter does not allow.
 const CAUGHT: End = End::Signal(Signal::SIGSYS);
 
-/// How a child ends that does `work` under the filter of a release. The filter does this at
-/// clock_gettime(2). `work` says whether the answer was good. It must not allocate: the filter has
-/// only the calls of the table.
+/// Returns how a child ends that does `work` under the filter of a release, with this action at
+/// clock_gettime(2). `work` returns whether the answer was good. It must not allocate, because the
+/// filter has only the calls of the table.
 fn end(release: u32, clock_gettime: Action, has_vdso: bool, work: impl FnOnce() -> bool) -> End {
     let allowed = calls(ARCH, release, true).into_iter().map(|call| (call, ALLOW));
     let clock = (libc::SYS_clock_gettime as u32, clock_gettime);
@@ -129,7 +129,7 @@ fn no_read_is_caught_with_a_vdso_or_without_one() {
     }
 }
 
-/// Such a clock says 1970. The filter makes the kernel report success and write nothing.
+/// Makes the kernel report success and write nothing, which reads as 1970.
 #[test]
 fn a_wall_clock_that_was_never_set_needs_no_64_bit_call() {
     if IS_LINUX_ORDER {
@@ -145,7 +145,8 @@ fn a_wall_clock_that_was_never_set_needs_no_64_bit_call() {
     }
 }
 
-/// Without this, the tests above could pass under a filter that allows everything.
+/// Makes such a call. Without this test, those above could pass under a filter that allows
+/// everything.
 #[test]
 fn a_call_that_is_not_on_the_list_is_caught() {
     if !filter::works() {
@@ -160,9 +161,9 @@ fn a_call_that_is_not_on_the_list_is_caught() {
     }
 }
 
-/// The tables of Android have no call outside of the oldest list, for every architecture that
-/// Android has. Those of Linux have one more row in front, with 64-bit times, for 32-bit ones.
-/// `tests/calls/tables.rs` compares them with libc.
+/// Compares Android's tables with the oldest list, for every architecture that Android has. The
+/// tables of 32-bit Linux have one more row in front, with 64-bit times. `tests/calls/tables.rs`
+/// compares those with libc.
 #[test]
 fn tables_have_only_calls_of_the_oldest_list() {
     const IS_ANDROID: bool = cfg!(any(target_os = "android", vdso_time_android_order));

@@ -23,14 +23,14 @@ fn sandbox(action: Action) -> io::Result<()> {
     filter::restrict(&calls, action)
 }
 
-/// A free thread is answered on either path.
+/// Fails unless a thread outside of the sandbox gets answers on both paths.
 #[track_caller]
 fn check_free() {
     PATHS.iter().for_each(assert_all_right);
 }
 
-/// The clocks that the vDSO reads without the counter, and the others if it can read the counter.
-/// Older vDSOs have fewer.
+/// Returns the clocks that the vDSO reads without the counter, and the others if it can read the
+/// counter. Older vDSOs have fewer.
 fn clocks_of_the_vdso() -> Vec<ClockId> {
     match oracle::counter_is_in_user_space() {
         Some(true) if oracle::kernel_is(5, 5) => CLOCKS[..7].to_vec(),
@@ -39,7 +39,7 @@ fn clocks_of_the_vdso() -> Vec<ClockId> {
     }
 }
 
-/// A call that a filter kills for shows that a read makes no system call, which strace cannot show.
+/// Kills for every clock call. A thread that survives made none. strace cannot show that.
 #[test]
 fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
     let is_vdso = || matches!(routes().clock_gettime, Route::Vdso { .. });
@@ -164,7 +164,8 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
     }
 }
 
-/// In a handler the error is returned, too. A panic cannot leave the handler: it ends the process.
+/// Reads in a signal handler: `try_now()` returns the error there, too, but a panic ends the
+/// process, because it cannot leave the handler.
 #[test]
 fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
     static ERROR: AtomicI32 = AtomicI32::new(0);
@@ -191,9 +192,9 @@ fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
     assert_eq!(end(calls_now), End::Signal(Signal::SIGABRT));
 }
 
-/// A function is answered as long as one of its system calls is allowed. 32 bits of seconds end in
-/// January 2038: then there is an error and no time, except of a clock that began to count at boot.
-/// If all are denied, the error is that of the first one that exists.
+/// Denies the system calls of a function one after the other. One that is allowed answers. If it
+/// has 32 bits of seconds, it answers with an error after January 2038, except for clocks that
+/// count from boot. If all calls are denied, the first one that exists gives the error.
 #[test]
 fn another_system_call_replaces_a_denied_one() {
     type Read = fn() -> Result<i64, Errno>;

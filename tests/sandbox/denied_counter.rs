@@ -27,7 +27,7 @@ fn without_counter() -> bool {
     unsafe { libc::prctl(libc::PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0) == 0 }
 }
 
-/// How a child ends that makes a read in a state: by SIGILL if there is no such state.
+/// Returns how a child ends that makes a read in a state: by SIGILL if there is no such state.
 fn end(is_first: bool, enter: fn() -> bool, read: Read) -> End {
     child::end_of(|| {
         signals::default(Signal::SIGSEGV); // std's handler would go on
@@ -66,8 +66,8 @@ const BY_KERNEL: [Read; 2] = [
     || vdso_time::clock_gettime(ClockId::THREAD_CPUTIME).is_ok(),
 ];
 
-/// How a read of the counter ends in a state that makes it fatal or not, and how if the vDSO asks
-/// the kernel.
+/// Returns how a read of the counter ends in a state that makes it fatal or not, and how if the
+/// vDSO asks the kernel.
 fn counter_ends(fatal: bool, if_asked: End) -> Option<End> {
     Some(match (oracle::counter_is_in_user_space()?, fatal) {
         (true, true) => End::Signal(Signal::SIGSEGV),
