@@ -17,7 +17,7 @@ use vdso_time::LocateError;
 
 use crate::place;
 
-/// The triple of the compiler's machine. The error says why its programs cannot be run here.
+/// Returns the triple of the compiler's machine, or why its programs cannot run here.
 fn host() -> Result<String, String> {
     let here = std::env::consts::ARCH;
     let version = program::compiler()?;
@@ -50,7 +50,7 @@ fn cargo_build(package: &Path, target: &Path, lock: &str, arguments: &[&str]) ->
     target.join(if arguments.contains(&"--release") { "release" } else { "debug" })
 }
 
-/// The folder of the built programs, or `None` after a line that says why there is none.
+/// Returns the folder of the built programs; `None` after a line that says why there is none.
 fn programs() -> Option<&'static Path> {
     static BUILT: LazyLock<Result<PathBuf, String>> = LazyLock::new(build);
     match &*BUILT {
@@ -62,7 +62,7 @@ fn programs() -> Option<&'static Path> {
     }
 }
 
-/// What a command prints.
+/// Returns what a command prints.
 fn output(command: &mut Command) -> String {
     let output = command.output().expect("the program starts");
     assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
@@ -106,8 +106,8 @@ fn it_prints_the_time_the_routes_and_the_symbols() {
     }
 }
 
-/// valgrind unmaps the vDSO and removes its entry, but the kernel still has the address. memcheck
-/// calls the question whether it can be read an error, which the installed file suppresses.
+/// Runs where valgrind has unmapped the vDSO and removed its entry, but the kernel still has the
+/// address. memcheck reports the probe of that address, which the installed file suppresses.
 #[test]
 fn under_valgrind_the_kernel_answers() {
     let Some(folder) = programs() else { return };
@@ -155,7 +155,7 @@ fn the_program_has_no_symbol_of_libc() {
     });
 }
 
-/// Nothing of the crate runs before `_start`.
+/// Shows that nothing of the crate runs before `_start`.
 #[test]
 fn there_is_no_constructor() {
     let Some(folder) = programs() else { return };
@@ -188,15 +188,14 @@ fn the_five_functions_take_at_most_7_5_kib() {
     assert!(size <= limit, "{size}");
 }
 
-/// A handler that interrupts the process's first calls gets a time between those of the main
-/// program.
+/// Compares the times of a handler that interrupts the first calls with those of the main program.
 #[test]
 fn a_signal_handler_reads_the_clock() {
     let Some(folder) = programs() else { return };
     output(&mut Command::new(folder.join("examples/signal-handler")));
 }
 
-/// Process 1 of a PID namespace, in an empty folder: without /proc, and without an environment.
+/// Starts process 1 of a PID namespace in an empty folder, without /proc and an environment.
 #[test]
 fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
     let Some(folder) = programs() else { return };
@@ -226,7 +225,8 @@ fn compile(source: &str, feature: &str, flags: &[&str], to: &str) -> Option<Path
     Some(to)
 }
 
-/// The lines of `programs/clocks.rs` with a preloaded library, and the signal that ended it.
+/// Runs `programs/clocks.rs` with a preloaded library. Returns its lines, and the signal that ended
+/// it.
 fn clocks(program: &Path, library: &Path) -> (Vec<u64>, Option<i32>) {
     let output = Command::new(program).env("LD_PRELOAD", library).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -249,8 +249,8 @@ fn a_preloaded_library_moves_the_programs_clocks_also_before_any_constructor() {
     }
 }
 
-/// What docs/NO_LIBC.md says not to do in a preloaded library ends the program by SIGSEGV, because
-/// the stack overflows.
+/// Does what docs/NO_LIBC.md forbids in a preloaded library: the stack overflows, and SIGSEGV ends
+/// the program.
 #[test]
 fn a_preloaded_library_must_not_call_what_it_replaces() {
     let Some(program) = compile("clocks", "", &[], "clocks-ended") else { return };
@@ -267,7 +267,7 @@ fn a_preloaded_library_must_not_call_what_it_replaces() {
     assert_eq!((lines.last(), signal), (Some(&0), None));
 }
 
-/// The text between the fences of a block of Markdown that begins with this line.
+/// Returns the text between the fences of a block of Markdown that begins with this line.
 fn block<'a>(page: &'a str, start: &str) -> &'a str {
     let (_, rest) = page.split_once(start).unwrap_or_else(|| panic!("no {start}"));
     rest.split("```").next().unwrap()

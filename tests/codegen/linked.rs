@@ -19,7 +19,7 @@ fn tool(command: &mut Command) -> io::Result<()> {
     Ok(())
 }
 
-/// The versions of glibc that a shared library needs, each as its numbers.
+/// Returns the versions of glibc that a shared library needs, each as its numbers.
 fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
     let file = fs::read(library).unwrap();
     let elf = Elf::parse(&file).unwrap();
@@ -32,7 +32,8 @@ fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
     found
 }
 
-/// A library with thread-local storage needs ld.so by name, to which weak symbols of glibc bind.
+/// Uses thread-local storage: such a library needs ld.so by name, to which weak symbols of glibc
+/// bind.
 #[test]
 fn a_shared_library_needs_no_newer_glibc_with_the_crate() {
     const TRIPLE: &str = "x86_64-unknown-linux-gnu";
@@ -71,7 +72,7 @@ __attribute__((weak)) void *memset(void *to, int byte, unsigned long size) {
 }
 ";
 
-/// A build of the crate for LTO. Builds with another setting are other copies.
+/// Builds the crate for LTO. Builds with another setting are other copies.
 fn copy(triple: &str, name: &str, overflow_checks: &str) -> Option<PathBuf> {
     let settings = [
         ("CARGO_PROFILE_RELEASE_LTO", "true"),
@@ -83,7 +84,8 @@ fn copy(triple: &str, name: &str, overflow_checks: &str) -> Option<PathBuf> {
 
 const ARCHIVE: [&str; 4] = ["--crate-type=staticlib", "-Copt-level=3", "-Clto", "-Cpanic=abort"];
 
-/// As two versions of the crate in one dependency tree, which LTO assembles together.
+/// Links two copies as two versions in one dependency tree are linked, which LTO assembles
+/// together.
 #[test]
 fn two_copies_of_the_crate_link_by_lto() {
     for triple in ["i686-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf", "x86_64-unknown-linux-gnu"] {
@@ -98,7 +100,7 @@ fn two_copies_of_the_crate_link_by_lto() {
     }
 }
 
-/// Each library was made by another build of the crate, as libraries of two vendors are.
+/// Links libraries that two builds of the crate made, as those of two vendors are.
 #[test]
 fn two_static_libraries_with_the_crate_link_into_one_program() {
     for (triple, width, emulation) in [

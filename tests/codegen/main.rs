@@ -25,7 +25,7 @@ const FLAGS: &[&str] = &[
     "-Ccodegen-units=1",
 ];
 
-/// The library.
+/// Returns the library's source.
 fn source() -> PathBuf {
     Path::new(ROOT).join("src/lib.rs")
 }

@@ -22,8 +22,8 @@ const PANICKING: [&str; 6] = [
     "SystemTime - Duration",
 ];
 
-/// Whether the program, compiled with that library to an archive, which takes no linker, has the
-/// name of the missing function.
+/// Returns whether the program has the name of the missing function. It is compiled to an archive,
+/// which needs no linker.
 fn can_panic(triple: &str, library: &Path, more: &[&str]) -> Option<bool> {
     let to = library.with_file_name("no-panic.a");
     let flags = ["-Copt-level=3", "-Clto", "-Cpanic=abort", "-Ccodegen-units=1", "--crate-type=staticlib"];

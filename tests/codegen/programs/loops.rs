@@ -18,7 +18,7 @@ fn repeat(turns: usize, read: impl Fn() -> Option<i64>) {
     }
 }
 
-/// What a function of the vDSO writes. The function does not fail, so it writes.
+/// Returns what a function of the vDSO writes. The function does not fail, so it writes.
 fn written<T>(call: impl FnOnce(*mut T)) -> T {
     let mut out = MaybeUninit::uninit();
     call(out.as_mut_ptr());

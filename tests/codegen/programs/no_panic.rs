@@ -30,7 +30,7 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     unsafe { this_program_can_panic() }
 }
 
-/// The compiler knows neither the arguments nor the use of an answer.
+/// Hides the arguments and the use of each answer from the compiler.
 #[unsafe(no_mangle)]
 extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     let clock = ClockId::from_raw(number);
@@ -105,7 +105,7 @@ fn timespecs(number: c_int) {
     }
 }
 
-/// A name that the compiler does not know.
+/// Returns a name that the compiler does not know.
 fn name<'a>(image: &Image<'a>) -> &'a str {
     image.symbols().next().and_then(|symbol| symbol.name().to_str().ok()).unwrap_or_default()
 }

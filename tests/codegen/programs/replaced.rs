@@ -5,7 +5,7 @@
 
 use std::ffi::c_ulong;
 
-/// std calls libc's clock_gettime, which is this function.
+/// Calls std, which calls libc's clock_gettime, which is this function.
 #[cfg(calls_std)]
 #[unsafe(no_mangle)]
 pub extern "C" fn clock_gettime(_: std::ffi::c_int, _: *mut [std::ffi::c_long; 2]) -> std::ffi::c_int {
