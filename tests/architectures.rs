@@ -53,7 +53,7 @@ fn conditions(script: &Path, target: &[(&str, &str)]) -> String {
     set.join(" ")
 }
 
-/// The compiler sets `CARGO_CFG_SANITIZE` on nightly only, and only there are sanitizers.
+/// Sets `CARGO_CFG_SANITIZE` itself, because the compiler does so only on nightly.
 #[test]
 fn the_build_script_chooses_libc_where_the_vdso_cannot_be_called() {
     let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-script");

@@ -19,8 +19,8 @@ const COLUMNS: usize = 100;
 /// The repository's folder.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The files below a folder of the repository whose names end so, each with its path in that folder
-/// and its text.
+/// Returns the files below a folder of the repository whose names end so, each with its path in
+/// that folder and its text.
 fn files_named(end: &str, folder: &str) -> Vec<(String, String)> {
     fn add(end: &str, folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
@@ -43,17 +43,17 @@ fn files(folder: &str) -> Vec<(String, String)> {
     files_named(".rs", folder)
 }
 
-/// The lines of code, each without its comment.
+/// Returns the lines of code, each without its comment.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.split("//").next().unwrap_or(line))
 }
 
-/// The identifiers of a line.
+/// Returns the identifiers of a line.
 fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|c: char| !c.is_alphanumeric() && c != '_')
 }
 
-/// The names after each `path`: one in `path::a::B`, and two in `path::{a, b::C}`.
+/// Returns the names after each `path`: one in `path::a::B`, and two in `path::{a, b::C}`.
 fn names<'a>(code: &'a str, path: &str) -> Vec<&'a str> {
     let paths = code.match_indices(path).map(|(at, path)| &code[at + path.len()..]);
     let group = |path: &'a str| path.strip_prefix('{').and_then(|group| group.split('}').next());
@@ -102,8 +102,8 @@ fn packages_import_only_those_above_them_in_the_table() {
     assert_eq!(seen.len(), rows.len(), "a row has no package");
 }
 
-/// Checks each folder of modules, of every package. It removes modules that import no other, until
-/// none is left, or a circle and what imports it.
+/// Checks each folder of modules, of every package. Removes modules that import no other module,
+/// again and again. If some remain, they import one another in a circle.
 #[test]
 fn modules_do_not_import_one_another_in_a_circle() {
     // By folder, the imports of each module.
@@ -165,7 +165,7 @@ fn no_file_and_no_line_of_a_comment_is_too_long() {
     }
 }
 
-/// What a test needs is somewhere in CI, so that the test runs there.
+/// Looks for each need in the files of CI, so that every test runs somewhere.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
