@@ -9,7 +9,7 @@ use test_images::kinds::{arm, kinds};
 use test_images::spoil::spoil;
 use test_images::{Built, keeps_promises};
 
-/// An image of every kind, and one with a name that is too long.
+/// Builds an image of every kind, and one with a name that is too long.
 fn built() -> Vec<Built<'static>> {
     let mut long = arm();
     long.symbols[1].name = "l".repeat(1024).leak();

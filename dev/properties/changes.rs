@@ -43,7 +43,7 @@ fn a_change_of_any_number_keeps_the_promises() {
     }
 }
 
-/// The pages with the code need not be read.
+/// Cuts images after their tables: the parser need not read the pages with the code.
 #[test]
 fn a_beginning_with_all_tables_has_all_symbols() {
     use Part::{Dynamic, GnuHash, Hash, Strtab, Symtab, Text, Verdef, Versym};

@@ -13,7 +13,7 @@ mod arithmetic {
 
     use crate::engine::{segment, state, wall};
 
-    /// Every wall time that the kernel allows, and 1698 to 1970.
+    /// Tries every wall time that the kernel allows, and 1698 to 1970.
     #[test]
     fn a_wall_time_is_the_segments_start_and_what_has_passed() {
         const SECOND: i64 = 1_000_000_000;
@@ -49,7 +49,8 @@ mod arithmetic {
         }
     }
 
-    /// What a read by the vDSO and a system call take, in a unit of the clock; and the answer.
+    /// Lists what a read by the vDSO and a system call take, in a unit of the clock, and the
+    /// answer.
     #[test]
     fn a_read_is_much_faster_than_a_system_call_if_it_takes_two_thirds_at_most() {
         for ([vdso, kernel, unit], expected) in [

@@ -84,8 +84,8 @@ fn start() -> (Arc<Machine>, Arc<Clock>) {
     (machine, clock)
 }
 
-/// Two threads read a calibrated clock. One of them may learn the other's time. The first read of
-/// the kernel's clock is ahead or not.
+/// Reads a calibrated clock in two threads. One of them may learn the other's time. The first read
+/// of the kernel's clock is ahead or not.
 fn model(prepare: fn(&Clock, &Machine)) {
     for parity in [0, 1] {
         check(1, move || {
@@ -133,7 +133,7 @@ fn the_time_never_goes_back_while_the_first_segment_after_a_pause_is_made() {
     });
 }
 
-/// One thread reads while the counter is not used. The other one measures it meanwhile.
+/// Reads in one thread while the counter is not used, and measures it in another meanwhile.
 #[test]
 fn the_time_never_goes_back_while_a_refused_counter_comes_into_use() {
     let used = Arc::new(Unmodelled::new(0));

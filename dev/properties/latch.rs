@@ -56,16 +56,16 @@ impl Deref for AtomicU64 {
     }
 }
 
-/// The places in a clock of the sequence number, after the high-water mark and a count, and of its
-/// two copies of the words.
+/// Where a clock has its sequence number (after the high-water mark and a count), and where its two
+/// copies of the words.
 const SEQUENCE: usize = size_of::<AtomicU64>() + size_of::<AtomicUsize>();
 const COPIES: [usize; 2] = [
     SEQUENCE + size_of::<AtomicUsize>(),
     SEQUENCE + (1 + 128 / size_of::<usize>()) * size_of::<AtomicUsize>(),
 ];
 
-/// The same. But in a clock only the sequence number is loom's. The words of a copy are written at
-/// once: the first one stands for all of them, and a read of it sees the last write.
+/// Such an atomic of `usize`. In a clock only the sequence number is loom's. The words of a copy
+/// are written at once: the first one stands for all of them, and a read of it sees the last write.
 pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize, OnceLock<modelled::AtomicUsize>);
 
 impl AtomicUsize {
@@ -77,7 +77,7 @@ impl AtomicUsize {
         self.1.get_or_init(|| modelled::AtomicUsize::new(self.0.load(Ordering::Relaxed)))
     }
 
-    /// Its place in the clock, except the sequence number.
+    /// Returns its place in the clock, or `None` for the sequence number.
     fn unmodelled(&self) -> Option<usize> {
         let place = std::ptr::from_ref(self).addr().wrapping_sub(CLOCK.get());
         (CLOCK.get() != 0 && place != SEQUENCE).then_some(place)
@@ -104,7 +104,7 @@ impl AtomicUsize {
         }
     }
 
-    /// Only the latch's sequence number and a clock's are exchanged.
+    /// Exchanges loom's value: only the sequence number of a latch or a clock is exchanged.
     fn compare_exchange(&self, old: usize, new: usize, yes: Ordering, no: Ordering) -> Result<usize, usize> {
         self.modelled().compare_exchange(old, new, yes, no)
     }
@@ -121,7 +121,7 @@ fn check(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     });
 }
 
-/// The same of a latch.
+/// Runs a model of a latch in the same way.
 fn model(preemptions: usize, run: impl Fn(Arc<Latch>) + Sync + Send + 'static) {
     check(preemptions, move || {
         let latch = Arc::new(Latch::new());
@@ -131,7 +131,7 @@ fn model(preemptions: usize, run: impl Fn(Arc<Latch>) + Sync + Send + 'static) {
     });
 }
 
-/// The last word, and the one before it, if no writer replaces that.
+/// Returns the last word, and the one before it, if no writer replaces that.
 fn earlier(latch: &Latch) -> Option<(u64, u64)> {
     let whole = |words: &[Word; 2]| {
         let words = words.each_ref().map(Word::load);
@@ -152,7 +152,7 @@ fn update(latch: &Latch) -> bool {
     latch.update(version, &[words[0] + 1; 2])
 }
 
-/// What a fast read does.
+/// Reads as a fast read does.
 fn read(latch: &Latch) -> Option<u64> {
     let words = latch.read(|_, [words, _]| Some(words.each_ref().map(Word::load)))?;
     assert!(words == [words[0]; 2], "{words:?} are torn");
@@ -200,7 +200,8 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
     });
 }
 
-/// Two words on a 32-bit machine are four stores, and the sequence number is one.
+/// Ends a writer after each of its stores: four for two words on a 32-bit machine, and one for the
+/// sequence number.
 #[test]
 fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
     for stores in 0..if cfg!(target_pointer_width = "64") { 3 } else { 5 } {

@@ -9,24 +9,25 @@ use super::check;
 
 const MACHINES: &[u16] = &[3, 20, 21, 40, 62, 183, 243, WIDE_HASH[0], WIDE_HASH[1]];
 
-/// Any symbol of any kind of image.
+/// Chooses any symbol of any kind of image.
 fn symbol() -> impl Strategy<Value = Sym<'static>> {
     select(kinds().into_iter().flat_map(|(_, spec)| spec.symbols).collect::<Vec<_>>())
 }
 
-/// The two necessary segments and up to three others, in any order.
+/// Chooses the two necessary segments and up to three others, in any order.
 fn segments() -> impl Strategy<Value = Vec<u32>> {
     let others = prop::collection::vec(select(&[0, PT_PHDR, PT_ARM_EXIDX, 0x6474_e550][..]), 0..4);
     others.prop_map(|others| [&[PT_LOAD, PT_DYNAMIC], &others[..]].concat()).prop_shuffle()
 }
 
-/// A load address. None gives a table the address 0, which means that there is no table: parts have
-/// offsets that are multiples of 8, and these are not, or cannot wrap.
+/// Chooses a load address. It must not give a table the address 0, which means that there is no
+/// table. Parts have offsets that are multiples of 8, so the addresses are no multiples, or cannot
+/// wrap.
 fn load_address() -> impl Strategy<Value = u64> {
     prop_oneof![select(&[0, 0x1000, 0x7f12_3456_7000, PRELINKED][..]), any::<u64>().prop_map(|any| any | 2)]
 }
 
-/// The description of any sound image.
+/// Describes any sound image.
 fn spec() -> impl Strategy<Value = Spec<'static>> {
     let traits = (any::<[bool; 7]>(), select(MACHINES));
     let place =
@@ -80,7 +81,7 @@ fn a_sound_image_shows_the_symbols_of_its_description() {
     assert!(images > 0.5, "{images} of them have symbols");
 }
 
-/// Its bucket of `DT_GNU_HASH` begins where the table does, so the highest start is the lowest one.
+/// Tries the smallest `DT_GNU_HASH`, in which the highest start of a bucket is also the lowest.
 #[test]
 fn an_image_of_one_symbol_has_it_with_each_hash_table_and_without_one() {
     for [wide, sysv_hash, gnu_hash] in (0..8).map(|bits| [1, 2, 4].map(|bit| bits & bit != 0)) {

@@ -15,12 +15,12 @@ use vdso_time::{Instant, SystemTime, Timespec};
 
 const NANOS_PER_SEC: u32 = 1_000_000_000;
 
-/// Nanoseconds below a second, often next to one of its ends.
+/// Chooses nanoseconds below a second, often next to 0 or to a second.
 fn nanos() -> impl Strategy<Value = u32> {
     prop_oneof![Just(0), Just(1), Just(NANOS_PER_SEC - 1), 0..NANOS_PER_SEC]
 }
 
-/// Seconds of any size, often next to an end of 64 bits, of 64 bits of nanoseconds, or to 0.
+/// Chooses seconds of any size, often next to an end of 64 bits, of 64 bits of nanoseconds, or to 0.
 fn seconds() -> impl Strategy<Value = i64> {
     let ends = prop_oneof![
         Just(0),
@@ -42,7 +42,7 @@ fn durations() -> impl Strategy<Value = Duration> {
     (seconds, nanos()).prop_map(|(seconds, nanos)| Duration::new(seconds, nanos))
 }
 
-/// The same time as both types, each made from the digits in its own way.
+/// Returns the same time as both types, each made from the digits in its own way.
 fn times() -> impl Strategy<Value = (SystemTime, StdSystemTime)> {
     (seconds(), nanos()).prop_map(|(tv_sec, nanos)| {
         let ours = Timespec { tv_sec, tv_nsec: nanos.into() }.try_into().unwrap();
@@ -52,7 +52,7 @@ fn times() -> impl Strategy<Value = (SystemTime, StdSystemTime)> {
     })
 }
 
-/// What std prints has every digit of its time.
+/// Compares what both types print, which has every digit of a time.
 fn assert_same(ours: SystemTime, std: StdSystemTime) {
     assert_eq!(format!("{ours:?} {ours:#?}"), format!("{std:?} {std:#?}"));
     assert_eq!(hash(ours), hash(std));
@@ -62,7 +62,7 @@ fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::new().hash_one(value)
 }
 
-/// What an operation returns, or the text of its panic.
+/// Returns what an operation returns, or the text of its panic.
 fn outcome<T>(operation: impl FnOnce() -> T) -> Result<T, String> {
     let panic = |panic: Box<dyn std::any::Any + Send>| match panic.downcast::<String>() {
         Ok(text) => *text,
@@ -71,7 +71,7 @@ fn outcome<T>(operation: impl FnOnce() -> T) -> Result<T, String> {
     panic::catch_unwind(AssertUnwindSafe(operation)).map_err(panic)
 }
 
-/// Whether the operation overflowed, in std and here.
+/// Compares an operation in std and here. Returns whether it overflowed.
 fn both(ours: Result<SystemTime, String>, std: Result<StdSystemTime, String>) -> bool {
     match (ours, std) {
         (Ok(ours), Ok(std)) => assert_same(ours, std),
@@ -84,7 +84,7 @@ fn both(ours: Result<SystemTime, String>, std: Result<StdSystemTime, String>) ->
     false
 }
 
-/// The panics are expected, and there are thousands.
+/// Runs without printing the panics: they are expected, and there are thousands.
 fn without_their_texts<T>(run: impl FnOnce() -> T) -> T {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -116,7 +116,7 @@ fn a_moved_system_time_is_that_of_std_or_panics_as_std() {
     assert!((0.1..0.9).contains(&overflow), "{overflow}");
 }
 
-/// Nanoseconds in 128 bits are exact, so dividing them is the oracle.
+/// Divides nanoseconds in 128 bits, which are exact, as the oracle.
 #[test]
 fn whole_units_are_the_nanoseconds_rounded_down_and_saturate() {
     check(20_000, &times(), |(time, _)| {

@@ -19,7 +19,7 @@ fn long(count: usize) -> Vec<String> {
     (0..count).map(|index| format!("{:l<1021}{index:02}", "")).collect()
 }
 
-/// Many 32-bit symbols with this name, most of them of the last version.
+/// Describes many 32-bit symbols with this name, most of them of the last version.
 fn crowded<'a>(name: &'a str, versions: &'a [String]) -> Spec<'a> {
     let symbol = |version: &'a String| Sym { value: Value::Exactly(0x40), ..Sym::func(name, version) };
     let last = versions.last().unwrap();
@@ -58,7 +58,8 @@ fn hidden_symbols_stay_within_the_bound() {
     assert_eq!(steps::counted(|| image.symbol("e", Some(&endless))), (None, 0));
 }
 
-/// The code for the format of this process is tried first, and that for any format after it.
+/// Counts both parsers: the code for this process's format is tried first, and that for any format
+/// after it.
 #[test]
 fn a_refused_image_takes_no_more_steps_than_a_sound_one() {
     let native = Spec {
@@ -75,7 +76,7 @@ fn a_refused_image_takes_no_more_steps_than_a_sound_one() {
     assert!(steps <= most, "{steps} steps, and {most} for a sound image");
 }
 
-/// The dynamic section and the string table reach the end of the image, and only the first byte of
+/// Lets the dynamic section and the string table reach the end of the image. Only the first byte of
 /// the string table is a NUL.
 #[test]
 fn the_longest_tables_stay_within_the_bound_of_parse() {

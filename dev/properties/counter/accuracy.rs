@@ -13,12 +13,12 @@ enum Event {
     Reads(u16, u64),
     /// Nobody reads for so many microseconds.
     Idle(u64),
-    /// The same for seconds, in which the system is suspended for so many parts per billion. That
-    /// looks like a change of the rate, and is taken for one if NTP could have made it.
+    /// Nobody reads for so many seconds, and the system is suspended for so many parts per billion
+    /// of them. That looks like a change of the rate, and counts as one if NTP could have made it.
     Nap(u128, u128),
     /// NTP makes the kernel's clock faster or slower, by up to 250 ppm.
     Discipline(i64),
-    /// For so many milliseconds; and whether the counter jumps.
+    /// The system is suspended for so many milliseconds. The flag says whether the counter jumps.
     Suspend(u64, bool),
     /// The virtual machine gets so many hundredths of the first rate.
     Migrate(u64),
@@ -87,8 +87,8 @@ fn the_time_never_goes_back_and_is_within_the_error_bound() {
     });
 }
 
-/// The kernel's rate changes by 500 ppm just after a segment was made, or just before it ends. It
-/// may have been slewed by 10 % for some time.
+/// Changes the kernel's rate by 500 ppm just after a segment was made, or just before it ends, with
+/// or without a slew of 10 % before.
 #[test]
 fn the_error_bound_holds_up_to_the_end_of_a_segment() {
     let change = prop_oneof![Just(-250_000), Just(250_000), -250_000..=250_000_i64];
@@ -116,7 +116,7 @@ fn the_error_bound_holds_up_to_the_end_of_a_segment() {
     });
 }
 
-/// The slew begins when the segment was made.
+/// Begins the slew when the segment was made.
 #[test]
 fn the_error_bound_includes_a_slew_since_the_last_sample() {
     let slew = prop_oneof![20_000_000..100_000_000_i64, -100_000_000..-20_000_000_i64];
@@ -140,7 +140,7 @@ fn the_error_bound_includes_a_slew_since_the_last_sample() {
     });
 }
 
-/// The rate of a pair of reads with a pause between them is not the kernel's.
+/// Preempts the reader between two reads, whose rate is then not the kernel's.
 #[test]
 fn a_preemption_within_the_call_does_not_widen_the_bound() {
     // The rate of some ms has an error of a tick.
@@ -155,7 +155,7 @@ fn a_preemption_within_the_call_does_not_widen_the_bound() {
     });
 }
 
-/// Up to 500 ppm from the counter's. 30 ns hold for counters of at least 100 MHz.
+/// Tries rates up to 500 ppm from the counter's. The 30 ns are for counters of at least 100 MHz.
 #[test]
 fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
     check(500, machines(), -500_000..=500_000_i64, |witness @ Witness { world, clock, machine, .. }, ppb| {
@@ -184,8 +184,8 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
     });
 }
 
-/// A tick takes 42 ns, as on many arm64 machines. The errors of the reads are smoothed: without
-/// that, the mean is above 0.37 ticks; the limit is 0.35.
+/// Uses a tick of 42 ns, as many arm64 machines have. The clock smooths the errors of the reads:
+/// without that the mean is above 0.37 ticks, and the limit is 0.35.
 #[test]
 fn at_a_constant_rate_the_mean_error_of_a_segment_is_a_third_of_a_tick() {
     let machines = quiet_machines(0).prop_map(|machine| machine.with_rate(24_000_000));

@@ -39,7 +39,7 @@ impl<F: Fn() -> u64> Source for Numbers<F> {
     }
 }
 
-/// A source that returns these numbers in turn, each time round larger by `growth`.
+/// Reads a source that returns these numbers in turn, larger by `growth` in each turn.
 #[test]
 fn no_sequence_of_numbers_makes_the_clock_panic() {
     let number = prop_oneof![

@@ -9,7 +9,7 @@ use super::world::{MICRO, MILLI, machines, quiet_machines};
 use crate::engine::source::Source;
 use crate::engine::status::{Refusal, Status};
 
-/// From the end of the segment on. A spoilt calibration can make one more wrong segment.
+/// Checks from the end of the segment on. A spoilt calibration can make one more wrong segment.
 #[test]
 fn the_clock_of_another_time_namespace_is_followed_within_the_error_bound() {
     let lead = (-4_000..4_000_i64, select(&[5_000, 50_000, 1_500_000, 1_000_000_000][..]));
@@ -48,7 +48,7 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
         assert!(bound(clock) <= 64_000_000);
         let is_earlier = || witness.read().unwrap() < before + pause * 1_000_000;
         assert!(millis <= 64 || is_earlier(), "{millis} ms are waited for");
-        // What is not waited for at first is not waited for later.
+        // The error never grows, so a step that the clock followed at once is not waited for later.
         let mut most = bound(clock).max(10_000_000);
         for _ in 0..8 * 17 {
             witness.watch(MILLI);
@@ -59,7 +59,8 @@ fn the_time_stands_still_for_64_ms_at_most_in_another_time_namespace() {
     });
 }
 
-/// There a segment leads the kernel's clock by as much as the monotonic time stands still.
+/// Enters a namespace up to 64 ms ahead or behind. If it is behind, a segment leads the kernel's
+/// clock by as much as the monotonic time stands still.
 #[test]
 fn the_wall_clock_does_not_go_back_in_another_time_namespace() {
     let cases = (-64_000..64_000_i64, vec(0..40_000_u128, 1..5));

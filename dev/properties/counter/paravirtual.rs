@@ -8,9 +8,9 @@ use super::world::{MICRO, NANO, SECOND, quiet_machines};
 use crate::engine::source::Source;
 use crate::engine::status::{Refusal, Status};
 
-/// The segment in which the step comes is not changed. So the step is removed by the second one
-/// after it, and never more than the step. A clock that learnt a rate from the first sample was
-/// 1,027 ns ahead after a step of 1 us, and settled after 43 ms.
+/// Steps the clock within a segment, which stays as it is. The second segment after it has removed
+/// the step, and no error is larger than the step. A clock that learnt a rate from the first sample
+/// was 1,027 ns ahead after a step of 1 us, and settled after 43 ms.
 #[test]
 fn a_step_is_not_taken_for_a_change_of_the_rate() {
     let forward = (2.0..10.8_f64).prop_map(|digits| 10_f64.powf(digits) as i64);
@@ -38,8 +38,8 @@ fn a_step_is_not_taken_for_a_change_of_the_rate() {
     });
 }
 
-/// The hypervisor takes back the stable bit, and the vDSO makes the system call. A read of the
-/// simulated vDSO takes 30 ns. The clock source keeps its name, so only the time shows it.
+/// Takes back the hypervisor's stable bit, so the vDSO makes the system call. A read of the
+/// simulated vDSO takes 30 ns. The clock source keeps its name, so only the time shows the change.
 #[test]
 fn a_vdso_that_falls_back_to_system_calls_is_noticed_when_the_segment_ends() {
     let cases = (150..600_u128, 0..40_000_u128);
@@ -68,7 +68,7 @@ fn a_vdso_that_falls_back_to_system_calls_is_noticed_when_the_segment_ends() {
     });
 }
 
-/// As Hyper-V's clock, which is not used: nobody has measured it.
+/// Simulates Hyper-V's clock, which the counter does not use yet, because nobody has measured it.
 #[test]
 fn a_clock_with_a_unit_of_100_ns_is_followed_to_two_units() {
     check(100, quiet_machines(1_000_000_000), 0..40_000_u128, |witness, micros| {

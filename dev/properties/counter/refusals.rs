@@ -27,7 +27,7 @@ fn assert_off(witness: &Witness, refusal: Refusal) {
     assert!(witness.clock.statistics().vdso_reads - counted < 10, "reads without the counter are counted");
 }
 
-/// The status of a counter that is used unless it is refused.
+/// Returns the status of a counter that is used unless it is refused.
 fn status(refusal: Option<Refusal>) -> Status {
     refusal.map_or(Status::Used, Status::Refused)
 }
@@ -69,9 +69,8 @@ fn the_counter_is_used_if_the_kernel_trusts_it_and_else_not_even_read() {
     });
 }
 
-/// As on arm64, where an erratum of the counter makes the kernel trap reads by programs, and the
-/// vDSO make the system call; or on a hypervisor that traps the counter. The clock source is still
-/// the counter.
+/// Simulates arm64 with an erratum, where the kernel traps reads by programs and the vDSO makes the
+/// system call, and a hypervisor that traps the counter. The clock source is still the counter.
 #[test]
 fn a_counter_that_the_vdso_does_not_read_quickly_is_refused() {
     // An interrupt in each of three tries leaves it undecided.
@@ -87,9 +86,9 @@ fn a_counter_that_the_vdso_does_not_read_quickly_is_refused() {
     });
 }
 
-/// The vDSO then makes a system call, whose cost shows the switch. If the vDSO reads the other
-/// source too, the kernel's next answer shows it, at most 10 s later. The kernel's clock may be
-/// behind.
+/// Switches the clock source. The cost shows it if the vDSO then makes a system call. If the vDSO
+/// reads the other source too, the kernel's next answer shows it, at most 10 s later. The kernel's
+/// clock may be behind.
 #[test]
 fn a_switched_clock_source_is_noticed() {
     // The cost must be more than a tick.
@@ -158,7 +157,8 @@ fn a_counter_with_another_rate_than_stated_or_possible_is_not_used() {
     });
 }
 
-/// Only spoilt calibrations make the pause longer, and no other refusal makes it short again.
+/// Refuses for other reasons in between: only spoilt calibrations make the pause longer, and no
+/// other refusal makes it short again.
 #[test]
 fn the_pause_after_a_wrong_rate_depends_on_no_refusal_for_another_reason() {
     let machines = (quiet_machines(0), 0..900_000_u64).prop_map(|(machine, hertz)| Machine {
@@ -194,7 +194,7 @@ fn the_pause_after_a_wrong_rate_depends_on_no_refusal_for_another_reason() {
     });
 }
 
-/// A switch that costs nothing, and one that makes each read a system call.
+/// Makes a switch that costs nothing, and one that makes each read a system call.
 #[test]
 fn a_clock_that_must_not_ask_uses_a_counter_that_is_not_suspect() {
     // The cost must be more than a tick.
@@ -214,7 +214,7 @@ fn a_clock_that_must_not_ask_uses_a_counter_that_is_not_suspect() {
     });
 }
 
-/// While the last segment is in force, and after it.
+/// Counts reads while the last segment is in force, and after it.
 #[test]
 fn after_a_step_a_refused_counter_costs_one_read_of_the_wall_clock() {
     let step = any::<i64>().prop_map(|nanos| nanos >> 4);

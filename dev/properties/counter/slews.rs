@@ -24,7 +24,7 @@ fn slews() -> impl Strategy<Value = Vec<Slew>> {
     ]
 }
 
-/// Nanoseconds between reads: three of four times so few, or some or many milliseconds.
+/// Chooses the nanoseconds between reads: mostly from `often`, else up to 30 ms.
 fn gaps(often: std::ops::Range<u64>) -> impl Strategy<Value = u64> {
     prop_oneof![3 => often, 1 => 20_000..900_000_u64, 1 => 1_000_000..30_000_000_u64]
 }
@@ -41,8 +41,8 @@ fn slew(world: &World, slews: Vec<Slew>, gap: u64, mut read: impl FnMut()) {
     }
 }
 
-/// Each time is within the bound of its moment, except that the kernel's rate may change by 20 %
-/// meanwhile. No time comes twice over more than 10 us.
+/// Checks each time against the bound of its moment, and 20 % of the read itself, because the
+/// kernel's rate may change by that. No time repeats for more than 10 us.
 #[test]
 fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
     let cases = (slews(), gaps(1_000..20_000), 0..30_u64);
@@ -68,7 +68,7 @@ fn under_any_slew_the_bound_holds_and_the_time_never_stands_still() {
     });
 }
 
-/// Its time is not always by a segment. Nobody sets it here.
+/// Reads the wall clock, which nobody sets, by segments and by the vDSO.
 #[test]
 fn under_any_slew_the_wall_clock_never_goes_back() {
     let slews = prop_oneof![slews(), vec((-250_000..=250_000_i64, 100..300_u64), 1..4)];
@@ -87,8 +87,8 @@ fn under_any_slew_the_wall_clock_never_goes_back() {
     });
 }
 
-/// The stated rate is compared with the clock that nobody slews. Segments are short for some time
-/// after a change of the rate.
+/// Compares the stated rate with the clock that nobody slews. After a change of the rate, segments
+/// are short for some time.
 #[test]
 fn a_slewed_clock_is_no_wrong_frequency_and_its_changes_make_short_segments() {
     let slew = prop_oneof![30_000_000..100_000_000_i64, -100_000_000..-30_000_000_i64];

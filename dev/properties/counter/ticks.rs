@@ -8,7 +8,7 @@ use super::witness::{CALIBRATION, SEGMENT, Witness, check};
 use super::world::{MILLI, quiet_machines};
 use crate::engine::source::Source as _;
 
-/// A value of the counter, and the kernel's time when it was read.
+/// Returns a value of the counter, and the kernel's time when it was read.
 fn read(Witness { world, .. }: &Witness) -> (u64, u64) {
     (world.ticks_ordered(), world.read_at.get())
 }
@@ -44,7 +44,7 @@ fn ticks_convert_to_the_time_of_their_read_and_their_rate_is_exact_to_5_ppb_afte
     });
 }
 
-/// 500 ppm of the age: the rate then and the mean rate differ by so much at most.
+/// Allows 500 ppm of the age, by which the rate then and the mean rate may differ.
 #[test]
 fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
     let changes = vec((-250_000..=250_000_i64, 1..100_u32), 1..10);

@@ -34,7 +34,8 @@ fn the_wall_clock_follows_steps_within_a_segment_and_ignores_interrupts() {
     });
 }
 
-/// It was 41 ns late on a real machine, because an offset kept the edge of the interval.
+/// Fails for a clock that keeps the edge of the interval: that one was 41 ns late on a real
+/// machine.
 #[test]
 fn the_offset_is_the_middle_of_the_possible_ones_and_is_kept() {
     let machines =
@@ -69,7 +70,8 @@ fn a_segment_does_not_begin_before_a_sparse_read_of_the_wall_clock() {
     });
 }
 
-/// The segment leads the kernel's clock when it ends. The lead is over after the preemption.
+/// Preempts a reader where a segment that led the kernel's clock has ended. The lead is over
+/// afterwards.
 #[test]
 fn a_preempted_read_of_the_wall_clock_does_not_go_back() {
     check(200, quiet_machines(0), (1..4_u32, 0..3_000_u128), |witness, (read, micros)| {
@@ -105,7 +107,7 @@ fn a_sparse_read_follows_a_step_at_once_and_then_reads_each_clock_once() {
     });
 }
 
-/// The reader that makes a segment is preempted. Others read after a step, and do not make one.
+/// Preempts the reader that makes a segment. Others read after a step, and do not make one.
 #[test]
 fn a_step_forward_that_one_read_sees_is_seen_by_all_later_ones() {
     let machines = quiet_machines(20_000_000).prop_map(|machine| Machine { is_shared: true, ..machine });

@@ -33,7 +33,7 @@ pub(crate) struct Witness {
     is_ordered: Cell<bool>,
     /// What others do during an interrupt.
     pub(crate) intrusion: Cell<fn(&Self)>,
-    /// The time of the wall clock that they saw.
+    /// The wall-clock time that these others read.
     pub(crate) intruder_saw: Cell<Option<i64>>,
     /// The limit of a fast read's error in nanoseconds, besides the bound.
     pub(crate) limit: Cell<u64>,
@@ -118,12 +118,13 @@ impl Witness {
         Some(nanos)
     }
 
-    /// The monotonic time by a fast or a slow read.
+    /// Returns the monotonic time by a fast or a slow read.
     pub(crate) fn time(&self) -> u64 {
         self.clock.monotonic(Source::ticks).or_else(|| self.clock.slow_monotonic()).unwrap()
     }
 
-    /// The bound now, or the last one of a segment, which can have come and gone during a read.
+    /// Returns the bound now, or that of the latest segment if it was larger: a segment can begin
+    /// and end during a read.
     fn last_bound(&self) -> u64 {
         let State { status, error_bound, .. } = self.clock.state();
         let bound = error_bound.as_nanos() as u64;
@@ -133,17 +134,17 @@ impl Witness {
         self.bound.get().max(bound)
     }
 
-    /// The status. No time passes.
+    /// Returns the status. No time passes.
     pub(crate) fn status(&self) -> Status {
         self.world.foresee(0, || self.clock.state().status)
     }
 
-    /// The nanoseconds of a fast read of the wall clock, or of a slow one.
+    /// Returns the nanoseconds of a fast read of the wall clock, or of a slow one.
     pub(crate) fn wall(&self, fast: Option<Timespec>) -> Option<i64> {
         fast.map(|time| time.as_nanos() as i64).or_else(|| self.clock.slow_realtime())
     }
 
-    /// Reads the wall clock and checks the time, to 200 ns more than the bound.
+    /// Reads the wall clock. The time may be wrong by the bound and 200 ns.
     #[track_caller]
     pub(crate) fn read_wall(&self) -> Option<i64> {
         let before = self.world.wall();
@@ -185,7 +186,7 @@ impl Witness {
         }
     }
 
-    /// How long the current segment will last.
+    /// Returns how long the current segment will last.
     pub(crate) fn left(&self) -> u128 {
         let (mut low, mut high) = (0, 20 * MILLI);
         while high - low > NANO {
@@ -196,7 +197,7 @@ impl Witness {
         low
     }
 
-    /// The status after a read. A segment that ends during an interrupt does not count.
+    /// Returns the status after a read. A segment that ends during an interrupt does not count.
     #[track_caller]
     pub(crate) fn settled(&self) -> Status {
         let mut tries = (0..20).map(|_| self.read().map(|_| self.status()));

@@ -32,12 +32,12 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// The same machine with a counter of this rate, which it states if it stated one before.
+    /// Returns the machine with a counter of this rate, which it states if it stated one before.
     pub(crate) fn with_rate(self, hertz: u64) -> Self {
         Self { hertz, stated_hertz: self.stated_hertz.map(|_| hertz), ..self }
     }
 
-    /// The same machine with at least this rate, so that a tick is short compared with something.
+    /// Returns the machine with at least this rate, so that a tick is short compared with a cost.
     pub(crate) fn at_least(self, hertz: u64) -> Self {
         self.with_rate(self.hertz.max(hertz))
     }
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// A number below this one (splitmix64).
+    /// Returns a random number below this one (splitmix64).
     pub(crate) fn random(&self, below: u64) -> u64 {
         self.random.set(self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
         let mut x = self.random.get();
@@ -138,7 +138,7 @@ impl World {
         add(&self.now, picos);
     }
 
-    /// What `look` will return then. It must not change anything.
+    /// Returns what `look` will return then. It must not change anything.
     pub(crate) fn foresee<T>(&self, picos: u128, look: impl Fn() -> T) -> T {
         let (now, machine) = (self.now.get(), self.machine.get());
         self.machine.set(Machine { interrupts: 0, ..machine });
@@ -169,24 +169,24 @@ impl World {
         self.kept.set((self.now.get(), picos));
     }
 
-    /// `CLOCK_MONOTONIC`.
+    /// Returns `CLOCK_MONOTONIC`.
     pub(crate) fn kernel(&self) -> u64 {
         let nanos = (self.kernel_picos() / NANO) as u64;
         nanos - nanos % self.unit.get()
     }
 
-    /// `CLOCK_REALTIME`.
+    /// Returns `CLOCK_REALTIME`.
     pub(crate) fn wall(&self) -> i64 {
         self.kernel() as i64 + self.offset.get()
     }
 
-    /// NTP changes the rate.
+    /// Changes the rate, as NTP does.
     pub(crate) fn set_slew(&self, ppb: i64) {
         self.set_kernel_picos(self.kernel_picos());
         self.ppb.set(ppb);
     }
 
-    /// The monotonic clocks stop for so long.
+    /// Stops the monotonic clocks for so long.
     fn stop(&self, picos: u128) {
         let kernel = self.kernel_picos();
         self.pass(picos);
@@ -194,8 +194,8 @@ impl World {
         add(&self.raw, -(picos as i128));
     }
 
-    /// The system is suspended. The counter goes on, or jumps far away: a small jump back would be
-    /// a counter that goes back within a segment.
+    /// Suspends the system. The counter goes on or jumps far away, because after a small jump back
+    /// it would go back within a segment.
     pub(crate) fn suspend(&self, picos: u128, counter_jumps: bool) {
         self.stop(picos);
         self.step((picos / NANO) as i64);
@@ -204,31 +204,31 @@ impl World {
         }
     }
 
-    /// The virtual machine moves to a host whose counter has another rate.
+    /// Moves the virtual machine to a host whose counter has another rate.
     pub(crate) fn migrate(&self, hertz: u64) {
         self.set_counter(self.counter());
         self.machine.set(self.machine.get().with_rate(hertz));
     }
 
-    /// Somebody sets the wall clock, or a leap second comes.
+    /// Steps the wall clock, as somebody who sets it or a leap second does.
     pub(crate) fn step(&self, nanos: i64) {
         add(&self.offset, nanos);
     }
 
-    /// All clocks of the kernel step, as the hypervisor's page says something else.
+    /// Steps all clocks of the kernel, as a change of the hypervisor's page does.
     pub(crate) fn step_all(&self, nanos: i64) {
         let picos = i128::from(nanos) * NANO as i128;
         self.set_kernel_picos(self.kernel_picos().saturating_add_signed(picos));
         add(&self.raw, picos);
     }
 
-    /// The process enters a time namespace whose clock is ahead by `nanos`.
+    /// Enters a time namespace whose clock is ahead by `nanos`.
     pub(crate) fn enter_namespace(&self, nanos: i64) {
         self.step_all(nanos);
         self.step(-nanos);
     }
 
-    /// A part of a call, which takes time and may be interrupted.
+    /// Does a part of a call, which takes time and may be interrupted.
     fn work(&self, nanos: u64) {
         self.pass(u128::from(nanos + self.random(nanos)) * NANO);
         if self.random(1_000_000) >= u64::from(self.machine.get().interrupts) {
