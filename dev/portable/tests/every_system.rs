@@ -14,7 +14,7 @@ use vdso_time_trace::traced;
 /// Whether std answers. The cfg makes it answer on Linux too.
 const BY_STD: bool = cfg!(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))));
 
-/// The seconds since the Epoch, as std has them.
+/// Returns the seconds since the Epoch by std.
 fn std_seconds() -> i64 {
     StdSystemTime::now().duration_since(StdSystemTime::UNIX_EPOCH).unwrap().as_secs() as i64
 }

@@ -1,4 +1,4 @@
-//! What users of other crates type, by the crate whose idiom it is: it compiles, and is right.
+//! Idioms of users of other crates: each compiles, and gives the right result.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime as StdSystemTime};
@@ -25,7 +25,7 @@ fn std() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A deadline from a time-out that a caller chose: crossbeam, flume, wasmtime.
+/// Makes a deadline of a time-out that a caller chose, as crossbeam, flume and wasmtime do.
 #[test]
 fn a_time_out_without_end() {
     let start = Instant::now();
@@ -35,7 +35,7 @@ fn a_time_out_without_end() {
     assert!(start.saturating_sub(Duration::MAX) < start);
 }
 
-/// tikv, restate, vector: milliseconds of the coarse wall clock.
+/// Reads milliseconds of the coarse wall clock, as tikv, restate and vector do.
 #[test]
 fn milliseconds() -> Result<(), Box<dyn Error>> {
     let now = RealtimeCoarse::now();
@@ -49,7 +49,7 @@ fn milliseconds() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// uuid and rustls: seconds and nanoseconds since 1970, as a pair and as a `Duration`.
+/// Takes seconds and nanoseconds since 1970 as a pair and as a `Duration`, as uuid and rustls do.
 #[test]
 fn seconds_and_nanoseconds() -> Result<(), Box<dyn Error>> {
     let now = SystemTime::now();
@@ -64,7 +64,7 @@ fn seconds_and_nanoseconds() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// rustix and libc: `timespec` arithmetic on a clock by its number.
+/// Computes with the `timespec` of a clock by its number, as users of rustix and libc do.
 #[test]
 fn timespecs() -> Result<(), Box<dyn Error>> {
     let clock: ClockId = "CLOCK_MONOTONIC".parse()?;
@@ -76,7 +76,7 @@ fn timespecs() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// tick, embedded-time, Sans-IO libraries: code that is generic over its clock.
+/// Runs code that is generic over its clock, as tick, embedded-time and Sans-IO libraries have it.
 #[test]
 fn a_generic_clock() {
     struct Lease<C> {

@@ -19,8 +19,8 @@ pub fn chrono_now() -> chrono::DateTime<chrono::Utc> {
     SystemTime::from(RealtimeCoarse::now()).into()
 }
 
-/// The time of the crate `time`. Its format `Rfc3339` drops zeros at the end; [`MILLISECONDS`] does
-/// not.
+/// Returns the time of the crate `time`. Its format `Rfc3339` drops zeros at the end;
+/// [`MILLISECONDS`] does not.
 #[must_use]
 pub fn time_now() -> time::OffsetDateTime {
     SystemTime::from(RealtimeCoarse::now()).into()

@@ -18,7 +18,7 @@ use vdso_time_adapters::governor_clock::{CounterClock, MonotonicClock};
 use vdso_time_adapters::tracing_timer::CoarseTime;
 use vdso_time_adapters::{dates, log4rs_encoder};
 
-/// What GNU date prints for milliseconds since the Epoch.
+/// Returns what GNU date prints for milliseconds since the Epoch.
 fn date(millis: i64) -> String {
     let (sign, distance) = (if millis < 0 { "-" } else { "" }, millis.unsigned_abs());
     let at = format!("--date=@{sign}{}.{:03}", distance / 1000, distance % 1000);
@@ -63,7 +63,7 @@ fn all_libraries_print_three_digits_before_1970_and_beside_a_leap_second() {
     }
 }
 
-/// The time at the start of the line is the kernel's, to the tick of the coarse clock.
+/// Fails unless the time at the start of the line is the kernel's, to the tick of the coarse clock.
 fn is_now(line: &str) {
     let word = line.split(' ').next().unwrap();
     assert_eq!((word.len(), &word[19..20], &word[23..]), (24, ".", "Z"), "{line}");
@@ -122,7 +122,7 @@ fn the_limiters_clocks_are_the_kernels_monotonic_clock() {
     check(&CounterClock, 100_000);
 }
 
-/// Without indentation and empty lines, so that a page can show a part of a function.
+/// Removes indentation and empty lines, so that a page can show a part of a function.
 fn lines_of(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
