@@ -20,7 +20,7 @@ fn nanos() -> impl Strategy<Value = u32> {
     prop_oneof![Just(0), Just(1), Just(NANOS_PER_SEC - 1), 0..NANOS_PER_SEC]
 }
 
-/// Chooses seconds of any size, often next to an end of 64 bits, of 64 bits of nanoseconds, or to 0.
+/// Chooses seconds of any size, often next to 0 or to an end of 64 bits, in seconds or nanoseconds.
 fn seconds() -> impl Strategy<Value = i64> {
     let ends = prop_oneof![
         Just(0),
