@@ -36,8 +36,8 @@ fn others(start: &[String; 2], end: &[String; 2]) -> Option<String> {
     let stolen = stolen / all * cpus;
     (others + stolen > MOST).then(|| {
         format!(
-            "other programs used {others:.1} of {cpus} CPUs, and the hypervisor {stolen:.1}, so figures \
-             can be wrong by a factor of 2: measure on an idle machine"
+            "others used {others:.1} of {cpus} CPUs, the hypervisor {stolen:.1}: on an idle machine \
+             figures can be half or double"
         )
     })
 }
@@ -76,12 +76,9 @@ mod tests {
             // Of two CPUs and 100 s, this process uses 100 s.
             ([10_000, 10_000, 0, 10_000], None),
             ([10_300, 9_700, 0, 10_000], None),
-            ([12_002, 7_998, 0, 10_000], Some("other programs used 0.2 of 2 CPUs, and the hypervisor 0.0")),
-            ([20_000, 0, 0, 10_000], Some("other programs used 1.0 of 2 CPUs, and the hypervisor 0.0")),
-            (
-                [10_000, 5_000, 5_000, 10_000],
-                Some("other programs used 0.0 of 2 CPUs, and the hypervisor 0.5"),
-            ),
+            ([12_002, 7_998, 0, 10_000], Some("others used 0.2 of 2 CPUs, the hypervisor 0.0")),
+            ([20_000, 0, 0, 10_000], Some("others used 1.0 of 2 CPUs, the hypervisor 0.0")),
+            ([10_000, 5_000, 5_000, 10_000], Some("others used 0.0 of 2 CPUs, the hypervisor 0.5")),
             // A run of a tenth of a second, in which a daemon had a tick.
             ([11, 9, 0, 10], None),
             ([0; 4], None),
