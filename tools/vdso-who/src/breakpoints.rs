@@ -22,7 +22,7 @@ use crate::{Error, Result};
 /// The breakpoints of a CPU.
 const BREAKPOINTS: usize = 4;
 
-/// Where reads are counted.
+/// Returns the addresses at which reads are counted.
 pub(crate) fn addresses(space: &mut Space) -> Result<Vec<u64>> {
     let lacks = |what: &str| Error::Unsupported(format!("{what}: omit --exact"));
     let symbols = space.vdso_symbols().ok_or_else(|| lacks("it has no vDSO, where reads are counted"))?;
@@ -33,14 +33,14 @@ pub(crate) fn addresses(space: &mut Space) -> Result<Vec<u64>> {
     if addresses.is_empty() { Err(lacks("its vDSO has no functions")) } else { Ok(addresses) }
 }
 
-/// How often a child of this program hits a breakpoint before another process does.
+/// How often a child of this program hits a breakpoint before another process may.
 const ROUNDS: u64 = 100;
 const READS: u64 = 1000;
 
 /// Hits a breakpoint 100,000 times, once for this program, and returns the nanoseconds of one.
 ///
-/// A forked child does it. A handler of SIGTRAP in this process would be the whole process's, and
-/// two measurements at once could leave one of the handlers behind.
+/// A forked child does it. A handler of SIGTRAP would belong to this whole process, and two
+/// measurements at once could leave one of their handlers installed.
 ///
 /// # Errors
 /// If one raises SIGTRAP, which ends a process.

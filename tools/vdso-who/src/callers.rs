@@ -76,8 +76,8 @@ const MOST_GROUPS: usize = 1 << 12;
 const MOST_CALLERS: usize = 1 << 14;
 const MOST_CHAINS: usize = 1 << 15;
 
-/// Takes the records that another thread sends, and subtracts each from those that wait. It takes
-/// as long as names are looked up.
+/// Counts the records that another thread sends, and subtracts each from the number of those that
+/// wait. This can be slow, because it looks up names.
 pub(crate) fn count(
     options: &Options,
     pid: Option<u32>,

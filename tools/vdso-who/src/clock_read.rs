@@ -29,7 +29,7 @@ const CODE: usize = 32;
 /// The name of a clock read by system call.
 pub(crate) const SYSTEM_CALL: &str = "[system call]";
 
-/// The function of the vDSO, or [`SYSTEM_CALL`]; none if the thread is not in a clock read.
+/// Returns the function of the vDSO, or [`SYSTEM_CALL`]; none if the thread is not in a clock read.
 pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
     let pc = taken.registers.pc;
     if space.is_vdso(pc) {
@@ -49,7 +49,7 @@ pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
     is_read.then(|| SYSTEM_CALL.into())
 }
 
-/// Whether a function of the vDSO reads a clock.
+/// Returns whether a function of the vDSO reads a clock.
 pub(crate) fn reads_clock(name: &str) -> bool {
     !OTHERS.iter().any(|other| name.contains(other))
 }
@@ -59,7 +59,8 @@ fn has_clock_number(space: &mut Space, pc: u64, numbers: &[u64]) -> bool {
     code.and_then(|code| number_before(&code)).is_some_and(|number| numbers.contains(&number))
 }
 
-/// The number of the system call, or of the call of `__kernel_vsyscall`, at the end of this code.
+/// Returns the number of the system call, or of the call of `__kernel_vsyscall`, at the end of this
+/// code.
 fn number_before(code: &[u8]) -> Option<u64> {
     let enters = [&[0x0f, 0x05][..], &[0x0f, 0x34], &[0xcd, 0x80], &[0x65, 0xff, 0x15, 0x10, 0, 0, 0]];
     let code = enters.iter().find_map(|enter| code.strip_suffix(*enter))?;

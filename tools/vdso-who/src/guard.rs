@@ -97,7 +97,7 @@ fn guard(
     }
 }
 
-/// Whether a thread stopped by a breakpoint of the vDSO that the CPU did not name.
+/// Returns whether a thread stopped by a breakpoint of the vDSO that the CPU did not name.
 fn is_breakpoint(thread: i32) -> bool {
     let Ok(info) = ptrace::getsiginfo(Pid::from_raw(thread)) else { return false };
     // SAFETY: a SIGTRAP of the kernel has an address; that of a process has other bytes there.

@@ -25,19 +25,19 @@ pub(crate) struct Mapping {
     pub(crate) file: FileId,
 }
 
-/// The mappings of a process that runs.
+/// Reads the mappings of a process that runs.
 pub(crate) fn of_process(pid: u32) -> Result<Vec<Mapping>> {
     let maps = proc::living_thread(pid).and_then(|thread| proc::text(thread, "maps"));
     let maps = maps.map_err(|error| proc::explain(pid, &error))?;
     Ok(maps.lines().filter_map(parsed).collect())
 }
 
-/// Where the vDSO is, by /proc/PID/maps. The auxiliary vector has its first place only.
+/// Finds the vDSO in /proc/PID/maps. The auxiliary vector only has the address that it had first.
 pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
     maps.lines().filter_map(parsed).find(|mapping| &*mapping.path == VDSO).map(|mapping| mapping.range)
 }
 
-/// A line of /proc/PID/maps, if the mapping is executable.
+/// Parses a line of /proc/PID/maps, if the mapping is executable.
 pub(crate) fn parsed(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;

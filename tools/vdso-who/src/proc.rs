@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use crate::{Error, Result};
 
-/// A file of /proc/PID. Names of programs and files need not be UTF-8.
+/// Reads a file of /proc/PID. Names of programs and files need not be UTF-8.
 pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
 }
@@ -27,7 +27,7 @@ pub(crate) fn check_namespace() -> Result<()> {
     }
 }
 
-/// The value of a line of /proc/PID/status.
+/// Returns the value of a line of /proc/PID/status.
 pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
     let status = text(pid, "status").ok()?;
     let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -38,14 +38,14 @@ pub(crate) fn name(pid: u32) -> String {
     text(pid, "comm").unwrap_or_default().trim_end().to_owned()
 }
 
-/// The threads of a process.
+/// Returns the threads of a process.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let names = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// A thread of a process that has its memory. A main thread that ended has none: its vector is
-/// empty or, with a newer kernel, an error.
+/// Returns a thread that still has the process's memory. After the main thread has ended, its
+/// auxiliary vector is empty or, with a newer kernel, an error.
 pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
     let vector = |thread: u32| fs::read(format!("/proc/{thread}/auxv"));
     match vector(pid) {
@@ -62,7 +62,7 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
 pub(crate) const NO_PROCESS: &str =
     "there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)";
 
-/// Why a process cannot be read.
+/// Explains why a process cannot be read.
 pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
     match error.raw_os_error() {
         Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => Error::Unsupported(format!(
@@ -108,7 +108,7 @@ pub(crate) fn family(pid: u32) -> Vec<u32> {
     family
 }
 
-/// The CPU time of all processes.
+/// Returns the CPU time of all processes.
 pub(crate) fn cpu_time_of_host() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let times = stat.lines().next()?.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0));

@@ -126,7 +126,7 @@ const MOST_FRAMES: usize = 1 << 14;
 const PAUSE: Duration = Duration::from_millis(100);
 
 impl Space {
-    /// A process whose mappings follow.
+    /// Creates a process whose mappings follow.
     pub(crate) fn new(pid: u32, files: Files) -> Self {
         let (mappings, vdso, frames, rules, jit) = Default::default();
         let thread = proc::living_thread(pid).unwrap_or(pid);
@@ -134,19 +134,19 @@ impl Space {
         Self { pid, thread, mappings, vdso, files, frames, rules, jit, read, is_hidden }
     }
 
-    /// A process whose mappings cannot be read. It may have ended.
+    /// Creates a process whose mappings cannot be read. It may have ended.
     pub(crate) fn hidden(pid: u32, files: Files) -> Self {
         Self { is_hidden: true, ..Self::new(pid, files) }
     }
 
-    /// A process that runs.
+    /// Reads a process that runs.
     pub(crate) fn of(pid: u32, files: Files) -> Result<Self> {
         let mut new = Self::new(pid, files);
         new.refresh()?;
         Ok(new)
     }
 
-    /// The same code in a process that this one started.
+    /// Copies the code into a process that this one started.
     pub(crate) fn forked(&self, pid: u32) -> Self {
         let mut new = Self::new(pid, self.files.clone());
         new.mappings.clone_from(&self.mappings);
@@ -174,7 +174,8 @@ impl Space {
         let first = self.mappings.partition_point(|old| old.range.end <= new.range.start);
         let others = self.mappings[first..].partition_point(|old| old.range.start < new.range.end);
         let others = first..first + others;
-        // A compiler changes its memory each millisecond. Of that nothing is kept by address.
+        // Nothing is kept by address for compiled code, because a compiler changes its memory each
+        // millisecond.
         let keeps = self.mappings[others.clone()].iter().chain([&new]).any(|one| one.file.inode != 0);
         if self.mappings[others.clone()] == [new.clone()] {
             return;
@@ -187,7 +188,7 @@ impl Space {
         self.mappings.splice(others, [new]);
     }
 
-    /// Whether there is a vDSO, as far as the mappings are known.
+    /// Returns whether there is a vDSO, as far as the mappings are known.
     pub(crate) fn has_vdso(&self) -> bool {
         self.mappings.is_empty() || self.mappings.iter().any(|mapping| &*mapping.path == VDSO)
     }
@@ -251,7 +252,8 @@ impl Space {
         Caller { first, next }
     }
 
-    /// Whether an address is in the vDSO. One that is nowhere may be in a vDSO that was moved.
+    /// Returns whether an address is in the vDSO. One without a mapping may be in a vDSO that was
+    /// moved.
     pub(crate) fn is_vdso(&mut self, address: u64) -> bool {
         if self.mapping(address).is_none() && self.read.elapsed() > PAUSE {
             // If the process ended, the known mappings stay.
@@ -261,13 +263,13 @@ impl Space {
         self.mapping(address).is_some_and(|mapping| &*mapping.path == VDSO)
     }
 
-    /// The symbol of a function of the vDSO.
+    /// Returns the symbol of a function of the vDSO.
     pub(crate) fn symbol(&mut self, address: u64) -> Option<String> {
         let (_, frame) = self.frames(address.wrapping_add(1)).last()?.clone();
         frame.has_name.then(|| frame.function.clone())
     }
 
-    /// The functions of the vDSO and their addresses.
+    /// Returns the functions of the vDSO and their addresses.
     pub(crate) fn vdso_symbols(&mut self) -> Option<Vec<(String, u64)>> {
         let start = self.mappings.iter().find(|mapping| &*mapping.path == VDSO)?.range.start;
         let (module, _) = self.module(start)?;
@@ -276,7 +278,7 @@ impl Space {
         Some(module.named_symbols().map(|(name, start)| (name, address(start))).collect())
     }
 
-    /// The code before an address.
+    /// Returns the code before an address.
     pub(crate) fn code_before<const BYTES: usize>(&mut self, address: u64) -> Option<[u8; BYTES]> {
         let start = address.checked_sub(BYTES as u64)?;
         let mapping = self.mapping(start)?.clone();
@@ -294,8 +296,8 @@ impl Space {
         self.mappings[..next].last().filter(|mapping| mapping.range.contains(&address))
     }
 
-    /// The module of an address, and the address in its file. The file is read when it is first
-    /// needed.
+    /// Returns the module of an address, and the address in its file, which is read when it is
+    /// first needed.
     fn module(&mut self, address: u64) -> Option<(Rc<Module>, u64)> {
         let mapping = self.mapping(address)?.clone();
         let offset = address - mapping.range.start + mapping.offset;
@@ -314,7 +316,8 @@ impl Space {
         Some((module, address))
     }
 
-    /// The file of a mapping. If there are too many, those that are known are opened again.
+    /// Opens the file of a mapping. If too many files are known, forgets them, and they are opened
+    /// again when they are needed.
     fn mapped(&self, mapping: &Mapping) -> Rc<Mapped> {
         let known = self.files.known.borrow().get(&mapping.file).cloned();
         known.unwrap_or_else(|| {
@@ -329,7 +332,7 @@ impl Space {
         })
     }
 
-    /// The image of the process, or of this program if that ended.
+    /// Copies the image of the process, or this program's if the process ended.
     fn read_vdso(&self, mapping: &Mapping) -> Option<Rc<Module>> {
         let Range { start, end } = mapping.range;
         let mut bytes = vec![0; usize::try_from(end - start).ok().filter(|size| *size <= 1 << 20)?];
@@ -351,8 +354,8 @@ impl Space {
         }
         let (pid, Range { start, end }) = (self.thread, mapping.range.clone());
         let path = &mapping.path;
-        // The first is the mapped file, also if it was removed. It needs CAP_CHECKPOINT_RESTORE.
-        // The last is for a process that ended.
+        // The first path leads to the mapped file even if it was removed, but needs
+        // CAP_CHECKPOINT_RESTORE. The last is for a process that ended.
         file::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), 0)
             .or_else(|_| file::open(Path::new(&format!("/proc/{pid}/root{path}")), 0))
             .or_else(|_| {
@@ -362,7 +365,7 @@ impl Space {
             })
     }
 
-    /// A file of debug information, in the process's file system or in this program's.
+    /// Opens a file of debug information, in the process's file system or in this program's.
     fn find(&self, path: &Path) -> Option<Image> {
         let inside = Path::new(&format!("/proc/{}/root", self.thread)).join(path.strip_prefix("/").ok()?);
         let file = file::open(&inside, 0).or_else(|_| file::open(path, 0)).ok()?;
@@ -378,7 +381,7 @@ impl Space {
         file::open(Path::new(&path), libc::O_NOFOLLOW)
     }
 
-    /// The functions at an address, the innermost inlined one first; at least one.
+    /// Returns the functions at an address, the innermost inlined one first; at least one.
     fn named(&mut self, address: u64) -> Vec<Frame> {
         let module = self.module(address);
         let Some(mapping) = self.mapping(address) else {

@@ -109,7 +109,7 @@ impl Target {
         Ok(())
     }
 
-    /// Whether the process ended. A command stays a zombie.
+    /// Returns whether the process ended. A command stays a zombie.
     pub(crate) fn has_ended(&self) -> bool {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         match (&self.guard, self.is_command) {
@@ -147,7 +147,7 @@ impl Target {
 }
 
 impl Drop for Target {
-    /// A command that did not run is not left.
+    /// Kills a command that did not run.
     fn drop(&mut self) {
         if self.gate.is_some() {
             let _ = kill(self.id(), Signal::SIGKILL);

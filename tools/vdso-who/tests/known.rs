@@ -36,7 +36,7 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// What a library must not change: the limits of the process, and its handler of SIGTRAP.
+/// Returns what a library must not change: the limits of the process, and its handler of SIGTRAP.
 fn process_wide_state() -> [u64; 5] {
     let limits = [Resource::RLIMIT_AS, Resource::RLIMIT_NOFILE].map(|limit| getrlimit(limit).unwrap());
     let caught = || {
@@ -145,7 +145,8 @@ fn an_error_says_what_kind_it_is() {
     }
 }
 
-/// All records fit in one buffer. This program has more memory than the names may take.
+/// Makes few records, so that all fit in one buffer, while this program has more memory than the
+/// names may take.
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
     let (size, flags) = (NonZero::new(10 << 30).unwrap(), MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE);
@@ -175,7 +176,7 @@ fn every_read_is_counted() {
     }
 }
 
-/// 9,000 records of more than 2 KiB do not fit in the buffer of a CPU, which has at most 16 MiB.
+/// Makes 9,000 records of more than 2 KiB, which do not fit in the buffer of a CPU, at most 16 MiB.
 #[test]
 fn lost_records_leave_each_caller_a_lower_bound_of_its_reads() {
     let fill = || {
@@ -229,7 +230,7 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     panic!("no run has 500 samples: {last:#}");
 }
 
-/// One sample a second says little of 0.3 s. Without rights it says nothing.
+/// Takes one sample a second of 0.3 s, which says little. Without rights it says nothing.
 #[test]
 fn a_share_of_few_samples_has_a_large_error_or_is_refused() {
     let work = || use_cpu_time(Duration::from_millis(300), || ());

@@ -21,7 +21,7 @@ const INTERVAL: u64 = 1 << 18;
 /// The memory that names may take.
 const MOST_MEMORY: u64 = 2 << 30;
 
-/// The memory of this process that is its own, in bytes.
+/// Returns the private memory of this process in bytes.
 pub(super) fn memory() -> u64 {
     let data = proc::status(process::id(), "VmData");
     let kilobytes = data.and_then(|data| data.strip_suffix(" kB")?.parse::<u64>().ok());

@@ -25,9 +25,9 @@ const DECODER: u32 = 1 << 17;
 /// The program that asks debuginfod servers.
 const DEBUGINFOD: &str = "debuginfod-find";
 
-/// The debug file of a file without `.debug_info`: by its build id, by its link, of a debuginfod
-/// server, or inside. `find` opens a file; `path` is where the file itself is. Before a server is
-/// asked, `downloads` is called; without it none is.
+/// Finds the debug file of a file without `.debug_info`: by its build id, by its link, inside it,
+/// or on a debuginfod server. `find` opens a file; `path` is where the file itself is. `downloads`
+/// is called before a server is asked. Without it none is asked.
 pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,
@@ -63,7 +63,8 @@ pub(super) fn of(
     })
 }
 
-/// The content of a note of GNU's type 3. `object` would read any number of notes again and again.
+/// Returns the content of a note of GNU's type 3. `object` would read any number of notes again and
+/// again.
 fn build_id<'a>(file: &Elf<'a>) -> Option<&'a [u8]> {
     let note = file.section_by_name(".note.gnu.build-id")?.data().ok()?;
     let (size, note) = note.strip_prefix(&4_u32.to_ne_bytes())?.split_first_chunk()?;
@@ -89,7 +90,8 @@ pub(crate) fn check_debuginfod() -> Result<()> {
     })
 }
 
-/// The debug file of a build id, from a debuginfod server. A server that has none is no error.
+/// Downloads the debug file of a build id from a debuginfod server. A server that has none is no
+/// error.
 fn downloaded(id: &str) -> Option<Image> {
     let output = Command::new(DEBUGINFOD).args(["debuginfo", id]).stdin(Stdio::null()).output().ok()?;
     let path = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;

@@ -101,13 +101,13 @@ impl Module {
         Some(Self { image, debug_image, segments, symbols, eh_frame, tables, debug })
     }
 
-    /// The address of a loaded byte of the file.
+    /// Returns the address of a loaded byte of the file.
     pub(super) fn address(&self, offset: u64) -> Option<u64> {
         let (range, address) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
         Some(address.wrapping_add(offset - range.start))
     }
 
-    /// The code from an address on, at most so many bytes.
+    /// Returns the code from an address on, at most so many bytes.
     pub(super) fn code(&self, address: u64, most: usize) -> Option<Rc<[u8]>> {
         let (range, start) = self.segments.iter().find(|(range, start)| {
             address.checked_sub(*start).is_some_and(|offset| offset < range.end - range.start)
@@ -117,7 +117,7 @@ impl Module {
         self.image.read(offset, end - offset)
     }
 
-    /// The function that contains an address. One without a size ends at the next.
+    /// Returns the function that contains an address. One without a size ends at the next.
     pub(super) fn symbol(&self, address: u64) -> Option<&Symbol> {
         let next = self.symbols.partition_point(|symbol| symbol.range.start <= address);
         // An outer symbol may contain others, such as a local label's.
@@ -125,7 +125,8 @@ impl Module {
         outer.find(|symbol| symbol.range.contains(&address) || symbol.range.is_empty())
     }
 
-    /// The functions at an address, the innermost inlined one first. Empty if there is no symbol.
+    /// Returns the functions at an address, the innermost inlined one first. Empty if there is no
+    /// symbol.
     pub(super) fn frames(&self, address: u64, module: &str) -> Vec<Frame> {
         let symbol = self.symbol(address).and_then(|symbol| self.name(symbol));
         let context = self.debug.get_or_init(|| self.context()).as_ref();
@@ -163,7 +164,7 @@ impl Module {
         context(|id| section(&file, id, &self.debug_image), Limits::default())
     }
 
-    /// How the registers of the caller are found at an address.
+    /// Returns how the registers of the caller are found at an address.
     pub(super) fn unwind_row(&self, address: u64) -> Option<UnwindTableRow<usize>> {
         let next = self.tables.partition_point(|(range, _)| range.start <= address);
         let (_, offset) = self.tables[..next].last().filter(|(range, _)| range.contains(&address))?;
@@ -174,7 +175,7 @@ impl Module {
     }
 }
 
-/// The unwind tables, and the addresses at which they and the code begin.
+/// Returns the unwind tables, and the addresses at which they and the code begin.
 fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
     let mut frames = EhFrame::from(section(file, SectionId::EhFrame, image));
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
@@ -182,8 +183,8 @@ fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
     (frames, BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame")))
 }
 
-/// The addresses of the functions with unwind tables, and where their tables are. Static programs
-/// have no `.eh_frame_hdr`.
+/// Returns the addresses of the functions with unwind tables, and where their tables are. Static
+/// programs have no `.eh_frame_hdr`.
 fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>, usize)> {
     let mut entries = frames.entries(bases);
     let mut tables = Vec::new();
@@ -255,7 +256,7 @@ fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
     Some(known.into_iter().map(symbol).collect())
 }
 
-/// The debug information of a file. None if reading it takes too much of something.
+/// Reads the debug information of a file. None if that takes too much time or memory.
 pub(super) fn context(sections: impl Fn(SectionId) -> Bytes, limits: Limits) -> Option<Context<Bounded>> {
     let limits = Rc::new(limits);
     let load = |id| gimli::Result::Ok(Bounded::new(sections(id), limits.clone()));
@@ -282,7 +283,7 @@ fn is_deep(dwarf: &gimli::Dwarf<Bounded>) -> bool {
     false
 }
 
-/// The functions at an address, the innermost inlined one first.
+/// Returns the functions at an address by debug information, the innermost inlined one first.
 pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &str) -> Option<Vec<Frame>> {
     let mut frames = context.find_frames(address).skip_all_loads().ok()?;
     let mut found = Vec::new();
@@ -298,7 +299,8 @@ pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &st
     Some(found)
 }
 
-/// A section, decompressed. Empty if it cannot be read, or if names and lines do not need it.
+/// Returns a section, decompressed. Empty if it cannot be read, or if names and lines do not need
+/// it.
 fn section(file: &Elf<'_>, id: SectionId, image: &Image) -> Bytes {
     let is_needed = !matches!(
         id,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-/// The last component of a path, `[vdso]`, or `[anon]`.
+/// Returns the last component of a path, `[vdso]`, or `[anon]`.
 pub(super) fn of_module(path: &str) -> String {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let name = path.rsplit('/').next().unwrap_or_default();
@@ -17,12 +17,12 @@ pub(super) const ANONYMOUS: &str = "[anon]";
 /// The bytes of a name that are kept.
 pub(super) const MOST_OF_NAME: usize = 1 << 14;
 
-/// The start of a name.
+/// Returns the start of a name.
 pub(super) fn shortened(name: &[u8]) -> String {
     String::from_utf8_lossy(&name[..name.len().min(MOST_OF_NAME)]).into_owned()
 }
 
-/// The function's name in its language.
+/// Returns the function's name in its language.
 pub(super) fn demangled(name: &[u8]) -> String {
     let name = shortened(name);
     let rust = || addr2line::demangle(&name, gimli::DW_LANG_Rust);
@@ -30,7 +30,8 @@ pub(super) fn demangled(name: &[u8]) -> String {
         // Without this, `a` is a type: `signed char`.
         let symbol = cpp_demangle::Symbol::new(name.strip_prefix('_').map(|_| name.as_bytes())?).ok()?;
         let mut text = Limited(String::new());
-        // Each part of a name can repeat the one before twice, so the text can be endless.
+        // Each part of a name can repeat the part before it twice, so a short name can have an
+        // endless text.
         symbol.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::new()).ok()?;
         Some(text.0)
     };

@@ -22,7 +22,7 @@ const LONGEST: u64 = 4096;
 /// How far from its start a function may set its frame pointer up.
 const PROLOGUE: usize = 64;
 
-/// What the ABI says. The registers are DWARF's.
+/// The registers of an ABI, by DWARF's numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Abi {
     word: u64,
@@ -33,7 +33,7 @@ pub(super) struct Abi {
 }
 
 impl Abi {
-    /// None where only the link register is known.
+    /// Returns what the ABI says; none where only the link register is known.
     pub(super) fn of(arch: &str, is_64_bit: bool) -> Option<Self> {
         let (word, registers, is_x86) = match (arch, is_64_bit) {
             ("x86_64", true) => (8, [7, 6, 16], true),
@@ -69,7 +69,7 @@ struct Walk<'a> {
     abi: Abi,
 }
 
-/// The program counter, and the return addresses.
+/// Returns the program counter, and the return addresses.
 pub(super) fn chain(space: &mut Space, sample: &Taken) -> Vec<u64> {
     let mut registers = sample.registers;
     let mut chain = vec![registers.pc];
@@ -96,8 +96,8 @@ pub(super) fn chain(space: &mut Space, sample: &Taken) -> Vec<u64> {
     chain
 }
 
-/// Each of the functions that return registers returns none if the caller is not found, as where
-/// the stack was not copied that far, and a program counter of 0 if there is no caller.
+/// A function below that returns registers returns none if it does not find the caller, for example
+/// because the copy of the stack ends before. If there is no caller, the program counter is 0.
 impl Walk<'_> {
     fn read(&self, address: u64) -> Option<u64> {
         let offset = usize::try_from(address.checked_sub(self.sample.registers.sp)?).ok()?;
@@ -168,7 +168,8 @@ impl Walk<'_> {
         self.checked(Registers { pc, sp: cfa, fp: table.fp.map_or(Some(at.fp), saved)?, lr: 0 })
     }
 
-    /// The first word of the stack after a direct call of the function, or else after any call.
+    /// Searches the stack for an address after a direct call of the function, or else after any
+    /// call.
     fn by_search(&mut self, at: Registers, starts: &RangeInclusive<u64>) -> Option<Registers> {
         let (mut any, mut sp) = (None, at.sp);
         for _ in 0..MOST_WORDS {
@@ -184,7 +185,7 @@ impl Walk<'_> {
         any
     }
 
-    /// The target of the call before a return address; 0 if it is in a register or in memory.
+    /// Returns the target of the call before a return address; 0 if a register or memory has it.
     fn call(&mut self, address: u64) -> Option<u64> {
         self.abi.call(self.space.code_before(address)?, address)
     }
@@ -210,13 +211,13 @@ impl Walk<'_> {
 }
 
 impl Abi {
-    /// The saved frame pointer, and the return address above it.
+    /// Returns the caller's registers: the saved frame pointer, and the return address above it.
     fn frame_pointer(self) -> Table {
         let word = self.word as i64;
         Table { from_fp: true, cfa: 2 * word, return_address: Some(-word), fp: Some(-2 * word) }
     }
 
-    /// Whether code sets the frame pointer to the place of the saved one.
+    /// Returns whether code sets the frame pointer to the place of the saved one.
     pub(super) fn sets_frame_pointer(self, code: &[u8]) -> bool {
         match (self.is_x86, self.word) {
             // push; mov. Before Go 1.21: lea number(%rsp), %rbp
@@ -229,7 +230,8 @@ impl Abi {
         }
     }
 
-    /// The target of the call at the end of the code before an address; 0 if it is indirect.
+    /// Returns the target of the call at the end of the code before an address; 0 if it is
+    /// indirect.
     fn call(self, code: [u8; 8], address: u64) -> Option<u64> {
         if !self.is_x86 {
             let last = instruction(&code[4..]);

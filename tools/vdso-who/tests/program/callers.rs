@@ -31,7 +31,7 @@ fn watch(path: &Path, option: &str, rounds: u64, seconds: u64) -> Option<Value> 
     report(command.arg(path).args(numbers).output()).map(|(_, report)| report)
 }
 
-/// The records of each of the two functions, and those of others.
+/// Returns the records of each of the two functions, and those of others.
 fn records(report: &Value, (name, _, flags, source, after): Recipe) -> [u64; 3] {
     let has_lines = flags.contains("-g") && !after.contains("gnu_debugdata") || (name == "Go");
     let mut records = [0; 3];
@@ -106,7 +106,7 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
     }
 }
 
-/// The compiler makes no mapping for the second function.
+/// Runs a compiler that makes no mapping for the second function.
 #[test]
 fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
     let Some(path) = compiled(("jit", Need::Gcc, "-O2", "jit.c", "")) else { return };
@@ -124,7 +124,8 @@ fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
     }
 }
 
-/// Its map has 300,000 lines, and the kernel reports a mapping many times a millisecond.
+/// Runs a compiler whose map has 300,000 lines, and of which the kernel reports a mapping many
+/// times a millisecond.
 #[test]
 fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
     let Some(path) = compiled(("busy jit", Need::Gcc, "-O2", "jit.c", "")) else { return };
@@ -138,7 +139,7 @@ fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
     assert!(!has_ended && report["percent"].as_f64() > Some(10.0), "{report:#}");
 }
 
-/// A program without names has addresses: those of libc's function and of its caller.
+/// Expects the addresses of libc's function and of its caller, because the program has no names.
 #[test]
 fn a_stripped_static_program_has_the_callers_of_libcs_function() {
     const STRIP: &str = r#"nm "$P" >"$P.nm" && strip "$P""#;
@@ -172,7 +173,8 @@ echo "\$@" >>"$P.path/log"
 END
 chmod +x "$P.path/debuginfod-find""#;
 
-/// The fake server's address is the path of the debug file. Without the flag nobody asks it.
+/// Uses a fake server, whose address is the path of the debug file. Without the flag nobody asks
+/// it.
 #[test]
 fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error() {
     let flags = "-O2 -g -Wl,--build-id=0x0123456789abcdef";
@@ -214,7 +216,7 @@ exit 1
 END
 chmod +x "$P.path/debuginfod-find""#;
 
-/// The program ends, or the shell does and the program goes on.
+/// Lets the program end, or the shell while the program goes on.
 #[test]
 fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
     let flags = "-O2 -Wl,--build-id=0x0123456789abcde0";
@@ -254,7 +256,7 @@ impl Oracle {
         Ok(Self { samplers: (0..cpus).map(open).collect::<Result<_, _>>()? })
     }
 
-    /// The samples of a process, and those with a program counter in a range.
+    /// Returns the samples of a process, and those with a program counter in a range.
     fn samples(mut self, pid: u32, range: &std::ops::Range<u64>) -> [u64; 2] {
         let mut samples = [0; 2];
         for sampler in &mut self.samplers {
@@ -270,7 +272,7 @@ impl Oracle {
     }
 }
 
-/// Whether the kernel's buffers were full, so that there is no share.
+/// Returns whether the kernel's buffers were full, so that there is no share.
 fn lacks_share(report: &Value) -> bool {
     let lacks_share = report["percent"].is_null() && report["lost"] != 0;
     if lacks_share {
@@ -302,7 +304,7 @@ fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
     assert!((percent - expected).abs() < 2.0 + 2.0 * error, "{expected} {report:#}");
 }
 
-/// One event for each CPU needs no file for each thread.
+/// Watches with one event for each CPU, which needs no file for each thread.
 #[test]
 fn a_process_with_10000_threads_is_watched() {
     let Some(path) = compiled(("many threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else { return };
@@ -356,7 +358,8 @@ impl Drop for Copies {
     }
 }
 
-/// A user who may not watch all processes gets no share, because the samples lack these threads.
+/// Watches as a user who may not watch all processes: there is no share, because the samples lack
+/// these threads.
 #[test]
 fn without_rights_short_threads_have_no_share() {
     let recipe = ("threads for a user", Need::Gcc, "-O2 -pthread", "threads.c", "");
@@ -366,7 +369,8 @@ fn without_rights_short_threads_have_no_share() {
     assert!(report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1), "{report:#}");
 }
 
-/// As a user who may not watch all processes. A traced program has no rights of its file.
+/// Watches as a user who may not watch all processes. A traced program would not get the rights of
+/// its file.
 #[test]
 fn a_setuid_command_keeps_its_rights() {
     const ID: &str = Need::Id.word();

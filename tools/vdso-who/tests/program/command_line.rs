@@ -106,7 +106,7 @@ fn what_is_missing_is_named() {
     }
 }
 
-/// There is no CPU time to compare the samples with.
+/// Runs without /proc, which has the CPU time to compare the samples with.
 #[test]
 fn all_processes_are_not_watched_without_proc() {
     let mut command = Command::new("unshare");
@@ -127,7 +127,7 @@ fn all_processes_are_not_watched_without_proc() {
     );
 }
 
-/// There this program's number in /proc is that of another process.
+/// Runs where this program's number in /proc is that of another process.
 #[test]
 fn a_proc_of_another_pid_namespace_is_refused() {
     let mut command = Command::new("unshare");
@@ -156,7 +156,8 @@ fn debuginfod_needs_its_program_and_a_server() {
     }
 }
 
-/// A container's filter and kernel.perf_event_paranoid deny the call with the same errors.
+/// Names both, because a container's filter and kernel.perf_event_paranoid deny the call with the
+/// same errors.
 #[test]
 fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
     const CALL: u32 = libc::SYS_perf_event_open as u32;
@@ -174,8 +175,8 @@ fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
     }
 }
 
-/// If the file cannot be made or standard output is closed, the command does not run. A command may
-/// remove the file.
+/// Expects that the command does not run if the file cannot be made or standard output is closed. A
+/// command may remove the file.
 #[test]
 fn output_that_cannot_be_written_is_status_2_and_an_error() {
     for arguments in [&["--help"][..], &["man"], &["--", "true"]] {
@@ -206,7 +207,7 @@ fn a_table_without_reads_has_a_title() {
     assert!(out.lines().any(|line| line.starts_with(" samples   % own ")), "{out}{error}");
 }
 
-/// A guard keeps only the signal of a breakpoint of the vDSO from the command.
+/// Sends signals to a guarded command, which gets all but those of breakpoints of the vDSO.
 #[test]
 fn the_status_is_the_commands_also_under_a_guard() {
     for (option, script, expected, said) in [
@@ -228,8 +229,8 @@ fn the_status_is_the_commands_also_under_a_guard() {
     }
 }
 
-/// The signal that a breakpoint of the vDSO raises if the CPU does not name it ends a program that
-/// has no guard.
+/// Sends the signal that a breakpoint of the vDSO raises if the CPU does not name it. It ends a
+/// program without a guard.
 #[test]
 fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
     let Some(program) = compiled(("traps", Need::Gcc, "-O1", "traps.c", "")) else { return };

@@ -22,12 +22,12 @@ fn who(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command printed; none if the kernel could not start the program.
+/// Returns what a command printed; none if the kernel could not start the program.
 fn started(output: io::Result<Output>) -> Option<Ended> {
     command::started(output).inspect(|(.., error)| assert!(fits(error), "{error}"))
 }
 
-/// What a command printed; none if a process cannot be watched here.
+/// Returns what a command printed; none if a process cannot be watched here.
 fn watched(output: io::Result<Output>) -> Option<Ended> {
     let (status, out, error) = started(output)?;
     let lacks = ["perf_event_open", "breakpoints", "gVisor", "no vDSO", "Ptrace", "ENOSYS", "cannot run"];
@@ -42,7 +42,8 @@ fn run(arguments: &[&str]) -> Option<Ended> {
     watched(who(arguments).output())
 }
 
-/// What the command of `vdso-who --json -- COMMAND` printed, and the report. Both ended well.
+/// Returns what the command of `vdso-who --json -- COMMAND` printed, and the report. Both must end
+/// well.
 fn report(output: io::Result<Output>) -> Option<(String, Value)> {
     let (status, out, error) = watched(output)?;
     assert_eq!((status, &*error), (Some(0), ""), "{out}");
@@ -50,13 +51,13 @@ fn report(output: io::Result<Output>) -> Option<(String, Value)> {
     Some((said.into(), schema::checked(json)))
 }
 
-/// The callers of all processes.
+/// Returns the callers of all processes.
 fn callers(report: &Value) -> impl Iterator<Item = &Value> {
     let processes = report["processes"].as_array().unwrap().iter();
     processes.flat_map(|process| process["callers"].as_array().unwrap())
 }
 
-/// Whether each line has at most 80 columns.
+/// Returns whether each line has at most 80 columns.
 fn fits(text: &str) -> bool {
     text.lines().all(|line| line.chars().count() <= 80)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The JSON, which has the fields of the schema.
+/// Parses JSON, and fails unless it has the fields of the schema.
 pub(crate) fn checked(json: &str) -> Value {
     let schema: Value = serde_json::from_str(include_str!("../../schema.json")).unwrap();
     let json = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));

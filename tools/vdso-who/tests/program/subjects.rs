@@ -22,7 +22,7 @@ use super::{fits, report, run, who};
 const READS: &str =
     "import time\nprint('said')\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass";
 
-/// The report goes to a file, so the command's output stays as it is.
+/// Writes the report to a file, so the command's output stays as it is.
 #[test]
 fn the_json_is_as_the_schema_says() {
     for (option, method) in [("--frequency=2000", "sampled"), ("--exact", "exact")] {
@@ -38,7 +38,7 @@ fn the_json_is_as_the_schema_says() {
     }
 }
 
-/// As flamegraph.pl reads it: frames and a number.
+/// Expects lines as flamegraph.pl reads them: frames and a number.
 #[test]
 fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
     let Some((status, out, error)) = run(&["--folded", "--", "python3", "-c", READS]) else { return };
@@ -54,7 +54,7 @@ fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
     assert!(lines.iter().all(|line| is_folded(line)), "{out}");
 }
 
-/// The shell reads no clock, its child does.
+/// Runs a shell that reads no clock, but whose child does.
 #[test]
 fn a_child_of_the_command_is_named() {
     let script = format!("python3 -c \"{READS}\"; exit 3");
@@ -63,7 +63,7 @@ fn a_child_of_the_command_is_named() {
     assert!(out.contains(" python3 (") && out.contains("and those that it started") && fits(&out), "{out}");
 }
 
-/// With --interval, each table is of the reads since the last one.
+/// Watches with --interval, too: each table has the reads since the last one.
 #[test]
 fn all_processes_are_watched_as_one_and_named() {
     let Some(_reader) = Reader::start() else { return };
@@ -86,7 +86,7 @@ fn all_processes_are_watched_as_one_and_named() {
     );
 }
 
-/// A master that waits, one worker that runs, and one that starts during the measurement.
+/// Watches a master that waits, a worker that runs, and one that starts during the measurement.
 #[test]
 fn the_descendants_of_a_process_have_a_row_each_unless_they_are_not_wanted() {
     let script = "\
@@ -132,7 +132,7 @@ fn family(pid: u32) -> Vec<i32> {
     children.into_iter().flat_map(|child| [vec![child as i32], family(child)].concat()).collect()
 }
 
-/// The vDSO's reads are green, the others red.
+/// Looks for the vDSO's reads in green and the others in red.
 #[test]
 fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
     let path = target_tmpdir().join("who.svg");
@@ -172,7 +172,7 @@ fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
     );
 }
 
-/// A child has used 2 s of CPU time, and others start during the measurement.
+/// Watches a process with a child that has used 2 s of CPU time, while others start.
 #[test]
 fn the_cpu_time_of_a_running_process_is_its_own() {
     let script = "\
@@ -192,7 +192,7 @@ while True:
     assert!(json["cpu_seconds"].as_f64() < Some(2.0), "{json:#}");
 }
 
-/// Its children have no breakpoints, so their reads are not counted.
+/// Runs children, which have no breakpoints, so their reads are not counted.
 #[test]
 fn the_cpu_time_of_counted_reads_is_the_commands_own() {
     let burn = "import time\nwhile time.process_time() < 1: pass";
@@ -208,7 +208,7 @@ fn the_cpu_time_of_counted_reads_is_the_commands_own() {
 struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// In the place where the unified hierarchy is mounted.
+    /// Makes a cgroup where the unified hierarchy is mounted.
     fn new(name: &str) -> io::Result<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts")?;
         let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
@@ -228,7 +228,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// A reader outside of the cgroup is not in the report.
+/// Runs a reader outside of the cgroup, too, which is not in the report.
 #[test]
 fn a_cgroup_has_its_processes_only() {
     let cgroup = match Cgroup::new("kept") {
@@ -246,7 +246,7 @@ fn a_cgroup_has_its_processes_only() {
     assert_eq!((json["name"].as_str(), pids), (Some(folder), vec![&Value::from(reader.0.id())]), "{json:#}");
 }
 
-/// systemd removes the cgroup of a service that it stops.
+/// Removes the cgroup, as systemd does for a service that it stops.
 #[test]
 fn a_cgroup_that_is_removed_ends_the_measurement() {
     let cgroup = match Cgroup::new("removed") {
@@ -310,7 +310,7 @@ fn has_child(process: &Child) -> bool {
     fs::read_to_string(format!("/proc/{id}/task/{id}/children")).is_ok_and(|children| !children.is_empty())
 }
 
-/// Whether a process has an open event of perf_event_open(2).
+/// Returns whether a process has an open event of perf_event_open(2).
 fn has_events(child: &Child) -> bool {
     let files = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
     files
@@ -318,7 +318,7 @@ fn has_events(child: &Child) -> bool {
         .any(|file| file.ends_with("anon_inode:[perf_event]"))
 }
 
-/// python3 reads clocks faster than a stopped vdso-who takes the records.
+/// Stops vdso-who for a moment, so that python3 reads clocks faster than the records are taken.
 #[test]
 fn an_interrupt_prints_what_there_is_and_lost_records_are_counted() {
     let Some(mut reader) = Reader::start() else { return };

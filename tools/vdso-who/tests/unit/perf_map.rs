@@ -8,7 +8,7 @@ use test_support::not_run::target_tmpdir;
 
 use super::*;
 
-/// A compiler appends lines, also for an address that it had before, or writes another file.
+/// Appends lines, also for an address that had one, or writes another file, as compilers do.
 #[test]
 fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
     let path = target_tmpdir().join("who-perf.map");

@@ -7,7 +7,7 @@ use crate::GroupBy;
 use crate::callers::{Message, count, of_folded};
 use crate::perf::{Event, Registers, Taken};
 
-/// No process has this number.
+/// Reports a process that does not exist: no process has this number.
 #[test]
 fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let (is_64_bit, registers) = (true, Registers { pc: 1, ..Registers::default() });
@@ -38,7 +38,7 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     }
 }
 
-/// A server that starts a worker for each query has hundreds of processes.
+/// Reports hundreds of processes, as of a server that starts a worker for each query.
 #[test]
 fn most_processes_of_one_name_share_a_row() {
     for (group_by, rows) in [(None, 4), (Some(GroupBy::Process), 8)] {
@@ -64,7 +64,7 @@ fn most_processes_of_one_name_share_a_row() {
     }
 }
 
-/// Expected are the roots of `(p - share)^2 = 1.96^2 p (1 - p) / whole`, by bisection.
+/// Expects the roots of `(p - share)^2 = 1.96^2 p (1 - p) / whole`, by bisection.
 #[test]
 fn the_error_of_a_share_reaches_the_farther_end_of_wilsons_interval() {
     for (part, whole, expected) in [
@@ -78,7 +78,7 @@ fn the_error_of_a_share_reaches_the_farther_end_of_wilsons_interval() {
     }
 }
 
-/// The samples stand for 0.5 s of CPU time at 499 Hz.
+/// Compares samples that stand for 0.5 s of CPU time at 499 Hz.
 #[test]
 fn a_share_is_refused_only_without_rights_or_samples() {
     for (sees_all, samples, cpu_seconds, lost, expected) in [

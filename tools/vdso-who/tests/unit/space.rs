@@ -41,7 +41,7 @@ fn the_functions_of_a_process_that_ended_have_names() {
     assert!(space.functions(function + 1)[0].ends_with("getppid"));
 }
 
-/// Each word of the stack and each register is a likely address: of code, of the stack, or any.
+/// Fills the stack and the registers with likely addresses: of code, of the stack, or any.
 #[test]
 fn the_chain_of_any_registers_and_stack_ends() {
     let mut space = Space::of(std::process::id(), Files::default()).unwrap();
@@ -96,7 +96,7 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
     assert!(parsed > 100, "{parsed}");
 }
 
-/// The debug information of a unit with these abbreviations, entries and ranges.
+/// Makes the debug information of a unit with these abbreviations, entries and ranges.
 fn debug(abbreviations: &[u8], entries: &[u8], ranges: &[u8], limits: Limits) -> Option<Context<Bounded>> {
     // DWARF 4, the abbreviations at 0, addresses of 8 bytes.
     let unit = [&[4, 0, 0, 0, 0, 0, 8], entries].concat();
@@ -113,7 +113,7 @@ fn debug(abbreviations: &[u8], entries: &[u8], ranges: &[u8], limits: Limits) ->
     context(sections, limits)
 }
 
-/// addr2line keeps each range of each function, also if all have the same list.
+/// Gives all functions one long list of ranges, of which addr2line keeps a copy for each function.
 #[test]
 fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     // Tag 1 is a compile unit with its addresses, tag 2 a function with a name and ranges.
@@ -131,7 +131,8 @@ fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     }
 }
 
-/// addr2line recurses into nested entries, and a C++ name may repeat itself without end.
+/// Nests entries, into which addr2line recurses, and names a C++ function that repeats itself
+/// without end.
 #[test]
 fn deep_debug_information_and_endless_names_are_ignored() {
     for (depth, is_used) in [(100, true), (100_000, false)] {
@@ -188,14 +189,14 @@ fn stripped(name: &str, script: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The number of a line of `nm`.
+/// Returns the number of a line of `nm`.
 fn address_of_often(folder: &Path) -> u64 {
     let table = fs::read_to_string(folder.join("nm")).unwrap();
     let line = table.lines().find_map(|line| line.strip_suffix(" T often"));
     u64::from_str_radix(line.unwrap(), 16).unwrap()
 }
 
-/// The linker takes the build id, so the file's name is known.
+/// Sets the build id by the linker, so that the file's name is known.
 #[test]
 fn a_debug_file_is_that_of_the_build_id() {
     const SCRIPT: &str = r#"for id in 0123456789abcdef 0123456789abcdee; do
@@ -222,7 +223,7 @@ fn a_debug_file_is_that_of_the_build_id() {
     }
 }
 
-/// Each section header is of the same 4 MB of notes. Hours, if they are read for each.
+/// Lets each section header name the same 4 MB of notes. Reading them for each would take hours.
 #[test]
 fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
     let (notes, headers) = (4_000_000_u64, 60_000_u16);
@@ -245,7 +246,7 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
     assert!(debug_file::of(&file, Path::new("/p"), |_| None, None).is_none());
 }
 
-/// 15 KB of xz can become 100 MB, and a header can claim any size.
+/// Tries 15 KB of xz that become 100 MB, and headers that claim any size.
 #[test]
 fn sections_that_become_too_large_are_ignored() {
     const XZ: &str = r#"gcc -O2 -s -o p "$SOURCE"
@@ -294,7 +295,7 @@ impl Random {
     }
 }
 
-/// As the kernel's records and /proc/PID/maps name them.
+/// Names memory as the kernel's records and /proc/PID/maps do.
 #[test]
 fn memory_without_a_file_has_one_name() {
     for (path, expected) in [
@@ -308,7 +309,7 @@ fn memory_without_a_file_has_one_name() {
     }
 }
 
-/// The code is in a file of 1 TB, of which nothing else is read.
+/// Reads code in a file of 1 TB, of which nothing else is read.
 #[test]
 fn the_code_before_an_address_costs_no_memory() {
     let path = target_tmpdir().join("who-large");
@@ -342,7 +343,7 @@ fn lines_of_maps_are_executable_mappings_or_nothing() {
     }
 }
 
-/// The oracle looks at each mapping.
+/// Compares with an oracle that looks at each mapping.
 #[test]
 fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
     let mut space = Space::new(0, Files::default());
