@@ -39,7 +39,7 @@ pub enum CounterMonotonic {}
 pub enum CounterRealtime {}
 
 macro_rules! clock {
-    ($Clock:ident: $Trait:ident -> $Time:ident, $ordered:ident, $answer:ident; $plain:ident, $(#[$doc:meta])+) => {
+    ($Clock:ident: $Trait:ident -> $Time:ident, $answer:ident; $plain:ident, $(#[$doc:meta])+) => {
         impl $Clock {
             /// Returns the time of this clock.
             ///
@@ -60,7 +60,7 @@ macro_rules! clock {
             /// The sandbox's error, if it denies every way to read the clock.
             #[inline]
             pub fn try_now() -> Result<$Time<Self>, Errno> {
-                $answer(CLOCK.$ordered())
+                $answer(CLOCK.$plain(Native::ticks_ordered))
             }
         }
 
@@ -89,7 +89,7 @@ macro_rules! clock {
 }
 
 clock! {
-    CounterMonotonic: MonotonicClock -> Instant, monotonic_ordered, instant; monotonic,
+    CounterMonotonic: MonotonicClock -> Instant, instant; monotonic,
     /// Returns the time of `CLOCK_MONOTONIC` by the counter.
     ///
     /// It does not go back within a thread, except as [Order](super#order) says.
@@ -97,7 +97,7 @@ clock! {
 }
 
 clock! {
-    CounterRealtime: WallClock -> SystemTime, realtime_ordered, system_time; realtime,
+    CounterRealtime: WallClock -> SystemTime, system_time; realtime,
     /// Returns the time of `CLOCK_REALTIME` by the counter.
     ///
     /// It is the monotonic clock of this crate plus an offset, which is measured once, to about 5
@@ -148,7 +148,7 @@ impl CounterRealtime {
     }
 }
 
-/// The answer of a fast read, or else of a slow one. In a closure it would not be inlined.
+/// Returns the answer of a fast read, or else of a slow one. In a closure it would not be inlined.
 #[inline]
 fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
     if let Some(nanos) = fast {
@@ -165,10 +165,8 @@ fn system_time(fast: Option<Timespec>) -> Result<SystemTime<CounterRealtime>, Er
         return time.try_into();
     }
     unlikely();
-    CLOCK
-        .slow_realtime()
-        .map_or_else(|| why(ClockId::REALTIME), Ok)
-        .map(|nanos| SystemTime::from_clock_nanos(nanos.into()))
+    let slow = CLOCK.slow_realtime().map_or_else(|| why(ClockId::REALTIME), Ok)?;
+    Ok(SystemTime::from_clock_nanos(slow.into()))
 }
 
 /// Makes the branch that calls it an unlikely one.
@@ -176,7 +174,7 @@ fn system_time(fast: Option<Timespec>) -> Result<SystemTime<CounterRealtime>, Er
 #[inline]
 fn unlikely() {}
 
-/// Why a clock is denied.
+/// Returns why a clock is denied.
 #[cold]
 #[inline(never)]
 fn why(clock: ClockId) -> Result<i64, Errno> {

@@ -11,9 +11,8 @@ const _: () = assert!(size_of::<CounterClock<Native>>() == align_of::<CounterClo
 
 /// Returns whether the counter is used and how accurate it is, as of one moment.
 ///
-/// It reads both clocks, makes no segment, and does not ask the kernel for its clock source. So it
-/// is for a program that reads the clock. Before the first reads the status is `Calibrating`: then
-/// [`check`] says what to expect.
+/// It reads both clocks, makes no segment, and does not ask for the clock source. Before the first
+/// reads the status is `Calibrating`: then [`check`] says what to expect.
 #[must_use]
 pub fn state() -> State {
     let state = CLOCK.state();
@@ -31,13 +30,9 @@ pub fn statistics() -> Statistics {
 
 /// Checks whether the counter will be used in this process, before it is measured.
 ///
-/// A program calls it once, to choose a clock before the first read. From then on [`state`] says
-/// what the clock does, without these system calls. After some reads its status agrees, or is
-/// [`Refusal::Frequency`] if the measured rate is not the stated one.
-///
-/// It asks the kernel whether it keeps its time by the counter and whether this thread may read it,
-/// by the system calls `prctl`, `openat`, `read` and `close` and those of vdso-time's first call.
-/// Then [`is_faster_than_syscall`](vdso_time::is_faster_than_syscall) tests the vDSO by time.
+/// A program calls it once, to choose a clock before the first read; then [`state`] says the same
+/// without system calls. It makes those of the page's [table](super#in-a-sandbox). Only
+/// [`Refusal::Frequency`] is not known before some reads.
 ///
 /// # Errors
 ///
@@ -48,18 +43,14 @@ pub fn check() -> Result<(), Refusal> {
 
 /// Forbids the clock's system calls, for the rest of the process's life.
 ///
-/// Otherwise the clock asks the kernel for its clock source: at the first read, every 10 s, if the
-/// clocks diverge, and if reading them takes three times as long as before (under `kvm-clock` 1.25
-/// times, so a CPU that becomes slower is enough). After this call it does not. What it cannot
-/// decide without asking falls back to the vDSO, with [`Refusal::SystemCallsForbidden`]. [`check`]
-/// still asks.
+/// What the clock cannot decide without asking falls back to the vDSO, with
+/// [`Refusal::SystemCallsForbidden`]. [In a sandbox](super#in-a-sandbox) says when it would ask. A
+/// vDSO that cannot read the clock source in user space goes on making system calls.
 ///
-/// This is all to call before a sandbox that kills, once the status is no longer
-/// [`Calibrating`](super::Status::Calibrating). A read that another thread began before this call
-/// may still make these system calls. It calls [`vdso_time::warm_up`], too. Called before
-/// the first read, it forbids the counter for good. Called during the calibration, it leaves out
-/// the comparison with `CLOCK_MONOTONIC_RAW`. The vDSO itself makes a system call where the
-/// kernel's clock source cannot be read in user space.
+/// Call it before a sandbox that kills, once the status is no longer
+/// [`Calibrating`](super::Status::Calibrating); before the first read it forbids the counter for
+/// good. It calls [`vdso_time::warm_up`], too. A read that another thread began before may still
+/// ask, and so does [`check`].
 ///
 /// # Examples
 ///
@@ -80,19 +71,16 @@ pub fn forbid_system_calls() {
 /// Takes the hypervisor's word for the counter, instead of the CPU's, for the rest of the process's
 /// life.
 ///
-/// Under the clock source `kvm-clock` the counter is used if the CPU states that its rate is
-/// constant (CPUID's invariant bit). That is a promise for the guest's life: no move changes the
-/// counter's rate or offset. A hypervisor hides the bit to be able to move the guest to a CPU
-/// without it; QEMU does so by default. Then the status is [`Refusal::NotInvariant`], and the vDSO
-/// answers.
+/// Under `kvm-clock` the counter is used if the CPU has the invariant bit (CPUID). That is a
+/// promise for the guest's life: no move changes the counter's rate or offset. QEMU hides the bit
+/// by default, to be able to move the guest. Then the status is [`Refusal::NotInvariant`].
 ///
-/// After this call the counter is used there, too, while the hypervisor says that the counters of
-/// all CPUs agree. That is a verdict of the instant: the vDSO looks at it at each read, this clock
-/// only when a segment ends, at most 17 ms later. So a move, a restore, a stop and a CPU that is
-/// added can make a read wrong until then. [Under a hypervisor](super#under-a-hypervisor) says by
-/// how much.
+/// After this call the counter is used there, too, while the hypervisor's page says that the
+/// counters of all CPUs agree. That is a verdict of the instant: the vDSO looks at it at each read,
+/// this clock when a segment ends. So a move, a restore, a stop or an added CPU can make a read
+/// wrong for up to 17 ms: see [Under a hypervisor](super#under-a-hypervisor).
 ///
-/// It changes nothing under any other clock source. Call it before the first read; later it takes
+/// It changes nothing under other clock sources. Call it before the first read; later it takes
 /// effect after 10 s.
 pub fn trust_hypervisor() {
     super::machine::trust_hypervisor();

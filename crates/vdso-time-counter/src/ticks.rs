@@ -8,10 +8,9 @@ use super::machine::arch::{Counter as _, CpuCounter};
 
 /// A value of the counter, which can be converted to a time later.
 ///
-/// Taking it costs one read of the counter. So a log or a trace takes `Ticks` where it must be
-/// fast, and converts them where it formats or writes. Sort values, not their times: a time that is
-/// converted later can have another error. Values of another boot, or from before the system was
-/// suspended or its virtual machine was moved, have no meaning.
+/// Taking it costs one read of the counter. A log takes `Ticks` where it must be fast, and converts
+/// them where it writes. Sort values, not their times: a later conversion can have another error.
+/// Values from before a boot, a suspend or a move of the virtual machine have no meaning.
 ///
 /// On arm, and on machines without a counter, the value is the nanoseconds of [`monotonic`].
 ///

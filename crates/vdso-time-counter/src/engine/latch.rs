@@ -9,8 +9,8 @@
 //! number that it had read, and stores the words. One last store clears the bit and advances the
 //! sequence number. If another caller was faster, the words are dropped.
 //!
-//! The bit is held for a bounded number of stores. Nobody takes it from its holder, which may only
-//! be stopped. If a process forks during these stores, the child can read, not update.
+//! Nobody takes the bit from its holder, which may only be stopped. If it is gone, as in the child
+//! of a fork by another thread, the others can read, not update.
 //!
 //! # Memory ordering
 //!
@@ -26,8 +26,7 @@
 //! - W2 synchronizes with R3 if R2 sees a word of W3. Then R4 sees W1 or a later value. So a reader
 //!   whose words come from a later update than R1 sees a changed sequence number and drops them.
 //!
-//! The sequence number repeats after 2^25 updates on a 32-bit machine, which take hours. Only a
-//! reader that stops between R1 and R4 for exactly so many could miss a change.
+//! The sequence number repeats after 2^25 updates on a 32-bit machine, which take hours.
 
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
@@ -49,7 +48,7 @@ pub(crate) struct Latch<const N: usize> {
 pub(crate) struct Version(usize);
 
 impl Version {
-    /// Whether a caller held the writer bit.
+    /// Returns whether a caller held the writer bit.
     pub(crate) fn has_writer(self) -> bool {
         self.0 & WRITER != 0
     }
@@ -74,7 +73,8 @@ impl<const N: usize> Latch<N> {
         result.filter(|_| self.sequence.load(Ordering::Relaxed) == sequence)
     }
 
-    /// The same, until no writer comes between. It repeats only if another caller made progress.
+    /// Reads the same way until no writer comes between. It repeats only if another caller made
+    /// progress.
     #[inline]
     pub(crate) fn read_whole<T>(&self, read: impl Fn(Version, [&[Word; N]; 2]) -> T) -> T {
         loop {
@@ -110,7 +110,7 @@ impl<const N: usize> Latch<N> {
         true
     }
 
-    /// The copy that a sequence number selects.
+    /// Returns the copy that a sequence number selects.
     #[inline]
     fn copy(&self, sequence: usize) -> &[Word; N] {
         &self.copies[sequence / STEP % 2]

@@ -20,7 +20,8 @@ impl Sample {
         Some((Self { ticks, nanos }, source.ticks_ordered().wrapping_sub(ticks)))
     }
 
-    /// The sample with the tick in the middle of a read of both clocks, which takes `cost` ticks.
+    /// Returns the sample with the tick in the middle of a read of both clocks, which takes `cost`
+    /// ticks.
     pub(crate) fn centred(self, cost: u64) -> Self {
         Self { ticks: self.ticks.wrapping_add(cost / 2), ..self }
     }

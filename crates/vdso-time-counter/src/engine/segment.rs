@@ -2,7 +2,13 @@
 //!
 //! A segment covers the ticks from `start` to `start + span`, and no others. So the time of a tick
 //! is the same for every thread, whenever the segment was published. Consecutive segments join
-//! without a step: together they are one function that never falls.
+//! without a step: together they are one function that never falls. An error is removed by the next
+//! segment's rate, because a step back would break the order, and a step forward could be a sample
+//! that an interrupt made late.
+//!
+//! 8 to 16 ms: a sample's error of some nanoseconds is then below 1 ppm of a segment, and making
+//! one costs less than 0.01 % of the time. Longer ones would double the error after a change of the
+//! kernel's rate, which is 1.6 ms at 10 %, and would cost a read no less.
 
 /// Nanoseconds per tick, in units of 2^-32 ns.
 pub(crate) type Rate = u64;
@@ -26,7 +32,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// A segment without ticks, which ends at this time.
+    /// Makes a segment without ticks, which ends at this time.
     pub(crate) fn empty(nanos: u64) -> Self {
         Self { start: 0, nanos, rate: 0, span: 0 }
     }
@@ -35,7 +41,7 @@ impl Segment {
         (ticks.wrapping_sub(self.start) < self.span).then_some(self)
     }
 
-    /// The time of a tick, which the segment covers.
+    /// Returns the time of a tick, which the segment covers.
     pub(crate) fn time(&self, ticks: u64) -> u64 {
         self.nanos.wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
     }
@@ -48,47 +54,49 @@ impl Segment {
         self.start.wrapping_add(self.span)
     }
 
-    /// Whether the tick is before the segment's first one, by at most a span.
+    /// Returns whether the tick is before the segment's first one, by at most a span.
     pub(crate) fn begins_after(&self, ticks: u64) -> bool {
         self.start.wrapping_sub(ticks).wrapping_sub(1) < self.span
     }
 
-    /// The number of ticks, from the first, in which the next segment is not yet due.
+    /// Returns the number of ticks, from the first, in which the next segment is not yet due.
     pub(crate) fn fresh_span(&self) -> u64 {
         self.span - (self.span >> DUE_SHIFT)
     }
 
-    /// Whether the segment covers the tick and the next segment is due.
+    /// Returns whether the segment covers the tick and the next segment is due.
     pub(crate) fn is_ending(&self, ticks: u64) -> bool {
         (self.fresh_span()..self.span).contains(&ticks.wrapping_sub(self.start))
     }
 }
 
-/// The change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of it.
+/// Returns the change of `rate` that removes `error` nanoseconds within `span` ticks, or a part of
+/// it.
 pub(crate) fn correction(error: i64, span: u64, rate: Rate) -> i64 {
     let limit = (rate >> SLEW_SHIFT) as i64;
     ((error << 32) >> span.trailing_zeros()).clamp(-limit, limit)
 }
 
-/// The time that some ticks take, if it is not much longer than [`LONGEST`].
+/// Returns the time that some ticks take, if it is not much longer than [`LONGEST`].
 #[inline]
 pub(crate) const fn nanos(ticks: u64, rate: Rate) -> u64 {
     ticks.wrapping_mul(rate) >> 32
 }
 
-/// The time that any number of ticks takes, at most `i64::MAX`.
+/// Returns the time that any number of ticks takes, at most `i64::MAX`.
 pub(crate) fn long_nanos(ticks: u64, rate: Rate) -> u64 {
     let nanos = (u128::from(ticks) * u128::from(rate)) >> 32;
     nanos.min(i64::MAX as u128) as u64
 }
 
-/// The rate at which `ticks` take `nanos`. Returns `None` if it is far too high.
+/// Returns the rate at which `ticks` take `nanos`, or `None` if it is far too high.
 pub(crate) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     let rate = (u128::from(nanos) << 32).checked_div(u128::from(ticks))?;
     (rate < 2048 << 32).then_some(rate as Rate)
 }
 
-/// The rate at which `ticks` take `change` nanoseconds. A division of 64 bits is much quicker.
+/// Returns the rate at which `ticks` take `change` nanoseconds. A division of 64 bits is much
+/// quicker.
 pub(crate) fn rate_of(change: i64, ticks: u64) -> i64 {
     let ticks = ticks.max(1);
     match (change.checked_mul(1 << 32), i64::try_from(ticks)) {
@@ -97,12 +105,12 @@ pub(crate) fn rate_of(change: i64, ticks: u64) -> i64 {
     }
 }
 
-/// Whether a counter can have the rate: 1 MHz to 64 GHz, with a margin.
+/// Returns whether a counter can have the rate: 1 MHz to 64 GHz, with a margin.
 pub(crate) fn is_possible(rate: Rate) -> bool {
     ((1 << 32) / 66..1024 << 32).contains(&rate)
 }
 
-/// The span of a segment: the largest power of two of ticks that take at most [`LONGEST`].
+/// Returns the span of a segment: the largest power of two of ticks that take at most [`LONGEST`].
 pub(crate) fn span(rate: Rate) -> u64 {
     1 << (LONGEST << 32).checked_div(rate).and_then(u64::checked_ilog2).unwrap_or(0)
 }
@@ -111,7 +119,7 @@ pub(crate) fn frequency(rate: Rate) -> u64 {
     scale(1_000_000_000, 1 << 32, rate)
 }
 
-/// `number` x `numerator` / `denominator`, rounded.
+/// Returns `number` x `numerator` / `denominator`, rounded.
 pub(crate) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
     let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
     product.checked_div(denominator.into()).map_or(0, |result| result.try_into().unwrap_or(u64::MAX))

@@ -9,16 +9,6 @@ pub(crate) trait Source {
     fn ticks(&self) -> u64;
     /// Reads the counter after all earlier instructions have completed.
     fn ticks_ordered(&self) -> u64;
-    /// Makes the next [`ticks_after_order`](Self::ticks_after_order) an ordered read, which does
-    /// not wait for the loads between the two.
-    #[inline]
-    fn order(&self) {}
-    /// Reads the counter after everything before `order`, and after the load on which the last
-    /// branch depends.
-    #[inline]
-    fn ticks_after_order(&self) -> u64 {
-        self.ticks_ordered()
-    }
     /// Reads `CLOCK_MONOTONIC`.
     fn monotonic(&self) -> Option<u64>;
     /// Reads `CLOCK_REALTIME`.

@@ -30,7 +30,7 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// Without a table, which would be another page for a sparse read.
+    /// Decodes without a table, which would be another page for a sparse read.
     fn from_code(code: u8) -> Self {
         match code {
             0 => Self::Idle,
@@ -85,19 +85,19 @@ impl ClockState {
         self.largest_error = self.largest_error.max(self.last_error);
     }
 
-    /// Ticks, and the nanoseconds that they took, since the counter was measured.
+    /// Returns the ticks, and the nanoseconds that they took, since the counter was measured.
     fn baseline(&self) -> Option<[u64; 2]> {
         let Sample { ticks, nanos } = self.sampled.centred(self.cost);
         let since = [ticks.wrapping_sub(self.first.ticks), nanos.wrapping_sub(self.first.nanos)];
         (self.phase == Phase::Running).then_some(since)
     }
 
-    /// The counter's mean rate in Hz since it was measured.
+    /// Returns the counter's mean rate in Hz since it was measured.
     pub(crate) fn frequency(&self) -> Option<u64> {
         self.baseline().map(|[ticks, nanos]| scale(1_000_000_000, ticks, nanos))
     }
 
-    /// The time of a tick that no segment covers any more, by the baseline.
+    /// Returns the time of a tick that no segment covers any more, by the baseline.
     pub(crate) fn nanos_of(&self, tick: u64) -> Option<u64> {
         let (last, [ticks, nanos]) = (self.sampled.centred(self.cost), self.baseline()?);
         let since = tick.wrapping_sub(last.ticks);
@@ -153,7 +153,7 @@ impl ClockState {
     #[inline]
     pub(crate) fn from_words(words: &[u64; WORDS]) -> Self {
         let [start, nanos, rate, used, progress, wall, sampled, ticks, base_rate, more @ ..] = *words;
-        let [checked, raw_offset, first_ticks, first_nanos, segments, counts, errors] = more;
+        let [checked, pending, first_ticks, first_nanos, segments, counts, errors] = more;
         let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
         let [phase, spoilt, unsteady, refusal] = progress.to_le_bytes();
@@ -167,7 +167,7 @@ impl ClockState {
             cost: cost.into(),
             checked,
             first: Sample { ticks: first_ticks, nanos: first_nanos },
-            pending: raw_offset as i64,
+            pending: pending as i64,
             phase: Phase::from_code(phase),
             refusal: Refusal::ALL.get(usize::from(refusal).wrapping_sub(1)).copied(),
             spoilt,
@@ -181,7 +181,7 @@ impl ClockState {
     }
 }
 
-/// The span of a segment, given the ticks that a fast read may use.
+/// Returns the span of a segment, given the ticks that a fast read may use.
 fn span(used: u64) -> u64 {
     if used == 0 { 0 } else { used.next_power_of_two() }
 }
@@ -220,7 +220,7 @@ pub(crate) fn segment_of(words: &Words) -> Segment {
     Segment { start, nanos, rate: words[RATE].load(), span: span(words[USED].load()) }
 }
 
-/// The wall clock at the first tick of the segment, as a word: nanoseconds below a second in the
+/// Encodes the wall clock at the first tick of the segment: nanoseconds below a second in the
 /// lowest bits, and above them seconds from 1698 to 2242. The kernel allows none after 2232.
 pub(crate) fn wall_word(nanos: i64) -> u64 {
     let Timespec { tv_sec, tv_nsec } = Timespec::from_nanos(nanos);
@@ -242,8 +242,8 @@ pub(crate) fn offset_of(words: &Words) -> i64 {
     offset(words[WALL].load(), words[NANOS].load())
 }
 
-/// The time of the wall clock, given its word and the nanoseconds since then: less than a second,
-/// so nothing is divided.
+/// Returns the time of the wall clock, given its word and the nanoseconds since then: less than a
+/// second, so nothing is divided.
 #[inline]
 pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
     let Timespec { tv_sec, tv_nsec } = wall(wall_word);
@@ -276,8 +276,8 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
     (past < used).then(|| [words[NANOS].load(), passed])
 }
 
-/// Whether a sparse read may answer by the vDSO, as far as the counter shows. The tick must be two
-/// fresh spans or more after the start of the segment, if there is one.
+/// Returns whether a sparse read may answer by the vDSO, as far as the counter shows. The tick must
+/// be two fresh spans or more after the start of the segment, if there is one.
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let (phase, used) = (phase_of(words), words[USED].load());
@@ -287,9 +287,9 @@ pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool 
     used == 0 && (phase == Phase::Rough || phase == Phase::Baseline)
 }
 
-/// Whether the vDSO's answer `now` agrees with [`may_be_sparse`]: it is at or after the time of the
-/// tick two fresh spans after the start. During a calibration, the last sample must be too old to
-/// use.
+/// Returns whether the vDSO's answer `now` agrees with [`may_be_sparse`]: it is at or after the
+/// time of the tick two fresh spans after the start. During a calibration, the last sample must be
+/// too old to use.
 #[inline]
 pub(crate) fn is_sparse(words: &Words, now: u64) -> bool {
     let nanos = words[NANOS].load();
@@ -300,13 +300,13 @@ pub(crate) fn is_sparse(words: &Words, now: u64) -> bool {
     now.wrapping_sub(end) as i64 >= 0
 }
 
-/// Whether the counter is not used, and the last segment has ended.
+/// Returns whether the counter is not used, and the last segment has ended.
 #[inline]
 pub(crate) fn is_off(words: &Words) -> bool {
     words[RATE].load() == NOT_USED
 }
 
-/// Whether `now` is before the check time, by at most [`LONGEST_RETRY`].
+/// Returns whether `now` is before the check time, by at most [`LONGEST_RETRY`].
 #[inline]
 pub(crate) fn is_before_check(words: &Words, now: u64) -> bool {
     now.wrapping_sub(words[SAMPLED].load()) >= LONGEST_RETRY.wrapping_neg()

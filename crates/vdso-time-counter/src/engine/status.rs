@@ -13,12 +13,10 @@ pub struct State {
     /// until the segment ends: see [Accuracy](crate#accuracy).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
-    /// usually 0. If another thread or a signal handler makes a segment before the next read, the
-    /// bound of that segment applies. [`Duration::MAX`] if a sandbox denies the clock.
+    /// usually 0. [`Duration::MAX`] if a sandbox denies the clock.
     pub error_bound: Duration,
     /// The number of [`Ticks`](crate::Ticks) per second: the mean since the counter was measured, a
-    /// few parts per billion off after a minute. The mean contains a suspend during a pause of the
-    /// reads if it is less than 500 ppm of the pause. `None` while the counter is not used. Where
+    /// few parts per billion off after a minute. `None` while the counter is not used. Where
     /// `Ticks` are nanoseconds, it is 1,000,000,000.
     pub frequency: Option<u64>,
 }
@@ -39,9 +37,8 @@ pub enum Status {
     Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
-    /// If the status stays, an update was cut off: by a handler that jumped out of it, by the
-    /// cancellation of its thread, or by a fork. Then the vDSO answers for the rest of the
-    /// process's life, and a read takes longer than the vDSO's.
+    /// If the status stays, an [update was cut off](crate#where-the-clock-must-not-be-used), and
+    /// the vDSO answers for the rest of the process's life.
     Updating,
     /// The counter is not used for some time.
     Refused(Refusal),

@@ -96,6 +96,7 @@ impl<S: Source> Step<'_, S> {
     }
 
     /// Calibrates again, or refuses the counter.
+    #[cold]
     fn restart(&mut self, spoilt: u8) -> Option<()> {
         (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
         if spoilt < SPOILT { Some(()) } else { self.off(Refusal::Frequency) }
@@ -114,14 +115,14 @@ impl<S: Source> Step<'_, S> {
         Some(())
     }
 
-    /// The rate from the state's sample to this one.
+    /// Returns the rate from the state's sample to this one.
     fn rate_to(&self, sample: Sample, gained: i64) -> Option<Rate> {
         let Sample { ticks, nanos } = self.state.sampled;
         let passed = sample.nanos.wrapping_sub(nanos).wrapping_add_signed(gained);
         segment::rate(sample.ticks.wrapping_sub(ticks), passed)
     }
 
-    /// `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. It may take system calls.
+    /// Returns `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. It may take system calls.
     fn raw_offset(&self) -> Option<i64> {
         self.may_check.then(|| offset_to(self.source, 4, S::raw))?.map(middle)
     }
@@ -188,8 +189,15 @@ impl<S: Source> Step<'_, S> {
             self.state.checked = self.now;
         }
         let cost = if is_suspect { burst.cost } else { burst.cost.min(usual + usual.div_ceil(8)) };
-        if let Err(divergence) = follow(self.state, burst.sample, cost) {
-            return self.diverged(divergence);
+        match follow(self.state, burst.sample, cost) {
+            Ok(()) => {}
+            Err(Divergence::Slew) => return self.begin(),
+            Err(Divergence::Jump) => {
+                return match self.detect() {
+                    Err(refusal) => self.off(refusal),
+                    Ok(()) => self.restart(0),
+                };
+            }
         }
         let state = &mut *self.state;
         (state.offset, state.sampled, state.cost) = (offset, burst.sample, cost);
@@ -217,18 +225,6 @@ impl<S: Source> Step<'_, S> {
         let low = high.saturating_sub_unsigned(segment::long_nanos(passed, base_rate));
         if wall::is_possible(offset, [low, high]) { Some(offset) } else { wall::offset(self.source, offset) }
     }
-
-    #[cold]
-    #[inline(never)]
-    fn diverged(&mut self, divergence: Divergence) -> Option<()> {
-        match divergence {
-            Divergence::Slew => self.begin(),
-            Divergence::Jump => match self.detect() {
-                Err(refusal) => self.off(refusal),
-                Ok(()) => self.restart(0),
-            },
-        }
-    }
 }
 
 /// Why no segment can follow.
@@ -240,7 +236,7 @@ enum Divergence {
     Jump,
 }
 
-/// The time in nanoseconds after which a refusal is checked again.
+/// Returns the time in nanoseconds after which a refusal is checked again.
 fn retry(refusal: Refusal, spoilt: u8) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     match refusal {

@@ -29,7 +29,7 @@ impl View {
         })
     }
 
-    /// The time of the tick.
+    /// Returns the time of the tick.
     pub(crate) fn nanos(&self) -> Option<u64> {
         Some(self.segment?.time(self.ticks))
     }
@@ -44,8 +44,8 @@ impl View {
         }
     }
 
-    /// How far the segment is from the kernel's clock, and how far it can be before it ends, in
-    /// nanoseconds. `None` if the clock is denied.
+    /// Returns how far the segment is from the kernel's clock, and how far it can be before it
+    /// ends, in nanoseconds. `None` if the clock is denied.
     pub(crate) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
         let ClockState { base_rate, sampled, cost, .. } = self.state;
         let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
@@ -78,8 +78,8 @@ impl View {
     }
 }
 
-/// The segment that covers a tick: the current one, or the previous one if the current one has not
-/// begun and no writer replaces the previous one.
+/// Returns the segment that covers a tick: the current one, or the previous one if the current one
+/// has not begun and no writer replaces the previous one.
 pub(crate) fn covering(ticks: u64, version: Version, [words, earlier]: [&Words; 2]) -> Option<Segment> {
     let current = segment_of(words);
     if !current.begins_after(ticks) {

@@ -39,16 +39,6 @@ impl Source for Native {
     }
 
     #[inline]
-    fn order(&self) {
-        CpuCounter::order();
-    }
-
-    #[inline]
-    fn ticks_after_order(&self) -> u64 {
-        if CpuCounter::IS_ORDERED_FIRST { CpuCounter::ticks() } else { CpuCounter::ticks_ordered() }
-    }
-
-    #[inline]
     fn monotonic(&self) -> Option<u64> {
         Some(kernels(ClockId::MONOTONIC).ok()? as u64)
     }

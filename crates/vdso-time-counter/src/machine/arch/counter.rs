@@ -8,8 +8,6 @@ pub(crate) trait Counter {
     const PARAVIRTUAL: &'static [&'static str] = &[];
     /// Whether every program may read the counter.
     const IS_READABLE: bool = false;
-    /// Whether an ordered read is [`order`](Self::order) and then [`ticks`](Self::ticks).
-    const IS_ORDERED_FIRST: bool = false;
 
     /// Reads the counter. The CPU may do so before earlier instructions have completed.
     fn ticks() -> u64 {
@@ -21,10 +19,6 @@ pub(crate) trait Counter {
     fn ticks_ordered() -> u64 {
         0
     }
-
-    /// Makes the next `ticks` an ordered read, which does not wait for the loads between the two.
-    #[inline]
-    fn order() {}
 
     /// Waits for the loads for which `ticks_ordered` does not wait.
     #[inline]

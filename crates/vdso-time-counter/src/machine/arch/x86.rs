@@ -18,7 +18,6 @@ impl Counter for CpuCounter {
     const PARAVIRTUAL: &'static [&'static str] = &["kvm-clock"];
     /// Every program may, except after `PR_SET_TSC`.
     const IS_READABLE: bool = true;
-    const IS_ORDERED_FIRST: bool = true;
 
     #[inline]
     fn ticks() -> u64 {
@@ -28,20 +27,10 @@ impl Counter for CpuCounter {
         ((high as u64) << 32) | low as u64
     }
 
-    #[inline]
-    fn ticks_ordered() -> u64 {
-        Self::order();
-        let (low, high): (usize, usize);
-        // SAFETY: as in `ticks`. Without `nomem`, the compiler does not move memory accesses across
-        // the read.
-        unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags)) };
-        ((high as u64) << 32) | low as u64
-    }
-
     /// `lfence` waits for all earlier instructions. AMD's CPUs do so because Linux sets
     /// `MSR_F10H_DECFG` (since 4.15).
     #[inline]
-    fn order() {
+    fn ticks_ordered() -> u64 {
         #[cfg(not(target_feature = "sse2"))]
         let _ = cpuid(0, 0); // serializes on every CPU without lfence
         #[cfg(target_feature = "sse2")]
@@ -50,6 +39,7 @@ impl Counter for CpuCounter {
         unsafe {
             asm!("lfence", options(nostack, preserves_flags));
         };
+        Self::ticks()
     }
 
     /// CPUID 0x80000007, EDX bit 8.
