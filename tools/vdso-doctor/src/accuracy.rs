@@ -66,7 +66,7 @@ fn nanos(clock: ClockId) -> Result<i64, String> {
     Ok(now.as_nanos() as i64)
 }
 
-/// How many reads were how many nanoseconds off.
+/// A histogram: how many reads were off by how many nanoseconds.
 #[derive(Default)]
 struct Sizes(BTreeMap<u64, u64>);
 
@@ -131,7 +131,8 @@ impl Deviation {
         let is_watched = io::stderr().is_terminal();
         let mut seen = Self::default();
 
-        // What takes half as long again, and three ticks, was interrupted and proves nothing.
+        // A read that takes half as long again, and three ticks, was interrupted and proves
+        // nothing.
         let mut width = i64::MAX;
         for _ in 0..1000 {
             width = width.min(probe(ClockId::MONOTONIC, monotonic)?.width);

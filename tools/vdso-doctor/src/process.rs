@@ -204,7 +204,7 @@ impl ProcessVdso {
 /// `e_machine` of 32-bit arm.
 const EM_ARM: u16 = 40;
 
-/// How often a process is read that is executing a program, at intervals of a millisecond.
+/// How many times to read a process that is executing a program, a millisecond apart.
 const MOST_TRIES: u32 = 100;
 
 /// Tags of the auxiliary vector: the size of a program header, and where the vDSO is.

@@ -16,8 +16,8 @@ fn is_proof(diagnosis: &Diagnosis) -> bool {
     diagnosis.method == Some(Method::Seccomp)
 }
 
-/// Where lib/vdso/gettimeofday.c of Linux reads a clock since 5.3 (arm since 5.5). Nothing for
-/// older kernels, and for clocks that only some kernels have.
+/// Returns where lib/vdso/gettimeofday.c of Linux reads a clock since 5.3 (arm since 5.5). Nothing
+/// for older kernels, and for clocks that only some kernels have.
 fn expected(read: Read, counter: bool) -> Option<Place> {
     let has_vdso = oracle::sysinfo_ehdr() != 0;
     let is_new = oracle::kernel_is(5, 5);
@@ -94,7 +94,7 @@ fn the_place_of_several_reads_is_the_worst_that_is_known() {
     }
 }
 
-/// A thread that a sandbox denies the clock calls, or a filter of its own.
+/// Diagnoses a thread whose sandbox denies the clock calls, or a filter of the doctor's.
 #[test]
 fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     let Some(counter) = oracle::counter_is_in_user_space() else { return };
@@ -136,7 +136,8 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     }
 }
 
-/// A kernel that can have more than 1024 CPUs refuses a mask with room for 1024.
+/// Runs under a filter that refuses small masks, as a kernel that can have more than 1024 CPUs
+/// refuses one with room for 1024.
 #[test]
 fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
     let place = || check(&Read::USUAL).map_or_else(|finding| finding.place, |()| Place::UserSpace);

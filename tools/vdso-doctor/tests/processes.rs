@@ -32,8 +32,8 @@ use vdso_time::vdso::Vdso;
 struct Sleeper(Pid);
 
 impl Sleeper {
-    /// A fork of this process that did some work. None if it could not, because something is
-    /// missing.
+    /// Forks this process, and lets the child do some work. None if it could not, because something
+    /// is missing.
     fn after(missing: Need, work: impl FnOnce() -> io::Result<()>) -> Option<Self> {
         let (mut reader, mut writer) = UnixStream::pair().unwrap();
         // The parent drops this closure and its end, so a child that dies is an end of file.
@@ -138,7 +138,7 @@ fn take_names_that_are_no_text() -> io::Result<()> {
     fs::write("/proc/self/comm", b"a\x1b[31m\xff")
 }
 
-/// A terminal would obey control characters.
+/// Looks for control characters, which a terminal would obey.
 #[test]
 fn names_that_are_not_utf_8_do_not_hide_the_vdso_and_control_characters_are_escaped() {
     if !is_testable() {
@@ -169,7 +169,7 @@ fn a_process_without_a_vdso_is_an_error() {
     }
 }
 
-/// A process in whose vector this image is the vDSO.
+/// Starts a process in whose auxiliary vector this image is the vDSO.
 fn process_with(image: &[u8]) -> Option<Sleeper> {
     #[allow(unsafe_code, reason = "memory is mapped")]
     let map = || {
@@ -184,8 +184,8 @@ fn process_with(image: &[u8]) -> Option<Sleeper> {
     if is_testable() { Sleeper::after(Need::Auxv, map) } else { None }
 }
 
-/// A 64-bit image, then the content, the names and the section headers: the name's offset, type,
-/// address and size of each. The name at offset 1 is `.eh_frame_hdr`.
+/// Makes a 64-bit image, then the content, the names and the section headers: the name's offset,
+/// type, address and size of each. The name at offset 1 is `.eh_frame_hdr`.
 fn with_sections(content: &[u8], sections: &[[u64; 4]]) -> Vec<u8> {
     const NAMES: [u8; 16] = *b"\0.eh_frame_hdr\0\0";
     let symbols = vec![Sym { size: !0, ..Sym::func("__vdso_time", "LINUX_2.6") }];
@@ -292,7 +292,7 @@ fn another_time_namespace_is_reported() {
     });
 }
 
-/// There, other numbers than in /proc are those of this process and its children.
+/// Runs where this process and its children have other numbers than in /proc.
 #[test]
 fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
     if !is_testable() {

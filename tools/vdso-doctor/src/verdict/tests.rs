@@ -12,7 +12,7 @@ use crate::report::wrapped;
 /// What a test says about a read.
 #[derive(Clone, Copy)]
 enum Found {
-    /// So many of 200 reads entered the kernel.
+    /// How many of 200 reads entered the kernel.
     Proved(u32),
     Routed(FallbackReason),
     Other(Place, Evidence),
@@ -40,7 +40,7 @@ fn reading(read: Read, found: Found) -> Reading {
     }
 }
 
-/// The readings if the clock source is read in one place and the coarse clocks in another.
+/// Makes the readings of a clock source that is read in one place and coarse clocks in another.
 fn readings(precise: Found, coarse: Found) -> Vec<Reading> {
     let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Read::ClockGettime);
     let cheap = clocks.into_iter().chain([Read::Time]).map(|read| reading(read, coarse));
@@ -52,7 +52,7 @@ fn readings(precise: Found, coarse: Found) -> Vec<Reading> {
         .collect()
 }
 
-/// A platform with these clock sources; the first is in use.
+/// Makes a platform with these clock sources; the first is in use.
 fn platform(available: &[&str]) -> Platform {
     let available: Vec<String> = available.iter().map(|&name| name.into()).collect();
     let clock_source = ClockSource { current: available.first().cloned(), available };
@@ -82,7 +82,7 @@ fn judge(platform: &Platform, seen: &[Reading], reads: &[Read], cause: Cause, wo
     assert!(wrapped("", &sentence).lines().all(|line| line.chars().count() <= 80), "{sentence}");
 }
 
-/// The same for the usual reads.
+/// Judges the usual reads.
 #[track_caller]
 fn judge_usual(platform: &Platform, precise: Found, coarse: Found, cause: Cause, words: &[&str]) {
     judge(platform, &readings(precise, coarse), &Read::USUAL, cause, words);
@@ -133,7 +133,7 @@ const STEADY: &str = "constant_tsc nonstop_tsc";
 const STEADY_GUEST: &str = "constant_tsc nonstop_tsc hypervisor";
 const GUEST: &str = "constant_tsc hypervisor";
 
-/// A platform whose CPU has these flags, booted with these parameters.
+/// Makes a platform whose CPU has these flags, booted with these parameters.
 fn booted(flags: &str, parameters: &str, available: &[&str]) -> Platform {
     Platform {
         command_line: format!("quiet {parameters} ro"),
@@ -146,8 +146,8 @@ fn booted(flags: &str, parameters: &str, available: &[&str]) -> Platform {
 const SWITCH: &str =
     "`cd /sys/devices/system/clocksource/clocksource0` and `echo tsc | sudo tee current_clocksource`";
 
-/// The machines of public reports. A report that does not list the clock sources has those of such
-/// a machine.
+/// Tries the machines of public reports. Where a report does not list the clock sources, they are
+/// those of such a machine.
 #[test]
 fn a_public_report_gets_the_advice_that_helped_its_author() {
     const HOST: &str = "its host does not offer an invariant counter";
@@ -206,8 +206,8 @@ fn a_clock_source_that_only_the_kernel_reads_is_replaced_or_avoided() {
     }
 }
 
-/// The rows with two parameters, and a counter that was rejected, were booted in QEMU; then the
-/// advice was followed, and the machine was booted again.
+/// Tries parameters of the kernel. We booted the rows with two parameters, and a rejected counter,
+/// in QEMU, followed the advice, and booted again.
 #[test]
 fn every_parameter_that_acts_is_named_and_exclusions_come_first() {
     let [distrusted, source] = [Cause::CounterDistrusted, Cause::ClockSource];
@@ -273,7 +273,7 @@ fn a_clock_source_that_the_vdso_could_read_has_another_cause() {
     }
 }
 
-/// In its first seconds a kernel reads a clock source that it leaves.
+/// Tries kernels in their first seconds, when they read a clock source that they leave.
 #[test]
 fn a_kernel_that_just_started_is_not_judged_for_ever() {
     let sandbox = Platform { supervisor: Some(Supervisor::GuestKernel), ..platform(&[]) };

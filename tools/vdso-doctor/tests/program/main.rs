@@ -81,7 +81,7 @@ fn wrong_arguments_are_status_64_and_one_line() {
     }
 }
 
-/// man(1) indents the page by 7 columns, and leaves 2 of 80 free.
+/// Looks for lines above 71 columns, because man(1) indents a page by 7 of 80 and leaves 2 free.
 #[test]
 fn lines_of_the_manual_page_that_must_not_be_broken_fit() {
     let Some((_, completions, _)) = run("completions bash") else { return };
@@ -97,12 +97,13 @@ fn lines_of_the_manual_page_that_must_not_be_broken_fit() {
 
 const README: &str = include_str!("../../README.md");
 
-/// The names in backticks.
+/// Returns the names in backticks.
 fn fields(text: &str) -> BTreeSet<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// The rows of a table of the README: the fields in the first column, and those in the second.
+/// Returns the rows of a table of the README: the fields in the first column, and those in the
+/// second.
 fn documented(sentence: &str) -> Vec<[BTreeSet<&'static str>; 2]> {
     let (_, text) = README.split_once(sentence).unwrap();
     let lines = text.lines().skip_while(|line| !line.starts_with('|')).skip(2);
@@ -237,7 +238,7 @@ fn a_program_in_a_folder_of_valgrinds_name_is_not_in_valgrind() {
     assert_eq!(copy["supervisor"], json["supervisor"], "{out}");
 }
 
-/// Standard error is not needed.
+/// Runs with a full standard error, which is not needed.
 #[test]
 fn the_accuracy_report_says_which_reads_count() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();

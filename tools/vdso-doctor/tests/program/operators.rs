@@ -12,7 +12,7 @@ use super::{PROGRAM, ended, run};
 
 const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib");
 
-/// An empty folder.
+/// Makes an empty folder.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -60,7 +60,7 @@ fn prometheus_reads_the_metrics() {
     assert_eq!(out.contains("gauge vdso_doctor_read_seconds"), is_timed, "{out}");
 }
 
-/// Timing indicates where a read is answered, but is no proof.
+/// Denies the proof, so that timing only indicates where a read is answered.
 #[test]
 #[allow(unsafe_code, reason = "a seccomp filter is installed in the child")]
 fn a_place_that_is_only_likely_is_no_sample() {
@@ -117,7 +117,7 @@ fn the_plug_in_for_nagios_has_its_statuses() {
     assert_eq!(contributed(&plug_in, &doctor).unwrap().0, expected);
 }
 
-/// The commands in the files for systemd and Kubernetes are those of a check.
+/// Compares the commands in the files for systemd and Kubernetes with that of a check.
 #[test]
 fn the_unit_and_the_pod_run_a_check() {
     let unit = include_str!("../../contrib/vdso-doctor.service");
