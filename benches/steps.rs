@@ -13,7 +13,8 @@ use vdso_time_benches::harness::Contender;
 /// Returns how many instructions a turn of the loop executes outside of the kernel, or `None` if
 /// this machine does not step through a process.
 pub(crate) fn instructions(contender: &Contender) -> Option<usize> {
-    // The least of some, because the vDSO reads again while the kernel writes.
+    // The least of several counts, because the vDSO starts a read again if the kernel wrote
+    // meanwhile.
     let count = |calls| (0..25).map(|_| steps(contender, calls)).min()?;
     count(3)?.checked_sub(count(2)?)
 }

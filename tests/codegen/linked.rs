@@ -32,8 +32,8 @@ fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
     found
 }
 
-/// Uses thread-local storage: such a library needs ld.so by name, to which weak symbols of glibc
-/// bind.
+/// Compares the glibc that the library needs with the crate and without it. Both use thread-local
+/// storage, so both need ld.so by name: weak symbols of glibc bind to it.
 #[test]
 fn a_shared_library_needs_no_newer_glibc_with_the_crate() {
     const TRIPLE: &str = "x86_64-unknown-linux-gnu";

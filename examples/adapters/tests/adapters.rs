@@ -1,4 +1,5 @@
-//! The times that the adapters print, by GNU date, and the page that shows the adapters.
+//! Compares the times that the adapters print with GNU date's, and the adapters with the page that
+//! shows them.
 
 use std::fs;
 use std::io::{self, Write};

@@ -69,7 +69,7 @@ struct Tally<'a> {
     found: Findings,
 }
 
-/// The processes, the rows, the callers of one, and the call chains that are kept. There can be any
+/// How many processes, rows, callers of a row, and call chains are kept. A program can make any
 /// number of them.
 const MOST_SPACES: usize = 1 << 12;
 const MOST_GROUPS: usize = 1 << 12;

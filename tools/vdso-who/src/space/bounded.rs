@@ -28,8 +28,8 @@ pub(super) fn memory() -> u64 {
     kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
 }
 
-/// Returns the memory of this process above which nothing more is read. What a program that uses
-/// this library had before the first measurement does not count.
+/// Returns the limit of this process's memory, above which nothing more is read. The memory that a
+/// program had before its first measurement comes on top.
 fn most_memory() -> u64 {
     static MOST: OnceLock<u64> = OnceLock::new();
     *MOST.get_or_init(|| memory().saturating_add(MOST_MEMORY))

@@ -93,8 +93,8 @@ impl PerfMap {
     }
 }
 
-/// Adds a line, in the place of the functions that begin in its range: an address, a size and a
-/// name.
+/// Adds the function of a line (an address, a size and a name), and removes those that begin in its
+/// range.
 fn add(functions: &mut BTreeMap<u64, (u64, u64, usize)>, line: &[u8], at: u64) -> Option<()> {
     let mut fields = line.splitn(3, |byte| *byte == b' ');
     let mut number = || {
