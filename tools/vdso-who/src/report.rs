@@ -220,7 +220,10 @@ impl Report {
     /// If there is no clock read, or if this library was built without its feature `svg`.
     pub fn svg(&self) -> std::io::Result<String> {
         let count_name = if self.trap_ns.is_some() { "reads" } else { "samples" };
-        flame_graph::of(&self.folded, self.verdict(), count_name)
+        let verdict = self.verdict();
+        // The rate is an estimate, and the title one line.
+        let title = verdict.split(", about ").next().unwrap_or_default();
+        flame_graph::of(&self.folded, title.to_owned(), count_name)
     }
 
     /// Returns whether the samples stand for the CPU time. Events of each CPU see all of it. Those

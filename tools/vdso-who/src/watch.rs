@@ -20,8 +20,8 @@ use crate::{Error, Options, Report, Result, Subject, breakpoints, callers, mappi
 /// How long the buffers may fill; that of counted reads a tenth of it.
 const TICK: Duration = Duration::from_millis(20);
 
-/// If more records wait for their names, the next ones stay in the buffers.
-const MOST_WAITING: usize = 1 << 12;
+/// If more records wait for their names, the next ones stay in the buffers. Each has 8 KiB.
+const MOST_WAITING: usize = 1 << 10;
 
 /// What [`watch`] found, and the command that it started.
 #[derive(Debug)]
