@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "mappings and system calls")]
 
 pub(crate) mod auxv;
+mod functions;
 pub(crate) mod kernel;
 mod mapping;
 pub mod vdso;

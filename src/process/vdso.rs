@@ -2,6 +2,7 @@
 
 use core::ptr;
 
+pub use super::functions::{Function, Functions};
 use super::{auxv, kernel, mapping};
 use crate::choice::LocateError;
 use crate::elf::{Format, Image, ParseError, ParsedImage, Symbol};
@@ -161,6 +162,32 @@ impl<'a> Vdso<'a> {
 
     fn address_of(&self, value: u64) -> *const () {
         ptr::with_exposed_provenance(value.wrapping_add(bias(&self.image.parsed)) as usize)
+    }
+
+    /// Returns the functions of the image as typed pointers: those that this crate calls.
+    ///
+    /// A call through such a pointer saves the slot and the fallback of this crate's functions.
+    /// There are none in an image of another architecture, and where this crate calls libc
+    /// ([`ARCH`](crate::ARCH) is `None`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vdso_time::vdso::{Function, Vdso};
+    /// use vdso_time::{ClockId, Timespec};
+    ///
+    /// # if let Ok(vdso) = Vdso::locate() {
+    /// if let Some(Function::Timespec64(clock_gettime)) = vdso.functions().clock_gettime {
+    ///     let mut now = Timespec::default();
+    ///     // SAFETY: the vDSO stays mapped, and `now` is valid for writes.
+    ///     let result = unsafe { clock_gettime(ClockId::MONOTONIC, &raw mut now) };
+    ///     assert!(result == 0 && now.tv_sec >= 0);
+    /// }
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn functions(&self) -> Functions {
+        Functions::of(&self.image.parsed, bias(&self.image.parsed))
     }
 
     /// Returns the symbol whose code contains a program counter, for profilers and unwinders.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use test_support::functions::assert_all_right;
 use test_support::{Cpus, FUNCTIONS, PATHS, assert_bracketed, child, oracle};
-use vdso_time::vdso::Vdso;
-use vdso_time::{ClockId, Errno, Timespec, syscall};
+use vdso_time::vdso::{Function, Functions, Vdso};
+use vdso_time::{ClockId, Errno, Route, Timespec, syscall};
 
 /// Shows that no reading is stale, so no clock goes back from one path to another (LTP's
 /// clock_gettime04, vdsotest's `verify`).
@@ -35,6 +35,26 @@ fn every_id_answers_as_the_kernel_does() {
     for id in UNKNOWN {
         assert_eq!(oracle::clock_gettime(id), Err(libc::EINVAL), "{id}");
         assert_eq!(vdso_time::is_faster_than_syscall(ClockId::from_raw(id)), None, "{id}");
+    }
+}
+
+/// Shows that there is a pointer where the vDSO answers, and nowhere else.
+#[test]
+fn typed_pointers_are_those_of_the_routes() {
+    let address = |function: Option<Function>| match function? {
+        Function::Timespec64(code) => Some(code as usize),
+        Function::Timespec32(code) => Some(code as usize),
+        Function::Timeval64(code) => Some(code as usize),
+        Function::Time64(code) => Some(code as usize),
+        Function::Getcpu(code) => Some(code as usize),
+        other => panic!("{other:?}"),
+    };
+    let Functions { time, gettimeofday, clock_gettime, clock_getres, getcpu, .. } =
+        Vdso::locate().map(|vdso| vdso.functions()).unwrap_or_default();
+    let pointers = [time, gettimeofday, clock_gettime, clock_getres, getcpu].map(address);
+    for (pointer, (name, route)) in pointers.into_iter().zip(vdso_time::routes().functions()) {
+        let expected = if let Route::Vdso { address, .. } = route { Some(address) } else { None };
+        assert_eq!(pointer, expected, "{name}");
     }
 }
 

@@ -9,6 +9,7 @@ pub mod slow_reads;
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use vdso_time::vdso::Vdso;
 use vdso_time::{ClockId, Route, syscall};
 use vdso_time_counter as counter;
 
@@ -48,21 +49,21 @@ pub const SYSCALL: &str = "system call";
 
 /// Returns the rows with `direct` as the last contender, where the vDSO has the function.
 pub fn rows() -> Vec<Row> {
-    let routes = vdso_time::routes();
-    let on = |route, clock| move |row: Row| row.with(direct::contender(route, clock));
+    let vdso = Vdso::locate().map(|vdso| vdso.functions()).unwrap_or_default();
+    let on = |function, clock| move |row: Row| row.with(direct::contender(function, clock));
     let gettime =
-        CLOCKS.iter().map(|&(name, clock)| on(routes.clock_gettime, clock)(clock_gettime(name, clock)));
+        CLOCKS.iter().map(|&(name, clock)| on(vdso.clock_gettime, clock)(clock_gettime(name, clock)));
     // The other clocks have one of these resolutions.
     let getres =
-        CLOCKS[..2].iter().map(|&(name, clock)| on(routes.clock_getres, clock)(clock_getres(name, clock)));
+        CLOCKS[..2].iter().map(|&(name, clock)| on(vdso.clock_getres, clock)(clock_getres(name, clock)));
     let others = [
-        on(routes.gettimeofday, ClockId::REALTIME)(gettimeofday()),
+        on(vdso.gettimeofday, ClockId::REALTIME)(gettimeofday()),
         // time() has the vDSO's clock_gettime where it has no time().
-        on(routes.time, ClockId::REALTIME_COARSE)(time()),
+        on(vdso.time, ClockId::REALTIME_COARSE)(time()),
         syscall_time(),
-        getcpu().with(direct::getcpu()),
+        on(vdso.getcpu, ClockId::REALTIME)(getcpu()),
     ];
-    let counters = counters().map(on(routes.clock_gettime, ClockId::MONOTONIC));
+    let counters = counters().map(on(vdso.clock_gettime, ClockId::MONOTONIC));
     gettime.chain(getres).chain(others).chain(counters).chain([time_now()]).collect()
 }
 

@@ -3,7 +3,7 @@
 //! A route through the vDSO proves nothing: its functions make a system call themselves if they
 //! cannot read the clock. So each function is called, and its system calls are detected.
 
-use vdso_time::vdso::Vdso;
+use vdso_time::vdso::{Functions, Vdso};
 use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
 
 use crate::function::Function;
@@ -171,13 +171,15 @@ impl Examination {
         let routes = routes();
         let mut this = Self::default();
         let mut entries = Vec::new();
+        let vdso = Vdso::locate();
+        let functions = vdso.map(|vdso| vdso.functions()).unwrap_or_default();
         for read in reads {
-            let (reading, entry) = examine(*read, &routes);
+            let (reading, entry) = examine(*read, &routes, &functions);
             entries.extend(entry.map(|entry| (this.readings.len(), entry)));
             this.readings.push(reading);
         }
         // If libc answers, there is nothing to prove.
-        if routes.time != Route::Libc && Vdso::locate().is_ok() {
+        if routes.time != Route::Libc && vdso.is_ok() {
             this.prove(&entries, calls);
         }
         if timing != Timing::None && timing::has_watch() {
@@ -265,7 +267,7 @@ pub(crate) fn worst_place(readings: &[Reading], supervisor: Option<Supervisor>, 
 }
 
 /// Makes a read once. Returns the vDSO's function if it answered.
-fn examine(read: Read, routes: &Routes) -> (Reading, Option<Function>) {
+fn examine(read: Read, routes: &Routes, functions: &Functions) -> (Reading, Option<Function>) {
     let mut seen = Reading::new(read);
     let answer = read.make();
     if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
@@ -281,7 +283,7 @@ fn examine(read: Read, routes: &Routes) -> (Reading, Option<Function>) {
             seen.reason = Some(reason);
             (Place::Kernel, Evidence::Routed)
         }
-        _ => return (seen, Function::of(read, routes)),
+        _ => return (seen, Function::of(read, functions)),
     };
     (seen, None)
 }

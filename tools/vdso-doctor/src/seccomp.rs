@@ -99,9 +99,9 @@ fn call_on_each_cpu(entries: &[Function], calls: u32) -> Count {
         count.reads += calls;
         for (entry, entered) in entries.iter().zip(&mut count.entered) {
             // powerpc's vDSO returns a positive error number. What time() returns are seconds.
-            let asks_kernel = || match (entry, entry.call()) {
-                (Function::Time(_), seconds) => seconds == -(MARK as isize),
-                (_, answer) => answer.unsigned_abs() == MARK as usize,
+            let asks_kernel = || match entry.call() {
+                seconds if entry.returns_time() => seconds == -i64::from(MARK),
+                answer => answer.unsigned_abs() == MARK as u64,
             };
             *entered += (0..calls).filter(|_| asks_kernel()).count() as u32;
         }

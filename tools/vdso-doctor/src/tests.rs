@@ -1,11 +1,11 @@
 //! Diagnoses of processes that may not read the clock. Each is forked before this one makes a read.
 
 use std::env::consts::ARCH;
-use std::ffi::c_void;
 use std::path::Path;
 
 use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
+use vdso_time::vdso::{Function as Pointer, Functions};
 
 use crate::function::Function;
 use crate::platform::{is_name, supervisor};
@@ -23,10 +23,13 @@ fn the_words_of_the_json_stay() {
 
 #[test]
 fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
-    extern "C" fn time(_: *mut c_void) -> isize {
-        libc::EXFULL as isize
+    extern "C" fn time(_: *mut i64) -> i64 {
+        libc::EXFULL.into()
     }
-    match seccomp::count(&[Function::Time(time)], 1) {
+    let mut functions = Functions::default();
+    functions.time = Some(Pointer::Time64(time));
+    let function = Function::of(Read::Time, &functions).expect("a function");
+    match seccomp::count(&[function], 1) {
         Ok(count) => assert_eq!(count.entered, [0]),
         Err(why) => not_run_here(Need::Seccomp, why),
     }

@@ -1,0 +1,86 @@
+//! [`Functions`]: the vDSO's functions as pointers with their C signatures.
+
+use core::ffi::c_void;
+use core::mem;
+use core::ptr;
+
+use crate::arch::{NATIVE, Shape};
+use crate::choice::{Choice, Outcome, decide, is_called};
+use crate::elf::{Any, ParsedImage};
+use crate::types::{ClockId, Timespec, Timeval};
+
+/// A function of the vDSO, by its C signature.
+///
+/// It may be called while the image is mapped. Its pointers must be aligned and valid for writes.
+/// It writes nothing else. The result is 0 or a negated error number; on powerpc64 the number is
+/// positive. `EINVAL` says that there is no such clock. After another error ask the kernel
+/// ([`syscall`](crate::syscall)).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Function {
+    /// clock_gettime or clock_getres.
+    Timespec64(unsafe extern "C" fn(ClockId, *mut Timespec) -> i32),
+    /// The same with 32 bits for the seconds and for the nanoseconds, in an image of a 32-bit
+    /// architecture that has no better one. The seconds end in January 2038.
+    Timespec32(unsafe extern "C" fn(ClockId, *mut [i32; 2]) -> i32),
+    /// gettimeofday. The second pointer, to a time zone, may be null.
+    Timeval64(unsafe extern "C" fn(*mut Timeval, *mut c_void) -> i32),
+    /// time. The pointer may be null. The result is the time.
+    Time64(unsafe extern "C" fn(*mut i64) -> i64),
+    /// getcpu. Each pointer may be null: to the CPU's number, to the node's, and an unused one.
+    Getcpu(unsafe extern "C" fn(*mut u32, *mut u32, *mut c_void) -> i32),
+}
+
+/// What an image has to answer each function, as [`Vdso::functions`](super::vdso::Vdso::functions)
+/// returns it.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Functions {
+    /// time, or the clock_gettime that answers it for [`ClockId::REALTIME_COARSE`].
+    pub time: Option<Function>,
+    /// gettimeofday, or the clock_gettime that answers it for [`ClockId::REALTIME`].
+    pub gettimeofday: Option<Function>,
+    /// clock_gettime.
+    pub clock_gettime: Option<Function>,
+    /// clock_getres.
+    pub clock_getres: Option<Function>,
+    /// getcpu.
+    pub getcpu: Option<Function>,
+}
+
+impl Functions {
+    /// Finds the functions in an image that lies in memory, and none in one of another
+    /// architecture.
+    pub(super) fn of(image: &ParsedImage<'_, Any>, bias: u64) -> Self {
+        let abi = NATIVE.filter(|abi| is_called(abi, image));
+        let found = abi.map(|abi| decide(abi, image, bias, |_, _| Ok(())).map(Outcome::ok));
+        let [time, gettimeofday, clock_gettime, clock_getres, getcpu] =
+            found.unwrap_or_default().map(|choice| Function::of(choice?));
+        Self { time, gettimeofday, clock_gettime, clock_getres, getcpu }
+    }
+}
+
+impl Function {
+    /// Returns the pointer to the code of a symbol. The caller of it promises that the code has the
+    /// signature that the table says.
+    #[allow(clippy::missing_transmute_annotations, reason = "each variant states its type")]
+    fn of(Choice { candidate, address }: Choice) -> Option<Self> {
+        let code = ptr::with_exposed_provenance::<()>(address);
+        if code.is_null() {
+            return None;
+        }
+        Some(match candidate.shape {
+            // SAFETY: it is not null, so it is a function pointer.
+            Shape::Timespec64 => Self::Timespec64(unsafe { mem::transmute(code) }),
+            // SAFETY: as above.
+            Shape::Timespec32 => Self::Timespec32(unsafe { mem::transmute(code) }),
+            // SAFETY: as above.
+            Shape::Timeval64 => Self::Timeval64(unsafe { mem::transmute(code) }),
+            // SAFETY: as above.
+            Shape::Time64 => Self::Time64(unsafe { mem::transmute(code) }),
+            // SAFETY: as above.
+            Shape::Getcpu => Self::Getcpu(unsafe { mem::transmute(code) }),
+            Shape::Timeval32 => return None, // no candidate has it
+        })
+    }
+}
