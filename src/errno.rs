@@ -4,13 +4,13 @@ use core::fmt;
 use core::num::NonZeroU16;
 
 /// The numbers of include/uapi/asm-generic/errno.h. mips, sparc, alpha and parisc have others.
-#[cfg(not(all(vdso_time_libc_fallback, any(target_os = "linux", target_os = "android"))))]
+#[cfg(not(all(vdso_time_libc_fallback, vdso_time_linux)))]
 mod number {
     pub(super) const ENOSYS: i32 = 38;
     pub(super) const EOVERFLOW: i32 = 75;
     pub(super) const EOPNOTSUPP: i32 = 95;
 }
-#[cfg(all(vdso_time_libc_fallback, any(target_os = "linux", target_os = "android")))]
+#[cfg(all(vdso_time_libc_fallback, vdso_time_linux))]
 use libc as number;
 
 /// An error number of the kernel, `1..=4095` (errno(3)).

@@ -76,7 +76,6 @@ struct Readme;
 
 mod arch;
 mod choice;
-#[cfg(vdso_time_clock)]
 mod clocks;
 pub mod elf;
 mod errno;
@@ -102,7 +101,6 @@ pub use types::{ClockId, Cpu, ParseClockIdError, Timespec, Timeval};
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
-#[cfg(vdso_time_clock)]
 pub use clocks::{
     Instant, Monotonic, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime,
     SystemTimeError, UNIX_EPOCH, WallClock,

@@ -4,35 +4,11 @@ use core::any::type_name;
 
 use crate::errno::Errno;
 
-/// The default clock's reads, and the traits of std's types.
+/// The traits of std's types.
 ///
 /// The type has a field `time`, and its own `checked_add` and `checked_sub`.
 macro_rules! time_of_a_clock {
-    ($Time:ident, $Default:ident, $clock:literal) => {
-        impl $Time {
-            #[doc = concat!("Returns the time of `", $clock, "`.")]
-            ///
-            /// # Panics
-            ///
-            /// If the clock cannot be read. `try_now` returns the error.
-            #[inline]
-            #[must_use]
-            #[track_caller]
-            pub fn now() -> Self {
-                $Default::now()
-            }
-
-            #[doc = concat!("Returns the time of `", $clock, "`, or the error of the read.")]
-            ///
-            /// # Errors
-            ///
-            /// Those of [`clock_gettime`](crate::clock_gettime).
-            #[inline]
-            pub fn try_now() -> Result<Self, crate::errno::Errno> {
-                $Default::try_now()
-            }
-        }
-
+    ($Time:ident) => {
         impl<C> core::ops::Add<core::time::Duration> for $Time<C> {
             type Output = Self;
 
@@ -133,59 +109,7 @@ macro_rules! time_of_a_clock {
     };
 }
 
-/// The reads of the kernel's clocks, as methods of their types and as a trait.
-macro_rules! kernel_clocks {
-    ($Trait:ident -> $Time:ident: $($(#[$cfg:meta])? $Clock:ident = $ID:ident),*) => {$(
-        $(#[$cfg])?
-        impl $Clock {
-            /// Returns the time of this clock.
-            ///
-            /// # Panics
-            ///
-            /// If the clock cannot be read. `try_now` returns the error.
-            #[inline]
-            #[must_use]
-            #[track_caller]
-            pub fn now() -> $Time<Self> {
-                <Self as $Trait>::now()
-            }
-
-            /// Returns the time of this clock, or the error of the read.
-            ///
-            /// # Errors
-            ///
-            /// Those of [`clock_gettime`](crate::clock_gettime).
-            #[inline]
-            pub fn try_now() -> Result<$Time<Self>, crate::errno::Errno> {
-                crate::sys::calls::clock_gettime(crate::types::ClockId::$ID).map($Time::from_kernel)
-            }
-
-            /// Returns the resolution of this clock (clock_getres(2)).
-            ///
-            /// It is 1 ns, or the length of a timer tick (1 to 10 ms) for a coarse clock and in a
-            /// kernel without high-resolution timers. It is neither the cost of a read nor the
-            /// accuracy of the clock.
-            ///
-            /// # Errors
-            ///
-            /// Those of [`clock_getres`](crate::clock_getres).
-            #[inline]
-            pub fn resolution() -> Result<core::time::Duration, crate::errno::Errno> {
-                crate::sys::calls::clock_getres(crate::types::ClockId::$ID)?.try_into()
-            }
-        }
-
-        $(#[$cfg])?
-        impl $Trait for $Clock {
-            #[inline]
-            fn try_now() -> Result<$Time<Self>, crate::errno::Errno> {
-                Self::try_now()
-            }
-        }
-    )*};
-}
-
-pub(super) use {kernel_clocks, time_of_a_clock};
+pub(super) use time_of_a_clock;
 
 /// Panics in `now` of clock `C`.
 #[cold]

@@ -9,13 +9,13 @@
 mod common;
 mod kernel;
 mod monotonic;
+#[cfg(vdso_time_clock)]
+mod reads;
 #[cfg(feature = "std")]
 mod std_times;
 mod unix_time;
 mod wall;
 
-#[cfg(vdso_time_linux)]
-pub use kernel::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
-pub use kernel::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
+pub use kernel::*;
 pub use monotonic::{Instant, MonotonicClock};
 pub use wall::{SystemTime, SystemTimeError, UNIX_EPOCH, WallClock};

@@ -4,9 +4,7 @@ use core::marker::PhantomData;
 use core::ops::Sub;
 use core::time::Duration;
 
-use super::common::{kernel_clocks, refused, time_of_a_clock};
-#[cfg(vdso_time_linux)]
-use super::kernel::{Boottime, MonotonicRaw, ProcessCpuTime, ThreadCpuTime};
+use super::common::{refused, time_of_a_clock};
 use super::kernel::{Monotonic, MonotonicCoarse};
 use crate::errno::Errno;
 use crate::types::Timespec;
@@ -56,20 +54,7 @@ pub struct Instant<C = Monotonic> {
     clock: PhantomData<fn() -> C>,
 }
 
-time_of_a_clock!(Instant, Monotonic, "CLOCK_MONOTONIC");
-
-kernel_clocks!(MonotonicClock -> Instant:
-    Monotonic = MONOTONIC,
-    MonotonicCoarse = MONOTONIC_COARSE,
-    #[cfg(vdso_time_linux)]
-    MonotonicRaw = MONOTONIC_RAW,
-    #[cfg(vdso_time_linux)]
-    Boottime = BOOTTIME,
-    #[cfg(vdso_time_linux)]
-    ProcessCpuTime = PROCESS_CPUTIME,
-    #[cfg(vdso_time_linux)]
-    ThreadCpuTime = THREAD_CPUTIME
-);
+time_of_a_clock!(Instant);
 
 impl<C: MonotonicClock> Instant<C> {
     /// Returns the duration since this time, or 0 if it is in the future.
@@ -146,7 +131,7 @@ impl<C> Instant<C> {
 
     /// Creates a time from the kernel's answer, which fits.
     #[inline]
-    const fn from_kernel(time: Timespec) -> Self {
+    pub(super) const fn from_kernel(time: Timespec) -> Self {
         Self::from_clock_nanos(time.ktime())
     }
 
@@ -293,6 +278,11 @@ impl<C> TryFrom<Timespec> for Instant<C> {
 /// The kernel's are [`Monotonic`], [`MonotonicRaw`], [`MonotonicCoarse`], [`Boottime`],
 /// [`ProcessCpuTime`] and [`ThreadCpuTime`]. They have the same methods without the trait. Import
 /// it for generic code, and for a clock of your own.
+///
+/// [`MonotonicRaw`]: crate::MonotonicRaw
+/// [`Boottime`]: crate::Boottime
+/// [`ProcessCpuTime`]: crate::ProcessCpuTime
+/// [`ThreadCpuTime`]: crate::ThreadCpuTime
 ///
 /// # Examples
 ///

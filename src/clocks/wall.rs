@@ -4,9 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::time::Duration;
 
-use super::common::{kernel_clocks, refused, time_of_a_clock};
-#[cfg(vdso_time_linux)]
-use super::kernel::Tai;
+use super::common::{refused, time_of_a_clock};
 use super::kernel::{Realtime, RealtimeCoarse};
 use super::unix_time::UnixTime;
 use crate::errno::Errno;
@@ -59,14 +57,7 @@ pub struct SystemTime<C = Realtime> {
 /// The zero of `CLOCK_REALTIME`, as [`SystemTime::UNIX_EPOCH`]: 1970-01-01 00:00:00 UTC.
 pub const UNIX_EPOCH: SystemTime = SystemTime::UNIX_EPOCH;
 
-time_of_a_clock!(SystemTime, Realtime, "CLOCK_REALTIME");
-
-kernel_clocks!(WallClock -> SystemTime:
-    Realtime = REALTIME,
-    RealtimeCoarse = REALTIME_COARSE,
-    #[cfg(vdso_time_linux)]
-    Tai = TAI
-);
+time_of_a_clock!(SystemTime);
 
 impl SystemTime {
     /// The zero of `CLOCK_REALTIME`: 1970-01-01 00:00:00 UTC.
@@ -223,7 +214,7 @@ impl<C> SystemTime<C> {
 
     /// Creates a time from the kernel's answer, which is well-formed.
     #[inline]
-    const fn from_kernel(time: Timespec) -> Self {
+    pub(super) const fn from_kernel(time: Timespec) -> Self {
         Self::new(time.tv_sec, time.tv_nsec as u32)
     }
 
@@ -374,6 +365,8 @@ impl core::error::Error for SystemTimeError {}
 /// The kernel's are [`Realtime`], [`RealtimeCoarse`] and [`Tai`]. They have the same methods
 /// without the trait. Import it for generic code, and for a clock of your own;
 /// [`MonotonicClock`](crate::MonotonicClock) has an example whose time moves.
+///
+/// [`Tai`]: crate::Tai
 ///
 /// # Examples
 ///

@@ -20,6 +20,7 @@ pub(crate) const DISCOVERY: Discovery = Discovery {
 /// # Safety
 ///
 /// The system call must be sound with these arguments.
+#[allow(clippy::cast_lossless, reason = "a `long` has 32 bits on some targets")]
 pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
     if cfg!(miri) {
         return -(libc::ENOSYS as isize);
