@@ -1,6 +1,5 @@
-//! What the compiler makes of the counters' assembly: a program for a CPU older than ARMv7 stays
-//! one, each word is what the assembler makes of its mnemonic, and an ordered read has its
-//! barriers.
+//! The compiled assembly of the counters: a program for a CPU older than ARMv7 stays one, each word
+//! is the encoding of its mnemonic, and an ordered read has its barriers.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
@@ -9,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use test_support::{cost, program};
 
-/// The source of an architecture.
+/// Returns the path of an architecture's source.
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src/machine/arch").join(name)
 }
@@ -18,7 +17,7 @@ fn place(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// A crate with the source of an architecture, and a function of its own.
+/// Writes a crate with the source of an architecture, and a function of its own.
 fn library(name: &str) -> PathBuf {
     let file = place(&format!("library_{name}"));
     let [counter, native] = ["counter.rs", name].map(|file| source(file).display().to_string());
@@ -43,9 +42,9 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
     }
 }
 
-/// `isb` alone does not wait for a load (Arm Architecture Reference Manual, B2.3.7). One branch
-/// chooses between it and `CNTVCTSS_EL0`.
-/// `cargo xtask msrv test --test codegen aarch64 -- --nocapture` prints the instructions.
+/// Looks for `dsb`, because `isb` alone does not wait for a load (Arm Architecture Reference
+/// Manual, B2.3.7), and for one branch, which chooses between them and `CNTVCTSS_EL0`. `cargo xtask
+/// msrv test --test codegen aarch64 -- --nocapture` prints the instructions.
 #[test]
 fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     const TRIPLE: &str = "aarch64-unknown-linux-gnu";

@@ -29,7 +29,7 @@ fn settle(expected: Status) {
     }
 }
 
-/// Whether the counter is used after calibration; says so if not.
+/// Returns whether the counter is used after calibration; says so if not.
 fn is_used() -> bool {
     let start = Instant::now();
     let mut status = counter::state().status;
@@ -145,7 +145,7 @@ impl Drop for Restore {
     }
 }
 
-/// On any KVM guest that has both sources, as root:
+/// Runs on any KVM guest that has both sources, as root:
 /// `VDSO_TIME_TEST_REQUIRES=clocksource-switch cargo test --release -p vdso-time-counter --test
 /// system_clock kvm_clock -- --nocapture`. With `RUSTFLAGS="--cfg vdso_time_not_invariant"` the
 /// CPU's bit is taken for missing.

@@ -17,7 +17,7 @@ fn assert_frequency(witness: &Witness, hertz: u64, error: u64) {
     assert!(measured.abs_diff(hertz) <= error, "{measured} Hz, not {hertz}");
 }
 
-/// A calibration takes 11 ms. It begins again if the kernel's clock gets slower.
+/// Disturbs a calibration, which takes 11 ms: it begins again if the kernel's clock gets slower.
 #[test]
 fn a_disturbed_calibration_begins_again() {
     // The cost must be more than a tick.
@@ -60,7 +60,7 @@ fn suspends_that_spoil_calibrations_now_and_then_do_no_harm() {
     });
 }
 
-/// Every sample of the old rate is forgotten.
+/// Moves the machine. The clock must forget every sample of the old rate.
 #[test]
 fn after_a_move_to_a_host_with_another_rate_the_counter_is_measured_again() {
     check(100, quiet_machines(0), 30..100_u128, |witness, millis| {
@@ -74,7 +74,7 @@ fn after_a_move_to_a_host_with_another_rate_the_counter_is_measured_again() {
     });
 }
 
-/// As [`Status::Calibrating`] says.
+/// Reads in intervals on both sides of the second that [`Status::Calibrating`] names.
 #[test]
 fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it() {
     let millis = prop_oneof![2..990_u128, 1_001..5_000_u128];
@@ -98,8 +98,8 @@ fn reads_less_than_a_second_apart_measure_the_counter_and_others_do_not_read_it(
     });
 }
 
-/// One read of the kernel's clock, or two for the wall clock, and no segment. Two reads within 1 ms
-/// make one.
+/// Counts one read of the kernel's clock, or two for the wall clock, and no segment. Two reads
+/// within 1 ms make one.
 #[test]
 fn a_read_once_in_a_while_asks_the_vdso_alone() {
     let cases = (1_100..2_000_000_u64, 1..990_u64, any::<[bool; 2]>());
@@ -139,7 +139,7 @@ fn a_read_once_in_a_while_asks_the_vdso_alone() {
     });
 }
 
-/// Until the segment ends, its time is right. Then there is no time.
+/// Denies the clock. Until the segment ends, its time is right. Then there is no time.
 #[test]
 fn a_denied_clock_returns_no_time_and_recovers() {
     let turns = vec((any::<bool>(), 0..60_u128), 1..10);

@@ -197,12 +197,13 @@ impl<S: Source> CounterClock<S> {
         })
     }
 
-    /// Returns the vDSO's answer, if no segment is for this read and none is wanted.
+    /// Returns the vDSO's answer to a sparse read, for which there is no segment and which makes
+    /// none.
     ///
     /// A segment costs as much as some reads of the vDSO. A program that reads once in a while
     /// would pay that for each read, and use each segment once. So the second read within 1 ms
-    /// makes it. Whether a segment ended, the tick alone does not tell, because the counter can
-    /// have jumped: the vDSO's answer must agree.
+    /// makes it. The tick alone does not show that a segment ended, because the counter can have
+    /// jumped, so the vDSO's answer must agree.
     #[inline]
     fn sparse(&self) -> Option<SlowAnswer> {
         let (now, offset) = self.latch.read(|_, [words, _]| {

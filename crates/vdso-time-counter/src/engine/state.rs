@@ -60,7 +60,7 @@ pub(crate) struct ClockState {
     /// The sample at which the baseline begins.
     pub(crate) first: Sample,
     /// During the calibration, `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC` at the last sample.
-    /// Then the change of the rate that the last sample showed, if it can have been a step.
+    /// Afterwards, the change of the rate that the last sample showed, if a step can look like it.
     pub(crate) pending: i64,
     pub(crate) phase: Phase,
     /// The last refusal.
@@ -124,7 +124,8 @@ impl ClockState {
     #[inline]
     pub(crate) fn to_words(self) -> [u64; WORDS] {
         let segment = self.segment;
-        // The ticks that a fast read may use. If no segment will follow, none is due.
+        // The ticks that a fast read may use: those until the next segment is due, or all if none
+        // will follow.
         let used = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
         let is_off = self.phase == Phase::Off && used == 0 && segment.nanos == 0;
         let rate = if is_off { NOT_USED } else { segment.rate };
@@ -194,8 +195,8 @@ fn split(word: u64) -> (u32, u32) {
     (word as u32, (word >> 32) as u32)
 }
 
-/// In place of a rate, which is never so large: the counter is not used, and the last segment has
-/// ended. So a read that the vDSO answers needs no other word to know.
+/// The word of the rate while the counter is not used and the last segment has ended. No rate is so
+/// large. So a read learns from this one word that the vDSO answers.
 const NOT_USED: u64 = u64::MAX;
 
 const NANOS_PER_SEC: i64 = 1_000_000_000;
@@ -276,8 +277,8 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
     (past < used).then(|| [words[NANOS].load(), passed])
 }
 
-/// Returns whether a sparse read may answer by the vDSO, as far as the counter shows. The tick must
-/// be two fresh spans or more after the start of the segment, if there is one.
+/// Returns whether the counter lets a sparse read answer by the vDSO. If there is a segment, two
+/// fresh spans or more must have passed since its start.
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
     let (phase, used) = (phase_of(words), words[USED].load());
@@ -287,9 +288,8 @@ pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool 
     used == 0 && (phase == Phase::Rough || phase == Phase::Baseline)
 }
 
-/// Returns whether the vDSO's answer `now` agrees with [`may_be_sparse`]: it is at or after the
-/// time of the tick two fresh spans after the start. During a calibration, the last sample must be
-/// too old to use.
+/// Returns whether `now`, the vDSO's answer, confirms [`may_be_sparse`]: two fresh spans or more
+/// have passed by this time, too. During a calibration, the last sample must be too old to use.
 #[inline]
 pub(crate) fn is_sparse(words: &Words, now: u64) -> bool {
     let nanos = words[NANOS].load();

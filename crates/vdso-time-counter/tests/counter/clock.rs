@@ -12,7 +12,7 @@ use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, State, Statu
 
 use crate::{assert_near, expected, is_used, kernel, settle};
 
-/// Without a vDSO too.
+/// Compares the status with the kernel's verdict, without a vDSO, too.
 #[test]
 fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     for address in [None, Some(0)] {
@@ -36,7 +36,8 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     }
 }
 
-/// The first read looks for the vDSO, also where the clock makes no system call of its own.
+/// Reads in a sandbox that kills for the clock's calls. Even there, the first read has looked for
+/// the vDSO before.
 #[test]
 fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
     let calls = [
@@ -120,14 +121,14 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
     });
 }
 
-/// How long threads compare their reads: `VDSO_TIME_TEST_SECONDS`.
+/// Returns how long threads compare their reads: `VDSO_TIME_TEST_SECONDS`.
 fn length() -> Duration {
     let seconds = std::env::var("VDSO_TIME_TEST_SECONDS").map_or(1.0, |text| text.parse().unwrap());
     Duration::from_secs_f64(seconds)
 }
 
-/// Four threads that move over all the CPUs, as in the kernel's time-warp-test. No read is before
-/// one that ended.
+/// Moves four threads over all the CPUs, as the kernel's time-warp-test does. No read may be before
+/// one that has ended.
 #[test]
 fn an_ordered_read_never_goes_back_on_any_cpu() {
     let child = child::fork(|| {
@@ -161,7 +162,7 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
     assert_eq!(child::wait(child, child::LIMIT + length()), child::WELL);
 }
 
-/// A thread that must not read the counter gets SIGSEGV, as it does in the vDSO. `check` says so.
+/// Denies a thread the counter: it gets SIGSEGV, as in the vDSO, and `check` says so before.
 #[test]
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn a_thread_that_is_denied_the_counter_gets_sigsegv_as_in_the_vdso() {

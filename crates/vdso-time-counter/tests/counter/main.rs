@@ -18,7 +18,7 @@ use vdso_time::__private::NATIVE;
 use vdso_time::{ClockId, Route, is_faster_than_syscall, routes};
 use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status};
 
-/// Whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
+/// Returns whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
 /// 0x80000007, EDX bit 8.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn is_invariant() -> bool {
@@ -38,7 +38,7 @@ fn is_invariant() -> bool {
     false // it is not asked
 }
 
-/// Whether the counter is used after calibration, by what the kernel says of itself.
+/// Returns whether the counter is used after calibration, by what the kernel says of itself.
 fn expected() -> Result<(), Refusal> {
     let (sources, is_invariant): (&[&str], _) = match NATIVE.map(|abi| abi.name) {
         Some("x86" | "x86_64") => (&["tsc", "tsc-early", "kvm-clock"], is_invariant()),
@@ -74,7 +74,7 @@ fn settle() -> State {
     }
 }
 
-/// Whether the counter is used after calibration; says so if not.
+/// Returns whether the counter is used after calibration; says so if not.
 fn is_used() -> bool {
     let status = settle().status;
     if status != Status::Used {
@@ -83,7 +83,7 @@ fn is_used() -> bool {
     status == Status::Used
 }
 
-/// Nanoseconds of the kernel's clock.
+/// Returns the nanoseconds of the kernel's clock.
 fn kernel(id: i32) -> i64 {
     oracle::clock_gettime(id).unwrap().as_nanos() as i64
 }

@@ -10,7 +10,7 @@ use vdso_time::__private::NATIVE;
 use vdso_time::{Errno, Instant};
 use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime, Ticks};
 
-/// Whether this thread is in a sandbox that answers each clock call with this error.
+/// Returns whether this thread is in a sandbox that answers each clock call with this error.
 fn is_denied(error: libc::c_int) -> bool {
     NATIVE.is_some_and(|abi| filter::restrict(&filter::clock_calls(abi), filter::error(error)).is_ok())
 }

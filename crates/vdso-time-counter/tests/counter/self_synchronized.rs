@@ -33,7 +33,7 @@ extern "C" fn on_denied(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void)
     })
 }
 
-/// Whether the process gets SIGSEGV when it reads the counter.
+/// Makes a read of the counter end this process by SIGSEGV. Returns whether the kernel can.
 fn deny_counter() -> bool {
     signals::handle(Signal::SIGSEGV, SaFlags::empty(), on_denied);
     // SAFETY: the two numbers are `PR_SET_TSC` and `PR_TSC_SIGSEGV`.

@@ -43,7 +43,7 @@ impl Counter for CpuCounter {
         Self::ticks()
     }
 
-    /// `CNTFRQ`, which the firmware sets.
+    /// Reads `CNTFRQ`, which the firmware sets.
     fn stated_frequency() -> Option<u64> {
         let hertz: u32;
         // SAFETY: mrc only writes its output. The caller checked that the vDSO reads the counter.

@@ -20,7 +20,7 @@ impl Counter for CpuCounter {
         ticks
     }
 
-    /// `bcr 15, 0` waits for all earlier instructions.
+    /// Waits for all earlier instructions by `bcr 15, 0`.
     #[inline]
     fn ticks_ordered() -> u64 {
         let mut ticks = 0;
@@ -29,7 +29,7 @@ impl Counter for CpuCounter {
         ticks
     }
 
-    /// The rate of the lowest bit.
+    /// Returns the rate of the lowest bit.
     fn stated_frequency() -> Option<u64> {
         Some(4_096_000_000)
     }

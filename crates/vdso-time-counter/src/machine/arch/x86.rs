@@ -27,7 +27,7 @@ impl Counter for CpuCounter {
         ((high as u64) << 32) | low as u64
     }
 
-    /// `lfence` waits for all earlier instructions. AMD's CPUs do so because Linux sets
+    /// Waits for all earlier instructions by `lfence`. On AMD's CPUs it does so because Linux sets
     /// `MSR_F10H_DECFG` (since 4.15).
     #[inline]
     fn ticks_ordered() -> u64 {
@@ -42,13 +42,13 @@ impl Counter for CpuCounter {
         Self::ticks()
     }
 
-    /// CPUID 0x80000007, EDX bit 8.
+    /// Reads CPUID 0x80000007, EDX bit 8.
     fn is_invariant() -> bool {
         const LEAF: u32 = 0x8000_0007;
         cpuid(0x8000_0000, 0).eax >= LEAF && cpuid(LEAF, 0).edx & (1 << 8) != 0
     }
 
-    /// Crystal x numerator / denominator (CPUID 0x15), if the CPU states all three.
+    /// Returns crystal x numerator / denominator (CPUID 0x15), if the CPU states all three.
     fn stated_frequency() -> Option<u64> {
         const LEAF: u32 = 0x15;
         if cpuid(0, 0).eax < LEAF {
