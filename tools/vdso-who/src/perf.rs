@@ -185,7 +185,7 @@ impl Events {
         Ok(Errno::result(result).map(drop)?)
     }
 
-    /// The executions of the breakpoints.
+    /// Returns the executions of the breakpoints.
     pub(crate) fn executions(&mut self) -> u64 {
         self.others.iter_mut().filter_map(|counter| counter.read().ok()).sum()
     }
@@ -214,7 +214,7 @@ fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
     }
 }
 
-/// The event with the largest buffer that the kernel allows.
+/// Maps the largest buffer that the kernel allows for an event.
 fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
     let mut sampled = |size| build(builder)?.sampled(size);
     sampled(largest).or_else(|_| sampled(SMALL[0])).or_else(|_| sampled(SMALL[1]))
@@ -270,7 +270,7 @@ fn taken(sample: &perf_event::data::Sample<'_>, misc: u16) -> Option<Box<Taken>>
     }))
 }
 
-/// The CPUs of a list as `0-3,8`.
+/// Parses a list of CPUs as `0-3,8`.
 fn online_cpus() -> io::Result<Vec<usize>> {
     const ONLINE: &str = "/sys/devices/system/cpu/online";
     let named = |error| io::Error::other(format!("cannot read {ONLINE}: {error}: mount /sys"));

@@ -90,7 +90,8 @@ struct Row {
     amounts: Amounts,
 }
 
-/// What a read costs here: the cheapest of some series, because interrupts make reads slower.
+/// Returns what a read costs here, by the cheapest of some series, because interrupts make reads
+/// slower.
 fn read_ns() -> f64 {
     const READS: u32 = 1000;
     let series = || {
@@ -184,12 +185,13 @@ impl Report {
         Process { name, unit, pid, count: pids.len(), samples: *samples, amounts, callers }
     }
 
-    /// The CPU time that the samples stand for.
+    /// Returns the CPU time that the samples stand for.
     fn sampled(&self) -> f64 {
         self.samples as f64 / f64::from(self.frequency)
     }
 
-    /// Of records among the samples of a process. Any of the `unread` samples may be in a read.
+    /// Returns the figures of `records` among the samples of a process. Any of the `unread` samples
+    /// may be in a read.
     fn amounts(&self, records: u64, samples: u64, unread: u64) -> Amounts {
         if self.trap_ns.is_some() {
             // Which callers have the lost records is not known.
@@ -279,7 +281,7 @@ impl Report {
         }
     }
 
-    /// What one should know of the figures.
+    /// Returns what one should know about the figures.
     fn notes(&self) -> Vec<String> {
         let (samples, seconds, cpu) = (self.samples, self.seconds, self.cpu_seconds);
         let figures = match self.trap_ns {
@@ -323,7 +325,7 @@ impl Report {
         notes.into_iter().flatten().collect()
     }
 
-    /// The numbers before a caller, or the title of the table.
+    /// Returns the numbers before a caller, or the title of the table.
     fn cells(&self, amounts: Option<Amounts>) -> String {
         let cell = |value: Option<f64>| value.map_or("-".into(), number);
         match (amounts, self.trap_ns) {

@@ -262,8 +262,8 @@ impl Watch<'_> {
         self.followed.extend(pid.into_iter().flat_map(proc::family));
     }
 
-    /// Takes the records out of the buffers, unless too many wait. Then it `waits`, or leaves them
-    /// there.
+    /// Takes the records out of the buffers, unless too many wait to be counted. Then it waits for
+    /// that if `waits` is set, or leaves the records there.
     fn drain(&mut self, waits: bool) {
         while self.known.upgrade().is_some_and(|known| known.waiting.load(Relaxed) > MOST_WAITING) {
             if !waits {
@@ -278,7 +278,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether a record is of a process that is watched.
+    /// Returns whether a record is of a process that is watched.
     fn follows(&mut self, event: &Event) -> bool {
         let of = |pid| self.pid.is_none() || self.followed.contains(pid);
         match event {
@@ -312,8 +312,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Returns the CPU time of all that is watched. A process that ended has its `last` time; one
-    /// of its descendants is in the time of the parent that waited for it.
+    /// Returns the CPU time of all that is watched. `last` is the time of a process that has ended.
+    /// The time of a descendant that ended is in that of the parent that waited for it.
     fn cpu_time(&self, last: Option<Duration>) -> Option<Duration> {
         let Some(pid) = self.pid else {
             return match &self.options.subject {
@@ -344,7 +344,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// The CPU time of a cgroup, which only version 2 has in this file.
+/// Returns the CPU time of a cgroup, which only version 2 has in this file.
 fn cgroup_time(folder: &Path) -> Option<Duration> {
     let stat = fs::read_to_string(folder.join("cpu.stat")).ok()?;
     let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
