@@ -69,7 +69,7 @@ fn where_all_are(code: Code, work: impl Fn(&'static Abi)) {
     });
 }
 
-/// Also refuses by a number that is no errno. `time` believes its symbol, because every kernel's
+/// Refuses by numbers, one of which is no errno. `time` believes its symbol, because every kernel's
 /// returns a time; `try_time` asks the kernel after an error.
 #[test]
 fn a_refusal_other_than_einval_is_asked_of_the_kernel() {

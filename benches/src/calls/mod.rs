@@ -153,13 +153,13 @@ fn syscall_time() -> Row {
     )
 }
 
-/// The counter's value.
+/// Reads the counter.
 #[inline]
 fn ticks() -> u64 {
     counter::Ticks::read().as_raw()
 }
 
-/// The same after everything before it is done.
+/// Reads the counter after everything before it is done.
 #[inline]
 fn ticks_ordered() -> u64 {
     counter::Ticks::read_ordered().as_raw()
