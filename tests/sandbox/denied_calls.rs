@@ -4,14 +4,14 @@
 
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::panic;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Instant as StdInstant;
 
 use test_support::child::End;
 use test_support::filter::{self, Action, KILL_PROCESS, TRAP, error};
-use test_support::functions::assert_all_right;
+use test_support::functions::{assert_all_right, assert_panics};
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
 use test_support::{CLOCKS, PATHS, child, not_run, oracle, signals};
 use vdso_time::__private::NATIVE;
@@ -102,17 +102,7 @@ fn assert_refused(expected: Errno, std: StdInstant) {
         #[cfg(feature = "std")]
         ("Monotonic", &|| _ = Instant::try_from(std)),
     ];
-    // The panic names the clock and the caller's line.
-    panic::set_hook(Box::new(|info| {
-        assert_eq!(info.location().map(panic::Location::file), Some(file!()));
-    }));
-    for (clock, now) in reads {
-        let panic = catch_unwind(AssertUnwindSafe(now)).unwrap_err();
-        let message = panic.downcast_ref::<String>().unwrap();
-        let end = format!("::{clock}: {expected} (try_now() returns this error)");
-        assert!(message.starts_with("cannot read vdso_time::") && message.ends_with(&end), "{message}");
-    }
-    let _ = panic::take_hook();
+    assert_panics(file!(), expected, reads);
     #[cfg(not(feature = "std"))]
     let _ = std;
     for path in &PATHS {

@@ -1,6 +1,7 @@
 //! The five functions, each on two paths, and the comparison with the kernel's answers.
 
 use std::fmt::{Debug, Display};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 use vdso_time::{ClockId, Cpu, Errno, Timespec, Timeval, syscall};
 
@@ -132,6 +133,21 @@ pub fn assert_all_right(path: &Path) {
     for function in &FUNCTIONS {
         function.clocks().iter().for_each(|clock| function.assert_right(path, *clock));
     }
+}
+
+/// Fails unless each read panics at a line of this file, and names its clock and this error.
+#[track_caller]
+pub fn assert_panics(file: &'static str, expected: Errno, reads: &[(&str, &dyn Fn())]) {
+    panic::set_hook(Box::new(move |info| {
+        assert_eq!(info.location().map(panic::Location::file), Some(file));
+    }));
+    for (clock, read) in reads {
+        let panic = catch_unwind(AssertUnwindSafe(read)).unwrap_err();
+        let message = panic.downcast_ref::<String>().unwrap();
+        let end = format!("::{clock}: {expected} (try_now() returns this error)");
+        assert!(message.starts_with("cannot read vdso_time") && message.ends_with(&end), "{message}");
+    }
+    let _ = panic::take_hook();
 }
 
 /// Returns the first function of a path that has no answer, or one that differs from the kernel's.

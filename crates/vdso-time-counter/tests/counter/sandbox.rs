@@ -1,10 +1,10 @@
 //! Sandboxes: a denied clock is a typed error or a panic at the caller's line, and no read makes a
 //! system call that Android's filter catches.
 
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant as StdInstant};
 
 use test_support::filter::{self, ALLOW, KILL_PROCESS};
+use test_support::functions::assert_panics;
 use test_support::{Need, child, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::{Errno, Instant};
@@ -29,30 +29,16 @@ fn without_a_vdso_a_denied_clock_is_the_sandboxes_error() {
                 assert_eq!(CounterRealtime::try_now(), Err(expected));
                 assert_eq!(CounterRealtime::of(Instant::from_clock_nanos(5)), Err(expected));
                 assert_eq!(counter::state().error_bound, Duration::MAX);
-                assert_panics(expected);
+                let reads: [(&str, &dyn Fn()); 4] = [
+                    ("CounterMonotonic", &|| _ = counter::monotonic()),
+                    ("CounterRealtime", &|| _ = counter::realtime()),
+                    ("CounterMonotonic", &|| _ = CounterMonotonic::now()),
+                    ("CounterRealtime", &|| _ = CounterRealtime::now()),
+                ];
+                assert_panics(file!(), expected, &reads);
             }
         });
     }
-}
-
-/// Fails unless the reads without a `Result` panic, and name the caller's line.
-fn assert_panics(expected: Errno) {
-    let reads: [(&str, fn()); 4] = [
-        ("CounterMonotonic", || _ = counter::monotonic()),
-        ("CounterRealtime", || _ = counter::realtime()),
-        ("CounterMonotonic", || _ = CounterMonotonic::now()),
-        ("CounterRealtime", || _ = CounterRealtime::now()),
-    ];
-    panic::set_hook(Box::new(|info| {
-        assert_eq!(info.location().map(panic::Location::file), Some(file!()));
-    }));
-    for (clock, read) in reads {
-        let panic = catch_unwind(AssertUnwindSafe(read)).unwrap_err();
-        let message = panic.downcast_ref::<String>().unwrap();
-        let end = format!("::{clock}: {expected} (try_now() returns this error)");
-        assert!(message.starts_with("cannot read vdso_time") && message.ends_with(&end), "{message}");
-    }
-    let _ = panic::take_hook();
 }
 
 /// The calls of the clock that the filter of Android 11 allows to an app, and those of the test.
