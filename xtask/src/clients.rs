@@ -133,7 +133,7 @@ fn fetch(sh: &Shell) -> Result<Vec<Value>> {
     let path = folder.join("Cargo.toml");
     sh.write_file(folder.join("src/lib.rs"), "")?;
     sh.write_file(&path, manifest)?;
-    let path = path.to_str().context("a path in UTF-8")?;
+    let path = path.to_str().context("the path is not UTF-8")?;
     workspace::packages(sh, &["--filter-platform", "x86_64-unknown-linux-gnu", "--manifest-path", path])
 }
 
@@ -148,7 +148,9 @@ fn lacking_features(sh: &Shell, packages: &[Value]) -> Result<String> {
     let mut faults = String::new();
     for (folder, name, version) in PATCHED {
         let patch = sh.read_file(workspace::root().join(PATCHES).join(folder).join("Cargo.toml"))?;
-        let features = package(packages, name, version)?["features"].as_object().context("features")?;
+        let features = package(packages, name, version)?["features"]
+            .as_object()
+            .context("cargo metadata lists no features")?;
         for feature in features.keys().filter(|feature| !patch.contains(&format!("\n{feature} = ["))) {
             writeln!(faults, "patch/{folder} lacks the feature {feature} of {name} {version}")?;
         }
@@ -180,7 +182,7 @@ impl Client {
     /// Copies the package into the target folder, where the patch can change it.
     fn copy(&self, sh: &Shell, packages: &[Value], is_patched: bool) -> Result<PathBuf> {
         let source = package(packages, self.name, self.version)?["manifest_path"].as_str();
-        let source = Path::new(source.context("manifest_path")?).with_file_name("");
+        let source = Path::new(source.context("cargo metadata has no manifest_path")?).with_file_name("");
         let kind = if is_patched { "patched" } else { "original" };
         let copy = folder().join(kind).join(format!("{}-{}", self.name, self.version));
         sh.remove_path(&copy)?;

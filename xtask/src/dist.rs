@@ -69,7 +69,7 @@ fn archive(sh: &Shell, machine: &Machine, setup: &Setup, dist: &Path) -> Result<
     let prefix = dist.join(&name);
     let write = |path: &str, text: String| -> Result<()> {
         ensure!(!text.is_empty(), "{path} is empty");
-        sh.create_dir(prefix.join(path).parent().context("a folder")?)?;
+        sh.create_dir(prefix.join(path).parent().context("the path has no folder")?)?;
         Ok(fs::write(prefix.join(path), text)?)
     };
     let home = workspace::cargo_home()?;
@@ -125,7 +125,7 @@ fn licences(sh: &Shell, triple: &str) -> Result<String> {
             continue;
         }
         writeln!(text, "\n== {name} {version}: {licence}\n")?;
-        let folder = Path::new(manifest).parent().context("a package's folder")?;
+        let folder = Path::new(manifest).parent().context("the manifest has no folder")?;
         let files = cmd!(sh, "find -L {folder} -maxdepth 2 -type f ( -name *MIT* -o -name LICEN[CS]E* )");
         let files = files.quiet().read()?;
         // A package under two licences may be used under one of them.

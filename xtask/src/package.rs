@@ -58,7 +58,7 @@ pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
 fn document(is_for_all: bool) -> Result<()> {
     let (installed, oldest) = (Compiler::for_target(HOST)?, Compiler::oldest()?);
     for package in published()? {
-        let name = package["name"].as_str().context("a package's name")?;
+        let name = package["name"].as_str().context("cargo metadata has a package without a name")?;
         let settings = &package["metadata"]["docs"]["rs"];
         let words = |key: &str| -> Vec<_> {
             settings[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()

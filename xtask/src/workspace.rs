@@ -28,7 +28,7 @@ pub(crate) fn shell() -> Result<Shell> {
 pub(crate) fn packages(sh: &Shell, arguments: &[&str]) -> Result<Vec<Value>> {
     let metadata = cargo(sh).args(["metadata", "--format-version=1"]).args(arguments).read()?;
     let metadata: Value = serde_json::from_str(&metadata)?;
-    Ok(metadata["packages"].as_array().context("cargo metadata lists packages")?.clone())
+    Ok(metadata["packages"].as_array().context("cargo metadata lists no packages")?.clone())
 }
 
 /// cargo's folder of the user.
