@@ -16,7 +16,7 @@ use vdso_time::{
 
 const NANO: Duration = Duration::from_nanos(1);
 
-/// A derive asks of the clock what it asks of a field.
+/// The derives require each trait of the clock `C`, as they do of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Span<C>(Instant<C>, SystemTime<C>);
 

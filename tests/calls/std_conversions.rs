@@ -1,5 +1,5 @@
-//! The promise: times go to those of `std::time` and back without a panic. Only one constant offset
-//! of `Instant` is not exact. The clock of a file is made of its number.
+//! The promise: times convert to those of `std::time` and back without a panic, and exactly but for
+//! one constant offset of `Instant`. A file's descriptor gives its clock.
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};

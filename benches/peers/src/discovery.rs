@@ -77,9 +77,9 @@ pub fn table(samples: &Samples) -> Table {
     table
 }
 
-/// Prints the rows with the image in memory and the code in the third-level cache at best, without
-/// the time of an empty call. The TLB stays warm, because the linker decides which code
-/// shares a page with its caller and needs no page walk.
+/// Prints the rows for cold caches, without the time of an empty call: the image is in memory, the
+/// code in the third-level cache at best. The TLB stays warm, because the linker decides which
+/// contender shares a page with its caller and would need no page walk.
 pub fn print_cold(times: usize) {
     let Ok(vdso) = Vdso::locate() else { return };
     let mut large = Vec::<u8>::with_capacity(LARGE);

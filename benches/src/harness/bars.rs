@@ -112,7 +112,8 @@ mod tests {
             (&direct, 103.2, 0.0, Some("met")),
             (&direct, 103.3, 0.0, Some("missed")),
             (&direct, 103.3, 0.004, Some("met")),
-            // A third of 3 % is the most, or of the 7 % by which it is missed.
+            // The noise may be at most a third of the bar's 3 %, or of the 7 % by which it is
+            // missed.
             (&direct, 104.0, 0.012, Some("noisy")),
             (&direct, 110.0, 0.02, Some("missed")),
             (&nobody, 1.0, 0.0, None),

@@ -207,7 +207,8 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     }
     let page = fs::read_to_string(format!("{PACKAGE}/../../docs/ADOPT.md")).unwrap();
     let code = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block of C");
-    // An hour more shows that the program, another file, does not call libc's.
+    // The page's function gets an hour added. So the time shows that the program, which is another
+    // file, calls it and not libc's.
     let moved = code.replace("vdso_time_time()", "vdso_time_time() + 3600");
     assert_ne!(code, moved);
     let main = "#include <time.h>\n\

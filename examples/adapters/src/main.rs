@@ -36,7 +36,8 @@ const ROWS: [(&str, &[&str]); 2] = [(LINE, &LINES), (CHECK, &CHECKS)];
 static SUBSCRIBERS: OnceLock<[Dispatch; 4]> = OnceLock::new();
 static CHOICE: AtomicUsize = AtomicUsize::new(0);
 
-/// std's clock with the formatter of [`CoarseTime`]: what of its gain is the clock's.
+/// std's clock with the formatter of [`CoarseTime`]. It shows which part of the gain is the
+/// clock's.
 struct StdTime;
 
 impl FormatTime for StdTime {

@@ -74,7 +74,7 @@ fn report(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
 fn failure(pid: u32, error: ProcessError) -> String {
     match check(&Read::USUAL) {
         Err(finding) if error == ProcessError::NoVdso && finding.cause == Cause::NoVdso => {
-            format!("process {pid}: it has no vDSO, as the doctor: {finding}")
+            format!("process {pid}: it has no vDSO, and the doctor has none: {finding}")
         }
         _ => format!("process {pid}: {error}"),
     }

@@ -87,7 +87,7 @@ impl ProcessDiagnosis {
                 (Place::Unknown, text.into())
             }
             (Some(_), _) => {
-                (Place::Unknown, format!("it has another vDSO than the doctor; in the doctor {own_verdict}"))
+                (Place::Unknown, format!("its vDSO is not the doctor's; in the doctor {own_verdict}"))
             }
             (None, _) => (Place::Unknown, "vdso-time has no table for the architecture of its vDSO.".into()),
         };

@@ -142,7 +142,8 @@ impl Events {
     fn open_one(&mut self, plan: &Plan<'_>, tid: i32, cpu: usize, at: usize, size: usize) -> io::Result<()> {
         let kind = if plan.is_exact() { Software::DUMMY } else { Software::CPU_CLOCK };
         let mut builder = self.builder(plan, kind, tid, cpu);
-        // It also reports mappings, names and processes. An idle CPU is no process's time.
+        // The event also reports mappings, names and processes. Idle time is excluded, because no
+        // process spends it.
         builder.mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
         builder.sample_period(plan.period).exclude_idle(true);
         if self.rings.len() <= at {

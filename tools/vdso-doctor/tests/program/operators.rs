@@ -77,8 +77,8 @@ fn a_place_that_is_only_likely_is_no_sample() {
     let places = text.lines().filter(|line| line.starts_with("vdso_doctor_in_user_space{"));
     let places: Vec<_> = places.collect();
     assert!(places.iter().all(|line| line.ends_with(" 0")), "{text}{error}");
-    // Without a vDSO the kernel surely answers: status 1. With one, it surely answers `getcpu` if
-    // the vDSO has none, but no clock.
+    // Without a vDSO the kernel answers each read for certain, so the status is 1. With one, only a
+    // `getcpu` that the vDSO lacks is certain, and no clock.
     let has_clock = places.iter().any(|line| line.contains("clock="));
     assert!(status == Some(1) || !has_clock, "{text}{error}");
 }
@@ -128,8 +128,8 @@ fn the_unit_and_the_pod_run_a_check() {
     let of_pod: Vec<String> = serde_json::from_str(of_pod).unwrap();
     assert_eq!(of_unit.split(' ').collect::<Vec<_>>(), of_pod);
     assert!(pod.contains(concat!(" image: vdso-doctor:", env!("CARGO_PKG_VERSION"), "\n")), "{pod}");
-    // The Pod Security Standard "restricted": what every container needs, and what the pod may have
-    // for all of them.
+    // The Pod Security Standard "restricted" demands all of these of every container. The first two
+    // may stand at the pod, for all containers.
     let (of_all, containers) = pod.split_once("initContainers:").unwrap();
     assert!(of_all.contains("runAsNonRoot: true") && of_all.contains("type: RuntimeDefault"), "{pod}");
     let (anchor, alias) = ("securityContext: &restricted\n", "securityContext: *restricted\n");

@@ -214,7 +214,7 @@ fn the_status_is_the_commands_also_under_a_guard() {
         ("--frequency=499", "exit 7", 7, ""),
         ("--frequency=499", "kill -9 $$", 137, ""),
         ("--frequency=499", "exec true", 0, ""),
-        // Without a word, it looks as if it had failed to end.
+        // It says that it waits. Otherwise it would look as if it hung.
         ("--duration=1", "sleep 3; exit 4", 4, "waiting for the command"),
         ("--exact", "kill -TRAP $$", 133, ""),
         ("--exact", "trap 'exit 5' USR1; kill -USR1 $$; exit 4", 5, ""),
