@@ -16,8 +16,8 @@ use crate::types::ClockId;
 ///
 /// [`clock_gettime`]: crate::clock_gettime()
 ///
-/// The answer is of this moment. It is a test by time and no proof: an interrupt or an emulator can
-/// mislead it. The package `vdso-doctor` has a proof. The call takes some microseconds and makes at
+/// The answer holds for this moment. It is a test by time, so an interrupt or an emulator can
+/// mislead it; the package `vdso-doctor` has a proof. The call takes some microseconds and makes at
 /// most 16 system calls, those of the vDSO included.
 ///
 /// # Examples

@@ -71,8 +71,8 @@ pub(crate) fn usage(error: &clap::Error) -> String {
     format!("{} (see `{PROGRAM} --help`)", paragraphs.join("; "))
 }
 
-/// Catches signals. The first one is stored in what this returns, and ends the measurement. The
-/// second one ends this program.
+/// Catches signals. Returns where the first one is stored, which ends the measurement. A second one
+/// ends this program.
 pub(crate) fn caught(signals: &[i32]) -> io::Result<Arc<AtomicUsize>> {
     let (is_second, first) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     for signal in signals {

@@ -1,7 +1,7 @@
 //! The differences between the architectures.
 //!
-//! A table has them as data, so every host has the tables of all architectures. `native` has the
-//! system call, which is assembly, of the architecture that this build is for.
+//! The tables are data, so every host has those of all architectures. `native` has the system call,
+//! which is assembly, of the architecture that this build is for.
 
 #![allow(unsafe_code, reason = "the system call is assembly")]
 #![allow(missing_docs, reason = "not part of the API")]

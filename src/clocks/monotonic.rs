@@ -276,8 +276,8 @@ impl<C> TryFrom<Timespec> for Instant<C> {
 /// A clock that never goes back: its times are [`Instant`]s.
 ///
 /// The kernel's are [`Monotonic`], [`MonotonicRaw`], [`MonotonicCoarse`], [`Boottime`],
-/// [`ProcessCpuTime`] and [`ThreadCpuTime`]. They have the same methods without the trait. Import
-/// it for generic code, and for a clock of your own.
+/// [`ProcessCpuTime`] and [`ThreadCpuTime`]. They have the same methods without the trait, so
+/// import it only for generic code, and for a clock of your own.
 ///
 /// [`MonotonicRaw`]: crate::MonotonicRaw
 /// [`Boottime`]: crate::Boottime

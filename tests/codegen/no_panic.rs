@@ -1,8 +1,8 @@
 //! The promise: no code can panic that does not format, is not called `now` or `elapsed`, and is
 //! not `+` or `-` of a time and a duration.
 //!
-//! `programs/no_panic.rs` calls all of it. Its panic handler calls a missing function. The compiler
-//! drops the handler and this call, or a linker would fail.
+//! `programs/no_panic.rs` calls all of it. Its panic handler calls a missing function, so linking
+//! would fail if the compiler did not drop the handler.
 
 use std::fs;
 use std::path::Path;

@@ -3,8 +3,8 @@
 //!
 //! The CPU's trap flag sends a signal after each instruction of each function's first call. Its
 //! handler forks there: one copy goes on, one reads every clock before, and one calls `warm_up()`
-//! and enters a sandbox.
-//! `cargo test --release --test process single_step -- --nocapture` prints how many.
+//! and enters a sandbox. `cargo test --release --test process single_step -- --nocapture` prints
+//! how many instructions were tried.
 
 #![allow(unsafe_code, reason = "a signal handler reads and writes registers")]
 

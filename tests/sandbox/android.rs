@@ -37,9 +37,9 @@ const NEVER: u32 = u32::MAX;
 
 /// The numbers of a system call, and the first release that allows it to an app.
 ///
-/// Read in github.com/aosp-mirror/platform_bionic at the tags of Android 8.0 to 15. The list of an
-/// app is libc/SYSCALLS.TXT, without SECCOMP_BLOCKLIST_{COMMON,APP}.TXT, with
-/// SECCOMP_ALLOWLIST_{COMMON,APP}.TXT. It has some 200 calls more.
+/// They are from github.com/aosp-mirror/platform_bionic at the tags of Android 8.0 to 15. The list
+/// of an app is libc/SYSCALLS.TXT, without SECCOMP_BLOCKLIST_{COMMON,APP}.TXT, with
+/// SECCOMP_ALLOWLIST_{COMMON,APP}.TXT. It has some 200 calls more than this table.
 const CALLS: &[([u32; 4], u32)] = &[
     ([265, 228, 113, 263], 8),      // clock_gettime
     ([266, 229, 114, 264], 8),      // clock_getres

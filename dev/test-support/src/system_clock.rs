@@ -1,4 +1,5 @@
-//! The system's clock, which root can change in a system that was started for it.
+//! The system's clock, which a test changes only as root, and only in a system that was started for
+//! this test.
 
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};

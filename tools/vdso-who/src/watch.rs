@@ -49,8 +49,8 @@ pub struct Progress<'a> {
     pub report: Option<&'a Report>,
 }
 
-/// Watches a process. `is_over` is called 50 times a second, 500 with [`Options::exact`]. It ends
-/// the measurement by true.
+/// Watches a process. `is_over` is called 50 times a second (500 with [`Options::exact`]), and ends
+/// the measurement if it returns true.
 ///
 /// # Errors
 /// If nothing can be measured; the text says what to do.
