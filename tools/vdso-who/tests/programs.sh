@@ -61,7 +61,7 @@ row() {
     "$who" --pid "$pid" --duration "$seconds" --frequency "$frequency" --json --output who.json
     wait "$all" "$one"
     /usr/bin/python3 - "$name" "$(share all.data "$pid")" "$(share one.data "$pid")" <<'PYTHON'
-import json, sys
+import json, re, sys
 report = json.load(open("who.json"))
 callers = report["processes"][0]["callers"] if report["processes"] else []
 share = "no share" if report["percent"] is None else "%.2f +-%.2f %%" % (report["percent"], report["percent_error"])
@@ -70,7 +70,8 @@ known = sum(caller["records"] for caller in callers if "+0x" not in caller["func
 all = sum(caller["records"] for caller in callers)
 def short(frame):
     name = frame["function"].rsplit("/", 1)[-1]
-    return (name.split("(")[0].strip() if "(JIT" not in name else name)[:40]
+    # Without parameters; Go has brackets in a type, too.
+    return re.sub(r"(?<=[\w$>])\(.*\)$", "", name)[:40]
 def text(caller):
     next = caller["called_by"]
     return "`%s`" % short(caller) + (" in `%s`" % short(next) if next else "")
