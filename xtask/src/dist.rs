@@ -1,5 +1,8 @@
-//! `cargo xtask dist`: an archive for each architecture with the static programs, their manual
+//! `cargo xtask dist`: an archive of each static program for each architecture, with its manual
 //! pages, completions and licences, installed in Debian's oldest and newest release and run there.
+//!
+//! An archive has the name and the layout that `cargo binstall` looks for without configuration:
+//! `NAME-TRIPLE-vVERSION.tar.gz` with `NAME-TRIPLE-vVERSION/NAME` in it.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,9 +17,14 @@ use xshell::{Cmd, Shell, cmd};
 use crate::chroot::Chroot;
 use crate::workspace;
 
-const ARCHES: [&str; 2] = ["x86_64", "aarch64"];
-const PROGRAMS: [&str; 2] = ["vdso-doctor", "vdso-who"];
-const PACKAGES: [&str; 2] = ["--package=vdso-doctor", "--package=vdso-who"];
+/// The architectures, and the programs that work there: vdso-who knows the registers of two.
+const ARCHES: [(&str, &[&str]); 5] = [
+    ("x86_64", &["vdso-doctor", "vdso-who"]),
+    ("aarch64", &["vdso-doctor", "vdso-who"]),
+    ("armv7", &["vdso-doctor"]),
+    ("i686", &["vdso-doctor"]),
+    ("riscv64", &["vdso-doctor"]),
+];
 const SUITES: [&str; 2] = ["bullseye", "trixie"];
 
 /// The manual pages: the file, and the command that prints it.
@@ -42,67 +50,77 @@ pub(crate) fn run() -> Result<ExitCode> {
     let dist = workspace::target().join("dist");
     sh.remove_path(&dist)?;
     sh.create_dir(&dist)?;
-    for arch in ARCHES {
+    let mut names = Vec::new();
+    for (arch, programs) in ARCHES {
         let machine: Machine = arch.parse().map_err(Error::msg)?;
         let setup = Setup::new(&machine, &Extra::default())?;
-        let archive = archive(&sh, &machine, &setup, &dist)?;
-        for suite in SUITES {
-            let verdict = install(&machine, &setup, suite, &archive)?;
+        let built = build(&sh, &machine, &setup, programs)?;
+        let pack = |program: &&str| pack(&sh, &machine, &setup, &built, program, &dist);
+        let archives = programs.iter().map(pack).collect::<Result<Vec<_>>>()?;
+        // Debian's oldest release here has no riscv64.
+        for suite in SUITES.into_iter().filter(|suite| (arch, *suite) != ("riscv64", "bullseye")) {
+            let verdict = install(&machine, &setup, suite, programs, &archives)?;
             println!("{arch}, installed in {suite}: {verdict}");
         }
+        names.extend(archives.iter().filter_map(|archive| archive.file_name()).map(ToOwned::to_owned));
     }
     sh.change_dir(&dist);
-    let archives = ARCHES.map(|arch| name(arch) + ".tar.gz");
-    let sums = cmd!(sh, "sha256sum").args(&archives).quiet().read()?;
+    let sums = cmd!(sh, "sha256sum").args(&names).quiet().read()?;
     fs::write(dist.join("SHA256SUMS"), sums + "\n")?;
-    cmd!(sh, "du --bytes SHA256SUMS").args(&archives).quiet().run()?;
+    cmd!(sh, "du --bytes SHA256SUMS").args(&names).quiet().run()?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn name(arch: &str) -> String {
-    format!("vdso-tools-{}-{arch}-linux", workspace::VERSION)
-}
-
-/// Builds the programs, and packs what belongs into a prefix such as /usr/local.
-fn archive(sh: &Shell, machine: &Machine, setup: &Setup, dist: &Path) -> Result<PathBuf> {
-    let (name, target) = (name(machine.arch.name), workspace::target().join("dist-build"));
-    let prefix = dist.join(&name);
-    let write = |path: &str, text: String| -> Result<()> {
-        ensure!(!text.is_empty(), "{path} is empty");
-        sh.create_dir(prefix.join(path).parent().context("the path has no folder")?)?;
-        Ok(fs::write(prefix.join(path), text)?)
-    };
+/// Builds the programs. Returns their folder.
+fn build(sh: &Shell, machine: &Machine, setup: &Setup, programs: &[&str]) -> Result<PathBuf> {
+    let target = workspace::target().join("dist-build");
     let home = workspace::cargo_home()?;
     let (root, home) = (workspace::root(), home.display());
     let remap = format!("--remap-path-prefix={}=. --remap-path-prefix={home}=cargo", root.display());
     setup
         .cargo(sh)
         .args(["build", "--quiet", "--release", "--locked", "--bins"])
-        .args(PACKAGES)
+        .args(programs.iter().map(|program| format!("--package={program}")))
         .env("CARGO_TARGET_DIR", &target)
         .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
         .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static {remap}"))
         .run()?;
-    sh.create_dir(prefix.join("bin"))?;
-    let built = target.join(machine.arch.triple).join("release");
-    for program in PROGRAMS {
-        sh.copy_file(built.join(program), prefix.join("bin").join(program))?;
-        for [shell, path] in SHELLS {
-            let words = [program, "completions", shell];
-            write(&path.replace("{}", program), emulated(sh, setup, &built, &words).read()? + "\n")?;
-        }
+    Ok(target.join(machine.arch.triple).join("release"))
+}
+
+/// Packs a program, and below `share` what belongs into a prefix such as /usr/local.
+fn pack(
+    sh: &Shell,
+    machine: &Machine,
+    setup: &Setup,
+    built: &Path,
+    program: &str,
+    dist: &Path,
+) -> Result<PathBuf> {
+    let name = format!("{program}-{}-v{}", machine.arch.triple, workspace::VERSION);
+    let folder = dist.join(&name);
+    let write = |path: &str, text: String| -> Result<()> {
+        ensure!(!text.is_empty(), "{path} is empty");
+        sh.create_dir(folder.join(path).parent().context("the path has no folder")?)?;
+        Ok(fs::write(folder.join(path), text)?)
+    };
+    sh.create_dir(&folder)?;
+    sh.copy_file(built.join(program), folder.join(program))?;
+    for [shell, path] in SHELLS {
+        let words = [program, "completions", shell];
+        write(&path.replace("{}", program), emulated(sh, setup, built, &words).read()? + "\n")?;
     }
-    for [page, command] in PAGES {
+    for [page, command] in PAGES.iter().filter(|[_, command]| command.split(' ').next() == Some(program)) {
         let words: Vec<_> = command.split(' ').collect();
-        write(&format!("share/man/man1/{page}"), emulated(sh, setup, &built, &words).read()? + "\n")?;
+        write(&format!("share/man/man1/{page}"), emulated(sh, setup, built, &words).read()? + "\n")?;
     }
-    write("share/doc/vdso-tools/copyright", licences(sh, machine.arch.triple)?)?;
+    write(&format!("share/doc/{program}/copyright"), licences(sh, machine.arch.triple, program)?)?;
     let (archive, date) = (dist.join(format!("{name}.tar.gz")), cmd!(sh, "git log -1 --format=%cI").read()?);
     cmd!(sh, "tar --create --gzip --file {archive} --directory {dist} --sort=name --mtime={date}")
         .args(["--owner=0", "--group=0", "--numeric-owner", &name])
         .quiet()
         .run()?;
-    sh.remove_path(prefix)?;
+    sh.remove_path(folder)?;
     Ok(archive)
 }
 
@@ -113,10 +131,10 @@ fn emulated<'a>(sh: &'a Shell, setup: &Setup, built: &Path, words: &[&str]) -> C
     sh.cmd(&command[0]).args(&command[1..]).args(&words[1..]).quiet()
 }
 
-/// Returns the licences of the packages that the programs contain.
-fn licences(sh: &Shell, triple: &str) -> Result<String> {
+/// Returns the licences of the packages that a program contains.
+fn licences(sh: &Shell, triple: &str, program: &str) -> Result<String> {
     let tree = workspace::cargo(sh).args(["tree", "--edges=normal", "--prefix=none", "--target", triple]);
-    let tree = tree.args(PACKAGES).arg("--format={p} {l}").read()?;
+    let tree = tree.args(["--package", program, "--format={p} {l}"]).read()?;
     let mut text = HEADER.to_owned();
     for package in workspace::packages(sh, &[])? {
         let [name, version, licence, manifest] = ["name", "version", "license", "manifest_path"]
@@ -138,25 +156,33 @@ fn licences(sh: &Shell, triple: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Unpacks the archive into a system of Debian, and runs the programs. Returns the verdict.
-fn install(machine: &Machine, setup: &Setup, suite: &'static str, archive: &Path) -> Result<String> {
+/// Unpacks the archives into a system of Debian, and runs the programs. Returns the verdict.
+fn install(
+    machine: &Machine,
+    setup: &Setup,
+    suite: &'static str,
+    programs: &[&str],
+    archives: &[PathBuf],
+) -> Result<String> {
     let chroot = Chroot::new(machine.arch, suite, &["base-files"])?;
     let (sh, local) = (Shell::new()?, chroot.folder.join("usr/local"));
     sh.create_dir(&local)?;
-    cmd!(sh, "tar --extract --file {archive} --directory {local} --strip-components=1").quiet().run()?;
+    for archive in archives {
+        cmd!(sh, "tar --extract --file {archive} --directory {local} --strip-components=1").quiet().run()?;
+    }
     // A static program. It needs no file of the system.
     let qemu = setup.plan.qemu.first();
     qemu.map_or(Ok(()), |qemu| sh.copy_file(qemu, chroot.folder.join("usr/bin/qemu")))?;
     let run = |program: &str, arguments: &[&str]| {
-        let path = format!("/usr/local/bin/{program}");
+        let path = format!("/usr/local/{program}");
         let words = [qemu.map_or(&[][..], |_| &["qemu"]), &[&*path], arguments].concat();
         chroot.command(&words).read()
     };
-    for program in PROGRAMS {
+    for program in programs {
         let printed = run(program, &["--version"])?;
         ensure!(printed == format!("{program} {}", workspace::VERSION), "{program} --version: {printed}");
     }
-    let report = run(PROGRAMS[0], &[])?;
+    let report = run(programs[0], &[])?;
     let verdict = report.split("\n\n").next().unwrap_or_default();
     Ok(verdict.split_whitespace().collect::<Vec<_>>().join(" "))
 }
