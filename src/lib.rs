@@ -54,6 +54,10 @@
 //! `ENOSYS`, and so does every read on wasm32-unknown-unknown. `vdso`, `syscall` and the types of
 //! clocks that std lacks are for Linux.
 //!
+//! Without `std`, and on targets without an operating system, there is no clock to read. The types
+//! and traits are there: a library that takes its time from its caller uses [`Instant`] with a
+//! [`MonotonicClock`] of its own.
+//!
 //! [`vdso-time-counter`]: https://docs.rs/vdso-time-counter
 //! [`io::Error`]: https://doc.rust-lang.org/std/io/struct.Error.html
 //! [`BorrowedFd`]: https://doc.rust-lang.org/std/os/fd/struct.BorrowedFd.html

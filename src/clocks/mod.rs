@@ -1,6 +1,7 @@
 //! Times whose type names their clock.
 //!
-//! Comparing or subtracting times of two clocks does not compile.
+//! Comparing or subtracting times of two clocks does not compile. The types and traits exist on
+//! every target, `now` where there is a clock to read.
 //!
 //! `Instant::now` and `SystemTime::UNIX_EPOCH` exist for the default clock only. Rust does not use
 //! a default type parameter for inference, so `Instant::now()` compiles only if one clock has it.

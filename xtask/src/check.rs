@@ -30,6 +30,9 @@ const CORE_TARGETS: &[&str] = &[
     "hexagon-unknown-linux-musl",
 ];
 
+/// Targets without an operating system, which have the types and traits.
+const BARE_TARGETS: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabi"];
+
 /// Other systems. The tests of every system are type-checked with the std of each.
 const OTHER_SYSTEMS: &[&str] = &[
     "wasm32-unknown-unknown",
@@ -46,6 +49,7 @@ const WITH_STD: &[&str] = &[
     "--package vdso-time --package vdso-time-counter --lib --no-default-features",
     "--package vdso-time --package vdso-time-counter --lib --all-features",
 ];
+const WITHOUT_STD: &[&str] = &["--package vdso-time --package vdso-time-counter --lib --no-default-features"];
 /// `std` needs more than `core`.
 const WITH_CORE: &[&str] = &[
     "--package vdso-time-counter --lib",
@@ -62,6 +66,7 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
     let groups = [
         (selected(&linux), None, WITH_STD),
         (selected(CORE_TARGETS), Some("core"), WITH_CORE),
+        (selected(BARE_TARGETS), Some("core"), WITHOUT_STD),
         (selected(OTHER_SYSTEMS), Some("std,panic_abort,test"), &[WITH_STD, PORTABLE_TESTS].concat()),
     ];
     if groups.iter().all(|(triples, ..)| triples.is_empty()) {
