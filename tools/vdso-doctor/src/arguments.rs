@@ -48,7 +48,7 @@ pub(crate) fn command() -> Command {
         .disable_help_subcommand(true)
         .arg(flag("verbose", "Show all reads, the clock sources and the routes").short('v'))
         .arg(
-            flag("quiet", "Print one line if a required read may enter the kernel, or nothing")
+            flag("quiet", "Print nothing, or one line if a required read may enter the kernel")
                 .short('q')
                 .conflicts_with_all(["verbose", "json"]),
         )

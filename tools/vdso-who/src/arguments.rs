@@ -58,15 +58,15 @@ pub(crate) struct Arguments {
     /// Watch one process only, as --exact does
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
-    /// Which processes share a row; otherwise those of one name, and of
-    /// --pid each has its own
+    /// Which processes share a row; by default those of one name, but with
+    /// --pid each process has its own
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
     group_by: Option<GroupBy>,
     /// Print the table again after so many seconds, until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     #[arg(conflicts_with_all = ["json", "folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
-    /// For how long; otherwise until the command ends, or 10 seconds
+    /// For how long; by default until the command ends, or for 10 seconds
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     duration: Option<u32>,
     /// Samples for each second of CPU time
@@ -77,8 +77,8 @@ pub(crate) struct Arguments {
     /// Count every read of COMMAND, which slows it down
     #[arg(long, conflicts_with_all = ["frequency", "cgroup", "all"])]
     exact: bool,
-    /// With --exact --pid: without a guard, a breakpoint ends the process by
-    /// SIGTRAP on some virtual machines
+    /// Allow --exact with --pid, although a breakpoint can end a process that
+    /// vdso-who did not start: on some virtual machines it raises SIGTRAP
     #[arg(long, requires = "exact", conflicts_with_all = ["command", "cgroup", "all"], verbatim_doc_comment)]
     may_end_process: bool,
     /// Download missing debug information by debuginfod-find(1)
@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     /// a flame graph
     #[arg(short, long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) output: Option<PathBuf>,
-    /// What strace and perf need for what is the default here
+    /// Options of strace and perf to follow forks, which is the default here
     #[arg(short = 'f', short_alias = 'g', long, hide = true)]
     follow_forks: bool,
 }

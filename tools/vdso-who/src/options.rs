@@ -20,7 +20,7 @@ pub enum Subject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum GroupBy {
-    /// None.
+    /// None: each has a row of its own.
     Process,
     /// Those of one name and unit.
     Name,
@@ -35,7 +35,8 @@ pub enum GroupBy {
 pub struct Options {
     /// What is watched.
     pub subject: Subject,
-    /// For how many seconds; otherwise until the command ends, or 10, or for ever with `interval`.
+    /// For how many seconds. By default until the command ends, for 10 s without a command, and
+    /// with `interval` for ever.
     pub duration: Option<u32>,
     /// Samples for each second of CPU time.
     pub frequency: u32,
@@ -45,11 +46,11 @@ pub struct Options {
     pub may_end_process: bool,
     /// Watch the descendants of the process or command, too, unless reads are counted.
     pub children: bool,
-    /// Which processes share a row; otherwise those of one name, and none of a subject that is a
-    /// process.
+    /// Which processes share a row. By default those of one name, but each has its own row if the
+    /// subject is a process.
     pub group_by: Option<GroupBy>,
-    /// Make a report of each so many seconds, see [`Progress`](crate::Progress), unless reads are
-    /// counted.
+    /// Make a report after each so many seconds (see [`Progress`](crate::Progress)), unless reads
+    /// are counted.
     pub interval: Option<u32>,
     /// Keep the call chains for [`Report::folded`](crate::Report::folded).
     pub folded: bool,
