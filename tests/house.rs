@@ -178,6 +178,7 @@ fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
                 .any(|(at, name)| !text[at + name.len()..].starts_with(char::is_alphanumeric))
         };
         assert!(tests.iter().any(|(_, text)| is_named(text)), "no test needs {need:?}");
+        assert!(!need.places().is_empty(), "CI has {need:?} nowhere");
         for place in need.places() {
             let (file, word) = place.listed(*need);
             let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap();

@@ -57,12 +57,9 @@ const SCRIPT: &str = "
 PHDRS { text PT_LOAD FILEHDR PHDRS FLAGS(5); dynamic PT_DYNAMIC FLAGS(4); }
 SECTIONS {
     . = SIZEOF_HEADERS;
-    .hash : { *(.hash) } :text
-    .gnu.hash : { *(.gnu.hash) }
-    .dynsym : { *(.dynsym) }
-    .dynstr : { *(.dynstr) }
-    .gnu.version : { *(.gnu.version) }
-    .gnu.version_d : { *(.gnu.version_d) }
+    .hash : { *(.hash) } :text .gnu.hash : { *(.gnu.hash) }
+    .dynsym : { *(.dynsym) } .dynstr : { *(.dynstr) }
+    .gnu.version : { *(.gnu.version) } .gnu.version_d : { *(.gnu.version_d) }
     .dynamic : { *(.dynamic) } :text :dynamic
     .text : { *(.text*) } :text
     /DISCARD/ : { *(.note*) *(.eh_frame*) *(.comment) *(.data*) *(.bss*) *(.got*) }

@@ -42,106 +42,76 @@ impl Place {
 }
 
 macro_rules! needs {
-    ($($(#[$doc:meta])* $Need:ident $word:literal: $first:expr $(, $other:expr)*;)+) => {
+    ($($places:tt: $($(#[$doc:meta])* $Need:ident $word:literal),+;)+) => {
         /// What a test needs of its machine. A program has its name as its word.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Need { $($(#[$doc])* $Need,)+ }
+        pub enum Need { $($($(#[$doc])* $Need,)+)+ }
 
         impl Need {
-            pub const ALL: &[Self] = &[$(Self::$Need),+];
+            pub const ALL: &[Self] = &[$($(Self::$Need,)+)+];
 
             /// Returns the word in `VDSO_TIME_TEST_REQUIRES`.
             pub const fn word(self) -> &'static str {
-                match self { $(Self::$Need => $word),+ }
+                match self { $($(Self::$Need => $word,)+)+ }
             }
 
-            /// Returns where CI has it. A need that CI has nowhere does not compile.
+            /// Returns where CI has it.
             pub const fn places(self) -> &'static [Place] {
-                match self { $(Self::$Need => &[$first $(, $other)*]),+ }
+                match self { $($(Self::$Need => &$places,)+)+ }
             }
         }
     };
 }
 
+// Each place, with what is there.
 needs! {
-    // The kernel.
-    Affinity "affinity": Ci, Guest;
-    /// prctl(2) may change the auxiliary vector in /proc.
-    Auxv "auxv": Ci;
-    Cgroup2 "cgroup2": Root;
-    Chroot "chroot": Root;
-    /// It is known where the clock source is read.
-    ClockSource "clocksource": Ci;
-    /// Programs can be started.
-    Exec "exec": Ci;
-    I386Programs "i386-programs": Ci;
-    Mremap "mremap": Ci;
-    Perf "perf": Named(JOBS), Named(RUN);
-    Proc "proc": Ci;
-    /// Another user, and namespaces without a user namespace.
-    SuperUser "root": Root;
-    Seccomp "seccomp": Ci, Guest;
-    /// A file system that heeds the bit.
-    Setuid "setuid": Root;
-    Threads10000 "threads": Ci;
-    TimeNamespace "timens": Root, X86Guest;
-    /// x86's trap flag sends a signal.
-    TrapFlag "trap-flag": Ci;
-    /// `PR_SET_TSC`.
-    TscDenial "tsc": Ci;
-    UserNamespace "userns": Ci;
-
-    // The machine.
-    /// The counter clock reads the counter.
-    Counter "counter": Named(RUN);
-    /// The clock source may be changed.
-    ClockSourceSwitch "clocksource-switch": X86Guest;
-    /// The kernel's clock may be set.
-    OwnClock "own-clock": Guest;
-    /// It is after January 2038.
-    Year2040 "2040": Named(GUESTS);
-    /// FEAT_ECV of aarch64.
-    Ecv "ecv": Named(GUESTS);
-
-    // Programs.
-    AptConfig "apt-config": Ci;
-    AptGet "apt-get": Ci;
-    Bfd "ld.bfd": Ci;
-    Cc "cc": Ci;
-    Clang "clang": Ci;
-    Cmake "cmake": Ci;
-    CPlusPlus "g++": Ci;
-    DpkgDeb "dpkg-deb": Ci;
-    Gcc "gcc": Ci;
-    GccI686 "i686-linux-gnu-gcc": Ci;
-    Go "go": Ci;
-    Gpg "gpg": Ci;
-    Id "/usr/bin/id": Ci;
-    Lld "ld.lld": Ci;
-    Make "make": Ci;
-    MuslGcc "musl-gcc": Ci;
-    PkgConfig "pkg-config": Ci;
-    Python "python3": Ci;
-    /// With prometheus_client.
-    Prometheus "/usr/bin/python3": Ci;
-    Readelf "readelf": Ci;
-    Sh "sh": Ci;
-    SystemdAnalyze "systemd-analyze": Booted;
-    Unshare "unshare": Root;
-    Valgrind "valgrind": Ci;
-    Xz "xz": Ci;
-    /// A module of python3.
-    Zig "ziglang": Ci;
-
-    // What Rust makes.
-    /// Rust for this machine.
-    Compiler "compiler": Ci;
-    /// libc's system calls have tables for a backtrace.
-    Backtrace "backtrace": Ci;
-    /// Rust's standard library for other architectures.
-    Foreign "foreign": Named(RUN);
-    /// The images of the kernels of the matrix.
-    Images "images": Named(RUN);
+    [Ci]:
+        AptConfig "apt-config", AptGet "apt-get", Bfd "ld.bfd", Cc "cc", Clang "clang", Cmake "cmake",
+        CPlusPlus "g++", DpkgDeb "dpkg-deb", Gcc "gcc", GccI686 "i686-linux-gnu-gcc", Go "go", Gpg "gpg",
+        Id "/usr/bin/id", Lld "ld.lld", Make "make", MuslGcc "musl-gcc", PkgConfig "pkg-config",
+        Python "python3", Readelf "readelf", Sh "sh", Valgrind "valgrind", Xz "xz",
+        /// With prometheus_client.
+        Prometheus "/usr/bin/python3",
+        /// A module of python3.
+        Zig "ziglang",
+        /// Rust for this machine.
+        Compiler "compiler",
+        /// libc's system calls have tables for a backtrace.
+        Backtrace "backtrace",
+        /// prctl(2) may change the auxiliary vector in /proc.
+        Auxv "auxv",
+        /// It is known where the clock source is read.
+        ClockSource "clocksource",
+        /// Programs can be started.
+        Exec "exec", I386Programs "i386-programs",
+        /// x86's trap flag sends a signal.
+        TrapFlag "trap-flag",
+        /// `PR_SET_TSC`.
+        TscDenial "tsc",
+        Mremap "mremap", Proc "proc", Threads10000 "threads", UserNamespace "userns";
+    [Ci, Guest]: Affinity "affinity", Seccomp "seccomp";
+    [Root]:
+        Cgroup2 "cgroup2", Chroot "chroot", Unshare "unshare",
+        /// Another user, and namespaces without a user namespace.
+        SuperUser "root",
+        /// A file system that heeds the bit.
+        Setuid "setuid";
+    [Root, X86Guest]: TimeNamespace "timens";
+    [Booted]: SystemdAnalyze "systemd-analyze";
+    // The kernel's clock may be set.
+    [Guest]: OwnClock "own-clock";
+    // The clock source may be changed.
+    [X86Guest]: ClockSourceSwitch "clocksource-switch";
+    // It is after January 2038; FEAT_ECV of aarch64.
+    [Named(GUESTS)]: Year2040 "2040", Ecv "ecv";
+    [Named(JOBS), Named(RUN)]: Perf "perf";
+    [Named(RUN)]:
+        /// The counter clock reads the counter.
+        Counter "counter",
+        /// Rust's standard library for other architectures.
+        Foreign "foreign",
+        /// The images of the kernels of the matrix.
+        Images "images";
 }
 
 impl Need {
