@@ -30,9 +30,9 @@
 //! # Errors and panics
 //!
 //! A read of a clock that the kernel has fails only if the vDSO cannot answer and a sandbox denies
-//! the system call, or after January 2038 on 32-bit Android and if the kernel has only 32-bit
-//! calls. `now()` and `elapsed()` panic then, as std's do; [`Instant::try_now()`] returns the
-//! error, [`time()`] -1.
+//! the system call. On 32-bit Android, and if the kernel has only 32-bit calls, it also fails after
+//! January 2038. Then `now()` and `elapsed()` panic, as std's do; [`Instant::try_now()`] returns
+//! the error, and [`time()`] -1.
 //!
 //! # Features
 //!

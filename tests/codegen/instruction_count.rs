@@ -16,10 +16,11 @@ use test_support::program;
 
 use crate::{FLAGS, place, source};
 
-/// A target; how a test of a returned `int` begins in its listing; the instructions of such a test
-/// and of the branch on it, which on aarch64 are one; those that initialise the answer's 16 bytes;
-/// and the most of the adapter between the slot of `gettimeofday` and the vDSO, whose 64-bit times
-/// have nanoseconds on 32-bit targets.
+/// - The target.
+/// - How a test of a returned `int` begins in its listing.
+/// - The instructions of such a test with its branch.
+/// - The instructions that initialise the answer's 16 bytes.
+/// - The most instructions of the adapter that makes microseconds for `gettimeofday`.
 type Target = (&'static str, &'static str, i64, i64, Option<usize>);
 
 const TARGETS: [Target; 8] = [

@@ -149,8 +149,8 @@ const CALLS: [u32; 2] = [32, 1000];
 ///
 /// It takes about 0.1 ms, and waits for its turn on CPUs that are busy with other threads. In the
 /// first five seconds of a gVisor sandbox it takes 1.5 s, because its kernel still measures the
-/// CPU's counter; so it may in those of a Linux kernel. The [crate](crate#in-a-server) says what it
-/// does to the process.
+/// CPU's counter. In the first five seconds of a Linux kernel it can take as long. The
+/// [crate](crate#in-a-server) says what it does to the process.
 ///
 /// # Errors
 /// A [`Finding`] if a read enters the kernel, or if nothing can be proved.

@@ -104,8 +104,8 @@ fn read_ns() -> f64 {
     (0..20).map(|_| series()).min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(READS)
 }
 
-/// Returns how far a share can be from the true one, with a confidence of 95 %: to the farther end
-/// of Wilson's interval, which reaches farther on the side of 50 %.
+/// Returns how far a share can be from the true one, with a confidence of 95 %: the distance to the
+/// farther end of Wilson's interval, which is that towards 50 %.
 fn error(part: u64, whole: u64) -> f64 {
     const Z: f64 = 1.96;
     let whole = whole.max(1) as f64;

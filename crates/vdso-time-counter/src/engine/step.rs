@@ -257,8 +257,8 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     let expected = segment::long_nanos(ticks, state.base_rate);
     let passed = sample.nanos.wrapping_sub(state.sampled.nanos);
     let change = (passed as i64).saturating_sub(expected as i64);
-    // NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. A longer time can
-    // contain a suspend, so more than NTP's needs a new calibration.
+    // NTP changes the rate by up to 500 ppm, and adjtimex(2) by up to 20 %. Over a longer time, a
+    // change beyond NTP's can also be a suspend, so it needs a new calibration.
     let noise = segment::nanos(long_span, state.base_rate) / 1024;
     let (slew, ntp) = (expected / 4 + noise, expected / 2000 + noise);
     if change.unsigned_abs() > if ticks <= long_span.saturating_mul(2) { slew } else { ntp } {
