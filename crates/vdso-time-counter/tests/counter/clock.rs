@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use test_support::nix::sys::signal::Signal;
 use test_support::{Cpus, Need, child, filter, not_run_here};
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, State, Status, Ticks};
