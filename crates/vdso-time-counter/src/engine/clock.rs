@@ -142,8 +142,12 @@ impl<S: Source> CounterClock<S> {
     #[allow(clippy::inline_always, reason = "the compiler takes a call from a cold branch for a rare one")]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
-        self.refused(Source::monotonic, |now, _| now)
-            .or_else(|| Some(self.sparse().or_else(|| self.updating())?.nanos))
+        // With `or_else`, which is not inlined here, a refused read took 2 ns of 25 more.
+        if let Some(now) = self.refused(Source::monotonic, |now, _| now) {
+            return Some(now);
+        }
+        let answer = if let Some(answer) = self.sparse() { answer } else { self.updating()? };
+        Some(answer.nanos)
     }
 
     /// Returns the time since the Epoch by a slow read.
