@@ -179,8 +179,8 @@ pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
 /// How long a kernel gets to choose its clock source. gVisor takes 0.9 to 1.2 s.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Examines reads in a state that lasts. A proof is of a moment, and in the first seconds of a
-/// kernel the moment is not the machine.
+/// Examines reads once the clock source is settled: later if the kernel has just started, and again
+/// if it changed meanwhile. A proof holds for one moment only.
 fn settled(reads: &[Read], calls: u32, timing: fn(&Platform) -> Timing) -> (Platform, Examination) {
     let mut platform = Platform::look();
     if platform.is_settling() {

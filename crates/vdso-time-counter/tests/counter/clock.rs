@@ -37,8 +37,8 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     }
 }
 
-/// Reads in a sandbox that kills for the clock's calls. Even there, the first read has looked for
-/// the vDSO before.
+/// Reads in a sandbox that kills for the clock's calls, and for those that find the vDSO:
+/// `forbid_system_calls()` has made them before, even if the clock never read.
 #[test]
 fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
     let calls = [
