@@ -11,7 +11,10 @@
 #[cfg(not(all(target_arch = "x86_64", target_pointer_width = "64")))]
 #[test]
 fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-    test_support::not_run_here(Need::TrapFlag, "only x86_64's instructions are executed one by one");
+    test_support::not_run_here(
+        test_support::Need::TrapFlag,
+        "only x86_64's instructions are executed one by one",
+    );
 }
 
 #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
