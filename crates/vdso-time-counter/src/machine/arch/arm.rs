@@ -62,15 +62,17 @@ impl Counter for CpuCounter {
 /// no cfg for that.
 #[inline]
 fn is_thumb() -> bool {
-    let (first, second): (u32, u32);
-    // SAFETY: mov copies the program counter to its output.
+    let length: u32;
+    // SAFETY: it only writes its outputs and the flags. Unlike the two addresses, the length is the
+    // same wherever the code is, as `pure` requires.
     unsafe {
         asm!(
-            "mov {}, pc",
-            "mov {}, pc",
-            out(reg) first, out(reg) second,
-            options(pure, nomem, nostack, preserves_flags),
+            "mov {first}, pc",
+            "mov {length}, pc",
+            "subs {length}, {length}, {first}",
+            first = out(reg) _, length = out(reg) length,
+            options(pure, nomem, nostack),
         );
     }
-    second.wrapping_sub(first) == 2
+    length == 2
 }
