@@ -19,28 +19,20 @@ const COLUMNS: usize = 100;
 /// The repository's folder.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// Returns the files below a folder of the repository whose names end so, each with its path in
-/// that folder and its text.
-fn files_named(end: &str, folder: &str) -> Vec<(String, String)> {
-    fn add(end: &str, folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path()) {
-            if entry.is_dir() && !entry.ends_with("target") {
-                add(end, &entry, found);
-            } else if entry.to_string_lossy().ends_with(end) {
-                found.push(entry);
+/// Returns the files of the repository whose names end so, each with its path and its text.
+fn files(end: &str) -> Vec<(String, String)> {
+    let (mut folders, mut found) = (vec![PathBuf::from(ROOT)], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.extend((!path.ends_with("target") && !path.ends_with(".git")).then_some(path));
+            } else if path.to_string_lossy().ends_with(end) {
+                let inside = path.strip_prefix(ROOT).unwrap().to_str().unwrap().to_owned();
+                found.push((inside, fs::read_to_string(path).unwrap()));
             }
         }
     }
-    let folder = Path::new(ROOT).join(folder);
-    let mut found = Vec::new();
-    add(end, &folder, &mut found);
-    assert!(!found.is_empty(), "{}", folder.display());
-    let inside = |file: &PathBuf| file.strip_prefix(&folder).unwrap().to_str().unwrap().to_owned();
-    found.iter().map(|file| (inside(file), fs::read_to_string(file).unwrap())).collect()
-}
-
-fn files(folder: &str) -> Vec<(String, String)> {
-    files_named(".rs", folder)
+    found
 }
 
 /// Returns the lines of code, each without its comment.
@@ -77,7 +69,7 @@ fn packages_import_only_those_above_them_in_the_table() {
         .map(|line| line.split('|').map(|cell| cell.trim().trim_matches('`')).collect())
         .collect();
     let mut seen = BTreeSet::new();
-    for (path, text) in files_named("Cargo.toml", ".") {
+    for (path, text) in files("Cargo.toml") {
         let folder = path.trim_end_matches("Cargo.toml").trim_end_matches('/');
         let is_row = |row: &Vec<&str>| match row[1].strip_suffix('*') {
             Some(start) => folder.starts_with(start),
@@ -108,7 +100,7 @@ fn packages_import_only_those_above_them_in_the_table() {
 fn modules_do_not_import_one_another_in_a_circle() {
     // By folder, the imports of each module.
     let mut folders = BTreeMap::<String, BTreeMap<String, BTreeSet<String>>>::new();
-    for (file, text) in files(".") {
+    for (file, text) in files(".rs") {
         let Some((package, module)) = file.split_once("src/") else { continue };
         let code = format!("\n{}", code(&text).collect::<Vec<_>>().join("\n"));
         let code = code.replace("\npub use ", "\nuse ").replace("\npub(crate) use ", "\nuse ");
@@ -136,7 +128,8 @@ fn modules_do_not_import_one_another_in_a_circle() {
 
 #[test]
 fn only_some_modules_have_unsafe_code_and_arch_alone_chooses_a_target() {
-    for (file, text) in files("src") {
+    for (file, text) in files(".rs") {
+        let Some(file) = file.strip_prefix("src/") else { continue };
         let module = file.split(['/', '.']).next().unwrap_or_default();
         for line in code(&text) {
             let is_unsafe = words(line).any(|word| word == "unsafe");
@@ -155,7 +148,7 @@ fn only_some_modules_have_unsafe_code_and_arch_alone_chooses_a_target() {
 
 #[test]
 fn no_file_and_no_line_of_a_comment_is_too_long() {
-    for (file, text) in files(".") {
+    for (file, text) in files(".rs") {
         let lines = text.lines().count();
         assert!(lines <= LINES, "{file} has {lines} lines");
         for comment in text.lines().filter(|line| line.trim_start().starts_with("//")) {
@@ -169,7 +162,7 @@ fn no_file_and_no_line_of_a_comment_is_too_long() {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
-    let mut tests = files(".");
+    let mut tests = files(".rs");
     tests.retain(|(file, _)| !file.ends_with("need.rs"));
     for need in test_support::Need::ALL {
         let name = format!("Need::{need:?}");
@@ -180,12 +173,12 @@ fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
         assert!(tests.iter().any(|(_, text)| is_named(text)), "no test needs {need:?}");
         assert!(!need.places().is_empty(), "CI has {need:?} nowhere");
         for place in need.places() {
-            let (file, word) = place.listed(*need);
+            let (file, word) = (place.0, place.word(*need));
             let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
             let requires = |line: &&str| line.to_lowercase().contains("require");
             let of_line = |line: &str| line.split(['"', ' ', '=']).any(|found| found == word);
             assert!(text.lines().filter(requires).any(of_line), "{file} does not require {word}");
-            println!("{:<20} {:<20} {place:?}: {word} in {file}", format!("{need:?}"), need.word());
+            println!("{:<20} {:<20} {word} in {file}", format!("{need:?}"), need.word());
         }
     }
 }

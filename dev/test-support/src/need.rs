@@ -2,42 +2,28 @@
 
 use std::env;
 
-/// A place of CI that has what tests need. Its word in `VDSO_TIME_TEST_REQUIRES` requires
-/// everything that the place has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// `.ci/run`, which installs the programs.
-    Ci,
-    /// The same as root: the job `root`, and `.ci/run` on a machine that is root's.
-    Root,
-    /// The job `root`, on a machine that has booted its own systemd.
-    Booted,
-    /// A machine with a kernel of its own, in `.ci/run` and each week in the job `matrix`.
-    Guest,
-    /// Such a machine of x86.
-    X86Guest,
-    /// A file that puts the word of the need itself into the variable, because only some machines
-    /// have it.
-    Named(&'static str),
-}
+/// A file of CI that sets `VDSO_TIME_TEST_REQUIRES`, and its word there for all that it has.
+/// Without such a word it has the need's own, because only some of its machines have that.
+#[derive(Clone, Copy, Debug)]
+pub struct Place(pub &'static str, Option<&'static str>);
 
-use Place::{Booted, Ci, Guest, Named, Root, X86Guest};
-
-const RUN: &str = ".ci/run";
-const JOBS: &str = ".github/workflows/ci.yml";
-const GUESTS: &str = "xtask/src/machines.rs";
+const RUN: Place = Place(".ci/run", None);
+const JOBS: Place = Place(".github/workflows/ci.yml", None);
+const GUESTS: Place = Place("xtask/src/machines.rs", None);
+/// `.ci/run`, which installs the programs.
+const CI: Place = Place(RUN.0, Some("ci"));
+/// The same as root: the job `root`, and `.ci/run` on a machine that is root's.
+const ROOT: Place = Place(JOBS.0, Some("ci-root"));
+/// The job `root`, on a machine that has booted its own systemd.
+const BOOTED: Place = Place(JOBS.0, Some("ci-booted"));
+/// A machine with a kernel of its own, in `.ci/run` and each week in the job `matrix`.
+const GUEST: Place = Place(GUESTS.0, Some("guest"));
+const X86_GUEST: Place = Place(GUESTS.0, Some("x86-guest"));
 
 impl Place {
-    /// Returns the file that requires it, and its word in the variable.
-    pub fn listed(self, need: Need) -> (&'static str, &'static str) {
-        match self {
-            Ci => (RUN, "ci"),
-            Root => (JOBS, "ci-root"),
-            Booted => (JOBS, "ci-booted"),
-            Guest => (GUESTS, "guest"),
-            X86Guest => (GUESTS, "x86-guest"),
-            Named(file) => (file, need.word()),
-        }
+    /// Returns the word there that requires a need.
+    pub fn word(self, need: Need) -> &'static str {
+        self.1.unwrap_or(need.word())
     }
 }
 
@@ -65,7 +51,7 @@ macro_rules! needs {
 
 // Each place, with what is there.
 needs! {
-    [Ci]:
+    [CI]:
         AptConfig "apt-config", AptGet "apt-get", Bfd "ld.bfd", Cc "cc", Clang "clang", Cmake "cmake",
         CPlusPlus "g++", DpkgDeb "dpkg-deb", Gcc "gcc", GccI686 "i686-linux-gnu-gcc", Go "go", Gpg "gpg",
         Id "/usr/bin/id", Lld "ld.lld", Make "make", MuslGcc "musl-gcc", PkgConfig "pkg-config",
@@ -89,23 +75,23 @@ needs! {
         /// `PR_SET_TSC`.
         TscDenial "tsc",
         Mremap "mremap", Proc "proc", Threads10000 "threads", UserNamespace "userns";
-    [Ci, Guest]: Affinity "affinity", Seccomp "seccomp";
-    [Root]:
+    [CI, GUEST]: Affinity "affinity", Seccomp "seccomp";
+    [ROOT]:
         Cgroup2 "cgroup2", Chroot "chroot", Unshare "unshare",
         /// Another user, and namespaces without a user namespace.
         SuperUser "root",
         /// A file system that heeds the bit.
         Setuid "setuid";
-    [Root, X86Guest]: TimeNamespace "timens";
-    [Booted]: SystemdAnalyze "systemd-analyze";
+    [ROOT, X86_GUEST]: TimeNamespace "timens";
+    [BOOTED]: SystemdAnalyze "systemd-analyze";
     // The kernel's clock may be set.
-    [Guest]: OwnClock "own-clock";
+    [GUEST]: OwnClock "own-clock";
     // The clock source may be changed.
-    [X86Guest]: ClockSourceSwitch "clocksource-switch";
+    [X86_GUEST]: ClockSourceSwitch "clocksource-switch";
     // It is after January 2038; FEAT_ECV of aarch64.
-    [Named(GUESTS)]: Year2040 "2040", Ecv "ecv";
-    [Named(JOBS), Named(RUN)]: Perf "perf";
-    [Named(RUN)]:
+    [GUESTS]: Year2040 "2040", Ecv "ecv";
+    [JOBS, RUN]: Perf "perf";
+    [RUN]:
         /// The counter clock reads the counter.
         Counter "counter",
         /// Rust's standard library for other architectures.
@@ -129,7 +115,7 @@ impl Need {
 
     /// Returns the words that require it.
     fn words(self) -> impl Iterator<Item = &'static str> {
-        let places = self.places().iter().map(move |place| place.listed(self).1);
+        let places = self.places().iter().map(move |place| place.word(self));
         places.chain([self.word()])
     }
 }
