@@ -96,8 +96,8 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         (false, 10, 0.04, 0, Some("spends 10.0 +-30.")),
     ] {
         let options = Options::new(Subject::Process(1));
-        let base = Report { seconds: 1.0, sees_all, ..Report::new(&options, Some(1), None) };
-        let mut report = Report { cpu_seconds, ..base };
+        let base = Report { sees_all, ..Report::new(&options, Some(1), None) };
+        let mut report = base.of_part(Duration::from_secs(2), Duration::from_secs_f64(cpu_seconds));
         let mut found = Findings { samples, lost, reads: samples / 10, ..Findings::default() };
         let group = Group { samples, pids: [1].into(), ..Group::default() };
         found.groups.insert(Key { name: "a".into(), unit: None, pid: None }, group);
@@ -105,16 +105,63 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         group.callers.insert(Caller::unknown(), samples / 10);
         report.finish(found);
         let text = report.to_string();
-        match expected {
-            Some(expected) => assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}"),
-            None => assert!(text.contains("no share is") && report.whole.percent.is_none(), "{text}"),
+        if let Some(expected) = expected {
+            assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}");
+        } else {
+            let text = text.replace('\n', " ");
+            assert!(text.contains("no share is known") && report.whole.percent.is_none(), "{text}");
+            let stands_for = format!("the samples stand for {:.2} s", samples as f64 / 499.0);
+            assert!(sees_all || text.contains(&stands_for), "{text}");
         }
         let rate = report.whole.reads_per_second;
-        let expected = cpu_seconds * 0.1 / report.read_ns * 1e9;
+        let expected = cpu_seconds * 0.1 / 2.0 / report.read_ns * 1e9;
         assert!(
             rate.is_none_or(|rate| (rate - expected).abs() < 0.001 * expected + 1e-9),
             "{rate:?} {expected}"
         );
+    }
+}
+
+#[test]
+fn counted_reads_are_exact_or_a_lower_bound() {
+    for (executions, records, expected) in [
+        (1000, 1000, &["read clocks 1000 times.", "\n       1000  a (1)", " 13.6 us"][..]),
+        (
+            1200,
+            1000,
+            &["read clocks 1200 times.", "\n    >= 1000  a (1)", "200 records were lost", "lower bound"],
+        ),
+        (1, 1, &["read clocks once.", "\n          1  a (1)"]),
+        (0, 0, &["read no clock."]),
+    ] {
+        let options = Options { exact: true, ..Options::new(Subject::Process(1)) };
+        let mut report =
+            Report::new(&options, Some(1), Some(13_600)).of_part(Duration::from_secs(4), Duration::ZERO);
+        report.counted = executions;
+        let mut found = Findings { samples: records, reads: records, has_vdso: true, ..Findings::default() };
+        let key = Key { name: "a".into(), unit: None, pid: Some(1) };
+        let callers = [(Caller::unknown(), records)].into();
+        found.groups.insert(key, Group { samples: records, pids: [1].into(), callers, unread: 0 });
+        report.finish(found);
+        let text = report.to_string();
+        assert!(expected.iter().all(|expected| text.contains(expected)), "{expected:?} {text}");
+        assert_eq!(report.whole.reads_per_second, Some(executions as f64 / 4.0));
+        let row = report.processes[0].amounts;
+        let is_exact = executions == records;
+        assert_eq!(row.reads_per_second, is_exact.then_some(records as f64 / 4.0), "{text}");
+    }
+}
+
+#[cfg(feature = "svg")]
+#[test]
+fn a_flame_graph_has_reads_by_a_system_call_in_another_colour() {
+    let folded = ["a;f;clock_gettime 3", "a;g;[system call] 1"].map(String::from).to_vec();
+    let svg = Report { folded, ..Report::new(&Options::new(Subject::Host), None, None) }.svg().unwrap();
+    for (function, color) in [("clock_gettime (3", "rgb(80,180,90)"), ("[system call] (1", "rgb(230,60,50)")]
+    {
+        let at = svg.find(function).unwrap();
+        let fill = svg[at..].split("fill=\"").nth(1).and_then(|fill| fill.split('"').next());
+        assert_eq!(fill, Some(color), "{svg}");
     }
 }
 
