@@ -25,7 +25,7 @@ pub mod hidden {
     #[cfg(feature = "enabled")]
     pub use linkme;
 
-    /// Takes what a site takes. So what compiles without the feature compiles with it.
+    /// Accepts what a site accepts, so what compiles without the feature compiles with it, too.
     #[cfg(not(feature = "enabled"))]
     #[inline]
     pub fn bare<T: crate::Read>(_: &'static str, answer: T) -> T {

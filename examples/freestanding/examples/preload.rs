@@ -20,7 +20,7 @@ const AHEAD: i64 = 3600;
 const WALL_CLOCKS: [c_int; 4] =
     [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI];
 
-/// clock_gettime(2).
+/// Replaces clock_gettime(2).
 ///
 /// # Safety
 /// `time` must be null or an address to write to.
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut libc::timespec) 
     }
 }
 
-/// gettimeofday(2). As libc's, it writes a time zone of 0.
+/// Replaces gettimeofday(2). As libc's, it writes a time zone of 0.
 ///
 /// # Safety
 /// `time` and `zone` must be null or addresses to write to.
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, zone: *mut [c_in
     }
 }
 
-/// time(2).
+/// Replaces time(2).
 ///
 /// # Safety
 /// `seconds` must be null or an address to write to.

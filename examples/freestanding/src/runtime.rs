@@ -66,6 +66,8 @@ fn panic(_: &panic::PanicInfo<'_>) -> ! {
     exit(101)
 }
 
+/// Makes a system call.
+///
 /// # Safety
 /// The pointers among the arguments must be valid for what the system call does with them.
 pub unsafe fn system_call(number: usize, [first, second, third]: [usize; 3]) -> usize {

@@ -138,8 +138,8 @@ impl Arguments {
         !self.command.is_empty()
     }
 
-    /// Returns the words of a command line. perf and py-spy call what this program does `record`,
-    /// and what it does with --interval `top`.
+    /// Returns the words of a command line. Users of perf and py-spy type `record`, which is the
+    /// default here, or `top`, which means `--interval=1`.
     pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         let mut words: Vec<_> = words.collect();
         match words.get(1).and_then(|word| word.to_str()) {

@@ -107,7 +107,7 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
         // Also a value from before the measurement.
         for (before, ticks, after) in [early, read()] {
             let nanos = ticks.monotonic().unwrap().as_nanos();
-            // 10 ppm, the error of a short measurement, for 10 s, the longest one.
+            // 10 ppm, the error of a short measurement, of the 10 s that this may take at most.
             let allowed = before - 100_000..after + 100_000;
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
         }
