@@ -37,7 +37,7 @@ impl UnixTime {
         Duration::new(seconds, self.nanos.get() % 1_000_000_000)
     }
 
-    /// Returns the time in units of which a second has `per_second`, rounded down and saturated.
+    /// Returns the time in units, `per_second` in a second, rounded down and saturated.
     #[inline]
     pub(super) const fn units(self, per_second: u32) -> i64 {
         let below = self.nanos.get() / (1_000_000_000 / per_second);

@@ -98,7 +98,7 @@ impl<'a> Vdso<'a> {
     /// # Safety
     ///
     /// `base` must be the start of a page. These bytes must be readable, initialized, and part of
-    /// one allocation of which `base` may read all, such as a mapping:
+    /// one allocation that `base` may read, such as a mapping:
     ///
     /// - the 4096 bytes from `base`, whatever they contain;
     /// - if they begin an image, all of it: [`Image::extent`] bytes, at most 1 MiB.

@@ -69,8 +69,8 @@ fn where_all_are(code: Code, work: impl Fn(&'static Abi)) {
     });
 }
 
-/// Refuses by numbers, one of which is no errno. `time` believes its symbol, because every kernel's
-/// returns a time; `try_time` asks the kernel after an error.
+/// Refuses by errnos, and by a number that is none. `time` believes its symbol, because every
+/// kernel's returns a time; `try_time` asks the kernel after an error.
 #[test]
 fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
     for (code, is_error) in [

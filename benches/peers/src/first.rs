@@ -65,7 +65,7 @@ pub fn print(row: &str, name: &str, children: usize) -> Result<(), String> {
         // SAFETY: this process has one thread, so the child may call everything.
         if unsafe { libc::fork() } == 0 {
             print_first(row, name, read);
-            // SAFETY: nothing of the parent's is left to be done here.
+            // SAFETY: the child has nothing of the parent's to clean up.
             unsafe { libc::_exit(0) };
         }
         waitpid(None, WaitOptions::empty()).map_err(|error| format!("waitpid: {error}"))?;

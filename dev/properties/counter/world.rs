@@ -82,7 +82,8 @@ pub(crate) struct World {
     pub(crate) refusal: Cell<Option<Refusal>>,
     /// Whether a sandbox denies the clocks.
     pub(crate) is_denied: Cell<bool>,
-    /// What the vDSO adds to a clock read: a system call, or a trap, if it cannot do without.
+    /// What the vDSO adds to a clock read while it has to make a system call, or its read of the
+    /// counter is trapped.
     pub(crate) syscall: Cell<u128>,
     /// What a system call adds to a clock read.
     pub(crate) entry: Cell<u128>,

@@ -3,7 +3,8 @@
 use crate::arch::Discovery;
 use crate::errno::Errno;
 
-// The one choice of the architecture. build.rs has chosen the architectures that are in the list.
+// The architecture is chosen here and nowhere else. build.rs sets the cfg for one that has no file
+// here.
 #[cfg(not(vdso_time_libc_fallback))]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 #[cfg_attr(target_arch = "arm", path = "arm.rs")]
@@ -48,7 +49,7 @@ pub(crate) use architecture::set_kernel_entry;
 ///
 /// # Safety
 ///
-/// None is needed here. The function of `x86` calls the address.
+/// Every address is sound here. Only the function of `x86` calls it.
 #[cfg(not(target_arch = "x86"))]
 pub(crate) unsafe fn set_kernel_entry(_address: usize) {}
 

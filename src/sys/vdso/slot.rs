@@ -111,8 +111,8 @@ impl<F: FnPtr> Slot<F> {
         unsafe { function_at(address) }
     }
 
-    /// Stores the function that was found, or the adapter for it. If none was, stores the function
-    /// for that in place of the first one, and the reason.
+    /// Stores the function that was found, or the adapter for it. If there is none, stores the
+    /// reason, and replaces the first function by `empty`.
     pub(crate) fn fill(&self, found: Result<Code, FallbackReason>) {
         match found {
             Ok(Code(Choice { candidate, address })) => {

@@ -240,8 +240,8 @@ impl Examination {
     }
 }
 
-/// Returns where a read is likely answered, by its cost and that of entering the kernel. A vDSO
-/// that enters it costs as much as another way into it, or more.
+/// Returns where a read is likely answered, by its cost as a share of the least that entering the
+/// kernel costs. A vDSO that enters the kernel costs as much or more.
 fn likely(ns: f64, kernel_entry: f64) -> Option<Place> {
     match ns / kernel_entry {
         share if share < 0.4 => Some(Place::UserSpace),

@@ -25,7 +25,8 @@ const ROUND_NANOS: f64 = 100_000.0;
 const MOST_READS: u32 = 1 << 20;
 
 /// Returns whether `CLOCK_MONOTONIC` can time a round. It cannot if a sandbox denies it, or if the
-/// clock source is the timer's ticks. A preempted look proves nothing, so there are five.
+/// clock source is the timer's ticks. One look proves nothing if it was preempted, so it takes
+/// five.
 pub(crate) fn has_watch() -> bool {
     let step = || {
         let start = Instant::try_now().ok()?;

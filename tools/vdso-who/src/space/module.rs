@@ -204,7 +204,7 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     tables
 }
 
-/// Returns the functions of a symbol table. Only the dynamic one is left in a stripped file.
+/// Returns the functions of a symbol table. A stripped file has only the dynamic one.
 fn symbols_of(file: &Elf<'_>, is_dynamic: bool, name: fn(u64) -> Name) -> Vec<Symbol> {
     match file {
         object::File::Elf32(file) => symbols_of_elf(file, is_dynamic, name),

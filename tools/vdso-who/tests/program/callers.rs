@@ -124,8 +124,8 @@ fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
     }
 }
 
-/// Runs a compiler whose map has 300,000 lines, and of which the kernel reports a mapping many
-/// times a millisecond.
+/// Runs a compiler whose map has 300,000 lines, while the kernel reports its mappings many times a
+/// millisecond.
 #[test]
 fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
     let Some(path) = compiled(("busy jit", Need::Gcc, "-O2", "jit.c", "")) else { return };

@@ -309,7 +309,7 @@ fn memory_without_a_file_has_one_name() {
     }
 }
 
-/// Reads code in a file of 1 TB, of which nothing else is read.
+/// Reads code in a file of 1 TB, and nothing else of that file.
 #[test]
 fn the_code_before_an_address_costs_no_memory() {
     let path = target_tmpdir().join("who-large");
