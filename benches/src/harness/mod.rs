@@ -39,10 +39,10 @@ pub fn main(
     })
 }
 
-/// Some ways to the same answer.
+/// A row of a table: contenders, which are ways to the same answer.
 pub struct Row {
     pub name: String,
-    /// The ways. The loops of the last one also measure the noise.
+    /// The last contender is measured twice, to show the noise.
     pub contenders: Vec<Contender>,
 }
 
@@ -59,7 +59,7 @@ impl Row {
     }
 }
 
-/// One way to an answer.
+/// A way to an answer: a call, in a loop for each spacing.
 pub struct Contender {
     pub name: &'static str,
     loops: Vec<Loop>,

@@ -291,8 +291,9 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     }
 }
 
-/// Links the static library before `-lm`, as `pkg-config --libs` and g++ do. Zig is left out: its
-/// own library has another sqrt() beside the division of 128 bits, also without this one.
+/// Links the static library before `-lm`, as `pkg-config --libs` and g++ do. Not with Zig, whose
+/// own compiler library has another sqrt() next to the division of 128 bits, with or without this
+/// library.
 #[test]
 fn the_static_library_does_not_replace_libm() {
     if !can_build() {
@@ -348,8 +349,8 @@ fn declared() -> BTreeSet<String> {
 /// have no panic that a call can reach.
 fn assert_is_of_libc(name: &str) {
     let libc = ["getauxval", "mmap", "munmap", "memcpy", "memmove", "memset", "memcmp", "bcmp"];
-    // libgcc's functions, the linker's and glibc's weak references, errno's address, and the name
-    // in arm's tables.
+    // Reserved names: libgcc's functions, weak references of the linker and of glibc, errno's
+    // address, and the personality in arm's unwind tables.
     let is_reserved = name.starts_with('_') && !name.starts_with("_Unwind");
     assert!(libc.contains(&name) || is_reserved, "{name}");
 }

@@ -48,7 +48,7 @@ fn recent_does_not_go_back_and_is_now_until_it_is_set() {
             });
         }
     });
-    // An upkeep continues from there. Its end does not wait for the interval.
+    // An upkeep continues from that recent time, and its end does not wait for the interval.
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         let before = Instant::now();
