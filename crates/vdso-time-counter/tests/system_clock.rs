@@ -77,8 +77,9 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
                 let (before, now, after) = (kernel(), CounterMonotonic::now().as_nanos(), kernel());
                 let bound = bound.max(counter::state().error_bound).as_nanos() as i64;
                 let error = (before - now).max(now - after);
-                // If the guest rests between these calls, one segment can err, and the next one
-                // mend it: by up to a fifth of the time, from -10 % to +10 %.
+                // If the guest rests between these calls, a segment can err and the next one remove
+                // the error: at most a fifth of the time, because the rate goes from -10 % to +10
+                // %.
                 let bound = bound + (kernel() - first) / 5;
                 assert!(error <= bound, "{rate:?}: {error} ns, and not {bound}");
                 assert!(now >= last, "{rate:?}: {now} after {last}");

@@ -48,7 +48,8 @@ fn ticks_convert_to_the_time_of_their_read_and_their_rate_is_exact_to_5_ppb_afte
 #[test]
 fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
     let changes = vec((-250_000..=250_000_i64, 1..100_u32), 1..10);
-    // A tick of 1 us looks like 100 ppm, which with the greatest change begins a calibration.
+    // At 10 MHz or more. With a tick of 1 us, the error of a read looks like 100 ppm, which
+    // together with the greatest change would begin a calibration.
     check(300, quiet_machines(10_000_000), changes, |witness @ Witness { world, clock, .. }, changes| {
         witness.watch(2 * CALIBRATION);
         let mut values = Vec::new();

@@ -206,11 +206,11 @@ impl<S: Source> Step<'_, S> {
 
     /// Returns the number of ticks above which a read of both clocks is suspect.
     ///
-    /// A kernel that leaves the counter makes a system call of each read. That takes three times as
-    /// long or more, unless the CPU is slower, too. But a vDSO that reads a hypervisor's page can
-    /// fall back at any read, and a cheap system call is a third of a read more. There a slower CPU
-    /// is asked about, too: some microseconds in each segment at most. A coarse counter has a cost
-    /// of 0 or 1.
+    /// A kernel that leaves the counter makes a system call of each read, which usually takes three
+    /// times as long or more. A vDSO that reads a hypervisor's page can fall back at any read, and
+    /// a cheap system call takes only a third longer than a read, so the limit is lower there. Then
+    /// a CPU that became slower is suspect, too, which costs some microseconds in a segment. A
+    /// coarse counter has a cost of 0 or 1.
     fn suspect_cost(&self, usual: u64) -> u64 {
         if self.source.is_paravirtual() { usual + usual / 4 + 2 } else { usual.max(1).saturating_mul(3) }
     }
