@@ -10,16 +10,6 @@ use super::machine::{Native, kernels};
 
 /// `CLOCK_MONOTONIC` by the counter. Its reads are ordered: no time is earlier than one that any
 /// thread read before, except as [Order](super#order) says.
-///
-/// # Examples
-///
-/// ```
-/// use std::thread;
-/// use vdso_time_counter::CounterMonotonic;
-///
-/// let here = CounterMonotonic::now();
-/// assert!(here <= thread::spawn(CounterMonotonic::now).join().unwrap());
-/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CounterMonotonic {}
 

@@ -96,11 +96,10 @@ impl Ticks {
     /// `None` if the counter is not used or not measured yet. A value from before the measurement
     /// can be converted after it. One from before the clock's zero gives 0.
     ///
-    /// The error of a value of the current segment is that of [`monotonic`]. So is that of one of
-    /// the previous segment, unless that was longer. An older value is converted by the mean rate
-    /// since the counter was measured. It is off by the difference between that and the rate since
-    /// the value was taken, times its age. NTP can change the rate by 500 ppm; usually it is below
-    /// 0.1 ppm, which is 100 ns for a value of a second ago.
+    /// A value of the current segment has the error of [`monotonic`]. An older one is converted by
+    /// the mean rate since the counter was measured. It is off by the difference between that and
+    /// the rate since the value was taken, times its age: usually below 0.1 ppm, which is 100 ns
+    /// for a second, and up to 500 ppm if NTP changes the rate.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
         let nanos = if CpuCounter::IS_READABLE { CLOCK.nanos_of(self.0)? } else { self.0 };

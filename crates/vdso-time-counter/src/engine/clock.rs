@@ -2,9 +2,8 @@
 //!
 //! A fast read takes the current segment from the latch. It fails if the next segment is due, if an
 //! update came between, or if its answer is below the high-water mark. Then a slow read follows. It
-//! asks the vDSO if no segment covers its tick. It updates the latch if the next segment is due, if
-//! the clock is being calibrated, or if another read came within the last millisecond without a
-//! segment in force. So sparse reads cost only what the vDSO costs.
+//! asks the vDSO if no segment covers its tick, and updates the latch if a segment is due or
+//! wanted.
 //!
 //! # Memory ordering
 //!

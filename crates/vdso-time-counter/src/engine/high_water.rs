@@ -8,47 +8,35 @@
 //! and coherence of the single atomic makes the later load see it or a higher value. The mark
 //! publishes no other memory.
 
+#[cfg(not(target_has_atomic = "64"))]
+use core::sync::atomic::AtomicU32 as AtomicU64;
 #[cfg(target_has_atomic = "64")]
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
-/// A time in nanoseconds. Without 64-bit atomics (ARMv5 and older) the vDSO always answers, so
-/// there is none.
-pub(crate) struct HighWater {
-    #[cfg(target_has_atomic = "64")]
-    nanos: AtomicU64,
-}
+/// A time in nanoseconds. Without 64-bit atomics (ARMv5 and older) the vDSO always answers, and 32
+/// bits of it are never used.
+pub(crate) struct HighWater(AtomicU64);
 
-#[cfg_attr(not(target_has_atomic = "64"), allow(unused_variables, clippy::unused_self, reason = "none"))]
+#[allow(clippy::useless_conversion, reason = "not without 64-bit atomics")]
 impl HighWater {
     pub(crate) const fn new() -> Self {
-        Self {
-            #[cfg(target_has_atomic = "64")]
-            nanos: AtomicU64::new(0),
-        }
+        Self(AtomicU64::new(0))
     }
 
     #[inline]
     pub(crate) fn get(&self) -> u64 {
-        #[cfg(target_has_atomic = "64")]
-        return self.nanos.load(Relaxed);
-        #[cfg(not(target_has_atomic = "64"))]
-        0
+        self.0.load(Relaxed).into()
     }
 
     /// Raises the mark to `nanos`, if it is lower. Returns the mark.
     pub(crate) fn raise(&self, nanos: u64) -> u64 {
-        #[cfg(target_has_atomic = "64")]
-        return self.nanos.fetch_max(nanos, Relaxed).max(nanos);
-        #[cfg(not(target_has_atomic = "64"))]
-        nanos
+        nanos.max(self.0.fetch_max(nanos as _, Relaxed).into())
     }
 
     /// Replaces the mark `old`. Returns `false` if another caller has changed it.
     #[inline]
     pub(crate) fn replace(&self, old: u64, nanos: u64) -> bool {
-        #[cfg(target_has_atomic = "64")]
-        return self.nanos.compare_exchange(old, nanos, Relaxed, Relaxed).is_ok();
-        #[cfg(not(target_has_atomic = "64"))]
-        true
+        self.0.compare_exchange(old as _, nanos as _, Relaxed, Relaxed).is_ok()
     }
 }

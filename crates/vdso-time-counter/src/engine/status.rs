@@ -100,14 +100,12 @@ refusals! {
     /// read it either. The clock tries again after a second.
     Denied: "this thread must not read the counter",
     /// The counter's rate is impossible, changes, or is not the one that the hardware states (CPUID
-    /// 0x15, `CNTFRQ`), as measured by `CLOCK_MONOTONIC_RAW`. Three wrong measurements in a row are
-    /// needed. The clock tries again after 10 s. Each further one doubles that, up to 640 s.
+    /// 0x15, `CNTFRQ`), in three measurements in a row. The clock tries again after 10 s, and after
+    /// twice as long each time, up to 640 s.
     Frequency: "the counter's rate is not the one that the hardware states",
-    /// A read by the vDSO takes about as long as a system call
-    /// ([`is_faster_than_syscall`](vdso_time::is_faster_than_syscall)). The vDSO enters the kernel,
-    /// as `kvm-clock`'s does while the hypervisor does not vouch for the TSC, and arm64's for an
-    /// erratum of the counter. Or the firmware or the hypervisor traps each read of the counter.
-    /// The clock tries again after 10 s.
+    /// [`is_faster_than_syscall`](vdso_time::is_faster_than_syscall) says no: the vDSO enters the
+    /// kernel, as `kvm-clock`'s does without its stable bit, and arm64's for an erratum, or each
+    /// read of the counter is trapped. The clock tries again after 10 s.
     SlowVdso: "a read by the vDSO takes about as long as a system call",
     /// The kernel would have to be asked, which
     /// [`forbid_system_calls`](crate::forbid_system_calls) forbids.

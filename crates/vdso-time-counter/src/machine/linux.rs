@@ -14,11 +14,11 @@ use crate::machine::arch::{Counter as _, CpuCounter};
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 static SOURCES: &[&str] = CpuCounter::CLOCK_SOURCES;
 
-/// Whether [`detect`] found a clock source that the hypervisor keeps. Not true at first, and what
-/// [`trust_hypervisor`] sets.
+/// Whether [`detect`] found a clock source that the hypervisor keeps.
 static IS_PARAVIRTUAL: AtomicBool = AtomicBool::new(false);
 static TRUSTS_HYPERVISOR: AtomicBool = AtomicBool::new(false);
 
+/// Makes [`detect`] take the hypervisor's stable bit for the CPU's invariant bit.
 pub(crate) fn trust_hypervisor() {
     TRUSTS_HYPERVISOR.store(true, Relaxed);
 }
