@@ -30,9 +30,9 @@
 //! # Errors and panics
 //!
 //! A read of a clock that the kernel has fails only if the vDSO cannot answer and a sandbox denies
-//! the system call. On 32-bit Android, and if the kernel has only 32-bit calls, it also fails after
-//! January 2038. Then `now()` and `elapsed()` panic, as std's do; [`Instant::try_now()`] returns
-//! the error, and [`time()`] -1.
+//! the system call. On 32-bit Android, and if the kernel has only 32-bit calls, a wall clock also
+//! fails after January 2038. Then `now()` and `elapsed()` panic, as std's do;
+//! [`Instant::try_now()`] returns the error, and [`time()`] -1.
 //!
 //! # Features
 //!
@@ -51,8 +51,8 @@
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
 //! answer by std's clocks, so a library can depend on this crate without a condition.
 //! `clock_gettime` returns `EINVAL` for a clock that std lacks; `clock_getres` and `getcpu` return
-//! `ENOSYS`, and so does every read on wasm32-unknown-unknown. `vdso`, `syscall` and the types of
-//! clocks that std lacks are for Linux.
+//! `ENOSYS`, and so does every read on wasm32-unknown-unknown. `vdso`, `syscall`,
+//! `is_faster_than_syscall` and the types of clocks that std lacks are for Linux.
 //!
 //! Without `std`, and on targets without an operating system, there is no clock to read. The types
 //! and traits are there: a library that takes its time from its caller uses [`Instant`] with a
@@ -113,6 +113,7 @@ pub use clocks::{
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use process::vdso;
 #[cfg(vdso_time_linux)]
+#[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use speed::is_faster_than_syscall;
 #[cfg(vdso_time_clock)]
 pub use sys::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};

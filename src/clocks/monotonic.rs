@@ -327,23 +327,6 @@ impl<C> TryFrom<Timespec> for Instant<C> {
 /// A clock is a type, so there is no `dyn MonotonicClock`. A program that chooses its clock at run
 /// time keeps the function in a field: `fn() -> Instant`, which may be `Instant::now`, or a
 /// `Box<dyn Fn() -> Instant>`.
-///
-/// A clock of the kernel that has no type here:
-///
-/// ```
-/// use vdso_time::{ClockId, Errno, Instant, MonotonicClock, clock_gettime};
-///
-/// /// Auxiliary clock 0, since Linux 6.17.
-/// enum Aux0 {}
-///
-/// impl MonotonicClock for Aux0 {
-///     fn try_now() -> Result<Instant<Self>, Errno> {
-///         clock_gettime(ClockId::aux(0))?.try_into()
-///     }
-/// }
-///
-/// println!("{:?}", Aux0::try_now());
-/// ```
 pub trait MonotonicClock: Sized {
     /// Returns the current time, or the error of the clock.
     ///

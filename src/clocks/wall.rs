@@ -388,6 +388,23 @@ impl core::error::Error for SystemTimeError {}
 ///
 /// assert!(has_expired::<Year10000>(Year10000::now() - Duration::from_secs(1)));
 /// ```
+///
+/// A clock of the kernel that has no type here:
+///
+/// ```
+/// use vdso_time::{ClockId, Errno, SystemTime, WallClock, clock_gettime};
+///
+/// /// Auxiliary clock 0, since Linux 6.17. It can be set.
+/// enum Aux0 {}
+///
+/// impl WallClock for Aux0 {
+///     fn try_now() -> Result<SystemTime<Self>, Errno> {
+///         clock_gettime(ClockId::aux(0))?.try_into()
+///     }
+/// }
+///
+/// println!("{:?}", Aux0::try_now());
+/// ```
 pub trait WallClock: Sized {
     /// Returns the current time, or the error of the clock.
     ///

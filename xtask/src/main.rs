@@ -49,9 +49,9 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         cargo_arguments: Vec<String>,
     },
-    /// Run the doctor and all tests on every machine of the matrix, or on these, and write the vDSO
-    /// images of their kernels to target/vdso-images. If no kernel of an architecture can be
-    /// fetched, its tests run in QEMU's user mode
+    /// Run the doctor and the tests of the core, the counter and the tools on every machine of the
+    /// matrix, or on these, and write the vDSO images of their kernels to target/vdso-images. If no
+    /// kernel of an architecture can be fetched, its tests run in QEMU's user mode
     #[command(after_help = help())]
     Matrix {
         /// Update the rows in docs/MATRIX.md
@@ -93,7 +93,7 @@ enum Task {
         #[arg(long)]
         advisories: bool,
     },
-    /// Build the static programs for x86_64 and aarch64 with their pages into target/dist, and run
+    /// Build the static programs for five architectures with their pages into target/dist, and run
     /// them in Debian's oldest and newest release
     Dist,
     /// Pack and compile all packages as for `cargo publish`, and again with the oldest Rust
