@@ -5,7 +5,8 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::kernel;
+#[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
+use {super::kernel, crate::arch::native};
 
 /// The tag of the entry, on every architecture (include/uapi/linux/auxvec.h).
 const AT_SYSINFO_EHDR: usize = 33;
@@ -48,11 +49,21 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
     (found.address != 0).then_some(found)
 }
 
-/// Returns a value of the auxiliary vector, or 0 if the entry is missing.
+/// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
+///
+/// libc's function sets `errno` if the entry is missing, as under valgrind, and afterwards nobody
+/// knows what it was. So it is read before, which needs thread-local storage: docs/NO_LIBC.md says
+/// where there is none.
 #[cfg(any(feature = "libc", vdso_time_libc_fallback))]
 #[must_use]
 pub fn value(tag: usize) -> usize {
-    kernel::getauxval(tag)
+    if cfg!(miri) {
+        return 0; // Miri has no auxiliary vector
+    }
+    // SAFETY: getauxval(3) accepts any tag.
+    let getauxval = || unsafe { libc::getauxval(tag as libc::c_ulong) };
+    let (value, _) = crate::arch::libc_errno::preserved(getauxval);
+    value as usize
 }
 
 /// Asks the kernel: prctl(2) since Linux 6.4, else /proc, which a process that is not dumpable
@@ -61,10 +72,13 @@ pub fn value(tag: usize) -> usize {
 #[inline(never)] // keeps the buffer out of the caller's stack frame
 #[must_use]
 pub fn value(tag: usize) -> usize {
-    // The kernel's vector has about 30 entries (AT_VECTOR_SIZE). Entries that are not filled in are
-    // AT_NULL.
+    const PR_GET_AUXV: usize = 0x4155_5856;
+    // The kernel's vector has about 30 entries (AT_VECTOR_SIZE), pairs of a tag and a value.
+    // Entries that are not filled in are AT_NULL.
     let mut vector = [[0; 2]; 64];
-    if kernel::get_auxv(&mut vector).is_err() {
+    let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(&vector), 0, 0];
+    // SAFETY: the kernel writes at most `size_of_val(&vector)` bytes to `vector`.
+    if unsafe { native::checked(native::DISCOVERY.prctl, args) }.is_err() {
         let _ = kernel::read_file(c"/proc/self/auxv", vector.as_flattened_mut());
     }
     vector.iter().find(|[entry, _]| *entry == tag).map_or(0, |[_, value]| *value)

@@ -1,7 +1,5 @@
-//! What the kernel and libc say about this process: its memory and its auxiliary vector.
+//! What the kernel says about this process: whether memory is readable, and its files.
 
-#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
-use crate::arch::libc_errno;
 use crate::arch::native::{DISCOVERY, SIGSET_SIZE, checked};
 use crate::errno::Errno;
 
@@ -22,30 +20,6 @@ pub(crate) fn probe(address: usize) -> Result<(), Errno> {
         Ok(_) => Err(Errno::EPERM), // a sandbox that suppresses the call
         Err(error) => Err(error),
     }
-}
-
-/// Returns a value of the auxiliary vector, or 0 if the entry is missing. `errno` does not change.
-///
-/// libc's function sets `errno` if the entry is missing, as under valgrind, and afterwards nobody
-/// knows what it was. So it is read before, which needs thread-local storage: docs/NO_LIBC.md says
-/// where there is none.
-#[cfg(any(feature = "libc", vdso_time_libc_fallback))]
-pub(crate) fn getauxval(tag: usize) -> usize {
-    if cfg!(miri) {
-        return 0; // Miri has no auxiliary vector
-    }
-    // SAFETY: getauxval(3) accepts any tag.
-    let (value, _) = libc_errno::preserved(|| unsafe { libc::getauxval(tag as libc::c_ulong) });
-    value as usize
-}
-
-/// Reads the auxiliary vector, pairs of a tag and a value, from the kernel (since Linux 6.4).
-#[cfg(not(any(feature = "libc", vdso_time_libc_fallback)))]
-pub(crate) fn get_auxv(vector: &mut [[usize; 2]]) -> Result<usize, Errno> {
-    const PR_GET_AUXV: usize = 0x4155_5856;
-    let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(vector), 0, 0];
-    // SAFETY: the kernel writes at most `size_of_val(vector)` bytes to `vector`.
-    unsafe { checked(DISCOVERY.prctl, args) }
 }
 
 /// Reads the first words of a file. It does not wait for the writer of a pipe.

@@ -1,12 +1,11 @@
 //! The system call through libc: on powerpc64, where inline assembly is not stable on Rust 1.85,
 //! and where every call goes through libc.
 
-use crate::arch::Discovery;
 use crate::arch::libc_errno;
 
 /// The numbers of an architecture without a table.
 #[cfg(vdso_time_libc_fallback)]
-pub(crate) const DISCOVERY: Discovery = Discovery {
+pub(crate) const DISCOVERY: crate::arch::Discovery = crate::arch::Discovery {
     prctl: libc::SYS_prctl as u32,
     openat: libc::SYS_openat as u32,
     read: libc::SYS_read as u32,
