@@ -76,7 +76,8 @@ pub(crate) fn usage(error: &clap::Error) -> String {
 pub(crate) fn caught(signals: &[i32]) -> io::Result<Arc<AtomicUsize>> {
     let (is_second, first) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     for signal in signals {
-        // In this order: the action of the first signal must not see what it stores.
+        // The conditional action comes first, so that a first signal does not see the flag that it
+        // sets itself.
         flag::register_conditional_default(*signal, Arc::clone(&is_second))?;
         flag::register(*signal, Arc::clone(&is_second))?;
         flag::register_usize(*signal, Arc::clone(&first), *signal as usize)?;

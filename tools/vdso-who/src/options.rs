@@ -76,8 +76,8 @@ impl Options {
         }
     }
 
-    /// Returns whether processes are watched that the first one starts. They have no breakpoints,
-    /// and no guard.
+    /// Returns whether descendants are watched. Not with `exact`, because they would have no
+    /// breakpoints and no guard.
     pub(crate) fn follows(&self) -> bool {
         self.children && !self.exact && matches!(self.subject, Subject::Process(_) | Subject::Command(_))
     }

@@ -31,7 +31,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Takes a running process. Records carry its number, so that of a thread is refused.
+    /// Takes a running process. Refuses the number of a thread, because records carry that of the
+    /// process.
     pub(crate) fn attach(pid: u32) -> Result<Self> {
         match proc::status(pid, "Tgid") {
             Some(process) if process != pid.to_string() => {

@@ -1,4 +1,4 @@
-//! What `schema.json` says, by the words of JSON Schema that it has.
+//! Checks JSON by `schema.json`. It knows the words of JSON Schema that this file uses.
 
 use serde_json::Value;
 
