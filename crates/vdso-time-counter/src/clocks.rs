@@ -92,12 +92,8 @@ clock! {
     ///
     /// It is the monotonic clock of this crate plus an offset, which is measured once, to about 5
     /// ns. So it goes back only if `CLOCK_REALTIME` does, except as [Order](super#order) says. If
-    /// somebody sets that, the next segment follows, at most 17 ms later. A leap second is a step,
-    /// too: the kernel sets its clock back by a second (`STA_INS`). A step of less than 1 us may
-    /// not be followed.
-    ///
-    /// While the monotonic time stands still in another time namespace, this one does too. It is
-    /// ahead of `CLOCK_REALTIME` by as much, at most 64 ms.
+    /// somebody sets that, or a leap second sets it back (`STA_INS`), the next segment follows, at
+    /// most 17 ms later. A step of less than 1 us may not be followed.
 }
 
 impl CounterMonotonic {

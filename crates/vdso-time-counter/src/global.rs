@@ -22,7 +22,7 @@ pub fn state() -> State {
     State { frequency: state.frequency.and(Some(1_000_000_000)), ..state }
 }
 
-/// Returns what the clock has done so far: segments, calibrations, refusals, errors.
+/// Returns what the clock has done so far.
 #[must_use]
 pub fn statistics() -> Statistics {
     CLOCK.statistics()

@@ -16,9 +16,8 @@ use super::machine::arch::{Counter as _, CpuCounter};
 ///
 /// There is no fallback. Choose `Ticks` only if [`check()`](super::check) returns `Ok`:
 ///
-/// - If the counter is refused, for example because the kernel's clock source is `hpet`,
-///   [`read`](Self::read) still reads it, and [`monotonic`](Self::monotonic) is `None` as long as
-///   it is refused.
+/// - While the counter is refused, as under `hpet`, [`read`](Self::read) still reads it, and
+///   [`monotonic`](Self::monotonic) is `None`.
 /// - A thread that may not read the counter (`PR_SET_TSC`) gets SIGSEGV, also from
 ///   [`try_read`](Self::try_read) and while the status says that the counter is refused.
 ///

@@ -66,9 +66,8 @@ const SOON: u64 = 1_000_000;
 
 /// A clock that reads a counter and follows the kernel's clock.
 ///
-/// A sparse read needs the first members and the first words of a copy. They are in one cache line
-/// of 64 bytes, or in two. The alignment is the size of a static clock, so that it is in one page:
-/// see `CLOCK`.
+/// A sparse read needs the first members and the first words of a copy: one cache line, or two. The
+/// alignment is the size of a static clock, so that it is in one page: see `CLOCK`.
 #[repr(C, align(512))]
 pub(crate) struct CounterClock<S> {
     high_water: HighWater,
@@ -77,12 +76,6 @@ pub(crate) struct CounterClock<S> {
     latch: Latch<WORDS>,
     forbids_system_calls: AtomicBool,
     source: S,
-}
-
-/// Returns the monotonic time at a time of the wall clock, by the offset between them.
-#[inline]
-fn monotonic_at(time: i64, words: &Words) -> u64 {
-    time.wrapping_sub(offset_of(words)) as u64
 }
 
 #[inline]
@@ -151,7 +144,8 @@ impl<S: Source> CounterClock<S> {
 
     /// Returns the time since the Epoch by a slow read.
     pub(crate) fn slow_realtime(&self) -> Option<i64> {
-        if let Some(time) = self.refused(Source::realtime, monotonic_at) {
+        let monotonic = |time: i64, words: &Words| time.wrapping_sub(offset_of(words)) as u64;
+        if let Some(time) = self.refused(Source::realtime, monotonic) {
             return Some(time);
         }
         let SlowAnswer { nanos, offset, asked } = self.sparse().or_else(|| self.updating())?;
@@ -226,7 +220,7 @@ impl<S: Source> CounterClock<S> {
     fn updating(&self) -> Option<SlowAnswer> {
         let mut view = self.view();
         let mut offset = view.state.offset;
-        if let Some(nanos) = view.nanos() {
+        if let Some(nanos) = view.segment.map(|segment| segment.time(view.ticks)) {
             if view.state.phase == Phase::Running
                 && view.state.segment.is_ending(view.ticks)
                 && self.update(&mut view, nanos, true)
@@ -294,7 +288,7 @@ impl<S: Source> CounterClock<S> {
         if version.has_writer() {
             return false;
         }
-        let may_check = self.may_check();
+        let may_check = !self.forbids_system_calls.load(Relaxed);
         let step = Step { source: &self.source, state, now, is_wanted, may_check }.next_state();
         if step.is_none() {
             return false;
@@ -343,10 +337,6 @@ impl<S: Source> CounterClock<S> {
 
     pub(crate) fn forbid_system_calls(&self) {
         self.forbids_system_calls.store(true, Relaxed);
-    }
-
-    pub(crate) fn may_check(&self) -> bool {
-        !self.forbids_system_calls.load(Relaxed)
     }
 
     pub(crate) fn statistics(&self) -> Statistics {

@@ -4,10 +4,9 @@
 //! and a sequence number that selects the copy to read. A writer changes only the other copy. So a
 //! reader always finds one complete copy, even a signal handler that interrupts the writer.
 //!
-//! Linux leaves the exclusion of writers to the caller. Here the sequence number has a *writer
-//! bit*. A caller computes the new words, sets the bit by a compare-and-swap from the sequence
-//! number that it had read, and stores the words. One last store clears the bit and advances the
-//! sequence number. If another caller was faster, the words are dropped.
+//! The sequence number has a *writer bit*, too. A caller computes the new words, sets the bit by a
+//! compare-and-swap from the sequence number that it had read, and stores the words. One last store
+//! clears the bit and advances the number. If another caller was faster, the words are dropped.
 //!
 //! Nobody takes the bit from its holder, which may only be stopped. If it is gone, as in the child
 //! of a fork by another thread, the others can read, not update.

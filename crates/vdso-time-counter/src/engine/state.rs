@@ -255,10 +255,6 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
     Timespec { tv_sec: tv_sec + 1, tv_nsec: tv_nsec - NANOS_PER_SEC }
 }
 
-fn phase_of(words: &Words) -> Phase {
-    Phase::from_code(words[PROGRESS].load() as u8)
-}
-
 /// Reads the counter. Returns the time of the first tick of the segment and the nanoseconds since,
 /// if the segment is fresh.
 ///
@@ -281,7 +277,7 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
 /// fresh spans or more must have passed since its start.
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
-    let (phase, used) = (phase_of(words), words[USED].load());
+    let (phase, used) = (Phase::from_code(words[PROGRESS].load() as u8), words[USED].load());
     if phase == Phase::Running {
         return ticks().wrapping_sub(words[START].load()).wrapping_sub(used.wrapping_mul(2)) as i64 >= 0;
     }

@@ -32,8 +32,7 @@ pub enum Status {
     /// That takes 11 ms of reads. Reads more than a second apart never measure it. It is measured
     /// again after a suspend, a move or restore of the virtual machine, and setns(2).
     Calibrating,
-    /// No read came in time to make the next segment. Of two reads within 1 ms the second one makes
-    /// it.
+    /// No read came in time. Of two reads within 1 ms the second one makes the next segment.
     Stale,
     /// As [`Stale`](Self::Stale), but another caller is updating the clock.
     ///
@@ -114,9 +113,7 @@ refusals! {
 
 impl core::error::Error for Refusal {}
 
-/// What the clock has done so far in this process, from [`statistics`](crate::statistics).
-///
-/// A process that was forked begins with its parent's numbers.
+/// What the clock has done so far in this process, and before a fork in its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -128,8 +125,7 @@ pub struct Statistics {
     pub refusals: u64,
     /// The last refusal.
     pub last_refusal: Option<Refusal>,
-    /// Reads that the vDSO answered in the counter's place, except while the counter is refused.
-    /// Threads that count at once can lose some.
+    /// About how many reads the vDSO answered in the counter's place, while that is not refused.
     pub vdso_reads: u64,
     /// The clock's error that the last segment began to remove.
     pub last_error: Duration,

@@ -1,5 +1,4 @@
-//! [`Step`]: makes the clock follow the kernel's: a step of the calibration, the next segment, or a
-//! refusal.
+//! [`Step`]: makes the next state: one of the calibration, the next segment, or a refusal.
 
 use super::sample::{Burst, Sample, middle, offset_to};
 use super::segment::{self, Rate, Segment};
@@ -18,8 +17,7 @@ const RECHECK: u64 = 10_000_000_000;
 const LONG: u32 = 32;
 /// The most turns of the burst between two segments.
 const SHORT: u32 = 8;
-/// A larger difference, in nanoseconds, is a change of the kernel's rate. A smaller one is
-/// smoothed.
+/// A larger difference, in nanoseconds, is a step or another rate. A smaller one is smoothed.
 const NOISE: u64 = 64;
 /// The spoilt calibrations in a row after which the counter is refused. A suspend can spoil one.
 const SPOILT: u8 = 3;
@@ -228,7 +226,6 @@ impl<S: Source> Step<'_, S> {
 }
 
 /// Why no segment can follow.
-#[derive(Clone, Copy)]
 enum Divergence {
     /// A slew that began or ended during a pause.
     Slew,

@@ -29,11 +29,6 @@ impl View {
         })
     }
 
-    /// Returns the time of the tick.
-    pub(crate) fn nanos(&self) -> Option<u64> {
-        Some(self.segment?.time(self.ticks))
-    }
-
     pub(crate) fn status(&self) -> Status {
         match (self.state.phase, self.state.refusal) {
             (Phase::Off, Some(refusal)) => Status::Refused(refusal),

@@ -1,9 +1,8 @@
 //! The wall clock: the monotonic clock plus an *offset*, which the state keeps.
 //!
 //! The offset of the kernel's two clocks is constant until somebody sets the clock, a leap second
-//! comes, the system resumes, or the process enters another time namespace. So it is measured once,
-//! before the counter is, and kept. Measuring it again would move the wall clock to and fro by the
-//! error of each measurement.
+//! comes, the system resumes, or the process enters another time namespace. So it is measured once
+//! and kept: another measurement would move the wall clock by its error.
 
 use super::sample::{middle, offset_to};
 use super::source::Source;

@@ -1,5 +1,4 @@
 //! `arm`: the virtual count of the generic timer (Arm Architecture Reference Manual, G6.2).
-//!
 //! The kernel lets programs read it only if its vDSO reads it too.
 //!
 //! The instructions are numbers. The assembler accepts some mnemonics only after a directive that
