@@ -17,13 +17,6 @@ use std::slice;
 /// The file of the initramfs with the [`Job`].
 pub const JOB: &str = "/job";
 
-/// The compressed kernel module in the initramfs that init loads, if there is one.
-pub const MODULE: &str = "/module.ko.xz";
-
-/// A program that creates this file has the machine saved and restored. Init removes the file.
-/// QEMU needs a drive for the snapshot: the boot option `+vmclock`.
-pub const RESTORE: &str = "/restore";
-
 /// The argument with which init prints the vDSO image.
 pub const IMAGE: &str = "image";
 
@@ -87,8 +80,6 @@ pub enum Message {
     Err(Vec<u8>),
     /// The program ended with this [`exit_code`].
     Ended(u8),
-    /// The machine is to be saved and restored.
-    Restore,
     /// The job is done.
     End,
 }
@@ -101,7 +92,6 @@ impl Message {
             Self::Out(bytes) => ('o', bytes),
             Self::Err(bytes) => ('e', bytes),
             Self::Ended(code) => ('c', slice::from_ref(code)),
-            Self::Restore => ('r', &[]),
             Self::End => ('z', &[]),
         }
     }
@@ -112,7 +102,6 @@ impl Message {
             'o' => Self::Out(bytes),
             'e' => Self::Err(bytes),
             'c' => Self::Ended(*bytes.first()?),
-            'r' => Self::Restore,
             'z' => Self::End,
             _ => return None,
         })

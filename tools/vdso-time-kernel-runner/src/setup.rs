@@ -126,7 +126,7 @@ fn boot_plan(Boot { guest, kernel, options }: &Boot) -> Result<Plan> {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut machine = words(guest.machine);
     let mut append = format!("console={} quiet panic=-1", guest.console);
-    let (mut more, mut driver) = (Vec::new(), None);
+    let mut more = Vec::new();
     // The kernel starts in 1970 if the driver of the clock chip is a module.
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
     let mut clock = Some(now).filter(|_| guest.name == "loong64");
@@ -135,26 +135,18 @@ fn boot_plan(Boot { guest, kernel, options }: &Boot) -> Result<Plan> {
             Change::Kernel(argument) => append.extend([" ", argument]),
             Change::Qemu(arguments) => more.extend(words(arguments)),
             Change::Board { qemu, tree, from } => {
-                let tree = tools::kernel(guest, from, None)?.join(tree).display().to_string();
+                let tree = tools::kernel(guest, from)?.join(tree).display().to_string();
                 machine = [words(qemu), vec!["-dtb".into(), tree]].concat();
             }
             Change::Clock(seconds) => clock = Some(seconds),
-            Change::Device { qemu, module } => {
-                more.extend(words(qemu));
-                driver = Some(module);
-            }
         }
     }
-    let files = tools::kernel(guest, kernel, driver)?;
-    let image = files.join("vmlinuz").display().to_string();
-    let module = driver.map(|name| files.join(format!("{name}.ko.xz")));
+    let image = tools::kernel(guest, kernel)?.join("vmlinuz").display().to_string();
     let program = tools::qemu_system(guest.qemu)?.display().to_string();
-    // With a device, the input reaches QEMU's monitor too: `boot::RESTORE_COMMANDS`.
-    let serial = if driver.is_some() { "mon:stdio" } else { "stdio" };
-    let usual = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", serial];
+    let usual = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"];
     let files = ["-m", MEMORY, "-kernel", &image, "-append", &append];
     let qemu = [vec![program], words(&usual), machine, more, words(&files)].concat();
-    Ok(Plan { qemu, module, clock, ..Plan::default() })
+    Ok(Plan { qemu, clock, ..Plan::default() })
 }
 
 fn rustflags(machine: &Machine, extra: &Extra) -> String {

@@ -158,8 +158,6 @@ pub enum Change {
     Board { qemu: &'static [&'static str], tree: &'static str, from: &'static str },
     /// Init sets the wall clock, in seconds since the Epoch.
     Clock(i64),
-    /// A device of QEMU, and the kernel's module that drives it.
-    Device { qemu: &'static [&'static str], module: &'static str },
 }
 
 const X86: &[&str] = &["amd64", "i386"];
@@ -178,12 +176,6 @@ const VEXPRESS: Change = Change::Board {
     from: "6.12",
 };
 
-/// The VM clock device. QEMU keeps snapshots in the drive, a temporary qcow2 file.
-const VMCLOCK: Change = Change::Device {
-    qemu: &["-device", "vmclock", "-drive", "if=none,driver=null-co,size=1M,snapshot=on"],
-    module: "ptp_vmclock",
-};
-
 pub const BOOT_OPTIONS: &[BootOption] = &[
     option("hpet", X86, Change::Kernel("clocksource=hpet")),
     option("acpi_pm", X86, Change::Kernel("clocksource=acpi_pm")),
@@ -198,7 +190,6 @@ pub const BOOT_OPTIONS: &[BootOption] = &[
     option("2040", X86, Change::Qemu(&["-rtc", "base=2040-01-01T00:00:00"])),
     option("2040", ARM, Change::Clock(2_208_988_800)),
     option("2cpus", ALL, Change::Qemu(&["-smp", "2"])),
-    option("vmclock", &["amd64"], VMCLOCK),
     // A CPU whose counter has a self-synchronized view.
     option("ecv", &["arm64"], Change::Qemu(&["-cpu", "max,pauth-impdef=on"])),
 ];

@@ -98,26 +98,20 @@ pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
 }
 
 /// Returns the folder with `vmlinuz` and the device trees of the kernel, which was the suite's
-/// newest when it was fetched. With a module's name, it also contains `MODULE.ko.xz`.
-pub(crate) fn kernel(guest: &Guest, version: &str, module: Option<&str>) -> Result<PathBuf> {
-    let suffix = module.map(|module| format!("-{module}")).unwrap_or_default();
-    let folder = cache::folder()?.join(format!("kernel-{}-{version}{suffix}", guest.name));
+/// newest when it was fetched.
+pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
+    let folder = cache::folder()?.join(format!("kernel-{}-{version}", guest.name));
     cache::build_once(&folder, |draft| {
         step(&format!("fetching the {} kernel {version}", guest.name));
         let suite = guest.kernels.iter().find(|(name, _)| *name == version).map_or(SUITE, |(_, suite)| suite);
         let mut package = Package::new(guest.package, guest.name, suite);
         let (downloads, tree) = (draft.join("downloads"), draft.join("tree"));
         let archive = Archive::open(&downloads, std::slice::from_ref(&package))?;
-        let mut packages = Vec::new();
         // The first package is empty and depends on the one with the kernel.
         while let Some(next) = archive.dependency(&package, &["linux-image-", "linux-binary-"])? {
-            if module.is_some() {
-                packages.extend(archive.dependency(&package, &["linux-modules-"])?);
-            }
             package = next;
         }
-        packages.push(package.clone());
-        archive.unpack(&packages, false, &tree)?;
+        archive.unpack(std::slice::from_ref(&package), false, &tree)?;
         drop(archive);
         let sh = Shell::new()?;
         // /boot/vmlinuz-VERSION, or since Linux 7 /usr/lib/modules/VERSION/vmlinuz.
@@ -129,12 +123,6 @@ pub(crate) fn kernel(guest: &Guest, version: &str, module: Option<&str>) -> Resu
         }
         ensure!(draft.join("vmlinuz").is_file(), "the package {} has no kernel", package.name);
         decompress(&draft.join("vmlinuz"))?;
-        if let Some(module) = module {
-            let name = format!("{module}.ko.xz");
-            let file = cmd!(sh, "find {tree} -type f -name {name}").read()?;
-            ensure!(!file.is_empty(), "the kernel {version} has no {name}");
-            fs::rename(file, draft.join(name))?;
-        }
         fs::remove_dir_all(downloads)?;
         Ok(fs::remove_dir_all(tree)?)
     })?;

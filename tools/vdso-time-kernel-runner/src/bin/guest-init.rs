@@ -11,11 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::mount::{MountFlags, mount};
-use rustix::system::{RebootCommand, finit_module, reboot};
+use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::{ClockId, Timespec, clock_settime};
 use vdso_time_kernel_runner::protocol::{
-    Frame, IMAGE, JOB, Job, LONGEST, MODULE, Message, RESTORE, acknowledgement, exit_code,
+    Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
 };
 
 /// How long to wait for an acknowledgement before the frame is repeated.
@@ -23,9 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The interval between two looks at a program's output.
 const INTERVAL: Duration = Duration::from_millis(20);
-
-/// `MODULE_INIT_COMPRESSED_FILE` (include/uapi/linux/module.h): the kernel decompresses the module.
-const COMPRESSED: i32 = 4;
 
 /// The exit code of a shell for a program that it cannot start.
 const NOT_STARTED: u8 = 127;
@@ -58,9 +55,6 @@ fn do_job(link: &mut Link) -> io::Result<()> {
     // From here on only a panic may write between frames.
     fs::write("/proc/sys/kernel/printk", "1")?;
 
-    if let Ok(module) = File::open(MODULE) {
-        finit_module(module, c"", COMPRESSED)?;
-    }
     let job = Job::decode(&fs::read_to_string(JOB)?).ok_or(io::ErrorKind::InvalidData)?;
     if let Some(tv_sec) = job.clock {
         clock_settime(ClockId::Realtime, Timespec { tv_sec, tv_nsec: 0 })?;
@@ -95,9 +89,6 @@ fn run(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
             let mut new = Vec::new();
             file.read_to_end(&mut new)?;
             new.chunks(LONGEST).for_each(|part| link.send(kind(part.to_vec())));
-        }
-        if fs::remove_file(RESTORE).is_ok() {
-            link.send(Message::Restore);
         }
         match status {
             Some(status) => return Ok(status),

@@ -19,10 +19,6 @@ use crate::step;
 /// How many of the kernel's last lines an error shows.
 const LAST_LINES: usize = 20;
 
-/// Saves and restores the machine. It is stopped meanwhile, because it would repeat what it did
-/// between the two. `Ctrl-A c` switches QEMU's input from the console to its monitor, and back.
-const RESTORE_COMMANDS: &[u8] = b"\x01cstop\nsavevm restore\nloadvm restore\ncont\n\x01c";
-
 #[derive(Debug, PartialEq)]
 struct Failure {
     text: String,
@@ -100,9 +96,6 @@ fn listen(
                     }
                     deadline = Instant::now() + run.limit;
                 }
-                Message::Restore => {
-                    let _ = input.write_all(RESTORE_COMMANDS);
-                }
                 Message::End => {
                     let Some(program) = programs.next() else { return Ok(()) };
                     let text = format!("{}: did not run", program.path);
@@ -170,18 +163,10 @@ mod tests {
         let (ended, end) = (&*frame(1, Message::Ended(3)), &*frame(2, Message::End));
         let panic = "Kernel panic - not syncing: no init";
         let lines = "The kernel's last lines:\n  ";
-        let restore = &*frame(1, Message::Restore);
-        let restored = format!("01{}123", String::from_utf8_lossy(RESTORE_COMMANDS).replace('\n', ""));
         let no_program = frame(1, Message::End);
         for (sent, codes, acknowledged, failure) in [
             (&[hello, ended, end][..], &[3][..], "012", None),
             (&[hello, ended, ended, hello, ended, end], &[3], "011012", None),
-            (
-                &[hello, restore, restore, &frame(2, Message::Ended(3)), &frame(3, Message::End)],
-                &[3],
-                &restored,
-                None,
-            ),
             (&[ended, end], &[], "", Some((true, format!("/p: QEMU ended; init did not start. {lines}")))),
             (
                 &[hello, &frame(1, Message::Out("said".into())), end],

@@ -11,7 +11,7 @@ use cpio::newc::{self, ModeFileType};
 use fs_err as fs;
 
 use super::{Plan, Run};
-use crate::protocol::{JOB, Job, MODULE};
+use crate::protocol::{JOB, Job};
 
 /// Variables with these prefixes are passed to the programs.
 const PASSED: &[&str] = &["CARGO_", "CRITERION_", "NO_COLOR", "PROPTEST_", "RUST_", "VDSO_TIME_"];
@@ -27,9 +27,6 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
     for program in run.programs {
         files.insert((&program.path).into(), fs::read(&program.path)?);
         programs.push([std::slice::from_ref(&program.path), &program.arguments].concat());
-    }
-    if let Some(module) = &run.plan.module {
-        files.insert(MODULE.into(), fs::read(module)?);
     }
     let environment = environment(run.plan);
     let folder = run.folder.to_str().context("the working folder is not UTF-8")?.to_owned();

@@ -37,9 +37,6 @@ pub struct Plan {
     pub qemu: Vec<String>,
     /// For a kernel: the first process.
     pub init: Option<PathBuf>,
-    /// For a kernel: a module that init loads.
-    #[serde(default)]
-    pub module: Option<PathBuf>,
     /// For a kernel: the seconds since the Epoch that init sets the wall clock to.
     pub clock: Option<i64>,
     /// Variables of the programs, besides those of this process.
