@@ -50,6 +50,17 @@ pub(crate) enum Reader {
     Unknown,
 }
 
+impl Reader {
+    fn ability(self) -> &'static str {
+        match self {
+            Self::Vdso => "the vDSO can read it",
+            Self::VdsoIfStable => "the vDSO may read it",
+            Self::Kernel => "only the kernel can read it",
+            Self::Unknown => "the vDSO can probably not read it",
+        }
+    }
+}
+
 /// The clock sources of the architectures with a table.
 const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
@@ -127,6 +138,23 @@ impl Platform {
         // QEMU relocates its image.
         let addresses = Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
         Self { supervisor: supervisor(addresses.ok(), &kernel, read), ..Self::described(kernel, read) }
+    }
+
+    /// Describes the clock source in use. Under `kvm-clock` the CPU's invariant bit decides whether
+    /// a move of the guest can change the counter's rate, so it is named.
+    pub(crate) fn described_source(&self) -> String {
+        let Some(current) = &self.clock_source.current else {
+            return format!("unknown: no name in {CLOCK_SOURCE_FOLDER}/current_clocksource");
+        };
+        let (reader, what) = clock_source(current);
+        let bit = match (current.as_str(), self.has_steady_tsc) {
+            ("kvm-clock", true) => "; the CPU states an invariant counter",
+            ("kvm-clock", false) => {
+                "; the CPU states no invariant counter (vdso-time-counter needs trust_hypervisor())"
+            }
+            _ => "",
+        };
+        format!("{current}: {what}; {}{bit}", reader.ability())
     }
 
     /// Returns what files say about this platform, without a supervisor.

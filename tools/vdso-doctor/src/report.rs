@@ -4,7 +4,6 @@ use std::fmt;
 
 use vdso_time::{ClockId, Route};
 
-use crate::platform::{CLOCK_SOURCE_FOLDER, Reader, clock_source};
 use crate::proof::{Evidence, Method, Reading};
 use crate::{Diagnosis, Platform, Read};
 
@@ -21,14 +20,7 @@ impl fmt::Display for Diagnosis {
         writeln!(f, "{}\n", wrapped("", &self.verdict))?;
         let Platform { kernel, architecture, supervisor, clock_source: sources, .. } = &self.platform;
         writeln!(f, "{}", wrapped("evidence", &self.evidence()))?;
-        let source = match &sources.current {
-            None => format!("unknown: no name in {CLOCK_SOURCE_FOLDER}/current_clocksource"),
-            Some(current) => {
-                let (reader, what) = clock_source(current);
-                format!("{current}: {what}; {}", reader.ability())
-            }
-        };
-        writeln!(f, "{}", wrapped("clock source", &source))?;
+        writeln!(f, "{}", wrapped("clock source", &self.platform.described_source()))?;
         let under = supervisor.map_or(String::new(), |who| format!(", under {}", who.name()));
         let image = match &self.vdso {
             Ok(image) if is_full => format!("vDSO of {} bytes at {:#x}", image.size, image.base),
@@ -54,17 +46,6 @@ impl fmt::Display for Diagnosis {
             Ok(())
         } else {
             writeln!(f, "\n`vdso-doctor --verbose` shows all reads and their routes.")
-        }
-    }
-}
-
-impl Reader {
-    fn ability(self) -> &'static str {
-        match self {
-            Self::Vdso => "the vDSO can read it",
-            Self::VdsoIfStable => "the vDSO may read it",
-            Self::Kernel => "only the kernel can read it",
-            Self::Unknown => "the vDSO can probably not read it",
         }
     }
 }

@@ -143,6 +143,19 @@ fn booted(flags: &str, parameters: &str, available: &[&str]) -> Platform {
     }
 }
 
+#[test]
+fn the_report_names_the_invariant_bit_under_kvm_clock_and_nowhere_else() {
+    for (flags, source, ends_with) in [
+        (STEADY_GUEST, "kvm-clock", "may read it; the CPU states an invariant counter"),
+        (GUEST, "kvm-clock", "no invariant counter (vdso-time-counter needs trust_hypervisor())"),
+        (STEADY_GUEST, "tsc", "the vDSO can read it"),
+        (GUEST, "hpet", "only the kernel can read it"),
+    ] {
+        let text = booted(flags, "", &[source]).described_source();
+        assert!(text.starts_with(source) && text.ends_with(ends_with), "{text}");
+    }
+}
+
 const SWITCH: &str =
     "`cd /sys/devices/system/clocksource/clocksource0` and `echo tsc | sudo tee current_clocksource`";
 
