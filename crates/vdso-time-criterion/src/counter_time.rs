@@ -4,6 +4,8 @@
 #![allow(clippy::cast_precision_loss, reason = "ticks are far below 2^53")]
 
 use std::arch::asm;
+use std::error::Error;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
@@ -32,6 +34,26 @@ pub struct Ticks {
     empty: u64,
 }
 
+/// The error of [`CounterTime::new`]: what the counter's clock does in the counter's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotUsed(Status);
+
+impl NotUsed {
+    /// Returns the status of the clock: never [`Status::Used`].
+    #[must_use]
+    pub fn status(self) -> Status {
+        self.0
+    }
+}
+
+impl fmt::Display for NotUsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for NotUsed {}
+
 impl CounterTime {
     /// Creates a measurement once the counter's rate is known, after about 11 ms of reads.
     ///
@@ -42,7 +64,7 @@ impl CounterTime {
     /// # Panics
     ///
     /// If a sandbox denies every way to read the clock.
-    pub fn new() -> Result<Self, Status> {
+    pub fn new() -> Result<Self, NotUsed> {
         let start = Instant::now();
         let hertz = loop {
             let _ = counter::monotonic();
@@ -51,7 +73,7 @@ impl CounterTime {
                 (Status::Used | Status::Stale, Some(hertz)) => break hertz,
                 (Status::Calibrating | Status::Updating | Status::Stale, _)
                     if start.elapsed() < Duration::from_secs(2) => {}
-                (status, _) => return Err(status),
+                (status, _) => return Err(NotUsed(status)),
             }
         };
         let mut empty: Vec<u64> = (0..1001).map(|_| ticks_since(start_ticks())).collect();

@@ -7,5 +7,5 @@ mod vdso_time;
 /// The version of criterion that the measurements are for.
 pub use criterion;
 
-pub use counter_time::CounterTime;
+pub use counter_time::{CounterTime, NotUsed};
 pub use vdso_time::VdsoTime;

@@ -55,8 +55,6 @@ impl fmt::Display for Status {
     }
 }
 
-impl core::error::Error for Status {}
-
 macro_rules! refusals {
     ($($(#[$doc:meta])+ $Refusal:ident: $text:literal,)+) => {
         /// Why the counter is not used.
