@@ -1,16 +1,17 @@
 //! A quick test by time: is a read by the vDSO much faster than a system call?
 
 use crate::arch::NATIVE;
-use crate::sys::{calls, syscall};
+use crate::routes::Route;
+use crate::sys::{calls, routes, syscall};
 use crate::types::ClockId;
 
 /// Returns whether [`clock_gettime`] reads this clock much faster than a system call does.
 ///
 /// - `Some(true)`: it takes at most two thirds of the time. So the vDSO reads the clock in user
 ///   space.
-/// - `Some(false)`: it takes about as long. So the vDSO enters the kernel: always for a CPU-time
-///   clock, and for every clock if it cannot read the kernel's clock source. Or each read of the
-///   counter is trapped.
+/// - `Some(false)`: it takes about as long, or [`routes`](crate::routes()) names no vDSO function.
+///   Otherwise the vDSO enters the kernel: always for a CPU-time clock, and for every clock if it
+///   cannot read the kernel's clock source. Or each read of the counter is trapped.
 /// - `None`: the times say neither, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read, or
 ///   this build calls libc (docs/ABI.md).
 ///
@@ -32,6 +33,9 @@ use crate::types::ClockId;
 #[must_use]
 pub fn is_faster_than_syscall(clock: ClockId) -> Option<bool> {
     NATIVE?; // without a table, libc makes the system calls
+    if !matches!(routes().clock_gettime, Route::Vdso { .. }) {
+        return syscall::clock_gettime(clock).ok().map(|_| false);
+    }
     let now = || calls::clock_gettime(ClockId::MONOTONIC).ok().map(|now| now.ktime() as u64);
     let by_vdso = || calls::clock_gettime(clock).ok().map(drop);
     compare(now, by_vdso, || syscall::clock_gettime(clock).ok().map(drop))

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use test_support::functions::assert_all_right;
 use test_support::{Cpus, FUNCTIONS, PATHS, assert_bracketed, child, oracle};
+use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Function, Functions, Vdso};
 use vdso_time::{ClockId, Errno, Route, Timespec, syscall};
 
@@ -55,6 +56,17 @@ fn typed_pointers_are_those_of_the_routes() {
     for (pointer, (name, route)) in pointers.into_iter().zip(vdso_time::routes().functions()) {
         let expected = if let Route::Vdso { address, .. } = route { Some(address) } else { None };
         assert_eq!(pointer, expected, "{name}");
+    }
+}
+
+/// Shows that no time is measured where the answer is known.
+#[test]
+fn a_clock_that_only_the_kernel_answers_is_not_faster() {
+    for clock in [ClockId::MONOTONIC, ClockId::PROCESS_CPUTIME] {
+        let answer = vdso_time::is_faster_than_syscall(clock);
+        let is_vdso = matches!(vdso_time::routes().clock_gettime, Route::Vdso { .. });
+        assert!(is_vdso || answer == NATIVE.map(|_| false), "{clock}: {answer:?}");
+        assert!(clock == ClockId::MONOTONIC || answer != Some(true), "{clock}: {answer:?}");
     }
 }
 
