@@ -162,6 +162,9 @@ fn no_file_and_no_line_of_a_comment_is_too_long() {
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
+    if !Path::new(ROOT).join(".ci").exists() {
+        return test_support::not_run("a guest has no hidden files of the repository");
+    }
     let mut tests = files(".rs");
     tests.retain(|(file, _)| !file.ends_with("need.rs"));
     for need in test_support::Need::ALL {
