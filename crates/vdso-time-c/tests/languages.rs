@@ -95,7 +95,9 @@ fn installed(file: &str) -> String {
     static PREFIX: LazyLock<PathBuf> = LazyLock::new(|| {
         let _ = fs::remove_dir_all(prefix());
         let prefix = format!("prefix={}", prefix().display());
-        run(&["make", "install", concat!("CARGO=", env!("CARGO")), &prefix]);
+        // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
+        let objcopy = foreign("LINKER").map_or("OBJCOPY=objcopy", |_| "OBJCOPY=llvm-objcopy");
+        run(&["make", "install", concat!("CARGO=", env!("CARGO")), objcopy, &prefix]);
         self::prefix()
     });
     PREFIX.join(file).display().to_string()
