@@ -52,7 +52,7 @@ fn times() -> impl Strategy<Value = (SystemTime, StdSystemTime)> {
     })
 }
 
-/// Compares what both types print, which has every digit of a time.
+/// Compares the printed forms of both types, which contain every digit of a time.
 fn assert_same(ours: SystemTime, std: StdSystemTime) {
     assert_eq!(format!("{ours:?} {ours:#?}"), format!("{std:?} {std:#?}"));
     assert_eq!(hash(ours), hash(std));

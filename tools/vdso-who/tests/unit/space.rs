@@ -113,7 +113,7 @@ fn debug(abbreviations: &[u8], entries: &[u8], ranges: &[u8], limits: Limits) ->
     context(sections, limits)
 }
 
-/// Gives all functions one long list of ranges, of which addr2line keeps a copy for each function.
+/// Gives all functions one long list of ranges. addr2line keeps a copy of it for each function.
 #[test]
 fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     // Tag 1 is a compile unit with its addresses, tag 2 a function with a name and ranges.
