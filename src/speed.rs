@@ -10,8 +10,9 @@ use crate::types::ClockId;
 /// - `Some(true)`: it takes at most two thirds of the time. So the vDSO reads the clock in user
 ///   space.
 /// - `Some(false)`: it takes about as long, or [`routes`](crate::routes()) names no vDSO function.
-///   Otherwise the vDSO enters the kernel: always for a CPU-time clock, and for every clock if it
-///   cannot read the kernel's clock source. Or each read of the counter is trapped.
+///   Otherwise the vDSO enters the kernel: for every clock if it cannot read the kernel's clock
+///   source, and always for a process's CPU time and a negative id, which are not measured. Or
+///   each read of the counter is trapped.
 /// - `None`: the times say neither, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read, or
 ///   this build calls libc (docs/ABI.md).
 ///
@@ -33,7 +34,8 @@ use crate::types::ClockId;
 #[must_use]
 pub fn is_faster_than_syscall(clock: ClockId) -> Option<bool> {
     NATIVE?; // without a table, libc makes the system calls
-    if !matches!(routes().clock_gettime, Route::Vdso { .. }) {
+    let is_cpu_time = clock == ClockId::PROCESS_CPUTIME || clock.as_raw() < 0;
+    if is_cpu_time || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
         return syscall::clock_gettime(clock).ok().map(|_| false);
     }
     let now = || calls::clock_gettime(ClockId::MONOTONIC).ok().map(|now| now.ktime() as u64);
