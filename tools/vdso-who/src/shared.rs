@@ -17,7 +17,8 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn set_download(&self, path: &Path) {
         if let Ok(mut download) = self.download.lock() {
-            *download = path.display().to_string();
+            // A process chose the name, and a terminal obeys control characters.
+            *download = path.to_string_lossy().escape_debug().to_string();
         }
     }
 

@@ -17,8 +17,9 @@ use super::names::{MOST_OF_NAME, shortened};
 /// How long a name is taken for the last one of its address.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The bytes that are read at once, and of all files of one process.
+/// The bytes that are read at once, those that are compared, and those of all files of a process.
 const CHUNK: usize = 1 << 20;
+const END: usize = 64;
 const MOST_BYTES: u64 = 1 << 30;
 
 /// The map of a process.
@@ -28,6 +29,8 @@ pub(super) struct PerfMap {
     /// The bytes of the file that were read, and those of all its versions.
     read: u64,
     read_of_all: u64,
+    /// The last of these bytes. Others in their place show that the file was written again.
+    end: Vec<u8>,
     /// By its address, the size of a function, and the place and the length of its name.
     functions: BTreeMap<u64, (u64, u64, usize)>,
     looked: Option<Instant>,
@@ -36,11 +39,12 @@ pub(super) struct PerfMap {
 impl PerfMap {
     /// Returns the name of the function at an address, as the last line says that has it.
     pub(super) fn name(&mut self, address: u64, open: impl FnOnce() -> io::Result<File>) -> Option<String> {
-        if self.looked.is_none_or(|looked| looked.elapsed() >= PAUSE) {
+        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= PAUSE);
+        if is_due {
             self.looked = Some(Instant::now());
             self.take(open().ok());
-            self.read_lines();
-        } else if self.function(address).is_none() {
+        }
+        if is_due || self.function(address).is_none() || !self.has_end() {
             self.read_lines();
         }
         let (at, length) = self.function(address)?;
@@ -64,13 +68,29 @@ impl PerfMap {
         let Some(file) = file else { return };
         let Ok(metadata) = file.metadata() else { return };
         let id = (metadata.dev(), metadata.ino());
-        if self.file.as_ref().is_none_or(|(_, known)| *known != id) || metadata.len() < self.read {
-            (self.file, self.read) = (Some((file, id)), 0);
-            self.functions.clear();
+        if self.file.as_ref().is_none_or(|(_, known)| *known != id) {
+            self.file = Some((file, id));
+            self.forget();
         }
     }
 
+    fn forget(&mut self) {
+        self.read = 0;
+        self.end.clear();
+        self.functions.clear();
+    }
+
+    /// Returns whether what was read is still in the file.
+    fn has_end(&self) -> bool {
+        let (mut end, start) = (vec![0; self.end.len()], self.read - self.end.len() as u64);
+        let known = self.file.as_ref();
+        known.is_none_or(|(file, _)| file.read_exact_at(&mut end, start).is_ok() && end == self.end)
+    }
+
     fn read_lines(&mut self) {
+        if !self.has_end() {
+            self.forget();
+        }
         let Some((file, _)) = &self.file else { return };
         let size = file.metadata().map_or(0, |metadata| metadata.len());
         let mut chunk = Vec::new();
@@ -89,6 +109,7 @@ impl PerfMap {
             }
             self.read = at;
             self.read_of_all += end as u64;
+            self.end = chunk[end.saturating_sub(END)..end].into();
         }
     }
 }

@@ -6,6 +6,7 @@ use super::*;
 use crate::GroupBy;
 use crate::callers::{Message, count, of_folded};
 use crate::perf::{Event, Registers, Taken};
+use crate::shared::Shared;
 
 /// Reports a process that does not exist: no process has this number.
 #[test]
@@ -201,4 +202,7 @@ fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
         assert_eq!(estimate(value), expected, "{value}");
     }
     assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
+    let shared = Shared::default();
+    shared.set_download("a\u{1b}[2J\u{9b}".as_ref());
+    assert_eq!(shared.download(), "a\\u{1b}[2J\\u{9b}");
 }
