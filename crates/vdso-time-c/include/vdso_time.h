@@ -4,12 +4,13 @@
  * The functions find the kernel's vDSO and call it. Where it cannot answer, they make the system
  * call.
  *
- * Errors: unless it says otherwise, a function returns 0, or a negative error number and then
- * stores nothing. None of them changes errno.
+ * Errors: a function returns 0, or a negative error number and then stores nothing, unless its
+ * comment says otherwise. None of them changes errno.
  *   -EINVAL     the kernel does not know the clock
  *   -EPERM      mostly: a sandbox denies the system call, with the error that it chooses
  *   -ENOSYS     the kernel does not have the system call
- *   -EOVERFLOW  the year is 2038 or later, and a 32-bit kernel before Linux 5.1 cannot tell it
+ *   -EOVERFLOW  it is after January 2038, and only 32-bit system calls answer: in a 32-bit program
+ *               before Linux 5.1, on Android, or in a sandbox that denies the 64-bit ones
  *
  * Pointers: NULL discards a result. Any other pointer must be aligned for its type and valid for
  * the write: an invalid one is a crash, not -EFAULT.
@@ -18,16 +19,16 @@
  * the child of fork(2) and before main(). Nothing is locked, allocated, or run before main(). No
  * function is a cancellation point.
  *
- * There is one exception: an IFUNC resolver of a static glibc program runs before thread-local
- * storage exists, which getauxval(3) and errno need. The first call of the process crashes there,
- * unless vdso_time_set_address() comes before it, or the library is built without the feature libc.
+ * The exception is an IFUNC resolver of a static glibc program. It runs before thread-local storage
+ * exists, which getauxval(3) and errno need. The first call of the process crashes there, unless
+ * vdso_time_set_address() comes before it, or the library is built without the feature libc.
  *
  * Sandboxes: the first call makes the system call rt_sigprocmask(2), and without the feature libc
  * also prctl(2), or openat(2), read(2) and close(2). Call vdso_time_warm_up() before a sandbox.
  *
  * Times have 64 bits on every architecture. On 64-bit ones struct vdso_timespec has the layout of
- * libc's struct timespec. On 32-bit ones it has not: libc's tv_nsec has 32 bits, and its tv_sec can
- * have 32. Copy the members there, do not cast the pointer.
+ * libc's struct timespec. On 32-bit ones it does not: libc's tv_nsec has 32 bits, and its tv_sec
+ * can have 32. Copy the members there, do not cast the pointer.
  *
  * The library also has the functions of vdso_time_counter.h, and those of the kernel's
  * parse_vdso.c, for programs that declare them.

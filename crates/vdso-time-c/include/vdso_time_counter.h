@@ -6,10 +6,11 @@
  *
  * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too,
  * with one exception. An update of the clock that is begun and never finished makes the later reads
- * of the process slower than the vDSO's; the times stay right. A signal handler that leaves an
- * update by siglongjmp(3) does that, a thread that ends or is cancelled asynchronously in it, and
- * for its child a fork(2) by another thread. An update is some 20 stores every 8 ms. Block the
- * signal during a read, or use vdso_time.h, if the program's handlers jump.
+ * of the process slower than the vDSO's; the times stay right. Three things can cut an update off:
+ * a signal handler that leaves it by siglongjmp(3), a thread that ends or is cancelled
+ * asynchronously in it, and, for the child, a fork(2) by another thread. An update is some 20
+ * stores every 8 ms, so that is rare. If the program's handlers jump, block the signal during a
+ * read, or use vdso_time.h.
  *
  * Sandboxes: the clock makes system calls now and then. vdso_time_counter_forbid_system_calls()
  * ends that. A thread that must not read the counter (PR_SET_TSC, seccomp's strict mode)
