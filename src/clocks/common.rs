@@ -4,58 +4,140 @@ use core::any::type_name;
 
 use crate::errno::Errno;
 
-/// The traits of std's types.
+/// Implements what the times of every clock have: arithmetic, conversions, and the traits of std's
+/// types.
 ///
-/// The type has a field `time`, and its own `checked_add` and `checked_sub`.
+/// The type has the fields `time` and `clock`. The type of `time` has methods of the same names as
+/// those that call it here.
 macro_rules! time_of_a_clock {
-    ($Time:ident) => {
-        impl<C> core::ops::Add<core::time::Duration> for $Time<C> {
-            type Output = Self;
-
-            /// Returns the time this much later.
+    ($Time:ident of $Inner:ident, $Nanos:ident, $Coarse:ident, $clock:literal) => {
+        impl $Time {
+            #[doc = concat!("Creates a time of `", $clock, "` from nanoseconds since its zero.")]
+            ///
+            /// `from_clock_nanos` does the same for any clock.
             ///
             /// # Panics
             ///
-            /// If it does not fit. `checked_add` returns `None` then.
+            /// As `from_clock_nanos`.
             #[inline]
+            #[must_use]
             #[track_caller]
-            fn add(self, duration: core::time::Duration) -> Self {
-                self.checked_add(duration).expect("overflow when adding duration to instant")
+            pub const fn from_nanos(nanos: $Nanos) -> Self {
+                Self::from_clock_nanos(nanos)
             }
-        }
 
-        impl<C> core::ops::Sub<core::time::Duration> for $Time<C> {
-            type Output = Self;
-
-            /// Returns the time this much earlier.
+            #[doc = concat!("Creates a time of `", $clock, "` from seconds and nanoseconds since its zero.")]
             ///
-            /// # Panics
+            /// `try_from` does the same for any clock, if something else names the clock.
             ///
-            /// If it does not fit. `checked_sub` returns `None` then.
+            /// # Errors
+            ///
+            /// As `try_from`.
             #[inline]
-            #[track_caller]
-            fn sub(self, duration: core::time::Duration) -> Self {
-                self.checked_sub(duration).expect("overflow when subtracting duration from instant")
+            pub fn from_timespec(time: Timespec) -> Result<Self, Errno> {
+                time.try_into()
             }
         }
 
-        impl<C> core::ops::AddAssign<core::time::Duration> for $Time<C> {
-            /// Makes the time later. Panics as `+` does.
+        impl<C> $Time<C> {
             #[inline]
-            #[track_caller]
-            fn add_assign(&mut self, duration: core::time::Duration) {
-                *self = *self + duration;
+            const fn new(time: $Inner) -> Self {
+                Self { time, clock: PhantomData }
+            }
+
+            /// Creates a time from the kernel's answer.
+            #[inline]
+            pub(super) const fn from_kernel(time: Timespec) -> Self {
+                Self::new($Inner::from_kernel(time))
+            }
+
+            /// Returns the time this much later, or `None` if it does not fit.
+            #[inline]
+            #[must_use]
+            pub const fn checked_add(&self, duration: Duration) -> Option<Self> {
+                match self.time.checked_add(duration) {
+                    Some(time) => Some(Self::new(time)),
+                    None => None,
+                }
+            }
+
+            /// Returns the time this much earlier, or `None` if it does not fit.
+            #[inline]
+            #[must_use]
+            pub const fn checked_sub(&self, duration: Duration) -> Option<Self> {
+                match self.time.checked_sub(duration) {
+                    Some(time) => Some(Self::new(time)),
+                    None => None,
+                }
+            }
+
+            /// Returns the time this much later, or the latest time that fits.
+            ///
+            /// So a time-out of `Duration::MAX` needs no case of its own.
+            #[inline]
+            #[must_use]
+            pub const fn saturating_add(&self, duration: Duration) -> Self {
+                match self.checked_add(duration) {
+                    Some(later) => later,
+                    None => Self::new($Inner::MAX),
+                }
+            }
+
+            /// Returns the time this much earlier, or the earliest time that fits.
+            #[inline]
+            #[must_use]
+            pub const fn saturating_sub(&self, duration: Duration) -> Self {
+                match self.checked_sub(duration) {
+                    Some(earlier) => earlier,
+                    None => Self::new($Inner::MIN),
+                }
             }
         }
 
-        impl<C> core::ops::SubAssign<core::time::Duration> for $Time<C> {
-            /// Makes the time earlier. Panics as `-` does.
+        impl From<$Time<$Coarse>> for $Time {
+            #[doc = concat!("Converts a time of `", $clock, "_COARSE` to the same time of `", $clock, "`.")]
             #[inline]
-            #[track_caller]
-            fn sub_assign(&mut self, duration: core::time::Duration) {
-                *self = *self - duration;
+            fn from(time: $Time<$Coarse>) -> Self {
+                Self::new(time.time)
             }
         }
+
+        /// Requires the feature `std`.
+        #[cfg(feature = "std")]
+        impl From<$Time<$Coarse>> for std::time::$Time {
+            #[doc = concat!("Converts a time of `", $clock, "_COARSE`, as one of `", $clock, "`.")]
+            #[track_caller]
+            fn from(time: $Time<$Coarse>) -> Self {
+                <$Time>::from(time).into()
+            }
+        }
+
+        impl<C> From<$Time<C>> for Timespec {
+            /// Converts a time to seconds and nanoseconds since the clock's zero.
+            #[inline]
+            fn from(time: $Time<C>) -> Self {
+                time.time.timespec()
+            }
+        }
+
+        impl<C> TryFrom<Timespec> for $Time<C> {
+            type Error = Errno;
+
+            /// Converts seconds and nanoseconds since the clock's zero, such as a time of a file.
+            ///
+            /// Name the clock in the result's type, because a `Timespec` does not name it.
+            ///
+            /// # Errors
+            ///
+            /// - `EINVAL`: `tv_nsec` is not in `0..1_000_000_000`.
+            /// - `EOVERFLOW`: an `Instant` would be more than 292 years before or after the zero.
+            #[inline]
+            fn try_from(time: Timespec) -> Result<Self, Errno> {
+                $Inner::from_timespec(time).map(Self::new)
+            }
+        }
+
+        operators!([C] $Time<C>, "instant");
 
         // Not derived, because a derive would require each trait of `C` too.
 
@@ -101,15 +183,45 @@ macro_rules! time_of_a_clock {
         impl<C> core::fmt::Debug for $Time<C> {
             #[doc = concat!("Formats the time as std does: `", stringify!($Time), " { tv_sec: 12, tv_nsec: 345 }`.")]
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                let time = $crate::types::Timespec::from(*self);
+                let Timespec { tv_sec, tv_nsec } = self.time.timespec();
                 let mut fields = f.debug_struct(stringify!($Time));
-                fields.field("tv_sec", &time.tv_sec).field("tv_nsec", &time.tv_nsec).finish()
+                fields.field("tv_sec", &tv_sec).field("tv_nsec", &tv_nsec).finish()
             }
         }
     };
 }
 
-pub(super) use time_of_a_clock;
+/// Defines the trait of the clocks whose times have this type.
+macro_rules! clock_trait {
+    ($(#[$doc:meta])* pub trait $Clock:ident of $Time:ident;) => {
+        $(#[$doc])*
+        pub trait $Clock: Sized {
+            /// Returns the current time, or the error of the clock.
+            ///
+            /// # Errors
+            ///
+            /// For a kernel clock, those of [`clock_gettime`](crate::clock_gettime).
+            fn try_now() -> Result<$Time<Self>, Errno>;
+
+            /// Returns the current time.
+            ///
+            /// # Panics
+            ///
+            /// If `try_now` returns an error.
+            #[inline]
+            #[must_use]
+            #[track_caller]
+            fn now() -> $Time<Self> {
+                match Self::try_now() {
+                    Ok(now) => now,
+                    Err(error) => refused::<Self>(error),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use {clock_trait, time_of_a_clock};
 
 /// Panics in `now` of clock `C`.
 #[cold]

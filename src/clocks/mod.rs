@@ -9,6 +9,7 @@
 
 mod common;
 mod kernel;
+mod kernel_time;
 mod monotonic;
 #[cfg(vdso_time_clock)]
 mod reads;

@@ -8,7 +8,6 @@ use core::time::Duration;
 use std::sync::OnceLock;
 use std::time::{Instant as StdInstant, SystemTime as StdSystemTime};
 
-use super::kernel::{Monotonic, MonotonicCoarse, Realtime, RealtimeCoarse};
 use super::monotonic::Instant;
 use super::wall::SystemTime;
 use crate::errno::Errno;
@@ -36,15 +35,14 @@ impl Moment {
         if let Some(moment) = MOMENT.get() {
             return moment;
         }
-        let moment = Self::shortest();
-        MOMENT.get_or_init(|| moment)
-    }
-
-    #[cold]
-    #[track_caller]
-    fn shortest() -> Self {
-        let others = (1..READS).map(|_| Self::read());
-        others.fold(Self::read(), |best, moment| if moment.width < best.width { moment } else { best })
+        let mut shortest = Self::read();
+        for _ in 1..READS {
+            let moment = Self::read();
+            if moment.width < shortest.width {
+                shortest = moment;
+            }
+        }
+        MOMENT.get_or_init(|| shortest)
     }
 
     #[track_caller]
@@ -83,7 +81,9 @@ impl From<Instant> for StdInstant {
     ///
     /// let deadline = Instant::now() + Duration::from_millis(1);
     /// std::thread::sleep(Duration::from_millis(2));
-    /// assert!(std::time::Instant::from(deadline) < std::time::Instant::now());
+    /// let std = std::time::Instant::from(deadline);
+    /// assert!(std < std::time::Instant::now());
+    /// assert_eq!(Instant::try_from(std), Ok(deadline));
     /// ```
     #[track_caller]
     fn from(time: Instant) -> Self {
@@ -93,15 +93,6 @@ impl From<Instant> for StdInstant {
             None => moment.std.checked_sub(moment.ours.duration_since(time)),
         };
         std.unwrap_or(moment.std)
-    }
-}
-
-/// Requires the feature `std`.
-impl From<Instant<MonotonicCoarse>> for StdInstant {
-    /// Converts a time of `CLOCK_MONOTONIC_COARSE`, as one of `CLOCK_MONOTONIC`.
-    #[track_caller]
-    fn from(time: Instant<MonotonicCoarse>) -> Self {
-        Instant::<Monotonic>::from(time).into()
     }
 }
 
@@ -120,17 +111,6 @@ impl TryFrom<StdInstant> for Instant {
     /// # Panics
     ///
     /// As the other direction.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::Instant;
-    ///
-    /// let start = std::time::Instant::now();
-    /// let here = Instant::try_from(start)?;
-    /// assert_eq!(std::time::Instant::from(here), start);
-    /// # Ok::<(), vdso_time::Errno>(())
-    /// ```
     #[track_caller]
     fn try_from(time: StdInstant) -> Result<Self, Errno> {
         let moment = Moment::get();
@@ -154,14 +134,6 @@ impl From<SystemTime> for StdSystemTime {
         let seconds = Duration::from_secs(time.as_secs().unsigned_abs());
         let second = if time.as_secs() < 0 { Self::UNIX_EPOCH - seconds } else { Self::UNIX_EPOCH + seconds };
         second + Duration::from_nanos(time.subsec_nanos().into())
-    }
-}
-
-/// Requires the feature `std`.
-impl From<SystemTime<RealtimeCoarse>> for StdSystemTime {
-    /// Converts a time of `CLOCK_REALTIME_COARSE`, as one of `CLOCK_REALTIME`.
-    fn from(time: SystemTime<RealtimeCoarse>) -> Self {
-        SystemTime::<Realtime>::from(time).into()
     }
 }
 

@@ -4,29 +4,55 @@ use core::hash::{Hash, Hasher};
 use core::num::NonZero;
 use core::time::Duration;
 
+use crate::errno::Errno;
 use crate::types::Timespec;
 
 /// What std's type has on Linux.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct UnixTime {
-    seconds: i64,
-    nanos: Nanos,
+    pub(super) seconds: i64,
+    pub(super) nanos: Nanos,
 }
 
 impl UnixTime {
+    pub(super) const MIN: Self = Self::new(i64::MIN, 0);
+    pub(super) const MAX: Self = Self::new(i64::MAX, 999_999_999);
+
     #[inline]
     pub(super) const fn new(seconds: i64, nanos: u32) -> Self {
         Self { seconds, nanos: Nanos::new(nanos) }
     }
 
+    /// Creates a time from the kernel's answer, which is well-formed.
     #[inline]
-    pub(super) const fn seconds(self) -> i64 {
-        self.seconds
+    pub(super) const fn from_kernel(time: Timespec) -> Self {
+        Self::new(time.tv_sec, time.tv_nsec as u32)
     }
 
     #[inline]
-    pub(super) const fn subsec_nanos(self) -> u32 {
-        self.nanos.get()
+    pub(super) fn from_timespec(time: Timespec) -> Result<Self, Errno> {
+        time.subsec_nanos().map(|nanos| Self::new(time.tv_sec, nanos))
+    }
+
+    #[inline]
+    pub(super) const fn timespec(self) -> Timespec {
+        Timespec { tv_sec: self.seconds, tv_nsec: self.nanos.get() as i64 }
+    }
+
+    #[inline]
+    pub(super) const fn checked_add(self, duration: Duration) -> Option<Self> {
+        match self.since_earliest().checked_add(duration) {
+            Some(since) => Some(Self::after_earliest(since)),
+            None => None,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn checked_sub(self, duration: Duration) -> Option<Self> {
+        match self.since_earliest().checked_sub(duration) {
+            Some(since) => Some(Self::after_earliest(since)),
+            None => None,
+        }
     }
 
     /// Returns the time since the earliest one, so that `Duration` does the arithmetic.
@@ -37,30 +63,28 @@ impl UnixTime {
         Duration::new(seconds, self.nanos.get() % 1_000_000_000)
     }
 
+    #[inline]
+    const fn after_earliest(duration: Duration) -> Self {
+        let seconds = i64::MIN.wrapping_add_unsigned(duration.as_secs());
+        Self::new(seconds, duration.subsec_nanos())
+    }
+
     /// Returns the time in units, `per_second` in a second, rounded down and saturated.
     #[inline]
     pub(super) const fn units(self, per_second: u32) -> i64 {
         let below = self.nanos.get() / (1_000_000_000 / per_second);
         let units = self.seconds as i128 * per_second as i128 + below as i128;
         if units as i64 as i128 == units {
-            units as i64
-        } else if units < 0 {
-            i64::MIN
-        } else {
-            i64::MAX
+            return units as i64;
         }
-    }
-
-    #[inline]
-    pub(super) const fn timespec(self) -> Timespec {
-        Timespec { tv_sec: self.seconds, tv_nsec: self.nanos.get() as i64 }
+        if units < 0 { i64::MIN } else { i64::MAX }
     }
 }
 
 /// Nanoseconds below a second, and the highest bit, which is always set. So the number is never 0,
 /// and `Option<SystemTime>` takes 16 bytes, as std's. Setting the bit is one instruction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Nanos(NonZero<u32>);
+pub(super) struct Nanos(NonZero<u32>);
 
 impl Nanos {
     const BIT: u32 = 1 << 31;
@@ -74,7 +98,7 @@ impl Nanos {
     }
 
     #[inline]
-    const fn get(self) -> u32 {
+    pub(super) const fn get(self) -> u32 {
         self.0.get() & !Self::BIT
     }
 }

@@ -2,12 +2,22 @@
 //! include/uapi/linux/time_types.h.
 
 mod clock_id;
-mod cpu;
+mod operators;
 mod timespec;
 mod timeval;
 
 pub use clock_id::{ClockId, ParseClockIdError};
-pub use cpu::Cpu;
+pub(crate) use operators::operators;
 pub use timespec::Timespec;
 pub(crate) use timespec::Timespec32;
 pub use timeval::Timeval;
+
+/// The CPU and the NUMA node on which a thread ran when it called getcpu(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Cpu {
+    /// The CPU's number.
+    pub cpu: u32,
+    /// The number of the CPU's NUMA node.
+    pub node: u32,
+}

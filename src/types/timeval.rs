@@ -1,7 +1,6 @@
 //! [`Timeval`]: a time in seconds and microseconds.
 
 use core::fmt;
-use core::time::Duration;
 
 use super::timespec::Timespec;
 use crate::errno::Errno;
@@ -37,21 +36,6 @@ impl TryFrom<Timeval> for Timespec {
             0..1_000_000 => Ok(Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 }),
             _ => Err(Errno::EINVAL),
         }
-    }
-}
-
-impl TryFrom<Timeval> for Duration {
-    type Error = Errno;
-
-    /// Converts a time that is not negative.
-    ///
-    /// # Errors
-    ///
-    /// - `EINVAL`: `tv_usec` is not in `0..1_000_000`.
-    /// - `EOVERFLOW`: the time is negative.
-    #[inline]
-    fn try_from(time: Timeval) -> Result<Self, Errno> {
-        Timespec::try_from(time)?.try_into()
     }
 }
 

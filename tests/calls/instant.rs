@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::Hash;
-use std::ops::{AddAssign as _, SubAssign as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -22,13 +21,11 @@ struct Span<C>(Instant<C>, SystemTime<C>);
 
 type Read = fn() -> Result<Timespec, Errno>;
 
-/// Fails unless these reads are of the kernel's clock of this id, and this is its resolution.
-fn is_clock<C>(id: i32, resolution: Result<Duration, Errno>, reads: [Read; 4])
+/// Fails unless these reads are of the kernel's clock of this id.
+fn is_clock<C>(id: i32, reads: [Read; 4])
 where
     Span<C>: Copy + Debug + Ord + Hash,
 {
-    let resolution = resolution.map(|resolution| Timespec::try_from(resolution).unwrap());
-    assert_eq!(resolution.map_err(Errno::raw_os_error), oracle::clock_getres(id), "clock {id}");
     let kernel = || oracle::clock_gettime(id);
     for read in reads.iter().cycle().take(1000) {
         assert_bracketed(&format!("clock {id}"), settable(id), kernel, read);
@@ -40,7 +37,6 @@ macro_rules! is_clock {
     ($Clock:ident: $Trait:ident, $id:ident, $elapsed:expr) => {
         is_clock::<$Clock>(
             libc::$id,
-            $Clock::resolution(),
             [
                 || $Clock::try_now().map(Timespec::from),
                 || Ok($Clock::now().into()),
@@ -58,7 +54,7 @@ macro_rules! is_clock {
 }
 
 #[test]
-fn a_marker_reads_its_clock_and_has_its_resolution() {
+fn a_marker_reads_its_clock() {
     is_clock!(Monotonic, CLOCK_MONOTONIC);
     is_clock!(MonotonicRaw, CLOCK_MONOTONIC_RAW);
     is_clock!(MonotonicCoarse, CLOCK_MONOTONIC_COARSE);
@@ -136,7 +132,8 @@ const INSTANTS: [i64; 9] =
     [i64::MIN, i64::MIN + 1, -1_000_000_007, -1, 0, 5, 1_999_999_999, i64::MAX - 9, i64::MAX];
 
 /// Compares with 128-bit arithmetic, however far, and at both ends of 64 bits.
-/// `dev/properties/std_times.rs` compares every operation of a `SystemTime` with that of std.
+/// `dev/properties/std_times.rs` compares every operation of a `SystemTime` with that of std. Its
+/// operators are made by the same macro.
 #[test]
 fn instant_arithmetic_is_exact_or_panics() {
     let at = Instant::<Frozen>::from_clock_nanos;
@@ -149,13 +146,6 @@ fn instant_arithmetic_is_exact_or_panics() {
             assert_eq!([time.checked_add(distance), time.checked_sub(distance)], [later, earlier]);
             assert_does(later, ADDING, || time + distance);
             assert_does(earlier, SUBTRACTING, || time - distance);
-            let moved = |operation: fn(&mut Instant<Frozen>, Duration)| {
-                let mut moved = time;
-                operation(&mut moved, distance);
-                moved
-            };
-            assert_does(later, ADDING, || moved(Instant::add_assign));
-            assert_does(earlier, SUBTRACTING, || moved(Instant::sub_assign));
         }
         let exact = (other <= nanos).then_some(Duration::from_nanos(nanos.abs_diff(other)));
         assert_eq!(time.checked_duration_since(early), exact);

@@ -10,12 +10,6 @@ use crate::types::{ClockId, Cpu, Timespec, Timeval};
 /// It is the second of `CLOCK_REALTIME_COARSE`, as in time(2). It changes with the timer tick, up
 /// to 10 ms after the second of `CLOCK_REALTIME`. The result is -1 if the vDSO and every system
 /// call fail. Where that is no answer, as for an expiry date, use [`try_time`].
-///
-/// # Examples
-///
-/// ```
-/// assert!(vdso_time::time() > 1_700_000_000);
-/// ```
 #[inline]
 #[must_use]
 pub fn time() -> i64 {
@@ -40,14 +34,6 @@ pub fn try_time() -> Result<i64, Errno> {
 /// # Errors
 ///
 /// Those of [`try_time`].
-///
-/// # Examples
-///
-/// ```
-/// let now = vdso_time::gettimeofday()?;
-/// println!("{}.{:06} s since the Epoch", now.tv_sec, now.tv_usec);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
 #[inline]
 pub fn gettimeofday() -> Result<Timeval, Errno> {
     let mut time = Timeval::default();
@@ -87,6 +73,9 @@ pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
 
 /// Returns the resolution of a clock: clock_getres(2).
 ///
+/// It is 1 ns, or the length of a timer tick (1 to 10 ms) for a coarse clock and in a kernel
+/// without high-resolution timers. It is neither the cost of a read nor the accuracy of the clock.
+///
 /// For an auxiliary clock ([`ClockId::aux`]) the vDSO answers 1 ns since Linux 6.17, even if the
 /// clock does not exist. [`syscall::clock_getres`](crate::syscall::clock_getres) answers `EINVAL`
 /// then.
@@ -123,14 +112,6 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 ///
 /// The error of a sandbox, if the vDSO has no getcpu of its own: on arm, aarch64 and riscv64, on
 /// i386 before Linux 6.3, and in images that QEMU or gVisor made.
-///
-/// # Examples
-///
-/// ```
-/// let here = vdso_time::getcpu()?;
-/// println!("CPU {}, node {}", here.cpu, here.node);
-/// # Ok::<(), vdso_time::Errno>(())
-/// ```
 #[inline]
 pub fn getcpu() -> Result<Cpu, Errno> {
     let (mut cpu, mut node) = (0, 0);
