@@ -40,7 +40,7 @@ pub(crate) fn decide<F: Format>(
     let all = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
     let has_quirk = all().any(|candidate| candidate.unless == Some(Quirk::BlankedNames));
     let is_blanked = has_quirk && image.has_blanked_names();
-    let has_load_address = image.load_address() != 0;
+    let has_load_address = image.load.vaddr != 0;
     abi.functions().map(|(_, function)| {
         let mut reason = FallbackReason::NoSymbol;
         for candidate in function.candidates {

@@ -102,23 +102,22 @@ pub use errno::Errno;
 pub use routes::{Route, Routes};
 pub use types::{ClockId, Cpu, ParseClockIdError, Timespec, Timeval};
 
-#[cfg(vdso_time_linux)]
-#[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
-pub use clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime};
 pub use clocks::{
     Instant, Monotonic, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime,
     SystemTimeError, UNIX_EPOCH, WallClock,
 };
+#[cfg(vdso_time_clock)]
+pub use sys::{
+    calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time},
+    routes, warm_up,
+};
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
-pub use process::vdso;
-#[cfg(vdso_time_linux)]
-#[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
-pub use speed::is_faster_than_syscall;
-#[cfg(vdso_time_clock)]
-pub use sys::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
-#[cfg(vdso_time_clock)]
-pub use sys::{routes, warm_up};
+pub use {
+    clocks::{Boottime, MonotonicRaw, ProcessCpuTime, Tai, ThreadCpuTime},
+    process::vdso,
+    speed::is_faster_than_syscall,
+};
 
 /// The same functions by system calls. `time` returns a `Result`.
 ///
@@ -135,13 +134,10 @@ pub mod syscall {
 #[doc(hidden)]
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "not part of the API")]
 pub mod __private {
-    #[cfg(vdso_time_linux)]
-    pub use crate::arch::native::checked as syscall;
     pub use crate::arch::{ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS};
     #[cfg(vdso_time_linux)]
-    pub use crate::process::auxv::value as auxval;
-    #[cfg(vdso_time_linux)]
-    pub use crate::process::kernel::read_file;
-    #[cfg(vdso_time_linux)]
-    pub use crate::speed::compare;
+    pub use crate::{
+        arch::native::checked as syscall, process::auxv::value as auxval, process::kernel::read_file,
+        speed::compare,
+    };
 }

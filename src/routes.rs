@@ -75,13 +75,9 @@ impl Routes {
     /// # Examples
     ///
     /// ```no_run
-    /// use vdso_time::{Routes, elf::Image};
-    ///
     /// let file = std::fs::read("vdso-arm64.so")?;
-    /// let image = Image::parse(&file)?;
-    /// if let Some(routes) = Routes::of_image(&image) {
-    ///     println!("{routes}");
-    /// }
+    /// let image = vdso_time::elf::Image::parse(&file)?;
+    /// println!("{}", vdso_time::Routes::of_image(&image).ok_or("by libc")?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -7,7 +7,6 @@ pub(crate) const ELFCLASS64: u8 = 2;
 
 /// The differences between the architectures.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Abi {
     /// The architecture, spelled as in `target_arch`.
     pub name: &'static str,
@@ -31,7 +30,6 @@ pub struct Abi {
 
 /// What can answer one function: symbols of the vDSO, then system calls.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Function {
     /// Symbols of the vDSO, best first. The first one that the image has is used. Each has another
     /// shape, so a shape names a candidate.
@@ -42,7 +40,6 @@ pub struct Function {
 
 /// A symbol of the vDSO that can answer a function.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Candidate {
     pub name: &'static str,
     pub shape: Shape,
@@ -52,7 +49,6 @@ pub struct Candidate {
 
 /// A system call that can answer a function.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Syscall {
     /// The number in the architecture's unistd.h or syscall table.
     pub number: u32,
@@ -60,19 +56,15 @@ pub struct Syscall {
     pub shape: Shape,
 }
 
-/// The numbers of the system calls that find and probe the image.
+/// The numbers of the system calls that find and probe the image: prctl(2) for `PR_GET_AUXV`, the
+/// next three for /proc/self/auxv, and `rt_sigprocmask(2)`, which answers `EFAULT` for a page that
+/// cannot be read.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct Discovery {
-    /// `prctl(2)`: `PR_GET_AUXV`.
     pub prctl: u32,
-    /// `openat(2)`: `/proc/self/auxv`.
     pub openat: u32,
-    /// `read(2)` of that file.
     pub read: u32,
-    /// `close(2)` of that file.
     pub close: u32,
-    /// `rt_sigprocmask(2)`, which answers `EFAULT` for a page that cannot be read.
     pub rt_sigprocmask: u32,
 }
 
@@ -107,7 +99,6 @@ impl Shape {
 
 /// A state of an image in which some of its symbols must not be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Quirk {
     /// A function's name is blank (see `FallbackReason::BlankedNames`).
     BlankedNames,

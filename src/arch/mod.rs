@@ -28,8 +28,7 @@ pub const ALL: &[&Abi] = &[
     &table::powerpc64::ABI,
 ];
 
-/// The `target_arch`, the `target_pointer_width` and a target of every architecture, in the order
-/// of [`ALL`].
+/// The list of the architectures, for the tests.
 pub const TARGETS: &[[&str; 3]] = targets::TARGETS;
 
 /// The table of the architecture that this build is for. `None` if the calls go through libc, and
@@ -43,15 +42,6 @@ pub const NATIVE: Option<&Abi> = None;
 ///
 /// It is `None` on other systems, and where every call goes through libc: on other architectures of
 /// Linux, big-endian powerpc64, x32, ILP32 and Miri.
-///
-/// # Examples
-///
-/// ```
-/// match vdso_time::ARCH {
-///     Some(name) => println!("vDSO of {name}"),
-///     None => println!("libc"),
-/// }
-/// ```
 pub const ARCH: Option<&str> = match NATIVE {
     Some(abi) => Some(abi.name),
     None => None,

@@ -1,6 +1,7 @@
 // The architectures whose vDSO this crate calls. `build.rs` includes this file.
 
-/// The `target_arch`, the `target_pointer_width` and a target of every architecture.
+/// The `target_arch`, the `target_pointer_width` and a target of every architecture, in the order
+/// of `ALL`.
 pub(crate) const TARGETS: &[[&str; 3]] = &[
     ["x86", "32", "i686-unknown-linux-gnu"],
     ["x86_64", "64", "x86_64-unknown-linux-gnu"],

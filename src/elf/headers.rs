@@ -15,10 +15,10 @@ const LARGEST: usize = 1 << 20;
 
 /// The loaded segment: its offset in the image, its size, and the address of its first byte.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     pub(super) start: usize,
     size: usize,
-    pub(super) vaddr: u64,
+    pub(crate) vaddr: u64,
 }
 
 impl Load {
@@ -32,15 +32,15 @@ impl Load {
         address.wrapping_sub(self.vaddr) < self.size as u64
     }
 
-    /// Returns the offset at which the segment ends, and so the image.
+    /// Returns the offset at which the segment ends, and so the image: the image's size.
     #[inline]
-    pub(super) fn end(self) -> usize {
+    pub(crate) fn end(self) -> usize {
         self.start.wrapping_add(self.size)
     }
 
-    /// Returns the address of the image's first byte. It wraps.
+    /// Returns the value that a symbol at the image's first byte would have. It wraps.
     #[inline]
-    pub(super) fn origin(self) -> u64 {
+    pub(crate) fn origin(self) -> u64 {
         self.vaddr.wrapping_sub(self.start as u64)
     }
 }
@@ -50,7 +50,7 @@ impl Load {
 pub(crate) struct ProgramHeaders<F> {
     pub(super) format: F,
     pub(super) machine: u16,
-    pub(super) load: Load,
+    pub(crate) load: Load,
     pub(super) dynamic: Range<usize>,
 }
 
@@ -84,11 +84,6 @@ impl<F: Format> ProgramHeaders<F> {
             return Err(ParseError::TooLarge);
         }
         Ok(Self { format: bytes.format, machine, load, dynamic })
-    }
-
-    /// Returns the size of the image.
-    pub(crate) fn extent(&self) -> usize {
-        self.load.end()
     }
 }
 

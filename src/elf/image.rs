@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 1024;
 #[derive(Clone, Copy)]
 pub(crate) struct ParsedImage<'a, F> {
     bytes: Bytes<'a, F>,
-    load: Load,
+    pub(crate) load: Load,
     symtab: &'a [u8],
     strtab: &'a [u8],
     versions: Versions<'a>,
@@ -40,7 +40,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     #[inline(always)]
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let headers = ProgramHeaders::<F>::read(bytes)?;
-        Self::new(&headers, bytes.get(..headers.extent()).ok_or(ParseError::Truncated)?)
+        Self::new(&headers, bytes.get(..headers.load.end()).ok_or(ParseError::Truncated)?)
     }
 
     /// Finds the tables of an image with these headers, which begins with `bytes`. Fails if a table
@@ -110,19 +110,6 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 
     pub(crate) fn has_versions(&self) -> bool {
         !self.versions.verdef.is_empty()
-    }
-
-    pub(crate) fn load_address(&self) -> u64 {
-        self.load.vaddr
-    }
-
-    /// Returns the value that a symbol at the first byte would have. It wraps.
-    pub(crate) fn origin(&self) -> u64 {
-        self.load.origin()
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.load.end()
     }
 
     /// Returns the bytes that the tables were read from.
@@ -266,7 +253,7 @@ fn count_before<F: Format>(symbols: Bytes<'_, F>, strings: Bytes<'_, F>) -> u32 
 #[cold]
 #[inline(never)]
 fn count_all<F: Format>(symbols: Bytes<'_, F>) -> u32 {
-    symbols.count(symbols.of(SYM_SIZE)) as u32
+    symbols.raw.len().checked_div(symbols.of(SYM_SIZE)).unwrap_or(0) as u32
 }
 
 /// Cuts the string table after its last NUL, so that every string in it ends.

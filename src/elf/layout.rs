@@ -101,19 +101,14 @@ impl Format for Native {
 
     #[inline]
     fn get(self) -> Any {
-        Any { is_64_bit: cfg!(target_pointer_width = "64"), is_big_endian: cfg!(target_endian = "big") }
+        Any { is_64_bit: CLASS == 2, is_big_endian: DATA == 2 }
     }
 }
 
 /// How an image of this process begins.
-const NATIVE: [u8; 6] = [
-    0x7f,
-    b'E',
-    b'L',
-    b'F',
-    if cfg!(target_pointer_width = "64") { 2 } else { 1 },
-    if cfg!(target_endian = "big") { 2 } else { 1 },
-];
+const NATIVE: [u8; 6] = [0x7f, b'E', b'L', b'F', CLASS, DATA];
+const CLASS: u8 = if cfg!(target_pointer_width = "64") { 2 } else { 1 };
+const DATA: u8 = if cfg!(target_endian = "big") { 2 } else { 1 };
 
 /// Returns what is wrong with bytes that do not begin as an image of this process.
 #[cold]
@@ -184,47 +179,40 @@ impl<'a, F: Format> Bytes<'a, F> {
         })
     }
 
-    /// Returns the number of structures of `size` bytes.
-    pub(super) fn count(self, size: usize) -> usize {
-        self.raw.len().checked_div(size).unwrap_or(0)
-    }
-
+    /// Reads the bytes of a number, the lowest first.
     #[inline]
-    fn array<const N: usize>(self, at: usize) -> [u8; N] {
+    fn array<const N: usize>(self, field: Field) -> [u8; N] {
         steps::take(1);
-        self.raw.get(at..).and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N])
+        let tail = self.raw.get(self.of(field)..);
+        let mut bytes = tail.and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N]);
+        if self.format.get().is_big_endian {
+            bytes.reverse();
+        }
+        bytes
     }
 
     /// Reads a byte.
     #[inline]
     pub(super) fn byte(self, field: Field) -> u8 {
-        let [byte] = self.array(self.of(field));
-        byte
+        u8::from_le_bytes(self.array(field))
     }
 
     /// Reads a `Half`, 2 bytes.
     #[inline]
     pub(super) fn half(self, field: Field) -> u16 {
-        let bytes = self.array(self.of(field));
-        if self.format.get().is_big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+        u16::from_le_bytes(self.array(field))
     }
 
     /// Reads a `Word`, 4 bytes.
     #[inline]
     pub(super) fn word(self, field: Field) -> usize {
-        let bytes = self.array(self.of(field));
-        (if self.format.get().is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-            as usize
+        u32::from_le_bytes(self.array(field)) as usize
     }
 
     /// Reads an `Addr` or an `Off`, 4 or 8 bytes.
     #[inline]
     pub(super) fn addr(self, field: Field) -> u64 {
-        if !self.is_64_bit() {
-            return self.word(field) as u64;
-        }
-        let bytes = self.array(self.of(field));
-        if self.format.get().is_big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+        if self.is_64_bit() { u64::from_le_bytes(self.array(field)) } else { self.word(field) as u64 }
     }
 
     /// Reads an `Off`. One that does not fit in a `usize` lies outside of any image.

@@ -85,7 +85,7 @@ impl<'a> Image<'a> {
     ///
     /// [`ParseError`], if the headers are malformed.
     pub fn extent(head: &[u8]) -> Result<usize, ParseError> {
-        Ok(ProgramHeaders::<Any>::read(head)?.extent())
+        Ok(ProgramHeaders::<Any>::read(head)?.load.end())
     }
 
     /// Returns `e_machine`: 3 is i386, 40 arm, 62 `x86_64`, 183 aarch64.
@@ -106,7 +106,7 @@ impl<'a> Image<'a> {
     /// it was loaded (QEMU).
     #[must_use]
     pub fn load_address(&self) -> u64 {
-        self.parsed.load_address()
+        self.parsed.load.vaddr
     }
 
     /// Returns the symbols that can be called.
@@ -122,19 +122,6 @@ impl<'a> Image<'a> {
     ///
     /// Without a version, and in an image without versions, only the name counts. A blank name is
     /// never found.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use vdso_time::vdso::Vdso;
-    /// # if let Ok(vdso) = Vdso::locate() {
-    /// let image = vdso.image();
-    /// if let Some(symbol) = image.symbol("__vdso_time", Some("LINUX_2.6")) {
-    ///     assert_eq!(symbol.name(), c"__vdso_time");
-    /// }
-    /// assert!(image.symbol("__vdso_time", Some("LINUX_99")).is_none());
-    /// # }
-    /// ```
     #[must_use]
     pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Symbol<'a>> {
         self.parsed.symbol(self.parsed.find(name, version)?)

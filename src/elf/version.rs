@@ -22,9 +22,8 @@ impl Versions<'_> {
     /// Returns where the name of a symbol's version begins in the string table.
     #[inline(always)]
     pub(super) fn name_of<F: Format>(self, image: Bytes<'_, F>, index: usize) -> Option<usize> {
-        let versym = Bytes { raw: self.versym, format: image.format }.after(index, 2)?.half(at(0));
-        let verdef = Bytes { raw: self.verdef, format: image.format };
-        find(verdef, self.verdefnum, versym.into()).ok()?
+        let versym = image.with(self.versym).after(index, 2)?.half(at(0));
+        find(image.with(self.verdef), self.verdefnum, versym.into()).ok()?
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::mem;
-use core::ptr;
+use core::ptr::{self, NonNull};
 
 use crate::arch::{NATIVE, Shape};
 use crate::choice::{Choice, Outcome, decide, is_called};
@@ -65,22 +65,16 @@ impl Function {
     /// signature that the table says.
     #[allow(clippy::missing_transmute_annotations, reason = "each variant states its type")]
     fn of(Choice { candidate, address }: Choice) -> Option<Self> {
-        let code = ptr::with_exposed_provenance::<()>(address);
-        if code.is_null() {
-            return None;
+        let code = NonNull::new(ptr::with_exposed_provenance_mut::<()>(address))?;
+        macro_rules! function {
+            ($($Shape:ident),+) => {
+                match candidate.shape {
+                    // SAFETY: it is not null, so it is a function pointer.
+                    $(Shape::$Shape => Self::$Shape(unsafe { mem::transmute(code) }),)+
+                    Shape::Timeval32 => return None, // no candidate has it
+                }
+            };
         }
-        Some(match candidate.shape {
-            // SAFETY: it is not null, so it is a function pointer.
-            Shape::Timespec64 => Self::Timespec64(unsafe { mem::transmute(code) }),
-            // SAFETY: as above.
-            Shape::Timespec32 => Self::Timespec32(unsafe { mem::transmute(code) }),
-            // SAFETY: as above.
-            Shape::Timeval64 => Self::Timeval64(unsafe { mem::transmute(code) }),
-            // SAFETY: as above.
-            Shape::Time64 => Self::Time64(unsafe { mem::transmute(code) }),
-            // SAFETY: as above.
-            Shape::Getcpu => Self::Getcpu(unsafe { mem::transmute(code) }),
-            Shape::Timeval32 => return None, // no candidate has it
-        })
+        Some(function!(Timespec64, Timespec32, Timeval64, Time64, Getcpu))
     }
 }

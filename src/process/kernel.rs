@@ -1,7 +1,8 @@
-//! What the kernel says about this process: whether memory is readable, and its files.
+//! What the kernel says about this process: whether memory is readable, its files, and its CPU.
 
 use crate::arch::native::{DISCOVERY, SIGSET_SIZE, checked};
 use crate::errno::Errno;
+use crate::types::Cpu;
 
 /// Asks the kernel whether the 8 bytes at an address are readable.
 ///
@@ -40,4 +41,14 @@ pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errn
     // SAFETY: this function opened the file.
     let _ = unsafe { checked(DISCOVERY.close, [file, 0, 0, 0, 0]) };
     size.map(drop)
+}
+
+/// Makes the system call getcpu(2), which has this number.
+#[inline]
+pub(crate) fn getcpu(number: u32) -> Result<Cpu, Errno> {
+    let (mut cpu, mut node) = (0_u32, 0_u32);
+    let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
+    // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
+    unsafe { checked(number, args) }?;
+    Ok(Cpu { cpu, node })
 }

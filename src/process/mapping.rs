@@ -50,14 +50,14 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let head = unsafe { slice::from_raw_parts(base, second.wrapping_sub(base.addr())) };
     fetch(head);
     let headers = ProgramHeaders::<F>::read(head)?;
-    let image_end = base.addr().checked_add(headers.extent()).ok_or(ParseError::Truncated)?;
+    let image_end = base.addr().checked_add(headers.load.end()).ok_or(ParseError::Truncated)?;
     let mut end = if is_whole { image_end } else { image_end.min(second) };
     loop {
         for page in (second..end).step_by(PAGE) {
             check(page)?;
         }
         // SAFETY: `check` passed every page up to `end`, where the slice ends, at most 1 MiB on
-        // (`extent`). So it is readable and does not change, as the caller promises.
+        // (`ProgramHeaders`). So it is readable and does not change, as the caller promises.
         let known = unsafe { slice::from_raw_parts(base, end.wrapping_sub(base.addr())) };
         let image = ParsedImage::new(&headers, known);
         if image.is_ok() || end == image_end {

@@ -20,6 +20,7 @@ use crate::errno::Errno;
 ///     for symbol in vdso.image().symbols() {
 ///         println!("{:p} {:?}", vdso.address(&symbol), symbol.name());
 ///     }
+///     println!("{:?}", vdso.symbol_address("__vdso_time", Some("LINUX_2.6")));
 /// }
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +68,7 @@ pub(crate) fn code_check<F: Format>(
     image: &ParsedImage<'_, F>,
 ) -> impl FnMut(usize, u64) -> Result<(), LocateError> {
     let bytes = image.bytes().as_ptr_range();
-    let image_end = bytes.start.addr().saturating_add(image.size());
+    let image_end = bytes.start.addr().saturating_add(image.load.end());
     // Where the first page begins that is not checked yet.
     let mut next = mapping::page_of(bytes.end.addr().wrapping_add(mapping::PAGE - 1));
     move |address, size| {
@@ -85,7 +86,7 @@ pub(crate) fn code_check<F: Format>(
 /// Returns the difference between an address and the value of a symbol. It wraps.
 pub(crate) fn bias<F: Format>(image: &ParsedImage<'_, F>) -> u64 {
     let base = image.bytes().as_ptr().expose_provenance();
-    (base as u64).wrapping_sub(image.origin())
+    (base as u64).wrapping_sub(image.load.origin())
 }
 
 impl<'a> Vdso<'a> {
@@ -105,19 +106,6 @@ impl<'a> Vdso<'a> {
     ///
     /// During `'a` nobody may write to them or unmap them: neither this process nor, in shared
     /// memory, another one.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vdso_time::vdso::Vdso;
-    ///
-    /// if let Ok(vdso) = Vdso::locate() {
-    ///     // SAFETY: the vDSO is mapped there, and stays mapped.
-    ///     let again = unsafe { Vdso::from_ptr(vdso.base()) }?;
-    ///     assert_eq!(again.size(), vdso.size());
-    /// }
-    /// # Ok::<(), vdso_time::elf::ParseError>(())
-    /// ```
     pub unsafe fn from_ptr(base: *const u8) -> Result<Self, ParseError> {
         let readable = |_| Ok::<(), ParseError>(());
         // SAFETY: every page passes the check, and the caller promises that all of them are
@@ -135,7 +123,7 @@ impl<'a> Vdso<'a> {
     /// Returns the size of the image in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.image.parsed.size()
+        self.image.parsed.load.end()
     }
 
     /// Returns the parsed image.
@@ -195,42 +183,24 @@ impl<'a> Vdso<'a> {
     /// If a global symbol and its weak alias have the same code, it returns the global one.
     #[must_use]
     pub fn symbol_at(&self, pc: usize) -> Option<Symbol<'a>> {
-        if !self.contains(pc) {
+        let image = &self.image.parsed;
+        let offset = pc.wrapping_sub(self.base().addr());
+        if offset >= image.load.end() {
             return None;
         }
-        let image = &self.image.parsed;
-        let offset = pc.wrapping_sub(self.base().addr()) as u64;
-        image.symbol(image.at(offset.wrapping_add(image.origin()))?)
-    }
-
-    /// Returns whether an address, such as a program counter, lies in the image.
-    #[must_use]
-    pub fn contains(&self, pc: usize) -> bool {
-        pc.wrapping_sub(self.base().addr()) < self.size()
+        image.symbol(image.at((offset as u64).wrapping_add(image.load.origin()))?)
     }
 }
 
 /// Sets the address of the vDSO, for a program with its own `_start`.
 ///
-/// Such a program finds the auxiliary vector on its stack. Null means that the vector has no
-/// `AT_SYSINFO_EHDR`. Returns whether the call has an effect: only the first one has, and only
-/// before the first use of another function of this crate.
+/// Such a program finds the auxiliary vector on its stack (docs/NO_LIBC.md). Null means that the
+/// vector has no `AT_SYSINFO_EHDR`. Returns whether the call has an effect: only the first one has,
+/// and only before the first use of another function of this crate.
 ///
 /// # Safety
 ///
 /// `ehdr` must be null, or the value of this process's `AT_SYSINFO_EHDR`.
-///
-/// # Examples
-///
-/// ```
-/// # // SAFETY: it only reads the auxiliary vector.
-/// # let at_sysinfo_ehdr = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as *const u8;
-/// // SAFETY: the value is the auxiliary vector's.
-/// assert!(unsafe { vdso_time::vdso::set_address(at_sysinfo_ehdr) });
-/// assert!(vdso_time::time() > 1_700_000_000);
-/// // SAFETY: as above.
-/// assert!(!unsafe { vdso_time::vdso::set_address(at_sysinfo_ehdr) }, "the vDSO is in use");
-/// ```
 #[must_use = "`false` means that the vDSO is in use already"]
 pub unsafe fn set_address(ehdr: *const u8) -> bool {
     auxv::set(ehdr.expose_provenance())

@@ -5,15 +5,13 @@
 #![allow(missing_docs, clippy::missing_errors_doc, reason = "documented for other architectures")]
 #![allow(clippy::missing_safety_doc, clippy::must_use_candidate, reason = "documented there too")]
 
-use crate::arch::libc_errno;
-use crate::errno::Errno;
 use crate::routes::{Route, Routes};
 
 /// The public functions, which are documented where this crate calls the vDSO.
 pub(crate) mod calls {
-    use super::errno_result;
-    use crate::arch::native::checked;
+    use crate::arch::libc_errno;
     use crate::errno::Errno;
+    use crate::process::kernel;
     use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
     #[must_use]
@@ -44,19 +42,18 @@ pub(crate) mod calls {
     }
 
     pub fn getcpu() -> Result<Cpu, Errno> {
-        let (mut cpu, mut node) = (0_u32, 0_u32);
-        let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
-        // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
-        unsafe { checked(libc::SYS_getcpu as u32, args) }?;
-        Ok(Cpu { cpu, node })
+        kernel::getcpu(libc::SYS_getcpu as u32)
     }
 
-    /// Returns the time that a call writes. It is no call through a pointer, which CFI would check.
+    /// Returns the time that a call writes, and leaves `errno` alone. It is no call through a
+    /// pointer, which CFI would check.
     #[allow(clippy::useless_conversion, reason = "a `long` has 32 bits on some of these targets")]
     fn read(call: impl FnOnce(*mut libc::timespec) -> libc::c_int) -> Result<Timespec, Errno> {
         // SAFETY: its fields are numbers, and padding of musl's where `time_t` has 64 bits.
         let mut time: libc::timespec = unsafe { core::mem::zeroed() };
-        errno_result(|| call(&raw mut time).into())?;
+        if let (-1, error) = libc_errno::preserved(|| call(&raw mut time)) {
+            return Err(Errno::from_raw_os_error(error).unwrap_or(Errno::EINVAL));
+        }
         // The seconds after January 2038.
         if size_of_val(&time.tv_sec) == 4 && time.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);
@@ -79,11 +76,3 @@ pub fn routes() -> Routes {
 
 /// Does nothing: libc finds the vDSO.
 pub fn warm_up() {}
-
-/// Makes a call of libc that returns -1 for an error. `errno` does not change.
-fn errno_result(call: impl FnOnce() -> libc::c_long) -> Result<(), Errno> {
-    match libc_errno::preserved(call) {
-        (-1, error) => Err(Errno::from_raw_os_error(error).unwrap_or(Errno::EINVAL)),
-        _ => Ok(()),
-    }
-}

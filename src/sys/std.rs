@@ -35,10 +35,10 @@ pub(crate) mod calls {
         match clock {
             ClockId::REALTIME | ClockId::REALTIME_COARSE => match UNIX_EPOCH.elapsed() {
                 Ok(after) => after.try_into(),
-                Err(before) => match i64::try_from(before.duration().as_nanos()) {
-                    Ok(nanos) => Ok(Timespec::from_nanos(-nanos)),
-                    Err(_) => Err(Errno::EOVERFLOW),
-                },
+                Err(before) => {
+                    let nanos = before.duration().as_nanos() as i128;
+                    Timespec::from_all_nanos(-nanos).ok_or(Errno::EOVERFLOW)
+                }
             },
             ClockId::MONOTONIC | ClockId::MONOTONIC_COARSE => {
                 START.get_or_init(Instant::now).elapsed().try_into()

@@ -79,16 +79,6 @@ fn a_malformed_image_in_memory_is_what_the_parser_says_of_its_bytes() {
 }
 
 #[test]
-fn debug_writes_where_an_image_is_and_none_of_its_bytes() {
-    let pages = Pages::new(1);
-    pages.fill(&Spec { extent: page_size(), ..x86_64() }.build().bytes);
-    let vdso = vdso(&pages).unwrap();
-    for text in [format!("{vdso:?}"), format!("{:?}", vdso.image().symbols())] {
-        assert!(text.contains(&format!("{:?}", pages.base)) && text.len() < 200, "{text}");
-    }
-}
-
-#[test]
 fn bit_0_of_an_address_is_thumb_on_arm_alone() {
     let pages = Pages::new(1);
     for (machine, size, thumb) in [(40, 32, true), (40, 0, true), (3, 32, false)] {
@@ -134,9 +124,6 @@ fn no_symbol_extends_past_the_image_and_one_without_a_size_has_one_address() {
         let has = |pc| vdso.symbol_at(pc).is_some();
         assert_eq!([has(start), has(start - 1), has(start + 1)], [true, false, size != 0]);
         assert_eq!([has(base + len - 1), has(base + len), has(usize::MAX)], [size != 0, false, false]);
-        let bounds = [base - 1, base, base + len - 1, base + len].map(|pc| vdso.contains(pc));
-        assert_eq!(bounds, [false, true, true, false]);
-        assert!(!vdso.contains(0) && !vdso.contains(usize::MAX));
     }
 }
 

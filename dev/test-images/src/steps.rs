@@ -44,7 +44,7 @@ pub fn bounded(bytes: &[u8]) -> Rates {
     let (image, steps) = counted(|| Image::parse(bytes));
     rates.parse = within("parse", steps, PARSE, bytes.len());
     let Ok(image) = image else { return rates };
-    let size = image.parsed.size();
+    let size = image.parsed.load.end();
 
     let mut symbols = image.symbols();
     let (mut all, mut found) = (0, Vec::new());

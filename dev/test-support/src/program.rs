@@ -122,9 +122,23 @@ pub fn has_standard_library(triple: &str) -> bool {
         Ok(_) => format!("the compiler has no standard library for {triple}"),
         Err(error) => error,
     };
-    let is_host = triple.starts_with(&env::consts::ARCH.replace("x86", "i686").replace("i686_64", "x86_64"));
-    not_run_here(if is_host { Need::Compiler } else { Need::Foreign }, why);
+    not_run_here(if is_host(triple) { Need::Compiler } else { Need::Foreign }, why);
     false
+}
+
+/// Returns whether programs for a target run on this architecture.
+fn is_host(triple: &str) -> bool {
+    triple.starts_with(&env::consts::ARCH.replace("x86", "i686").replace("i686_64", "x86_64"))
+}
+
+/// Returns the triple of the compiler's machine, or why its programs cannot run here.
+pub fn host() -> Result<String, String> {
+    let version = compiler()?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+    if !is_host(host) {
+        return Err(format!("the test runs on {}, the compiler on {host}", env::consts::ARCH));
+    }
+    Ok(host.to_owned())
 }
 
 /// Returns what the compiler says of itself, or why there is none.
@@ -142,7 +156,8 @@ fn rustc(triple: &str, source: &Path, flags: &[&str], to: &Path) -> Command {
     rustc
 }
 
-fn run(command: &mut Command) -> Result<String, String> {
+/// Returns what a command prints, or why it failed.
+pub fn run(command: &mut Command) -> Result<String, String> {
     // Machine code is looked at, which instrumentation would change.
     command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;

@@ -5,7 +5,7 @@ use crate::arch::libc_errno;
 
 /// The numbers of an architecture without a table.
 #[cfg(vdso_time_libc_fallback)]
-pub(crate) const DISCOVERY: crate::arch::Discovery = crate::arch::Discovery {
+pub(crate) const DISCOVERY: &crate::arch::Discovery = &crate::arch::Discovery {
     prctl: libc::SYS_prctl as u32,
     openat: libc::SYS_openat as u32,
     read: libc::SYS_read as u32,

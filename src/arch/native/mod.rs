@@ -1,7 +1,29 @@
 //! The system call of the architecture that this build is for, and its table.
 
-use crate::arch::Discovery;
 use crate::errno::Errno;
+
+/// Defines the system call of an architecture by its assembly: the instruction, then the registers
+/// of the number, of the arguments and of the result, and those that the kernel changes.
+#[allow(unused_macros, reason = "some architectures have a function in assembly, and some libc's")]
+macro_rules! system_call {
+    ($(#[$inline:meta])* ($number:ident, $args:ident, $result:ident) { $($assembly:tt)+ }) => {
+        /// Enters the kernel. A result in `-4095..=-1` is a negated error number.
+        ///
+        /// # Safety
+        ///
+        /// The system call must be sound with these arguments.
+        $(#[$inline])*
+        pub(crate) unsafe fn syscall(number: u32, $args: [usize; 5]) -> isize {
+            let $number = number as usize;
+            let $result;
+            // SAFETY: the caller promises that the call is sound. Every register that the kernel
+            // changes is an output, or the function is not inlined and its callers do not rely on
+            // the register.
+            unsafe { core::arch::asm!($($assembly)+ options(nostack)) };
+            $result
+        }
+    };
+}
 
 // The architecture is chosen here and nowhere else. build.rs sets the cfg for one that has no file
 // here.
@@ -19,17 +41,13 @@ mod architecture;
 mod by_libc;
 
 #[cfg(not(vdso_time_libc_fallback))]
-pub(crate) use architecture::ABI;
-#[cfg(not(vdso_time_libc_fallback))]
-use architecture::syscall;
+pub(crate) use architecture::{ABI, syscall};
 #[cfg(vdso_time_libc_fallback)]
-use by_libc::syscall;
+pub(crate) use by_libc::{DISCOVERY, syscall};
 
 /// The numbers of the system calls that find and probe the image.
 #[cfg(not(vdso_time_libc_fallback))]
-pub(crate) const DISCOVERY: &Discovery = &ABI.discovery;
-#[cfg(vdso_time_libc_fallback)]
-pub(crate) const DISCOVERY: &Discovery = &by_libc::DISCOVERY;
+pub(crate) const DISCOVERY: &crate::arch::Discovery = &ABI.discovery;
 
 /// The size of the kernel's `sigset_t`.
 pub(crate) const SIGSET_SIZE: usize = if cfg!(any(

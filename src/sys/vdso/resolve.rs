@@ -1,14 +1,8 @@
 //! The slots, and the pass over the image that fills all of them.
 //!
-//! Every slot has the 64-bit signature, on every kernel. A first call gives it one of three
-//! functions:
-//!
-//! - the vDSO's own;
-//! - an adapter, which calls a function of the vDSO with another signature;
-//! - one that answers `ENOSYS`, after which the caller asks the kernel.
-//!
-//! Each function is resolved alone: a missing symbol does not disable another function. A slot
-//! keeps its function, whatever a call answers later.
+//! Every slot has the 64-bit signature, on every kernel. Each function is resolved alone: a missing
+//! symbol does not disable another function. A slot keeps its function, whatever a call answers
+//! later.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,12 +59,8 @@ static HAS_VERSIONS: AtomicBool = AtomicBool::new(false);
 /// Call it before a thread enters a sandbox that kills for the system calls of the first call:
 /// `rt_sigprocmask` and, without the feature `libc`, `prctl`, `openat`, `read` and `close`.
 pub fn warm_up() {
-    let are_filled = TIME.is_filled()
-        && GETTIMEOFDAY.is_filled()
-        && CLOCK_GETTIME.is_filled()
-        && CLOCK_GETRES.is_filled()
-        && GETCPU.is_filled();
-    if !are_filled {
+    // The slot that is filled last.
+    if !TIME.is_filled() {
         resolve_all();
     }
 }
@@ -93,7 +83,8 @@ pub fn routes() -> Routes {
     Routes::new(&ABI, outcomes, HAS_VERSIONS.load(Ordering::Relaxed))
 }
 
-/// Finds the vDSO, and fills every slot. A slot that an adapter calls comes before the adapter's.
+/// Finds the vDSO, and fills every slot: first those that an adapter calls, and `TIME` last, so
+/// that a thread that sees it filled sees all of them.
 #[inline(never)]
 fn resolve_all() {
     let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = find_symbols();

@@ -6,6 +6,7 @@
 use crate::arch::native::{ABI, checked};
 use crate::arch::{Function, Shape, Syscall};
 use crate::errno::Errno;
+use crate::process::kernel;
 use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
 
 /// Returns the seconds since the Epoch from the kernel.
@@ -14,8 +15,7 @@ use crate::types::{ClockId, Cpu, Timespec, Timespec32, Timeval};
 ///
 /// # Errors
 ///
-/// - The first error other than `ENOSYS`, if every system call fails.
-/// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
+/// Those of [`try_time`](crate::try_time).
 pub fn time() -> Result<i64, Errno> {
     Ok(ask(&ABI.time, ClockId::REALTIME_COARSE, Einval::AsksAgain)?.tv_sec)
 }
@@ -33,9 +33,7 @@ pub fn gettimeofday() -> Result<Timeval, Errno> {
 ///
 /// # Errors
 ///
-/// - `EINVAL`: the kernel has no such clock.
-/// - The driver of a clock may return errors of its own.
-/// - Otherwise those of [`time`].
+/// Those of [`clock_gettime`](crate::clock_gettime).
 pub fn clock_gettime(clock: ClockId) -> Result<Timespec, Errno> {
     ask(&ABI.clock_gettime, clock, Einval::IsFinal)
 }
@@ -56,11 +54,7 @@ pub fn clock_getres(clock: ClockId) -> Result<Timespec, Errno> {
 /// The error of a sandbox.
 pub fn getcpu() -> Result<Cpu, Errno> {
     const NUMBER: u32 = ABI.getcpu.syscalls[0].number;
-    let (mut cpu, mut node) = (0_u32, 0_u32);
-    let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
-    // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
-    unsafe { checked(NUMBER, args) }?;
-    Ok(Cpu { cpu, node })
+    kernel::getcpu(NUMBER)
 }
 
 /// What `EINVAL` means.
