@@ -17,20 +17,9 @@ use vdso_time::LocateError;
 
 use crate::place;
 
-/// Returns the triple of the compiler's machine, or why its programs cannot run here.
-fn host() -> Result<String, String> {
-    let here = std::env::consts::ARCH;
-    let version = program::compiler()?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
-    if !host.starts_with(&here.replace("x86", "i686").replace("i686_64", "x86_64")) {
-        return Err(format!("the test runs on {here}, the compiler on {host}"));
-    }
-    Ok(host.to_owned())
-}
-
 /// Builds the package in a target folder of its own, for the machine that builds it.
 fn build() -> Result<PathBuf, String> {
-    host()?;
+    program::host()?;
     let package = Path::new(ROOT).join("examples/freestanding");
     let arguments = ["--release", "--bins", "--examples"];
     Ok(cargo_build(&package, &place("freestanding"), "--locked", &arguments))
@@ -42,8 +31,7 @@ fn cargo_build(package: &Path, target: &Path, lock: &str, arguments: &[&str]) ->
     let cargo = |arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.current_dir(package).args(arguments).arg(lock).arg("--target-dir").arg(target);
-        // The flags are for this test program.
-        output(cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"));
+        output(&mut cargo);
     };
     cargo(&["check", "--all-targets"]);
     cargo(&[&["build"], arguments].concat());
@@ -64,9 +52,7 @@ fn programs() -> Option<&'static Path> {
 
 /// Returns what a command prints.
 fn output(command: &mut Command) -> String {
-    let output = command.output().expect("the program starts");
-    assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("UTF-8")
+    program::run(command).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn seconds_since_the_epoch() -> u64 {
@@ -218,7 +204,7 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
 
 /// Compiles a file of `programs`, with this feature of the crate or none, for this machine.
 fn compile(source: &str, feature: &str, flags: &[&str], to: &str) -> Option<PathBuf> {
-    let host = host().map_err(|why| not_run_here(Need::Compiler, why)).ok()?;
+    let host = program::host().map_err(|why| not_run_here(Need::Compiler, why)).ok()?;
     let library = program::library(["vdso-time", feature], &host, &format!("preload{feature}"), &[])?;
     let to = place(to);
     program::compile(&host, &format!("tests/codegen/programs/{source}.rs"), &library, flags, &to)?;

@@ -1,5 +1,4 @@
-//! The promise: the first call is right in threads that race for it under signals, and whatever
-//! `vdso::set_address` says, before or after. `single_step.rs` has the other states.
+//! The promise: the first call is right in threads that race for it under signals.
 
 use std::ffi::{c_int, c_void};
 use std::os::unix::thread::JoinHandleExt as _;
@@ -11,11 +10,10 @@ use test_support::functions::{assert_all_right, wrong};
 use test_support::nix::sys::pthread::pthread_kill;
 use test_support::nix::sys::signal::{SaFlags, SigSet, Signal, kill};
 use test_support::nix::unistd::Pid;
-use test_support::{PATHS, child, oracle, signals};
+use test_support::{PATHS, child, signals};
 use vdso_time::routes;
-use vdso_time::vdso::Vdso;
 
-use super::{missed_the_vdso, reasons};
+use super::missed_the_vdso;
 
 /// How often the handler ran to its end, and how often an answer was wrong.
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
@@ -73,46 +71,12 @@ fn threads_race_for_the_first_call_in_a_storm_of_signals() {
     });
 }
 
+/// Probes by a system call that could block signals.
 #[test]
-fn only_an_address_set_before_the_first_call_counts() {
-    let found = || (Vdso::locate().is_ok(), reasons(&routes()).map(|reason| reason.is_some()));
-    let ehdr = oracle::sysinfo_ehdr();
-    for first in [None, Some(ehdr), Some(0)] {
-        child::forked(|| {
-            first.into_iter().for_each(child::set_vdso);
-            let mask = SigSet::thread_get_mask();
-            assert_all_right(&PATHS[0]);
-            assert_eq!(SigSet::thread_get_mask(), mask, "blocked signals");
-            assert!(first == Some(0) || !missed_the_vdso(&routes()), "{}", routes());
-            let before = found();
-            assert!(first != Some(0) || before == (false, [true; 5]), "{}", routes());
-            for address in [0, ehdr] {
-                assert!(!child::can_set_vdso(address));
-                assert_all_right(&PATHS[0]);
-                assert_eq!(found(), before);
-            }
-        });
-    }
-}
-
-#[cfg(feature = "std")]
-#[test]
-fn threads_that_race_for_the_first_conversion_get_one_offset() {
-    use std::sync::Barrier;
-    use std::time::Instant as Std;
-    use vdso_time::Instant;
-
-    for _ in 0..50 {
-        child::forked(|| {
-            let (ours, std, barrier) = (Instant::now(), Std::now(), Barrier::new(2));
-            let both = || (Std::from(ours), Instant::try_from(std).unwrap());
-            let race = || {
-                barrier.wait();
-                both()
-            };
-            let seen =
-                thread::scope(|scope| [scope.spawn(race), scope.spawn(race)].map(|one| one.join().unwrap()));
-            assert_eq!(seen, [both(); 2]);
-        });
-    }
+fn a_first_call_blocks_no_signal() {
+    child::forked(|| {
+        let mask = SigSet::thread_get_mask();
+        assert_all_right(&PATHS[0]);
+        assert_eq!(SigSet::thread_get_mask(), mask);
+    });
 }

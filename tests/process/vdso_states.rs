@@ -24,15 +24,25 @@ use vdso_time::{FallbackReason, Route, routes};
 
 use super::{missed_the_vdso, reasons};
 
-/// Fails unless the vDSO is not found, for this reason, and each function has its own.
+/// Fails unless every answer is right, and the vDSO is found, or not for this reason, and each
+/// function has its own. Setting the address afterwards changes nothing.
 #[track_caller]
-fn check(state: &str, why: LocateError, expected: [FallbackReason; 5]) {
-    assert_eq!(Vdso::locate().err(), Some(why), "{state}");
-    let is_malformed = matches!(why, Malformed(_));
-    assert_eq!(why.source().is_some_and(<dyn Error>::is::<ParseError>), is_malformed, "{state}");
+fn check(state: &str, missing: Option<LocateError>, expected: Option<[FallbackReason; 5]>) {
     PATHS.iter().for_each(assert_all_right);
-    let is_libc = routes().time == Route::Libc;
-    assert!(is_libc || reasons(&routes()) == expected.map(Some), "{state}: {}", routes());
+    for address in [0, oracle::sysinfo_ehdr()] {
+        assert!(!child::can_set_vdso(address), "{state}");
+        assert_eq!(Vdso::locate().err(), missing, "{state}");
+    }
+    let is_malformed = matches!(missing, Some(Malformed(_)));
+    let has_source = |why: LocateError| why.source().is_some_and(<dyn Error>::is::<ParseError>);
+    assert_eq!(missing.is_some_and(has_source), is_malformed, "{state}");
+    let found = routes();
+    let is_right = match expected {
+        Some(expected) => found.time == Route::Libc || reasons(&found) == expected.map(Some),
+        None => !missed_the_vdso(&found),
+    };
+    assert!(is_right, "{state}: {found}");
+    PATHS.iter().for_each(assert_all_right);
 }
 
 /// Says that the vDSO is there.
@@ -82,7 +92,8 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
     const FILE: c_long = libc::SYS_openat;
     let unless_libc = |why| Some(why).filter(|_| !cfg!(feature = "libc"));
     let without_get_auxv = unless_libc(Absent).filter(|_| !has_get_auxv());
-    let states: [(&str, Enter, Option<LocateError>); 16] = [
+    let states: [(&str, Enter, Option<LocateError>); 17] = [
+        ("an untouched process", |_| true, None),
         ("0", |_| at(0), Some(Absent)),
         ("an unmapped page", |_| at(an_unmapped_page()), Some(Unmapped)),
         ("a page that cannot be read", |_| at(Pages::new(1).addr()), Some(Unmapped)),
@@ -111,15 +122,9 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
             if is_missing && matches!(expected, None | Some(Unchecked)) { Some(Absent) } else { expected };
         for error in [libc::EPERM, libc::ENOSYS] {
             child::forked(|| {
-                if !enter(error) {
-                    return;
+                if enter(error) {
+                    check(state, expected, expected.map(|why| [FallbackReason::NoVdso(why); 5]));
                 }
-                if let Some(why) = expected {
-                    return check(state, why, [FallbackReason::NoVdso(why); 5]);
-                }
-                assert_eq!(Vdso::locate().err(), None, "{state}");
-                PATHS.iter().for_each(assert_all_right);
-                assert!(!missed_the_vdso(&routes()), "{state}: {}", routes());
             });
         }
     }
@@ -146,7 +151,7 @@ fn an_image_that_is_cut_short_is_noticed() {
                 let has_none = last == Part::Text && function.candidates.is_empty();
                 if has_none { FallbackReason::NoSymbol } else { FallbackReason::NoVdso(Unmapped) }
             });
-            check(&format!("cut before {last:?}, {value:?}"), Unmapped, expected);
+            check(&format!("cut before {last:?}, {value:?}"), Some(Unmapped), Some(expected));
         });
     }
 }
