@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use test_support::functions::assert_all_right;
-use test_support::{Cpus, FUNCTIONS, PATHS, assert_bracketed, child, oracle};
+use test_support::{FUNCTIONS, PATHS, assert_bracketed, child, cpus, oracle};
 use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Function, Functions, Vdso};
 use vdso_time::{ClockId, Errno, Route, Timespec, syscall};
@@ -90,10 +90,10 @@ fn time_is_the_second_of_the_coarse_clock() {
 
 #[test]
 fn getcpu_follows_a_move_and_a_fork() {
-    let Some(cpus) = Cpus::allowed() else { return };
+    let Some(numbers) = cpus::allowed() else { return };
     let assert_own_cpu = || {
-        for number in cpus.numbers() {
-            cpus.pin(number);
+        for &number in &numbers {
+            cpus::pin(number);
             for path in &PATHS {
                 let here = (path.getcpu)().map(|here| (here.cpu, here.node)).unwrap();
                 assert_eq!(here, oracle::getcpu().unwrap(), "{}", path.name);

@@ -21,7 +21,6 @@ fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
 mod native {
     use std::arch::asm;
     use std::ffi::{c_int, c_void};
-    use std::mem;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use libc::{REG_EFL, REG_R8, REG_R10, REG_R11, REG_RAX, REG_RCX, REG_RDI, REG_RDX, REG_RIP, REG_RSI};
@@ -29,7 +28,7 @@ mod native {
     use test_support::nix::sys::prctl::set_pdeathsig;
     use test_support::nix::sys::signal::{SaFlags, Signal};
     use test_support::nix::unistd::{ForkResult, fork};
-    use test_support::{Cpus, FUNCTIONS, Need, PATHS, child, filter, not_run_here, oracle, signals};
+    use test_support::{FUNCTIONS, Need, PATHS, child, cpus, filter, not_run_here, oracle, signals};
     use vdso_time::{ClockId, routes};
 
     use crate::missed_the_vdso;
@@ -155,7 +154,7 @@ mod native {
         signals::handle(Signal::SIGTRAP, SaFlags::empty(), on_trap);
         // The kernel's two answers must be of one CPU.
         let here = oracle::getcpu().map_or(0, |(cpu, _)| cpu as usize);
-        mem::forget(Cpus::allowed().inspect(|cpus| _ = cpus.pin(here)));
+        cpus::pin(here);
         finish(&function.compare_once(&PATHS[0], ClockId::MONOTONIC, begin));
         let [instructions, tried] = [&INSTRUCTIONS, &TRIED].map(|count| count.load(Ordering::Relaxed));
         if instructions == 0 {

@@ -8,7 +8,7 @@
 pub mod child;
 pub mod command;
 pub mod cost;
-mod cpus;
+pub mod cpus;
 pub mod filter;
 pub mod functions;
 pub mod maps;
@@ -21,7 +21,6 @@ pub mod signals;
 pub mod system_clock;
 pub mod vector;
 
-pub use cpus::Cpus;
 pub use functions::{CLOCKS, FUNCTIONS, PATHS, Path, assert_bracketed, settable};
 pub use maps::page_size;
 pub use need::{Need, Place};

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::time::Duration;
 use std::{fs, thread};
 
-use test_support::{Cpus, Need, child, filter, has_proc, not_run, not_run_here, oracle, program};
+use test_support::{Need, child, cpus, filter, has_proc, not_run, not_run_here, oracle, program};
 use vdso_doctor::{
     Cause, Diagnosis, Evidence, Method, Place, Read, Reading, check, diagnose, diagnose_reads,
 };
@@ -45,8 +45,8 @@ fn each_read_is_where_the_clock_source_is_read() {
     if has_vdso && !is_proof(&diagnosis) {
         return not_run_here(Need::Seccomp, "nothing can be proved");
     }
-    if let Some(cpus) = Cpus::allowed().filter(|_| has_vdso) {
-        assert_eq!(diagnosis.cpus, cpus.numbers(), "{diagnosis}");
+    if let Some(cpus) = cpus::allowed().filter(|_| has_vdso) {
+        assert_eq!(diagnosis.cpus, cpus, "{diagnosis}");
     }
     let mut seen = 0;
     for reading in &diagnosis.reads {
@@ -104,7 +104,7 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     // If the vDSO asks the kernel for the time, the filter leaves no answer.
     let place = if counter { Place::UserSpace } else { Place::Unknown };
     let [prctl, affinity] = [libc::SYS_prctl, libc::SYS_sched_setaffinity].map(|call| call as u32);
-    let cpus = Cpus::allowed().map_or(1, |cpus| cpus.numbers().len());
+    let cpus = cpus::allowed().map_or(1, |cpus| cpus.len());
     // What is shown for one CPU of several is no proof.
     let here = match (counter, cpus) {
         (false, _) => Place::Kernel,

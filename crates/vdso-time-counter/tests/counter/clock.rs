@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 use test_support::nix::sys::signal::Signal;
-use test_support::{Cpus, Need, child, filter, not_run_here};
+use test_support::{Need, child, cpus, filter, not_run_here};
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, State, Status, Ticks};
 
 use crate::{assert_near, expected, is_used, kernel, settle};
@@ -133,13 +133,13 @@ fn length() -> Duration {
 #[test]
 fn an_ordered_read_never_goes_back_on_any_cpu() {
     let child = child::fork(|| {
-        let Some(cpus) = Cpus::allowed() else { return true };
-        let (numbers, status) = (cpus.numbers(), settle().status);
+        let Some(numbers) = cpus::allowed() else { return true };
+        let status = settle().status;
         let [latest, reads] = [0, 0].map(AtomicU64::new);
         let read = |first: usize| {
             let start = Instant::now();
             let mut turns = numbers.iter().cycle().skip(first);
-            while start.elapsed() < length() && cpus.pin(*turns.next().unwrap()) {
+            while start.elapsed() < length() && cpus::pin(*turns.next().unwrap()) {
                 let mut own = 0;
                 for _ in 0..50_000 {
                     // The read that was stored there happened before this one.
