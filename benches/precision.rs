@@ -10,10 +10,9 @@ use std::time::Instant;
 
 use criterion::measurement::{Measurement, WallTime};
 use vdso_time::Monotonic;
-use vdso_time_benches::harness;
 use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::report::Report;
-use vdso_time_benches::harness::stats::median;
+use vdso_time_benches::harness::{self, median};
 use vdso_time_benches::pages::Table;
 use vdso_time_criterion::{CounterTime, VdsoTime};
 
@@ -98,5 +97,5 @@ fn report(arguments: &Arguments) -> Report {
 }
 
 fn main() -> ExitCode {
-    harness::main(&[], |_| Ok(()), |arguments| Ok(report(arguments)))
+    harness::main(|_| Ok(()), |arguments| Ok(report(arguments)))
 }

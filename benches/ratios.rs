@@ -169,5 +169,5 @@ fn trace_table(samples: &Samples) -> Table {
 }
 
 fn main() -> ExitCode {
-    harness::main(&[], child, parent)
+    harness::main(child, parent)
 }

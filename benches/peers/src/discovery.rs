@@ -7,8 +7,7 @@ use std::time::Instant;
 use vdso_time::vdso::Vdso;
 use vdso_time_benches::calls;
 use vdso_time_benches::harness::samples::{OURS, Samples, say};
-use vdso_time_benches::harness::stats::median;
-use vdso_time_benches::harness::{Contender, Row, Spacing};
+use vdso_time_benches::harness::{Contender, Row, Spacing, median};
 use vdso_time_benches::pages::Table;
 
 pub const ROWS: [&str; 2] = ["find one function", "find all functions"];

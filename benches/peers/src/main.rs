@@ -139,5 +139,5 @@ fn summary(samples: &Samples) -> Table {
 }
 
 fn main() -> ExitCode {
-    harness::main(&["--bench"], child, parent)
+    harness::main(child, parent)
 }

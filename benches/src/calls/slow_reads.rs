@@ -12,8 +12,7 @@ use vdso_time_counter as counter;
 use super::keep::Keep as _;
 use super::{floor, keep, ticks, ticks_ordered};
 use crate::harness::samples::{OURS, say};
-use crate::harness::stats::median;
-use crate::harness::{Contender, Row};
+use crate::harness::{Contender, Row, median};
 
 /// The row of the calls that make a segment.
 pub const MAKER: &str = "a call that makes a segment";

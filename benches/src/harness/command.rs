@@ -6,7 +6,7 @@ use std::process::Command;
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
-    /// One trial, to see that the bench works. `cargo test --benches` passes no `--bench`.
+    /// One trial of a debug build, to see that the bench works.
     Trial,
     /// Less than a minute.
     Quick,
@@ -52,15 +52,16 @@ impl Arguments {
             words.retain(|word| word != flag);
             words.len() < before
         };
-        let [is_bench, is_quick, check, write] = ["--bench", "--quick", "--check", "--write"].map(&mut takes);
+        // `cargo bench` passes the last one.
+        let [is_quick, check, write, _] = ["--quick", "--check", "--write", "--bench"].map(&mut takes);
         if let Some(flag) = words.iter().find(|word| word.starts_with('-')) {
             return Err(format!("unknown argument `{flag}`\n\n{USAGE}"));
         }
-        let effort = match (is_quick, is_bench) {
-            (true, _) => Effort::Quick,
-            (false, true) => Effort::Full,
-            (false, false) if write => return Err("--write needs `cargo bench`".into()),
-            (false, false) => Effort::Trial,
+        let effort = match is_quick {
+            true => Effort::Quick,
+            false if !cfg!(debug_assertions) => Effort::Full,
+            false if write => return Err("--write needs an optimised build".into()),
+            false => Effort::Trial,
         };
         Ok(Self { effort, check, write, filters: words })
     }

@@ -7,7 +7,6 @@ pub mod load;
 pub mod machine;
 pub mod report;
 pub mod samples;
-pub mod stats;
 
 use std::env;
 use std::process::ExitCode;
@@ -17,12 +16,11 @@ use command::{Arguments, CHILD};
 use load::Load;
 use report::Report;
 
-/// Runs a bench. `extra` comes before the arguments of the command line.
+/// Runs a bench.
 ///
 /// `child` runs in the processes that `parent` starts with [`child()`](command::child), and prints
 /// what it measured.
 pub fn main(
-    extra: &[&str],
     child: impl FnOnce(&[String]) -> Result<(), String>,
     parent: impl FnOnce(&Arguments) -> Result<Report, String>,
 ) -> ExitCode {
@@ -30,13 +28,22 @@ pub fn main(
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
-        _ => Arguments::parse(extra.iter().map(ToString::to_string).chain(arguments).collect())
-            .and_then(|arguments| parent(&arguments)?.finish(&arguments, &load)),
+        _ => Arguments::parse(arguments).and_then(|arguments| parent(&arguments)?.finish(&arguments, &load)),
     };
     result.unwrap_or_else(|error| {
         eprintln!("{error}");
         ExitCode::FAILURE
     })
+}
+
+/// Returns the middle value, or the mean of the two middle values; NaN of none.
+pub fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    match (values.get(values.len().saturating_sub(1) / 2), values.get(values.len() / 2)) {
+        (Some(low), Some(high)) => f64::midpoint(*low, *high),
+        _ => f64::NAN,
+    }
 }
 
 /// A row of a table: contenders, which are ways to the same answer.

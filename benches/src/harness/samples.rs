@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::command::{Arguments, child, run};
-use super::stats::median;
-use super::{Row, Spacing, measure};
+use super::{Row, Spacing, measure, median};
 pub use crate::pages::OURS;
 
 /// The vDSO's function, called through a pointer in a register. No caller of it can be faster.

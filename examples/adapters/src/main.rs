@@ -125,5 +125,5 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 }
 
 fn main() -> ExitCode {
-    harness::main(&["--bench"], child, parent)
+    harness::main(child, parent)
 }
