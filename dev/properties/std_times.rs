@@ -1,5 +1,5 @@
 //! The promise: `SystemTime` has std's range, and every operation has std's result or, where std
-//! panics, a panic. An `Instant` is right or is none.
+//! panics, a panic. `tests/calls/instant.rs` has the arithmetic of an `Instant`.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
@@ -7,11 +7,11 @@ mod cases;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::panic::{self, AssertUnwindSafe};
-use std::time::{Duration, Instant as StdInstant, SystemTime as StdSystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime as StdSystemTime, UNIX_EPOCH};
 
 use cases::check;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
-use vdso_time::{Instant, SystemTime, Timespec};
+use vdso_time::{RealtimeCoarse, SystemTime, Timespec};
 
 const NANOS_PER_SEC: u32 = 1_000_000_000;
 
@@ -137,6 +137,16 @@ fn whole_units_are_the_nanoseconds_rounded_down_and_saturate() {
 }
 
 #[test]
+fn every_system_time_of_std_converts_and_back() {
+    check(20_000, &times(), |(ours, std)| {
+        assert_eq!((SystemTime::from(std), StdSystemTime::from(ours)), (ours, std));
+        let coarse = SystemTime::<RealtimeCoarse>::try_from(Timespec::from(ours)).unwrap();
+        assert_eq!(StdSystemTime::from(coarse), std);
+        true
+    });
+}
+
+#[test]
 fn the_order_and_the_distance_of_two_system_times_are_those_of_std() {
     let later = check(20_000, &(times(), times()), |((ours, std), (our_other, std_other))| {
         assert_eq!(ours.cmp(&our_other), std.cmp(&std_other));
@@ -147,30 +157,4 @@ fn the_order_and_the_distance_of_two_system_times_are_those_of_std() {
         here.is_ok()
     });
     assert!((0.3..0.7).contains(&later), "{later}");
-}
-
-/// std's `Instant` has a range of its own, so the two begin at one moment and move alike.
-#[test]
-fn a_moved_instant_is_as_far_as_that_of_std_or_is_none() {
-    let start = StdInstant::now();
-    let steps = proptest::collection::vec((any::<bool>(), durations()), 1..4);
-    let fits = check(20_000, &(any::<i64>(), steps), |(nanos, steps)| {
-        let first = Instant::from_nanos(nanos);
-        let (mut ours, mut std) = (first, start);
-        for (is_later, distance) in steps {
-            let moved = if is_later { ours.checked_add(distance) } else { ours.checked_sub(distance) };
-            let there = if is_later { std.checked_add(distance) } else { std.checked_sub(distance) };
-            let saturated =
-                if is_later { ours.saturating_add(distance) } else { ours.saturating_sub(distance) };
-            let end = Instant::from_nanos(if is_later { i64::MAX } else { i64::MIN });
-            assert_eq!(saturated, moved.unwrap_or(end));
-            let (Some(moved), Some(there)) = (moved, there) else { return false };
-            (ours, std) = (moved, there);
-            assert_eq!(ours.duration_since(first), std.duration_since(start));
-            assert_eq!(first.checked_duration_since(ours), start.checked_duration_since(std));
-            assert_eq!(ours.cmp(&first), std.cmp(&start));
-        }
-        true
-    });
-    assert!((0.05..0.9).contains(&fits), "{fits}");
 }

@@ -87,7 +87,8 @@ enum Denied {}
 
 impl MonotonicClock for Frozen {
     fn try_now() -> Result<Instant<Self>, Errno> {
-        Ok(Instant::from_clock_nanos(1_500_000_000))
+        const STANDING: Instant<Frozen> = Instant::from_clock_nanos(1_500_000_000);
+        Ok(STANDING)
     }
 }
 
@@ -144,6 +145,9 @@ fn instant_arithmetic_is_exact_or_panics() {
             let [later, earlier] = [i128::from(nanos) + far, i128::from(nanos) - far]
                 .map(|nanos| i64::try_from(nanos).ok().map(at));
             assert_eq!([time.checked_add(distance), time.checked_sub(distance)], [later, earlier]);
+            let [first, last] = [i64::MIN, i64::MAX].map(at);
+            assert_eq!(time.saturating_add(distance), later.unwrap_or(last));
+            assert_eq!(time.saturating_sub(distance), earlier.unwrap_or(first));
             assert_does(later, ADDING, || time + distance);
             assert_does(earlier, SUBTRACTING, || time - distance);
         }
