@@ -17,26 +17,28 @@ fn kernel() -> i64 {
     oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos() as i64
 }
 
-/// Reads until the status is this. A new verdict of the kernel takes up to 10 s of reads, and a
-/// calibration some more on a busy machine.
-#[track_caller]
-fn settle(expected: Status) {
+/// Reads until the status is this, for so many seconds at most. Returns the last status.
+fn read_until(expected: Status, seconds: u64) -> Status {
     let start = Instant::now();
-    while counter::state().status != expected {
+    loop {
         let _ = counter::monotonic();
         let status = counter::state().status;
-        assert!(start.elapsed() < Duration::from_secs(60), "{status:?}, and not {expected:?}");
+        if status == expected || start.elapsed() > Duration::from_secs(seconds) {
+            return status;
+        }
     }
+}
+
+/// Fails unless the status becomes this. A new verdict of the kernel takes up to 10 s of reads, and
+/// a calibration some more on a busy machine.
+#[track_caller]
+fn settle(expected: Status) {
+    assert_eq!(read_until(expected, 60), expected);
 }
 
 /// Returns whether the counter is used after calibration; says so if not.
 fn is_used() -> bool {
-    let start = Instant::now();
-    let mut status = counter::state().status;
-    while status != Status::Used && start.elapsed() < Duration::from_secs(5) {
-        let _ = counter::monotonic();
-        status = counter::state().status;
-    }
+    let status = read_until(Status::Used, 5);
     if status != Status::Used {
         not_run_here(Need::Counter, format!("the counter is not used: {status}"));
     }
