@@ -80,13 +80,3 @@ fn a_sound_image_shows_the_symbols_of_its_description() {
     let images = check(8_000, &spec(), |spec| assert_described("any", &spec) > 0);
     assert!(images > 0.5, "{images} of them have symbols");
 }
-
-/// Tries the smallest `DT_GNU_HASH`, in which the highest start of a bucket is also the lowest.
-#[test]
-fn an_image_of_one_symbol_has_it_with_each_hash_table_and_without_one() {
-    for [wide, sysv_hash, gnu_hash] in (0..8).map(|bits| [1, 2, 4].map(|bit| bits & bit != 0)) {
-        let symbols = vec![Sym::func("clock", "LINUX_2.6")];
-        let spec = Spec { wide, sysv_hash, gnu_hash, symbols, ..Spec::default() };
-        assert_eq!(assert_described("one symbol", &spec), 1);
-    }
-}

@@ -164,6 +164,18 @@ impl Witness {
         }
     }
 
+    /// Reads the wall clock, which nobody sets, every 30 us for so long. It must not go back.
+    #[track_caller]
+    pub(crate) fn watch_wall(&self, picos: u128) {
+        let mut latest = i64::MIN;
+        for _ in 0..=picos / (30 * MICRO) {
+            let time = self.read_wall().unwrap();
+            assert!(time >= latest, "back by {}", latest - time);
+            latest = time;
+            self.world.pass(30 * MICRO);
+        }
+    }
+
     /// Reads until the counter is used, for 100 ms at most.
     #[track_caller]
     pub(crate) fn watch_until_used(&self) {
@@ -184,6 +196,13 @@ impl Witness {
         if !self.is_ordered.replace(true) {
             self.latest.set(0);
         }
+    }
+
+    /// Fails unless the measured rate is this one, with an error of so much.
+    #[track_caller]
+    pub(crate) fn assert_frequency(&self, hertz: u64, error: u64) {
+        let measured = self.clock.state().frequency.unwrap();
+        assert!(measured.abs_diff(hertz) <= error, "{measured} Hz, not {hertz}");
     }
 
     /// Returns how long the current segment will last.

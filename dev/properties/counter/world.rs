@@ -89,10 +89,6 @@ pub(crate) struct World {
     pub(crate) entry: Cell<u128>,
     /// The clock source is a scale and an offset that the hypervisor writes.
     pub(crate) is_paravirtual: Cell<bool>,
-    /// The unit of the kernel's clocks in nanoseconds, if it is not 1.
-    pub(crate) unit: Cell<u64>,
-    /// What a trap adds to a read of the counter.
-    pub(crate) trap: Cell<u128>,
     /// The reader is preempted in the kernel's read of this number, for so long. Then others read.
     pub(crate) preemption: Cell<(u32, u128)>,
     /// The kernel's clock at the last read of the counter.
@@ -119,7 +115,6 @@ impl World {
             kept: Cell::new((0, 5_000 * SECOND)),
             offset: Cell::new(1_700_000_000_000_000_000),
             entry: Cell::new(100 * NANO),
-            unit: Cell::new(1),
             random: Cell::new(machine.seed),
             intruder: machine.is_shared.then(|| Box::new(intruder) as _),
             ..Self::default()
@@ -172,8 +167,7 @@ impl World {
 
     /// Returns `CLOCK_MONOTONIC`.
     pub(crate) fn kernel(&self) -> u64 {
-        let nanos = (self.kernel_picos() / NANO) as u64;
-        nanos - nanos % self.unit.get()
+        (self.kernel_picos() / NANO) as u64
     }
 
     /// Returns `CLOCK_REALTIME`.
@@ -283,7 +277,6 @@ impl Source for Rc<World> {
     }
 
     fn ticks_ordered(&self) -> u64 {
-        self.pass(self.trap.get());
         let (at, ticks) = self.call(4, || (self.kernel(), self.counter()));
         self.read_at.set(at);
         ticks
