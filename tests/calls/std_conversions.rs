@@ -1,6 +1,6 @@
 //! The promise: times convert to those of `std::time` and back without a panic, and exactly but for
-//! one constant offset of `Instant`. A file's descriptor gives its clock. `dev/properties/std_times.rs`
-//! converts every `SystemTime`.
+//! one constant offset of `Instant`. `dev/properties/std_times.rs` converts every `SystemTime`. A
+//! file's descriptor gives its clock.
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _};
