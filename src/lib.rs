@@ -46,7 +46,7 @@
 //! # Platforms
 //!
 //! Linux and Android on x86_64, i686, aarch64, arm, riscv64, s390x, loongarch64 and powerpc64le
-//! call the vDSO. powerpc64le makes system calls, other architectures all calls, through libc.
+//! call the vDSO. On powerpc64le system calls go through libc, on other architectures all calls.
 //!
 //! On other systems (macOS, Windows, WASI and more) the feature `std` makes the same functions
 //! answer by std's clocks, so a library can depend on this crate without a condition.
