@@ -2,11 +2,11 @@
 
 #![allow(clippy::cast_precision_loss, reason = "what is printed has at most 11 digits")]
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use hdrhistogram::Histogram;
 use signal_hook::consts::SIGINT;
 use vdso_doctor::{Read, check};
 use vdso_time::{ClockId, clock_gettime};
@@ -66,41 +66,14 @@ fn nanos(clock: ClockId) -> Result<i64, String> {
     Ok(now.as_nanos() as i64)
 }
 
-/// A histogram: how many reads were off by how many nanoseconds.
-#[derive(Default)]
-struct Sizes(BTreeMap<u64, u64>);
-
-impl Sizes {
-    fn add(&mut self, deviation: i64) {
-        *self.0.entry(deviation.unsigned_abs()).or_default() += 1;
-    }
-
-    fn count(&self) -> u64 {
-        self.0.values().sum()
-    }
-
-    fn max(&self) -> u64 {
-        self.0.last_key_value().map_or(0, |(size, _)| *size)
-    }
-
-    /// Returns the size that this share of the reads does not exceed.
-    fn quantile(&self, share: f64) -> u64 {
-        let mut rest = (self.count() as f64 * share).ceil() as u64;
-        let mut sizes = self.0.iter();
-        let reached = sizes.find(|(_, count)| {
-            rest = rest.saturating_sub(**count);
-            rest == 0
-        });
-        reached.map_or(0, |(size, _)| *size)
-    }
-}
+/// The digits of a deviation that are kept, so that the histogram of any run fits into memory.
+const DIGITS: u8 = 3;
 
 /// The counter clock between two reads of the kernel's clock: how far it is from their middle.
 /// Reads that were interrupted are counted and left out.
-#[derive(Default)]
 struct Deviation {
-    monotonic: Sizes,
-    realtime: Sizes,
+    monotonic: Histogram<u64>,
+    realtime: Histogram<u64>,
     backward: u64,
     interrupted: u64,
     /// How long it took, in nanoseconds.
@@ -112,9 +85,9 @@ struct Deviation {
 impl fmt::Display for Deviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { monotonic, realtime, backward, interrupted, .. } = self;
-        let row = |sizes: &Sizes| {
-            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| sizes.quantile(share));
-            format!("{p50:>6} {p99:>6} {p999:>6} {:>6} {:>10}", sizes.max(), sizes.count())
+        let row = |sizes: &Histogram<u64>| {
+            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|share| sizes.value_at_quantile(share));
+            format!("{p50:>6} {p99:>6} {p999:>6} {:>6} {:>10}", sizes.max(), sizes.len())
         };
         let seconds = self.passed as f64 / 1e9;
         writeln!(f, "deviation from the kernel's clock in {seconds:.1} s, without {interrupted} reads")?;
@@ -129,7 +102,16 @@ impl Deviation {
     fn measure(seconds: u32, interrupt: &AtomicUsize) -> Result<Self, String> {
         let length = i64::from(seconds) * 1_000_000_000;
         let is_watched = io::stderr().is_terminal();
-        let mut seen = Self::default();
+        let sizes = || Histogram::new(DIGITS).map_err(|error| error.to_string());
+        let mut seen = Self {
+            monotonic: sizes()?,
+            realtime: sizes()?,
+            backward: 0,
+            interrupted: 0,
+            passed: 0,
+            first: None,
+            last: None,
+        };
 
         // A read that takes half as long again, and three ticks, was interrupted and proves
         // nothing.
@@ -163,12 +145,12 @@ impl Deviation {
                 seen.interrupted += 1;
                 continue;
             }
-            seen.monotonic.add(here.deviation);
+            seen.monotonic += here.deviation.unsigned_abs();
             seen.last = Some((passed, here.deviation));
             seen.first = seen.first.or(seen.last);
             let wall = probe(ClockId::REALTIME, realtime)?;
             if wall.width <= limit {
-                seen.realtime.add(wall.deviation);
+                seen.realtime += wall.deviation.unsigned_abs();
             }
         }
     }
@@ -205,18 +187,4 @@ fn probe(clock: ClockId, read: impl Fn() -> i64) -> Result<Probe, String> {
     let read = read();
     let after = nanos(clock)?;
     Ok(Probe { read, deviation: read - (before + (after - before) / 2), width: after - before })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Sizes;
-
-    #[test]
-    fn a_quantile_is_the_size_that_so_many_reads_do_not_exceed() {
-        let mut sizes = Sizes::default();
-        (1..=1000).for_each(|size| sizes.add(-size));
-        let quantiles = [0.0, 0.001, 0.5, 0.99, 0.999, 1.0].map(|share| sizes.quantile(share));
-        assert_eq!((quantiles, sizes.max(), sizes.count()), ([1, 1, 500, 990, 999, 1000], 1000, 1000));
-        assert_eq!(Sizes::default().quantile(0.5), 0);
-    }
 }

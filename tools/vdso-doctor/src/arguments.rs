@@ -4,29 +4,8 @@ use clap::{Arg, ArgAction, Command, value_parser};
 use vdso_doctor::Read;
 use vdso_time::ClockId;
 
-const NOTES: &str = "\
-Examples:
-  vdso-doctor                                what clock reads cost here
-  vdso-doctor --quiet || echo slow/unknown   a check for scripts
-  vdso-doctor --require-user-space=TAI,time  a check of other reads
-  vdso-doctor --pid 4711                     the vDSO of a process
-  vdso-doctor --json | jq .cause             for a program
-  vdso-doctor --metrics > vdso.prom          for Prometheus
-
-Exit status:
-   0  The report is complete, and the required reads stay in user space
-   1  A required read enters the kernel
-   2  That is unknown, or the command failed
-  64  The command line is wrong
-
-A sandbox that kills for prctl(2), sched_setaffinity(2) or a clock call kills
-vdso-doctor, too.
-
-`vdso-who`, a package of its own, shows which functions of a program read the
-clock.
-
-Each clock source, what it costs, and how to change it:
-https://docs.rs/crate/vdso-time/latest/source/docs/CLOCK_SOURCES.md";
+/// What `--help` prints after the options.
+const NOTES: &str = include_str!("help.txt");
 
 const READS: &str = "\
 Require that these reads stay in user space; the exit status says so.
@@ -42,7 +21,7 @@ pub(crate) fn command() -> Command {
     Command::new("vdso-doctor")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Proves whether clock reads stay in user space, and says what to do if not")
-        .after_help(NOTES)
+        .after_help(NOTES.trim_end())
         .next_line_help(true)
         .args_conflicts_with_subcommands(true)
         .disable_help_subcommand(true)
@@ -83,15 +62,9 @@ pub(crate) fn command() -> Command {
 /// Parses the name of a function, or the name or number of a clock of clock_gettime(2).
 fn read(name: &str) -> Result<Read, String> {
     let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu];
-    if let Some(read) = functions.into_iter().find(|read| name.eq_ignore_ascii_case(read.function())) {
-        return Ok(read);
-    }
-    let is_called = |clock: &ClockId| {
-        let full = format!("{clock:?}");
-        let short = full.strip_prefix("CLOCK_").unwrap_or(&full);
-        name.eq_ignore_ascii_case(&full) || name.eq_ignore_ascii_case(short)
-    };
-    let number = name.parse().ok().map(ClockId::from_raw);
-    let clock = number.or_else(|| (0..24).map(ClockId::from_raw).find(is_called));
-    clock.map(Read::ClockGettime).ok_or_else(|| format!("unknown clock or function `{name}`"))
+    let function = functions.into_iter().find(|read| name.eq_ignore_ascii_case(read.function()));
+    let upper = name.to_ascii_uppercase();
+    let full = format!("CLOCK_{}", upper.strip_prefix("CLOCK_").unwrap_or(&upper));
+    let clock = || name.parse().map(ClockId::from_raw).or_else(|_| full.parse()).map(Read::ClockGettime);
+    function.map_or_else(clock, Ok).map_err(|_| format!("unknown clock or function `{name}`"))
 }

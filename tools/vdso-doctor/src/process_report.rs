@@ -6,11 +6,10 @@ use std::{fmt, fs};
 use vdso_time::{Route, Routes};
 
 use crate::json::json;
-use crate::platform::is_counter_fatal;
 use crate::process::{living_thread, own_number, text};
-use crate::proof::{Examination, Place, Reading, Timing, worst_place};
+use crate::proof::{Place, Reading, Timing};
 use crate::report::{table, wrapped};
-use crate::{CALLS, FATAL_COUNTER, ProcessError, ProcessSymbol, ProcessVdso, Read, settled, verdict};
+use crate::{CALLS, Judgement, ProcessError, ProcessSymbol, ProcessVdso, Read};
 
 /// The vDSO of another process, and what its clock reads cost.
 ///
@@ -57,17 +56,11 @@ impl ProcessDiagnosis {
         let is_other = is_in_other_time_namespace(thread);
         let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
         let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
-        let (own_place, seen, own_verdict) = if is_counter_fatal() {
-            (Place::Unknown, Examination::default(), FATAL_COUNTER.into())
-        } else {
-            let reads = [Read::COARSE, Read::USUAL].concat();
-            let (platform, seen) = settled(&reads, CALLS[0], Timing::on);
-            let (_, verdict) = verdict::verdict(&platform, &seen, &Read::USUAL);
-            (worst_place(&seen.readings, platform.supervisor, &Read::USUAL), seen, verdict)
-        };
+        let reads = [Read::COARSE, Read::USUAL].concat();
+        let own = Judgement::of(&reads, &Read::USUAL, CALLS[0], Timing::on);
         let routes = Routes::of_image(&vdso.image());
         let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
-        let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own_place) {
+        let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own.place) {
             _ if is_emulator(&program) => {
                 let name =
                     program.file_name().unwrap_or_default().to_string_lossy().escape_debug().to_string();
@@ -80,20 +73,20 @@ impl ProcessDiagnosis {
             (Some(Route::Syscall { reason, .. }), _) => {
                 (Place::Kernel, format!("each clock read is a system call ({reason})."))
             }
-            (Some(_), place) if is_own_image => (place, own_verdict),
+            (Some(_), place) if is_own_image => (place, own.verdict),
             (Some(_), Place::UserSpace) => {
                 let text = "clock reads likely stay in user space, because the doctor's do: the process has \
                             another vDSO, but all processes share the clock source.";
                 (Place::Unknown, text.into())
             }
             (Some(_), _) => {
-                (Place::Unknown, format!("its vDSO is not the doctor's; in the doctor {own_verdict}"))
+                (Place::Unknown, format!("its vDSO is not the doctor's; in the doctor {}", own.verdict))
             }
             (None, _) => (Place::Unknown, "vdso-time has no table for the architecture of its vDSO.".into()),
         };
         let time_namespace =
             is_other.then(|| file("timens_offsets").split_whitespace().collect::<Vec<_>>().join(" "));
-        let reads = seen.readings;
+        let reads = own.seen.readings;
         Ok(Self { format: 1, name, vdso, is_own_image, time_namespace, place, verdict, reads })
     }
 }

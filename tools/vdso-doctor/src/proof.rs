@@ -13,7 +13,7 @@ use crate::read::Read;
 use crate::{seccomp, timing};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// How a system call is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -156,25 +156,6 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
 }
 
 #[test]
-fn reads_that_were_not_made_on_every_cpu_are_no_proof() {
-    if NATIVE.is_none() || !has_proc() {
-        return not_run("libc answers here, or there is no /proc");
-    }
-    child::forked(|| {
-        if !filter::deny(&[libc::SYS_sched_getaffinity as u32], libc::EPERM) {
-            return;
-        }
-        let diagnosis = diagnose().unwrap();
-        if diagnosis.method != Some(Method::Seccomp) {
-            return not_run_here(Need::Seccomp, diagnosis);
-        }
-        let text = diagnosis.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("no proof of user space: a sandbox denies sched_getaffinity(2)"), "{text}");
-        assert!(!text.contains("proof: 1000"), "{text}");
-    });
-}
-
-#[test]
 #[allow(unsafe_code, reason = "prctl(2) is called here")]
 fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
     if !["x86", "x86_64"].contains(&ARCH) {

@@ -6,9 +6,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use test_support::{Need, child, cpus, filter, has_proc, not_run, not_run_here, oracle, program};
-use vdso_doctor::{
-    Cause, Diagnosis, Evidence, Method, Place, Read, Reading, check, diagnose, diagnose_reads,
-};
+use vdso_doctor::{Cause, Diagnosis, Evidence, Method, Place, Read, Reading, check, diagnose};
 use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
 
@@ -65,35 +63,6 @@ fn each_read_is_where_the_clock_source_is_read() {
     assert!(seen >= 8, "{diagnosis}");
 }
 
-#[test]
-fn the_place_of_several_reads_is_the_worst_that_is_known() {
-    let Some(counter) = oracle::counter_is_in_user_space() else { return };
-    // No kernel has clocks 10 and 999.
-    let clock = |number| Read::ClockGettime(ClockId::from_raw(number));
-    let diagnosis = diagnose_reads(&[clock(999)]).unwrap();
-    if diagnosis.vdso.is_err() {
-        return not_run("there is no vDSO");
-    }
-    if !is_proof(&diagnosis) {
-        return not_run_here(Need::Seccomp, "nothing can be proved");
-    }
-    let usual = if counter { Place::UserSpace } else { Place::Kernel };
-    for (reads, expected) in [
-        (&Read::USUAL[..], usual),
-        (&[clock(1)], usual),
-        (&[Read::Gettimeofday], usual),
-        (&[clock(5), clock(6), Read::Time], Place::UserSpace),
-        (&[clock(2)], Place::Kernel),
-        (&[clock(6), clock(3)], Place::Kernel),
-        (&[clock(10)], Place::Unknown),
-        (&[clock(10), clock(2)], Place::Kernel),
-        (&[Read::Time, clock(10), clock(10)], Place::Unknown),
-        (&[clock(999)], Place::Unknown),
-    ] {
-        assert_eq!(diagnosis.place(reads), expected, "{reads:?}\n{diagnosis}");
-    }
-}
-
 /// Diagnoses a thread whose sandbox denies the clock calls, or a filter of the doctor's.
 #[test]
 fn a_thread_in_a_sandbox_gets_a_diagnosis() {
@@ -103,18 +72,17 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
     };
     // If the vDSO asks the kernel for the time, the filter leaves no answer.
     let place = if counter { Place::UserSpace } else { Place::Unknown };
-    let [prctl, affinity] = [libc::SYS_prctl, libc::SYS_sched_setaffinity].map(|call| call as u32);
+    let [prctl, moving, cpu_set] =
+        [libc::SYS_prctl, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity].map(|call| call as u32);
     let cpus = cpus::allowed().map_or(1, |cpus| cpus.len());
-    // What is shown for one CPU of several is no proof.
-    let here = match (counter, cpus) {
-        (false, _) => Place::Kernel,
-        (true, 1) => Place::UserSpace,
-        (true, _) => Place::Unknown,
-    };
+    // What is shown for one CPU of several is no proof of user space.
+    let anywhere = if counter { Place::Unknown } else { Place::Kernel };
+    let here = if counter && cpus == 1 { Place::UserSpace } else { anywhere };
     for (denied, is_proved, expected, why) in [
         (filter::clock_calls(abi), true, place, ""),
         (vec![prctl], false, Place::Unknown, "denies seccomp filters (EPERM"),
-        (vec![affinity], true, here, "sched_setaffinity"),
+        (vec![moving], true, here, "sched_setaffinity"),
+        (vec![cpu_set], true, anywhere, "sched_getaffinity"),
     ] {
         let diagnose = || {
             let is_denied = filter::deny(&denied, libc::EPERM);
@@ -126,6 +94,9 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
         assert_eq!((is_proof(&diagnosis), diagnosis.platform.supervisor), (is_proved, None), "{diagnosis}");
         // A cost is no proof.
         assert_eq!(diagnosis.place(&Read::USUAL), expected, "{denied:?}\n{diagnosis}");
+        let report = diagnosis.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_proof_shown = report.contains("evidence proof: 1000");
+        assert_eq!(is_proof_shown, diagnosis.unproved.is_none(), "{denied:?}\n{diagnosis}");
         match checked {
             Ok(()) => assert_eq!(expected, Place::UserSpace, "{denied:?}"),
             Err(finding) => {

@@ -1,10 +1,34 @@
 //! What follows from counts and costs.
 
-use vdso_time::ClockId;
+use vdso_time::{ClockId, FallbackReason, LocateError};
 
 use super::{Evidence, Examination, Place, Reading, likely, worst_place};
 use crate::platform::Supervisor;
 use crate::read::Read;
+
+/// Returns the reading of which 200 calls found this.
+pub(crate) fn reading(read: Read, found: &str) -> Reading {
+    let proved = |place, entered| (place, Evidence::Proved, Some(entered), None);
+    let seen = |place, evidence| (place, evidence, None, None);
+    let routed = |reason| (Place::Kernel, Evidence::Routed, None, Some(reason));
+    let (place, evidence, entered, reason) = match found {
+        "user space" => proved(Place::UserSpace, 0),
+        "kernel" => proved(Place::Kernel, 200),
+        "sometimes" => proved(Place::Kernel, 3),
+        "likely user space" => seen(Place::UserSpace, Evidence::Likely),
+        "likely kernel" => seen(Place::Kernel, Evidence::Likely),
+        "refused" => seen(Place::Kernel, Evidence::Refused),
+        "libc" => seen(Place::Unknown, Evidence::Libc),
+        "unknown" => seen(Place::Unknown, Evidence::None),
+        "no vDSO" => routed(FallbackReason::NoVdso(LocateError::Absent)),
+        "unmapped vDSO" => routed(FallbackReason::NoVdso(LocateError::Unmapped)),
+        "blanked name" => routed(FallbackReason::BlankedNames),
+        "no symbol" => routed(FallbackReason::NoSymbol),
+        other => panic!("nothing is called {other}"),
+    };
+    let (reads, error) = (entered.map(|_| 200), Some("EINVAL".into()));
+    Reading { place, evidence, reads, entered, error, reason, ..Reading::new(read) }
+}
 
 #[test]
 fn one_read_that_entered_the_kernel_is_a_proof_and_none_is_one_if_every_cpu_was_tried() {
@@ -39,32 +63,24 @@ fn a_cost_between_those_of_a_read_and_a_call_says_nothing() {
 fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
     let [user, kernel, unknown] = [Place::UserSpace, Place::Kernel, Place::Unknown];
     let under = [Supervisor::Emulator, Supervisor::Valgrind].map(Some);
-    for (supervisor, seen, expected) in [
-        (None, &[(user, Evidence::Proved)][..], user),
-        (None, &[(kernel, Evidence::Proved), (user, Evidence::Proved)], kernel),
-        (None, &[(unknown, Evidence::None), (kernel, Evidence::Routed)], kernel),
-        (None, &[(user, Evidence::Proved), (unknown, Evidence::None)], unknown),
-        (None, &[(user, Evidence::Likely)], unknown),
-        (None, &[(kernel, Evidence::Likely)], unknown),
-        (None, &[(kernel, Evidence::Refused)], unknown),
-        (Some(Supervisor::GuestKernel), &[(kernel, Evidence::Proved)], kernel),
+    for (supervisor, found, expected) in [
+        (None, &["user space"][..], user),
+        (None, &["kernel", "user space"], kernel),
+        (None, &["unknown", "no symbol"], kernel),
+        (None, &["user space", "unknown"], unknown),
+        (None, &["likely user space"], unknown),
+        (None, &["likely kernel"], unknown),
+        (None, &["refused"], unknown),
+        (Some(Supervisor::GuestKernel), &["kernel"], kernel),
         // A system call there says nothing about the kernel's vDSO.
-        (under[0], &[(kernel, Evidence::Proved)], unknown),
-        (under[1], &[(kernel, Evidence::Routed)], unknown),
-        (under[0], &[(user, Evidence::Proved)], user),
+        (under[0], &["kernel"], unknown),
+        (under[1], &["no symbol"], unknown),
+        (under[0], &["user space"], user),
         (None, &[], user),
     ] {
-        let reads: Vec<_> = (0..).map(ClockId::from_raw).map(Read::ClockGettime).take(seen.len()).collect();
-        let readings: Vec<_> = reads
-            .iter()
-            .zip(seen)
-            .map(|(read, (place, evidence))| Reading {
-                place: *place,
-                evidence: *evidence,
-                ..Reading::new(*read)
-            })
-            .collect();
-        assert_eq!(worst_place(&readings, supervisor, &reads), expected, "{supervisor:?} {seen:?}");
+        let reads: Vec<_> = (0..).map(ClockId::from_raw).map(Read::ClockGettime).take(found.len()).collect();
+        let readings: Vec<_> = reads.iter().zip(found).map(|(read, found)| reading(*read, found)).collect();
+        assert_eq!(worst_place(&readings, supervisor, &reads), expected, "{supervisor:?} {found:?}");
     }
     assert_eq!(worst_place(&[], None, &[Read::Time]), unknown, "a read that was not made");
 }

@@ -3,9 +3,8 @@
 mod operators;
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -220,22 +219,6 @@ fn valgrind_is_named_as_the_cause() {
     assert!(words.join(" ").contains("run the doctor without valgrind"), "{out}");
     // As in an emulator: what the kernel's vDSO does is not known.
     assert_eq!(status, Some(2), "{out}");
-}
-
-#[test]
-fn a_program_in_a_folder_of_valgrinds_name_is_not_in_valgrind() {
-    let Some((_, out, _)) = run("--json") else { return };
-    let json: Value = serde_json::from_str(&out).unwrap();
-    if !json["vdso"]["error"].is_null() {
-        return not_run("there is no vDSO");
-    }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("valgrind");
-    fs::create_dir_all(&folder).unwrap();
-    let program = folder.join("vdso-doctor");
-    test_support::command::write(&program, fs::read(PROGRAM).unwrap()).unwrap();
-    let Some((_, out, _)) = ended(Command::new(program).arg("--json")) else { return };
-    let copy: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(copy["supervisor"], json["supervisor"], "{out}");
 }
 
 /// Runs with a full standard error, which is not needed.

@@ -20,18 +20,6 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Prints the name, the labels and the value of each sample, by both of Prometheus's formats.
-const PARSE: &str = "\
-import sys
-from prometheus_client.openmetrics import parser as new
-from prometheus_client import parser as old
-text = sys.stdin.read()
-for parser in new, old:
-    for family in parser.text_string_to_metric_families(text):
-        for sample in family.samples:
-            print(family.type, sample.name, sorted(sample.labels.items()), float(sample.value))
-";
-
 #[test]
 fn prometheus_reads_the_metrics() {
     let Some((status, text, error)) = run("--metrics --require-user-space=THREAD_CPUTIME_ID") else { return };
@@ -45,7 +33,7 @@ fn prometheus_reads_the_metrics() {
     let file = folder.join("vdso.prom");
     fs::write(&file, &text).unwrap();
     let mut python = Command::new("/usr/bin/python3");
-    python.args(["-c", PARSE]).stdin(fs::File::open(file).unwrap());
+    python.args(["-c", include_str!("metrics.py")]).stdin(fs::File::open(file).unwrap());
     let (parsed, out, error) = ended(&mut python).unwrap();
     assert_eq!((parsed, &*error), (Some(0), ""), "{text}");
     let samples: Vec<_> = out.lines().collect();
