@@ -81,7 +81,7 @@ fn the_build_script_chooses_libc_where_the_vdso_cannot_be_called() {
 #[test]
 fn every_target_of_the_list_is_documented_and_checked() {
     let docs = read("Cargo.toml");
-    let checked = read("xtask/src/check.rs") + &read("tools/vdso-time-kernel-runner/src/targets.rs");
+    let checked = read("xtask/src/check.toml") + &read("tools/vdso-time-kernel-runner/src/targets.toml");
     for [.., target] in TARGETS {
         let target = format!("\"{target}\"");
         assert!(docs.contains(&target), "docs.rs does not build {target}");

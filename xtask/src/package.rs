@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use serde_json::Value;
-use vdso_time_kernel_runner::targets::ARCHES;
+use vdso_time_kernel_runner::targets::TARGETS;
 use vdso_time_kernel_runner::toolchain::Compiler;
 use xshell::{Shell, cmd};
 
@@ -21,20 +21,20 @@ use crate::{links, workspace};
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
-    unpack()?;
+    let packages = published()?;
+    let name = |package: &Value| package["name"].as_str().map(String::from);
+    let names: Vec<String> = packages.iter().filter_map(name).collect();
+    unpack(&names)?;
     let compiler = Compiler::oldest()?;
-    for name in names()? {
+    for name in &names {
         let sh = Shell::new()?;
-        sh.change_dir(folder().join(&name));
+        sh.change_dir(folder().join(name));
         sh.remove_path("Cargo.lock")?;
         let cargo = || compiler.cargo(&sh, "package-lowest");
         // The option is unstable.
         let lock = cargo().env("RUSTC_BOOTSTRAP", "1").arg("-Zdirect-minimal-versions");
-        lock.args(["generate-lockfile", "--quiet"]).run().with_context(|| name.clone())?;
-        cargo()
-            .args(["check", "--quiet", "--locked", "--all-features"])
-            .run()
-            .with_context(|| name.clone())?;
+        lock.args(["generate-lockfile", "--quiet"]).run().context(name.clone())?;
+        cargo().args(["check", "--quiet", "--locked", "--all-features"]).run().context(name.clone())?;
         println!("{name} compiles with its lowest dependencies and the oldest Rust");
         sh.remove_path("Cargo.lock")?;
         for features in [None, Some("--no-default-features")] {
@@ -42,22 +42,20 @@ pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
                 workspace::cargo(&sh).env("CARGO_TARGET_DIR", workspace::target().join("package-newest"));
             // Otherwise cargo keeps to versions that the package's `rust-version` accepts.
             let cargo = cargo.env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "allow");
-            cargo.args(["check", "--quiet"]).args(features).run().with_context(|| name.clone())?;
+            cargo.args(["check", "--quiet"]).args(features).run().context(name.clone())?;
         }
         println!("{name} compiles with its newest dependencies and the installed Rust");
+        println!("{name}: {} links in README.md", links::check(&folder(), name)?);
     }
-    for name in names()? {
-        println!("{name}: {} links in README.md", links::check(&folder(), &name)?);
-    }
-    document(is_documented_for_all)?;
+    document(&packages, is_documented_for_all)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Builds the documentation of each package as docs.rs does, for this machine or for each of its
 /// targets, and reads the pages. rustdoc's warnings are errors.
-fn document(is_for_all: bool) -> Result<()> {
+fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
     let (installed, oldest) = (Compiler::for_target(HOST)?, Compiler::oldest()?);
-    for package in published()? {
+    for package in packages {
         let name = package["name"].as_str().context("cargo metadata has a package without a name")?;
         let settings = &package["metadata"]["docs"]["rs"];
         let words = |key: &str| -> Vec<_> {
@@ -68,7 +66,7 @@ fn document(is_for_all: bool) -> Result<()> {
         sh.change_dir(folder().join(name));
         let targets: BTreeSet<_> = words("targets").into_iter().chain([main]).collect();
         for target in targets.into_iter().filter(|target| is_for_all || *target == HOST) {
-            if !ARCHES.iter().any(|arch| arch.triple == target && arch.is_packaged()) {
+            if !TARGETS.arches.iter().any(|arch| arch.triple == target && arch.is_packaged()) {
                 oldest.add_std(target)?;
             }
             // docs.rs has a nightly compiler. The oldest has no `doc(auto_cfg)`, so it shows no
@@ -124,26 +122,22 @@ fn published() -> Result<Vec<Value>> {
     Ok(packages)
 }
 
-fn names() -> Result<Vec<String>> {
-    Ok(published()?.iter().filter_map(|package| package["name"].as_str().map(Into::into)).collect())
-}
-
 /// Returns the folder with the unpacked packages, each in a folder of its name.
 fn folder() -> PathBuf {
     workspace::target().join("unpacked")
 }
 
 /// Packs all packages as `cargo publish` does, and unpacks them. The functions above compile them.
-fn unpack() -> Result<()> {
+fn unpack(names: &[String]) -> Result<()> {
     let (sh, publish, to) = (workspace::shell()?, workspace::target().join("publish"), folder());
-    let packages = names()?.into_iter().map(|name| format!("--package={name}"));
+    let packages = names.iter().map(|name| format!("--package={name}"));
     let cargo = workspace::cargo(&sh).args(["package", "--no-verify", "--quiet", "--allow-dirty"]);
     cargo.args(packages).env("CARGO_TARGET_DIR", &publish).run()?;
     sh.remove_path(&to)?;
     let mut config = String::from("[patch.crates-io]\n");
-    for name in names()? {
+    for name in names {
         let archive = publish.join(format!("package/{name}-{}.crate", workspace::VERSION));
-        let to = to.join(&name);
+        let to = to.join(name);
         sh.create_dir(&to)?;
         cmd!(sh, "tar --extract --file {archive} --directory {to} --strip-components=1").quiet().run()?;
         // cargo must not look for a workspace in the folders above.

@@ -4,8 +4,6 @@
 //! packages), so this needs no privileges, no locks and no foreign architectures of the system.
 
 use std::env;
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,17 +23,9 @@ const MIRROR_VARIABLE: &str = "VDSO_TIME_DEBIAN_MIRROR";
 const PAUSES: &[u64] = &[3, 15];
 
 /// The mirror does not give what it should. A later try can succeed without any change here.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("Debian's mirror fails: {0}; try later, or name another: {variable}=URI", variable = MIRROR_VARIABLE)]
 pub struct NotFetched(String);
-
-impl fmt::Display for NotFetched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(fault) = self;
-        write!(f, "Debian's mirror fails: {fault}; try later, or name another: {MIRROR_VARIABLE}=URI")
-    }
-}
-
-impl Error for NotFetched {}
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 

@@ -1,6 +1,6 @@
 //! The parts of the program `vdso-time-kernel-runner`, for it and for this repository's
 //! `cargo xtask`. The program and its variables are the interface; these functions can change.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", feature = "host"))]
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,
@@ -8,83 +8,65 @@
     reason = "only this repository uses the library"
 )]
 
-#[cfg(feature = "host")]
 pub mod cache;
-#[cfg(feature = "host")]
 mod debian;
-#[cfg(feature = "host")]
 pub mod machine;
 pub mod protocol;
-#[cfg(feature = "host")]
 pub mod runner;
-#[cfg(feature = "host")]
 pub mod setup;
-#[cfg(feature = "host")]
 pub mod targets;
-#[cfg(feature = "host")]
 pub mod toolchain;
-#[cfg(feature = "host")]
 mod tools;
-#[cfg(feature = "host")]
 pub mod workspace;
 
-#[cfg(feature = "host")]
+use std::env;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, Error, Result};
+use xshell::Cmd;
+
 pub use debian::NotFetched;
-#[cfg(feature = "host")]
-pub use host::{ENVIRONMENT, NOT_FETCHED, become_command, exit, name, step};
-#[cfg(feature = "host")]
 pub use tools::root;
 
-#[cfg(feature = "host")]
-mod host {
-    use std::env;
-    use std::os::unix::process::CommandExt as _;
-    use std::process::{Command, ExitCode};
-
-    use anyhow::{Context as _, Error, Result};
-    use xshell::Cmd;
-
-    use crate::debian::NotFetched;
-
-    /// The variables, for the help.
-    pub const ENVIRONMENT: &str = "Environment:
+/// The variables, for the help.
+pub const ENVIRONMENT: &str = "Environment:
   VDSO_TIME_GUEST_TIMEOUT  the seconds that a program may run in QEMU, instead of 120
   VDSO_TIME_DEBIAN_MIRROR  the URI of a Debian mirror, instead of that in apt's sources
   XDG_CACHE_HOME           the folder of the cache `vdso-time`, instead of ~/.cache
 
 The status is 75 if the mirror does not give what the command needs: try later.";
 
-    /// EX_TEMPFAIL of sysexits.h: the mirror does not give what the command needs.
-    pub const NOT_FETCHED: u8 = 75;
+/// EX_TEMPFAIL of sysexits.h: the mirror does not give what the command needs.
+pub const NOT_FETCHED: u8 = 75;
 
-    /// Returns the name of this program, with which cargo starts it, too.
-    pub fn name() -> String {
-        let program = env::current_exe().unwrap_or_default();
-        program.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
+/// Returns the name of this program, with which cargo starts it, too.
+pub fn name() -> String {
+    let program = env::current_exe().unwrap_or_default();
+    program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
 
-    /// Prints what is being done.
-    pub fn step(message: &str) {
-        eprintln!("{}: {message}", name());
-    }
+/// Prints what is being done.
+pub fn step(message: &str) {
+    eprintln!("{}: {message}", name());
+}
 
-    /// Prints why this program's command failed. Returns its status.
-    pub fn exit(result: Result<ExitCode>) -> ExitCode {
-        let fail = |error: Error| {
-            if error.is::<NotFetched>() {
-                let words = env::args().skip(1).collect::<Vec<_>>().join(" ");
-                step(&format!("{words} did not run: {error:#}"));
-                return ExitCode::from(NOT_FETCHED);
-            }
-            step(&format!("{error:#}"));
-            ExitCode::FAILURE
-        };
-        result.unwrap_or_else(fail)
-    }
+/// Prints why this program's command failed. Returns its status.
+pub fn exit(result: Result<ExitCode>) -> ExitCode {
+    let fail = |error: Error| {
+        if error.is::<NotFetched>() {
+            let words = env::args().skip(1).collect::<Vec<_>>().join(" ");
+            step(&format!("{words} did not run: {error:#}"));
+            return ExitCode::from(NOT_FETCHED);
+        }
+        step(&format!("{error:#}"));
+        ExitCode::FAILURE
+    };
+    result.unwrap_or_else(fail)
+}
 
-    /// Replaces this process, so that a signal to it ends the command.
-    pub fn become_command(command: Cmd<'_>) -> Result<ExitCode> {
-        let name = command.to_string();
-        Err(Command::from(command).exec()).with_context(|| format!("cannot start {name}"))
-    }
+/// Replaces this process, so that a signal to it ends the command.
+pub fn become_command(command: Cmd<'_>) -> Result<ExitCode> {
+    let name = command.to_string();
+    Err(Command::from(command).exec()).with_context(|| format!("cannot start {name}"))
 }

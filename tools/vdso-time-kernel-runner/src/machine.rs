@@ -4,7 +4,7 @@ use std::env::consts::ARCH;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::targets::{ARCHES, Arch, BOOT_OPTIONS, BootOption, GUESTS, Guest};
+use crate::targets::{Arch, BootOption, Guest, TARGETS};
 
 pub const EMULATOR: &str = "qemu-10";
 
@@ -32,7 +32,7 @@ pub struct Boot {
 
 /// Explains `MACHINE`, for the help.
 pub fn syntax() -> String {
-    let mut options: Vec<&str> = BOOT_OPTIONS.iter().map(|option| option.name).collect();
+    let mut options: Vec<&str> = TARGETS.options.iter().map(|option| option.name).collect();
     options.dedup();
     format!(
         "MACHINE is ARCH or ARCH@RUNNER:\n  \
@@ -41,8 +41,8 @@ pub fn syntax() -> String {
            a kernel of another architecture: amd64-6.1, arm64-6.12\n          \
            a kernel with boot options: 6.12+hpet; there are +{}\n  \
            Without RUNNER: native where this machine can run ARCH, else {EMULATOR}.",
-        names(ARCHES, |arch| arch.name),
-        names(GUESTS[0].kernels, |(version, _)| version),
+        names(&TARGETS.arches, |arch| arch.name),
+        names(&TARGETS.guests[0].kernels, |version| *version),
         options.join(", +"),
     )
 }
@@ -64,7 +64,7 @@ impl FromStr for Machine {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, runner) = text.split_once('@').unwrap_or((text, ""));
-        let arch = find(ARCHES, "architecture", name, |arch| arch.name)?;
+        let arch = find(&TARGETS.arches, "architecture", name, |arch| arch.name)?;
         let can_run = arch.hosts.contains(&ARCH);
         let runner = match runner {
             "" | "native" if can_run => Runner::Native,
@@ -87,10 +87,9 @@ impl Boot {
             let guests = arch.guests.join(", ");
             return Err(format!("no kernel of {guest} runs {} programs; there are {guests}", arch.name));
         }
-        let guest = find(GUESTS, "guest", guest, |guest| guest.name)?;
-        let (kernel, _) =
-            find(guest.kernels, &format!("{} kernel", guest.name), version, |(version, _)| version)?;
-        let available = || BOOT_OPTIONS.iter().filter(|option| option.guests.contains(&guest.name));
+        let guest = find(&TARGETS.guests, "guest", guest, |guest| guest.name)?;
+        let kernel = *find(&guest.kernels, &format!("{} kernel", guest.name), version, |version| *version)?;
+        let available = || TARGETS.options.iter().filter(|option| option.guests.contains(&guest.name));
         let parts: Vec<&str> = parts.collect();
         if let Some(part) = parts.iter().find(|part| !available().any(|option| option.name == **part)) {
             let names: Vec<&str> = available().map(|option| option.name).collect();

@@ -4,15 +4,15 @@
 //! The kernel writes to the same console, and QEMU can lose bytes there. So each frame has a number
 //! and a checksum, and the guest repeats it until the runner acknowledges its number.
 //!
-//! Init is compiled for each architecture before a guest can boot, which with serde would take
-//! minutes.
+//! Init is compiled for each architecture before a guest can boot. So this is nanoserde, which has
+//! no dependencies: serde and its macros would make the first boot wait.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::iter;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
-use std::slice;
+
+use nanoserde::{DeBin, SerBin};
 
 /// The file of the initramfs with the [`Job`].
 pub const JOB: &str = "/job";
@@ -21,7 +21,7 @@ pub const JOB: &str = "/job";
 pub const IMAGE: &str = "image";
 
 /// What init does.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub struct Job {
     /// Each program and its arguments.
     pub programs: Vec<Vec<String>>,
@@ -33,44 +33,11 @@ pub struct Job {
     pub clock: Option<i64>,
 }
 
-impl Job {
-    /// Returns the text of the file. NUL separates the words, because no argument or variable can
-    /// contain it.
-    #[must_use]
-    pub fn encode(&self) -> String {
-        let variables: Vec<_> =
-            self.environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let clock = self.clock.map_or(String::new(), |clock| clock.to_string());
-        let mut words = vec![self.folder.clone(), clock];
-        for list in iter::once(&variables).chain(&self.programs) {
-            words.push(list.len().to_string());
-            words.extend(list.iter().cloned());
-        }
-        words.join("\0")
-    }
-
-    /// Parses a job; `None` if the text is incomplete.
-    #[must_use]
-    pub fn decode(file: &str) -> Option<Self> {
-        let mut words = file.split('\0').map(str::to_owned);
-        let (folder, clock) = (words.next()?, words.next()?.parse().ok());
-        let mut list = || -> Option<Vec<String>> {
-            let length = words.next()?.parse().ok()?;
-            (0..length).map(|_| words.next()).collect()
-        };
-        let variables = list()?;
-        let programs = iter::from_fn(list).collect();
-        let variables = variables.iter().map(|variable| variable.split_once('='));
-        let environment = variables.map(|it| it.map(|(name, value)| (name.into(), value.into())));
-        Some(Self { programs, folder, environment: environment.collect::<Option<_>>()?, clock })
-    }
-}
-
 /// The most bytes that a message contains.
 pub const LONGEST: usize = 512;
 
 /// What happened in the guest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub enum Message {
     /// Init has started.
     Hello,
@@ -82,30 +49,6 @@ pub enum Message {
     Ended(u8),
     /// The job is done.
     End,
-}
-
-impl Message {
-    /// Returns the kind of message, as a letter, and its bytes.
-    fn parts(&self) -> (char, &[u8]) {
-        match self {
-            Self::Hello => ('h', &[]),
-            Self::Out(bytes) => ('o', bytes),
-            Self::Err(bytes) => ('e', bytes),
-            Self::Ended(code) => ('c', slice::from_ref(code)),
-            Self::End => ('z', &[]),
-        }
-    }
-
-    fn from_parts(kind: char, bytes: Vec<u8>) -> Option<Self> {
-        Some(match kind {
-            'h' => Self::Hello,
-            'o' => Self::Out(bytes),
-            'e' => Self::Err(bytes),
-            'c' => Self::Ended(*bytes.first()?),
-            'z' => Self::End,
-            _ => return None,
-        })
-    }
 }
 
 /// Returns the exit code, or 128 plus the signal that ended the program.
@@ -120,17 +63,15 @@ const START: char = '\x02';
 const END: char = '\x03';
 
 /// A message and how many came before.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub struct Frame(pub u32, pub Message);
 
 impl Frame {
-    /// Returns the bytes for the console: START, a checksum, the number, the letter of the message,
-    /// its bytes in hexadecimal digits, END.
+    /// Returns the bytes for the console: START, a checksum, the frame in hexadecimal digits, END.
     #[must_use]
     pub fn encode(&self) -> String {
-        let (kind, bytes) = self.1.parts();
-        let mut text = format!("{}{kind}", self.0);
-        for byte in bytes {
+        let mut text = String::new();
+        for byte in self.serialize_bin() {
             let _ = write!(text, "{byte:02x}");
         }
         format!("{START}{:08x}{text}{END}", checksum(&text))
@@ -142,11 +83,9 @@ impl Frame {
         if u32::from_str_radix(sum, 16) != Ok(checksum(text)) {
             return None;
         }
-        let kind = text.chars().find(char::is_ascii_alphabetic)?;
-        let (number, digits) = text.split_once(kind)?;
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let bytes = digits.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
-        Some(Self(number.parse().ok()?, Message::from_parts(kind, bytes)?))
+        let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<_>>>()?;
+        Self::deserialize_bin(&bytes).ok()
     }
 }
 
@@ -197,6 +136,8 @@ impl Console {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
 
     /// Returns the frames found when the bytes come in parts of this size, and the kernel's
@@ -209,23 +150,6 @@ mod tests {
             frames.extend(iter::from_fn(|| console.next_frame()));
         }
         (frames, console.messages())
-    }
-
-    #[test]
-    fn a_job_is_read_as_it_was_written() {
-        let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let job = Job {
-            programs: vec![words(&["/a b", "", "--x=\n"]), words(&["/c"])],
-            folder: "/a".into(),
-            environment: BTreeMap::from([("CARGO_A".into(), "x=y".into()), ("RUST_B".into(), String::new())]),
-            clock: Some(-1),
-        };
-        let none = Job { programs: Vec::new(), environment: BTreeMap::new(), clock: None, ..job.clone() };
-        for job in [job, none] {
-            let file = job.encode();
-            assert_eq!(Job::decode(&file), Some(job), "{file:?}");
-        }
-        assert_eq!(Job::decode("/a\0\x001"), None);
     }
 
     #[test]

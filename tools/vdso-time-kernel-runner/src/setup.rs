@@ -124,21 +124,21 @@ impl Setup {
 /// QEMU's command line for a boot.
 fn boot_plan(Boot { guest, kernel, options }: &Boot) -> Result<Plan> {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let mut machine = words(guest.machine);
+    let mut machine = words(&guest.machine);
     let mut append = format!("console={} quiet panic=-1", guest.console);
     let mut more = Vec::new();
     // The kernel starts in 1970 if the driver of the clock chip is a module.
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() as i64;
     let mut clock = Some(now).filter(|_| guest.name == "loong64");
     for option in options {
-        match option.change {
+        match &option.change {
             Change::Kernel(argument) => append.extend([" ", argument]),
             Change::Qemu(arguments) => more.extend(words(arguments)),
             Change::Board { qemu, tree, from } => {
                 let tree = tools::kernel(guest, from)?.join(tree).display().to_string();
                 machine = [words(qemu), vec!["-dtb".into(), tree]].concat();
             }
-            Change::Clock(seconds) => clock = Some(seconds),
+            Change::Clock(seconds) => clock = Some(*seconds),
         }
     }
     let image = tools::kernel(guest, kernel)?.join("vmlinuz").display().to_string();

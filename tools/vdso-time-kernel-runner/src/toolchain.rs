@@ -9,7 +9,7 @@ use fs_err as fs;
 use xshell::{Cmd, Shell, cmd};
 
 use crate::debian::{self, Package, native_architecture};
-use crate::targets::ARCHES;
+use crate::targets::TARGETS;
 use crate::{cache, step, workspace};
 
 /// The oldest supported version, e.g. "1.85".
@@ -29,7 +29,7 @@ pub struct Compiler {
 impl Compiler {
     /// Returns the compiler of the oldest supported version. The first time, fetches it.
     pub fn oldest() -> Result<Self> {
-        let packaged = ARCHES.iter().filter(|arch| arch.is_packaged());
+        let packaged = TARGETS.arches.iter().filter(|arch| arch.is_packaged());
         let mut architectures: Vec<&str> = packaged.map(|arch| arch.debian).collect();
         architectures.sort_unstable();
         architectures.dedup();

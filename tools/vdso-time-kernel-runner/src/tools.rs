@@ -10,7 +10,7 @@ use fs_err as fs;
 use xshell::{Shell, cmd};
 
 use crate::debian::{self, Archive, Package, native_architecture};
-use crate::targets::{ARCHES, Arch, Guest};
+use crate::targets::{Arch, Guest, TARGETS};
 use crate::{cache, step};
 
 /// The releases whose compilers and QEMU are used.
@@ -49,7 +49,7 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     Ok(Gcc { program: tree.join("cc"), libraries: tree.join("usr").join(gnu) })
 }
 
-/// QEMU for whole machines: packages and their programs. QEMU 7.2 of `SUITE` lacks what later
+/// The packages with QEMU for whole machines. QEMU 7.2 of `SUITE` lacks what later
 /// kernels of some architectures need, and the CPU with `FEAT_ECV`.
 const QEMU_PACKAGES: &[&str] = &[
     "qemu-system-arm",
@@ -59,15 +59,6 @@ const QEMU_PACKAGES: &[&str] = &[
     "qemu-system-s390x",
     "qemu-system-x86",
 ];
-const QEMU_PROGRAMS: &[&str] = &[
-    "qemu-system-aarch64",
-    "qemu-system-arm",
-    "qemu-system-loongarch64",
-    "qemu-system-ppc64",
-    "qemu-system-riscv64",
-    "qemu-system-s390x",
-    "qemu-system-x86_64",
-];
 
 pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
     let names: Vec<&str> = QEMU_PACKAGES.iter().filter_map(|package| package.strip_prefix("qemu-")).collect();
@@ -75,8 +66,8 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
     build_tree(&tree, QEMU_SUITE, QEMU_PACKAGES, |draft| {
         let folder = |name| tree.join("usr/share").join(name).display().to_string();
         let arguments = ["-L".into(), folder("qemu"), "-L".into(), folder("seabios")];
-        QEMU_PROGRAMS.iter().try_for_each(|program| {
-            write_script(draft, &tree, program, &format!("usr/bin/{program}"), &arguments)
+        TARGETS.guests.iter().try_for_each(|Guest { qemu, .. }| {
+            write_script(draft, &tree, qemu, &format!("usr/bin/{qemu}"), &arguments)
         })
     })?;
     Ok(tree.join(program))
@@ -84,7 +75,7 @@ pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
 
 /// Returns QEMU in user mode. It provides its own vDSO, whose functions make the system call.
 pub(crate) fn qemu_user(arch: &Arch) -> Result<PathBuf> {
-    let mut names: Vec<&str> = ARCHES.iter().map(|arch| arch.qemu).collect();
+    let mut names: Vec<&str> = TARGETS.arches.iter().map(|arch| arch.qemu).collect();
     names.dedup();
     let tree = cache::folder()?.join(format!("qemu-10-{QEMU_SUITE}-{}", names.join("-")));
     build_tree(&tree, QEMU_SUITE, &["qemu-user"], |draft| {
@@ -103,8 +94,7 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
     let folder = cache::folder()?.join(format!("kernel-{}-{version}", guest.name));
     cache::build_once(&folder, |draft| {
         step(&format!("fetching the {} kernel {version}", guest.name));
-        let suite = guest.kernels.iter().find(|(name, _)| *name == version).map_or(SUITE, |(_, suite)| suite);
-        let mut package = Package::new(guest.package, guest.name, suite);
+        let mut package = Package::new(guest.package, guest.name, TARGETS.suites[version]);
         let (downloads, tree) = (draft.join("downloads"), draft.join("tree"));
         let archive = Archive::open(&downloads, std::slice::from_ref(&package))?;
         // The first package is empty and depends on the one with the kernel.

@@ -17,17 +17,9 @@ const NOT_FETCHED: i32 = 75;
 /// The machine's first packages are a kernel. The mirror has nothing else.
 const KERNEL: &str = "kernel-amd64-6.1/vmlinuz";
 
-const PACKAGE: &str = "linux-image-cloud-amd64";
-
 /// A folder with a mirror, the key that signs it, and a cache.
 struct Mirror {
     folder: PathBuf,
-}
-
-fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Returns whether this machine has what makes a mirror.
@@ -44,71 +36,21 @@ impl Mirror {
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mirror-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let mirror = Self { folder };
-        let package = mirror.folder.join("package");
-        fs::create_dir_all(package.join("DEBIAN")).unwrap();
-        fs::create_dir_all(package.join("boot")).unwrap();
-        fs::write(package.join("boot/vmlinuz-6.1.0"), "a kernel").unwrap();
-        let control = format!(
-            "Package: {PACKAGE}\nVersion: 6.1\nArchitecture: amd64\nMaintainer: nobody <n@example.org>\n\
-             Description: a kernel\n"
-        );
-        fs::write(package.join("DEBIAN/control"), &control).unwrap();
-        fs::create_dir_all(mirror.folder.join("mirror/pool")).unwrap();
-        let file = mirror.package();
-        succeed(Command::new("dpkg-deb").args(["--build", "--root-owner-group"]).arg(&package).arg(&file));
-        let (size, sum) = size_and_sum(&file);
-        let index = format!("{control}Filename: pool/kernel.deb\nSize: {size}\nSHA256: {sum}\n");
-        let lists = mirror.suite().join("main/binary-amd64");
-        fs::create_dir_all(&lists).unwrap();
-        fs::write(lists.join("Packages"), index).unwrap();
         mirror.sign("first");
         mirror
     }
 
-    fn suite(&self) -> PathBuf {
-        self.folder.join("mirror/dists/bookworm")
-    }
-
-    fn package(&self) -> PathBuf {
-        self.folder.join("mirror/pool/kernel.deb")
-    }
-
-    /// Writes the suite's InRelease for the index as it is, signed by a key of this name.
+    /// Signs the index by a key of this name.
     fn sign(&self, key: &str) {
-        let (size, sum) = size_and_sum(&self.suite().join("main/binary-amd64/Packages"));
-        let release = format!(
-            "Origin: Debian\nSuite: bookworm\nCodename: bookworm\nDate: {}\nArchitectures: amd64\n\
-             Components: main\nSHA256:\n {sum} {size} main/binary-amd64/Packages\n",
-            succeed(Command::new("date").args(["--utc", "--rfc-email"]).env("LC_ALL", "C"))
-                .trim()
-                .replace("+0000", "UTC")
-        );
-        fs::write(self.folder.join("Release"), release).unwrap();
-        let home = self.folder.join(format!("{key}-key"));
-        let gpg = || {
-            let mut gpg = Command::new("gpg");
-            gpg.args(["--batch", "--yes", "--quiet", "--pinentry-mode", "loopback", "--passphrase", ""]);
-            gpg.arg("--homedir").arg(&home);
-            gpg
-        };
-        if !home.exists() {
-            succeed(Command::new("mkdir").args(["-m", "700"]).arg(&home));
-            succeed(gpg().args(["--quick-generate-key", "mirror@example.org", "ed25519", "sign"]));
-            succeed(gpg().arg("--output").arg(self.folder.join(format!("{key}.gpg"))).arg("--export"));
-        }
-        succeed(
-            gpg()
-                .arg("--output")
-                .arg(self.suite().join("InRelease"))
-                .arg("--clearsign")
-                .arg(self.folder.join("Release")),
-        );
-        succeed(Command::new("gpgconf").arg("--homedir").arg(&home).args(["--kill", "all"]));
+        let mut make = Command::new("sh");
+        make.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mirror.sh")).arg(&self.folder).arg(key);
+        let Output { status, stderr, .. } = make.output().unwrap();
+        assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     }
 
     /// Changes the index, so that it no longer has the size that InRelease states.
     fn lie(&self) {
-        let index = self.suite().join("main/binary-amd64/Packages");
+        let index = self.folder.join("mirror/dists/bookworm/main/binary-amd64/Packages");
         let text = fs::read_to_string(&index).unwrap() + "Tag: newer\n";
         fs::write(index, text).unwrap();
     }
@@ -145,11 +87,6 @@ impl Drop for Mirror {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
-}
-
-fn size_and_sum(file: &Path) -> (u64, String) {
-    let sum = succeed(Command::new("sha256sum").arg(file));
-    (fs::metadata(file).unwrap().len(), sum.split(' ').next().unwrap().to_owned())
 }
 
 /// Asserts the status 75, and one line with the command, the fault and the variable.
@@ -192,7 +129,7 @@ fn an_older_index_is_used_while_its_packages_can_be_fetched() {
     let run = mirror.run(&mirror.file());
     assert!(run.1.contains("an older index"), "{}", run.1);
     assert!(mirror.take_kernel(), "{}", run.1);
-    fs::remove_file(mirror.package()).unwrap();
+    fs::remove_file(mirror.folder.join("mirror/pool/kernel.deb")).unwrap();
     assert_not_fetched(&mirror.run(&mirror.file()), "kernel.deb");
     assert!(!mirror.take_kernel());
 }

@@ -1,6 +1,5 @@
 //! `cargo xtask matrix`: runs the doctor and all tests on every machine of the table.
 
-mod machines;
 mod row;
 mod table;
 
@@ -20,8 +19,6 @@ use vdso_time_kernel_runner::{NOT_FETCHED, NotFetched, step};
 
 use crate::programs::programs;
 use crate::workspace;
-use machines::machines;
-pub(crate) use machines::names;
 use row::Row;
 pub(crate) use table::quoted;
 
@@ -33,6 +30,18 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// cargo builds for one machine at a time.
 static BUILDING: Mutex<()> = Mutex::new(());
+
+/// Returns the names of all machines, in the order of the page.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let lines = include_str!("machines.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace)
+}
+
+/// Returns the machines that can run here. Prints which ones cannot.
+fn machines() -> Vec<Machine> {
+    let machine = |name: &str| name.parse().map_err(|why| step(&format!("{name} not run here: {why}"))).ok();
+    names().filter_map(machine).collect()
+}
 
 /// Runs the programs on a machine.
 fn run_on(machine: &Machine) -> Row {
@@ -140,7 +149,18 @@ fn run_all(machines: &[Machine]) -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Row, stand_ins};
+    use super::{Machine, Row, names, stand_ins};
+
+    #[test]
+    fn each_machine_is_listed_once_by_its_name() {
+        let all: Vec<&str> = names().collect();
+        for (at, name) in all.iter().enumerate() {
+            let machine = name.parse::<Machine>().map(|machine| machine.to_string());
+            // This machine may not run all architectures.
+            assert!(name.ends_with("@native") || machine.as_deref() == Ok(name), "{name}: {machine:?}");
+            assert!(!all[..at].contains(name), "{name} is listed twice");
+        }
+    }
 
     #[test]
     fn an_architecture_that_has_not_run_runs_in_the_emulator() {

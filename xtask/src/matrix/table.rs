@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::Value;
 use vdso_time_benches::pages::Table;
 
-use super::machines::names;
+use super::names;
 use super::row::Row;
 
 /// The functions whose routes the doctor reports.

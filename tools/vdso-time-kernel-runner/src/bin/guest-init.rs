@@ -10,13 +10,18 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use nanoserde::DeBin as _;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::{ClockId, Timespec, clock_settime};
-use vdso_time_kernel_runner::protocol::{
-    Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
-};
+
+// Not by the library, which no guest needs.
+#[allow(dead_code, unreachable_pub, reason = "the runner has the other end")]
+#[path = "../protocol.rs"]
+mod protocol;
+
+use protocol::{Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code};
 
 /// How long to wait for an acknowledgement before the frame is repeated.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -55,7 +60,7 @@ fn do_job(link: &mut Link) -> io::Result<()> {
     // From here on only a panic may write between frames.
     fs::write("/proc/sys/kernel/printk", "1")?;
 
-    let job = Job::decode(&fs::read_to_string(JOB)?).ok_or(io::ErrorKind::InvalidData)?;
+    let job = Job::deserialize_bin(&fs::read(JOB)?).map_err(io::Error::other)?;
     if let Some(tv_sec) = job.clock {
         clock_settime(ClockId::Realtime, Timespec { tv_sec, tv_nsec: 0 })?;
     }

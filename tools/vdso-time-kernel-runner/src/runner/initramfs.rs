@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use cpio::newc::{self, ModeFileType};
 use fs_err as fs;
+use nanoserde::SerBin as _;
 
 use super::{Plan, Run};
 use crate::protocol::{JOB, Job};
@@ -31,7 +32,7 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
     let environment = environment(run.plan);
     let folder = run.folder.to_str().context("the working folder is not UTF-8")?.to_owned();
     let job = Job { programs, folder, environment, clock: run.plan.clock };
-    files.insert(JOB.into(), job.encode().into());
+    files.insert(JOB.into(), job.serialize_bin());
     write(&files)
 }
 
