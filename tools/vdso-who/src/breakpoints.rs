@@ -22,10 +22,11 @@ use crate::{Error, Result};
 /// The breakpoints of a CPU.
 const BREAKPOINTS: usize = 4;
 
-/// Returns the addresses at which reads are counted.
-pub(crate) fn addresses(space: &mut Space) -> Result<Vec<u64>> {
+/// Returns the addresses at which reads of a process are counted.
+pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
     let lacks = |what: &str| Error::Unsupported(format!("{what}: omit --exact"));
-    let symbols = space.vdso_symbols().ok_or_else(|| lacks("it has no vDSO, where reads are counted"))?;
+    let symbols = Space::of(pid, Files::default())?.vdso_symbols();
+    let symbols = symbols.ok_or_else(|| lacks("it has no vDSO, where reads are counted"))?;
     let mut functions: Vec<_> = symbols.into_iter().filter(|(name, _)| reads_clock(name)).collect();
     // A 32-bit vDSO has more than four. A resolution is read seldom.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
@@ -95,7 +96,7 @@ fn hit(mut end: UnixStream) -> ! {
 
 /// Lets the child go on. Returns what a read costs there, if each hit a breakpoint.
 fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
-    let addresses = addresses(&mut Space::of(pid, Files::default())?)?;
+    let addresses = addresses(pid)?;
     let plan = Plan { pids: &[pid], cgroup: None, follows: false, period: 0, addresses: &addresses };
     let mut events = Events::open(&plan).map_err(|error| explain(error, &plan))?;
     gate.write_all(&[0])?;

@@ -1,13 +1,12 @@
 //! The processes that are watched, and the reads of each caller.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::iter::once;
-use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::Sender;
 
 use crate::clock_read::clock_read;
 use crate::options::{GroupBy, Options};
@@ -53,25 +52,37 @@ pub(crate) struct Findings {
 /// What the thread that counts is told.
 pub(crate) enum Message {
     Event(Event),
-    /// Send what was found since the last time.
-    Take(Sender<Findings>),
+    /// Call this with what was found since the last time.
+    Take(Box<dyn FnOnce(Findings) + Send>),
 }
 
 struct Tally<'a> {
     options: &'a Options,
-    /// The process that is watched, if it is one.
-    pid: Option<u32>,
     shared: &'a Shared,
     files: Files,
-    spaces: HashMap<u32, Space>,
-    names: HashMap<u32, String>,
-    units: HashMap<u32, Option<String>>,
+    processes: Processes,
     found: Findings,
+}
+
+/// The processes that have records.
+struct Processes {
+    /// The one that is watched, if it is one.
+    watched: Option<u32>,
+    known: HashMap<u32, Process>,
+}
+
+/// What is known of a process.
+#[derive(Default)]
+struct Process {
+    /// None before its first sample, unless it is known from its start.
+    space: Option<Space>,
+    name: Option<String>,
+    unit: OnceCell<Option<String>>,
 }
 
 /// How many processes, rows, callers of a row, and call chains are kept. A program can make any
 /// number of them.
-const MOST_SPACES: usize = 1 << 12;
+const MOST_PROCESSES: usize = 1 << 12;
 const MOST_GROUPS: usize = 1 << 12;
 const MOST_CALLERS: usize = 1 << 14;
 const MOST_CHAINS: usize = 1 << 15;
@@ -84,19 +95,17 @@ pub(crate) fn count(
     messages: impl IntoIterator<Item = Message>,
     shared: &Arc<Shared>,
 ) -> Findings {
-    let says = shared.clone();
-    let on_download = || Rc::new(move |path: &Path| says.set_download(path)) as _;
-    let files = Files::new(options.debuginfod.then(on_download));
-    let (spaces, names, units, found) = Default::default();
-    let mut tally = Tally { options, pid, shared, files, spaces, names, units, found };
+    let files = Files::new(options.debuginfod.then(|| shared.clone()));
+    let (known, found) = Default::default();
+    let processes = Processes { watched: pid, known };
+    let mut tally = Tally { options, shared, files, processes, found };
     for message in messages {
         match message {
             Message::Event(event) => {
                 tally.add(event);
                 shared.waiting.fetch_sub(1, Relaxed);
             }
-            // Nobody waits for it if the measurement is over.
-            Message::Take(to) => drop(to.send(tally.take())),
+            Message::Take(to) => to(tally.take()),
         }
     }
     tally.take()
@@ -104,9 +113,10 @@ pub(crate) fn count(
 
 impl Tally<'_> {
     fn take(&mut self) -> Findings {
-        let space = self.pid.and_then(|pid| self.spaces.get(&pid));
-        let has_vdso = space.is_none_or(Space::has_vdso);
-        let name = self.pid.and_then(|pid| self.names.get(&pid)).cloned();
+        let Processes { watched, known } = &self.processes;
+        let process = watched.and_then(|pid| known.get(&pid));
+        let has_vdso = process.and_then(|process| process.space.as_ref()).is_none_or(Space::has_vdso);
+        let name = process.and_then(|process| process.name.clone());
         Findings { name, has_vdso, ..std::mem::take(&mut self.found) }
     }
 
@@ -114,19 +124,27 @@ impl Tally<'_> {
         match event {
             Event::Lost(records) => self.found.lost += records,
             Event::Forked(pid, parent) => {
-                let space = self.spaces.get(&parent).map(|parent| parent.forked(pid));
-                self.put(pid, space);
-                let name = self.names.get(&parent).cloned();
-                self.names.extend(name.map(|name| (pid, name)));
+                let child = self.processes.known.get(&parent).map(|parent| Process {
+                    space: parent.space.as_ref().map(|space| space.forked(pid)),
+                    name: parent.name.clone(),
+                    unit: OnceCell::new(),
+                });
+                // The number may have been that of another process.
+                self.processes.known.remove(&pid);
+                if let Some(child) = child {
+                    *self.processes.of(pid) = child;
+                }
             }
             Event::Named(pid, name, has_executed) => {
+                let process = self.processes.of(pid);
+                process.name = Some(name);
                 if has_executed {
-                    self.put(pid, Some(Space::new(pid, self.files.clone())));
+                    process.space = Some(Space::new(pid, self.files.clone()));
                 }
-                self.names.insert(pid, name);
             }
             Event::Mapped(pid, mapping) => {
-                if let Some(space) = self.spaces.get_mut(&pid) {
+                let process = self.processes.known.get_mut(&pid);
+                if let Some(space) = process.and_then(|process| process.space.as_mut()) {
                     space.map(mapping);
                 }
             }
@@ -134,50 +152,25 @@ impl Tally<'_> {
         }
     }
 
-    fn put(&mut self, pid: u32, space: Option<Space>) {
-        if self.spaces.len() >= MOST_SPACES {
-            let watched = self.pid;
-            self.spaces.retain(|pid, _| watched == Some(*pid));
-            self.units.clear();
-        }
-        // The number may be that of another process now.
-        self.units.remove(&pid);
-        match space {
-            Some(space) => self.spaces.insert(pid, space),
-            None => self.spaces.remove(&pid),
-        };
-    }
-
-    /// Returns the row of a process.
-    fn key(&mut self, pid: u32) -> Key {
-        let name = self.names.entry(pid).or_insert_with(|| proc::name(pid)).clone();
-        let unit = self.units.entry(pid).or_insert_with(|| unit::of(pid)).clone();
-        let key = match self.options.group_by() {
-            GroupBy::Process => Key { name, unit, pid: Some(pid) },
-            GroupBy::Name => Key { name, unit, pid: None },
-            GroupBy::Unit => Key { name: unit.unwrap_or_else(|| "[no unit]".into()), unit: None, pid: None },
-        };
-        if self.found.groups.len() < MOST_GROUPS || self.found.groups.contains_key(&key) {
-            return key;
-        }
-        Key { name: "[others]".into(), unit: None, pid: None }
-    }
-
     fn sample(&mut self, taken: &Taken) {
         let pid = taken.pid;
-        if !self.spaces.contains_key(&pid) {
-            let space = Space::of(pid, self.files.clone());
-            self.put(pid, Some(space.unwrap_or_else(|_| Space::hidden(pid, self.files.clone()))));
-        }
-        let key = self.key(pid);
+        let process = self.processes.of(pid);
+        let mut key = process.key(pid, self.options.group_by());
+        let space = process.space.get_or_insert_with(|| {
+            let mut space = Space::new(pid, self.files.clone());
+            space.is_hidden = space.refresh().is_err();
+            space
+        });
         let found = &mut self.found;
+        if found.groups.len() >= MOST_GROUPS && !found.groups.contains_key(&key) {
+            key = Key { name: "[others]".into(), unit: None, pid: None };
+        }
         let name = of_folded(&key.name);
         let group = found.groups.entry(key).or_default();
         group.pids.insert(pid);
         group.samples += 1;
         found.samples += 1;
         self.shared.samples.fetch_add(1, Relaxed);
-        let Some(space) = self.spaces.get_mut(&pid) else { return };
         let Some(leaf) = clock_read(space, taken).or_else(|| self.options.exact.then(String::new)) else {
             // A kernel thread has a program counter of 0.
             group.unread += u64::from(taken.registers.pc != 0 && space.is_hidden);
@@ -187,20 +180,36 @@ impl Tally<'_> {
         self.shared.reads.fetch_add(1, Relaxed);
         // Names are looked up while the process still runs.
         let addresses = space.chain(taken);
-        let mut caller = space.caller(&addresses);
-        if !group.callers.contains_key(&caller) && (group.callers.len() >= MOST_CALLERS || !has_room(0)) {
-            caller = Caller::unknown();
-        }
-        *group.callers.entry(caller).or_default() += 1;
+        count_one(&mut group.callers, space.caller(&addresses), MOST_CALLERS, Caller::unknown);
         if self.options.folded {
             let functions = addresses.iter().rev().flat_map(|address| space.functions(*address));
             let parts =
                 once(name).chain(functions.map(|name| of_folded(&name))).chain(once(of_folded(&leaf)));
-            let mut chain = parts.collect::<Vec<_>>().join(";");
-            if !found.chains.contains_key(&chain) && (found.chains.len() >= MOST_CHAINS || !has_room(0)) {
-                chain = "[other chains]".into();
-            }
-            *found.chains.entry(chain).or_default() += 1;
+            let chain = parts.collect::<Vec<_>>().join(";");
+            count_one(&mut found.chains, chain, MOST_CHAINS, || "[other chains]".into());
+        }
+    }
+}
+
+impl Processes {
+    /// Returns what is known of a process.
+    fn of(&mut self, pid: u32) -> &mut Process {
+        if self.known.len() >= MOST_PROCESSES {
+            self.known.retain(|pid, _| self.watched == Some(*pid));
+        }
+        self.known.entry(pid).or_default()
+    }
+}
+
+impl Process {
+    /// Returns the row of the process.
+    fn key(&mut self, pid: u32, group_by: GroupBy) -> Key {
+        let name = self.name.get_or_insert_with(|| proc::name(pid)).clone();
+        let unit = self.unit.get_or_init(|| unit::of(pid)).clone();
+        match group_by {
+            GroupBy::Process => Key { name, unit, pid: Some(pid) },
+            GroupBy::Name => Key { name, unit, pid: None },
+            GroupBy::Unit => Key { name: unit.unwrap_or_else(|| "[no unit]".into()), unit: None, pid: None },
         }
     }
 }
@@ -231,6 +240,12 @@ impl Findings {
         lines.sort();
         lines
     }
+}
+
+/// Counts one more of a key, or of the others if no more keys may be kept.
+fn count_one<K: Eq + Hash>(counts: &mut HashMap<K, u64>, key: K, most: usize, others: impl FnOnce() -> K) {
+    let is_kept = counts.contains_key(&key) || (counts.len() < most && has_room(0));
+    *counts.entry(if is_kept { key } else { others() }).or_default() += 1;
 }
 
 /// Returns a name without what ends a frame or a line.

@@ -4,14 +4,14 @@ use std::io;
 
 use nix::errno::Errno;
 
-use crate::proc;
-
 /// Why nothing was measured. The text says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such process, it ended, it is a kernel thread, or /proc hides it.
-    #[error("process {0}: {why}", why = proc::NO_PROCESS)]
+    #[error(
+        "process {0}: there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)"
+    )]
     NoProcess(u32),
     /// The caller lacks a right, or a sandbox denies a system call.
     #[error("{0}")]

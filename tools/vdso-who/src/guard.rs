@@ -12,7 +12,6 @@ use std::thread::{self, JoinHandle};
 
 use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::error::ended;
@@ -21,15 +20,15 @@ use crate::{Result, mapping, proc};
 #[derive(Debug)]
 pub(crate) struct Guard {
     pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
-    /// A message says that the command executed another program, which runs when the message is
-    /// dropped. None when nobody watches any more.
+    /// A message says that the command executed a program, which runs when the message is dropped.
+    /// None when nobody watches any more.
     pub(crate) executed: Option<Receiver<SyncSender<()>>>,
     /// The signals that were swallowed.
     pub(crate) swallowed: Arc<AtomicU64>,
 }
 
 impl Guard {
-    /// Takes a stopped process, and lets it run.
+    /// Traces a process from now on.
     pub(crate) fn start(pid: Pid) -> Result<Self> {
         let (to_watch, executed) = sync_channel(0);
         let (to_start, started) = sync_channel(1);
@@ -37,8 +36,7 @@ impl Guard {
         let count = swallowed.clone();
         let waiter = thread::spawn(move || {
             let options = Options::PTRACE_O_TRACECLONE | Options::PTRACE_O_TRACEEXEC;
-            let seized = ptrace::seize(pid, options).and_then(|()| kill(pid, Signal::SIGCONT));
-            let _ = to_start.send(seized);
+            let _ = to_start.send(ptrace::seize(pid, options));
             guard(pid, &count, &to_watch)
         });
         started.recv().map_err(ended)??;

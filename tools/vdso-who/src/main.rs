@@ -3,13 +3,13 @@
 mod arguments;
 mod console;
 
-use std::env;
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
+use std::{env, mem};
 
 use arguments::{Arguments, Print};
 use clap::{CommandFactory as _, Parser as _};
@@ -64,8 +64,9 @@ fn watch(arguments: &Arguments) -> Result<u8, Error> {
     let failed = |error| format!("cannot write {}: {error}", path.display());
     let open = |path| File::options().write(true).create(true).truncate(false).open(path);
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
-    let is_over = |progress: &Progress<'_>| {
-        show(arguments, progress);
+    let mut shown = 0;
+    let is_over = |progress: &Progress| {
+        show(arguments, progress, &mut shown);
         signal.load(Ordering::Relaxed) != 0
     };
     let watched = vdso_who::watch(&arguments.options(), is_over);
@@ -109,12 +110,10 @@ fn columns() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0.into())
 }
 
-/// The last second that was shown.
-static SHOWN: AtomicU64 = AtomicU64::new(0);
-
 /// Shows how far a measurement is: each second a line on the terminal, or the table of an interval.
-fn show(arguments: &Arguments, progress: &Progress<'_>) {
-    if let Some(report) = progress.report {
+/// `shown` is the last second that was shown.
+fn show(arguments: &Arguments, progress: &Progress, shown: &mut u64) {
+    if let Some(report) = &progress.report {
         let (mut table, mut start) = (report.table(columns()), "\n");
         if let Some((_, height)) = terminal_size::terminal_size_of(io::stdout()) {
             let lines: Vec<_> = table.lines().take(usize::from(height.0).saturating_sub(1)).collect();
@@ -126,9 +125,9 @@ fn show(arguments: &Arguments, progress: &Progress<'_>) {
     let second = progress.seconds as u64;
     let is_asked_for =
         arguments.interval.is_none() && (!arguments.has_command() || progress.download.is_some());
-    if is_asked_for && io::stderr().is_terminal() && SHOWN.swap(second, Ordering::Relaxed) != second {
+    if is_asked_for && io::stderr().is_terminal() && mem::replace(shown, second) != second {
         let Progress { samples, reads, download, .. } = progress;
-        let what = download.map_or("Ctrl-C ends it".into(), |file| format!("debuginfod: {file}"));
+        let what = download.as_ref().map_or("Ctrl-C ends it".into(), |file| format!("debuginfod: {file}"));
         let _ = write!(io::stderr(), "\r\x1b[K{second} s: {samples} samples, {reads} in clock reads; {what}");
     }
 }

@@ -58,10 +58,6 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
     living.ok_or(Errno::ESRCH.into())
 }
 
-/// Names what the kernel reports by one error.
-pub(crate) const NO_PROCESS: &str =
-    "there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)";
-
 /// Explains why a process cannot be read.
 pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
     match error.raw_os_error() {

@@ -30,6 +30,7 @@ use serde::Serialize;
 
 use crate::mapping::{self, FileId, Mapping, VDSO};
 use crate::perf::Taken;
+use crate::shared::Shared;
 use crate::{Result, proc};
 pub(crate) use bounded::has_room;
 use clock_function::{Role, role};
@@ -70,7 +71,8 @@ impl Caller {
 /// The functions of an address.
 type Functions = Rc<[(Role, Arc<Frame>)]>;
 
-/// A mapped file. It is opened before it is needed, because a process that ended has no paths.
+/// A mapped file, or the vDSO. It is opened before it is needed, because a process that ended has
+/// no paths.
 struct Mapped {
     /// None if it cannot be opened.
     image: Option<Image>,
@@ -78,20 +80,23 @@ struct Mapped {
     module: OnceCell<Option<Rc<Module>>>,
 }
 
-/// Is told which file's debug information is downloaded.
-pub(crate) type OnDownload = Rc<dyn Fn(&Path)>;
+impl Mapped {
+    fn new(image: Option<Image>) -> Rc<Self> {
+        Rc::new(Self { image, module: OnceCell::new() })
+    }
+}
 
 /// The files of all processes.
 #[derive(Clone, Default)]
 pub(crate) struct Files {
     known: Rc<RefCell<HashMap<FileId, Rc<Mapped>>>>,
-    /// Called before a debuginfod server is asked for the debug information of a file. Without it
-    /// none is asked.
-    downloads: Option<OnDownload>,
+    /// Is told which file's debug information a debuginfod server is asked for. Without it none is
+    /// asked.
+    downloads: Option<Arc<Shared>>,
 }
 
 impl Files {
-    pub(crate) fn new(downloads: Option<OnDownload>) -> Self {
+    pub(crate) fn new(downloads: Option<Arc<Shared>>) -> Self {
         Self { downloads, ..Self::default() }
     }
 }
@@ -103,8 +108,8 @@ pub(crate) struct Space {
     thread: u32,
     /// Sorted.
     mappings: Vec<Mapping>,
-    /// None before it is needed.
-    vdso: Option<Rc<Module>>,
+    /// Read when it is needed.
+    vdso: OnceCell<Rc<Mapped>>,
     files: Files,
     frames: HashMap<u64, Functions>,
     /// By program counter.
@@ -112,7 +117,7 @@ pub(crate) struct Space {
     /// The names of code without a file.
     jit: PerfMap,
     read: Instant,
-    /// Whether its mappings could not be read.
+    /// Whether its mappings could not be read. It may have ended.
     pub(crate) is_hidden: bool,
 }
 
@@ -134,11 +139,6 @@ impl Space {
         Self { pid, thread, mappings, vdso, files, frames, rules, jit, read, is_hidden }
     }
 
-    /// Creates a process whose mappings cannot be read. It may have ended.
-    pub(crate) fn hidden(pid: u32, files: Files) -> Self {
-        Self { is_hidden: true, ..Self::new(pid, files) }
-    }
-
     /// Reads a process that runs.
     pub(crate) fn of(pid: u32, files: Files) -> Result<Self> {
         let mut new = Self::new(pid, files);
@@ -155,7 +155,7 @@ impl Space {
     }
 
     /// Reads the mappings.
-    fn refresh(&mut self) -> Result<()> {
+    pub(crate) fn refresh(&mut self) -> Result<()> {
         let new = mapping::of_process(self.pid)?;
         self.thread = proc::living_thread(self.pid).unwrap_or(self.pid);
         self.mappings.clear();
@@ -167,7 +167,7 @@ impl Space {
 
     /// Adds a mapping, in the place of others.
     pub(crate) fn map(&mut self, new: Mapping) {
-        if self.files.known.borrow().len() < MOST_FILES {
+        if new.file.inode != 0 && self.files.known.borrow().len() < MOST_FILES {
             self.mapped(&new);
         }
         self.is_hidden = false;
@@ -181,7 +181,9 @@ impl Space {
             return;
         }
         if keeps || &*new.path == VDSO {
-            self.vdso = self.vdso.take().filter(|_| &*new.path != VDSO);
+            if &*new.path == VDSO {
+                self.vdso.take();
+            }
             self.frames.clear();
             self.rules.clear();
         }
@@ -229,16 +231,14 @@ impl Space {
     /// functions that run it, if a perf map names it.
     pub(crate) fn caller(&mut self, chain: &[u64]) -> Caller {
         let (mut clock, mut frames) = (None, Vec::<(Role, Arc<Frame>)>::new());
-        for address in chain {
-            for (role, frame) in self.frames(*address).iter() {
-                if *role == Role::Clock && frames.is_empty() {
-                    clock.get_or_insert_with(|| frame.clone());
-                } else {
-                    frames.push((*role, frame.clone()));
-                }
+        for (role, frame) in chain.iter().flat_map(|address| self.frames(*address).to_vec()) {
+            if role == Role::Clock && frames.is_empty() {
+                clock.get_or_insert(frame);
+                continue;
             }
-            let script = frames.iter().position(|(role, _)| *role == Role::Program);
-            if script.is_some_and(|script| frames.len() > script + 1) {
+            let is_last = frames.iter().any(|(role, _)| *role == Role::Program);
+            frames.push((role, frame));
+            if is_last {
                 break;
             }
         }
@@ -270,7 +270,7 @@ impl Space {
     }
 
     /// Returns the functions of the vDSO and their addresses.
-    pub(crate) fn vdso_symbols(&mut self) -> Option<Vec<(String, u64)>> {
+    pub(crate) fn vdso_symbols(&self) -> Option<Vec<(String, u64)>> {
         let start = self.mappings.iter().find(|mapping| &*mapping.path == VDSO)?.range.start;
         let (module, _) = self.module(start)?;
         let first = module.address(0)?;
@@ -279,16 +279,12 @@ impl Space {
     }
 
     /// Returns the code before an address.
-    pub(crate) fn code_before<const BYTES: usize>(&mut self, address: u64) -> Option<[u8; BYTES]> {
+    pub(crate) fn code_before<const BYTES: usize>(&self, address: u64) -> Option<[u8; BYTES]> {
         let start = address.checked_sub(BYTES as u64)?;
-        let mapping = self.mapping(start)?.clone();
-        let image = if &*mapping.path == VDSO {
-            self.module(start)?.0.image.clone()
-        } else {
-            self.mapped(&mapping).image.clone()?
-        };
+        let mapping = self.mapping(start)?;
         let mut code = [0; BYTES];
-        image.fill(&mut code, start - mapping.range.start + mapping.offset).map(|()| code)
+        let offset = start - mapping.range.start + mapping.offset;
+        self.mapped(mapping).image.as_ref()?.fill(&mut code, offset).map(|()| code)
     }
 
     fn mapping(&self, address: u64) -> Option<&Mapping> {
@@ -298,31 +294,27 @@ impl Space {
 
     /// Returns the module of an address, and the address in its file, which is read when it is
     /// first needed.
-    fn module(&mut self, address: u64) -> Option<(Rc<Module>, u64)> {
-        let mapping = self.mapping(address)?.clone();
-        let offset = address - mapping.range.start + mapping.offset;
-        let module = if &*mapping.path == VDSO {
-            self.vdso = self.vdso.take().or_else(|| self.read_vdso(&mapping));
-            self.vdso.clone()?
-        } else {
-            let mapped = self.mapped(&mapping);
-            let parse = || {
-                let (image, downloads) = (mapped.image.clone()?, self.files.downloads.as_deref());
-                Module::parse(image, &mapping.path, |path| self.find(path), downloads).map(Rc::new)
-            };
-            mapped.module.get_or_init(parse).clone()?
+    fn module(&self, address: u64) -> Option<(Rc<Module>, u64)> {
+        let mapping = self.mapping(address)?;
+        let mapped = self.mapped(mapping);
+        let parse = || {
+            let (image, downloads) = (mapped.image.clone()?, self.files.downloads.as_deref());
+            Module::parse(image, &mapping.path, |path| self.find(path), downloads).map(Rc::new)
         };
-        let address = module.address(offset)?;
+        let module = mapped.module.get_or_init(parse).clone()?;
+        let address = module.address(address - mapping.range.start + mapping.offset)?;
         Some((module, address))
     }
 
     /// Opens the file of a mapping. If too many files are known, forgets them, and they are opened
     /// again when they are needed.
     fn mapped(&self, mapping: &Mapping) -> Rc<Mapped> {
+        if &*mapping.path == VDSO {
+            return self.vdso.get_or_init(|| Mapped::new(self.read_vdso(mapping))).clone();
+        }
         let known = self.files.known.borrow().get(&mapping.file).cloned();
         known.unwrap_or_else(|| {
-            let image = self.open(mapping).ok().map(|file| Image::File(file.into()));
-            let mapped = Rc::new(Mapped { image, module: OnceCell::new() });
+            let mapped = Mapped::new(self.open(mapping).ok().map(|file| Image::File(file.into())));
             let mut known = self.files.known.borrow_mut();
             if known.len() >= MOST_FILES {
                 known.clear();
@@ -333,7 +325,7 @@ impl Space {
     }
 
     /// Copies the image of the process, or this program's if the process ended.
-    fn read_vdso(&self, mapping: &Mapping) -> Option<Rc<Module>> {
+    fn read_vdso(&self, mapping: &Mapping) -> Option<Image> {
         let Range { start, end } = mapping.range;
         let mut bytes = vec![0; usize::try_from(end - start).ok().filter(|size| *size <= 1 << 20)?];
         let read =
@@ -345,7 +337,7 @@ impl Space {
             let is_same = own.end - own.start == end - start && end > 1 << 32;
             read(std::process::id(), &mut bytes, Some(own.start).filter(|_| is_same)?).ok()?;
         }
-        Module::parse(Image::Bytes(bytes.into()), VDSO, |_| None, None).map(Rc::new)
+        Some(Image::Bytes(bytes.into()))
     }
 
     fn open(&self, mapping: &Mapping) -> io::Result<File> {

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::ptr;
+use std::sync::mpsc::SyncSender;
 
-use nix::sys::ptrace;
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
-use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::error::ended;
@@ -26,7 +26,7 @@ pub struct Target {
     is_command: bool,
     /// The command's process waits for a byte from here before it executes its program. None when
     /// the program runs.
-    gate: Option<UnixStream>,
+    pub(crate) gate: Option<UnixStream>,
     pub(crate) guard: Option<Guard>,
 }
 
@@ -42,10 +42,9 @@ impl Target {
         }
     }
 
-    /// Starts a command, which waits for [`Self::go`]. It is traced only if its reads are counted:
-    /// a traced program has no rights from its setuid bit.
+    /// Starts a command, which waits for [`Self::go`].
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
-    pub(crate) fn start(words: &[OsString], is_traced: bool) -> Result<Self> {
+    pub(crate) fn start(words: &[OsString]) -> Result<Self> {
         let program = words.first().ok_or_else(|| Error::Options("there is no command".into()))?;
         let words = words.iter().map(|word| CString::new(word.as_bytes()));
         let words = words.collect::<Result<Vec<_>, _>>().map_err(io::Error::from)?;
@@ -57,18 +56,11 @@ impl Target {
             drop(end);
             let pid = child.as_raw() as u32;
             let program = program.to_string_lossy().into();
-            let mut target = Self { pid, program, is_command: true, gate: Some(gate), guard: None };
-            if is_traced {
-                target.execute()?;
-                waitpid(child, None)?;
-            }
-            return Ok(target);
+            return Ok(Self { pid, program, is_command: true, gate: Some(gate), guard: None });
         }
         // With this end the child would not see that its parent ended.
         drop(gate);
-        let traced = if is_traced { ptrace::traceme() } else { Ok(()) };
-        let ready = traced.map_err(io::Error::from).and_then(|()| end.read_exact(&mut [0]));
-        let error = ready.err().unwrap_or_else(|| {
+        let error = end.read_exact(&mut [0]).err().unwrap_or_else(|| {
             // Rust's programs ignore this signal, others expect it.
             // SAFETY: the default action is no code of this program.
             let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
@@ -81,33 +73,36 @@ impl Target {
         unsafe { libc::_exit(127) }
     }
 
-    /// Lets a command execute its program, which closes the other end of the gate.
-    fn execute(&mut self) -> Result<()> {
-        let Some(gate) = &mut self.gate else { return Ok(()) };
-        gate.write_all(&[0])?;
-        let mut error = Vec::new();
-        gate.read_to_end(&mut error)?;
-        let Some(number) = error.first_chunk() else { return Ok(()) };
-        let source = io::Error::from_raw_os_error(i32::from_ne_bytes(*number));
-        Err(Error::Command { program: self.program.clone(), source })
-    }
-
     fn id(&self) -> Pid {
         Pid::from_raw(self.pid as i32)
     }
 
-    /// Lets a started command run; guarded, if its reads are counted.
+    /// Lets a started command execute its program, which closes the other end of the gate. It is
+    /// guarded only if its reads are counted, because a traced program has no rights from its
+    /// setuid bit. Then it stops before the first instruction: see [`Self::executed`].
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
-        if self.gate.is_some() && is_guarded {
-            // The guard is another thread, and only the tracer's thread can continue the process.
-            ptrace::detach(self.id(), Signal::SIGSTOP)?;
-            waitpid(self.id(), Some(WaitPidFlag::WUNTRACED))?;
-            self.guard = Some(Guard::start(self.id())?);
-        } else {
-            self.execute()?;
+        let id = self.id();
+        let Some(gate) = &mut self.gate else { return Ok(()) };
+        self.guard = is_guarded.then(|| Guard::start(id)).transpose()?;
+        gate.write_all(&[0])?;
+        let mut error = Vec::new();
+        gate.read_to_end(&mut error)?;
+        let number = error.first_chunk().map(|number| i32::from_ne_bytes(*number));
+        // Guarded, it has not begun yet. If it failed, the guard waits for its end.
+        if is_guarded == number.is_some() {
+            self.gate = None;
         }
-        self.gate = None;
-        Ok(())
+        let failed = |number| {
+            let source = io::Error::from_raw_os_error(number);
+            Err(Error::Command { program: self.program.clone(), source })
+        };
+        number.map_or(Ok(()), failed)
+    }
+
+    /// Returns whether a guarded command executed a program, which runs when the sender is dropped.
+    pub(crate) fn executed(&mut self) -> Option<(&mut Self, SyncSender<()>)> {
+        let waits = self.guard.as_ref()?.executed.as_ref()?.try_recv().ok()?;
+        Some((self, waits))
     }
 
     /// Returns whether the process ended. A command stays a zombie.

@@ -47,7 +47,7 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
     let mut name = name.to_owned();
     for [open, close] in [['(', ')'], ['<', '>']] {
         if name.chars().count() > width {
-            name = without_content(&name, open, close).unwrap_or(name);
+            name = without_content(&name, open, close);
         }
     }
     let count = name.chars().count();
@@ -55,29 +55,24 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
     if count <= width { name } else { "...".chars().chain(end).collect() }
 }
 
-/// Puts `..` in the place of what is in brackets. None if they have no order, as in `operator<`.
-fn without_content(name: &str, open: char, close: char) -> Option<String> {
-    let (mut text, mut content, mut depth) = (String::new(), String::new(), 0_u32);
-    // `<T as Trait>::function` keeps the type.
-    let (mut last, mut is_outer) = (' ', name.starts_with('<') && open == '<');
-    for (index, char) in name.chars().enumerate() {
-        let is_outer_end = is_outer && depth == 0 && char == close && last != '-';
-        if is_outer_end || (is_outer && index == 0) {
-            is_outer = !is_outer_end;
-            text.push(char);
-            last = char;
-            continue;
+/// Puts `..` in the place of what is in brackets, but not in that of the type and the trait of
+/// `<T as Trait>::function`.
+fn without_content(name: &str, open: char, close: char) -> String {
+    let content = format!("{open}..{close}");
+    // Control characters stand for what is no bracket, or is short.
+    let kept = ["->", "()", "(anonymous namespace)", &content].into_iter().zip('\u{1}'..);
+    let mut text = kept.clone().fold(name.to_owned(), |text, (from, to)| text.replace(from, &to.to_string()));
+    let mut at = 0;
+    // The innermost brackets come first.
+    while let Some(end) = text[at..].find(close).map(|end| at + end) {
+        match text[..end].rfind(open) {
+            // That of an operator has no other.
+            None | Some(0) => at = end + 1,
+            Some(start) => {
+                text.replace_range(start..=end, "\u{4}");
+                at = at.min(start);
+            }
         }
-        let closes = char == close && last != '-';
-        depth = depth.checked_sub(u32::from(closes))?;
-        if closes && depth == 0 {
-            let is_kept = content.is_empty() || content == "anonymous namespace";
-            text += if is_kept { &content } else { ".." };
-            content.clear();
-        }
-        if depth > 0 { &mut content } else { &mut text }.push(char);
-        depth += u32::from(char == open);
-        last = char;
     }
-    (depth == 0).then_some(text)
+    kept.fold(text, |text, (to, from)| text.replace(from, to))
 }

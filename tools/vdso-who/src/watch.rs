@@ -2,18 +2,19 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::path::Path;
+use std::os::fd::AsRawFd as _;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Weak};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use crate::callers::{Findings, Message};
+use crate::callers::Message;
 use crate::error::ended;
 use crate::perf::{Event, Events, Plan, explain};
 use crate::shared::Shared;
-use crate::space::{Files, Space, check_debuginfod};
+use crate::space::check_debuginfod;
 use crate::target::Target;
 use crate::{Error, Options, Report, Result, Subject, breakpoints, callers, mapping, proc};
 
@@ -36,7 +37,7 @@ pub struct Outcome {
 /// The state of a measurement, for the function that [`watch`](crate::watch()) calls.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Progress<'a> {
+pub struct Progress {
     /// Since the start.
     pub seconds: f64,
     /// The samples, or the counted reads, so far.
@@ -44,9 +45,9 @@ pub struct Progress<'a> {
     /// Those of clock reads.
     pub reads: u64,
     /// The file whose debug information a debuginfod server is asked for now.
-    pub download: Option<&'a str>,
+    pub download: Option<String>,
     /// The report of the last interval, once for each.
-    pub report: Option<&'a Report>,
+    pub report: Option<Report>,
 }
 
 /// Watches a process. `is_over` is called 50 times a second (500 with [`Options::exact`]), and ends
@@ -54,7 +55,7 @@ pub struct Progress<'a> {
 ///
 /// # Errors
 /// If nothing can be measured; the text says what to do.
-pub fn watch(options: &Options, mut is_over: impl FnMut(&Progress<'_>) -> bool) -> Result<Outcome> {
+pub fn watch(options: &Options, mut is_over: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
     proc::check_namespace()?;
     if options.debuginfod {
         check_debuginfod()?;
@@ -68,14 +69,14 @@ pub fn watch(options: &Options, mut is_over: impl FnMut(&Progress<'_>) -> bool) 
             ));
         }
         Subject::Process(pid) => Some(Target::attach(*pid)?),
-        Subject::Command(words) => Some(Target::start(words, options.exact)?),
+        Subject::Command(words) => Some(Target::start(words)?),
         _ if options.exact => return Err(Error::Options("--exact is for a command".into())),
         _ => None,
     };
     let pid = target.as_ref().map(|target| target.pid);
     let cgroup = match &options.subject {
         Subject::Cgroup(path) => {
-            let folder = File::open(path).ok().filter(|_| cgroup_time(path).is_some());
+            let folder = File::open(path).ok().filter(|folder| cgroup_time(folder).is_some());
             Some(folder.ok_or_else(|| {
                 Error::Options(format!(
                     "{} is no cgroup of version 2: `mount -t cgroup2` shows where these are",
@@ -93,15 +94,16 @@ pub fn watch(options: &Options, mut is_over: impl FnMut(&Progress<'_>) -> bool) 
         let (known, of_counting) = (Arc::downgrade(&shared), shared.clone());
         let counting = scope.spawn(move || callers::count(options, pid, messages, &of_counting));
         let (events, followed, others) = (Events::default(), pid.into_iter().collect(), HashSet::new());
+        let (has_executed, own) = (false, Duration::ZERO);
         let mut watch =
-            Watch { options, pid, cgroup, events, queue, known, followed, others, has_executed: false };
+            Watch { options, pid, cgroup, events, queue, known, followed, others, has_executed, own };
         drop(shared);
         watch.run(&mut report, target.as_mut(), &mut is_over)?;
         // Without a sender it ends, after the last download.
         let known = watch.known.clone();
         drop(watch);
         while !counting.is_finished() {
-            is_over(&Progress::of(&known, report.seconds, &mut String::new(), None));
+            is_over(&Progress::of(&known, report.seconds, None));
             sleep(TICK);
         }
         Ok::<_, Error>(counting.join())
@@ -126,10 +128,9 @@ struct Watch<'a> {
     others: HashSet<u32>,
     /// Whether the process executed another program.
     has_executed: bool,
+    /// The last known CPU time of the process, the cgroup or the host.
+    own: Duration,
 }
-
-/// What became of an interval when the other thread counted its records.
-type Part = (Receiver<Findings>, Report);
 
 impl Watch<'_> {
     fn is_command(&self) -> bool {
@@ -138,13 +139,11 @@ impl Watch<'_> {
 
     fn open(&mut self) -> Result<()> {
         let addresses = match self.pid {
-            Some(pid) if self.options.exact => {
-                breakpoints::addresses(&mut Space::of(pid, Files::default())?)?
-            }
+            Some(pid) if self.options.exact => breakpoints::addresses(pid)?,
             _ => Vec::new(),
         };
-        let mut pids: Vec<_> = self.pid.into_iter().collect();
-        pids.extend(self.followed.iter().filter(|pid| Some(**pid) != self.pid));
+        let mut pids: Vec<_> = self.followed.iter().copied().collect();
+        pids.sort_by_key(|pid| Some(*pid) != self.pid);
         let plan = Plan {
             pids: &pids,
             cgroup: self.cgroup.as_ref(),
@@ -160,99 +159,96 @@ impl Watch<'_> {
         &mut self,
         report: &mut Report,
         mut target: Option<&mut Target>,
-        is_over: &mut impl FnMut(&Progress<'_>) -> bool,
+        is_over: &mut impl FnMut(&Progress) -> bool,
     ) -> Result<()> {
-        let mut download = String::new();
+        let Options { exact, interval, duration, .. } = *self.options;
+        // A guarded command gets its breakpoints when it has executed its program.
+        let is_guarded = exact && self.is_command();
         self.follow_family();
-        self.open()?;
+        if !is_guarded {
+            self.open()?;
+        }
         // Those that it started meanwhile. From now on, the kernel reports them.
         self.follow_family();
         // Of a command that waits, the kernel reports the mappings.
-        for pid in self.followed.iter().copied().filter(|_| self.options.exact || !self.is_command()) {
-            self.send(Event::Named(pid, proc::name(pid), true));
-            match mapping::of_process(pid) {
-                Err(error) if self.pid == Some(pid) => return Err(error),
-                mappings => {
-                    mappings.into_iter().flatten().for_each(|mapping| self.send(Event::Mapped(pid, mapping)));
-                }
-            }
+        for pid in self.followed.iter().copied().filter(|_| !self.is_command()) {
+            self.introduce(pid)?;
         }
         report.sees_all = self.events.sees_all;
-        if is_over(&Progress::of(&self.known, 0.0, &mut download, None)) {
+        if is_over(&Progress::of(&self.known, 0.0, None)) {
             return Err(Error::Interrupted);
         }
-        let start = Instant::now();
-        let before = self.cpu_time(None);
-        if before.is_none() && target.is_none() {
+        if !self.read_time() && target.is_none() {
             return Err(Error::Unsupported("cannot read /proc/stat: is /proc mounted?".into()));
         }
-        let (mut since, mut before) = (start, before.unwrap_or_default());
+        let start = Instant::now();
+        let (mut since, mut before) = (start, self.cpu_time());
         if let Some(target) = &mut target {
-            target.go(self.options.exact)?;
+            target.go(exact)?;
         }
-        let default = (!self.is_command() && self.options.interval.is_none()).then_some(10);
-        let end = self.options.duration.or(default);
-        let end = end.map(|seconds| start + Duration::from_secs(seconds.into()));
-        let interval = self.options.interval.filter(|_| !self.options.exact);
-        let interval = interval.map(|seconds| Duration::from_secs(seconds.into()));
-        let (mut part, mut cpu) = (None::<Part>, None);
+        let default = (!self.is_command() && interval.is_none()).then_some(10);
+        let end = duration.or(default).map(|seconds| start + Duration::from_secs(seconds.into()));
+        let interval = interval.filter(|_| !exact).map(|seconds| Duration::from_secs(seconds.into()));
+        let (made, parts) = channel();
         let over = loop {
-            sleep(if self.options.exact { TICK / 10 } else { TICK });
-            let made =
-                part.take_if(|(found, report)| found.try_recv().map(|found| report.finish(found)).is_ok());
-            let progress = Progress::of(
-                &self.known,
-                start.elapsed().as_secs_f64(),
-                &mut download,
-                made.as_ref().map(|(_, report)| report),
-            );
-            let is_over = is_over(&progress);
-            // The clock of one that ended is gone, so its last time is kept.
-            let used = match (&self.options.subject, self.pid) {
-                // If the folder was made again, it has another cgroup, which starts at 0.
-                (Subject::Cgroup(path), _) => {
-                    cgroup_time(path).filter(|used| cpu.is_none_or(|cpu| *used >= cpu))
-                }
-                (_, pid) => pid.and_then(|pid| self.time_of(pid)),
-            };
-            let has_ended = match &target {
-                Some(target) => target.has_ended(),
-                None => self.cgroup.is_some() && used.is_none(),
-            };
-            let now = Instant::now();
-            cpu = used.or(cpu);
-            let guard = target.as_deref_mut().and_then(|target| target.guard.as_mut());
+            sleep(if exact { TICK / 10 } else { TICK });
+            let part = parts.try_recv().ok();
+            let is_over = is_over(&Progress::of(&self.known, start.elapsed().as_secs_f64(), part));
+            // The host has always a time, and reading it takes long if there are many CPUs.
+            let has_time = matches!(self.options.subject, Subject::Host) || self.read_time();
+            let has_ended = target.as_ref().map_or(!has_time, |target| target.has_ended());
             // Another program has its vDSO, and its breakpoints, elsewhere.
-            let is_other = self.options.exact && guard.is_none() && self.has_executed;
+            let is_other = exact && !is_guarded && self.has_executed;
+            let now = Instant::now();
             if has_ended || is_over || is_other || end.is_some_and(|end| now >= end) {
                 break now;
             }
             self.drain(false);
-            if part.is_none() && interval.is_some_and(|interval| now >= since + interval) {
-                let used = self.cpu_time(cpu).unwrap_or(before);
-                let of_part = report.of_part(now - since, used.saturating_sub(before));
-                let (to, found) = channel();
-                (part, since, before) = (Some((found, of_part)), now, used);
-                let _ = self.queue.send(Message::Take(to));
+            if interval.is_some_and(|interval| now >= since + interval) {
+                let used = self.cpu_time();
+                let mut part = report.of_part(now - since, used.saturating_sub(before));
+                (since, before) = (now, used);
+                let made = made.clone();
+                let finish = move |found| {
+                    part.finish(found);
+                    let _ = made.send(part);
+                };
+                // It fails only if the other thread has panicked.
+                let _ = self.queue.send(Message::Take(Box::new(finish)));
             }
-            while let Some(_waits) = guard.as_ref().and_then(|guard| guard.executed.as_ref()?.try_recv().ok())
-            {
-                // A command that executed another program waits until this has its breakpoints.
+            // A command that executed a program waits until this has its breakpoints.
+            while let Some((target, _waits)) = target.as_deref_mut().and_then(Target::executed) {
                 self.drain(true);
                 report.counted += self.events.executions();
                 // They occupy all breakpoints.
                 self.events = Events::default();
+                self.introduce(target.pid)?;
                 self.open()?;
+                target.gate = None;
             }
         };
-        let used = self.cpu_time(cpu).unwrap_or(before).max(cpu.unwrap_or_default());
-        *report = report.of_part(over - since, used.saturating_sub(before));
+        *report = report.of_part(over - since, self.cpu_time().saturating_sub(before));
         report.counted += self.events.executions();
         self.drain(true);
-        if let Some(guard) = target.and_then(|target| target.guard.as_mut()) {
-            report.swallowed = guard.swallowed.load(Relaxed);
-            guard.executed = None;
+        if let Some(target) = target {
+            // A command that waits for its breakpoints runs now.
+            target.gate = None;
+            if let Some(guard) = &mut target.guard {
+                report.swallowed = guard.swallowed.load(Relaxed);
+                guard.executed = None;
+            }
         }
+        Ok(())
+    }
+
+    /// Sends the name and the mappings of a process that runs. Those of a descendant may be hidden.
+    fn introduce(&self, pid: u32) -> Result<()> {
+        self.send(Event::Named(pid, proc::name(pid), true));
+        let mappings = match mapping::of_process(pid) {
+            Err(error) if self.pid == Some(pid) => return Err(error),
+            mappings => mappings.into_iter().flatten(),
+        };
+        mappings.for_each(|mapping| self.send(Event::Mapped(pid, mapping)));
         Ok(())
     }
 
@@ -312,18 +308,24 @@ impl Watch<'_> {
         }
     }
 
-    /// Returns the CPU time of all that is watched. `last` is the time of a process that has ended.
-    /// The time of a descendant that ended is in that of the parent that waited for it.
-    fn cpu_time(&self, last: Option<Duration>) -> Option<Duration> {
-        let Some(pid) = self.pid else {
-            return match &self.options.subject {
-                Subject::Cgroup(path) => cgroup_time(path),
-                _ => proc::cpu_time_of_host(),
-            };
+    /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. That
+    /// of a process or a cgroup that ended is gone, so the last one is kept.
+    fn read_time(&mut self) -> bool {
+        let own = match (self.pid, &self.cgroup) {
+            (Some(pid), _) => self.time_of(pid),
+            (_, Some(folder)) => cgroup_time(folder),
+            _ => proc::cpu_time_of_host(),
         };
-        let own = self.time_of(pid).or(last)?;
-        let others = self.followed.iter().filter(|other| **other != pid);
-        Some(own + others.filter_map(|pid| self.time_of(*pid)).sum())
+        self.own = own.unwrap_or(self.own);
+        own.is_some()
+    }
+
+    /// Returns the CPU time of all that is watched. The time of a descendant that ended is in that
+    /// of the parent that waited for it.
+    fn cpu_time(&mut self) -> Duration {
+        self.read_time();
+        let others = self.followed.iter().filter(|pid| Some(**pid) != self.pid);
+        self.own + others.filter_map(|pid| self.time_of(*pid)).sum()
     }
 
     /// Returns the CPU time of a process. Without rights there are no samples of the kernel.
@@ -333,20 +335,25 @@ impl Watch<'_> {
     }
 }
 
-impl<'a> Progress<'a> {
-    fn of(known: &Weak<Shared>, seconds: f64, download: &'a mut String, report: Option<&'a Report>) -> Self {
+impl Progress {
+    fn of(known: &Weak<Shared>, seconds: f64, report: Option<Report>) -> Self {
         let known = known.upgrade();
-        let of = |number: fn(&Shared) -> u64| known.as_deref().map_or(0, number);
-        let (samples, reads) =
-            (of(|known| known.samples.load(Relaxed)), of(|known| known.reads.load(Relaxed)));
-        *download = known.as_ref().map_or(String::new(), |known| known.download());
-        Self { seconds, samples, reads, download: Some(&**download).filter(|file| !file.is_empty()), report }
+        let known = known.as_deref();
+        let number = |of: fn(&Shared) -> &AtomicU64| known.map_or(0, |known| of(known).load(Relaxed));
+        Self {
+            seconds,
+            samples: number(|known| &known.samples),
+            reads: number(|known| &known.reads),
+            download: known.and_then(|known| known.download.lock().ok()?.clone()),
+            report,
+        }
     }
 }
 
-/// Returns the CPU time of a cgroup, which only version 2 has in this file.
-fn cgroup_time(folder: &Path) -> Option<Duration> {
-    let stat = fs::read_to_string(folder.join("cpu.stat")).ok()?;
+/// Returns the CPU time of a cgroup, which only version 2 has in this file. One that was removed
+/// has none, also if another one has its path.
+fn cgroup_time(folder: &File) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/self/fd/{}/cpu.stat", folder.as_raw_fd())).ok()?;
     let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
     Some(Duration::from_micros(micros.parse().ok()?))
 }

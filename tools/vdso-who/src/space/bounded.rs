@@ -9,6 +9,7 @@ use std::process;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
+use delegate::delegate;
 use gimli::{EndianReader, Error, NativeEndian, Reader, ReaderOffsetId, Result};
 
 use crate::proc;
@@ -80,32 +81,20 @@ impl Reader for Bounded {
     type Endian = NativeEndian;
     type Offset = usize;
 
-    fn endian(&self) -> NativeEndian {
-        self.bytes.endian()
-    }
-
-    fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    fn empty(&mut self) {
-        self.bytes.empty();
-    }
-
-    fn truncate(&mut self, len: usize) -> Result<()> {
-        self.bytes.truncate(len)
+    delegate! {
+        to self.bytes {
+            fn endian(&self) -> NativeEndian;
+            fn len(&self) -> usize;
+            fn empty(&mut self);
+            fn truncate(&mut self, len: usize) -> Result<()>;
+            fn offset_id(&self) -> ReaderOffsetId;
+            fn lookup_offset_id(&self, id: ReaderOffsetId) -> Option<usize>;
+            fn to_slice(&self) -> Result<Cow<'_, [u8]>>;
+        }
     }
 
     fn offset_from(&self, base: &Self) -> usize {
         self.bytes.offset_from(&base.bytes)
-    }
-
-    fn offset_id(&self) -> ReaderOffsetId {
-        self.bytes.offset_id()
-    }
-
-    fn lookup_offset_id(&self, id: ReaderOffsetId) -> Option<usize> {
-        self.bytes.lookup_offset_id(id)
     }
 
     fn find(&self, byte: u8) -> Result<usize> {
@@ -121,10 +110,6 @@ impl Reader for Bounded {
     fn split(&mut self, len: usize) -> Result<Self> {
         self.count(0)?;
         Ok(Self { bytes: self.bytes.split(len)?, limits: self.limits.clone() })
-    }
-
-    fn to_slice(&self) -> Result<Cow<'_, [u8]>> {
-        self.bytes.to_slice()
     }
 
     fn to_string(&self) -> Result<Cow<'_, str>> {

@@ -9,7 +9,8 @@ use flate2::Crc;
 use lzma_rust2::XzReader;
 use object::{Object as _, ObjectSection as _};
 
-use super::file::{self, Elf, Image, Ranges};
+use super::file::{self, Elf, Image};
+use crate::shared::Shared;
 use crate::{Error, Result};
 
 /// The folder of debug files, as gdb has it.
@@ -26,31 +27,32 @@ const DECODER: u32 = 1 << 17;
 const DEBUGINFOD: &str = "debuginfod-find";
 
 /// Finds the debug file of a file without `.debug_info`: by its build id, by its link, inside it,
-/// or on a debuginfod server. `find` opens a file; `path` is where the file itself is. `downloads`
-/// is called before a server is asked. Without it none is asked.
+/// or on a debuginfod server. `find` opens a file; `path` is where the file itself is, or `[vdso]`,
+/// which has none. Without `downloads` no server is asked.
 pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,
     find: impl Fn(&Path) -> Option<Image>,
-    downloads: Option<&dyn Fn(&Path)>,
+    downloads: Option<&Shared>,
 ) -> Option<Image> {
-    if file.section_by_name(".debug_info").is_some() || file.section_by_name(".zdebug_info").is_some() {
+    let has_own = file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"));
+    if has_own.is_some() || !path.is_absolute() {
         return None;
     }
     let id = build_id(file).filter(|id| id.len() > 1);
     let is_same = |found: &Image| {
-        let cache = found.cache();
-        Elf::parse(Ranges(&cache)).is_ok_and(|found| build_id(&found) == id)
+        let ranges = found.ranges();
+        Elf::parse(&ranges).is_ok_and(|found| build_id(&found) == id)
     };
     let digits = id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat());
     let by_id = digits.as_ref().and_then(|digits| {
         find(&PathBuf::from(format!("{FOLDER}/.build-id/{}/{}.debug", &digits[..2], &digits[2..])))
     });
     let downloaded = || {
-        let (says, digits) = (downloads?, digits.as_ref()?);
-        says(path);
+        let (shared, digits) = (downloads?, digits.as_ref()?);
+        shared.set_download(Some(path));
         let found = downloaded(digits).filter(is_same);
-        says(Path::new(""));
+        shared.set_download(None);
         found
     };
     by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(downloaded).or_else(|| {

@@ -1,5 +1,6 @@
 //! Files that a hostile process chose, read by ranges: what a large file costs is what is needed.
 
+use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::iter::repeat_n;
@@ -7,7 +8,8 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::rc::Rc;
 
-use object::{ReadCache, ReadCacheOps, ReadRef};
+use elsa::FrozenMap;
+use object::ReadRef;
 
 use super::bounded::has_room;
 use super::names::MOST_OF_NAME;
@@ -75,63 +77,43 @@ impl Image {
         }
     }
 
-    /// Returns what `object` reads from. It keeps each range until it is dropped.
-    pub(super) fn cache(&self) -> ReadCache<Cursor<'_>> {
-        ReadCache::new(Cursor { image: self, at: 0, read: 0 })
+    /// Returns what `object` reads from.
+    pub(super) fn ranges(&self) -> Ranges<'_> {
+        Ranges { image: self, known: FrozenMap::new(), read: Cell::new(0) }
     }
 }
 
 /// The bytes that are read without a look at the memory.
 const SMALL: u64 = 1 << 20;
 
-/// A place in an image.
-pub(super) struct Cursor<'a> {
+/// The ranges of an image that were read. Unlike those of `object::ReadCache`, they have a limit: a
+/// malformed file can name any number of them.
+pub(super) struct Ranges<'a> {
     image: &'a Image,
-    at: u64,
-    read: u64,
+    known: FrozenMap<(u64, u64), Rc<[u8]>>,
+    read: Cell<u64>,
 }
-
-impl ReadCacheOps for Cursor<'_> {
-    fn len(&mut self) -> Result<u64, ()> {
-        Ok(self.image.len())
-    }
-
-    fn seek(&mut self, at: u64) -> Result<u64, ()> {
-        self.at = at;
-        Ok(at)
-    }
-
-    /// Is for names of unknown length, which [`Ranges`] reads in blocks.
-    fn read(&mut self, _: &mut [u8]) -> Result<usize, ()> {
-        Err(())
-    }
-
-    fn read_exact(&mut self, buffer: &mut [u8]) -> Result<(), ()> {
-        let before = self.read;
-        self.read += buffer.len() as u64;
-        // A malformed file can name one range again and again.
-        let is_due = before / SMALL != self.read / SMALL;
-        if is_due && !has_room(0) { Err(()) } else { self.image.fill(buffer, self.at).ok_or(()) }
-    }
-}
-
-/// The ranges of an image.
-#[derive(Clone, Copy)]
-pub(super) struct Ranges<'a>(pub(super) &'a ReadCache<Cursor<'a>>);
 
 /// What `object` makes of them.
-pub(super) type Elf<'a> = object::File<'a, Ranges<'a>>;
+pub(super) type Elf<'a> = object::File<'a, &'a Ranges<'a>>;
 
 /// Names are read from such blocks and the next one.
 const BLOCK: u64 = 1 << 16;
 
-impl<'a> ReadRef<'a> for Ranges<'a> {
+impl<'a> ReadRef<'a> for &'a Ranges<'a> {
     fn len(self) -> Result<u64, ()> {
-        self.0.len()
+        Ok(self.image.len())
     }
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
-        if size > SMALL && !has_room(size) { Err(()) } else { self.0.read_bytes_at(offset, size) }
+        if let Some(known) = self.known.get(&(offset, size)) {
+            return Ok(known);
+        }
+        let before = self.read.get();
+        self.read.set(before.saturating_add(size));
+        let is_due = before / SMALL != self.read.get() / SMALL;
+        let bytes = if is_due && !has_room(0) { None } else { self.image.read(offset, size) };
+        Ok(self.known.insert((offset, size), bytes.ok_or(())?))
     }
 
     fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {

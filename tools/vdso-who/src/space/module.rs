@@ -23,6 +23,7 @@ use ruzstd::StreamingDecoder;
 use super::bounded::{Bounded, Bytes, Limits, has_room};
 use super::file::{Elf, Image, Ranges};
 use super::{Frame, debug_file, go, names};
+use crate::shared::Shared;
 
 /// A file.
 pub(super) struct Module {
@@ -43,14 +44,10 @@ pub(super) struct Module {
 /// A function.
 pub(super) struct Symbol {
     pub(super) range: Range<u64>,
-    name: Name,
-}
-
-/// The offset of a name. Many symbols can share one long name, so no name is kept.
-#[derive(Clone, Copy)]
-enum Name {
-    InDebugFile(u64),
-    InFile(u64),
+    /// The offset of its name, and whether in the debug file. Many symbols can share one long name,
+    /// so no name is kept.
+    name: u64,
+    is_in_debug_file: bool,
 }
 
 /// More symbols of a file are ignored.
@@ -71,11 +68,11 @@ impl Module {
         image: Image,
         path: &str,
         find: impl Fn(&Path) -> Option<Image>,
-        downloads: Option<&dyn Fn(&Path)>,
+        downloads: Option<&Shared>,
     ) -> Option<Self> {
         let source = image.clone();
-        let cache = source.cache();
-        let file = Elf::parse(Ranges(&cache)).ok()?;
+        let ranges = source.ranges();
+        let file = Elf::parse(&ranges).ok()?;
         let segments = file.segments().map(|segment| {
             let (offset, size) = segment.file_range();
             (offset..offset.saturating_add(size), segment.address())
@@ -84,11 +81,11 @@ impl Module {
         let debug_image = debug_file::of(&file, Path::new(path), find, downloads);
         let debug_image = debug_image.unwrap_or_else(|| image.clone());
         let mut symbols = {
-            let cache = debug_image.cache();
-            symbols_of(&Elf::parse(Ranges(&cache)).ok()?, false, Name::InDebugFile)
+            let ranges = debug_image.ranges();
+            symbols_of(&Elf::parse(&ranges).ok()?, false)
         };
         let is_stripped = symbols.is_empty();
-        symbols.extend(symbols_of(&file, true, Name::InFile));
+        symbols.extend(symbols_of(&file, true));
         // A stripped program with cgo has dynamic symbols of C.
         if is_stripped {
             symbols.extend(go_symbols(&file).unwrap_or_default());
@@ -105,16 +102,6 @@ impl Module {
     pub(super) fn address(&self, offset: u64) -> Option<u64> {
         let (range, address) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
         Some(address.wrapping_add(offset - range.start))
-    }
-
-    /// Returns the code from an address on, at most so many bytes.
-    pub(super) fn code(&self, address: u64, most: usize) -> Option<Rc<[u8]>> {
-        let (range, start) = self.segments.iter().find(|(range, start)| {
-            address.checked_sub(*start).is_some_and(|offset| offset < range.end - range.start)
-        })?;
-        let offset = range.start + (address - start);
-        let end = range.end.min(offset.saturating_add(most as u64));
-        self.image.read(offset, end - offset)
     }
 
     /// Returns the function that contains an address. One without a size ends at the next.
@@ -150,16 +137,13 @@ impl Module {
     }
 
     fn name(&self, symbol: &Symbol) -> Option<String> {
-        let name = match symbol.name {
-            Name::InDebugFile(at) => self.debug_image.name(at)?,
-            Name::InFile(at) => self.image.name(at)?,
-        };
-        Some(names::demangled(&name))
+        let image = if symbol.is_in_debug_file { &self.debug_image } else { &self.image };
+        Some(names::demangled(&image.name(symbol.name)?))
     }
 
     fn context(&self) -> Option<Context<Bounded>> {
-        let cache = self.debug_image.cache();
-        let file = Elf::parse(Ranges(&cache)).ok()?;
+        let ranges = self.debug_image.ranges();
+        let file = Elf::parse(&ranges).ok()?;
         file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
         context(|id| section(&file, id, &self.debug_image), Limits::default())
     }
@@ -204,19 +188,18 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     tables
 }
 
-/// Returns the functions of a symbol table. A stripped file has only the dynamic one.
-fn symbols_of(file: &Elf<'_>, is_dynamic: bool, name: fn(u64) -> Name) -> Vec<Symbol> {
+/// Returns the functions of a symbol table: of the debug file's, or of the file's own dynamic one.
+fn symbols_of(file: &Elf<'_>, is_dynamic: bool) -> Vec<Symbol> {
     match file {
-        object::File::Elf32(file) => symbols_of_elf(file, is_dynamic, name),
-        object::File::Elf64(file) => symbols_of_elf(file, is_dynamic, name),
+        object::File::Elf32(file) => symbols_of_elf(file, is_dynamic),
+        object::File::Elf64(file) => symbols_of_elf(file, is_dynamic),
         _ => Vec::new(),
     }
 }
 
 fn symbols_of_elf<'a, Header: FileHeader>(
-    file: &ElfFile<'a, Header, Ranges<'a>>,
+    file: &ElfFile<'a, Header, &'a Ranges<'a>>,
     is_dynamic: bool,
-    name: fn(u64) -> Name,
 ) -> Vec<Symbol> {
     let table = if is_dynamic { file.elf_dynamic_symbol_table() } else { file.elf_symbol_table() };
     let (endian, strings) = (file.endian(), file.elf_section_table().section(table.string_section()));
@@ -226,8 +209,8 @@ fn symbols_of_elf<'a, Header: FileHeader>(
     });
     let symbol = |symbol: &Header::Sym| {
         let (start, size): (u64, u64) = (symbol.st_value(endian).into(), symbol.st_size(endian).into());
-        let at = strings.checked_add(symbol.st_name(endian).into())?;
-        Some(Symbol { range: start..start.checked_add(size)?, name: name(at) })
+        let name = strings.checked_add(symbol.st_name(endian).into())?;
+        Some(Symbol { range: start..start.checked_add(size)?, name, is_in_debug_file: !is_dynamic })
     };
     functions.filter_map(symbol).take(MOST_SYMBOLS).collect()
 }
@@ -251,7 +234,8 @@ fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
     };
     let symbol = |(range, name): (Range<u64>, usize)| Symbol {
         range: range.start.wrapping_add(shift)..range.end.wrapping_add(shift),
-        name: Name::InFile(start.wrapping_add(name) as u64),
+        name: start.wrapping_add(name) as u64,
+        is_in_debug_file: false,
     };
     Some(known.into_iter().map(symbol).collect())
 }

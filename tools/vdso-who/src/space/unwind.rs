@@ -136,12 +136,11 @@ impl Walk<'_> {
         let Some(symbol) = module.symbol(address) else {
             return Rule::Search(pc.saturating_sub(LONGEST)..=pc);
         };
-        let start = symbol.range.start;
-        if start != address && self.abi.sets_frame_pointer(&module.code(start, PROLOGUE).unwrap_or_default())
-        {
+        let start = pc.wrapping_sub(address).wrapping_add(symbol.range.start);
+        let prologue = self.space.code_before::<PROLOGUE>(start.wrapping_add(PROLOGUE as u64));
+        if start != pc && prologue.is_some_and(|code| self.abi.sets_frame_pointer(&code)) {
             return frame_pointer;
         }
-        let start = pc.wrapping_sub(address).wrapping_add(start);
         Rule::Search(start..=start)
     }
 

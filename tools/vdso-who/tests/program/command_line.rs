@@ -1,8 +1,9 @@
 //! What the program prints, where, and its exit status.
 
 use std::fs;
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -16,10 +17,9 @@ use super::{PROGRAM, compiled, fits, report, run, started, watched, who};
 
 #[test]
 fn wrong_arguments_are_status_64_and_one_sentence() {
-    for arguments in [
+    let wrong = [
         "",
         "--",
-        "--jsn --pid=1",
         "--pid=1 -- true",
         "--pid=1 --all",
         "--all --exact",
@@ -33,7 +33,10 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--interval=1 --json --all",
         "--all --no-children",
         "--pid",
-    ] {
+    ];
+    let mistyped =
+        [("--jsn --pid=1", "'--json'"), ("--durration=1 --all", "'--duration'"), ("--al", "'--all'")];
+    for (arguments, suggestion) in wrong.map(|arguments| (arguments, "")).into_iter().chain(mistyped) {
         let words: Vec<_> = arguments.split_whitespace().collect();
         let Some((status, out, error)) = run(&words) else { return };
         assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
@@ -41,17 +44,7 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
             error.starts_with("vdso-who: ") && error.contains("`vdso-who --help`"),
             "{arguments}: {error}"
         );
-        assert!(error.lines().count() <= 3, "{arguments}: {error}");
-    }
-}
-
-#[test]
-fn a_mistyped_option_has_a_suggestion() {
-    for (arguments, suggestion) in
-        [("--jsn --pid=1", "'--json'"), ("--durration=1 --all", "'--duration'"), ("--al", "'--all'")]
-    {
-        let Some((_, _, error)) = run(&arguments.split(' ').collect::<Vec<_>>()) else { return };
-        assert!(error.contains(suggestion), "{arguments}: {error}");
+        assert!(error.lines().count() <= 3 && error.contains(suggestion), "{arguments}: {error}");
     }
 }
 
@@ -67,6 +60,13 @@ fn help_fits_80_columns() {
         assert_eq!((status, &*error), (Some(0), ""), "{arguments:?}");
         assert!(out.contains(contains) && (arguments[0] != "--help" || fits(&out)), "{arguments:?}: {out}");
     }
+}
+
+/// Expects status 2 and an error that begins so, if the program can be started.
+fn assert_fails(output: io::Result<Output>, expected: &str) {
+    let Some((status, out, error)) = started(output) else { return };
+    assert_eq!((status, &*out), (Some(2), ""), "{error}");
+    assert!(error.replace('\n', " ").starts_with(&format!("vdso-who: {expected}")), "{error}");
 }
 
 #[test]
@@ -99,48 +99,29 @@ fn what_is_missing_is_named() {
         (&["--cgroup=/proc"], "/proc is no cgroup of version 2: "),
         // A process that this program did not start has no guard.
         (&["--exact", &format!("--pid={number}")], "--exact can end a process that was not started here: "),
+        (&["--exact", "/nonexistent/program"], "cannot run /nonexistent/program: "),
     ] {
-        let Some((status, out, error)) = started(who(arguments).output()) else { return };
-        assert_eq!((status, &*out), (Some(2), ""), "{error}");
-        assert!(error.replace('\n', " ").starts_with(&format!("vdso-who: {expected}")), "{error}");
+        assert_fails(who(arguments).output(), expected);
     }
 }
 
-/// Runs without /proc, which has the CPU time to compare the samples with.
+/// Runs without /proc, which has the CPU time to compare the samples with, and where this program's
+/// number in /proc is that of another process.
 #[test]
-fn all_processes_are_not_watched_without_proc() {
-    let mut command = Command::new("unshare");
-    command.args([
-        "--mount",
-        "sh",
-        "-c",
-        "while umount -l /proc 2>/dev/null; do :; done; exec \"$0\" --all --duration=1",
-        PROGRAM,
-    ]);
-    let Some((status, out, error)) = started(command.output()) else { return };
-    if ["unshare: ", "umount: ", "perf_event_open"].iter().any(|missing| error.contains(missing)) {
-        return not_run_here(Need::Unshare, error);
+fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
+    const UNMOUNT: &str = "while umount -l /proc 2>/dev/null; do :; done; exec \"$0\" --all --duration=1";
+    for (arguments, expected) in [
+        (&["--mount", "sh", "-c", UNMOUNT, PROGRAM][..], "cannot read /proc/stat: is /proc mounted?"),
+        (&["--pid", "--fork", PROGRAM, "--", "true"], "/proc is that of another PID namespace: "),
+    ] {
+        let output = Command::new("unshare").args(arguments).output();
+        let error =
+            output.as_ref().map_or(String::new(), |output| String::from_utf8_lossy(&output.stderr).into());
+        if ["unshare: ", "umount: ", "perf_event_open"].iter().any(|missing| error.contains(missing)) {
+            return not_run_here(Need::Unshare, error);
+        }
+        assert_fails(output, expected);
     }
-    assert_eq!(
-        (status, &*out, &*error),
-        (Some(2), "", "vdso-who: cannot read /proc/stat: is /proc mounted?\n")
-    );
-}
-
-/// Runs where this program's number in /proc is that of another process.
-#[test]
-fn a_proc_of_another_pid_namespace_is_refused() {
-    let mut command = Command::new("unshare");
-    let Some((status, out, error)) =
-        started(command.args(["--pid", "--fork", PROGRAM, "--", "true"]).output())
-    else {
-        return;
-    };
-    if error.contains("unshare: ") {
-        return not_run_here(Need::Unshare, error);
-    }
-    assert_eq!((status, &*out), (Some(2), ""), "{error}");
-    assert!(error.starts_with("vdso-who: /proc is that of another PID namespace: "), "{error}");
 }
 
 #[test]
@@ -149,29 +130,30 @@ fn debuginfod_needs_its_program_and_a_server() {
         [("", "--debuginfod asks the servers in DEBUGINFOD_URLS"), ("x", "cannot run debuginfod-find: ")]
     {
         let mut command = who(&["--debuginfod", "--", "/bin/echo", "ran"]);
-        let output = command.env("PATH", "/nonexistent").env("DEBUGINFOD_URLS", servers).output();
-        let Some((status, out, error)) = started(output) else { return };
-        assert_eq!((status, &*out), (Some(2), ""), "{error}");
-        assert!(error.replace('\n', " ").starts_with(&format!("vdso-who: {expected}")), "{error}");
+        assert_fails(command.env("PATH", "/nonexistent").env("DEBUGINFOD_URLS", servers).output(), expected);
     }
 }
 
-/// Names both, because a container's filter and kernel.perf_event_paranoid deny the call with the
-/// same errors.
+/// Names both causes of EPERM, because a container's filter and kernel.perf_event_paranoid deny the
+/// call with it. ENODEV is gVisor's answer.
 #[test]
-fn under_a_seccomp_filter_both_causes_of_a_denial_are_named() {
+fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
     const CALL: u32 = libc::SYS_perf_event_open as u32;
-    let denied = || filter::deny(&[CALL], libc::EPERM).then(|| who(&["--", "true"]).output());
-    let Some(output) = thread::spawn(denied).join().unwrap() else { return };
-    let Some((status, out, error)) = started(output) else { return };
-    if !error.contains("perf_event_open") {
-        return not_run_here(Need::Perf, error);
-    }
-    assert_eq!((status, &*out), (Some(2), ""), "{error}");
-    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
-    let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
-    for cause in ["a seccomp filter", &format!("kernel.perf_event_paranoid is {}:", paranoid.trim())] {
-        assert!(words.contains(cause), "{error}");
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let paranoid = format!("kernel.perf_event_paranoid is {}:", paranoid.trim());
+    for (number, causes) in [
+        (libc::EPERM, ["a seccomp filter", &paranoid]),
+        (libc::ENODEV, ["this kernel has no perf_event_open(2)", "run vdso-who outside"]),
+    ] {
+        let denied = move || filter::deny(&[CALL], number).then(|| who(&["--", "true"]).output());
+        let Some(output) = thread::spawn(denied).join().unwrap() else { return };
+        let Some((status, out, error)) = started(output) else { return };
+        if !error.contains("perf_event_open") {
+            return not_run_here(Need::Perf, error);
+        }
+        assert_eq!((status, &*out), (Some(2), ""), "{error}");
+        let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(causes.iter().all(|cause| words.contains(cause)) && !words.contains("--exact"), "{error}");
     }
 }
 

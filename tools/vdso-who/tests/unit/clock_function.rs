@@ -43,41 +43,29 @@ fn clock_functions_are_not_the_programs() {
 #[test]
 fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
     let mut space = Space::new(0, Files::default());
-    let named = |function: &str| Frame::unknown(function.into(), "static");
-    let script = |function: &str| Frame { is_volatile: true, has_name: true, ..named(function) };
-    let jit = || Frame { is_volatile: true, ..named("(JIT)") };
-    let (eval, call) = (named("_PyEval_EvalFrameDefault"), named("PyObject_Vectorcall"));
-    let inlined = vec![named("clock_gettime"), named("inner"), named("outer")];
+    let frame = |name: &str| {
+        let is_script = name.starts_with("py::");
+        let is_volatile = is_script || name == "(JIT)";
+        Frame { is_volatile, has_name: is_script, ..Frame::unknown(name.into(), "static") }
+    };
     for (chain, expected) in [
-        (
-            vec![
-                vec![named("clock_gettime")],
-                vec![named("ustime")],
-                vec![named("call")],
-                vec![named("main")],
-            ],
-            ["call", "main"],
-        ),
-        (vec![inlined, vec![named("main")]], ["inner", "outer"]),
-        (
-            vec![vec![call.clone()], vec![eval.clone()], vec![script("py::f")], vec![eval.clone()]],
-            ["py::f", "_PyEval_EvalFrameDefault"],
-        ),
-        (
-            vec![vec![call.clone()], vec![eval.clone()], vec![named("main")]],
-            ["PyObject_Vectorcall", "_PyEval_EvalFrameDefault"],
-        ),
-        (vec![vec![eval], vec![jit()], vec![named("main")]], ["_PyEval_EvalFrameDefault", "(JIT)"]),
-        (vec![vec![named("f")], vec![script("py::f")]], ["f", "py::f"]),
-        (vec![vec![named("clock_gettime")]], ["clock_gettime", ""]),
-        (vec![], ["[unknown]", ""]),
+        ("clock_gettime ustime call main", ["call", "main"]),
+        ("clock_gettime+inner+outer main", ["inner", "outer"]),
+        ("PyObject_Call _PyEval_Frame py::f _PyEval_Frame", ["py::f", "_PyEval_Frame"]),
+        ("PyObject_Call _PyEval_Frame main", ["PyObject_Call", "_PyEval_Frame"]),
+        ("_PyEval_Frame (JIT) main", ["_PyEval_Frame", "(JIT)"]),
+        ("f py::f", ["f", "py::f"]),
+        ("clock_gettime", ["clock_gettime", ""]),
+        ("", ["[unknown]", ""]),
     ] {
-        let addresses: Vec<_> = (0..chain.len() as u64).collect();
         space.frames.clear();
-        for (address, frames) in chain.into_iter().enumerate() {
-            let functions = frames.into_iter().map(|frame| (role(&frame), Arc::new(frame))).collect();
-            space.frames.insert(address as u64, functions);
+        // Functions with a `+` between them are inlined.
+        for (address, functions) in (0..).zip(chain.split_whitespace()) {
+            let frames = functions.split('+').map(frame);
+            let functions = frames.map(|frame| (role(&frame), Arc::new(frame))).collect();
+            space.frames.insert(address, functions);
         }
+        let addresses: Vec<_> = (0..space.frames.len() as u64).collect();
         let Caller { first, next } = space.caller(&addresses);
         assert_eq!([&*first.function, next.as_ref().map_or("", |next| &next.function)], expected);
     }

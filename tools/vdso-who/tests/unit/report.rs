@@ -8,6 +8,19 @@ use crate::callers::{Message, count, of_folded};
 use crate::perf::{Event, Registers, Taken};
 use crate::shared::Shared;
 
+/// Returns the samples of processes, and those of them in reads.
+fn found(processes: &[(u32, u64, u64)]) -> Findings {
+    let mut found = Findings { has_vdso: true, ..Findings::default() };
+    for (pid, samples, reads) in processes.iter().copied() {
+        let key = Key { name: "a".into(), unit: None, pid: Some(pid) };
+        let callers = [(Caller::unknown(), reads)].into();
+        found.groups.insert(key, Group { samples, pids: [pid].into(), callers, unread: 0 });
+        found.samples += samples;
+        found.reads += reads;
+    }
+    found
+}
+
 /// Reports a process that does not exist: no process has this number.
 #[test]
 fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
@@ -45,13 +58,8 @@ fn most_processes_of_one_name_share_a_row() {
     for (group_by, rows) in [(None, 4), (Some(GroupBy::Process), 8)] {
         let options = Options { group_by, ..Options::new(Subject::Process(1)) };
         let mut report = Report { seconds: 1.0, sees_all: true, ..Report::new(&options, Some(1), None) };
-        let mut found = Findings::default();
-        for (pid, samples) in [(1, 0), (2, 10), (3, 50), (4, 1), (5, 20), (6, 30), (7, 2), (8, 3), (9, 60)] {
-            let key = Key { name: "a".into(), unit: None, pid: Some(pid) };
-            let callers = [(Caller::unknown(), samples)].into();
-            found.groups.insert(key, Group { samples, pids: [pid].into(), callers, unread: 0 });
-            (found.samples, found.reads) = (found.samples + samples, found.reads + samples);
-        }
+        let samples = [(1, 0), (2, 10), (3, 50), (4, 1), (5, 20), (6, 30), (7, 2), (8, 3), (9, 60)];
+        let mut found = found(&samples.map(|(pid, samples)| (pid, samples, samples)));
         if rows == 4 {
             found.merge(3);
         }
@@ -99,12 +107,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         let options = Options::new(Subject::Process(1));
         let base = Report { sees_all, ..Report::new(&options, Some(1), None) };
         let mut report = base.of_part(Duration::from_secs(2), Duration::from_secs_f64(cpu_seconds));
-        let mut found = Findings { samples, lost, reads: samples / 10, ..Findings::default() };
-        let group = Group { samples, pids: [1].into(), ..Group::default() };
-        found.groups.insert(Key { name: "a".into(), unit: None, pid: None }, group);
-        let group = found.groups.values_mut().next().unwrap();
-        group.callers.insert(Caller::unknown(), samples / 10);
-        report.finish(found);
+        report.finish(Findings { lost, ..found(&[(1, samples, samples / 10)]) });
         let text = report.to_string();
         if let Some(expected) = expected {
             assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}");
@@ -139,11 +142,7 @@ fn counted_reads_are_exact_or_a_lower_bound() {
         let mut report =
             Report::new(&options, Some(1), Some(13_600)).of_part(Duration::from_secs(4), Duration::ZERO);
         report.counted = executions;
-        let mut found = Findings { samples: records, reads: records, has_vdso: true, ..Findings::default() };
-        let key = Key { name: "a".into(), unit: None, pid: Some(1) };
-        let callers = [(Caller::unknown(), records)].into();
-        found.groups.insert(key, Group { samples: records, pids: [1].into(), callers, unread: 0 });
-        report.finish(found);
+        report.finish(found(&[(1, records, records)]));
         let text = report.to_string();
         assert!(expected.iter().all(|expected| text.contains(expected)), "{expected:?} {text}");
         assert_eq!(report.whole.reads_per_second, Some(executions as f64 / 4.0));
@@ -203,6 +202,6 @@ fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
     }
     assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
     let shared = Shared::default();
-    shared.set_download("a\u{1b}[2J\u{9b}".as_ref());
-    assert_eq!(shared.download(), "a\\u{1b}[2J\\u{9b}");
+    shared.set_download(Some("a\u{1b}[2J\u{9b}".as_ref()));
+    assert_eq!(shared.download.lock().unwrap().as_deref(), Some("a\\u{1b}[2J\\u{9b}"));
 }

@@ -16,7 +16,7 @@ use test_support::not_run::target_tmpdir;
 use test_support::{Need, child, has_tool, not_run};
 
 use super::bounded::{Bounded, Limits, memory};
-use super::file::{Elf, Image, Ranges};
+use super::file::{Elf, Image};
 use super::module::{Module, context, debug_frames};
 use super::names::{self, demangled};
 use super::unwind::Abi;
@@ -89,7 +89,6 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
         for _ in 0..50 {
             let address = module.address(random.next() % 8192).unwrap_or(random.next());
             module.frames(address, "vdso");
-            module.code(address, 8);
             module.unwind_row(address).map(|row| row.registers().count());
         }
     }
@@ -240,8 +239,8 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
         bytes.extend(words.iter().flat_map(|word: &u64| word.to_ne_bytes()));
     }
     let image = Image::Bytes(bytes.into());
-    let cache = image.cache();
-    let file = Elf::parse(Ranges(&cache)).unwrap();
+    let ranges = image.ranges();
+    let file = Elf::parse(&ranges).unwrap();
     assert_eq!(file.sections().count(), usize::from(headers) - 1);
     assert!(debug_file::of(&file, Path::new("/p"), |_| None, None).is_none());
 }
@@ -257,8 +256,8 @@ fn sections_that_become_too_large_are_ignored() {
     if let Some(folder) = stripped("xz", XZ) {
         for (file, size) in [("1", Some(1 << 20)), ("100", None)] {
             let image = Image::File(fs::File::open(folder.join(file)).unwrap().into());
-            let cache = image.cache();
-            let parsed = Elf::parse(Ranges(&cache)).unwrap();
+            let ranges = image.ranges();
+            let parsed = Elf::parse(&ranges).unwrap();
             let found = debug_file::of(&parsed, Path::new("/p"), |_| None, None);
             assert_eq!(found.map(|found| found.len()), size, "{file}");
         }
