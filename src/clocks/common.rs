@@ -18,7 +18,7 @@ macro_rules! time_of_a_clock {
             ///
             /// # Panics
             ///
-            /// As `from_clock_nanos`.
+            /// Where `from_clock_nanos` does. Every number fits in an `Instant`.
             #[inline]
             #[must_use]
             #[track_caller]

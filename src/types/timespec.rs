@@ -57,14 +57,14 @@ impl Timespec {
     #[inline]
     #[must_use]
     pub const fn checked_add(self, duration: Duration) -> Option<Self> {
-        self.moved(duration.as_nanos() as i128)
+        Self::from_all_nanos(self.as_nanos() + duration.as_nanos() as i128)
     }
 
     /// Returns the time this much earlier, or `None` if it does not fit.
     #[inline]
     #[must_use]
     pub const fn checked_sub(self, duration: Duration) -> Option<Self> {
-        self.moved(-(duration.as_nanos() as i128))
+        Self::from_all_nanos(self.as_nanos() - duration.as_nanos() as i128)
     }
 
     /// Returns the duration since `earlier`, or `None` if `earlier` is later.
@@ -78,10 +78,6 @@ impl Timespec {
         // Two times of 64 bits are less than 2^64 seconds apart.
         let seconds = nanos / NANOS_PER_SEC as i128;
         Some(Duration::new(seconds as u64, (nanos % NANOS_PER_SEC as i128) as u32))
-    }
-
-    const fn moved(self, nanos: i128) -> Option<Self> {
-        Self::from_all_nanos(self.as_nanos() + nanos)
     }
 
     /// Creates a time from nanoseconds, or returns `None` if its seconds do not fit.

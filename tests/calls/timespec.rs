@@ -76,7 +76,11 @@ fn a_moved_timespec_is_exact_or_none() {
     ] {
         assert_eq!(start.checked_add(duration), later, "{start} + {duration:?}");
         let Some(later) = later else { continue };
-        assert_eq!((start + duration, later - duration), (later, start));
+        let mut moved = start;
+        moved += duration;
+        assert_eq!((start + duration, moved), (later, later));
+        moved -= duration;
+        assert_eq!((later - duration, moved), (start, start));
         assert_eq!(later.checked_duration_since(start), Some(duration));
         assert_eq!(start.checked_duration_since(later), None);
     }
