@@ -5,13 +5,14 @@
 #   tests/programs.sh latency [VDSO_WHO]   the latency of redis alone, sampled, and with perf
 #
 # As root, with the packages linux-perf, postgresql, redis-server, nginx-core, apache2-utils, caddy,
-# openjdk-17-jdk-headless and python3. A program that is missing has a line `not run here:`.
+# openjdk-17-jdk-headless, python3, mariadb-server, php-cli, ruby, luajit, erlang-base, prometheus,
+# chromium, wine, wine64 and gcc-mingw-w64-x86-64-win32. A program that is missing has a line `not run here:`.
 set -euo pipefail
 mode=shares
 if [ "${1:-}" = latency ]; then mode=latency; shift; fi
 who=$(realpath "${1:-target/release/vdso-who}")
 seconds=10
-frequency=1999
+frequency=999
 folder=$(mktemp -d /tmp/vdso-who.XXXXXX)
 chmod 755 "$folder"
 started=()
@@ -36,49 +37,55 @@ has() {
     done
 }
 
-# Ends the load and the program of a row.
-end_row() {
-    for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
-    started=()
-}
-
-# The share of a process's samples in the vDSO.
-share() {
-    perf script -i "$1" -F pid,ip,dso 2>>log | awk -v pid="$2" '
-        $1 == pid { all++; if (/\[vdso\]/) vdso++ }
-        END { printf "%.2f %%", all ? 100 * vdso / all : 0 }'
-}
-
 # Watches a process with both programs at once, and prints a row.
 row() {
     local name=$1 pid=$2
     sleep 2
-    local sample=(perf record --quiet -e cpu-clock -F "$frequency")
-    "${sample[@]}" -a -o all.data -- sleep "$seconds" >>log 2>&1 &
-    local all=$!
-    "${sample[@]}" -p "$pid" -o one.data -- sleep "$seconds" >>log 2>&1 &
-    local one=$!
-    "$who" --pid "$pid" --duration "$seconds" --frequency "$frequency" --json --output who.json
-    wait "$all" "$one"
-    /usr/bin/python3 - "$name" "$(share all.data "$pid")" "$(share one.data "$pid")" <<'PYTHON'
-import json, re, sys
+    perf record --quiet -e cpu-clock -F "$frequency" -a --call-graph dwarf -o perf.data -- sleep "$seconds" \
+        >>log 2>&1 &
+    local perf=$!
+    "$who" --pid "$pid" --no-children --duration "$seconds" --frequency "$frequency" --json --output who.json
+    wait "$perf"
+    end_row
+    perf script --no-inline --pid "$pid" -F pid,ip,sym,dso -i perf.data >perf.txt 2>>log
+    /usr/bin/python3 - "$name" <<'PYTHON'
+import collections, json, re, sys
+def text(frames):
+    # Without folders and parameters; Go has brackets in a type, too.
+    names = [re.sub(r"(?<=[\w$>])\(.*\)$", "", name.rsplit("/", 1)[-1])[:40] for name in frames[:2]]
+    return " in ".join("`%s`" % name for name in names)
+def called(address, frame):
+    name, file = re.match(r"(.*) \((.*)\)$", frame).groups()
+    return "%s+0x%s" % (file, address) if name == "[unknown]" else name
 report = json.load(open("who.json"))
-callers = report["processes"][0]["callers"] if report["processes"] else []
 share = "no share" if report["percent"] is None else "%.2f +-%.2f %%" % (report["percent"], report["percent_error"])
 rate = report["reads_per_second"]
-known = sum(caller["records"] for caller in callers if "+0x" not in caller["function"] and caller["function"] != "[unknown]")
-all = sum(caller["records"] for caller in callers)
-def short(frame):
-    name = frame["function"].rsplit("/", 1)[-1]
-    # Without parameters; Go has brackets in a type, too.
-    return re.sub(r"(?<=[\w$>])\(.*\)$", "", name)[:40]
-def text(caller):
-    next = caller["called_by"]
-    return "`%s`" % short(caller) + (" in `%s`" % short(next) if next else "")
-names = ", ".join(text(caller) for caller in callers[:2])
-print("| %s | %s | %s | %s | %s | %d of %d | %s |" % (*sys.argv[1:4], share, "-" if rate is None else "%.2g" % rate, known, all, names))
+callers = report["processes"][0]["callers"] if report["processes"] else []
+frames = [caller["function"] for caller in callers[:1]]
+frames += [caller["called_by"]["function"] for caller in callers[:1] if caller["called_by"]]
+# A sample is a clock read if a function of the vDSO or of such a system call is in its stack.
+clock = re.compile(r"\(\[vdso\]\)|__\w+_sys_(clock_get|gettimeofday|time\b)")
+skip = re.compile(r"\(\[|/(libc|ld-linux|libpthread)[-.\w]*\)")
+all = reads = 0
+perf = collections.Counter()
+for sample in open("perf.txt").read().split("\n\n"):
+    stack = re.findall(r"^\s+([0-9a-f]+) (.+)$", sample, re.M)
+    all += bool(sample.strip())
+    if any(clock.search(frame) for _, frame in stack):
+        reads += 1
+        own = [frame for frame in stack if not skip.search(frame[1])]
+        perf[text([called(*frame) for frame in own])] += 1
+top = max(perf, key=perf.get, default="")
+print("| %s | %.2f %% | %s | %s | %s | %s |" % (sys.argv[1], all and 100 * reads / all, share,
+      "-" if rate is None else "%.2g" % rate, text(frames), top))
 PYTHON
-    end_row
+}
+
+# Ends the load and the program of a row.
+end_row() {
+    local pid
+    for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
+    started=()
 }
 
 load() { start ab -q -k -c 8 -t 60 -n 100000000 "$1"; }
@@ -110,8 +117,8 @@ redis() {
 }
 
 shares() {
-    echo "| program | perf -a | perf -p | vdso-who | reads/s | with a name | callers |"
-    echo "|---|---|---|---|---|---|---|"
+    echo "| program | perf | vdso-who | reads/s | caller | caller by perf |"
+    echo "|---|---|---|---|---|---|"
     if has psql pgbench setpriv; then postgres; fi
     if has redis-server redis-benchmark; then
         redis
@@ -169,6 +176,85 @@ JAVA
         sleep 1
         load http://127.0.0.1:18083/page
         row "Python $(/usr/bin/python3 -V | cut -d' ' -f2), http.server" "$python"
+    fi
+    if has mariadbd mariadb-install-db mariadb; then mariadb_server; fi
+    scripts
+    if has prometheus ab; then
+        printf 'global: {scrape_interval: 100ms, scrape_timeout: 100ms}
+scrape_configs: [{job_name: self, static_configs: [{targets: ["127.0.0.1:18084"]}]}]\n' >prometheus.yml
+        start prometheus --config.file=prometheus.yml --storage.tsdb.path=tsdb --web.listen-address=127.0.0.1:18084
+        local prometheus=${started[-1]}
+        sleep 3
+        load 'http://127.0.0.1:18084/api/v1/query?query=rate(go_goroutines[1m])'
+        row "Go: prometheus $(prometheus --version 2>&1 | sed -n '1s/.*version \([^ +]*\).*/\1/p'), queries" "$prometheus"
+    fi
+    if has chromium; then
+        echo '<script>const post = () => { const end = performance.now() + 50; let sum = 0;
+            while (performance.now() < end) for (let i = 0; i < 100; i++) sum += Math.sqrt(i);
+            setTimeout(post) }; post()</script>' >html/loop.html
+        start chromium --headless --no-sandbox --disable-gpu --user-data-dir="$folder/chromium" \
+            --remote-debugging-port=18085 "file://$folder/html/loop.html"
+        sleep 8
+        row "chromium $(chromium --version 2>>log | sed -n 's/^Chromium \([^ ]*\).*/\1/p'), performance.now()" \
+            "$(busiest 'chromium.*--type=renderer')"
+    fi
+    if has wine x86_64-w64-mingw32-gcc; then
+        printf '#include <windows.h>
+            volatile long long sum;
+            int main(void) { for (;;) { LARGE_INTEGER now; QueryPerformanceCounter(&now); sum += now.QuadPart;
+                for (int i = 0; i < 100; i++) sum += i; } }' >reads.c
+        x86_64-w64-mingw32-gcc -O1 -o reads.exe reads.c
+        start env HOME="$folder" WINEDEBUG=-all WINEPREFIX="$folder/wine" wine "$folder/reads.exe"
+        sleep 20
+        row "$(wine --version 2>>log), QueryPerformanceCounter" "$(busiest reads.exe)"
+        env HOME="$folder" WINEPREFIX="$folder/wine" wineserver -k || true
+    fi
+}
+
+# Prints the process that used most CPU time of those with this command line.
+busiest() { ps -eo cputimes=,pid=,args= | grep -v grep | grep -- "$1" | sort -n | awk 'END { print $2 }'; }
+
+mariadb_server() {
+    mkdir mariadb && chown mysql mariadb
+    mariadb-install-db --no-defaults --user=mysql --datadir="$folder/mariadb" >>log 2>&1
+    start mariadbd --no-defaults --user=mysql --datadir="$folder/mariadb" --socket="$folder/mariadb/socket" \
+        --skip-networking --skip-grant-tables
+    local mariadb=${started[-1]}
+    local client=(mariadb --no-defaults --silent --socket="$folder/mariadb/socket")
+    until "${client[@]}" -e 'SELECT 1' >>log 2>&1; do sleep 0.5; done
+    start bash -c 'exec "$@" >/dev/null < <(yes "SELECT SYSDATE(6);")' bash "${client[@]}"
+    row "MariaDB $(mariadbd --version | sed 's/.*Ver \([0-9.]*\).*/\1/'), SELECT SYSDATE(6)" "$mariadb"
+}
+
+# Interpreters with a loop that works and reads a clock.
+scripts() {
+    if has php; then
+        echo '<?php while (true) { $sum = 0; for ($i = 0; $i < 20; $i++) $sum += $i; microtime(true); }' >loop.php
+        start php loop.php
+        row "PHP $(php -r 'echo PHP_VERSION;'), microtime()" "${started[-1]}"
+    fi
+    if has ruby; then
+        echo 'loop { (0..20).sum { |i| i }; Process.clock_gettime(Process::CLOCK_MONOTONIC) }' >loop.rb
+        start ruby loop.rb
+        row "Ruby $(ruby -e 'print RUBY_VERSION'), Process.clock_gettime" "${started[-1]}"
+    fi
+    if has luajit; then
+        echo 'while true do local sum = 0; for i = 1, 1000 do sum = sum + i % 7 end; os.clock() end' >clock.lua
+        start luajit clock.lua
+        row "LuaJIT $(luajit -v | cut -d' ' -f2), os.clock()" "${started[-1]}"
+        echo 'local ffi = require "ffi"
+            ffi.cdef "struct timespec { long s, ns; }; int clock_gettime(int, struct timespec *);"
+            local time, sum = ffi.new("struct timespec"), 0
+            while true do for i = 1, 100 do sum = sum + i % 7 end; ffi.C.clock_gettime(1, time) end' >ffi.lua
+        start luajit ffi.lua
+        row "LuaJIT $(luajit -v | cut -d' ' -f2), ffi" "${started[-1]}"
+    fi
+    if has erl; then
+        start env HOME="$folder" erl -noshell -eval \
+            'Loop = fun(Self) -> lists:sum(lists:seq(1, 20)), erlang:monotonic_time(), Self(Self) end, Loop(Loop).'
+        sleep 1
+        row "Erlang $(HOME=$folder erl -noshell -eval 'io:put_chars(erlang:system_info(otp_release)), halt().'), erlang:monotonic_time()" \
+            "$(busiest beam.smp)"
     fi
 }
 
