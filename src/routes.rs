@@ -19,7 +19,7 @@ use crate::elf::Image;
 ///     other => println!("{other}"),
 /// }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Route {
     /// A function of the vDSO.
@@ -32,7 +32,8 @@ pub enum Route {
         symbol: &'static str,
         /// The symbol's version; `None` in an image without versions.
         version: Option<&'static str>,
-        /// The address of its code. On arm, bit 0 is set for Thumb code.
+        /// The address of its code. On arm, bit 0 is set for Thumb code. It is a number, because a
+        /// pointer is not `Send`, and `Routes::of_image` gives addresses of another process.
         address: usize,
     },
     /// A system call.
@@ -50,7 +51,7 @@ pub enum Route {
 }
 
 /// What answers each function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Routes {
     /// What answers [`time`](crate::time()).
