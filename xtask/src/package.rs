@@ -80,39 +80,44 @@ fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
             let cargo = cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", shown);
             let cargo = cargo.args(["doc", "--quiet", "--lib", "--no-deps", "--target", target]);
             let cargo = cargo.args((settings["all-features"] == true).then_some("--all-features"));
-            cargo.run().with_context(|| format!("{name} for {target}"))?;
+            cargo.args(words("cargo-args")).run().with_context(|| format!("{name} for {target}"))?;
             let pages = workspace::target().join("package-docs").join(target).join("doc");
-            let conditions = conditions(&pages.join(name.replace('-', "_")))?;
-            // rustdoc shows them differently, or none.
+            let [conditions, calls] = count(&pages.join(name.replace('-', "_")))?;
+            // Other compilers show conditions differently, or none.
             let are_missing = target == HOST && words("rustdoc-args").contains(&"docsrs") && conditions == 0;
             ensure!(!are_missing, "the pages of {name} show no condition");
-            println!("{name} for {target}: docs.rs's pages, with {conditions} conditions");
+            let shows_calls = words("cargo-args").contains(&"-Zrustdoc-scrape-examples");
+            ensure!(calls > 0 || !shows_calls, "the pages of {name} show no call of its examples");
+            println!("{name} for {target}: docs.rs's pages, with {conditions} conditions, {calls} calls");
         }
     }
     Ok(())
 }
 
-/// Returns the number of conditions that the pages of a package show ("Available on Linux only").
-/// Fails if a reader cannot meet one, because build.rs or a test sets it.
-fn conditions(pages: &Path) -> Result<usize> {
-    let mut found = 0;
+/// Returns how many conditions the pages of a package show ("Available on Linux only"), and how
+/// many functions with calls from the examples. Fails if a reader cannot meet a condition, because
+/// build.rs or a test sets it.
+fn count(pages: &Path) -> Result<[usize; 2]> {
+    let (mut conditions, mut calls) = (0, 0);
     for entry in fs::read_dir(pages)? {
         let path = entry?.path();
         if path.is_dir() {
-            found += conditions(&path)?;
+            let inner = count(&path)?;
+            (conditions, calls) = (conditions + inner[0], calls + inner[1]);
         } else if path.extension().is_some_and(|extension| extension == "html") {
             let page = fs::read_to_string(&path)?;
+            calls += page.matches("class=\"docblock scraped-example-list\"").count();
             for shown in page.split("class=\"stab portability\"").skip(1) {
                 let shown = shown.split("</div>").next().unwrap_or_default();
                 let condition = shown.split("</span>").next().unwrap_or_default();
                 let text = condition.split('<').filter_map(|tag| Some(tag.split_once('>')?.1));
                 let text = text.collect::<String>();
                 ensure!(!condition.contains("vdso_time_"), "{} shows `{text}`", path.display());
-                found += 1;
+                conditions += 1;
             }
         }
     }
-    Ok(found)
+    Ok([conditions, calls])
 }
 
 /// Returns the packages that are published.

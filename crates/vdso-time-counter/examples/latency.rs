@@ -1,0 +1,27 @@
+//! `cargo run -p vdso-time-counter --example latency`: the time of a short operation by the CPU's
+//! counter, and how far that clock may be off.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use vdso_time_counter::{Status, Ticks, check, monotonic, state};
+
+fn main() {
+    if let Err(refusal) = check() {
+        println!("no counter: {refusal}");
+    }
+    // The vDSO answers in the first 11 ms of reads.
+    let first = monotonic();
+    while state().status != Status::Used && monotonic() - first < Duration::from_millis(50) {}
+
+    let start = monotonic();
+    black_box((0..1000_u64).fold(1, |hash: u64, byte| (hash ^ byte).wrapping_mul(0x100_0000_01b3)));
+    println!("a hash took {:?}", monotonic() - start);
+
+    // A stamp is the counter's value. It becomes a time when somebody looks at it.
+    let stamp = Ticks::read();
+    if let Some(time) = stamp.monotonic() {
+        println!("a stamp {:?} after the start", time - start);
+    }
+    println!("{}, within {:?}", state().status, state().error_bound);
+}
