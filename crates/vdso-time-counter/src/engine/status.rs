@@ -10,7 +10,7 @@ pub struct State {
     /// Whether the counter answers, or why the vDSO does. It can change when a segment ends.
     pub status: Status,
     /// How far a [`monotonic`](crate::monotonic) of this moment may be from `CLOCK_MONOTONIC`,
-    /// until the segment ends: see [Accuracy](crate#accuracy).
+    /// until the segment ends: see [Error bound](crate#error-bound).
     ///
     /// While the vDSO answers, it is the lead that the clock keeps because it does not go back:
     /// usually 0. [`Duration::MAX`] if a sandbox denies the clock.
