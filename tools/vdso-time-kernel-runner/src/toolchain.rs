@@ -85,7 +85,9 @@ impl Compiler {
             fs::write(package.join("Cargo.toml"), STD_MANIFEST)?;
             let sh = Shell::new()?;
             sh.change_dir(&package);
-            let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "");
+            // Without its bitcode no program could be built with `lto`.
+            let flags = if is_checked { "" } else { "-Cembed-bitcode=yes" };
+            let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags);
             let cargo = cargo.args(command).args(["--quiet", "--target", triple]);
             let cargo = cargo.arg(format!("-Zbuild-std={crates}")).args(["--target-dir", "target"]);
             // Code that is only checked prints no backtrace.
