@@ -1,5 +1,6 @@
 //! `cargo xtask dist`: an archive of each static program for each architecture, with its manual
 //! pages, completions and licences, installed in Debian's oldest and newest release and run there.
+//! Also an archive of the library for C for each architecture.
 //!
 //! An archive has the name and the layout that `cargo binstall` looks for without configuration:
 //! `NAME-TRIPLE-vVERSION.tar.gz` with `NAME-TRIPLE-vVERSION/NAME` in it.
@@ -50,7 +51,6 @@ pub(crate) fn run() -> Result<ExitCode> {
     let dist = workspace::target().join("dist");
     sh.remove_path(&dist)?;
     sh.create_dir(&dist)?;
-    let mut names = Vec::new();
     for (arch, programs) in ARCHES {
         let machine: Machine = arch.parse().map_err(Error::msg)?;
         let setup = Setup::new(&machine, &Extra::default())?;
@@ -62,12 +62,12 @@ pub(crate) fn run() -> Result<ExitCode> {
             let verdict = install(&machine, &setup, suite, programs, &archives)?;
             println!("{arch}, installed in {suite}: {verdict}");
         }
-        names.extend(archives.iter().filter_map(|archive| archive.file_name()).map(ToOwned::to_owned));
+        library(&sh, &machine, &dist)?;
     }
     sh.change_dir(&dist);
-    let sums = cmd!(sh, "sha256sum").args(&names).quiet().read()?;
+    let sums = cmd!(sh, "sh -c 'sha256sum *.tar.gz'").quiet().read()?;
     fs::write(dist.join("SHA256SUMS"), sums + "\n")?;
-    cmd!(sh, "du --bytes SHA256SUMS").args(&names).quiet().run()?;
+    cmd!(sh, "du --bytes --all .").quiet().run()?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,6 +122,27 @@ fn pack(
         .run()?;
     sh.remove_path(folder)?;
     Ok(archive)
+}
+
+/// Packs the library for C. `cargo xtask on` is its Makefile's cargo.
+fn library(sh: &Shell, machine: &Machine, dist: &Path) -> Result<()> {
+    let arch = machine.arch;
+    // Where this machine runs the architecture's programs, `on` links them statically, and there is
+    // no static `cdylib`.
+    let emulator = if machine.is_static() { "@qemu-10" } else { "" };
+    let cargo = format!("CARGO=cargo xtask on {}{emulator}", arch.name);
+    let folders = [
+        format!("CARGO_TARGET_DIR={}", workspace::target().join("dist-build").display()),
+        format!("dist={}", dist.display()),
+    ];
+    // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
+    let target = [format!("TARGET={}", arch.triple), "OBJCOPY=llvm-objcopy".into()];
+    cmd!(sh, "make --silent --directory crates/vdso-time-c dist CARGOFLAGS=--quiet {cargo}")
+        .args(folders)
+        .args(target)
+        .quiet()
+        .run()?;
+    Ok(())
 }
 
 /// Returns a command that runs on the machine its first word was built for.
