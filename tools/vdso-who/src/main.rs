@@ -57,13 +57,14 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
 }
 
 fn watch(arguments: &Arguments) -> Result<u8, Error> {
-    let signal = console::caught(&[SIGINT, SIGTERM])?;
     set_limits();
     // If this fails, the command does not run.
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
     let failed = |error| format!("cannot write {}: {error}", path.display());
     let open = |path| File::options().write(true).create(true).truncate(false).open(path);
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
+    // A pipe is opened when it has a reader. Until then a signal ends the program.
+    let signal = console::caught(&[SIGINT, SIGTERM])?;
     let mut shown = 0;
     let is_over = |progress: &Progress| {
         show(arguments, progress, &mut shown);

@@ -95,11 +95,17 @@ pub(crate) fn family(pid: u32) -> Vec<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let with_parent = |pid: u32| Some((pid, status(pid, "PPid")?.parse::<u32>().ok()?));
-    let parents: Vec<_> = processes.filter_map(with_parent).collect();
+    descendants(pid, processes.filter_map(with_parent).collect())
+}
+
+/// Returns a process and its descendants, given each process's parent. These were not read at one
+/// moment, so a number that was used again can be its own ancestor.
+fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
     let (mut family, mut next) = (vec![pid], 0);
     while let Some(parent) = family.get(next).copied() {
-        family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child));
-        next += 1;
+        let (children, others): (Vec<_>, _) = parents.into_iter().partition(|(_, of)| *of == parent);
+        family.extend(children.into_iter().map(|(child, _)| child));
+        (parents, next) = (others, next + 1);
     }
     family
 }
@@ -116,4 +122,14 @@ pub(crate) fn cpu_time_of_host() -> Option<Duration> {
 /// Ticks of `USER_HZ`, which is 100 on each architecture of this program.
 fn of_ticks(ticks: u64) -> Duration {
     Duration::from_millis(10 * ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    /// Lists a process whose number was used again by one of its own children.
+    #[test]
+    fn the_descendants_end_also_if_a_process_is_its_own_ancestor() {
+        let parents = [(1, 0), (2, 1), (5, 2), (3, 5), (2, 5), (9, 1)];
+        assert_eq!(super::descendants(2, parents.into()), [2, 5, 3, 2]);
+    }
 }
