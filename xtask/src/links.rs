@@ -7,11 +7,13 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
+use crate::workspace;
+
 /// The address of a file in the newest version of a package: `{0}NAME/latest/source/PATH`.
 const SOURCES: &str = "https://docs.rs/crate/";
 
-/// Checks that each link leads to a file of the package, to a file of another one of these
-/// packages, or to another site. Returns the number of links.
+/// Checks that each link leads to a file of the package or of another one of these packages, to
+/// another site or, in the README of the repository, to a file of it. Returns the number of links.
 pub(crate) fn check(unpacked: &Path, package: &str) -> Result<usize> {
     let folder = unpacked.join(package);
     let readme = read_to_string(folder.join("README.md"))?;
@@ -33,7 +35,8 @@ pub(crate) fn check(unpacked: &Path, package: &str) -> Result<usize> {
             None if address.is_empty() => folder.join("README.md"),
             None => {
                 ensure!(!is_page && !address.starts_with(".."), "it is outside of what a reader has");
-                folder.join(address)
+                // crates.io makes it a link into the repository, whose root is vdso-time's folder.
+                if package == "vdso-time" { workspace::root().join(address) } else { folder.join(address) }
             }
         };
         leads_to(&file, anchor)
@@ -82,8 +85,7 @@ fn anchors(text: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check, leads_to, links};
-    use crate::workspace;
+    use super::{check, leads_to, links, workspace};
 
     #[test]
     fn links_between_pages_lead_to_files_and_headings() {
@@ -117,16 +119,21 @@ mod tests {
         std::fs::write(folder.join("vdso-b/PAGE.md"), "# A page\n").unwrap();
         let library = folder.join("vdso-a/src/lib.rs");
         std::fs::write(&library, "").unwrap();
-        let links = |readme: &str| {
-            std::fs::write(folder.join("vdso-a/README.md"), readme).unwrap();
-            check(&folder, "vdso-a").map_err(|error| error.to_string())
+        let of = |package: &str, readme: &str| {
+            std::fs::create_dir_all(folder.join(package)).unwrap();
+            std::fs::write(folder.join(package).join("README.md"), readme).unwrap();
+            check(&folder, package).map_err(|error| error.to_string())
         };
+        let links = |readme: &str| of("vdso-a", readme);
         let page = "https://docs.rs/crate/vdso-b/latest/source/PAGE.md";
         let right = format!(
             "# What `it` is, twice\n[x](#what-it-is-twice) [y]({page}) [z](https://docs.rs/vdso-b/latest)"
         );
         assert_eq!(links(&right), Ok(3));
         assert_eq!(links("# A\n[x](README.md#a)"), Ok(1));
+        let other = "[x](tools/vdso-doctor/README.md)";
+        assert_eq!(of("vdso-time", other), Ok(1));
+        links(other).unwrap_err();
         for wrong in [
             "../vdso-b/PAGE.md",
             "PAGE.md",
