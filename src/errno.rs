@@ -38,7 +38,7 @@ impl Errno {
     /// Function not implemented: the kernel has no such system call, or a sandbox says so.
     pub const ENOSYS: Self = Self::literal(number::ENOSYS as u16);
     /// Value too large: the time does not fit in the target type, or it is after January 2038 and
-    /// the kernel has only 32-bit calls.
+    /// only 32-bit calls answer.
     pub const EOVERFLOW: Self = Self::literal(number::EOVERFLOW as u16);
 
     /// Creates the error with this number, or returns `None` if it is not in `1..=4095`.
