@@ -46,7 +46,7 @@ pub(super) fn role(frame: &Frame) -> Role {
 }
 
 /// Returns whether a file is libc or the dynamic loader.
-fn is_libc(module: &str) -> bool {
+pub(super) fn is_libc(module: &str) -> bool {
     LIBC.split(' ').any(|word| module.starts_with(word))
 }
 

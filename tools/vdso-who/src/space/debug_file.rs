@@ -9,6 +9,7 @@ use flate2::Crc;
 use lzma_rust2::XzReader;
 use object::{Object as _, ObjectSection as _};
 
+use super::clock_function::is_libc;
 use super::file::{self, Elf, Image};
 use crate::shared::Shared;
 use crate::{Error, Result};
@@ -27,8 +28,8 @@ const DECODER: u32 = 1 << 17;
 const DEBUGINFOD: &str = "debuginfod-find";
 
 /// Finds the debug file of a file without `.debug_info`: by its build id, by its link, inside it,
-/// or on a debuginfod server. `find` opens a file; `path` is where the file itself is, or `[vdso]`,
-/// which has none. Without `downloads` no server is asked.
+/// or on a debuginfod server. `find` opens a file; `path` is where the file itself is. Without
+/// `downloads` no server is asked. The vDSO and libc have none: their functions are skipped.
 pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,
@@ -36,7 +37,7 @@ pub(super) fn of(
     downloads: Option<&Shared>,
 ) -> Option<Image> {
     let has_own = file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"));
-    if has_own.is_some() || !path.is_absolute() {
+    if has_own.is_some() || !path.is_absolute() || is_libc(path.file_name()?.to_str()?) {
         return None;
     }
     let id = build_id(file).filter(|id| id.len() > 1);

@@ -206,15 +206,19 @@ fn a_debug_file_is_that_of_the_build_id() {
     nm p >nm; strip p"#;
     let Some(folder) = stripped("build-id", SCRIPT) else { return };
     let often = address_of_often(&folder);
-    for (file, expected) in
-        [("0123456789abcdef.debug", Some("often")), ("0123456789abcdee.debug", None), ("none", None)]
-    {
+    for (path, file, expected) in [
+        ("/p", "0123456789abcdef.debug", Some("often")),
+        ("/p", "0123456789abcdee.debug", None),
+        ("/p", "none", None),
+        // The functions of libc are skipped.
+        ("/lib/libc.so.6", "0123456789abcdef.debug", None),
+    ] {
         let find = |path: &Path| {
             let is_it = path == Path::new("/usr/lib/debug/.build-id/01/23456789abcdef.debug");
             fs::File::open(folder.join(file)).ok().filter(|_| is_it).map(|file| Image::File(file.into()))
         };
         let image = Image::File(fs::File::open(folder.join("p")).unwrap().into());
-        let module = Module::parse(image, "/p", find, None).unwrap();
+        let module = Module::parse(image, path, find, None).unwrap();
         let frames = module.frames(often + 4, "p");
         assert_eq!(frames.first().map(|frame| &*frame.function), expected, "{file}");
         let source = frames.first().and_then(|frame| frame.file.as_deref()).unwrap_or_default();
