@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind::MissingRequiredArgument;
 use clap::{ArgGroup, Parser, Subcommand, value_parser};
 use clap_complete::Shell;
 use vdso_who::{GroupBy, Options, Subject};
@@ -64,7 +65,7 @@ pub(crate) struct Arguments {
     group_by: Option<GroupBy>,
     /// Print the table again after so many seconds, until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
-    #[arg(conflicts_with_all = ["json", "folded", "output", "exact"])]
+    #[arg(overrides_with = "interval", conflicts_with_all = ["json", "folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
     /// For how long; by default until the command ends, or for 10 seconds
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
@@ -139,14 +140,16 @@ impl Arguments {
     }
 
     /// Returns the words of a command line. Users of perf and py-spy type `record`, which is the
-    /// default here, or `top`, which means `--interval=1`.
+    /// default here, or `top`, which means `--interval=1`, of all processes if none is named.
     pub(crate) fn words(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
         let mut words: Vec<_> = words.collect();
         match words.get(1).and_then(|word| word.to_str()) {
             Some("record") => drop(words.remove(1)),
             Some("top") => {
                 words[1] = "--interval=1".into();
-                words.extend((words.len() == 2).then(|| "--all".into()));
+                let parsed = Self::try_parse_from(&words);
+                let is_of_all = parsed.is_err_and(|error| error.kind() == MissingRequiredArgument);
+                words.extend(is_of_all.then(|| "--all".into()));
             }
             _ => {}
         }

@@ -51,7 +51,7 @@ fn a_child_of_the_command_is_named() {
 fn all_processes_are_watched_as_one_and_named() {
     let Some(_reader) = Reader::start() else { return };
     for arguments in
-        [&["--all", "--duration=2"][..], &["top", "--all", "-d", "4"], &["-a", "--group-by=process", "-d1"]]
+        [&["--all", "--duration=2"][..], &["top", "-i1", "-d", "4"], &["-a", "--group-by=process", "-d1"]]
     {
         let Some((status, out, error)) = run(arguments) else { return };
         assert_eq!((status, &*error), (Some(0), ""), "{out}");
