@@ -213,20 +213,11 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     // file, calls it and not libc's.
     let moved = code.replace("vdso_time_time()", "vdso_time_time() + 3600");
     assert_ne!(code, moved);
-    let main = "#include <time.h>\n\
-        int main(void) {\n\
-        struct timespec before, after;\n\
-        time_t now, same;\n\
-        clock_gettime(CLOCK_REALTIME_COARSE, &before);\n\
-        same = time(&now);\n\
-        clock_gettime(CLOCK_REALTIME_COARSE, &after);\n\
-        return same != now || now - 3600 < before.tv_sec || now - 3600 > after.tv_sec; }\n";
-    let [source, program] = ["time.c", "main.c"].map(installed);
+    let source = installed("time.c");
     fs::write(&source, moved).unwrap();
-    fs::write(&program, main).unwrap();
     let (headers, library) = (installed("include"), installed("lib/libvdso_time.a"));
     for compiler in compilers() {
-        compiled(&compiler, &format!("-O2 -I{headers} {program} {source} {library}"));
+        compiled(&compiler, &format!("-O2 -I{headers} tests/adopt.c {source} {library}"));
     }
 }
 
@@ -254,19 +245,10 @@ fn cmake_finds_both_libraries() {
     if !can_build() || !is_native() || !has_tool(Need::Cmake, &["--version"]) {
         return;
     }
-    let folder = installed("project");
-    fs::create_dir_all(&folder).unwrap();
-    let project = format!(
-        "cmake_minimum_required(VERSION 3.10)\nproject(clocks C)\nset(target kept)\n\
-         find_package(vdso_time 0.1 REQUIRED)\nif(NOT target STREQUAL kept)\nmessage(FATAL_ERROR)\nendif()\n\
-         find_package(vdso_time {} EXACT REQUIRED)\n\
-         foreach(kind shared static)\nadd_executable(${{kind}} {PACKAGE}/examples/clock.c)\n\
-         target_link_libraries(${{kind}} vdso_time::${{kind}})\nendforeach()\n",
-        env!("CARGO_PKG_VERSION")
-    );
-    fs::write(format!("{folder}/CMakeLists.txt"), project).unwrap();
-    let build = format!("{folder}/build");
-    run(&["cmake", "-S", &folder, "-B", &build, &format!("-DCMAKE_PREFIX_PATH={}", installed(""))]);
+    let build = installed("cmake-build");
+    let version = concat!("-DVERSION=", env!("CARGO_PKG_VERSION"));
+    let prefix = format!("-DCMAKE_PREFIX_PATH={}", installed(""));
+    run(&["cmake", "-S", "tests/cmake", "-B", &build, version, &prefix]);
     run(&["cmake", "--build", &build]);
     for kind in ["shared", "static"] {
         run_program(&[&format!("{build}/{kind}")]);
@@ -393,7 +375,7 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
     if !can_build() || !is_native() || cfg!(target_arch = "powerpc64") {
         return;
     }
-    let (prefix, source) = (installed("no-libc"), installed("no-libc.c"));
+    let prefix = installed("no-libc");
     run(&[
         "make",
         "install",
@@ -402,17 +384,13 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
         &format!("CARGO_TARGET_DIR={}", target_tmpdir().join("c-no-libc").display()),
         &format!("prefix={prefix}"),
     ]);
-    let main = "#include <vdso_time.h>\n\
-        void *memcpy(void *to, const void *from, size_t size) {\n\
-        while (size--) ((volatile char *)to)[size] = ((const char *)from)[size];\n\
-        return to; }\n\
-        int main(void) { return vdso_time_clock_gettime(1, NULL) || vdso_time_time() < 0; }\n";
-    fs::write(&source, main).unwrap();
     let link = |prefix: &str| {
-        let words = format!("-nostdlib -static -Wl,--gc-sections,-emain -I{prefix}/include {source}");
+        let words = format!(
+            "-nostdlib -static -Wl,--gc-sections,-emain -I{prefix}/include {PACKAGE}/tests/no_libc.c"
+        );
         let mut cc = Command::new("cc");
         cc.args(split(&words)).args([&format!("{prefix}/lib/libvdso_time.a"), "-lgcc", "-o"]);
-        cc.arg(format!("{source}.out")).output().unwrap()
+        cc.arg(installed("no-libc.out")).output().unwrap()
     };
     let (without, with) = (link(&prefix), link(&installed("")));
     assert!(without.status.success(), "{}", String::from_utf8_lossy(&without.stderr));
