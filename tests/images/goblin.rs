@@ -52,19 +52,6 @@ fn goblin_sees_the_same_symbols_in_every_kind_of_image() {
     }
 }
 
-/// One segment with the tables before the code, as the kernel's scripts make it.
-const SCRIPT: &str = "
-PHDRS { text PT_LOAD FILEHDR PHDRS FLAGS(5); dynamic PT_DYNAMIC FLAGS(4); }
-SECTIONS {
-    . = SIZEOF_HEADERS;
-    .hash : { *(.hash) } :text .gnu.hash : { *(.gnu.hash) }
-    .dynsym : { *(.dynsym) } .dynstr : { *(.dynstr) }
-    .gnu.version : { *(.gnu.version) } .gnu.version_d : { *(.gnu.version_d) }
-    .dynamic : { *(.dynamic) } :text :dynamic
-    .text : { *(.text*) } :text
-    /DISCARD/ : { *(.note*) *(.eh_frame*) *(.comment) *(.data*) *(.bss*) *(.got*) }
-}";
-
 const STYLES: [&str; 3] = ["sysv", "gnu", "both"];
 
 /// Links 1 to 12 symbols: GNU ld makes a GNU hash table of one bucket for one, and LLD for up to
@@ -82,7 +69,7 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
         assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
     };
     let functions: Vec<_> = (1..=12).map(|number| format!("int f{number}(void) {{ return 0; }}")).collect();
-    fs::write(folder.join("script"), SCRIPT).unwrap();
+    fs::write(folder.join("script"), include_str!("linker-script")).unwrap();
     fs::write(folder.join("functions.c"), functions.join("\n")).unwrap();
     run("gcc -O1 -fpic -fno-asynchronous-unwind-tables -c functions.c");
     for linker in [Need::Bfd, Need::Lld].into_iter().filter(|linker| has_tool(*linker, &["--version"])) {
