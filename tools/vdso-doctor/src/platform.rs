@@ -3,7 +3,9 @@
 #![allow(unsafe_code, reason = "prctl(2) is called here")]
 
 use std::env::consts::ARCH;
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 
 use nix::sys::utsname::uname;
 use vdso_time::vdso::Vdso;
@@ -205,8 +207,13 @@ pub(crate) fn may_be_new() -> bool {
     clock_gettime(ClockId::BOOTTIME).is_ok_and(|time| is_new(time.tv_sec))
 }
 
-fn read(path: &str) -> Option<String> {
-    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+/// Reads a file of the kernel. In a container it can be a pipe without a writer, or have no end.
+pub(crate) fn read(path: &str) -> Option<String> {
+    const MOST_BYTES: u64 = 1 << 24;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.trim().to_owned())
 }
 
 /// Returns whether a text can be the name of a clock source. A container can have any file in place

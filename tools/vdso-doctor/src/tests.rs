@@ -2,13 +2,15 @@
 
 use std::env::consts::ARCH;
 use std::path::Path;
+use std::process::Command;
 
+use test_support::not_run::target_tmpdir;
 use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
 use vdso_time::vdso::{Function as Pointer, Functions};
 
 use crate::function::Function;
-use crate::platform::{is_name, supervisor};
+use crate::platform::{is_name, read, supervisor};
 use crate::process_report::{is_emulator, is_in_other_time_namespace};
 use crate::{Cause, Evidence, Method, Place, Platform, Read, Supervisor, check, diagnose, seccomp};
 
@@ -39,6 +41,15 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
 fn a_clock_source_has_no_empty_name_and_no_control_characters() {
     let seen = ["tsc", "ARC Timer1", "", "\x1b[31mtsc", "tsc\nhpet"].map(is_name);
     assert_eq!(seen, [true, true, false, false, false]);
+}
+
+#[test]
+fn a_pipe_and_a_file_without_an_end_do_not_hang_the_doctor() {
+    let pipe = target_tmpdir().join("doctor-pipe");
+    let _ = std::fs::remove_file(&pipe);
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(read(pipe.to_str().unwrap()).unwrap_or_default(), "");
+    assert!(read("/dev/zero").is_some_and(|text| !is_name(&text)));
 }
 
 #[test]
