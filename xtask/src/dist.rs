@@ -15,7 +15,6 @@ use vdso_time_kernel_runner::machine::Machine;
 use vdso_time_kernel_runner::setup::{Extra, Setup};
 use xshell::{Cmd, Shell, cmd};
 
-use crate::chroot::Chroot;
 use crate::workspace;
 
 /// The architectures, and the programs that work there: vdso-who knows the registers of two.
@@ -46,23 +45,26 @@ const HEADER: &str = "MIT or Apache-2.0. The programs also contain glibc, under 
     link another, run `cargo xtask dist` in the sources. vdso-who contains inferno, under CDDL-1.0; its \
     source is its package on crates.io. The other packages in them:\n";
 
+/// Mounts this machine's /proc, /sys and /dev in the system `$0`, and the folder `$1` at its
+/// /usr/local, and makes it the root of a command.
+const ENTER: &str = r#"mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" &&
+    mount --rbind /dev "$0/dev" && mount --bind "$1" "$0/usr/local" && shift && exec chroot "$0" "$@""#;
+
 pub(crate) fn run() -> Result<ExitCode> {
     let sh = workspace::shell()?;
     let dist = workspace::target().join("dist");
     sh.remove_path(&dist)?;
     sh.create_dir(&dist)?;
     for (arch, programs) in ARCHES {
-        let machine: Machine = arch.parse().map_err(Error::msg)?;
-        let setup = Setup::new(&machine, &Extra::default())?;
-        let built = build(&sh, &machine, &setup, programs)?;
-        let pack = |program: &&str| pack(&sh, &machine, &setup, &built, program, &dist);
-        let archives = programs.iter().map(pack).collect::<Result<Vec<_>>>()?;
+        let built = Built::new(&sh, arch, programs)?;
+        let archives = programs.iter().map(|program| built.pack(&sh, program, &dist));
+        let archives = archives.collect::<Result<Vec<_>>>()?;
         // Debian's oldest release here has no riscv64.
         for suite in SUITES.into_iter().filter(|suite| (arch, *suite) != ("riscv64", "bullseye")) {
-            let verdict = install(&machine, &setup, suite, programs, &archives)?;
+            let verdict = built.install(&sh, suite, programs, &archives)?;
             println!("{arch}, installed in {suite}: {verdict}");
         }
-        library(&sh, &machine, &dist)?;
+        built.library(&sh, &dist)?;
     }
     sh.change_dir(&dist);
     let sums = cmd!(sh, "sh -c 'sha256sum *.tar.gz'").quiet().read()?;
@@ -71,85 +73,136 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the programs. Returns their folder.
-fn build(sh: &Shell, machine: &Machine, setup: &Setup, programs: &[&str]) -> Result<PathBuf> {
-    let target = workspace::target().join("dist-build");
-    let home = workspace::cargo_home()?;
-    let (root, home) = (workspace::root(), home.display());
-    let remap = format!("--remap-path-prefix={}=. --remap-path-prefix={home}=cargo", root.display());
-    setup
-        .cargo(sh)
-        .args(["build", "--quiet", "--release", "--locked", "--bins"])
-        .args(programs.iter().map(|program| format!("--package={program}")))
-        .env("CARGO_TARGET_DIR", &target)
-        .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
-        .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static {remap}"))
-        .run()?;
-    Ok(target.join(machine.arch.triple).join("release"))
+/// The programs of an architecture.
+struct Built {
+    machine: Machine,
+    setup: Setup,
+    folder: PathBuf,
 }
 
-/// Packs a program, and below `share` what belongs into a prefix such as /usr/local.
-fn pack(
-    sh: &Shell,
-    machine: &Machine,
-    setup: &Setup,
-    built: &Path,
-    program: &str,
-    dist: &Path,
-) -> Result<PathBuf> {
-    let name = format!("{program}-{}-v{}", machine.arch.triple, workspace::VERSION);
-    let folder = dist.join(&name);
-    let write = |path: &str, text: String| -> Result<()> {
-        ensure!(!text.is_empty(), "{path} is empty");
-        sh.create_dir(folder.join(path).parent().context("the path has no folder")?)?;
-        Ok(fs::write(folder.join(path), text)?)
-    };
-    sh.create_dir(&folder)?;
-    sh.copy_file(built.join(program), folder.join(program))?;
-    for [shell, path] in SHELLS {
-        let words = [program, "completions", shell];
-        write(&path.replace("{}", program), emulated(sh, setup, built, &words).read()? + "\n")?;
+impl Built {
+    fn new(sh: &Shell, arch: &str, programs: &[&str]) -> Result<Self> {
+        let machine: Machine = arch.parse().map_err(Error::msg)?;
+        let setup = Setup::new(&machine, &Extra::default())?;
+        let target = workspace::target().join("dist-build");
+        let home = workspace::cargo_home()?;
+        let (root, home) = (workspace::root(), home.display());
+        let remap = format!("--remap-path-prefix={}=. --remap-path-prefix={home}=cargo", root.display());
+        setup
+            .cargo(sh)
+            .args(["build", "--quiet", "--release", "--locked", "--bins"])
+            .args(programs.iter().map(|program| format!("--package={program}")))
+            .env("CARGO_TARGET_DIR", &target)
+            .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
+            .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static {remap}"))
+            .run()?;
+        let folder = target.join(machine.arch.triple).join("release");
+        Ok(Self { machine, setup, folder })
     }
-    for [page, command] in PAGES.iter().filter(|[_, command]| command.split(' ').next() == Some(program)) {
-        let words: Vec<_> = command.split(' ').collect();
-        write(&format!("share/man/man1/{page}"), emulated(sh, setup, built, &words).read()? + "\n")?;
+
+    /// Packs a program, and below `share` what belongs into a prefix such as /usr/local.
+    fn pack(&self, sh: &Shell, program: &str, dist: &Path) -> Result<PathBuf> {
+        let triple = self.machine.arch.triple;
+        let name = format!("{program}-{triple}-v{}", workspace::VERSION);
+        let folder = dist.join(&name);
+        let write = |path: &str, text: String| -> Result<()> {
+            ensure!(!text.is_empty(), "{path} is empty");
+            sh.create_dir(folder.join(path).parent().context("the path has no folder")?)?;
+            Ok(fs::write(folder.join(path), text)?)
+        };
+        sh.create_dir(&folder)?;
+        sh.copy_file(self.folder.join(program), folder.join(program))?;
+        for [shell, path] in SHELLS {
+            let completions = self.emulated(sh, &[program, "completions", shell]).read()?;
+            write(&path.replace("{}", program), completions + "\n")?;
+        }
+        for [page, command] in PAGES.iter().filter(|[_, command]| command.split(' ').next() == Some(program))
+        {
+            let page_of = self.emulated(sh, &command.split(' ').collect::<Vec<_>>());
+            write(&format!("share/man/man1/{page}"), page_of.read()? + "\n")?;
+        }
+        write(&format!("share/doc/{program}/copyright"), licences(sh, triple, program)?)?;
+        let archive = dist.join(format!("{name}.tar.gz"));
+        let date = cmd!(sh, "git log -1 --format=%cI").read()?;
+        cmd!(sh, "tar --create --gzip --file {archive} --directory {dist} --sort=name --mtime={date}")
+            .args(["--owner=0", "--group=0", "--numeric-owner", &name])
+            .quiet()
+            .run()?;
+        sh.remove_path(folder)?;
+        Ok(archive)
     }
-    write(&format!("share/doc/{program}/copyright"), licences(sh, machine.arch.triple, program)?)?;
-    let (archive, date) = (dist.join(format!("{name}.tar.gz")), cmd!(sh, "git log -1 --format=%cI").read()?);
-    cmd!(sh, "tar --create --gzip --file {archive} --directory {dist} --sort=name --mtime={date}")
-        .args(["--owner=0", "--group=0", "--numeric-owner", &name])
-        .quiet()
-        .run()?;
-    sh.remove_path(folder)?;
-    Ok(archive)
-}
 
-/// Packs the library for C. `cargo xtask on` is its Makefile's cargo.
-fn library(sh: &Shell, machine: &Machine, dist: &Path) -> Result<()> {
-    let arch = machine.arch;
-    // Where this machine runs the architecture's programs, `on` links them statically, and there is
-    // no static `cdylib`.
-    let emulator = if machine.is_static() { "@qemu-10" } else { "" };
-    let cargo = format!("CARGO=cargo xtask on {}{emulator}", arch.name);
-    let folders = [
-        format!("CARGO_TARGET_DIR={}", workspace::target().join("dist-build").display()),
-        format!("dist={}", dist.display()),
-    ];
-    // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
-    let target = [format!("TARGET={}", arch.triple), "OBJCOPY=llvm-objcopy".into()];
-    cmd!(sh, "make --silent --directory crates/vdso-time-c dist CARGOFLAGS=--quiet {cargo}")
-        .args(folders)
-        .args(target)
-        .quiet()
-        .run()?;
-    Ok(())
-}
+    /// Packs the library for C. `cargo xtask on` is its Makefile's cargo.
+    fn library(&self, sh: &Shell, dist: &Path) -> Result<()> {
+        let arch = self.machine.arch;
+        // Where this machine runs the architecture's programs, `on` links them statically, and
+        // there is no static `cdylib`.
+        let emulator = if self.machine.is_static() { "@qemu-10" } else { "" };
+        let cargo = format!("CARGO=cargo xtask on {}{emulator}", arch.name);
+        let folders = [
+            format!("CARGO_TARGET_DIR={}", workspace::target().join("dist-build").display()),
+            format!("dist={}", dist.display()),
+        ];
+        // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
+        let target = [format!("TARGET={}", arch.triple), "OBJCOPY=llvm-objcopy".into()];
+        cmd!(sh, "make --silent --directory crates/vdso-time-c dist CARGOFLAGS=--quiet {cargo}")
+            .args(folders)
+            .args(target)
+            .quiet()
+            .run()?;
+        Ok(())
+    }
 
-/// Returns a command that runs on the machine its first word was built for.
-fn emulated<'a>(sh: &'a Shell, setup: &Setup, built: &Path, words: &[&str]) -> Cmd<'a> {
-    let program = built.join(words[0]);
-    let command = [setup.plan.qemu.clone(), vec![program.display().to_string()]].concat();
-    sh.cmd(&command[0]).args(&command[1..]).args(&words[1..]).quiet()
+    /// Returns a command that runs on the machine its first word was built for.
+    fn emulated<'a>(&self, sh: &'a Shell, words: &[&str]) -> Cmd<'a> {
+        let program = self.folder.join(words[0]);
+        let command = [self.setup.plan.qemu.clone(), vec![program.display().to_string()]].concat();
+        sh.cmd(&command[0]).args(&command[1..]).args(&words[1..]).quiet()
+    }
+
+    /// Runs the programs of the archives in a system of Debian, in a user namespace, which needs no
+    /// root. Returns the verdict of the first one.
+    fn install(
+        &self,
+        sh: &Shell,
+        suite: &'static str,
+        programs: &[&str],
+        archives: &[PathBuf],
+    ) -> Result<String> {
+        let system = vdso_time_kernel_runner::root(self.machine.arch, suite, &["base-files"])?;
+        let local = workspace::target().join("dist-installed");
+        sh.remove_path(&local)?;
+        for folder in [&local, &system.join("usr/local")] {
+            sh.create_dir(folder)?;
+        }
+        for archive in archives {
+            cmd!(sh, "tar --extract --file {archive} --directory {local} --strip-components=1")
+                .quiet()
+                .run()?;
+        }
+        // A static program. It needs no file of the system.
+        let qemu = self.setup.plan.qemu.first();
+        qemu.map_or(Ok(()), |qemu| sh.copy_file(qemu, local.join("qemu")))?;
+        let run = |program: &str, arguments: &[&str]| {
+            let emulator = qemu.map(|_| "/usr/local/qemu");
+            let words = emulator.into_iter().map(String::from).chain([format!("/usr/local/{program}")]);
+            cmd!(sh, "unshare --map-root-user --mount --pid --fork sh -c {ENTER} {system} {local}")
+                .args(words)
+                .args(arguments)
+                .env_clear()
+                .env("HOME", "/root")
+                .env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+                .quiet()
+                .read()
+        };
+        for program in programs {
+            let printed = run(program, &["--version"])?;
+            ensure!(printed == format!("{program} {}", workspace::VERSION), "{program} --version: {printed}");
+        }
+        let report = run(programs[0], &[])?;
+        let verdict = report.split("\n\n").next().unwrap_or_default();
+        Ok(verdict.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
 }
 
 /// Returns the licences of the packages that a program contains.
@@ -175,35 +228,4 @@ fn licences(sh: &Shell, triple: &str, program: &str) -> Result<String> {
         };
     }
     Ok(text)
-}
-
-/// Unpacks the archives into a system of Debian, and runs the programs. Returns the verdict.
-fn install(
-    machine: &Machine,
-    setup: &Setup,
-    suite: &'static str,
-    programs: &[&str],
-    archives: &[PathBuf],
-) -> Result<String> {
-    let chroot = Chroot::new(machine.arch, suite, &["base-files"])?;
-    let (sh, local) = (Shell::new()?, chroot.folder.join("usr/local"));
-    sh.create_dir(&local)?;
-    for archive in archives {
-        cmd!(sh, "tar --extract --file {archive} --directory {local} --strip-components=1").quiet().run()?;
-    }
-    // A static program. It needs no file of the system.
-    let qemu = setup.plan.qemu.first();
-    qemu.map_or(Ok(()), |qemu| sh.copy_file(qemu, chroot.folder.join("usr/bin/qemu")))?;
-    let run = |program: &str, arguments: &[&str]| {
-        let path = format!("/usr/local/{program}");
-        let words = [qemu.map_or(&[][..], |_| &["qemu"]), &[&*path], arguments].concat();
-        chroot.command(&words).read()
-    };
-    for program in programs {
-        let printed = run(program, &["--version"])?;
-        ensure!(printed == format!("{program} {}", workspace::VERSION), "{program} --version: {printed}");
-    }
-    let report = run(programs[0], &[])?;
-    let verdict = report.split("\n\n").next().unwrap_or_default();
-    Ok(verdict.split_whitespace().collect::<Vec<_>>().join(" "))
 }

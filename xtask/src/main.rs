@@ -2,7 +2,6 @@
 
 mod api;
 mod check;
-mod chroot;
 mod clients;
 mod dist;
 mod licences;
