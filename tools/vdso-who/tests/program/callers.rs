@@ -19,7 +19,8 @@ use serde_json::Value;
 use test_support::nix::unistd::geteuid;
 use test_support::{Need, command, not_run_here};
 
-use super::{PROGRAM, Recipe, callers, compiled, report, started, who};
+use super::compiled::{Recipe, address_of, compiled};
+use super::{PROGRAM, callers, report, started, who};
 
 const ROUNDS: u64 = 400;
 const ENDLESS: u64 = u64::MAX >> 2;
@@ -148,16 +149,13 @@ fn a_stripped_static_program_has_the_callers_of_libcs_function() {
         ("static and stripped, musl", Need::MuslGcc, "-O2 -static", "reads.c", STRIP),
     ] {
         let Some(path) = compiled(recipe) else { continue };
-        let table = fs::read_to_string(path.with_extension("nm")).unwrap();
-        let hexadecimal = |digits: &str| u64::from_str_radix(digits, 16).unwrap();
-        let address =
-            |name: &str| hexadecimal(table.lines().find_map(|line| line.strip_suffix(name)).unwrap());
-        let (often, seldom) = (address(" T often"), address(" T seldom"));
+        let [often, seldom] = ["often", "seldom"].map(|name| address_of(&path, name));
         let Some(report) = watch(&path, "--frequency=1999", ENDLESS, 1) else { return };
         let caller = callers(&report).next().and_then(|caller| caller["called_by"]["function"].as_str());
         let (_, offset) = caller.and_then(|name| name.split_once("+0x")).expect("no address");
         // The first page of the file is loaded at a multiple of its size.
-        let distance = |to: u64| (hexadecimal(offset) & 0xfff).wrapping_sub(to & 0xfff) & 0xfff;
+        let offset = u64::from_str_radix(offset, 16).unwrap();
+        let distance = |to: u64| (offset & 0xfff).wrapping_sub(to & 0xfff) & 0xfff;
         assert!(distance(often) < 0x80 && distance(often) < distance(seldom), "{often:#x} {report:#}");
     }
 }

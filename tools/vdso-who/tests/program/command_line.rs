@@ -11,9 +11,11 @@ use test_support::command::assert_says_that_output_is_lost;
 use test_support::nix::libc;
 use test_support::nix::sys::signal::Signal;
 use test_support::nix::unistd::gettid;
+use test_support::not_run::target_tmpdir;
 use test_support::{Need, filter, not_run_here};
 
-use super::{PROGRAM, compiled, fits, report, run, started, watched, who};
+use super::compiled::compiled;
+use super::{PROGRAM, fits, report, run, started, watched, who};
 
 #[test]
 fn wrong_arguments_are_status_64_and_one_sentence() {
@@ -167,7 +169,7 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
     let Some((status, out, error)) = run(&["-o", "/proc/report", "--", "echo", "ran"]) else { return };
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
     assert!(error.starts_with("vdso-who: cannot write /proc/report: "), "{error}");
-    let path = super::target_tmpdir().join("report");
+    let path = target_tmpdir().join("report");
     let path = path.to_str().unwrap();
     fs::write(path, "the report before").unwrap();
     // It has more processes than there can be.
@@ -180,13 +182,6 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
     closed.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM, "--", "sh", "-c", "echo ran >&2"]);
     let Some((_, _, error)) = started(closed.output()) else { return };
     assert!(!error.contains("ran"), "{error}");
-}
-
-#[test]
-fn a_table_without_reads_has_a_title() {
-    let script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
-    let Some((_, out, error)) = run(&["--", "sh", "-c", script]) else { return };
-    assert!(out.lines().any(|line| line.starts_with(" samples   % own ")), "{out}{error}");
 }
 
 /// Sends signals to a guarded command, which gets all but those of breakpoints of the vDSO.

@@ -2,17 +2,16 @@
 
 mod callers;
 mod command_line;
+mod compiled;
 mod schema;
 mod subjects;
 
 use std::io;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use test_support::command::{self, Ended};
-use test_support::not_run::target_tmpdir;
-use test_support::{Need, has_tool, not_run_here};
+use test_support::{Need, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-who");
 
@@ -60,27 +59,4 @@ fn callers(report: &Value) -> impl Iterator<Item = &Value> {
 /// Returns whether each line has at most 80 columns.
 fn fits(text: &str) -> bool {
     text.lines().all(|line| line.chars().count() <= 80)
-}
-
-/// A program: its name, a compiler, its flags, a source, and what a shell does to the program `$P`.
-type Recipe = (&'static str, Need, &'static str, &'static str, &'static str);
-
-/// Compiles a program; returns none if the compiler is missing.
-fn compiled((name, compiler, flags, source, after): Recipe) -> Option<PathBuf> {
-    let (tool, version) = match compiler {
-        Need::Go => ("go build", "version"),
-        compiler => (compiler.word(), "--version"),
-    };
-    if !has_tool(compiler, &[version]) || after.contains("xz") && !has_tool(Need::Xz, &["--version"]) {
-        return None;
-    }
-    let path = target_tmpdir().join(format!("who-{}", name.replace(' ', "-")));
-    let mut shell = Command::new("sh");
-    shell.args(["-e", "-c", &format!("{tool} {flags} -o \"$P\" {source}\ncd \"${{P%/*}}\"\n{after}")]);
-    shell.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sources"));
-    let has_cgo = flags.contains("-linkmode=external");
-    shell.env("P", &path).env("CGO_ENABLED", if has_cgo { "1" } else { "0" }).env("GO111MODULE", "off");
-    let output = shell.output().unwrap();
-    assert!(output.status.success(), "{name}: {tool} {flags}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(path)
 }

@@ -109,6 +109,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         let mut report = base.of_part(Duration::from_secs(2), Duration::from_secs_f64(cpu_seconds));
         report.finish(Findings { lost, ..found(&[(1, samples, samples / 10)]) });
         let text = report.to_string();
+        assert!(text.contains("\n samples   % own     +-   reads/s  process, caller\n"), "{text}");
         if let Some(expected) = expected {
             assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}");
         } else {

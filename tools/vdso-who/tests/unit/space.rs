@@ -3,8 +3,7 @@
 use std::fs;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -13,7 +12,12 @@ use gimli::{EndianReader, NativeEndian, SectionId};
 use object::{Object as _, ObjectSection as _};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, child, has_tool, not_run};
+use test_support::{Need, child, not_run};
+
+#[path = "../program/compiled.rs"]
+mod compiled;
+
+use compiled::{address_of, compiled};
 
 use super::bounded::{Bounded, Limits, memory};
 use super::file::{Elf, Image};
@@ -172,57 +176,34 @@ fn functions_that_set_their_frame_pointer_are_recognised() {
     }
 }
 
-/// Returns the folder of a stripped program, which a shell makes there as `p`; none if the compiler
-/// is missing.
-fn stripped(name: &str, script: &str) -> Option<PathBuf> {
-    if !has_tool(Need::Gcc, &["--version"]) || script.contains("xz") && !has_tool(Need::Xz, &["--version"]) {
-        return None;
-    }
-    let folder = target_tmpdir().join(format!("who-{name}"));
-    fs::create_dir_all(&folder).unwrap();
-    let mut shell = Command::new("sh");
-    shell.args(["-e", "-c", script]).current_dir(&folder);
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/sources/reads.c");
-    let output = shell.env("SOURCE", source).output().unwrap();
-    assert!(output.status.success(), "{name}: {output:?}");
-    Some(folder)
-}
-
-/// Returns the number of a line of `nm`.
-fn address_of_often(folder: &Path) -> u64 {
-    let table = fs::read_to_string(folder.join("nm")).unwrap();
-    let line = table.lines().find_map(|line| line.strip_suffix(" T often"));
-    u64::from_str_radix(line.unwrap(), 16).unwrap()
-}
-
 /// Sets the build id by the linker, so that the file's name is known.
 #[test]
 fn a_debug_file_is_that_of_the_build_id() {
-    const SCRIPT: &str = r#"for id in 0123456789abcdef 0123456789abcdee; do
-        gcc -O2 -g -Wl,--build-id=0x$id -o p "$SOURCE"
-        objcopy --only-keep-debug p $id.debug
-    done
-    gcc -O2 -g -Wl,--build-id=0x0123456789abcdef -o p "$SOURCE"
-    nm p >nm; strip p"#;
-    let Some(folder) = stripped("build-id", SCRIPT) else { return };
-    let often = address_of_often(&folder);
+    const DEBUG: &str = r#"objcopy --only-keep-debug "$P" "$P.debug"; nm "$P" >"$P.nm"; strip "$P""#;
+    let [own, other] = [
+        ("own build id", "-O2 -g -Wl,--build-id=0x0123456789abcdef"),
+        ("another build id", "-O2 -g -Wl,--build-id=0x0123456789abcdee"),
+    ]
+    .map(|(name, flags)| compiled((name, Need::Gcc, flags, "reads.c", DEBUG)));
+    let (Some(own), Some(other)) = (own, other) else { return };
+    let [debug, other] = [&own, &other].map(|path| path.with_extension("debug"));
     for (path, file, expected) in [
-        ("/p", "0123456789abcdef.debug", Some("often")),
-        ("/p", "0123456789abcdee.debug", None),
-        ("/p", "none", None),
+        ("/p", &debug, Some("often")),
+        ("/p", &other, None),
+        ("/p", &"none".into(), None),
         // The functions of libc are skipped.
-        ("/lib/libc.so.6", "0123456789abcdef.debug", None),
+        ("/lib/libc.so.6", &debug, None),
     ] {
         let find = |path: &Path| {
             let is_it = path == Path::new("/usr/lib/debug/.build-id/01/23456789abcdef.debug");
-            fs::File::open(folder.join(file)).ok().filter(|_| is_it).map(|file| Image::File(file.into()))
+            fs::File::open(file).ok().filter(|_| is_it).map(|file| Image::File(file.into()))
         };
-        let image = Image::File(fs::File::open(folder.join("p")).unwrap().into());
+        let image = Image::File(fs::File::open(&own).unwrap().into());
         let module = Module::parse(image, path, find, None).unwrap();
-        let frames = module.frames(often + 4, "p");
-        assert_eq!(frames.first().map(|frame| &*frame.function), expected, "{file}");
+        let frames = module.frames(address_of(&own, "often") + 4, "p");
+        assert_eq!(frames.first().map(|frame| &*frame.function), expected, "{path} {file:?}");
         let source = frames.first().and_then(|frame| frame.file.as_deref()).unwrap_or_default();
-        assert_eq!(source.ends_with("reads.c"), expected.is_some(), "{file}: {source}");
+        assert_eq!(source.ends_with("reads.c"), expected.is_some(), "{path} {file:?}: {source}");
     }
 }
 
@@ -252,25 +233,25 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
 /// Tries 15 KB of xz that become 100 MB, and headers that claim any size.
 #[test]
 fn sections_that_become_too_large_are_ignored() {
-    const XZ: &str = r#"gcc -O2 -s -o p "$SOURCE"
-    for size in 1 100; do
-        head -c ${size}M /dev/zero | xz >xz
-        objcopy --add-section .gnu_debugdata=xz p $size
+    const XZ: &str = r#"for size in 1 100; do
+        head -c ${size}M /dev/zero | xz >"$P.xz"
+        objcopy --add-section .gnu_debugdata="$P.xz" "$P" "$P.$size"
     done"#;
-    if let Some(folder) = stripped("xz", XZ) {
+    if let Some(path) = compiled(("large xz", Need::Gcc, "-O2 -s", "reads.c", XZ)) {
         for (file, size) in [("1", Some(1 << 20)), ("100", None)] {
-            let image = Image::File(fs::File::open(folder.join(file)).unwrap().into());
+            let image = Image::File(fs::File::open(path.with_extension(file)).unwrap().into());
             let ranges = image.ranges();
             let parsed = Elf::parse(&ranges).unwrap();
             let found = debug_file::of(&parsed, Path::new("/p"), |_| None, None);
             assert_eq!(found.map(|found| found.len()), size, "{file}");
         }
     }
-    for format in ["zlib", "zstd"] {
-        let script =
-            format!("gcc -O2 -g -o p \"$SOURCE\"; nm p >nm; objcopy --compress-debug-sections={format} p");
-        let Some(folder) = stripped(format, &script) else { continue };
-        let (mut bytes, often) = (fs::read(folder.join("p")).unwrap(), address_of_often(&folder));
+    for (format, compress) in [
+        ("large zlib", r#"nm "$P" >"$P.nm"; objcopy --compress-debug-sections=zlib "$P""#),
+        ("large zstd", r#"nm "$P" >"$P.nm"; objcopy --compress-debug-sections=zstd "$P""#),
+    ] {
+        let Some(path) = compiled((format, Need::Gcc, "-O2 -g", "reads.c", compress)) else { continue };
+        let (mut bytes, often) = (fs::read(&path).unwrap(), address_of(&path, "often"));
         let line = |bytes: &[u8]| {
             Module::parse(Image::Bytes(bytes.into()), "/p", |_| None, None)?.frames(often + 4, "p")[0].line
         };
