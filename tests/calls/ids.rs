@@ -7,23 +7,14 @@ use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::process::id;
 
+use test_support::functions::assert_clock_right;
 use test_support::nix::{self, unistd::gettid};
-use test_support::{FUNCTIONS, PATHS, not_run, oracle};
+use test_support::{PATHS, not_run, oracle};
 use vdso_time::__private::NATIVE;
 use vdso_time::{ClockId, Errno};
 
 /// The number of no process and no file: Linux has at most 2^22 processes.
 const UNUSED: i32 = 200_000_000;
-
-/// Fails unless each function with a clock answers as the kernel does.
-#[track_caller]
-fn assert_right(clock: ClockId) {
-    for path in &PATHS {
-        for function in &FUNCTIONS {
-            function.assert_right(path, clock);
-        }
-    }
-}
 
 #[test]
 fn a_cpu_time_clock_is_the_kernels() {
@@ -36,7 +27,7 @@ fn a_cpu_time_clock_is_the_kernels() {
         ClockId::PROCESS_CPUTIME,
         ClockId::THREAD_CPUTIME,
     ] {
-        assert_right(clock);
+        assert_clock_right(clock);
         for path in &PATHS {
             let before = (path.clock_gettime)(clock).unwrap();
             // The kernel may count CPU time in timer ticks.
@@ -61,14 +52,14 @@ fn a_clock_of_no_process_or_file_fails_as_it_does_in_the_kernel() {
         ClockId::thread_cpu(1), // a thread of another process, or no thread at all
     ] {
         assert!(oracle::clock_gettime(clock.as_raw()).is_err() || id() == 1, "{clock:?}");
-        assert_right(clock);
+        assert_clock_right(clock);
     }
 }
 
 #[test]
 fn a_hardware_clock_reaches_its_driver() {
     match File::open("/dev/ptp0") {
-        Ok(device) => assert_right(ClockId::from_fd(device.as_raw_fd())),
+        Ok(device) => assert_clock_right(ClockId::from_fd(device.as_raw_fd())),
         Err(error) => not_run(format!("/dev/ptp0: {error}")),
     }
 }

@@ -199,19 +199,15 @@ fn another_system_call_replaces_a_denied_one() {
         (&abi.clock_gettime, uptime, libc::CLOCK_MONOTONIC, true),
     ] {
         let calls = function.syscalls;
-        let [first, others @ ..] = &*calls.iter().map(|call| call.number).collect::<Vec<_>>() else {
-            continue;
-        };
-        let cases = [libc::EPERM, libc::ENOSYS, libc::EINVAL];
-        let cases =
-            cases.into_iter().flat_map(|error| (0..=calls.len()).map(move |allowed| (error, allowed)));
-        for (error, allowed) in cases {
-            let allowed = calls.get(allowed);
+        let (first, others) = calls.split_at(1);
+        let allowed = calls.iter().map(Some).chain([None]);
+        let errors = [libc::EPERM, libc::ENOSYS, libc::EINVAL];
+        for (allowed, error) in allowed.flat_map(|allowed| errors.map(|error| (allowed, error))) {
             child::forked(|| {
                 let now = oracle::clock_gettime(clock).unwrap().tv_sec;
-                let is_denied = |number: &&u32| allowed.is_none_or(|allowed| allowed.number != **number);
-                let denied = [&[*first], others]
-                    .map(|calls| calls.iter().filter(is_denied).copied().collect::<Vec<_>>());
+                let is_denied = |number: &u32| allowed.is_none_or(|allowed| allowed.number != *number);
+                let denied = [first, others]
+                    .map(|calls| calls.iter().map(|call| call.number).filter(is_denied).collect::<Vec<_>>());
                 let other_error = if allowed.is_some() { error } else { libc::EACCES };
                 if !filter::deny(&denied[0], error) || !filter::deny(&denied[1], other_error) {
                     return;

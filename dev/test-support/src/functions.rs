@@ -135,6 +135,16 @@ pub fn assert_all_right(path: &Path) {
     }
 }
 
+/// Fails unless every function of both paths answers for this clock what the kernel does.
+#[track_caller]
+pub fn assert_clock_right(clock: ClockId) {
+    for (path, function) in
+        PATHS.iter().flat_map(|path| FUNCTIONS.iter().map(move |function| (path, function)))
+    {
+        function.assert_right(path, clock);
+    }
+}
+
 /// Fails unless each read panics at a line of this file, and names its clock and this error.
 #[track_caller]
 pub fn assert_panics(file: &'static str, expected: Errno, reads: &[(&str, &dyn Fn())]) {

@@ -63,11 +63,7 @@ pub(crate) const SIGSET_SIZE: usize = if cfg!(any(
 
 #[cfg(target_arch = "x86")]
 pub(crate) use architecture::set_kernel_entry;
-/// Does nothing: only the vDSO of `x86` has a function that enters the kernel.
-///
-/// # Safety
-///
-/// Every address is sound here. Only the function of `x86` calls it.
+/// Does nothing, which is sound for any address: only the vDSO of `x86` has such a function.
 #[cfg(not(target_arch = "x86"))]
 pub(crate) unsafe fn set_kernel_entry(_address: usize) {}
 
