@@ -16,12 +16,18 @@ fn named(cgroups: &str) -> Option<String> {
     let container = parts.iter().rev().find_map(|part| container(part));
     let pod = parts.iter().rev().find_map(|part| pod(part));
     let is_unit = |part: &&&str| matches!(part.rsplit_once('.'), Some((_, "service" | "scope")));
-    let unit = || parts.iter().rev().find(is_unit);
+    // A user's units can have the names of the system's, or of another user's.
+    let manager = || parts.iter().find(|part| part.starts_with("user@"));
+    let unit = || {
+        let unit = parts.iter().rev().find(is_unit)?;
+        let manager = manager().filter(|manager| *manager != unit);
+        Some(manager.map_or_else(|| (*unit).to_owned(), |manager| format!("{unit} of {manager}")))
+    };
     match (pod, container) {
         (Some(pod), Some((_, id))) => Some(format!("pod {pod}, container {id}")),
         (Some(pod), None) => Some(format!("pod {pod}")),
         (None, Some((runtime, id))) => Some(format!("{runtime} {id}")),
-        (None, None) => unit().map(|unit| (*unit).to_owned()),
+        (None, None) => unit(),
     }
 }
 

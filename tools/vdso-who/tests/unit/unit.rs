@@ -18,8 +18,9 @@ fn a_cgroup_names_its_unit_container_or_pod() {
         ),
         (
             "0::/user.slice/user-1000.slice/user@1000.service/app.slice/firefox.scope".into(),
-            Some("firefox.scope"),
+            Some("firefox.scope of user@1000.service"),
         ),
+        ("0::/user.slice/user-1.slice/user@1.service".into(), Some("user@1.service")),
         ("0::/user.slice/user-0.slice/session-3.scope".into(), Some("session-3.scope")),
         (format!("0::/system.slice/docker-{id}.scope"), Some("docker 0123456789ab")),
         // The cgroup of a program in the container, and of a container in another namespace.
