@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::witness::{CALIBRATION, SEGMENT, Witness, bound, check};
 use super::world::{MICRO, MILLI, NANO, SECOND, machines, quiet_machines};
+use crate::engine::source::Source;
 use crate::engine::status::Status;
 
 #[derive(Clone, Copy, Debug)]
@@ -162,9 +163,11 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
         let is_fine = machine.hertz >= 100_000_000;
         world.set_slew(ppb);
         witness.watch(SECOND / 4);
-        witness.limit.set(if is_fine { 30 } else { u64::MAX });
         for _ in 0..10_000 {
             witness.watch(30 * MICRO);
+            let time = clock.monotonic(Source::ticks_ordered);
+            let error = time.map_or(0, |time| time.abs_diff(world.read_at.get()));
+            assert!(error <= 30 || !is_fine, "off by {error} ns");
             assert!(machine.interrupts > 0 || witness.status() == Status::Used, "a segment ended");
         }
         assert_eq!(witness.settled(), Status::Used);

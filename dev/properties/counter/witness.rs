@@ -35,8 +35,6 @@ pub(crate) struct Witness {
     pub(crate) intrusion: Cell<fn(&Self)>,
     /// The wall-clock time that these others read.
     pub(crate) intruder_saw: Cell<Option<i64>>,
-    /// The limit of a fast read's error in nanoseconds, besides the bound.
-    pub(crate) limit: Cell<u64>,
 }
 
 /// Checks what holds on each of these machines in each of these cases.
@@ -76,7 +74,6 @@ impl Witness {
                 is_ordered: Cell::new(true),
                 intrusion: Cell::new(|witness| _ = witness.read()),
                 intruder_saw: Cell::new(None),
-                limit: Cell::new(u64::MAX),
             }
         })
     }
@@ -94,7 +91,6 @@ impl Witness {
         assert!(status != Status::Used || bound >= 30, "{bound}");
         let before = self.world.kernel();
         let fast = self.clock.monotonic(Source::ticks_ordered);
-        let instant = self.world.read_at.get();
         let Some(nanos) = fast.or_else(|| self.clock.slow_monotonic()) else {
             assert!(self.world.is_denied.get(), "no time, though no sandbox denies it");
             return None;
@@ -110,9 +106,6 @@ impl Witness {
         if is_accurate && self.is_accurate.get() {
             let allowed = before.saturating_sub(bound)..=after.saturating_add(bound);
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}, the bound is {bound}");
-            let is_instant = fast.is_some() && (before..=after).contains(&instant);
-            let error = if is_instant { nanos.abs_diff(instant) } else { 0 };
-            assert!(error <= self.limit.get(), "off by {error} ns");
         }
         self.latest.set(self.latest.get().max(nanos));
         Some(nanos)
