@@ -90,6 +90,9 @@ struct Row {
     amounts: Amounts,
 }
 
+/// Nanoseconds. In user space a read takes less, and a system call takes more.
+const SLOW_NS: f64 = 100.0;
+
 /// Returns what a read costs here, by the cheapest of some series, because interrupts make reads
 /// slower.
 fn read_ns() -> f64 {
@@ -302,6 +305,8 @@ impl Report {
                     .into()
             }),
             Some(figures),
+            (self.read_ns > SLOW_NS && self.trap_ns.is_none())
+                .then(|| "That is slow for a read of the clock: `vdso-doctor` says why, and what to do.".into()),
             (self.swallowed != 0)
                 .then(|| format!("The guard kept a SIGTRAP from the command {}.", times(self.swallowed))),
             (self.lost != 0).then(|| {

@@ -124,6 +124,10 @@ fn a_share_is_refused_only_without_rights_or_samples() {
             rate.is_none_or(|rate| (rate - expected).abs() < 0.001 * expected + 1e-9),
             "{rate:?} {expected}"
         );
+        for (read_ns, is_slow) in [(25.0, false), (1220.0, true)] {
+            report.read_ns = read_ns;
+            assert_eq!(report.to_string().contains("`vdso-doctor` says why"), is_slow);
+        }
     }
 }
 
