@@ -279,7 +279,8 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
         fs::write(copy.join(name), text).unwrap();
     }
     // Before the first release the page names a folder, and after it a version.
-    let manifest = block(&page, "```toml\n# Cargo.toml\n").replace("path = \"vdso-time\"", "version = \"*\"");
+    let manifest =
+        block(&page, "```toml\n# Cargo.toml\n").replace("path = \"../vdso-time\"", "version = \"*\"");
     let patch = format!("\n[patch.crates-io]\nvdso-time.path = {root:?}\n");
     // The folder is inside of this workspace.
     fs::write(copy.join("Cargo.toml"), manifest + &patch + "[workspace]\n").unwrap();
