@@ -67,3 +67,22 @@ fn a_vdso_that_falls_back_to_system_calls_is_noticed_when_the_segment_ends() {
         assert!(last == Status::Used || may_be_refused && last == refused, "{last}");
     });
 }
+
+/// Simulates Hyper-V's clock, which the counter does not use yet, because nobody has measured it.
+#[test]
+fn a_clock_with_a_unit_of_100_ns_is_followed_to_two_units() {
+    check(100, quiet_machines(1_000_000_000), 0..40_000_u128, |witness, micros| {
+        let Witness { world, clock, .. } = witness;
+        world.unit.set(100);
+        witness.is_accurate.set(false);
+        witness.watch(8 * CALIBRATION + micros * MICRO);
+        for _ in 0..4_000 {
+            if let Some(time) = clock.monotonic(Source::ticks_ordered) {
+                let error = time.abs_diff(world.read_at.get());
+                assert!(error <= 200, "{error} ns");
+            }
+            witness.watch(30 * MICRO);
+        }
+        assert_eq!((witness.settled(), clock.statistics().refusals), (Status::Used, 0));
+    });
+}

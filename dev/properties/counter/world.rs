@@ -89,6 +89,8 @@ pub(crate) struct World {
     pub(crate) entry: Cell<u128>,
     /// The clock source is a scale and an offset that the hypervisor writes.
     pub(crate) is_paravirtual: Cell<bool>,
+    /// The unit of the kernel's clocks in nanoseconds, if it is not 1.
+    pub(crate) unit: Cell<u64>,
     /// The reader is preempted in the kernel's read of this number, for so long. Then others read.
     pub(crate) preemption: Cell<(u32, u128)>,
     /// The kernel's clock at the last read of the counter.
@@ -115,6 +117,7 @@ impl World {
             kept: Cell::new((0, 5_000 * SECOND)),
             offset: Cell::new(1_700_000_000_000_000_000),
             entry: Cell::new(100 * NANO),
+            unit: Cell::new(1),
             random: Cell::new(machine.seed),
             intruder: machine.is_shared.then(|| Box::new(intruder) as _),
             ..Self::default()
@@ -167,7 +170,8 @@ impl World {
 
     /// Returns `CLOCK_MONOTONIC`.
     pub(crate) fn kernel(&self) -> u64 {
-        (self.kernel_picos() / NANO) as u64
+        let nanos = (self.kernel_picos() / NANO) as u64;
+        nanos - nanos % self.unit.get()
     }
 
     /// Returns `CLOCK_REALTIME`.
