@@ -40,9 +40,10 @@ fn a_step_is_not_taken_for_a_change_of_the_rate() {
 
 /// Takes back the hypervisor's stable bit, so the vDSO makes the system call. A read of the
 /// simulated vDSO takes 30 ns. The clock source keeps its name, so only the time shows the change.
+/// If the system call takes less than 30 ns more, the noise of the reads can hide it for 10 s.
 #[test]
 fn a_vdso_that_falls_back_to_system_calls_is_noticed_when_the_segment_ends() {
-    let cases = (150..600_u128, 0..40_000_u128);
+    let cases = (200..600_u128, 0..40_000_u128);
     check(300, quiet_machines(1_000_000_000), cases, |witness, (percent, micros)| {
         let Witness { world, clock, .. } = witness;
         world.is_paravirtual.set(true);
