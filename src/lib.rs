@@ -107,9 +107,10 @@ pub use clocks::{
     SystemTimeError, UNIX_EPOCH, WallClock,
 };
 #[cfg(vdso_time_clock)]
-pub use sys::calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time};
-#[cfg(vdso_time_clock)]
-pub use sys::{routes, warm_up};
+pub use sys::{
+    calls::{clock_getres, clock_gettime, getcpu, gettimeofday, time, try_time},
+    routes, warm_up,
+};
 #[cfg(vdso_time_linux)]
 #[cfg_attr(docsrs, doc(cfg(any(target_os = "linux", target_os = "android"))))]
 pub use {

@@ -1,6 +1,7 @@
 //! [`Timeval`]: a time in seconds and microseconds.
 
 use core::fmt;
+use core::time::Duration;
 
 use super::timespec::Timespec;
 use crate::errno::Errno;
@@ -36,6 +37,16 @@ impl TryFrom<Timeval> for Timespec {
             0..1_000_000 => Ok(Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 }),
             _ => Err(Errno::EINVAL),
         }
+    }
+}
+
+impl TryFrom<Timeval> for Duration {
+    type Error = Errno;
+
+    /// Converts a time that is not negative (else `EOVERFLOW`), with the errors of [`Timespec`]'s.
+    #[inline]
+    fn try_from(time: Timeval) -> Result<Self, Errno> {
+        Timespec::try_from(time)?.try_into()
     }
 }
 

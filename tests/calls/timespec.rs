@@ -99,6 +99,7 @@ fn a_timeval_converts_exactly_or_to_an_error() {
     ] {
         assert_eq!((Timespec::try_from(from), from.to_string().as_str()), (Ok(to), digits));
         assert_eq!(SystemTime::try_from(from), SystemTime::from_timespec(to));
+        assert_eq!(Duration::try_from(from), Duration::try_from(to));
     }
     for micros in [-1, 1_000_000, i64::MAX, i64::MIN] {
         assert_eq!(Timespec::try_from(timeval(7, micros)), Err(Errno::EINVAL), "{micros}");
