@@ -370,7 +370,11 @@ impl Space {
         let own = own.as_deref().and_then(|own| own.split_whitespace().last());
         let path = format!("/proc/{thread}/root/tmp/perf-{}.map", own.unwrap_or("self"));
         // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
-        file::open(Path::new(&path), libc::O_NOFOLLOW)
+        let file = file::open(Path::new(&path), libc::O_NOFOLLOW)?;
+        // Anybody can write to /tmp. perf(1) takes the files of the user and of root, too.
+        let (owner, users) = (file.metadata()?.uid(), proc::status(thread, "Uid").unwrap_or_default());
+        let is_own = owner == 0 || users.split_whitespace().any(|user| user == owner.to_string());
+        if is_own { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
     }
 
     /// Returns the functions at an address, the innermost inlined one first; at least one.

@@ -2,17 +2,17 @@
 
 use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, chown};
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
+use std::{process, thread};
 
 use addr2line::Context;
 use gimli::{EndianReader, NativeEndian, SectionId};
 use object::{Object as _, ObjectSection as _};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, child, not_run};
+use test_support::{Need, child, not_run, not_run_here};
 
 #[path = "../program/compiled.rs"]
 mod compiled;
@@ -27,6 +27,23 @@ use super::unwind::Abi;
 use super::{Files, Space, Taken, debug_file};
 use crate::mapping::{FileId, Mapping, parsed as mapping, vdso};
 use crate::perf::Registers;
+
+/// In /tmp any user can write a map for another one's process.
+#[test]
+fn the_perf_map_of_another_user_is_not_read() {
+    let path = format!("/tmp/perf-{}.map", process::id());
+    fs::write(&path, "1000 8 name\n").unwrap();
+    let is_opened = || Space::open_perf_map(process::id(), process::id()).is_ok();
+    let own = is_opened();
+    let given = chown(&path, Some(65_534), None);
+    let others = is_opened();
+    let _ = fs::remove_file(&path);
+    assert!(own);
+    match given {
+        Ok(()) => assert!(!others),
+        Err(error) => not_run_here(Need::SuperUser, error),
+    }
+}
 
 #[test]
 fn the_functions_of_a_process_that_ended_have_names() {
@@ -48,7 +65,7 @@ fn the_functions_of_a_process_that_ended_have_names() {
 /// Fills the stack and the registers with likely addresses: of code, of the stack, or any.
 #[test]
 fn the_chain_of_any_registers_and_stack_ends() {
-    let mut space = Space::of(std::process::id(), Files::default()).unwrap();
+    let mut space = Space::of(process::id(), Files::default()).unwrap();
     let code = space.mappings[0].range.start;
     let mut random = Random(1);
     let mut longest = 0;
@@ -302,7 +319,7 @@ fn the_code_before_an_address_costs_no_memory() {
     if file.set_len(1 << 40).is_err() {
         return not_run("the file system has no sparse files");
     }
-    let mut space = Space::new(std::process::id(), Files::default());
+    let mut space = Space::new(process::id(), Files::default());
     let (path, id) = (path.to_str().unwrap().into(), fs::metadata(&path).unwrap().ino());
     let file = FileId { device: (0, 0), inode: id };
     space.map(Mapping { range: 0x1000..0x3000, offset: 1 << 30, path, file });
