@@ -32,6 +32,8 @@ pub(crate) struct Group {
     pub(crate) unread: u64,
     /// Their reads, or samples in reads.
     pub(crate) callers: HashMap<Caller, u64>,
+    /// Those of these samples that were in the kernel.
+    pub(crate) in_kernel: HashMap<Caller, u64>,
 }
 
 /// What the records show.
@@ -180,7 +182,11 @@ impl Tally<'_> {
         self.shared.reads.fetch_add(1, Relaxed);
         // Names are looked up while the process still runs.
         let addresses = space.chain(taken);
-        count_one(&mut group.callers, space.caller(&addresses), MOST_CALLERS, Caller::unknown);
+        let caller = space.caller(&addresses);
+        if taken.in_kernel {
+            count_one(&mut group.in_kernel, caller.clone(), MOST_CALLERS, Caller::unknown);
+        }
+        count_one(&mut group.callers, caller, MOST_CALLERS, Caller::unknown);
         if self.options.folded {
             let functions = addresses.iter().rev().flat_map(|address| space.functions(*address));
             let parts =
@@ -228,8 +234,10 @@ impl Findings {
             all.pids.extend(group.pids);
             all.samples += group.samples;
             all.unread += group.unread;
-            for (caller, reads) in group.callers {
-                *all.callers.entry(caller).or_default() += reads;
+            for (to, from) in [(&mut all.callers, group.callers), (&mut all.in_kernel, group.in_kernel)] {
+                for (caller, reads) in from {
+                    *to.entry(caller).or_default() += reads;
+                }
             }
         }
     }

@@ -157,7 +157,8 @@ impl Report {
             self.name = name;
         }
         self.unread = found.groups.values().map(|group| group.unread).sum();
-        self.whole = self.amounts(found.reads, found.samples, self.unread);
+        let in_kernel = found.groups.values().flat_map(|group| group.in_kernel.values()).sum();
+        self.whole = self.amounts([found.reads, in_kernel], found.samples, self.unread);
         if self.trap_ns.is_some() {
             // A breakpoint is counted also if its record is lost.
             self.whole.reads = Some(self.counted);
@@ -173,12 +174,16 @@ impl Report {
     }
 
     fn process(&self, key: &Key, group: &Group) -> Process {
-        let Group { pids, samples, unread, callers } = group;
-        let amounts = self.amounts(callers.values().sum(), *samples, *unread);
-        let callers = callers.iter().map(|(Caller { first, next }, records)| Row {
-            frame: Frame::clone(first),
-            called_by: next.as_deref().cloned(),
-            amounts: self.amounts(*records, *samples, *unread),
+        let Group { pids, samples, unread, callers, in_kernel } = group;
+        let all = [callers, in_kernel].map(|records| records.values().sum());
+        let amounts = self.amounts(all, *samples, *unread);
+        let callers = callers.iter().map(|(caller, records)| Row {
+            frame: Frame::clone(&caller.first),
+            called_by: caller.next.as_deref().cloned(),
+            amounts: {
+                let in_kernel = in_kernel.get(caller).copied().unwrap_or(0);
+                self.amounts([*records, in_kernel], *samples, *unread)
+            },
         });
         let mut callers: Vec<_> = callers.collect();
         let order = |row: &Row| (Reverse(row.amounts.records), row.frame.function.clone());
@@ -193,9 +198,12 @@ impl Report {
         self.samples as f64 / f64::from(self.frequency)
     }
 
-    /// Returns the figures of `records` among the samples of a process. Any of the `unread` samples
-    /// may be in a read.
-    fn amounts(&self, records: u64, samples: u64, unread: u64) -> Amounts {
+    /// Returns the figures of `records` among the samples of a process, given those of them that
+    /// were in the kernel. Any of the `unread` samples may be in a read.
+    ///
+    /// If the vDSO reads this machine's clock in user space, `read_ns` is what that costs. A read
+    /// of another clock in the kernel can cost 30 times as much, so there its rate is not known.
+    fn amounts(&self, [records, in_kernel]: [u64; 2], samples: u64, unread: u64) -> Amounts {
         if self.trap_ns.is_some() {
             // Which callers have the lost records is not known.
             let reads = (self.lost == 0).then_some(records);
@@ -213,7 +221,8 @@ impl Report {
             records,
             percent: Some(100.0 * share(records, samples)),
             percent_error: Some(100.0 * (error(records, samples) + unknown).min(1.0)),
-            reads_per_second: (unread <= records).then(|| in_reads / self.seconds / self.read_ns * 1e9),
+            reads_per_second: (unread <= records && (in_kernel <= records / 2 || self.read_ns > SLOW_NS))
+                .then(|| in_reads / self.seconds / self.read_ns * 1e9),
             reads: None,
         }
     }

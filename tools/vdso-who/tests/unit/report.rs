@@ -14,7 +14,7 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
     for (pid, samples, reads) in processes.iter().copied() {
         let key = Key { name: "a".into(), unit: None, pid: Some(pid) };
         let callers = [(Caller::unknown(), reads)].into();
-        found.groups.insert(key, Group { samples, pids: [pid].into(), callers, unread: 0 });
+        found.groups.insert(key, Group { samples, pids: [pid].into(), callers, ..Group::default() });
         found.samples += samples;
         found.reads += reads;
     }
@@ -70,6 +70,27 @@ fn most_processes_of_one_name_share_a_row() {
         let shared = shared.map(|process| (process.count, process.amounts.records));
         // All but 9, 3 and 6.
         assert_eq!(shared, (rows == 4).then_some((6, 36)), "{report}");
+    }
+}
+
+/// Samples a clock that only the kernel reads, where the vDSO reads the others in 20 ns or enters the
+/// kernel for each.
+#[test]
+fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
+    for (read_ns, in_kernel, rate) in
+        [(20.0, 50, Some(2.5e6)), (20.0, 51, None), (20.0, 100, None), (1000.0, 100, Some(5e4))]
+    {
+        let options = Options::new(Subject::Process(1));
+        let (seconds, cpu_seconds, sees_all) = (1.0, 0.1, true);
+        let report =
+            Report { seconds, cpu_seconds, sees_all, read_ns, ..Report::new(&options, Some(1), None) };
+        let (mut report, mut found) = (report, found(&[(1, 200, 100)]));
+        found.groups.values_mut().next().unwrap().in_kernel.insert(Caller::unknown(), in_kernel);
+        report.finish(found);
+        let Process { amounts, callers, .. } = &report.processes[0];
+        for amounts in [&report.whole, amounts, &callers[0].amounts] {
+            assert_eq!(amounts.reads_per_second, rate, "{report}");
+        }
     }
 }
 
