@@ -85,7 +85,7 @@ int main(void)
     int64_t start = by_libc(CLOCK_MONOTONIC), counted;
     do {
         counted = vdso_time_counter_monotonic();
-        vdso_time_counter_state(&state);
+        vdso_time_counter_get_state(&state);
     } while (state.status == VDSO_TIME_COUNTER_STATUS_CALIBRATING);
     int64_t bound = state.error_bound + 1000000;
     check("counter", start - bound, counted, by_libc(CLOCK_MONOTONIC) + bound);

@@ -2,7 +2,7 @@
  * vdso-time's clock on the CPU's counter, kept true to the kernel's clocks.
  *
  * The functions read the counter themselves. In the first 11 ms of reads, and where the counter
- * cannot be trusted, the vDSO answers. vdso_time_counter_state() says which of the two does.
+ * cannot be trusted, the vDSO answers. vdso_time_counter_get_state() says which of the two does.
  *
  * What vdso_time.h says of errors, pointers, threads and signals is true of these functions too,
  * with one exception. An update of the clock that is begun and never finished makes the later reads
@@ -137,7 +137,7 @@ int64_t vdso_time_counter_ticks_to_monotonic(uint64_t ticks);
 /**
  * Gets whether the counter is used, and how accurate it is. Returns 0.
  */
-int vdso_time_counter_state(struct vdso_time_counter_state *state);
+int vdso_time_counter_get_state(struct vdso_time_counter_state *state);
 
 /**
  * Takes the hypervisor's word for the counter under kvm-clock, instead of the CPU's, for the rest

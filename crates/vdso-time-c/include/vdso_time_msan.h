@@ -83,13 +83,13 @@ VDSO_TIME_MSAN int vdso_time_msan_counter_ticks(uint64_t *ticks)
 }
 #define vdso_time_counter_ticks vdso_time_msan_counter_ticks
 
-VDSO_TIME_MSAN int vdso_time_msan_counter_state(struct vdso_time_counter_state *state)
+VDSO_TIME_MSAN int vdso_time_msan_counter_get_state(struct vdso_time_counter_state *state)
 {
-  int error = vdso_time_counter_state(state);
+  int error = vdso_time_counter_get_state(state);
   VDSO_TIME_STORED(!error, state);
   return error;
 }
 /* A macro with an argument, because the structure has the same name. */
-#define vdso_time_counter_state(state) vdso_time_msan_counter_state(state)
+#define vdso_time_counter_get_state(state) vdso_time_msan_counter_get_state(state)
 
 #endif

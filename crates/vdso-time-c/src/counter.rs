@@ -88,7 +88,7 @@ pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
 
 /// Gets whether the counter is used, and how accurate it is. Returns 0.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn vdso_time_counter_state(state: *mut vdso_time_counter_state) -> c_int {
+pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_counter_state) -> c_int {
     let State { status, error_bound, frequency, .. } = counter::state();
     let status = match status {
         Status::Used => vdso_time_counter_status::Used,

@@ -301,7 +301,7 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     // Twice, because a program includes them from several files.
     let lines = HEADERS.map(|header| format!("#include <{header}>\n#include <{header}>\n"));
     fs::write(&source, lines.concat()).unwrap();
-    let flags = "-pedantic -Wall -Wextra -Wconversion -Wsign-conversion -Werror -fsyntax-only";
+    let flags = "-pedantic -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror -fsyntax-only";
     for (compiler, language) in [
         (Need::Cc, "-std=c89 -xc"),
         (Need::Cc, "-std=c99 -xc"),
