@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::callers::{Findings, Group, Key};
 use crate::flame_graph;
-use crate::space::{Caller, Frame};
+use crate::space::Frame;
 use crate::text::{COLUMNS, estimate, number, shortened, times, wrapped};
 use crate::{Options, Subject};
 

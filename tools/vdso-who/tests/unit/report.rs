@@ -7,6 +7,7 @@ use crate::GroupBy;
 use crate::callers::{Message, count, of_folded};
 use crate::perf::{Event, Registers, Taken};
 use crate::shared::Shared;
+use crate::space::Caller;
 
 /// Returns the samples of processes, and those of them in reads.
 fn found(processes: &[(u32, u64, u64)]) -> Findings {
@@ -73,8 +74,8 @@ fn most_processes_of_one_name_share_a_row() {
     }
 }
 
-/// Samples a clock that only the kernel reads, where the vDSO reads the others in 20 ns or enters the
-/// kernel for each.
+/// Samples a clock that only the kernel reads. The vDSO of the machine reads the other clocks in 20
+/// ns, or enters the kernel for each.
 #[test]
 fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
     for (read_ns, in_kernel, rate) in
@@ -83,7 +84,7 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
         let options = Options::new(Subject::Process(1));
         let (seconds, cpu_seconds, sees_all) = (1.0, 0.1, true);
         let report =
-            Report { seconds, cpu_seconds, sees_all, read_ns, ..Report::new(&options, Some(1), None) };
+            Report { sees_all, seconds, cpu_seconds, read_ns, ..Report::new(&options, Some(1), None) };
         let (mut report, mut found) = (report, found(&[(1, 200, 100)]));
         found.groups.values_mut().next().unwrap().in_kernel.insert(Caller::unknown(), in_kernel);
         report.finish(found);
