@@ -9,10 +9,10 @@ use crate::types::ClockId;
 ///
 /// - `Some(true)`: it takes at most two thirds of the time. So the vDSO reads the clock in user
 ///   space.
-/// - `Some(false)`: it takes about as long, or [`routes`](crate::routes()) names no vDSO function.
-///   Otherwise the vDSO enters the kernel: for every clock if it cannot read the kernel's clock
-///   source, and always for a process's CPU time and a negative id, which are not measured. Or
-///   each read of the counter is trapped.
+/// - `Some(false)`: it takes about as long. [`routes`](crate::routes()) names no vDSO function; or
+///   the vDSO enters the kernel, because it cannot read the clock source or for a CPU-time clock;
+///   or each read of the counter is trapped. The CPU time of a process and negative ids are not
+///   measured.
 /// - `None`: the times say neither, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read, or
 ///   this build calls libc (docs/ABI.md).
 ///

@@ -25,8 +25,8 @@ impl Load {
     /// Returns whether an address lies in the segment.
     ///
     /// Addresses wrap in 64 bits: gVisor links its image at 0xffffffffff700000, and QEMU relocates
-    /// addresses and `p_vaddr` together. In a 32-bit image that crosses 4 GiB, which no process can
-    /// map, the addresses beyond are outside.
+    /// addresses and `p_vaddr` together. No process can map a 32-bit image that crosses 4 GiB; its
+    /// addresses beyond are outside.
     #[inline]
     pub(super) fn contains(self, address: u64) -> bool {
         address.wrapping_sub(self.vaddr) < self.size as u64

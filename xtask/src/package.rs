@@ -95,8 +95,8 @@ fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
 }
 
 /// Returns how many conditions the pages of a package show ("Available on Linux only"), and how
-/// many functions with calls from the examples. Fails if a reader cannot meet a condition, because
-/// build.rs or a test sets it.
+/// many functions with calls from the examples. Fails if a page shows a condition that
+/// only build.rs or a test sets.
 fn count(pages: &Path) -> Result<[usize; 2]> {
     let (mut conditions, mut calls) = (0, 0);
     for entry in fs::read_dir(pages)? {

@@ -96,9 +96,9 @@ impl Ticks {
     /// can be converted after it. One from before the clock's zero gives 0.
     ///
     /// A value of the current segment has the error of [`monotonic`]. An older one is converted by
-    /// the mean rate since the counter was measured. It is off by the difference between that and
-    /// the rate since the value was taken, times its age: usually below 0.1 ppm, which is 100 ns
-    /// for a second, and up to 500 ppm if NTP changes the rate.
+    /// the mean rate since the counter was measured. Its error is its age times the difference of
+    /// that rate and the rate since it was taken: usually below 0.1 ppm, which is 100 ns for a
+    /// second, and up to 500 ppm if NTP changes the rate.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
         let nanos = if CpuCounter::IS_READABLE { CLOCK.nanos_of(self.0)? } else { self.0 };

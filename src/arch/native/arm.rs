@@ -10,10 +10,10 @@ unsafe extern "C" {
     fn vdso_time_enter(number: u32, args: *const [usize; 5]) -> isize;
 }
 
-// The number goes in r7, the frame pointer of Thumb code. So this is a function with its own unwind
-// table: the kernel delivers most signals right after the call, and a handler that unwinds there
-// finds the frame of a C caller by r7. Inline assembly restored r7 afterwards, which crashed such a
-// handler.
+// The number goes in r7, the frame pointer of Thumb code. The kernel delivers most signals right
+// after the `svc`, and a handler that unwinds there finds the frame of a C caller by r7. With
+// inline assembly, r7 still held the number then, and such a handler crashed. So this is a function
+// with its own unwind table.
 //
 // It is ARM code in every program, because one text for both modes lacks the mark of Thumb code in
 // some compilers. The mode lasts until the next function or, with LTO, the next crate's assembly:

@@ -71,7 +71,8 @@ pub(crate) struct Slot<F> {
     first: F,
     /// What calls a function of the vDSO with another signature.
     adapter: F,
-    /// What answers if the vDSO does not: `ENOSYS`, after which the caller asks the kernel.
+    /// What answers if the vDSO does not: `ENOSYS`, after which the caller asks the kernel. That of
+    /// `time` asks the kernel itself.
     empty: F,
     /// Why the slot is empty: an `Option<FallbackReason>`. The first reason stays.
     reason: AtomicU8,
