@@ -179,16 +179,18 @@ impl<'a, F: Format> Bytes<'a, F> {
         })
     }
 
-    /// Reads the bytes of a number, the lowest first.
     #[inline]
     fn array<const N: usize>(self, field: Field) -> [u8; N] {
         steps::take(1);
         let tail = self.raw.get(self.of(field)..);
-        let mut bytes = tail.and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N]);
-        if self.format.get().is_big_endian {
-            bytes.reverse();
-        }
-        bytes
+        tail.and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N])
+    }
+
+    /// Returns a number that was read in little-endian byte order. To reverse the bytes before would
+    /// leave a panic in a build for size.
+    #[inline]
+    fn ordered<T>(self, number: T, swap_bytes: impl FnOnce(T) -> T) -> T {
+        if self.format.get().is_big_endian { swap_bytes(number) } else { number }
     }
 
     /// Reads a byte.
@@ -200,19 +202,22 @@ impl<'a, F: Format> Bytes<'a, F> {
     /// Reads a `Half`, 2 bytes.
     #[inline]
     pub(super) fn half(self, field: Field) -> u16 {
-        u16::from_le_bytes(self.array(field))
+        self.ordered(u16::from_le_bytes(self.array(field)), u16::swap_bytes)
     }
 
     /// Reads a `Word`, 4 bytes.
     #[inline]
     pub(super) fn word(self, field: Field) -> usize {
-        u32::from_le_bytes(self.array(field)) as usize
+        self.ordered(u32::from_le_bytes(self.array(field)), u32::swap_bytes) as usize
     }
 
     /// Reads an `Addr` or an `Off`, 4 or 8 bytes.
     #[inline]
     pub(super) fn addr(self, field: Field) -> u64 {
-        if self.is_64_bit() { u64::from_le_bytes(self.array(field)) } else { self.word(field) as u64 }
+        if !self.is_64_bit() {
+            return self.word(field) as u64;
+        }
+        self.ordered(u64::from_le_bytes(self.array(field)), u64::swap_bytes)
     }
 
     /// Reads an `Off`. One that does not fit in a `usize` lies outside of any image.
