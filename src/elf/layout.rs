@@ -186,8 +186,8 @@ impl<'a, F: Format> Bytes<'a, F> {
         tail.and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N])
     }
 
-    /// Returns a number that was read in little-endian byte order. To reverse the bytes before would
-    /// leave a panic in a build for size.
+    /// Returns a number that was read in little-endian byte order. To reverse the bytes before
+    /// would leave a panic in a build for size.
     #[inline]
     fn ordered<T>(self, number: T, swap_bytes: impl FnOnce(T) -> T) -> T {
         if self.format.get().is_big_endian { swap_bytes(number) } else { number }

@@ -13,8 +13,8 @@
 //!   other. [`fetch`] reads a byte of each line of the tables first, and these reads overlap. With
 //!   cold caches that finds a function in 580 ns instead of 1,260; with warm ones it costs 6 ns.
 //! - **One piece of code.** A CPU prefetches code that lies together, and a call of another
-//!   function, however short, made the first call longer. `parse` spent most of its time copying its
-//!   results; inlined, it takes half as long. So `inline(always)` stands at all that the
+//!   function, however short, made the first call longer. `parse` spent most of its time copying
+//!   its results; inlined, it takes half as long. So `inline(always)` stands at all that the
 //!   process's own image needs, from here to the symbols (`tests/codegen/one_piece.rs`).
 
 #![allow(clippy::inline_always, reason = "the first call is one piece of code")]

@@ -9,8 +9,8 @@ use crate::engine::source::Source;
 use crate::engine::status::{Refusal, Status};
 
 /// Steps the clock within a segment, which stays as it is. At the end of the second segment after
-/// that one the step is removed, and no error was larger than the step. A clock that learnt a rate from the first sample
-/// was 1,027 ns ahead after a step of 1 us, and settled after 43 ms.
+/// that one the step is removed, and no error was larger than the step. A clock that learnt a rate
+/// from the first sample was 1,027 ns ahead after a step of 1 us, and settled after 43 ms.
 #[test]
 fn a_step_is_not_taken_for_a_change_of_the_rate() {
     let forward = (2.0..10.8_f64).prop_map(|digits| 10_f64.powf(digits) as i64);

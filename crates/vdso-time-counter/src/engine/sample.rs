@@ -73,9 +73,9 @@ impl Burst {
 /// Returns the least and the greatest possible value of a clock of the kernel minus the monotonic
 /// one, by `turns` alternate reads.
 ///
-/// Each read of the clock is about halfway between two reads of the monotonic clock, so the truth is
-/// about in the middle. An earlier version kept the end of the interval that was nearer to the old
-/// offset, and was 41 ns late: a read takes time, so the two ends never meet.
+/// Each read of the clock is about halfway between two reads of the monotonic clock, so the truth
+/// is about in the middle. An earlier version kept the end of the interval that was nearer to the
+/// old offset, and was 41 ns late: a read takes time, so the two ends never meet.
 pub(crate) fn offset_to<S: Source>(
     source: &S,
     turns: u32,
