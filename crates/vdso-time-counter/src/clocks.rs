@@ -6,6 +6,7 @@ use vdso_time::{ClockId, Errno, Instant, MonotonicClock, SystemTime, Timespec, W
 
 use super::engine::source::Source as _;
 use super::global::CLOCK;
+use super::machine::arch::{Counter as _, CpuCounter};
 use super::machine::{Native, kernels};
 
 /// `CLOCK_MONOTONIC` by the counter. Its reads are ordered: no time is earlier than one that any
@@ -50,7 +51,7 @@ macro_rules! clock {
             /// The sandbox's error, if it denies every way to read the clock.
             #[inline]
             pub fn try_now() -> Result<$Time<Self>, Errno> {
-                $answer(CLOCK.$plain(Native::ticks_ordered))
+                $answer(CpuCounter::ordered(|ticks| CLOCK.$plain(|_| ticks())))
             }
         }
 

@@ -20,6 +20,13 @@ pub(crate) trait Counter {
         0
     }
 
+    /// Calls `read` with a function that reads the counter as `ticks_ordered` does, but need not
+    /// wait for the loads in `read`.
+    #[inline]
+    fn ordered<T>(read: impl FnOnce(fn() -> u64) -> T) -> T {
+        read(Self::ticks_ordered)
+    }
+
     /// Waits for the loads for which `ticks_ordered` does not wait.
     #[inline]
     fn complete_loads() {}

@@ -27,10 +27,15 @@ impl Counter for CpuCounter {
         ((high as u64) << 32) | low as u64
     }
 
+    #[inline]
+    fn ticks_ordered() -> u64 {
+        Self::ordered(|ticks| ticks())
+    }
+
     /// Waits for all earlier instructions by `lfence`. On AMD's CPUs it does so because Linux sets
     /// `MSR_F10H_DECFG` (since 4.15).
     #[inline]
-    fn ticks_ordered() -> u64 {
+    fn ordered<T>(read: impl FnOnce(fn() -> u64) -> T) -> T {
         #[cfg(not(target_feature = "sse2"))]
         let _ = cpuid(0, 0); // serializes on every CPU without lfence
         #[cfg(target_feature = "sse2")]
@@ -39,7 +44,7 @@ impl Counter for CpuCounter {
         unsafe {
             asm!("lfence", options(nostack, preserves_flags));
         };
-        Self::ticks()
+        read(Self::ticks)
     }
 
     /// Reads CPUID 0x80000007, EDX bit 8.
