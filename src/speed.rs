@@ -9,10 +9,9 @@ use crate::types::ClockId;
 ///
 /// - `Some(true)`: it takes at most two thirds of the time. So the vDSO reads the clock in user
 ///   space.
-/// - `Some(false)`: it takes about as long. [`routes`](crate::routes()) names no vDSO function; or
-///   the vDSO enters the kernel, because it cannot read the clock source or for a CPU-time clock;
-///   or each read of the counter is trapped. The CPU time of a process and negative ids are not
-///   measured.
+/// - `Some(false)`: it takes about as long. Then [`routes`](crate::routes()) names no vDSO
+///   function, or the vDSO enters the kernel, or each read of the counter is trapped. For a
+///   negative id and the CPU time of a process, which only the kernel knows, nothing is measured.
 /// - `None`: the times say neither, `CLOCK_MONOTONIC` is too coarse, the clock cannot be read, or
 ///   this build calls libc (docs/ABI.md).
 ///

@@ -186,13 +186,6 @@ impl<'a, F: Format> Bytes<'a, F> {
         tail.and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N])
     }
 
-    /// Returns a number that was read in little-endian byte order. To reverse the bytes before
-    /// would leave a panic in a build for size.
-    #[inline]
-    fn ordered<T>(self, number: T, swap_bytes: impl FnOnce(T) -> T) -> T {
-        if self.format.get().is_big_endian { swap_bytes(number) } else { number }
-    }
-
     /// Reads a byte.
     #[inline]
     pub(super) fn byte(self, field: Field) -> u8 {
@@ -202,13 +195,16 @@ impl<'a, F: Format> Bytes<'a, F> {
     /// Reads a `Half`, 2 bytes.
     #[inline]
     pub(super) fn half(self, field: Field) -> u16 {
-        self.ordered(u16::from_le_bytes(self.array(field)), u16::swap_bytes)
+        let bytes = self.array(field);
+        if self.format.get().is_big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
     }
 
     /// Reads a `Word`, 4 bytes.
     #[inline]
     pub(super) fn word(self, field: Field) -> usize {
-        self.ordered(u32::from_le_bytes(self.array(field)), u32::swap_bytes) as usize
+        let bytes = self.array(field);
+        (if self.format.get().is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+            as usize
     }
 
     /// Reads an `Addr` or an `Off`, 4 or 8 bytes.
@@ -217,7 +213,8 @@ impl<'a, F: Format> Bytes<'a, F> {
         if !self.is_64_bit() {
             return self.word(field) as u64;
         }
-        self.ordered(u64::from_le_bytes(self.array(field)), u64::swap_bytes)
+        let bytes = self.array(field);
+        if self.format.get().is_big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
     }
 
     /// Reads an `Off`. One that does not fit in a `usize` lies outside of any image.
