@@ -1,6 +1,6 @@
 //! The parts of the program `vdso-time-kernel-runner`, for it and for this repository's
 //! `cargo xtask`. The program and its variables are the interface; these functions can change.
-#![cfg(all(target_os = "linux", feature = "host"))]
+#![cfg(target_os = "linux")]
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,
@@ -8,25 +8,40 @@
     reason = "only this repository uses the library"
 )]
 
+#[cfg(feature = "host")]
 pub mod cache;
+#[cfg(feature = "host")]
 mod debian;
+#[cfg(feature = "host")]
 pub mod machine;
 pub mod protocol;
+#[cfg(feature = "host")]
 pub mod runner;
+#[cfg(feature = "host")]
 pub mod setup;
+#[cfg(feature = "host")]
 pub mod targets;
+#[cfg(feature = "host")]
 pub mod toolchain;
+#[cfg(feature = "host")]
 mod tools;
+#[cfg(feature = "host")]
 pub mod workspace;
 
 use std::env;
+#[cfg(feature = "host")]
 use std::os::unix::process::CommandExt as _;
+#[cfg(feature = "host")]
 use std::process::{Command, ExitCode};
 
+#[cfg(feature = "host")]
 use anyhow::{Context as _, Error, Result};
+#[cfg(feature = "host")]
 use xshell::Cmd;
 
+#[cfg(feature = "host")]
 pub use debian::NotFetched;
+#[cfg(feature = "host")]
 pub use tools::root;
 
 /// The variables, for the help.
@@ -52,6 +67,7 @@ pub fn step(message: &str) {
 }
 
 /// Prints why this program's command failed. Returns its status.
+#[cfg(feature = "host")]
 pub fn exit(result: Result<ExitCode>) -> ExitCode {
     let fail = |error: Error| {
         if error.is::<NotFetched>() {
@@ -66,6 +82,7 @@ pub fn exit(result: Result<ExitCode>) -> ExitCode {
 }
 
 /// Replaces this process, so that a signal to it ends the command.
+#[cfg(feature = "host")]
 pub fn become_command(command: Cmd<'_>) -> Result<ExitCode> {
     let name = command.to_string();
     Err(Command::from(command).exec()).with_context(|| format!("cannot start {name}"))

@@ -6,7 +6,7 @@ use super::{Evidence, Examination, Place, Reading, likely, worst_place};
 use crate::platform::Supervisor;
 use crate::read::Read;
 
-/// Returns the reading of which 200 calls found this.
+/// Returns the reading that 200 calls would give if they found `found`.
 pub(crate) fn reading(read: Read, found: &str) -> Reading {
     let proved = |place, entered| (place, Evidence::Proved, Some(entered), None);
     let seen = |place, evidence| (place, evidence, None, None);

@@ -15,13 +15,9 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::{ClockId, Timespec, clock_settime};
-
-// Not by the library, which no guest needs.
-#[allow(dead_code, unreachable_pub, reason = "the runner has the other end")]
-#[path = "../protocol.rs"]
-mod protocol;
-
-use protocol::{Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code};
+use vdso_time_kernel_runner::protocol::{
+    Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
+};
 
 /// How long to wait for an acknowledgement before the frame is repeated.
 const PATIENCE: Duration = Duration::from_secs(1);
