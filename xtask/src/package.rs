@@ -51,11 +51,15 @@ pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds the documentation of each package as docs.rs does, for this machine or for each of its
+/// Builds the documentation of each library as docs.rs does, for this machine or for each of its
 /// targets, and reads the pages. rustdoc's warnings are errors.
 fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
     let (installed, oldest) = (Compiler::for_target(HOST)?, Compiler::oldest()?);
-    for package in packages {
+    let has_library = |package: &&Value| {
+        let mut targets = package["targets"].as_array().into_iter().flatten();
+        targets.any(|target| target["kind"][0] == "lib")
+    };
+    for package in packages.iter().filter(has_library) {
         let name = package["name"].as_str().context("cargo metadata has a package without a name")?;
         let settings = &package["metadata"]["docs"]["rs"];
         let words = |key: &str| -> Vec<_> {

@@ -1,12 +1,11 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind::MissingRequiredArgument;
-use clap::{ArgGroup, Parser, Subcommand, value_parser};
+use clap::{ArgGroup, Parser, Subcommand, ValueEnum, value_parser};
 use clap_complete::Shell;
-use vdso_who::{GroupBy, Options, Subject};
 
 const NOTES: &str = "\
 Examples:
@@ -35,7 +34,7 @@ Ctrl-C ends the measurement and prints what there is.
 `vdso-doctor` says where this machine answers clock reads, and why.";
 
 /// Shows which functions of an unmodified program read the clock
-#[derive(Parser)]
+#[derive(Debug, Parser)]
 #[command(name = "vdso-who", version, after_help = NOTES, next_line_help = true)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(disable_help_subcommand = true)]
@@ -46,13 +45,13 @@ pub(crate) struct Arguments {
     pub(crate) print: Option<Print>,
     /// Watch this process and its descendants
     #[arg(short, long)]
-    pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// Run this command and watch it and what it starts
     #[arg(trailing_var_arg = true)]
-    command: Vec<OsString>,
+    pub(crate) command: Vec<OsString>,
     /// Watch the processes of this cgroup, a folder of /sys/fs/cgroup
     #[arg(long, value_name = "FOLDER")]
-    cgroup: Option<PathBuf>,
+    pub(crate) cgroup: Option<PathBuf>,
     /// Watch all processes
     #[arg(short, long)]
     all: bool,
@@ -62,29 +61,29 @@ pub(crate) struct Arguments {
     /// Which processes share a row; by default those of one name, but with
     /// --pid each process has its own
     #[arg(long, value_name = "WHAT", verbatim_doc_comment)]
-    group_by: Option<GroupBy>,
+    pub(crate) group_by: Option<GroupBy>,
     /// Print the table again after so many seconds, until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
     #[arg(overrides_with = "interval", conflicts_with_all = ["json", "folded", "output", "exact"])]
     pub(crate) interval: Option<u32>,
     /// For how long; by default until the command ends, or for 10 seconds
     #[arg(short, long, value_name = "SECONDS", value_parser = value_parser!(u32).range(1..))]
-    duration: Option<u32>,
+    pub(crate) duration: Option<u32>,
     /// Samples for each second of CPU time
     #[arg(short = 'F', long, value_name = "NUMBER", default_value_t = 499)]
     #[arg(visible_alias = "rate", visible_short_alias = 'r')]
     #[arg(value_parser = value_parser!(u32).range(1..=10_000))]
-    frequency: u32,
+    pub(crate) frequency: u32,
     /// Count every read of COMMAND, which slows it down
     #[arg(long, conflicts_with_all = ["frequency", "cgroup", "all"])]
-    exact: bool,
+    pub(crate) exact: bool,
     /// Allow --exact with --pid, although a breakpoint can end a process that
     /// vdso-who did not start: on some virtual machines it raises SIGTRAP
     #[arg(long, requires = "exact", conflicts_with_all = ["command", "cgroup", "all"], verbatim_doc_comment)]
-    may_end_process: bool,
+    pub(crate) may_end_process: bool,
     /// Download missing debug information by debuginfod-find(1)
     #[arg(long)]
-    debuginfod: bool,
+    pub(crate) debuginfod: bool,
     /// Print call chains for flamegraph.pl, inferno or speedscope
     #[arg(long, conflicts_with = "json")]
     pub(crate) folded: bool,
@@ -100,7 +99,30 @@ pub(crate) struct Arguments {
     follow_forks: bool,
 }
 
-#[derive(Subcommand)]
+/// What is watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject<'a> {
+    Process(u32),
+    /// A program and its arguments, to start.
+    Command(&'a [OsString]),
+    /// The processes of a cgroup, by its folder in /sys/fs/cgroup.
+    Cgroup(&'a Path),
+    /// All processes.
+    Host,
+}
+
+/// Which processes share a row of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupBy {
+    /// None: each has a row of its own.
+    Process,
+    /// Those of one name and unit.
+    Name,
+    /// Those of one systemd unit, container or pod.
+    Unit,
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Print {
     /// Print the completions for a shell
     Completions { shell: Shell },
@@ -109,34 +131,38 @@ pub(crate) enum Print {
 }
 
 impl Arguments {
-    pub(crate) fn options(&self) -> Options {
-        let subject = match (self.pid, &self.cgroup) {
+    pub(crate) fn subject(&self) -> Subject<'_> {
+        match (self.pid, &self.cgroup) {
             (Some(pid), _) => Subject::Process(pid),
-            (_, Some(folder)) => Subject::Cgroup(folder.clone()),
+            (_, Some(folder)) => Subject::Cgroup(folder),
             _ if self.all => Subject::Host,
-            _ => Subject::Command(self.command.clone()),
-        };
-        let mut options = Options::new(subject);
-        options.duration = self.duration;
-        options.frequency = self.frequency;
-        options.exact = self.exact;
-        options.may_end_process = self.may_end_process;
-        options.children = !self.no_children;
-        options.group_by = self.group_by;
-        options.interval = self.interval;
-        options.folded = self.folded || self.is_svg();
-        options.debuginfod = self.debuginfod;
-        options
+            _ => Subject::Command(&self.command),
+        }
+    }
+
+    /// Returns whether descendants are watched. Not with --exact, because they would have no
+    /// breakpoints and no guard.
+    pub(crate) fn follows(&self) -> bool {
+        !self.no_children
+            && !self.exact
+            && matches!(self.subject(), Subject::Process(_) | Subject::Command(_))
+    }
+
+    /// Returns which processes share a row: by default those of one name, but with --pid each has
+    /// its own.
+    pub(crate) fn grouping(&self) -> GroupBy {
+        let default = if self.pid.is_some() { GroupBy::Process } else { GroupBy::Name };
+        self.group_by.unwrap_or(default)
+    }
+
+    /// Returns whether the call chains are kept.
+    pub(crate) fn keeps_chains(&self) -> bool {
+        self.folded || self.is_svg()
     }
 
     /// Returns whether the report is a flame graph, by the name of its file.
     pub(crate) fn is_svg(&self) -> bool {
         self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|name| name == "svg"))
-    }
-
-    /// Returns whether the command's output may be on the terminal.
-    pub(crate) fn has_command(&self) -> bool {
-        !self.command.is_empty()
     }
 
     /// Returns the words of a command line. Users of perf and py-spy type `record`, which is the
@@ -155,4 +181,9 @@ impl Arguments {
         }
         words
     }
+}
+
+#[cfg(test)]
+pub(crate) fn arguments(line: &str) -> Arguments {
+    Arguments::parse_from(std::iter::once("vdso-who").chain(line.split(' ')))
 }

@@ -13,25 +13,25 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::time::ClockId;
 use nix::unistd::{ForkResult, fork};
 
+use crate::Result;
 use crate::clock_read::reads_clock;
 use crate::guard::wait_for;
 use crate::perf::{Events, Plan, explain};
 use crate::space::{Files, Space};
-use crate::{Error, Result};
 
 /// The breakpoints of a CPU.
 const BREAKPOINTS: usize = 4;
 
 /// Returns the addresses at which reads of a process are counted.
 pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
-    let lacks = |what: &str| Error::Unsupported(format!("{what}: omit --exact"));
+    let lacks = |what: &str| format!("{what}: omit --exact");
     let symbols = Space::of(pid, Files::default())?.vdso_symbols();
     let symbols = symbols.ok_or_else(|| lacks("it has no vDSO, where reads are counted"))?;
     let mut functions: Vec<_> = symbols.into_iter().filter(|(name, _)| reads_clock(name)).collect();
     // A 32-bit vDSO has more than four. A resolution is read seldom.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
     let addresses: Vec<_> = functions.into_iter().map(|(_, address)| address).take(BREAKPOINTS).collect();
-    if addresses.is_empty() { Err(lacks("its vDSO has no functions")) } else { Ok(addresses) }
+    if addresses.is_empty() { Err(lacks("its vDSO has no functions").into()) } else { Ok(addresses) }
 }
 
 /// How often a child of this program hits a breakpoint before another process may.
@@ -60,7 +60,7 @@ pub(crate) fn test_host() -> Result<u64> {
     drop(end);
     let counted = count(child.as_raw() as u32, gate);
     let (_, status) = wait_for(child.as_raw(), 0)?;
-    let lacks = |what: &str| Err(Error::Unsupported(format!("{what}: omit --exact")));
+    let lacks = |what: &str| Err(format!("{what}: omit --exact").into());
     match counted? {
         _ if status.signal() == Some(libc::SIGTRAP) => lacks(
             "a breakpoint raised SIGTRAP on this host, as KVM without the fix of CVE-2025-21839 does. It would end a \
@@ -98,9 +98,9 @@ fn hit(mut end: UnixStream) -> ! {
 fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
     // What sampling lacks here, too, is no reason to omit --exact.
     let sampling = Plan { pids: &[pid], cgroup: None, follows: false, period: 1_000_000, addresses: &[] };
-    Events::open(&sampling).map_err(|error| explain(error, &sampling))?;
+    Events::open(&sampling).map_err(|error| explain(&error, &sampling))?;
     let plan = Plan { period: 0, addresses: &addresses(pid)?, ..sampling };
-    let mut events = Events::open(&plan).map_err(|error| explain(error, &plan))?;
+    let mut events = Events::open(&plan).map_err(|error| explain(&error, &plan))?;
     gate.write_all(&[0])?;
     let mut nanos = [0; 8];
     // It fails if the child was ended.

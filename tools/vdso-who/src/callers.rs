@@ -8,10 +8,10 @@ use std::iter::once;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::arguments::{Arguments, GroupBy};
 use crate::clock_read::clock_read;
-use crate::options::{GroupBy, Options};
 use crate::perf::{Event, Taken};
-use crate::shared::Shared;
+use crate::progress::Progress;
 use crate::space::{Caller, Files, Space, has_room};
 use crate::{proc, unit};
 
@@ -52,15 +52,15 @@ pub(crate) struct Findings {
 }
 
 /// What the thread that counts is told.
-pub(crate) enum Message {
+pub(crate) enum Message<'a> {
     Event(Event),
     /// Call this with what was found since the last time.
-    Take(Box<dyn FnOnce(Findings) + Send>),
+    Take(Box<dyn FnOnce(Findings) + Send + 'a>),
 }
 
 struct Tally<'a> {
-    options: &'a Options,
-    shared: &'a Shared,
+    arguments: &'a Arguments,
+    progress: &'a Progress,
     files: Files,
     processes: Processes,
     found: Findings,
@@ -91,21 +91,21 @@ const MOST_CHAINS: usize = 1 << 15;
 
 /// Counts the records that another thread sends, and subtracts each from the number of those that
 /// wait. This can be slow, because it looks up names.
-pub(crate) fn count(
-    options: &Options,
+pub(crate) fn count<'a>(
+    arguments: &Arguments,
     pid: Option<u32>,
-    messages: impl IntoIterator<Item = Message>,
-    shared: &Arc<Shared>,
+    messages: impl IntoIterator<Item = Message<'a>>,
+    progress: &Arc<Progress>,
 ) -> Findings {
-    let files = Files::new(options.debuginfod.then(|| shared.clone()));
+    let files = Files::new(arguments.debuginfod.then(|| progress.clone()));
     let (known, found) = Default::default();
     let processes = Processes { watched: pid, known };
-    let mut tally = Tally { options, shared, files, processes, found };
+    let mut tally = Tally { arguments, progress, files, processes, found };
     for message in messages {
         match message {
             Message::Event(event) => {
                 tally.add(event);
-                shared.waiting.fetch_sub(1, Relaxed);
+                progress.waiting.fetch_sub(1, Relaxed);
             }
             Message::Take(to) => to(tally.take()),
         }
@@ -157,7 +157,7 @@ impl Tally<'_> {
     fn sample(&mut self, taken: &Taken) {
         let pid = taken.pid;
         let process = self.processes.of(pid);
-        let mut key = process.key(pid, self.options.group_by());
+        let mut key = process.key(pid, self.arguments.grouping());
         let space = process.space.get_or_insert_with(|| {
             let mut space = Space::new(pid, self.files.clone());
             space.is_hidden = space.refresh().is_err();
@@ -172,14 +172,14 @@ impl Tally<'_> {
         group.pids.insert(pid);
         group.samples += 1;
         found.samples += 1;
-        self.shared.samples.fetch_add(1, Relaxed);
-        let Some(leaf) = clock_read(space, taken).or_else(|| self.options.exact.then(String::new)) else {
+        self.progress.samples.fetch_add(1, Relaxed);
+        let Some(leaf) = clock_read(space, taken).or_else(|| self.arguments.exact.then(String::new)) else {
             // A kernel thread has a program counter of 0.
             group.unread += u64::from(taken.registers.pc != 0 && space.is_hidden);
             return;
         };
         found.reads += 1;
-        self.shared.reads.fetch_add(1, Relaxed);
+        self.progress.reads.fetch_add(1, Relaxed);
         // Names are looked up while the process still runs.
         let addresses = space.chain(taken);
         let caller = space.caller(&addresses);
@@ -187,7 +187,7 @@ impl Tally<'_> {
             count_one(&mut group.in_kernel, caller.clone(), MOST_CALLERS, Caller::unknown);
         }
         count_one(&mut group.callers, caller, MOST_CALLERS, Caller::unknown);
-        if self.options.folded {
+        if self.arguments.keeps_chains() {
             let functions = addresses.iter().rev().flat_map(|address| space.functions(*address));
             let parts =
                 once(name).chain(functions.map(|name| of_folded(&name))).chain(once(of_folded(&leaf)));

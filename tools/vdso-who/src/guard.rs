@@ -14,10 +14,8 @@ use nix::errno::Errno;
 use nix::sys::ptrace::{self, Options};
 use nix::unistd::Pid;
 
-use crate::error::ended;
-use crate::{Result, mapping, proc};
+use crate::{Result, ended, mapping, proc};
 
-#[derive(Debug)]
 pub(crate) struct Guard {
     pub(crate) waiter: JoinHandle<Result<ExitStatus, Errno>>,
     /// A message says that the command executed a program, which runs when the message is dropped.

@@ -1,27 +1,54 @@
-//! The program: a command line over the library.
+//! The program: its command line, what it prints, and its exit status.
+
+#[cfg(not(all(
+    any(target_os = "linux", target_os = "android"),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("vdso-who is for Linux and Android on x86_64 and aarch64");
 
 mod arguments;
+mod breakpoints;
+mod callers;
+mod clock_read;
 mod console;
+mod flame_graph;
+mod guard;
+#[cfg(test)]
+#[path = "../tests/known.rs"]
+mod known;
+mod mapping;
+mod perf;
+mod proc;
+mod progress;
+mod report;
+mod space;
+mod target;
+mod text;
+mod unit;
+mod watch;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::Relaxed;
 use std::{env, mem};
 
 use arguments::{Arguments, Print};
 use clap::{CommandFactory as _, Parser as _};
 use console::{FAILED, USAGE, print, usage};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use progress::Progress;
+use report::Report;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use vdso_who::{Outcome, Progress, Report};
+use text::{COLUMNS, wrapped};
 
-/// What ends the program. Its text is for a person.
-type Error = Box<dyn std::error::Error>;
+/// Why nothing was measured. Its text says what to do.
+type Error = Box<dyn std::error::Error + Send + Sync>;
+type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Four times the memory that the library takes for names, for what it does not count.
+/// Four times the memory that names may take, for what is not counted there.
 const MOST_MEMORY: u64 = 8 << 30;
 
 fn main() -> ExitCode {
@@ -43,7 +70,7 @@ fn main() -> ExitCode {
     status.unwrap_or_else(failed).into()
 }
 
-fn run(arguments: &Arguments) -> Result<u8, Error> {
+fn run(arguments: &Arguments) -> Result<u8> {
     let mut text = Vec::new();
     match arguments.print {
         Some(Print::Completions { shell }) => {
@@ -56,7 +83,7 @@ fn run(arguments: &Arguments) -> Result<u8, Error> {
     Ok(0)
 }
 
-fn watch(arguments: &Arguments) -> Result<u8, Error> {
+fn watch(arguments: &Arguments) -> Result<u8> {
     set_limits();
     // If this fails, the command does not run.
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
@@ -66,18 +93,13 @@ fn watch(arguments: &Arguments) -> Result<u8, Error> {
     // A pipe is opened when it has a reader. Until then a signal ends the program.
     let signal = console::caught(&[SIGINT, SIGTERM])?;
     let mut shown = 0;
-    let is_over = |progress: &Progress| {
-        show(arguments, progress, &mut shown);
-        signal.load(Ordering::Relaxed) != 0
+    let mut is_over = |progress: &Progress, seconds: f64| {
+        show(arguments, progress, seconds as u64, &mut shown);
+        signal.load(Relaxed) != 0
     };
-    let watched = vdso_who::watch(&arguments.options(), is_over);
+    let watched = watch::watch(arguments, &show_part, &mut is_over);
     clear_line();
-    let Outcome { report, target, .. } = watched.map_err(|error| match error {
-        vdso_who::Error::Command { ref program, .. } if program.parse::<u32>().is_ok() => {
-            format!("{error}: a process is watched by `vdso-who --pid {program}`").into()
-        }
-        error => Error::from(error),
-    })?;
+    let (report, target) = watched?;
     let written = text(arguments, &report).and_then(|text| match file {
         None => print(&text).map_err(Into::into),
         Some(file) => replace(file, &text, path).map_err(|error| failed(error).into()),
@@ -86,12 +108,12 @@ fn watch(arguments: &Arguments) -> Result<u8, Error> {
     if target.is_running() {
         say("the measurement is over; waiting for the command to end");
     }
-    let status = target.wait(signal.load(Ordering::Relaxed) == SIGTERM as usize)?;
+    let status = target.wait(signal.load(Relaxed) == SIGTERM as usize)?;
     written.map(|()| status)
 }
 
 /// Returns the report in the format that is asked for.
-fn text(arguments: &Arguments, report: &Report) -> Result<String, Error> {
+fn text(arguments: &Arguments, report: &Report) -> Result<String> {
     Ok(if arguments.json {
         serde_json::to_string_pretty(report)? + "\n"
     } else if arguments.is_svg() {
@@ -106,29 +128,30 @@ fn text(arguments: &Arguments, report: &Report) -> Result<String, Error> {
     })
 }
 
-/// Returns the columns of the terminal, or 80 if standard output is none.
+/// Returns the columns of the terminal.
 fn columns() -> usize {
-    terminal_size::terminal_size_of(io::stdout()).map_or(80, |(width, _)| width.0.into())
+    terminal_size::terminal_size_of(io::stdout()).map_or(COLUMNS, |(width, _)| width.0.into())
 }
 
-/// Shows how far a measurement is: each second a line on the terminal, or the table of an interval.
-/// `shown` is the last second that was shown.
-fn show(arguments: &Arguments, progress: &Progress, shown: &mut u64) {
-    if let Some(report) = &progress.report {
-        let (mut table, mut start) = (report.table(columns()), "\n");
-        if let Some((_, height)) = terminal_size::terminal_size_of(io::stdout()) {
-            let lines: Vec<_> = table.lines().take(usize::from(height.0).saturating_sub(1)).collect();
-            // The screen is cleared.
-            (table, start) = (lines.join("\n") + "\n", "\x1b[H\x1b[2J");
-        }
-        let _ = print(&(start.to_owned() + &table));
+/// Prints the table of an interval, on a terminal in the place of the last one.
+fn show_part(report: &Report) {
+    let (mut table, mut start) = (report.table(columns()), "\n");
+    if let Some((_, height)) = terminal_size::terminal_size_of(io::stdout()) {
+        let lines: Vec<_> = table.lines().take(usize::from(height.0).saturating_sub(1)).collect();
+        // The screen is cleared.
+        (table, start) = (lines.join("\n") + "\n", "\x1b[H\x1b[2J");
     }
-    let second = progress.seconds as u64;
-    let is_asked_for =
-        arguments.interval.is_none() && (!arguments.has_command() || progress.download.is_some());
+    let _ = print(&(start.to_owned() + &table));
+}
+
+/// Shows each second on the terminal how far a measurement is. `shown` is the last second that was
+/// shown.
+fn show(arguments: &Arguments, progress: &Progress, second: u64, shown: &mut u64) {
+    let download = progress.download.lock().ok().and_then(|download| download.clone());
+    let is_asked_for = arguments.interval.is_none() && (arguments.command.is_empty() || download.is_some());
     if is_asked_for && io::stderr().is_terminal() && mem::replace(shown, second) != second {
-        let Progress { samples, reads, download, .. } = progress;
-        let what = download.as_ref().map_or("Ctrl-C ends it".into(), |file| format!("debuginfod: {file}"));
+        let [samples, reads] = [&progress.samples, &progress.reads].map(|number| number.load(Relaxed));
+        let what = download.map_or("Ctrl-C ends it".into(), |file| format!("debuginfod: {file}"));
         let _ = write!(io::stderr(), "\r\x1b[K{second} s: {samples} samples, {reads} in clock reads; {what}");
     }
 }
@@ -150,8 +173,7 @@ fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Limits the memory, and raises the limit of open files: each event is one. These limits are the
-/// whole process's, so the library leaves them alone.
+/// Limits the memory, and raises the limit of open files: each event is one.
 fn set_limits() {
     if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
         let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
@@ -163,6 +185,11 @@ fn set_limits() {
 
 /// Prints on standard error, in lines of 80 columns.
 fn say(what: &str) {
-    let lines = vdso_who::wrapped(&format!("vdso-who: {what}"));
+    let lines = wrapped(&format!("vdso-who: {what}"));
     console::say(lines.trim_start_matches("vdso-who: "));
+}
+
+/// Returns the error of a thread of this program that ended early.
+fn ended<E>(_: E) -> Error {
+    "a thread of vdso-who ended: please report it".into()
 }

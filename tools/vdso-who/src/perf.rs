@@ -284,36 +284,37 @@ fn online_cpus() -> io::Result<Vec<usize>> {
 }
 
 /// Says why the events of a plan were not opened, and what to do.
-pub(crate) fn explain(error: io::Error, plan: &Plan<'_>) -> Error {
+pub(crate) fn explain(error: &io::Error, plan: &Plan<'_>) -> Error {
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let paranoid = format!("kernel.perf_event_paranoid is {}", paranoid.trim());
     let is_filtered = proc::status(id(), "Seccomp").as_deref() == Some("2");
-    match (error.raw_os_error(), plan.pids.first()) {
-        (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) if is_filtered => Error::Denied(format!(
+    let text = match (error.raw_os_error(), plan.pids.first()) {
+        (Some(libc::EPERM | libc::EACCES | libc::ENOSYS), _) if is_filtered => format!(
             "perf_event_open(2) is denied, by a seccomp filter or because {paranoid}: run it outside of the \
              container, or with `docker run --cap-add PERFMON`. If the filter still denies the call, add \
              `--security-opt seccomp=unconfined`. That removes the whole filter, so do it for the measurement only"
-        )),
-        (Some(libc::EPERM | libc::EACCES), _) => Error::Denied(format!(
+        ),
+        (Some(libc::EPERM | libc::EACCES), _) => format!(
             "perf_event_open(2) is denied ({paranoid}): run it as root or with CAP_PERFMON and CAP_SYS_PTRACE, or \
              run `sudo sysctl kernel.perf_event_paranoid=2` for your own processes, or 0 for --all"
-        )),
-        (Some(libc::ESRCH), Some(pid)) => Error::NoProcess(*pid),
-        (Some(libc::ENOSPC), _) if plan.is_exact() => Error::Unsupported(
-            "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into(),
         ),
-        (Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT), _) if plan.is_exact() => {
-            Error::Unsupported("this machine has no breakpoints that count: omit --exact".into())
+        (Some(libc::ESRCH), Some(pid)) => proc::no_process(*pid),
+        (Some(libc::ENOSPC), _) if plan.is_exact() => {
+            "all breakpoints of the CPU are in use: end the debugger, or omit --exact".into()
         }
-        (Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT), _) => Error::Unsupported(
-            "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside".into(),
-        ),
-        (Some(libc::EMFILE | libc::ENFILE), _) => Error::Denied(
+        (Some(libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT), _) if plan.is_exact() => {
+            "this machine has no breakpoints that count: omit --exact".into()
+        }
+        (Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::ENODEV | libc::ENOENT), _) => {
+            "this kernel has no perf_event_open(2), as in gVisor and similar sandboxes: run vdso-who outside".into()
+        }
+        (Some(libc::EMFILE | libc::ENFILE), _) => {
             "there are too many threads and CPUs for the limit of open files: run it as root or with CAP_PERFMON, \
              which need one file for each CPU, or let root raise the hard limit (limits.conf(5))"
-                .into(),
-        ),
-        (Some(_), _) => io::Error::new(error.kind(), format!("perf_event_open(2) failed: {error}")).into(),
-        (None, _) => error.into(),
-    }
+                .into()
+        }
+        (Some(_), _) => format!("perf_event_open(2) failed: {error}"),
+        (None, _) => error.to_string(),
+    };
+    text.into()
 }

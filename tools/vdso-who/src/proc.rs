@@ -20,9 +20,10 @@ pub(crate) fn text(pid: u32, file: &str) -> io::Result<String> {
 /// perf_event_open(2) and fork(2) use here.
 pub(crate) fn check_namespace() -> Result<()> {
     match fs::read_link("/proc/self") {
-        Ok(own) if own != Path::new(&process::id().to_string()) => Err(Error::Unsupported(
-            "/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root".into(),
-        )),
+        Ok(own) if own != Path::new(&process::id().to_string()) => {
+            Err("/proc is that of another PID namespace: run vdso-who by `unshare --mount-proc` as root"
+                .into())
+        }
         _ => Ok(()),
     }
 }
@@ -60,17 +61,24 @@ pub(crate) fn living_thread(pid: u32) -> io::Result<u32> {
 
 /// Explains why a process cannot be read.
 pub(crate) fn explain(pid: u32, error: &io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => Error::Unsupported(format!(
+    let text = match error.raw_os_error() {
+        Some(libc::ENOENT) if fs::metadata("/proc/self").is_err() => format!(
             "process {pid}: there is no /proc of this PID namespace: run vdso-who by `unshare --mount-proc` as root"
-        )),
-        Some(libc::ENOENT | libc::ESRCH) => Error::NoProcess(pid),
-        Some(libc::EACCES | libc::EPERM) => Error::Denied(format!(
+        ),
+        Some(libc::ENOENT | libc::ESRCH) => no_process(pid),
+        Some(libc::EACCES | libc::EPERM) => format!(
             "process {pid}: its memory may not be read: run as root with CAP_SYS_PTRACE (`docker run --cap-add \
              SYS_PTRACE`, or on the host)"
-        )),
-        kind => kind.map_or_else(|| io::Error::other(error.to_string()), io::Error::from_raw_os_error).into(),
-    }
+        ),
+        _ => format!("process {pid}: {error}"),
+    };
+    text.into()
+}
+
+pub(crate) fn no_process(pid: u32) -> String {
+    format!(
+        "process {pid}: there is no such process, it ended, it is a kernel thread, or /proc hides it (hidepid)"
+    )
 }
 
 /// Returns the CPU time of a process, `with_children` that it waited for. The time of children, and

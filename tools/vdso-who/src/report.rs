@@ -3,17 +3,16 @@
 #![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
 
 use std::cmp::Reverse;
-use std::fmt::{self, Display};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::arguments::{Arguments, Subject};
 use crate::callers::{Findings, Group, Key};
 use crate::flame_graph;
 use crate::space::Frame;
-use crate::text::{COLUMNS, estimate, number, shortened, times, wrapped};
-use crate::{Options, Subject};
+use crate::text::{estimate, number, shortened, times, wrapped};
 
 /// The processes of a table, and the callers of each, if there is more than one name.
 const MOST_ROWS: [usize; 2] = [20, 5];
@@ -34,7 +33,7 @@ struct Amounts {
 /// What was found out. `schema.json` describes the fields.
 #[derive(Clone, Debug, Default, Serialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Report {
+pub(crate) struct Report {
     format: u32,
     method: &'static str,
     pid: Option<u32>,
@@ -119,13 +118,13 @@ fn error(part: u64, whole: u64) -> f64 {
 }
 
 impl Report {
-    pub(crate) fn new(options: &Options, pid: Option<u32>, trap_ns: Option<u64>) -> Self {
-        let name = match &options.subject {
+    pub(crate) fn new(arguments: &Arguments, pid: Option<u32>, trap_ns: Option<u64>) -> Self {
+        let name = match arguments.subject() {
             Subject::Cgroup(path) => path.display().to_string(),
             _ => String::new(),
         };
-        let method = if options.exact { "exact" } else { "sampled" };
-        let (frequency, merges) = (options.frequency, options.group_by.is_none());
+        let method = if arguments.exact { "exact" } else { "sampled" };
+        let (frequency, merges) = (arguments.frequency, arguments.group_by.is_none());
         Self {
             format: 1,
             method,
@@ -231,8 +230,8 @@ impl Report {
     /// those by a system call red.
     ///
     /// # Errors
-    /// If there is no clock read, or if this library was built without its feature `svg`.
-    pub fn svg(&self) -> std::io::Result<String> {
+    /// If there is no clock read, or if this program was built without the feature `svg`.
+    pub(crate) fn svg(&self) -> std::io::Result<String> {
         let count_name = if self.trap_ns.is_some() { "reads" } else { "samples" };
         let verdict = self.verdict();
         // The rate is an estimate, and the title one line.
@@ -251,8 +250,7 @@ impl Report {
 
     /// Returns a line for each call chain, `process;outer;inner;function NUMBER`, as flamegraph.pl,
     /// inferno and speedscope read it.
-    #[must_use]
-    pub fn folded(&self) -> &[String] {
+    pub(crate) fn folded(&self) -> &[String] {
         &self.folded
     }
 
@@ -358,8 +356,7 @@ impl Report {
     }
 
     /// Returns the table in lines of so many columns, at least 60.
-    #[must_use]
-    pub fn table(&self, columns: usize) -> String {
+    pub(crate) fn table(&self, columns: usize) -> String {
         let mut lines = vec![wrapped(&self.verdict())];
         let title = self.cells(None);
         let (indent, width) = (title.len(), columns.max(60) - title.len());
@@ -402,13 +399,6 @@ impl Row {
         let first = if fits { vec![short.trim_end().to_owned()] } else { vec![function.clone(), place] };
         let next = self.called_by.as_ref().map(|frame| format!("in {}", frame.function));
         first.into_iter().chain(next).filter(|text| !text.is_empty()).collect()
-    }
-}
-
-/// The table in lines of 80 columns.
-impl Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.table(COLUMNS))
     }
 }
 

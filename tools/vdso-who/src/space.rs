@@ -30,7 +30,7 @@ use serde::Serialize;
 
 use crate::mapping::{self, FileId, Mapping, VDSO};
 use crate::perf::Taken;
-use crate::shared::Shared;
+use crate::progress::Progress;
 use crate::{Result, proc};
 pub(crate) use bounded::has_room;
 use clock_function::{Role, role};
@@ -92,11 +92,11 @@ pub(crate) struct Files {
     known: Rc<RefCell<HashMap<FileId, Rc<Mapped>>>>,
     /// Is told which file's debug information a debuginfod server is asked for. Without it none is
     /// asked.
-    downloads: Option<Arc<Shared>>,
+    downloads: Option<Arc<Progress>>,
 }
 
 impl Files {
-    pub(crate) fn new(downloads: Option<Arc<Shared>>) -> Self {
+    pub(crate) fn new(downloads: Option<Arc<Progress>>) -> Self {
         Self { downloads, ..Self::default() }
     }
 }

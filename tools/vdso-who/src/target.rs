@@ -12,13 +12,11 @@ use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{ForkResult, Pid, fork};
 
-use crate::error::ended;
 use crate::guard::{Guard, wait_for};
-use crate::{Error, Result, proc};
+use crate::{Result, ended, proc};
 
 /// The process that is watched. A command that did not start to run is killed with this.
-#[derive(Debug)]
-pub struct Target {
+pub(crate) struct Target {
     pub(crate) pid: u32,
     /// The command's program.
     program: String,
@@ -36,7 +34,7 @@ impl Target {
     pub(crate) fn attach(pid: u32) -> Result<Self> {
         match proc::status(pid, "Tgid") {
             Some(process) if process != pid.to_string() => {
-                Err(Error::Options(format!("{pid} is a thread of process {process}: use --pid {process}")))
+                Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
             _ => Ok(Self { pid, program: String::new(), is_command: false, gate: None, guard: None }),
         }
@@ -45,7 +43,7 @@ impl Target {
     /// Starts a command, which waits for [`Self::go`].
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString]) -> Result<Self> {
-        let program = words.first().ok_or_else(|| Error::Options("there is no command".into()))?;
+        let program = words.first().ok_or("there is no command")?;
         let words = words.iter().map(|word| CString::new(word.as_bytes()));
         let words = words.collect::<Result<Vec<_>, _>>().map_err(io::Error::from)?;
         let arguments: Vec<_> = words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect();
@@ -92,11 +90,11 @@ impl Target {
         if is_guarded == number.is_some() {
             self.gate = None;
         }
-        let failed = |number| {
-            let source = io::Error::from_raw_os_error(number);
-            Err(Error::Command { program: self.program.clone(), source })
-        };
-        number.map_or(Ok(()), failed)
+        let Some(error) = number.map(io::Error::from_raw_os_error) else { return Ok(()) };
+        let program = &self.program;
+        let is_number = program.parse::<u32>().is_ok();
+        let hint = format!(": a process is watched by `vdso-who --pid {program}`");
+        Err(format!("cannot run {program}: {error}{}", if is_number { &hint } else { "" }).into())
     }
 
     /// Returns whether a guarded command executed a program, which runs when the sender is dropped.
@@ -116,17 +114,13 @@ impl Target {
     }
 
     /// Returns whether there is a command and it still runs.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.is_command && !self.has_ended()
     }
 
     /// Waits for the command, and returns its status, or 128 and the number of the signal that
     /// ended it. `terminates` sends SIGTERM first. Without a command, returns 0.
-    ///
-    /// # Errors
-    /// If the kernel does not know the command.
-    pub fn wait(&mut self, terminates: bool) -> Result<u8> {
+    pub(crate) fn wait(&mut self, terminates: bool) -> Result<u8> {
         if terminates && self.is_running() {
             // It may have another user's rights by now.
             let _ = kill(self.id(), Signal::SIGTERM);

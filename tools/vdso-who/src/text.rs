@@ -4,9 +4,7 @@
 pub(crate) const COLUMNS: usize = 80;
 
 /// Returns a text in lines of 80 columns. A command, in backticks, stays in one line.
-#[doc(hidden)]
-#[must_use]
-pub fn wrapped(text: &str) -> String {
+pub(crate) fn wrapped(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(index, part)| match index % 2 {
         1 if part.len() < COLUMNS / 2 => part.replace(' ', "\u{a0}"),

@@ -3,20 +3,20 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Weak};
-use std::thread::{self, sleep};
+use std::thread::{self, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use crate::callers::Message;
-use crate::error::ended;
+use crate::arguments::{Arguments, Subject};
+use crate::callers::{Findings, Message};
 use crate::perf::{Event, Events, Plan, explain};
-use crate::shared::Shared;
+use crate::progress::Progress;
+use crate::report::Report;
 use crate::space::check_debuginfod;
 use crate::target::Target;
-use crate::{Error, Options, Report, Result, Subject, breakpoints, callers, mapping, proc};
+use crate::{Result, breakpoints, callers, ended, mapping, proc};
 
 /// How long the buffers may fill; that of counted reads a tenth of it.
 const TICK: Duration = Duration::from_millis(20);
@@ -24,104 +24,92 @@ const TICK: Duration = Duration::from_millis(20);
 /// If more records wait for their names, the next ones stay in the buffers. Each has 8 KiB.
 const MOST_WAITING: usize = 1 << 10;
 
-/// What [`watch`] found, and the command that it started.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Outcome {
-    /// The report.
-    pub report: Report,
-    /// The process or the command, which may still run.
-    pub target: Option<Target>,
-}
-
-/// The state of a measurement, for the function that [`watch`](crate::watch()) calls.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Since the start.
-    pub seconds: f64,
-    /// The samples, or the counted reads, so far.
-    pub samples: u64,
-    /// Those of clock reads.
-    pub reads: u64,
-    /// The file whose debug information a debuginfod server is asked for now.
-    pub download: Option<String>,
-    /// The report of the last interval, once for each.
-    pub report: Option<Report>,
-}
-
-/// Watches a process. `is_over` is called 50 times a second (500 with [`Options::exact`]), and ends
-/// the measurement if it returns true.
+/// Returns the report of a measurement, and the process, which may still run.
+///
+/// `show` gets the report of each interval. `is_over` is called 50 times a second (500 with
+/// --exact) with the seconds since the start, and ends the measurement if it returns true.
 ///
 /// # Errors
 /// If nothing can be measured; the text says what to do.
-pub fn watch(options: &Options, mut is_over: impl FnMut(&Progress) -> bool) -> Result<Outcome> {
+pub(crate) fn watch(
+    arguments: &Arguments,
+    show: &(dyn Fn(&Report) + Sync),
+    is_over: &mut dyn FnMut(&Progress, f64) -> bool,
+) -> Result<(Report, Option<Target>)> {
     proc::check_namespace()?;
-    if options.debuginfod {
+    if arguments.debuginfod {
         check_debuginfod()?;
     }
-    let mut target = match &options.subject {
-        Subject::Process(_) if options.exact && !options.may_end_process => {
-            return Err(Error::Options(
-                "--exact can end a process that was not started here: start it by `vdso-who --exact -- COMMAND`, or \
-                 add --may-end-process"
-                    .into(),
-            ));
+    let mut target = match arguments.subject() {
+        Subject::Process(_) if arguments.exact && !arguments.may_end_process => {
+            let what = "--exact can end a process that was not started here: start it by `vdso-who --exact -- \
+                        COMMAND`, or add --may-end-process";
+            return Err(what.into());
         }
-        Subject::Process(pid) => Some(Target::attach(*pid)?),
+        Subject::Process(pid) => Some(Target::attach(pid)?),
         Subject::Command(words) => Some(Target::start(words)?),
-        _ if options.exact => return Err(Error::Options("--exact is for a command".into())),
         _ => None,
     };
     let pid = target.as_ref().map(|target| target.pid);
-    let cgroup = match &options.subject {
+    let cgroup = match arguments.subject() {
         Subject::Cgroup(path) => {
             let folder = File::open(path).ok().filter(|folder| cgroup_time(folder).is_some());
             Some(folder.ok_or_else(|| {
-                Error::Options(format!(
+                format!(
                     "{} is no cgroup of version 2: `mount -t cgroup2` shows where these are",
                     path.display()
-                ))
+                )
             })?)
         }
         _ => None,
     };
-    let trap_ns = if options.exact { Some(breakpoints::test_host()?) } else { None };
-    let mut report = Report::new(options, pid, trap_ns);
+    let trap_ns = if arguments.exact { Some(breakpoints::test_host()?) } else { None };
+    let mut report = Report::new(arguments, pid, trap_ns);
+    let progress = Arc::<Progress>::default();
     let found = thread::scope(|scope| {
         let (queue, messages) = channel();
-        let shared = Arc::<Shared>::default();
-        let (known, of_counting) = (Arc::downgrade(&shared), shared.clone());
-        let counting = scope.spawn(move || callers::count(options, pid, messages, &of_counting));
+        let counting = scope.spawn(|| callers::count(arguments, pid, messages, &progress));
         let (events, followed, others) = (Events::default(), pid.into_iter().collect(), HashSet::new());
-        let (has_executed, own) = (false, Duration::ZERO);
-        let mut watch =
-            Watch { options, pid, cgroup, events, queue, known, followed, others, has_executed, own };
-        drop(shared);
-        watch.run(&mut report, target.as_mut(), &mut is_over)?;
-        // Without a sender it ends, after the last download.
-        let known = watch.known.clone();
-        drop(watch);
+        let mut watch = Watch {
+            arguments,
+            pid,
+            cgroup,
+            events,
+            queue,
+            progress: &progress,
+            counting,
+            show,
+            followed,
+            others,
+            has_executed: false,
+            own: Duration::ZERO,
+        };
+        watch.run(&mut report, target.as_mut(), is_over)?;
+        // Without a sender the other thread ends, after the last download.
+        let Watch { counting, queue, .. } = watch;
+        drop(queue);
         while !counting.is_finished() {
-            is_over(&Progress::of(&known, report.seconds, None));
+            is_over(&progress, report.seconds);
             sleep(TICK);
         }
-        Ok::<_, Error>(counting.join())
+        counting.join().map_err(ended)
     })?;
-    report.finish(found.map_err(ended)?);
-    Ok(Outcome { report, target })
+    report.finish(found);
+    Ok((report, target))
 }
 
 /// A measurement. Another thread counts the records and looks up their names, which can take long.
 /// So this one is in time to take the records out of the buffers, and to see the process end.
-struct Watch<'a> {
-    options: &'a Options,
+struct Watch<'a, 'scope> {
+    arguments: &'a Arguments,
     pid: Option<u32>,
     cgroup: Option<File>,
     events: Events,
-    queue: Sender<Message>,
-    /// What the other thread says, until it ends.
-    known: Weak<Shared>,
+    queue: Sender<Message<'a>>,
+    progress: &'a Progress,
+    /// The other thread.
+    counting: ScopedJoinHandle<'scope, Findings>,
+    show: &'a (dyn Fn(&Report) + Sync),
     /// The process that is watched, if it is one, and its descendants.
     followed: HashSet<u32>,
     /// Processes that are not watched. Their samples are not copied.
@@ -132,14 +120,14 @@ struct Watch<'a> {
     own: Duration,
 }
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
     fn is_command(&self) -> bool {
-        matches!(self.options.subject, Subject::Command(_))
+        matches!(self.arguments.subject(), Subject::Command(_))
     }
 
     fn open(&mut self) -> Result<()> {
         let addresses = match self.pid {
-            Some(pid) if self.options.exact => breakpoints::addresses(pid)?,
+            Some(pid) if self.arguments.exact => breakpoints::addresses(pid)?,
             _ => Vec::new(),
         };
         let mut pids: Vec<_> = self.followed.iter().copied().collect();
@@ -147,11 +135,11 @@ impl Watch<'_> {
         let plan = Plan {
             pids: &pids,
             cgroup: self.cgroup.as_ref(),
-            follows: self.options.follows(),
-            period: 1_000_000_000 / u64::from(self.options.frequency),
+            follows: self.arguments.follows(),
+            period: 1_000_000_000 / u64::from(self.arguments.frequency),
             addresses: &addresses,
         };
-        self.events = Events::open(&plan).map_err(|error| explain(error, &plan))?;
+        self.events = Events::open(&plan).map_err(|error| explain(&error, &plan))?;
         Ok(())
     }
 
@@ -159,9 +147,9 @@ impl Watch<'_> {
         &mut self,
         report: &mut Report,
         mut target: Option<&mut Target>,
-        is_over: &mut impl FnMut(&Progress) -> bool,
+        is_over: &mut dyn FnMut(&Progress, f64) -> bool,
     ) -> Result<()> {
-        let Options { exact, interval, duration, .. } = *self.options;
+        let Arguments { exact, interval, duration, .. } = *self.arguments;
         // A guarded command gets its breakpoints when it has executed its program.
         let is_guarded = exact && self.is_command();
         self.follow_family();
@@ -175,11 +163,11 @@ impl Watch<'_> {
             self.introduce(pid)?;
         }
         report.sees_all = self.events.sees_all;
-        if is_over(&Progress::of(&self.known, 0.0, None)) {
-            return Err(Error::Interrupted);
+        if is_over(self.progress, 0.0) {
+            return Err("it was interrupted before it began".into());
         }
         if !self.read_time() && target.is_none() {
-            return Err(Error::Unsupported("cannot read /proc/stat: is /proc mounted?".into()));
+            return Err("cannot read /proc/stat: is /proc mounted?".into());
         }
         let start = Instant::now();
         let (mut since, mut before) = (start, self.cpu_time());
@@ -189,13 +177,11 @@ impl Watch<'_> {
         let default = (!self.is_command() && interval.is_none()).then_some(10);
         let end = duration.or(default).map(|seconds| start + Duration::from_secs(seconds.into()));
         let interval = interval.filter(|_| !exact).map(|seconds| Duration::from_secs(seconds.into()));
-        let (made, parts) = channel();
         let over = loop {
             sleep(if exact { TICK / 10 } else { TICK });
-            let part = parts.try_recv().ok();
-            let is_over = is_over(&Progress::of(&self.known, start.elapsed().as_secs_f64(), part));
+            let is_over = is_over(self.progress, start.elapsed().as_secs_f64());
             // The host has always a time, and reading it takes long if there are many CPUs.
-            let has_time = matches!(self.options.subject, Subject::Host) || self.read_time();
+            let has_time = matches!(self.arguments.subject(), Subject::Host) || self.read_time();
             let has_ended = target.as_ref().map_or(!has_time, |target| target.has_ended());
             // Another program has its vDSO, and its breakpoints, elsewhere.
             let is_other = exact && !is_guarded && self.has_executed;
@@ -208,10 +194,10 @@ impl Watch<'_> {
                 let used = self.cpu_time();
                 let mut part = report.of_part(now - since, used.saturating_sub(before));
                 (since, before) = (now, used);
-                let made = made.clone();
+                let show = self.show;
                 let finish = move |found| {
                     part.finish(found);
-                    let _ = made.send(part);
+                    show(&part);
                 };
                 // It fails only if the other thread has panicked.
                 let _ = self.queue.send(Message::Take(Box::new(finish)));
@@ -254,15 +240,15 @@ impl Watch<'_> {
 
     /// Follows the descendants that run now.
     fn follow_family(&mut self) {
-        let pid = self.pid.filter(|_| self.options.follows() && !self.is_command());
+        let pid = self.pid.filter(|_| self.arguments.follows() && !self.is_command());
         self.followed.extend(pid.into_iter().flat_map(proc::family));
     }
 
     /// Takes the records out of the buffers, unless too many wait to be counted. Then it waits for
     /// that if `waits` is set, or leaves the records there.
     fn drain(&mut self, waits: bool) {
-        while self.known.upgrade().is_some_and(|known| known.waiting.load(Relaxed) > MOST_WAITING) {
-            if !waits {
+        while self.progress.waiting.load(Relaxed) > MOST_WAITING {
+            if !waits || self.counting.is_finished() {
                 return;
             }
             sleep(TICK);
@@ -286,7 +272,7 @@ impl Watch<'_> {
             }
             Event::Mapped(pid, _) => of(pid),
             Event::Forked(pid, parent) => {
-                let is_watched = of(parent) && (self.pid.is_none() || self.options.follows());
+                let is_watched = of(parent) && (self.pid.is_none() || self.arguments.follows());
                 // The number may have been that of another process.
                 self.others.remove(pid);
                 self.followed.remove(pid);
@@ -301,11 +287,9 @@ impl Watch<'_> {
     }
 
     fn send(&self, event: Event) {
-        if let Some(known) = self.known.upgrade() {
-            known.waiting.fetch_add(1, Relaxed);
-            // It fails only if the other thread has panicked.
-            let _ = self.queue.send(Message::Event(event));
-        }
+        self.progress.waiting.fetch_add(1, Relaxed);
+        // It fails only if the other thread has panicked.
+        let _ = self.queue.send(Message::Event(event));
     }
 
     /// Reads the CPU time of the process, the cgroup or the host. Returns whether it has one. That
@@ -330,23 +314,8 @@ impl Watch<'_> {
 
     /// Returns the CPU time of a process. Without rights there are no samples of the kernel.
     fn time_of(&self, pid: u32) -> Option<Duration> {
-        let in_user_space = !self.events.sees_all && !self.options.exact;
-        proc::cpu_time(pid, self.options.follows(), in_user_space)
-    }
-}
-
-impl Progress {
-    fn of(known: &Weak<Shared>, seconds: f64, report: Option<Report>) -> Self {
-        let known = known.upgrade();
-        let known = known.as_deref();
-        let number = |of: fn(&Shared) -> &AtomicU64| known.map_or(0, |known| of(known).load(Relaxed));
-        Self {
-            seconds,
-            samples: number(|known| &known.samples),
-            reads: number(|known| &known.reads),
-            download: known.and_then(|known| known.download.lock().ok()?.clone()),
-            report,
-        }
+        let in_user_space = !self.events.sees_all && !self.arguments.exact;
+        proc::cpu_time(pid, self.arguments.follows(), in_user_space)
     }
 }
 

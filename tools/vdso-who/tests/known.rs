@@ -1,25 +1,22 @@
 //! A child of this program, whose reads are known. Unlike other programs, it is also in the guests.
 
-#![allow(unsafe_code, reason = "memory is mapped")]
-
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
-use std::num::NonZero;
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use test_support::nix::libc;
 use test_support::nix::sched::{CpuSet, sched_getcpu, sched_setaffinity};
-use test_support::nix::sys::mman::{MapFlags, ProtFlags, mmap_anonymous, munmap};
-use test_support::nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage};
+use test_support::nix::sys::resource::{UsageWho, getrusage};
 use test_support::nix::sys::signal::{Signal, kill};
 use test_support::nix::sys::time::TimeValLike as _;
 use test_support::nix::unistd::Pid;
 use test_support::{Need, child, not_run_here};
-use vdso_who::{Error, Options, Subject, watch};
+
+use crate::arguments::arguments;
+use crate::watch::watch;
 
 /// The line of the read.
 const LINE: u32 = line!() + 5;
@@ -36,26 +33,16 @@ fn seldom() {
     black_box(Instant::now());
 }
 
-/// Returns what a library must not change: the limits of the process, and its handler of SIGTRAP.
-fn process_wide_state() -> [u64; 5] {
-    let limits = [Resource::RLIMIT_AS, Resource::RLIMIT_NOFILE].map(|limit| getrlimit(limit).unwrap());
-    let caught = || {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
-        u64::from_str_radix(caught.trim(), 16).ok()
-    };
-    let traps = caught().unwrap_or_default() >> (libc::SIGTRAP - 1) & 1;
-    [limits[0].0, limits[0].1, limits[1].0, limits[1].1, traps]
-}
-
 /// A process has four breakpoints, and a child that was forked meanwhile keeps them.
 static ONE: Mutex<()> = Mutex::new(());
+
+const EXACT: &str = "--exact --may-end-process";
 
 /// Watches a child until it ends, whose main thread may end before. Nobody takes the records out of
 /// the buffers during the `first` work. Returns the records of `often` and of `seldom`, the report,
 /// and the call chains.
 fn watched(
-    change: impl FnOnce(&mut Options),
+    options: &str,
     has_main_thread: bool,
     first: impl FnOnce() + Send + 'static,
     work: impl FnOnce() + Send + 'static,
@@ -79,21 +66,17 @@ fn watched(
     if !has_main_thread {
         child::wait_for_main_thread(child);
     }
-    let mut options = Options::new(Subject::Process(child.as_raw() as u32));
-    (options.duration, options.folded, options.may_end_process) = (Some(100), true, true);
-    change(&mut options);
-    let (before, mut has_begun) = (process_wide_state(), false);
-    let watched = watch(&options, |_| {
-        assert_eq!(process_wide_state(), before);
+    let options = format!("{options} --pid={child} --duration=100 --folded");
+    let mut has_begun = false;
+    let watched = watch(&arguments(&options), &|_| {}, &mut |_, _| {
         if !std::mem::replace(&mut has_begun, true) {
             end.write_all(&[0]).unwrap();
             end.read_exact(&mut [0]).unwrap();
         }
         false
     });
-    assert_eq!(process_wide_state(), before);
     let report = match watched {
-        Ok(outcome) => outcome.report,
+        Ok((report, _)) => report,
         Err(error) => {
             let _ = kill(child, Signal::SIGKILL);
             child::wait(child, child::LIMIT);
@@ -102,7 +85,7 @@ fn watched(
         }
     };
     assert_eq!(child::wait(child, child::LIMIT), child::WELL);
-    let (text, folded) = (report.to_string(), report.folded().to_vec());
+    let (text, folded) = (report.table(80), report.folded().to_vec());
     let mut report = serde_json::to_value(&report).unwrap();
     report["text"] = text.into();
     let processes = report["processes"].as_array().unwrap().iter();
@@ -122,44 +105,14 @@ fn rounds() {
     }
 }
 
-#[test]
-fn an_error_says_what_kind_it_is() {
-    for (subject, is_kind) in [
-        (
-            Subject::Process(4_194_305),
-            (|error| matches!(error, Error::NoProcess(4_194_305))) as fn(&Error) -> bool,
-        ),
-        (Subject::Command(vec!["/nonexistent".into()]), |error| matches!(error, Error::Command { .. })),
-        (Subject::Command(vec![]), |error| matches!(error, Error::Options(_))),
-        (Subject::Cgroup("/proc".into()), |error| matches!(error, Error::Options(_))),
-    ] {
-        let error = watch(&Options::new(subject), |_| false).unwrap_err();
-        let is_denied = matches!(error, Error::Denied(_) | Error::Unsupported(_));
-        assert!(is_kind(&error) || is_denied, "{error:?}");
-    }
-}
-
-/// Makes few records, so that all fit in one buffer, while this program has more memory than the
-/// names may take.
+/// Makes few records, so that all fit in one buffer.
 #[test]
 fn every_read_is_counted_with_its_callers_and_their_line() {
-    let (size, flags) = (NonZero::new(10 << 30).unwrap(), MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE);
-    let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-    // SAFETY: the kernel chooses a place where nothing is mapped.
-    let large = unsafe { mmap_anonymous(None, size, access, flags) };
-    every_read_is_counted();
-    if let Ok(large) = large {
-        // SAFETY: this is the whole mapping, and nothing refers to it.
-        unsafe { munmap(large, size.get()) }.unwrap();
-    }
-}
-
-fn every_read_is_counted() {
     for has_main_thread in [true, false] {
-        let watched = watched(|options| options.exact = true, has_main_thread, || (), rounds);
+        let watched = watched(EXACT, has_main_thread, || (), rounds);
         let Some((records, report, folded)) = watched else { return };
         assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
-        let is_chain = |line: &&String| line.contains("::rounds;known::often;");
+        let is_chain = |line: &&String| line.contains("::rounds;vdso_who::known::often;");
         let reads = |line: &String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
         assert_eq!(folded.iter().filter(is_chain).map(reads).sum::<u64>(), 600, "{folded:#?}");
         let most = &report["processes"][0]["callers"][0];
@@ -183,7 +136,7 @@ fn lost_records_leave_each_caller_a_lower_bound_of_its_reads() {
         thread::sleep(Duration::from_millis(500));
         (0..100).for_each(|_| seldom());
     };
-    let watched = watched(|options| options.exact = true, true, fill, drained);
+    let watched = watched(EXACT, true, fill, drained);
     let Some((records, report, _)) = watched else { return };
     assert!(records[0] < 9000 && records[1] <= 100 && report["lost"] != 0, "{records:?} {report:#}");
     assert!(report["reads"].as_u64() >= Some(9100), "{report:#}");
@@ -213,7 +166,7 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     // Records are lost while debug information is read.
     for seconds in [1, 4, 16] {
         let work = move || use_cpu_time(Duration::from_secs(seconds), rounds);
-        let watched = watched(|options| options.frequency = 1999, true, || (), work);
+        let watched = watched("--frequency=1999", true, || (), work);
         let Some(([in_often, in_seldom], report, _)) = watched else { return };
         let all = in_often + in_seldom;
         if all > 500 {

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::process;
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use delegate::delegate;
 use gimli::{EndianReader, Error, NativeEndian, Reader, ReaderOffsetId, Result};
@@ -19,7 +18,7 @@ pub(super) type Bytes = EndianReader<NativeEndian, Rc<[u8]>>;
 /// The bytes that are read between two looks at the memory.
 const INTERVAL: u64 = 1 << 18;
 
-/// The memory that names may take.
+/// The memory of this process, above which nothing more is read.
 const MOST_MEMORY: u64 = 2 << 30;
 
 /// Returns the private memory of this process in bytes.
@@ -29,16 +28,9 @@ pub(super) fn memory() -> u64 {
     kilobytes.map_or(u64::MAX, |kilobytes| kilobytes << 10)
 }
 
-/// Returns the limit of this process's memory, above which nothing more is read. The memory that a
-/// program had before its first measurement comes on top.
-fn most_memory() -> u64 {
-    static MOST: OnceLock<u64> = OnceLock::new();
-    *MOST.get_or_init(|| memory().saturating_add(MOST_MEMORY))
-}
-
 /// Returns whether there is memory for so many bytes more.
 pub(crate) fn has_room(bytes: u64) -> bool {
-    memory().saturating_add(bytes) <= most_memory()
+    memory().saturating_add(bytes) <= MOST_MEMORY
 }
 
 /// What one file's debug information may take: the memory of this process, and bytes to read.
@@ -50,7 +42,7 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory: most_memory(), left: Cell::new(1 << 26) }
+        Self { memory: MOST_MEMORY, left: Cell::new(1 << 26) }
     }
 }
 

@@ -11,8 +11,8 @@ use object::{Object as _, ObjectSection as _};
 
 use super::clock_function::is_libc;
 use super::file::{self, Elf, Image};
-use crate::shared::Shared;
-use crate::{Error, Result};
+use crate::Result;
+use crate::progress::Progress;
 
 /// The folder of debug files, as gdb has it.
 const FOLDER: &str = "/usr/lib/debug";
@@ -34,7 +34,7 @@ pub(super) fn of(
     file: &Elf<'_>,
     path: &Path,
     find: impl Fn(&Path) -> Option<Image>,
-    downloads: Option<&Shared>,
+    downloads: Option<&Progress>,
 ) -> Option<Image> {
     let has_own = file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"));
     if has_own.is_some() || !path.is_absolute() || is_libc(path.file_name()?.to_str()?) {
@@ -50,10 +50,10 @@ pub(super) fn of(
         find(&PathBuf::from(format!("{FOLDER}/.build-id/{}/{}.debug", &digits[..2], &digits[2..])))
     });
     let downloaded = || {
-        let (shared, digits) = (downloads?, digits.as_ref()?);
-        shared.set_download(Some(path));
+        let (progress, digits) = (downloads?, digits.as_ref()?);
+        progress.set_download(Some(path));
         let found = downloaded(digits).filter(is_same);
-        shared.set_download(None);
+        progress.set_download(None);
         found
     };
     by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(downloaded).or_else(|| {
@@ -78,18 +78,15 @@ fn build_id<'a>(file: &Elf<'a>) -> Option<&'a [u8]> {
 /// Fails if no debuginfod server can be asked.
 pub(crate) fn check_debuginfod() -> Result<()> {
     if env::var_os("DEBUGINFOD_URLS").is_none_or(|urls| urls.is_empty()) {
-        return Err(Error::Options(
-            "--debuginfod asks the servers in DEBUGINFOD_URLS, which is not set: set it, and keep it with `sudo \
-             --preserve-env=DEBUGINFOD_URLS`"
-                .into(),
-        ));
+        let what = "--debuginfod asks the servers in DEBUGINFOD_URLS, which is not set: set it, and keep it with \
+                    `sudo --preserve-env=DEBUGINFOD_URLS`";
+        return Err(what.into());
     }
     let mut version = Command::new(DEBUGINFOD);
     let started = version.arg("--version").stdin(Stdio::null()).output();
     started.map(drop).map_err(|error| {
-        Error::Unsupported(format!(
-            "cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)"
-        ))
+        format!("cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)")
+            .into()
     })
 }
 

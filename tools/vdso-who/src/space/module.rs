@@ -23,7 +23,7 @@ use ruzstd::StreamingDecoder;
 use super::bounded::{Bounded, Bytes, Limits, has_room};
 use super::file::{Elf, Image, Ranges};
 use super::{Frame, debug_file, go, names};
-use crate::shared::Shared;
+use crate::progress::Progress;
 
 /// A file.
 pub(super) struct Module {
@@ -68,7 +68,7 @@ impl Module {
         image: Image,
         path: &str,
         find: impl Fn(&Path) -> Option<Image>,
-        downloads: Option<&Shared>,
+        downloads: Option<&Progress>,
     ) -> Option<Self> {
         let source = image.clone();
         let ranges = source.ranges();

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::GroupBy;
+use crate::arguments::arguments;
 use crate::callers::{Message, count, of_folded};
 use crate::perf::{Event, Registers, Taken};
-use crate::shared::Shared;
+use crate::progress::Progress;
 use crate::space::Caller;
+use crate::text::COLUMNS;
 
 /// Returns the samples of processes, and those of them in reads.
 fn found(processes: &[(u32, u64, u64)]) -> Findings {
@@ -28,15 +29,15 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     let (is_64_bit, registers) = (true, Registers { pc: 1, ..Registers::default() });
     let (pid, in_kernel, number) = ((1 << 22) + 1, false, None);
     let taken = || Taken { pid, in_kernel, is_64_bit, registers, number, stack: vec![], callchain: vec![] };
-    let options = Options::new(Subject::Host);
+    let host = arguments("--all");
     let found = || {
         let sample = Message::Event(Event::Sample(Box::new(taken())));
-        count(&options, None, [sample], &Arc::default())
+        count(&host, None, [sample], &Arc::default())
     };
     let mut report =
-        Report { seconds: 1.0, cpu_seconds: 0.002, sees_all: true, ..Report::new(&options, None, None) };
+        Report { seconds: 1.0, cpu_seconds: 0.002, sees_all: true, ..Report::new(&host, None, None) };
     report.finish(found());
-    let text = report.to_string();
+    let text = report.table(COLUMNS);
     assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");
     // Of two samples one is of a process of the same name that can be read.
     let mut found = found();
@@ -49,15 +50,15 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
     report.finish(found);
     let Process { amounts, callers, .. } = &report.processes[0];
     for Amounts { percent, percent_error, .. } in [amounts, &callers[0].amounts] {
-        assert!(*percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0), "{report}");
+        assert!(*percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0), "{report:?}");
     }
 }
 
 /// Reports hundreds of processes, as of a server that starts a worker for each query.
 #[test]
 fn most_processes_of_one_name_share_a_row() {
-    for (group_by, rows) in [(None, 4), (Some(GroupBy::Process), 8)] {
-        let options = Options { group_by, ..Options::new(Subject::Process(1)) };
+    for (line, rows) in [("--pid=1", 4), ("--pid=1 --group-by=process", 8)] {
+        let options = arguments(line);
         let mut report = Report { seconds: 1.0, sees_all: true, ..Report::new(&options, Some(1), None) };
         let samples = [(1, 0), (2, 10), (3, 50), (4, 1), (5, 20), (6, 30), (7, 2), (8, 3), (9, 60)];
         let mut found = found(&samples.map(|(pid, samples)| (pid, samples, samples)));
@@ -66,11 +67,11 @@ fn most_processes_of_one_name_share_a_row() {
         }
         report.finish(found);
         let sum: u64 = report.processes.iter().map(|process| process.amounts.records).sum();
-        assert_eq!((report.processes.len(), sum), (rows, 176), "{report}");
+        assert_eq!((report.processes.len(), sum), (rows, 176), "{report:?}");
         let shared = report.processes.iter().find(|process| process.pid.is_none());
         let shared = shared.map(|process| (process.count, process.amounts.records));
         // All but 9, 3 and 6.
-        assert_eq!(shared, (rows == 4).then_some((6, 36)), "{report}");
+        assert_eq!(shared, (rows == 4).then_some((6, 36)), "{report:?}");
     }
 }
 
@@ -81,7 +82,7 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
     for (read_ns, in_kernel, rate) in
         [(20.0, 50, Some(2.5e6)), (20.0, 51, None), (20.0, 100, None), (1000.0, 100, Some(5e4))]
     {
-        let options = Options::new(Subject::Process(1));
+        let options = arguments("--pid=1");
         let (seconds, cpu_seconds, sees_all) = (1.0, 0.1, true);
         let report =
             Report { sees_all, seconds, cpu_seconds, read_ns, ..Report::new(&options, Some(1), None) };
@@ -90,7 +91,7 @@ fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
         report.finish(found);
         let Process { amounts, callers, .. } = &report.processes[0];
         for amounts in [&report.whole, amounts, &callers[0].amounts] {
-            assert_eq!(amounts.reads_per_second, rate, "{report}");
+            assert_eq!(amounts.reads_per_second, rate, "{report:?}");
         }
     }
 }
@@ -126,11 +127,11 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         // Five samples in the place of ten can be chance.
         (false, 10, 0.04, 0, Some("spends 10.0 +-30.")),
     ] {
-        let options = Options::new(Subject::Process(1));
+        let options = arguments("--pid=1");
         let base = Report { sees_all, ..Report::new(&options, Some(1), None) };
         let mut report = base.of_part(Duration::from_secs(2), Duration::from_secs_f64(cpu_seconds));
         report.finish(Findings { lost, ..found(&[(1, samples, samples / 10)]) });
-        let text = report.to_string();
+        let text = report.table(COLUMNS);
         assert!(text.contains("\n samples   % own     +-   reads/s  process, caller\n"), "{text}");
         if let Some(expected) = expected {
             assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}");
@@ -148,7 +149,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         );
         for (read_ns, is_slow) in [(25.0, false), (1220.0, true)] {
             report.read_ns = read_ns;
-            assert_eq!(report.to_string().contains("`vdso-doctor` says why"), is_slow);
+            assert_eq!(report.table(COLUMNS).contains("`vdso-doctor` says why"), is_slow);
         }
     }
 }
@@ -165,12 +166,12 @@ fn counted_reads_are_exact_or_a_lower_bound() {
         (1, 1, &["read clocks once.", "\n          1  a (1)"]),
         (0, 0, &["read no clock."]),
     ] {
-        let options = Options { exact: true, ..Options::new(Subject::Process(1)) };
+        let options = arguments("--pid=1 --exact");
         let mut report =
             Report::new(&options, Some(1), Some(13_600)).of_part(Duration::from_secs(4), Duration::ZERO);
         report.counted = executions;
         report.finish(found(&[(1, records, records)]));
-        let text = report.to_string();
+        let text = report.table(COLUMNS);
         assert!(expected.iter().all(|expected| text.contains(expected)), "{expected:?} {text}");
         assert_eq!(report.whole.reads_per_second, Some(executions as f64 / 4.0));
         let row = report.processes[0].amounts;
@@ -183,7 +184,7 @@ fn counted_reads_are_exact_or_a_lower_bound() {
 #[test]
 fn a_flame_graph_has_reads_by_a_system_call_in_another_colour() {
     let folded = ["a;f;clock_gettime 3", "a;g;[system call] 1"].map(String::from).to_vec();
-    let svg = Report { folded, ..Report::new(&Options::new(Subject::Host), None, None) }.svg().unwrap();
+    let svg = Report { folded, ..Report::new(&arguments("--all"), None, None) }.svg().unwrap();
     for (function, color) in [("clock_gettime (3", "rgb(80,180,90)"), ("[system call] (1", "rgb(230,60,50)")]
     {
         let at = svg.find(function).unwrap();
@@ -228,7 +229,7 @@ fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
         assert_eq!(estimate(value), expected, "{value}");
     }
     assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
-    let shared = Shared::default();
-    shared.set_download(Some("a\u{1b}[2J\u{9b}".as_ref()));
-    assert_eq!(shared.download.lock().unwrap().as_deref(), Some("a\\u{1b}[2J\\u{9b}"));
+    let progress = Progress::default();
+    progress.set_download(Some("a\u{1b}[2J\u{9b}".as_ref()));
+    assert_eq!(progress.download.lock().unwrap().as_deref(), Some("a\\u{1b}[2J\\u{9b}"));
 }

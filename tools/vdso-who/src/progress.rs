@@ -1,4 +1,4 @@
-//! What the threads of a measurement know of each other.
+//! How far a measurement is.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// What the thread that counts the records says to the one that takes them.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
+pub(crate) struct Progress {
     /// The records that wait to be counted.
     pub(crate) waiting: AtomicUsize,
+    /// The samples, or the counted reads.
     pub(crate) samples: AtomicU64,
+    /// Those of clock reads.
     pub(crate) reads: AtomicU64,
-    /// The file whose debug information a server is asked for now.
+    /// The file whose debug information a debuginfod server is asked for now.
     pub(crate) download: Mutex<Option<String>>,
 }
 
-impl Shared {
+impl Progress {
     pub(crate) fn set_download(&self, path: Option<&Path>) {
         if let Ok(mut download) = self.download.lock() {
             // A process chose the name, and a terminal obeys control characters.
