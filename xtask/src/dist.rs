@@ -28,11 +28,7 @@ const ARCHES: [(&str, &[&str]); 5] = [
 const SUITES: [&str; 2] = ["bullseye", "trixie"];
 
 /// The manual pages: the file, and the command that prints it.
-const PAGES: [[&str; 2]; 3] = [
-    ["vdso-doctor.1", "vdso-doctor man"],
-    ["vdso-doctor-accuracy.1", "vdso-doctor man accuracy"],
-    ["vdso-who.1", "vdso-who man"],
-];
+const PAGES: [[&str; 2]; 2] = [["vdso-doctor.1", "vdso-doctor man"], ["vdso-who.1", "vdso-who man"]];
 
 /// The shells, and where each looks for the completions of a program.
 const SHELLS: [[&str; 2]; 3] = [

@@ -1,4 +1,4 @@
-//! How far the clocks on the CPU's counter are from `CLOCK_MONOTONIC`.
+//! How far the clocks on the CPU's counter are from the kernel's.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,15 @@ use vdso_time_counter as counter;
 
 pub const ROW: &str = "accuracy";
 
-const CLOCKS: [&str; 4] = [OURS, "quanta", "minstant", "fastant"];
+/// The last one is compared with `CLOCK_REALTIME`, the others with `CLOCK_MONOTONIC`.
+const CLOCKS: [&str; 5] = [OURS, "quanta", "minstant", "fastant", "vdso-time, wall clock"];
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p99.9", 0.999), ("largest", 1.0)];
 const BEYOND: &str = "reads beyond the bound";
 
-fn kernel() -> i64 {
-    vdso_time::Instant::now().as_nanos()
-}
+type Clock<'a> = &'a dyn Fn() -> i64;
 
 /// Reads a clock between two reads of the kernel's. Returns how long that took, and the deviation.
-fn compare(read: &dyn Fn() -> i64) -> (i64, i64) {
+fn compare([kernel, read]: [Clock; 2]) -> (i64, i64) {
     let (before, now, after) = (kernel(), read(), kernel());
     (after - before, now - i64::midpoint(before, after))
 }
@@ -28,21 +27,23 @@ fn compare(read: &dyn Fn() -> i64) -> (i64, i64) {
 pub fn print(seconds: u64) {
     calls::settle();
     let zeros = (quanta::Instant::now(), minstant::Instant::now(), fastant::Instant::now());
-    let clocks: [&dyn Fn() -> i64; 4] = [
-        &|| counter::CounterMonotonic::now().as_nanos(),
-        &|| zeros.0.elapsed().as_nanos() as i64,
-        &|| zeros.1.elapsed().as_nanos() as i64,
-        &|| zeros.2.elapsed().as_nanos() as i64,
+    let monotonic: Clock = &|| vdso_time::Instant::now().as_nanos();
+    let clocks: [[Clock; 2]; 5] = [
+        [monotonic, &|| counter::CounterMonotonic::now().as_nanos()],
+        [monotonic, &|| zeros.0.elapsed().as_nanos() as i64],
+        [monotonic, &|| zeros.1.elapsed().as_nanos() as i64],
+        [monotonic, &|| zeros.2.elapsed().as_nanos() as i64],
+        [&|| vdso_time::SystemTime::now().as_nanos() as i64, &|| counter::realtime().as_nanos() as i64],
     ];
-    // The others have a zero of their own.
-    let mut starts = clocks.map(|read| (0..1000).map(|_| compare(read)).min().unwrap_or_default());
-    starts[0].1 = 0;
+    let mut starts = clocks.map(|clock| (0..1000).map(|_| compare(clock)).min().unwrap_or_default());
+    // Those of other crates have a zero of their own.
+    (starts[0].1, starts[4].1) = (0, 0);
     let mut deviations = clocks.map(|_| Histogram::<u64>::new(3).expect("3 digits are allowed"));
     let mut beyond = 0;
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {
-        for ((read, (quickest, zero)), deviations) in clocks.iter().zip(starts).zip(&mut deviations) {
-            let (taken, deviation) = compare(read);
+        for ((clock, (quickest, zero)), deviations) in clocks.iter().zip(starts).zip(&mut deviations) {
+            let (taken, deviation) = compare(*clock);
             // Half as long again was interrupted.
             if taken * 2 <= quickest * 3 {
                 // The histogram grows.

@@ -17,7 +17,6 @@ pub(crate) fn command() -> Command {
     let flag = |name, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     let pid = Arg::new("pid").long("pid").value_name("PID").value_parser(value_parser!(u32));
     let reads = Arg::new("require-user-space").long("require-user-space").value_name("READS");
-    let seconds = Arg::new("seconds").long("seconds").value_name("SECONDS").default_value("30");
     Command::new("vdso-doctor")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Proves whether clock reads stay in user space, and says what to do if not")
@@ -51,11 +50,6 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help(READS),
         )
-        .subcommand(
-            Command::new("accuracy")
-                .about("Compare vdso-time-counter's clock with the kernel's")
-                .arg(seconds.value_parser(value_parser!(u32).range(1..=1_000_000)).help("For how long")),
-        )
         .subcommands(crate::pages::subcommands())
 }
 
@@ -67,4 +61,29 @@ fn read(name: &str) -> Result<Read, String> {
     let full = format!("CLOCK_{}", upper.strip_prefix("CLOCK_").unwrap_or(&upper));
     let clock = || name.parse().map(ClockId::from_raw).or_else(|_| full.parse()).map(Read::ClockGettime);
     function.map_or_else(clock, Ok).map_err(|_| format!("unknown clock or function `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap_complete::Shell;
+
+    use crate::pages::PAGES;
+
+    /// Compares the files with the command line. With `PAGES=overwrite` it writes them.
+    #[test]
+    fn the_pages_are_those_of_the_command_line() {
+        for (extension, text) in PAGES {
+            let (mut program, mut page) = (super::command(), Vec::new());
+            match extension.parse::<Shell>() {
+                Ok(shell) => clap_complete::generate(shell, &mut program, "vdso-doctor", &mut page),
+                Err(_) => clap_mangen::Man::new(program).render(&mut page).unwrap(),
+            }
+            if std::env::var_os("PAGES").is_some_and(|what| what == "overwrite") {
+                let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/pages");
+                std::fs::write(format!("{folder}/vdso-doctor.{extension}"), page).unwrap();
+            } else {
+                assert!(page == text.as_bytes(), "vdso-doctor.{extension} is old: set PAGES=overwrite");
+            }
+        }
+    }
 }

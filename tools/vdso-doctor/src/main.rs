@@ -1,7 +1,7 @@
 //! The program: a command line over the library.
 
-mod accuracy;
 mod arguments;
+#[allow(dead_code, reason = "vdso-who catches signals")]
 mod console;
 mod metrics;
 mod pages;
@@ -36,18 +36,10 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
-    let text = match arguments.subcommand() {
-        Some(("accuracy", arguments)) => {
-            accuracy::report(arguments.get_one("seconds").copied().unwrap_or(30))?
-        }
-        Some((name, arguments)) => pages::text(arguments::command(), name, arguments)?,
-        _ => return report(arguments),
-    };
-    print(&text)?;
-    Ok(0)
-}
-
-fn report(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
+    if let Some((name, arguments)) = arguments.subcommand() {
+        print(pages::text(name, arguments))?;
+        return Ok(0);
+    }
     let is_json = arguments.get_flag("json");
     if let Some(pid) = arguments.get_one("pid").copied() {
         let seen = ProcessDiagnosis::of(pid).map_err(|error| failure(pid, error))?;

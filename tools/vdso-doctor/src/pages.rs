@@ -1,38 +1,31 @@
-//! `vdso-doctor man` and `vdso-doctor completions`, for packagers.
+//! `vdso-doctor man` and `vdso-doctor completions`: the files of the folder `pages`.
+//!
+//! The program made them itself, until we measured its first build: clap_complete and clap_mangen
+//! took a sixth of it. Now only the test of the command line needs these packages.
 
-use std::error::Error;
+use clap::{Arg, ArgMatches, Command};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
-use clap_complete::Shell;
+/// The files, by their extensions.
+pub(crate) const PAGES: [(&str, &str); 4] = [
+    ("1", include_str!("../pages/vdso-doctor.1")),
+    ("bash", include_str!("../pages/vdso-doctor.bash")),
+    ("fish", include_str!("../pages/vdso-doctor.fish")),
+    ("zsh", include_str!("../pages/vdso-doctor.zsh")),
+];
 
 pub(crate) fn subcommands() -> [Command; 2] {
-    let shell = Arg::new("shell").value_name("SHELL").required(true).value_parser(value_parser!(Shell));
-    let page = Arg::new("subcommand").value_name("SUBCOMMAND").help("The page of this subcommand");
+    let shell = Arg::new("shell").value_name("SHELL").required(true);
     [
-        Command::new("completions").about("Print the completions for a shell").arg(shell),
-        Command::new("man").about("Print a manual page, in roff").arg(page.value_parser([
-            "accuracy",
-            "completions",
-            "man",
-        ])),
+        Command::new("completions")
+            .about("Print the completions for a shell")
+            .arg(shell.value_parser(["bash", "fish", "zsh"])),
+        Command::new("man").about("Print the manual page, in roff"),
     ]
 }
 
-/// Returns the completions, or the manual page of the program or of a subcommand.
-pub(crate) fn text(
-    mut program: Command,
-    subcommand: &str,
-    arguments: &ArgMatches,
-) -> Result<String, Box<dyn Error>> {
-    let mut text = Vec::new();
-    if subcommand == "completions" {
-        let shell: &Shell = arguments.get_one("shell").ok_or("no shell")?;
-        clap_complete::generate(*shell, &mut program, "vdso-doctor", &mut text);
-    } else {
-        program.build();
-        let name = arguments.get_one::<String>("subcommand");
-        let page = name.and_then(|name| program.find_subcommand(name)).unwrap_or(&program);
-        clap_mangen::Man::new(page.clone()).render(&mut text)?;
-    }
-    Ok(String::from_utf8(text)?)
+/// Returns what a subcommand prints.
+pub(crate) fn text(subcommand: &str, arguments: &ArgMatches) -> &'static str {
+    let shell = || arguments.get_one::<String>("shell").map_or("", String::as_str);
+    let extension = if subcommand == "man" { "1" } else { shell() };
+    PAGES.iter().find(|(known, _)| *known == extension).map_or("", |(_, text)| text)
 }

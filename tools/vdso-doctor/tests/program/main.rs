@@ -3,14 +3,10 @@
 mod operators;
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 use test_support::command::{Ended, assert_says_that_output_is_lost, started};
-use test_support::nix::sys::signal::{Signal, kill};
-use test_support::nix::unistd::Pid;
 use test_support::{Need, has_tool, not_run, not_run_here};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
@@ -69,8 +65,7 @@ fn only_a_forced_or_real_terminal_gets_colours() {
 fn wrong_arguments_are_status_64_and_one_line() {
     const WRONG: &str = "--jsn, -x, extra, --json=yes, --quiet --json, completions, --verbose --json, \
         --require-user-space=, --require-user-space=REALTIM, --require-user-space TAI, \
-        --pid, --pid=abc, --pid=99999999999, man foo, \
-        --seconds=1, --json accuracy, accuracy --seconds=0, accuracy --json";
+        --pid, --pid=abc, --pid=99999999999, man foo, --json man";
     for arguments in WRONG.split(", ") {
         let Some((status, out, error)) = run(arguments) else { return };
         assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
@@ -219,36 +214,4 @@ fn valgrind_is_named_as_the_cause() {
     assert!(words.join(" ").contains("run the doctor without valgrind"), "{out}");
     // As in an emulator: what the kernel's vDSO does is not known.
     assert_eq!(status, Some(2), "{out}");
-}
-
-/// Runs with a full standard error, which is not needed.
-#[test]
-fn the_accuracy_report_says_which_reads_count() {
-    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let Some((status, out, _)) = ended(command(&[], "accuracy --seconds=1").stderr(full)) else { return };
-    if status == Some(2) && out.is_empty() {
-        return not_run_here(Need::Counter, "the counter is not used");
-    }
-    assert_eq!(status, Some(0), "{out}");
-    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("reads that were interrupted") && out.contains("max"), "{out}");
-}
-
-#[test]
-fn ctrl_c_ends_the_comparison_of_the_clocks_with_a_report() {
-    let mut doctor = command(&[], "accuracy --seconds=1000000");
-    let Ok(mut child) = doctor.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() else {
-        return not_run_here(Need::Exec, PROGRAM);
-    };
-    let mut said = String::new();
-    // The first line comes when the signal is caught.
-    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
-    if !said.contains("Ctrl-C") {
-        child.wait().unwrap();
-        return not_run_here(Need::Counter, said);
-    }
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
-    let (status, out, error) = started(child.wait_with_output()).unwrap();
-    assert_eq!((status, &*error), (Some(0), ""), "{out}");
-    assert!(out.contains("max") && out.contains("segments made"), "{out}");
 }

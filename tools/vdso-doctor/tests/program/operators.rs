@@ -161,7 +161,7 @@ fn a_static_doctor_under_an_inherited_pr_set_tsc_says_why_it_cannot_read() {
         return not_run_here(Need::Compiler, error);
     }
     let doctor = target.join("x86_64-unknown-linux-gnu/debug/vdso-doctor");
-    for argument in ["--quiet", "--verbose", "--metrics", "accuracy"] {
+    for argument in ["--quiet", "--verbose", "--metrics"] {
         let mut command = Command::new(&doctor);
         command.arg(argument);
         let deny = || {

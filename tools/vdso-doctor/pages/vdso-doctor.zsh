@@ -1,0 +1,80 @@
+#compdef vdso-doctor
+
+autoload -U is-at-least
+
+_vdso-doctor() {
+    typeset -A opt_args
+    typeset -a _arguments_options
+    local ret=1
+
+    if is-at-least 5.2; then
+        _arguments_options=(-s -S -C)
+    else
+        _arguments_options=(-s -C)
+    fi
+
+    local context curcontext="$curcontext" state line
+    _arguments "${_arguments_options[@]}" : \
+'(-q --quiet --require-user-space -v --verbose)--pid=[Examine the vDSO of this process]:PID:_default' \
+'*--require-user-space=[Require that these reads stay in user space; the exit status says so. READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu). The default, which --quiet implies, is REALTIME,MONOTONIC]::READS:_default' \
+'-v[Show all reads, the clock sources and the routes]' \
+'--verbose[Show all reads, the clock sources and the routes]' \
+'(-v --verbose --json)-q[Print nothing, or one line if a required read may enter the kernel]' \
+'(-v --verbose --json)--quiet[Print nothing, or one line if a required read may enter the kernel]' \
+'(-v --verbose)--json[Print JSON]' \
+'(-v --verbose -q --quiet --json --pid)--metrics[Print OpenMetrics text, for node_exporter'\''s textfile collector]' \
+'-h[Print help]' \
+'--help[Print help]' \
+'-V[Print version]' \
+'--version[Print version]' \
+":: :_vdso-doctor_commands" \
+"*::: :->vdso-doctor" \
+&& ret=0
+    case $state in
+    (vdso-doctor)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:vdso-doctor-command-$line[1]:"
+        case $line[1] in
+            (completions)
+_arguments "${_arguments_options[@]}" : \
+'-h[Print help]' \
+'--help[Print help]' \
+':shell:(bash fish zsh)' \
+&& ret=0
+;;
+(man)
+_arguments "${_arguments_options[@]}" : \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+}
+
+(( $+functions[_vdso-doctor_commands] )) ||
+_vdso-doctor_commands() {
+    local commands; commands=(
+'completions:Print the completions for a shell' \
+'man:Print the manual page, in roff' \
+    )
+    _describe -t commands 'vdso-doctor commands' commands "$@"
+}
+(( $+functions[_vdso-doctor__subcmd__completions_commands] )) ||
+_vdso-doctor__subcmd__completions_commands() {
+    local commands; commands=()
+    _describe -t commands 'vdso-doctor completions commands' commands "$@"
+}
+(( $+functions[_vdso-doctor__subcmd__man_commands] )) ||
+_vdso-doctor__subcmd__man_commands() {
+    local commands; commands=()
+    _describe -t commands 'vdso-doctor man commands' commands "$@"
+}
+
+if [ "$funcstack[1]" = "_vdso-doctor" ]; then
+    _vdso-doctor "$@"
+else
+    compdef _vdso-doctor vdso-doctor
+fi
