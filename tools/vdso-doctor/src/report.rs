@@ -4,8 +4,8 @@ use std::fmt;
 
 use vdso_time::{ClockId, Route};
 
-use crate::proof::{Evidence, Method, Reading};
-use crate::{Diagnosis, Platform, Read};
+use crate::proof::{Evidence, Method, Place, Reading};
+use crate::{Cause, Diagnosis, Platform, Read};
 
 /// The longest line.
 const COLUMNS: usize = 80;
@@ -42,15 +42,24 @@ impl fmt::Display for Diagnosis {
             |reading: &&Reading| is_full || self.about.contains(&reading.read) || is_usual(reading.read);
         let readings: Vec<_> = self.reads.iter().filter(shown).collect();
         f.write_str(&table(&readings))?;
-        if is_full {
-            Ok(())
-        } else {
-            writeln!(f, "\n`vdso-doctor --verbose` shows all reads and their routes.")
+        if self.is_for_who() {
+            writeln!(f, "\n`sudo vdso-who top` shows which programs read the clock.")?;
         }
+        if !is_full {
+            writeln!(f, "\n`vdso-doctor --verbose` shows all reads and their routes.")?;
+        }
+        Ok(())
     }
 }
 
 impl Diagnosis {
+    /// Returns whether reads are slow, and vdso-who works here.
+    fn is_for_who(&self) -> bool {
+        let Platform { supervisor, architecture, .. } = self.platform;
+        let works = supervisor.is_none() && ["x86_64", "aarch64"].contains(&architecture);
+        works && (self.place(&self.about) == Place::Kernel || self.cause == Cause::Slow)
+    }
+
     /// Returns how the places are known.
     fn evidence(&self) -> String {
         let cpus = match self.cpus.len() {
