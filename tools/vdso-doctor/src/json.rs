@@ -41,7 +41,7 @@ macro_rules! json {
 }
 pub(crate) use {json, object};
 
-/// Returns a variant's name, as `likely-fine`.
+/// Returns a variant's name, as `no-vdso`.
 pub(crate) fn kebab_case(variant: &impl Debug) -> String {
     let mut word = String::new();
     for letter in format!("{variant:?}").chars() {

@@ -71,8 +71,8 @@ pub use own_vdso::OwnVdso;
 pub use platform::{ClockSource, Platform, Supervisor};
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};
 pub use process_report::ProcessDiagnosis;
-pub use proof::{Evidence, Method, Place, Reading};
-use proof::{Examination, Timing, worst_place};
+pub use proof::{Evidence, Place, Reading};
+use proof::{Examination, worst_place};
 pub use read::Read;
 pub use verdict::Cause;
 
@@ -88,8 +88,6 @@ pub struct Diagnosis {
     pub vdso: Result<OwnVdso, LocateError>,
     /// Who answers each function.
     pub routes: Routes,
-    /// How system calls were detected; `None` without a vDSO.
-    pub method: Option<Method>,
     /// Why not every read could be proved.
     pub unproved: Option<String>,
     /// The CPUs on which the reads were made; empty if the thread could not be moved.
@@ -107,7 +105,7 @@ pub struct Diagnosis {
 json!(Diagnosis, |this|
     format, kernel: this.platform.kernel, architecture: this.platform.architecture,
     supervisor: this.platform.supervisor, clock_source: this.platform.clock_source,
-    vdso: json::Located(&this.vdso), routes: json::Functions(&this.routes), method, unproved, cpus,
+    vdso: json::Located(&this.vdso), routes: json::Functions(&this.routes), unproved, cpus,
     reads, cause, verdict
 );
 
@@ -164,13 +162,13 @@ pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
     // The advice depends on these.
     include(&mut reads, &[Read::COARSE, Read::USUAL].concat());
     if !platform::is_counter_fatal() && !platform::may_be_new() {
-        let seen = Examination::of(&reads, CALLS[0], Timing::None);
+        let seen = Examination::of(&reads, CALLS[0], false);
         // A read in user space is that in an emulator, too.
         if worst_place(&seen.readings, None, &about) == Place::UserSpace {
             return Ok(());
         }
     }
-    let Judgement { place, cause, verdict, .. } = Judgement::of(&reads, &about, CALLS[0], |_| Timing::None);
+    let Judgement { place, cause, verdict, .. } = Judgement::of(&reads, &about, CALLS[0], false);
     if place == Place::UserSpace { Ok(()) } else { Err(Finding { place, cause, message: verdict }) }
 }
 
@@ -189,7 +187,7 @@ struct Judgement {
 impl Judgement {
     /// Examines reads once the clock source is settled: later if the kernel has just started, and
     /// again if it changed meanwhile. A proof holds for one moment only.
-    fn of(reads: &[Read], about: &[Read], calls: u32, timing: fn(&Platform) -> Timing) -> Self {
+    fn of(reads: &[Read], about: &[Read], calls: u32, is_timed: bool) -> Self {
         let mut platform = Platform::look();
         if platform::is_counter_fatal() {
             let (seen, place, cause) = (Examination::default(), Place::Unknown, Cause::Refused);
@@ -198,10 +196,10 @@ impl Judgement {
         if platform.is_settling() {
             thread::sleep(PATIENCE);
         }
-        let mut seen = Examination::of(reads, calls, timing(&platform));
+        let mut seen = Examination::of(reads, calls, is_timed);
         let before = mem::replace(&mut platform, Platform::look()).clock_source.current;
         if seen.is_of_two_states() || platform.clock_source.current != before {
-            seen = Examination::of(reads, calls, timing(&platform));
+            seen = Examination::of(reads, calls, is_timed);
         }
         let place = worst_place(&seen.readings, platform.supervisor, about);
         let (cause, verdict) = verdict::verdict(&platform, &seen, about);
@@ -241,9 +239,9 @@ pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
     }
     let mut reads = read::all();
     include(&mut reads, about);
-    let Judgement { platform, seen, cause, verdict, .. } = Judgement::of(&reads, about, CALLS[1], Timing::on);
+    let Judgement { platform, seen, cause, verdict, .. } = Judgement::of(&reads, about, CALLS[1], true);
     let vdso = Vdso::locate().as_ref().map(OwnVdso::of).map_err(|error| *error);
-    let (routes, Examination { readings: reads, method, cpus, unproved }) = (routes(), seen);
+    let (routes, Examination { readings: reads, cpus, unproved }) = (routes(), seen);
     let about = about.to_vec();
-    Ok(Diagnosis { format: 1, platform, vdso, routes, method, unproved, cpus, reads, cause, verdict, about })
+    Ok(Diagnosis { format: 1, platform, vdso, routes, unproved, cpus, reads, cause, verdict, about })
 }

@@ -7,7 +7,7 @@ use vdso_time::{Route, Routes};
 
 use crate::json::json;
 use crate::process::{living_thread, own_number, text};
-use crate::proof::{Place, Reading, Timing};
+use crate::proof::{Place, Reading};
 use crate::report::{table, wrapped};
 use crate::{CALLS, Judgement, ProcessError, ProcessSymbol, ProcessVdso, Read};
 
@@ -57,7 +57,7 @@ impl ProcessDiagnosis {
         let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
         let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
         let reads = [Read::COARSE, Read::USUAL].concat();
-        let own = Judgement::of(&reads, &Read::USUAL, CALLS[0], Timing::on);
+        let own = Judgement::of(&reads, &Read::USUAL, CALLS[0], true);
         let routes = Routes::of_image(&vdso.image());
         let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
         let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own.place) {

@@ -8,25 +8,12 @@ use vdso_time::{ClockId, FallbackReason, Route, Routes, clock_getres, routes};
 
 use crate::function::Function;
 use crate::json::{json, kebab_case};
-use crate::platform::{Platform, Supervisor};
+use crate::platform::Supervisor;
 use crate::read::Read;
 use crate::{seccomp, timing};
 
 #[cfg(test)]
 pub(crate) mod tests;
-
-/// How a system call is detected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Method {
-    /// A seccomp filter for a thread, in which every clock call fails with an error number of its
-    /// own.
-    Seccomp,
-    /// The cost of a read compared with a system call. No proof.
-    Timing,
-}
-
-json!(Method, |method| kebab_case(method));
 
 /// Where a read is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +49,6 @@ pub enum Evidence {
     Routed,
     /// The kernel or a sandbox refuses the read.
     Refused,
-    /// The read costs as much as such reads do.
-    Likely,
     /// libc answers: vdso-time has no table for this architecture.
     Libc,
     /// Nothing is known.
@@ -137,37 +122,18 @@ impl Reading {
     }
 }
 
-/// What is timed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Timing {
-    /// Nothing.
-    None,
-    /// The reads. In an emulator a cost does not say where a read is answered.
-    Emulated,
-    /// The reads. If nothing can be proved, a cost indicates where a read is answered.
-    Meaningful,
-}
-
-impl Timing {
-    pub(crate) fn on(platform: &Platform) -> Self {
-        if platform.supervisor.is_some_and(Supervisor::emulates) { Self::Emulated } else { Self::Meaningful }
-    }
-}
-
 /// What was found out about some reads.
 #[derive(Default)]
 pub(crate) struct Examination {
     pub(crate) readings: Vec<Reading>,
-    /// None if there is nothing to prove.
-    pub(crate) method: Option<Method>,
     pub(crate) cpus: Vec<usize>,
-    /// Why nothing could be proved.
+    /// Why not every read could be proved.
     pub(crate) unproved: Option<String>,
 }
 
 impl Examination {
     /// Examines reads, by so many calls on each CPU. Only the vDSO's can be proved.
-    pub(crate) fn of(reads: &[Read], calls: u32, timing: Timing) -> Self {
+    pub(crate) fn of(reads: &[Read], calls: u32, is_timed: bool) -> Self {
         let routes = routes();
         let mut this = Self::default();
         let mut entries = Vec::new();
@@ -182,8 +148,8 @@ impl Examination {
         if routes.time != Route::Libc && vdso.is_ok() {
             this.prove(&entries, calls);
         }
-        if timing != Timing::None && timing::has_watch() {
-            this.time(&routes, timing);
+        if is_timed && timing::has_watch() {
+            this.time(&routes);
         }
         this
     }
@@ -204,11 +170,10 @@ impl Examination {
         let count = match seccomp::count(&functions, calls) {
             Ok(count) => count,
             Err(why) => {
-                (self.method, self.unproved) = (Some(Method::Timing), Some(why));
+                self.unproved = Some(why);
                 return;
             }
         };
-        self.method = Some(Method::Seccomp);
         if count.cpus.is_empty() {
             self.unproved = Some(
                 "a sandbox denies sched_getaffinity(2) or sched_setaffinity(2), so not every CPU was tried"
@@ -221,9 +186,12 @@ impl Examination {
         self.cpus = count.cpus;
     }
 
-    /// Measures the costs, and judges by them where nothing was proved.
-    fn time(&mut self, routes: &Routes, timing: Timing) {
-        let kernel_entry = (timing == Timing::Meaningful).then(timing::kernel_entry).flatten();
+    /// Measures the costs, for the report.
+    ///
+    /// Where nothing could be proved, the doctor once concluded from the costs that a read likely
+    /// stays in user space. The exit status was that of an unknown place all the same, and whoever
+    /// reads the report sees the costs, so it concludes nothing any more.
+    fn time(&mut self, routes: &Routes) {
         let rounded = |value: f64| (value * 1e2).round() / 1e2;
         for reading in &mut self.readings {
             let speed = timing::speed(reading.read);
@@ -232,21 +200,7 @@ impl Examination {
             let is_ours = reading.read.route(routes) != Route::Libc;
             let call = speed.and_then(|speed| speed.system_call).filter(|_| is_ours);
             reading.syscall_ns = call.map(rounded);
-            let costs = reading.ns.zip(kernel_entry).filter(|_| reading.evidence == Evidence::None);
-            if let Some(place) = costs.and_then(|(ns, entry)| likely(ns, entry)) {
-                (reading.place, reading.evidence) = (place, Evidence::Likely);
-            }
         }
-    }
-}
-
-/// Returns where a read is likely answered, by its cost as a share of the least that entering the
-/// kernel costs. A vDSO that enters the kernel costs as much or more.
-fn likely(ns: f64, kernel_entry: f64) -> Option<Place> {
-    match ns / kernel_entry {
-        share if share < 0.4 => Some(Place::UserSpace),
-        share if share > 0.8 => Some(Place::Kernel),
-        _ => None,
     }
 }
 

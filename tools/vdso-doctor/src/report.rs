@@ -4,7 +4,7 @@ use std::fmt;
 
 use vdso_time::{ClockId, Route};
 
-use crate::proof::{Evidence, Method, Place, Reading};
+use crate::proof::{Evidence, Place, Reading};
 use crate::{Cause, Diagnosis, Platform, Read};
 
 /// The longest line.
@@ -63,25 +63,18 @@ impl Diagnosis {
     /// Returns how the places are known.
     fn evidence(&self) -> String {
         let cpus = match self.cpus.len() {
-            0 => "the CPUs that the thread ran on".into(),
             1 => "1 CPU".into(),
             cpus => format!("each of {cpus} CPUs"),
         };
         let calls = crate::CALLS[1];
-        match (self.method, &self.unproved) {
-            (None, _) if self.routes.time == Route::Libc => {
-                "libc answers each read; it is unknown where".into()
-            }
-            (None, _) => "without a vDSO each read is a system call".into(),
-            (Some(Method::Seccomp), None) => {
-                format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls")
-            }
-            (Some(Method::Seccomp), Some(why)) => format!(
-                "{calls} of each read on {cpus}, while seccomp denied clock calls, which is no proof of user \
-                 space: {why}"
-            ),
-            (Some(Method::Timing), why) => {
-                format!("cost, which is no proof: {}", why.as_deref().unwrap_or_default())
+        match &self.unproved {
+            _ if self.routes.time == Route::Libc => "libc answers each read; it is unknown where".into(),
+            _ if self.vdso.is_err() => "without a vDSO each read is a system call".into(),
+            None => format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls"),
+            Some(why) => {
+                format!(
+                    "no proof of user space, because {why}. A read there would cost a small part of the call"
+                )
             }
         }
     }
@@ -120,7 +113,6 @@ fn place(reading: &Reading) -> String {
     let place = reading.place.name();
     match (reading.evidence, reading.entered, reading.reads) {
         (Evidence::Refused, ..) => format!("refused, {}", reading.error.as_deref().unwrap_or_default()),
-        (Evidence::Likely, ..) => format!("{place}, likely"),
         (_, Some(entered), Some(reads)) if entered != 0 && entered != reads => {
             format!("{place}, {entered}/{reads}")
         }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use vdso_time::{ClockId, Cpu, Errno, Instant, Timespec, Timeval, syscall};
+use vdso_time::{Cpu, Errno, Instant, Timespec, Timeval, syscall};
 
 use crate::read::Read;
 
@@ -56,14 +56,6 @@ pub(crate) fn speed(read: Read) -> Option<Speed> {
             compare(|| vdso_time::clock_getres(clock).map(sum), || syscall::clock_getres(clock).map(sum))
         }
     }
-}
-
-/// Returns the least that entering the kernel costs here, by system call or by the vDSO, which has
-/// no CPU times.
-pub(crate) fn kernel_entry() -> Option<f64> {
-    let clock = ClockId::THREAD_CPUTIME;
-    let speeds = [Read::ClockGettime(clock), Read::ClockGetres(clock)].into_iter().filter_map(speed);
-    speeds.flat_map(|speed| [Some(speed.here), speed.system_call]).flatten().reduce(f64::min)
 }
 
 fn compare(here: impl Fn() -> Answer, in_kernel: impl Fn() -> Answer) -> Option<Speed> {

@@ -19,11 +19,9 @@ mod tests;
 pub enum Cause {
     /// All reads stay in user space.
     Fine,
-    /// They cost no more than reads that stay in user space.
-    LikelyFine,
     /// They stay in user space but cost as much as a system call.
     Slow,
-    /// Nothing is known: timing is inconclusive, or libc answers on this architecture.
+    /// Nothing is known: nothing can be proved here, or libc answers on this architecture.
     CannotTell,
     /// An emulator answers, or valgrind, which hides the vDSO.
     Emulated,
@@ -76,11 +74,6 @@ pub(crate) fn verdict(platform: &Platform, seen: &Examination, reads: &[Read]) -
     if let Some(worst) = entering.or_else(|| at(Place::Kernel).chain(at(Place::Unknown)).next()) {
         let cause = facts.cause(worst);
         return (cause, facts.sentence(cause, worst));
-    }
-    if all.iter().any(|reading| reading.evidence == Evidence::Likely) {
-        let sentence =
-            format!("{subject} likely {stays} in user space: timing indicates it but is no proof.");
-        return (Cause::LikelyFine, sentence);
     }
     match all.iter().find(|reading| reading.ratio().is_some_and(|ratio| ratio > SLOW)) {
         Some(slow) => (Cause::Slow, facts.sentence(Cause::Slow, slow)),
@@ -144,8 +137,6 @@ impl<'a> Facts<'a> {
         let read = reading.read;
         let source = self.platform.clock_source.current.as_deref().unwrap_or("unknown");
         let what = clock_source(source).1;
-        let is_likely = reading.evidence == Evidence::Likely;
-        let enters = if is_likely { "likely enters the kernel" } else { "enters the kernel" };
         let reason = reading.reason.map_or(String::new(), |reason| reason.to_string());
         let supervisor = self.platform.supervisor.map_or("", Supervisor::name);
         let meanwhile = self.meanwhile();
@@ -187,29 +178,31 @@ impl<'a> Facts<'a> {
             ),
             Cause::ClockNotServed => {
                 format!(
-                    "{read} {enters}, because this kernel's vDSO does not have it: {}",
+                    "{read} enters the kernel, because this kernel's vDSO does not have it: {}",
                     self.substitute(read)
                 )
             }
             Cause::ClockSource => format!(
-                "{read} {enters}, because the vDSO cannot read the clock source {source} ({what}): {}",
+                "{read} enters the kernel, because the vDSO cannot read the clock source {source} ({what}): {}",
                 self.remedy()
             ),
             Cause::CounterDistrusted => {
                 format!(
-                    "{read} {enters}, because the kernel {}",
+                    "{read} enters the kernel, because the kernel {}",
                     self.distrust(&format!("{source} ({what})"))
                 )
             }
             Cause::NotYet => format!(
-                "{read} {enters}, perhaps not for long: this kernel started less than five seconds ago and may \
+                "{read} enters the kernel, perhaps not for long: this kernel started less than five seconds ago and may \
                  still be measuring the CPU's counter. Run the doctor again in some seconds"
             ),
             Cause::GuestKernel => {
-                format!("{read} {enters}, because the vDSO of {supervisor} does: {meanwhile}")
+                format!("{read} enters the kernel, because the vDSO of {supervisor} does: {meanwhile}")
             }
-            Cause::Unexplained | Cause::Fine | Cause::LikelyFine => {
-                format!("{read} {enters}, and the clock source ({source}) does not explain it: {meanwhile}")
+            Cause::Unexplained | Cause::Fine => {
+                format!(
+                    "{read} enters the kernel, and the clock source ({source}) does not explain it: {meanwhile}"
+                )
             }
         };
         text + "."

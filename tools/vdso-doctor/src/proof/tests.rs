@@ -2,7 +2,7 @@
 
 use vdso_time::{ClockId, FallbackReason, LocateError};
 
-use super::{Evidence, Examination, Place, Reading, likely, worst_place};
+use super::{Evidence, Examination, Place, Reading, worst_place};
 use crate::platform::Supervisor;
 use crate::read::Read;
 
@@ -15,8 +15,6 @@ pub(crate) fn reading(read: Read, found: &str) -> Reading {
         "user space" => proved(Place::UserSpace, 0),
         "kernel" => proved(Place::Kernel, 200),
         "sometimes" => proved(Place::Kernel, 3),
-        "likely user space" => seen(Place::UserSpace, Evidence::Likely),
-        "likely kernel" => seen(Place::Kernel, Evidence::Likely),
         "refused" => seen(Place::Kernel, Evidence::Refused),
         "libc" => seen(Place::Unknown, Evidence::Libc),
         "unknown" => seen(Place::Unknown, Evidence::None),
@@ -46,20 +44,6 @@ fn one_read_that_entered_the_kernel_is_a_proof_and_none_is_one_if_every_cpu_was_
 }
 
 #[test]
-fn a_cost_between_those_of_a_read_and_a_call_says_nothing() {
-    for (ns, place) in [
-        (20.0, Some(Place::UserSpace)),
-        (39.0, Some(Place::UserSpace)),
-        (41.0, None),
-        (79.0, None),
-        (81.0, Some(Place::Kernel)),
-        (300.0, Some(Place::Kernel)),
-    ] {
-        assert_eq!(likely(ns, 100.0), place, "{ns}");
-    }
-}
-
-#[test]
 fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
     let [user, kernel, unknown] = [Place::UserSpace, Place::Kernel, Place::Unknown];
     let under = [Supervisor::Emulator, Supervisor::Valgrind].map(Some);
@@ -68,8 +52,6 @@ fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
         (None, &["kernel", "user space"], kernel),
         (None, &["unknown", "no symbol"], kernel),
         (None, &["user space", "unknown"], unknown),
-        (None, &["likely user space"], unknown),
-        (None, &["likely kernel"], unknown),
         (None, &["refused"], unknown),
         (Some(Supervisor::GuestKernel), &["kernel"], kernel),
         // A system call there says nothing about the kernel's vDSO.

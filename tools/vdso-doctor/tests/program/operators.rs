@@ -48,10 +48,10 @@ fn prometheus_reads_the_metrics() {
     assert_eq!(out.contains("gauge vdso_doctor_read_seconds"), is_timed, "{out}");
 }
 
-/// Denies the proof, so that timing only indicates where a read is answered.
+/// Denies the proof, so that it is unknown where most reads are answered.
 #[test]
 #[allow(unsafe_code, reason = "a seccomp filter is installed in the child")]
-fn a_place_that_is_only_likely_is_no_sample() {
+fn an_unknown_place_is_no_sample() {
     if !filter::works() {
         return;
     }
