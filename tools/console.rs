@@ -1,4 +1,4 @@
-//! What `vdso-doctor` and `vdso-who` print, and the signals that end a measurement.
+//! What `vdso-doctor` and `vdso-who` print.
 //!
 //! Both have a symbolic link to this file, as they have to the licences: a published package can
 //! depend on published packages only, and cargo packs the file that a link leads to.
@@ -6,10 +6,7 @@
 #![allow(unsafe_code, reason = "a link section is chosen, and libc is called")]
 
 use std::io::{self, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-use signal_hook::flag;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The exit status of a command that failed.
 pub(crate) const FAILED: u8 = 2;
@@ -71,16 +68,14 @@ pub(crate) fn usage(error: &clap::Error) -> String {
     format!("{} (see `{PROGRAM} --help`)", paragraphs.join("; "))
 }
 
-/// Catches signals. Returns where the first one is stored, which ends the measurement. A second one
-/// ends this program.
-pub(crate) fn caught(signals: &[i32]) -> io::Result<Arc<AtomicUsize>> {
-    let (is_second, first) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    for signal in signals {
-        // The conditional action comes first, so that a first signal does not see the flag that it
-        // sets itself.
-        flag::register_conditional_default(*signal, Arc::clone(&is_second))?;
-        flag::register(*signal, Arc::clone(&is_second))?;
-        flag::register_usize(*signal, Arc::clone(&first), *signal as usize)?;
-    }
-    Ok(first)
+/// Returns JSON in which a terminal finds no control characters.
+///
+/// serde_json escapes those below U+0020 only, and a terminal obeys U+009B as well. The others can
+/// be in strings only, where an escape means the same.
+pub(crate) fn escaped(json: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),
+        _ => letter.into(),
+    };
+    json.chars().map(escaped).collect()
 }

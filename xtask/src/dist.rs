@@ -13,7 +13,7 @@ use anyhow::{Context as _, Error, Result, ensure};
 use fs_err as fs;
 use vdso_time_kernel_runner::machine::Machine;
 use vdso_time_kernel_runner::setup::{Extra, Setup};
-use xshell::{Cmd, Shell, cmd};
+use xshell::{Shell, cmd};
 
 use crate::workspace;
 
@@ -27,11 +27,10 @@ const ARCHES: [(&str, &[&str]); 5] = [
 ];
 const SUITES: [&str; 2] = ["bullseye", "trixie"];
 
-/// The manual pages: the file, and the command that prints it.
-const PAGES: [[&str; 2]; 2] = [["vdso-doctor.1", "vdso-doctor man"], ["vdso-who.1", "vdso-who man"]];
-
-/// The shells, and where each looks for the completions of a program.
-const SHELLS: [[&str; 2]; 3] = [
+/// The manual page and the completions of a program: the extension in its folder `pages`, and where
+/// the reader looks for it.
+const PAGES: [[&str; 2]; 4] = [
+    ["1", "share/man/man1/{}.1"],
     ["bash", "share/bash-completion/completions/{}"],
     ["fish", "share/fish/vendor_completions.d/{}.fish"],
     ["zsh", "share/zsh/site-functions/_{}"],
@@ -108,14 +107,9 @@ impl Built {
         };
         sh.create_dir(&folder)?;
         sh.copy_file(self.folder.join(program), folder.join(program))?;
-        for [shell, path] in SHELLS {
-            let completions = self.emulated(sh, &[program, "completions", shell]).read()?;
-            write(&path.replace("{}", program), completions + "\n")?;
-        }
-        for [page, command] in PAGES.iter().filter(|[_, command]| command.split(' ').next() == Some(program))
-        {
-            let page_of = self.emulated(sh, &command.split(' ').collect::<Vec<_>>());
-            write(&format!("share/man/man1/{page}"), page_of.read()? + "\n")?;
+        for [extension, path] in PAGES {
+            let page = workspace::root().join(format!("tools/{program}/pages/{program}.{extension}"));
+            write(&path.replace("{}", program), fs::read_to_string(page)?)?;
         }
         write(&format!("share/doc/{program}/copyright"), licences(sh, triple, program)?)?;
         let archive = dist.join(format!("{name}.tar.gz"));
@@ -147,13 +141,6 @@ impl Built {
             .quiet()
             .run()?;
         Ok(())
-    }
-
-    /// Returns a command that runs on the machine its first word was built for.
-    fn emulated<'a>(&self, sh: &'a Shell, words: &[&str]) -> Cmd<'a> {
-        let program = self.folder.join(words[0]);
-        let command = [self.setup.plan.qemu.clone(), vec![program.display().to_string()]].concat();
-        sh.cmd(&command[0]).args(&command[1..]).args(&words[1..]).quiet()
     }
 
     /// Runs the programs of the archives in a system of Debian, in a user namespace, which needs no

@@ -58,22 +58,6 @@ pub(crate) fn address(address: usize) -> String {
     format!("{address:#x}")
 }
 
-/// Returns a report as JSON in which a terminal finds no control characters.
-///
-/// serde_json escapes those below U+0020 only, and a terminal obeys U+009B as well. The others can
-/// be in strings only, where an escape means the same.
-///
-/// # Errors
-/// As [`serde_json::to_string_pretty`].
-#[cfg(feature = "cli")]
-pub fn json_text(report: &impl Serialize) -> serde_json::Result<String> {
-    let escaped = |letter| match letter {
-        '\u{7f}'..='\u{9f}' => format!("\\u{:04x}", u32::from(letter)),
-        _ => String::from(letter),
-    };
-    Ok(serde_json::to_string_pretty(report)?.chars().map(escaped).collect::<String>() + "\n")
-}
-
 pub(crate) struct Located<'a>(pub(crate) &'a Result<OwnVdso, LocateError>);
 
 impl Serialize for Located<'_> {

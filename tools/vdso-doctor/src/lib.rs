@@ -64,9 +64,6 @@ use vdso_time::vdso::Vdso;
 use vdso_time::{Routes, routes};
 
 use json::json;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use json::json_text;
 pub use own_vdso::OwnVdso;
 pub use platform::{ClockSource, Platform, Supervisor};
 pub use process::{ProcessError, ProcessSymbol, ProcessVdso};

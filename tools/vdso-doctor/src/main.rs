@@ -1,7 +1,6 @@
 //! The program: a command line over the library.
 
 mod arguments;
-#[allow(dead_code, reason = "vdso-who catches signals")]
 mod console;
 mod metrics;
 mod pages;
@@ -10,8 +9,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use clap::ArgMatches;
-use console::{FAILED, USAGE, print, say, usage};
-use vdso_doctor::{Cause, Place, ProcessDiagnosis, ProcessError, Read, check, diagnose_reads, json_text};
+use console::{FAILED, USAGE, escaped, print, say, usage};
+use vdso_doctor::{Cause, Place, ProcessDiagnosis, ProcessError, Read, check, diagnose_reads};
 
 const ENTERS_KERNEL: u8 = 1;
 
@@ -43,7 +42,7 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
     let is_json = arguments.get_flag("json");
     if let Some(pid) = arguments.get_one("pid").copied() {
         let seen = ProcessDiagnosis::of(pid).map_err(|error| failure(pid, error))?;
-        print(&if is_json { json_text(&seen)? } else { highlighted(&seen.to_string(), seen.place) })?;
+        print(&if is_json { json(&seen)? } else { highlighted(&seen.to_string(), seen.place) })?;
         return Ok(0);
     }
     let required = required(arguments);
@@ -53,7 +52,7 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
     if arguments.get_flag("metrics") {
         print(&metrics::text(&diagnosis, status(place)))?;
     } else if is_json {
-        print(&json_text(&diagnosis)?)?;
+        print(&json(&diagnosis)?)?;
     } else {
         let report =
             if arguments.get_flag("verbose") { format!("{diagnosis:#}") } else { diagnosis.to_string() };
@@ -75,6 +74,10 @@ fn failure(pid: u32, error: ProcessError) -> String {
 /// Returns the reads that must stay in user space.
 fn required(arguments: &ArgMatches) -> Option<Vec<Read>> {
     Some(arguments.get_many("require-user-space")?.copied().collect())
+}
+
+fn json(report: &impl serde_core::Serialize) -> serde_json::Result<String> {
+    Ok(escaped(&serde_json::to_string_pretty(report)?) + "\n")
 }
 
 fn check_quietly(arguments: &ArgMatches) -> u8 {

@@ -22,15 +22,6 @@ fn the_words_of_the_json_stay() {
     assert_eq!(json, expected);
 }
 
-#[cfg(feature = "cli")]
-#[test]
-fn json_has_no_control_characters_that_a_terminal_obeys() {
-    let name = "a\x1b[31m\u{7f}\u{9b}32m\u{a0}\u{e9}";
-    let json = crate::json_text(&[name]).unwrap();
-    assert!(!json.trim_end().contains(|letter: char| letter.is_control() && letter != '\n'), "{json:?}");
-    assert_eq!(serde_json::from_str::<[String; 1]>(&json).unwrap(), [name]);
-}
-
 #[test]
 fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
     extern "C" fn time(_: *mut i64) -> i64 {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind::MissingRequiredArgument;
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum, value_parser};
-use clap_complete::Shell;
 
 const NOTES: &str = "\
 Examples:
@@ -42,7 +41,7 @@ Ctrl-C ends the measurement and prints what there is.
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) print: Option<Print>,
+    pub(crate) page: Option<Page>,
     /// Watch this process and its descendants
     #[arg(short, long)]
     pub(crate) pid: Option<u32>,
@@ -122,12 +121,32 @@ pub(crate) enum GroupBy {
     Unit,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Print {
+/// The files of the folder `pages`. They are no part of the build: the packages that make them took
+/// a good part of the first one.
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(crate) enum Page {
     /// Print the completions for a shell
     Completions { shell: Shell },
     /// Print the manual page, in roff
     Man,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Fish,
+    Zsh,
+}
+
+impl Page {
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Man => include_str!("../pages/vdso-who.1"),
+            Self::Completions { shell: Shell::Bash } => include_str!("../pages/vdso-who.bash"),
+            Self::Completions { shell: Shell::Fish } => include_str!("../pages/vdso-who.fish"),
+            Self::Completions { shell: Shell::Zsh } => include_str!("../pages/vdso-who.zsh"),
+        }
+    }
 }
 
 impl Arguments {
@@ -182,6 +201,10 @@ impl Arguments {
         words
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/unit/pages.rs"]
+mod tests;
 
 #[cfg(test)]
 pub(crate) fn arguments(line: &str) -> Arguments {

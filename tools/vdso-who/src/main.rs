@@ -32,16 +32,19 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::{env, mem};
 
-use arguments::{Arguments, Print};
-use clap::{CommandFactory as _, Parser as _};
-use console::{FAILED, USAGE, print, usage};
+use arguments::Arguments;
+use clap::Parser as _;
+use console::{FAILED, USAGE, escaped, print, usage};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use progress::Progress;
 use report::Report;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use text::{COLUMNS, wrapped};
 
 /// Why nothing was measured. Its text says what to do.
@@ -54,7 +57,9 @@ const MOST_MEMORY: u64 = 8 << 30;
 fn main() -> ExitCode {
     let status = match Arguments::try_parse_from(Arguments::words(env::args_os())) {
         Err(error) if error.use_stderr() => {
-            say(&usage(&error));
+            let is_top = env::args_os().nth(1).is_some_and(|word| word == "top");
+            let typed = if is_top { "top" } else { "--interval <SECONDS>" };
+            say(&usage(&error).replace("--interval <SECONDS>", typed));
             Ok(USAGE)
         }
         Ok(arguments) if arguments.output.is_some() => run(&arguments),
@@ -71,15 +76,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8> {
-    let mut text = Vec::new();
-    match arguments.print {
-        Some(Print::Completions { shell }) => {
-            clap_complete::generate(shell, &mut Arguments::command(), "vdso-who", &mut text);
-        }
-        Some(Print::Man) => clap_mangen::Man::new(Arguments::command()).render(&mut text)?,
-        None => return watch(arguments),
-    }
-    print(&String::from_utf8(text)?)?;
+    let Some(page) = arguments.page else { return watch(arguments) };
+    print(page.text())?;
     Ok(0)
 }
 
@@ -91,7 +89,7 @@ fn watch(arguments: &Arguments) -> Result<u8> {
     let open = |path| File::options().write(true).create(true).truncate(false).open(path);
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
     // A pipe is opened when it has a reader. Until then a signal ends the program.
-    let signal = console::caught(&[SIGINT, SIGTERM])?;
+    let signal = caught()?;
     let mut shown = 0;
     let mut is_over = |progress: &Progress, seconds: f64| {
         show(arguments, progress, seconds as u64, &mut shown);
@@ -112,10 +110,24 @@ fn watch(arguments: &Arguments) -> Result<u8> {
     written.map(|()| status)
 }
 
+/// Catches the signals that end a measurement. Returns where the first one is stored. A second one
+/// ends this program.
+fn caught() -> io::Result<Arc<AtomicUsize>> {
+    let (is_second, first) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    for signal in [SIGINT, SIGTERM] {
+        // The conditional action comes first, so that a first signal does not see the flag that it
+        // sets itself.
+        flag::register_conditional_default(signal, is_second.clone())?;
+        flag::register(signal, is_second.clone())?;
+        flag::register_usize(signal, first.clone(), signal as usize)?;
+    }
+    Ok(first)
+}
+
 /// Returns the report in the format that is asked for.
 fn text(arguments: &Arguments, report: &Report) -> Result<String> {
     Ok(if arguments.json {
-        serde_json::to_string_pretty(report)? + "\n"
+        escaped(&serde_json::to_string_pretty(report)?) + "\n"
     } else if arguments.is_svg() {
         report.svg()?
     } else if arguments.folded {
@@ -135,13 +147,16 @@ fn columns() -> usize {
 
 /// Prints the table of an interval, on a terminal in the place of the last one.
 fn show_part(report: &Report) {
-    let (mut table, mut start) = (report.table(columns()), "\n");
-    if let Some((_, height)) = terminal_size::terminal_size_of(io::stdout()) {
-        let lines: Vec<_> = table.lines().take(usize::from(height.0).saturating_sub(1)).collect();
-        // The screen is cleared.
-        (table, start) = (lines.join("\n") + "\n", "\x1b[H\x1b[2J");
-    }
-    let _ = print(&(start.to_owned() + &table));
+    let table = report.table(columns());
+    let Some((width, height)) = terminal_size::terminal_size_of(io::stdout()) else {
+        let _ = print(&format!("\n{table}"));
+        return;
+    };
+    // A line that does not fit would scroll the first ones away.
+    let fit = |line: &str| line.chars().take(width.0.into()).chain(['\n']).collect::<String>();
+    let lines = table.lines().take(usize::from(height.0).saturating_sub(1)).map(fit);
+    // The screen is cleared.
+    let _ = print(&format!("\x1b[H\x1b[2J{}", lines.collect::<String>()));
 }
 
 /// Shows each second on the terminal how far a measurement is. `shown` is the last second that was

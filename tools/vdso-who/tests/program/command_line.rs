@@ -36,8 +36,13 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--all --no-children",
         "--pid",
     ];
-    let mistyped =
-        [("--jsn --pid=1", "'--json'"), ("--durration=1 --all", "'--duration'"), ("--al", "'--all'")];
+    let mistyped = [
+        ("--jsn --pid=1", "'--json'"),
+        ("--durration=1 --all", "'--duration'"),
+        ("--al", "'--all'"),
+        ("top --json", "'top' cannot be used with"),
+        ("-i1 --all --json", "'--interval"),
+    ];
     for (arguments, suggestion) in wrong.map(|arguments| (arguments, "")).into_iter().chain(mistyped) {
         let words: Vec<_> = arguments.split_whitespace().collect();
         let Some((status, out, error)) = run(&words) else { return };

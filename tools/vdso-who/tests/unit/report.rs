@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::arguments::arguments;
 use crate::callers::{Message, count, of_folded};
+use crate::console::escaped;
 use crate::perf::{Event, Registers, Taken};
 use crate::progress::Progress;
 use crate::space::Caller;
@@ -229,6 +230,10 @@ fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
         assert_eq!(estimate(value), expected, "{value}");
     }
     assert_eq!(of_folded("a;b\n\u{1}<c>"), "a:b??<c>");
+    let name = "a\x1b[31m\u{7f}\u{9b}32m\u{a0}\u{e9}";
+    let json = escaped(&serde_json::to_string(&[name]).unwrap());
+    assert!(!json.contains(char::is_control), "{json:?}");
+    assert_eq!(serde_json::from_str::<[String; 1]>(&json).unwrap(), [name]);
     let progress = Progress::default();
     progress.set_download(Some("a\u{1b}[2J\u{9b}".as_ref()));
     assert_eq!(progress.download.lock().unwrap().as_deref(), Some("a\\u{1b}[2J\\u{9b}"));

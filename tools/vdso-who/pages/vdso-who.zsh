@@ -1,0 +1,99 @@
+#compdef vdso-who
+
+autoload -U is-at-least
+
+_vdso-who() {
+    typeset -A opt_args
+    typeset -a _arguments_options
+    local ret=1
+
+    if is-at-least 5.2; then
+        _arguments_options=(-s -S -C)
+    else
+        _arguments_options=(-s -C)
+    fi
+
+    local context curcontext="$curcontext" state line
+    _arguments "${_arguments_options[@]}" : \
+'-p+[Watch this process and its descendants]:PID:_default' \
+'--pid=[Watch this process and its descendants]:PID:_default' \
+'--cgroup=[Watch the processes of this cgroup, a folder of /sys/fs/cgroup]:FOLDER:_files' \
+'--group-by=[Which processes share a row; by default those of one name, but with --pid each process has its own]:WHAT:((process\:"None\: each has a row of its own"
+name\:"Those of one name and unit"
+unit\:"Those of one systemd unit, container or pod"))' \
+'(--json --folded -o --output --exact)-i+[Print the table again after so many seconds, until Ctrl-C]:SECONDS:_default' \
+'(--json --folded -o --output --exact)--interval=[Print the table again after so many seconds, until Ctrl-C]:SECONDS:_default' \
+'-d+[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
+'--duration=[For how long; by default until the command ends, or for 10 seconds]:SECONDS:_default' \
+'-F+[Samples for each second of CPU time]:NUMBER:_default' \
+'-r+[Samples for each second of CPU time]:NUMBER:_default' \
+'--frequency=[Samples for each second of CPU time]:NUMBER:_default' \
+'--rate=[Samples for each second of CPU time]:NUMBER:_default' \
+'-o+[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
+'--output=[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
+'-a[Watch all processes]' \
+'--all[Watch all processes]' \
+'(--cgroup -a --all)--no-children[Watch one process only, as --exact does]' \
+'(-F --frequency --cgroup -a --all)--exact[Count every read of COMMAND, which slows it down]' \
+'(--cgroup -a --all)--may-end-process[Allow --exact with --pid, although a breakpoint can end a process that vdso-who did not start\: on some virtual machines it raises SIGTRAP]' \
+'--debuginfod[Download missing debug information by debuginfod-find(1)]' \
+'(--json)--folded[Print call chains for flamegraph.pl, inferno or speedscope]' \
+'--json[Print JSON]' \
+'-f[Options of strace and perf to follow forks, which is the default here]' \
+'--follow-forks[Options of strace and perf to follow forks, which is the default here]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'-V[Print version]' \
+'--version[Print version]' \
+'::command -- Run this command and watch it and what it starts:_default' \
+":: :_vdso-who_commands" \
+"*::: :->vdso-who" \
+&& ret=0
+    case $state in
+    (vdso-who)
+        words=($line[2] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:vdso-who-command-$line[2]:"
+        case $line[2] in
+            (completions)
+_arguments "${_arguments_options[@]}" : \
+'-h[Print help]' \
+'--help[Print help]' \
+':shell:(bash fish zsh)' \
+&& ret=0
+;;
+(man)
+_arguments "${_arguments_options[@]}" : \
+'-h[Print help]' \
+'--help[Print help]' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+}
+
+(( $+functions[_vdso-who_commands] )) ||
+_vdso-who_commands() {
+    local commands; commands=(
+'completions:Print the completions for a shell' \
+'man:Print the manual page, in roff' \
+    )
+    _describe -t commands 'vdso-who commands' commands "$@"
+}
+(( $+functions[_vdso-who__subcmd__completions_commands] )) ||
+_vdso-who__subcmd__completions_commands() {
+    local commands; commands=()
+    _describe -t commands 'vdso-who completions commands' commands "$@"
+}
+(( $+functions[_vdso-who__subcmd__man_commands] )) ||
+_vdso-who__subcmd__man_commands() {
+    local commands; commands=()
+    _describe -t commands 'vdso-who man commands' commands "$@"
+}
+
+if [ "$funcstack[1]" = "_vdso-who" ]; then
+    _vdso-who "$@"
+else
+    compdef _vdso-who vdso-who
+fi
