@@ -1,6 +1,6 @@
 //! fern: the line's time is the coarse clock's.
 
-use vdso_time_adapters::dates::jiff_now;
+use vdso_time_adapters::jiff_now;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     fern::Dispatch::new()

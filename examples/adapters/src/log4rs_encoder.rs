@@ -3,7 +3,7 @@
 use log::Record;
 use log4rs::encode::{Encode, Write};
 
-use crate::dates::jiff_now;
+use crate::jiff_now;
 
 /// The time of the coarse clock, the level, the target and the message.
 #[derive(Debug)]

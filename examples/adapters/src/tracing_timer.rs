@@ -5,7 +5,7 @@ use std::fmt;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 
-use crate::dates::jiff_now;
+use crate::jiff_now;
 
 /// The coarse clock, in RFC 3339.
 pub struct CoarseTime;

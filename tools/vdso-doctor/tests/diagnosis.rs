@@ -5,8 +5,8 @@ use std::mem::offset_of;
 use std::time::Duration;
 use std::{fs, thread};
 
-use test_support::{Need, child, cpus, filter, has_proc, not_run, not_run_here, oracle, program};
-use vdso_doctor::{Cause, Evidence, Place, Read, Reading, check, diagnose};
+use test_support::{Need, child, cpus, filter, has_proc, not_run, not_run_here, oracle};
+use vdso_doctor::{Evidence, Place, Read, Reading, check, diagnose};
 use vdso_time::__private::NATIVE;
 use vdso_time::ClockId;
 
@@ -157,20 +157,4 @@ fn a_check_changes_nothing_of_the_calling_thread() {
         (0..1000).inspect(|_| pause()).find(|_| state() == before);
         assert_eq!(before, state(), "{checked:?}");
     });
-}
-
-#[test]
-fn the_example_routes_prints_a_line_for_each_function_and_the_finding() {
-    let options = ["--package=vdso-doctor", "--no-default-features"];
-    let Some(text) = program::example(&options, "routes", &[]) else { return };
-    for function in ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"] {
-        assert!(text.lines().any(|line| line.starts_with(&format!("{function} "))), "{function}: {text}");
-    }
-    let finding = check(&[ClockId::REALTIME, ClockId::MONOTONIC]).err();
-    // The kernel runs cargo and the example, also if an emulator runs this test.
-    if finding.as_ref().is_some_and(|finding| finding.cause == Cause::Emulated) {
-        return not_run("an emulator");
-    }
-    let finding = finding.map_or("in user space".into(), |finding| finding.to_string());
-    assert!(text.trim_end().ends_with(&finding), "{text}");
 }
