@@ -58,10 +58,9 @@ impl<F: Format> ProgramHeaders<F> {
     /// Finds `PT_DYNAMIC`, and the `PT_LOAD` that contains it, in any order. Reads only the first
     /// page.
     #[inline(always)]
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ParseError> {
+    pub(crate) fn read(bytes: Bytes<'_, F>) -> Result<Self, ParseError> {
         const PT_LOAD: usize = 1;
         const PT_DYNAMIC: usize = 2;
-        let bytes = Bytes::new(bytes)?;
         let header = bytes.head(bytes.of(EHDR_SIZE)).ok_or(ParseError::ProgramHeaders)?;
         let machine = header.half(E_MACHINE);
         let mut headers = headers(bytes, header).ok_or(ParseError::ProgramHeaders)?;

@@ -39,7 +39,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     /// Parses the whole image, which more bytes may follow.
     #[inline(always)]
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let headers = ProgramHeaders::<F>::read(bytes)?;
+        let headers = ProgramHeaders::read(Bytes::of_image(bytes)?)?;
         Self::new(&headers, bytes.get(..headers.load.end()).ok_or(ParseError::Truncated)?)
     }
 
@@ -128,6 +128,15 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             return None;
         }
         let symtab = self.bytes.with(self.symtab);
+        if symtab.is_own() {
+            self.find_in(symtab.as_own(), name, version)
+        } else {
+            self.find_in(symtab, name, version)
+        }
+    }
+
+    #[inline(always)]
+    fn find_in(&self, symtab: Bytes<'_, F>, name: &str, version: Option<&str>) -> Option<Entry> {
         let wanted = version.filter(|_| self.has_versions());
         // In a debug build a loop takes less stack than closures.
         for (index, symbol) in symtab.table(symtab.of(SYM_SIZE)).enumerate() {
@@ -217,7 +226,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         if !self.load.contains(value) || name >= self.strtab.len() {
             return None;
         }
-        let version = self.versions.name_of(self.bytes, index);
+        let version = self.versions.name_of(symbol, index);
         Some(Entry { index, name, version, value, size, is_func, is_weak })
     }
 

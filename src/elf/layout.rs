@@ -51,26 +51,32 @@ pub(super) const fn at(offset: u8) -> Field {
 /// A number outside of them reads as 0. In every structure of an image, 0 means "none": `PT_NULL`,
 /// `DT_NULL`, a local symbol, a missing table, an empty one.
 #[derive(Clone, Copy)]
-pub(super) struct Bytes<'a, F> {
-    pub(super) raw: &'a [u8],
+pub(crate) struct Bytes<'a, F> {
+    pub(crate) raw: &'a [u8],
     pub(super) format: F,
 }
 
 /// How the numbers of an image are written, known at compile time or only at run time.
 pub(crate) trait Format: Copy {
+    /// The format of this process.
+    const OWN: Self;
     /// Reads `e_ident`.
     fn of_image(bytes: &[u8]) -> Result<Self, ParseError>;
     fn get(self) -> Any;
 }
 
 /// Any class and byte order.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Any {
     is_64_bit: bool,
     pub(super) is_big_endian: bool,
 }
 
 impl Format for Any {
+    const OWN: Self =
+        Self { is_64_bit: cfg!(target_pointer_width = "64"), is_big_endian: cfg!(target_endian = "big") };
+
+    #[inline]
     fn of_image(bytes: &[u8]) -> Result<Self, ParseError> {
         let Some((b"\x7fELF", ident)) = bytes.split_first_chunk() else { return Err(ParseError::NotElf) };
         let &[class, data, ..] = ident else { return Err(ParseError::Truncated) };
@@ -94,38 +100,37 @@ impl Format for Any {
 pub(crate) struct Native;
 
 impl Format for Native {
+    const OWN: Self = Self;
+
     #[inline(always)]
     fn of_image(bytes: &[u8]) -> Result<Self, ParseError> {
-        if bytes.starts_with(&NATIVE) { Ok(Self) } else { Err(foreign_error(bytes)) }
+        // `Class` also if the byte order is another one: each means a foreign image.
+        if Any::of_image(bytes)? == Any::OWN { Ok(Self) } else { Err(ParseError::Class) }
     }
 
     #[inline]
     fn get(self) -> Any {
-        Any { is_64_bit: CLASS == 2, is_big_endian: DATA == 2 }
-    }
-}
-
-/// How an image of this process begins.
-const NATIVE: [u8; 6] = [0x7f, b'E', b'L', b'F', CLASS, DATA];
-const CLASS: u8 = if cfg!(target_pointer_width = "64") { 2 } else { 1 };
-const DATA: u8 = if cfg!(target_endian = "big") { 2 } else { 1 };
-
-/// Returns what is wrong with bytes that do not begin as an image of this process.
-#[cold]
-#[inline(never)]
-fn foreign_error(bytes: &[u8]) -> ParseError {
-    match Any::of_image(bytes) {
-        Ok(format) if format.is_64_bit != Native.get().is_64_bit => ParseError::Class,
-        Ok(_) => ParseError::ByteOrder,
-        Err(error) => error,
+        Any::OWN
     }
 }
 
 impl<'a, F: Format> Bytes<'a, F> {
     /// Reads `e_ident`.
     #[inline(always)]
-    pub(super) fn new(raw: &'a [u8]) -> Result<Self, ParseError> {
+    pub(crate) fn of_image(raw: &'a [u8]) -> Result<Self, ParseError> {
         Ok(Self { raw, format: F::of_image(raw)? })
+    }
+
+    /// Returns whether the format is that of this process.
+    #[inline(always)]
+    pub(crate) fn is_own(self) -> bool {
+        self.format.get() == Any::OWN
+    }
+
+    /// Returns the same bytes in the format of this process, which is a constant then.
+    #[inline(always)]
+    pub(crate) fn as_own(self) -> Self {
+        Self { format: F::OWN, ..self }
     }
 
     #[inline]

@@ -2,13 +2,13 @@
 //! format, and finds a symbol by the addresses of its code.
 
 use crate::WIDE_HASH;
-use crate::elf::{Any, Format, Image, Native, ParsedImage, ProgramHeaders, Symbol};
+use crate::elf::{Any, Bytes, Format, Image, Native, ParsedImage, ProgramHeaders, Symbol};
 
 /// How many symbols are looked up by address: each look-up passes all symbols.
 const LOOK_UPS: usize = 8;
 
 fn parse<F: Format>(bytes: &[u8]) -> Option<ParsedImage<'_, F>> {
-    ParsedImage::new(&ProgramHeaders::<F>::read(bytes).ok()?, bytes).ok()
+    ParsedImage::new(&ProgramHeaders::<F>::read(Bytes::of_image(bytes).ok()?).ok()?, bytes).ok()
 }
 
 fn symbols<'a, F: Format>(image: &ParsedImage<'a, F>) -> Vec<Symbol<'a>> {
@@ -54,7 +54,8 @@ pub fn agree(bytes: &[u8]) {
 /// If the bytes are not an image.
 pub fn beginnings_agree(bytes: &[u8]) -> usize {
     let whole = Image::parse(bytes).expect("an image").parsed;
-    let (headers, all) = (ProgramHeaders::<Any>::read(bytes).expect("an image"), symbols(&whole));
+    let headers = Bytes::of_image(bytes).and_then(ProgramHeaders::<Any>::read).expect("an image");
+    let all = symbols(&whole);
     let has_tables = |&size: &usize| {
         let Ok(image) = ParsedImage::new(&headers, &bytes[..size]) else { return false };
         assert_eq!(symbols(&image), all, "in {size} bytes");
