@@ -27,8 +27,6 @@ pub struct ProcessDiagnosis {
     pub vdso: ProcessVdso,
     /// Whether the image is the doctor's own, byte for byte.
     pub is_own_image: bool,
-    /// The offsets of another time namespace, from /proc/PID/timens_offsets.
-    pub time_namespace: Option<String>,
     /// Where `CLOCK_REALTIME` and `CLOCK_MONOTONIC` are answered.
     pub place: Place,
     /// The same as a sentence.
@@ -39,8 +37,7 @@ pub struct ProcessDiagnosis {
 
 json!(ProcessDiagnosis, |this|
     format, name, pid: this.vdso.pid, range: this.vdso.range, build_id: this.vdso.build_id,
-    eh_frame_hdr: this.vdso.eh_frame_hdr, symbols: this.vdso.symbols, is_own_image, time_namespace,
-    place, verdict, reads
+    eh_frame_hdr: this.vdso.eh_frame_hdr, symbols: this.vdso.symbols, is_own_image, place, verdict, reads
 );
 
 impl ProcessDiagnosis {
@@ -51,9 +48,7 @@ impl ProcessDiagnosis {
     pub fn of(pid: u32) -> Result<Self, ProcessError> {
         let vdso = ProcessVdso::read(pid)?;
         let (thread, _) = living_thread(pid)?;
-        let file = |name| text(thread, name).unwrap_or_default();
         let name = text(pid, "comm")?.trim_end().to_owned();
-        let is_other = is_in_other_time_namespace(thread);
         let own_image = own_number().and_then(|own| ProcessVdso::read(own).ok());
         let is_own_image = own_image.is_some_and(|own| own.bytes == vdso.bytes);
         let reads = [Read::COARSE, Read::USUAL].concat();
@@ -84,10 +79,8 @@ impl ProcessDiagnosis {
             }
             (None, _) => (Place::Unknown, "vdso-time has no table for the architecture of its vDSO.".into()),
         };
-        let time_namespace =
-            is_other.then(|| file("timens_offsets").split_whitespace().collect::<Vec<_>>().join(" "));
         let reads = own.seen.readings;
-        Ok(Self { format: 1, name, vdso, is_own_image, time_namespace, place, verdict, reads })
+        Ok(Self { format: 1, name, vdso, is_own_image, place, verdict, reads })
     }
 }
 
@@ -96,13 +89,6 @@ pub(crate) fn is_emulator(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let is_user_mode = name.starts_with("qemu-") && !name.starts_with("qemu-system");
     is_user_mode || program.parent().is_some_and(|folder| folder.ends_with("valgrind"))
-}
-
-/// Returns whether a thread is in another time namespace than this process. A thread that ended is
-/// not.
-pub(crate) fn is_in_other_time_namespace(thread: u32) -> bool {
-    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/time")).ok();
-    namespace(&thread.to_string()).zip(namespace("self")).is_some_and(|(its, own)| its != own)
 }
 
 impl fmt::Display for ProcessDiagnosis {
@@ -119,10 +105,6 @@ impl fmt::Display for ProcessDiagnosis {
         }
         if let Some(frames) = eh_frame_hdr {
             writeln!(f, ".eh_frame_hdr {:#x}-{:#x}", frames.start, frames.end)?;
-        }
-        if let Some(offsets) = &self.time_namespace {
-            let what = format!("another time namespace, which adds a few ns to a read: {offsets}");
-            writeln!(f, "{}", wrapped("namespace", &what))?;
         }
         for (index, symbol) in symbols.iter().enumerate() {
             let title = if index == 0 { "symbols" } else { "" };

@@ -10,7 +10,7 @@ use vdso_time::vdso::{Function as Pointer, Functions};
 
 use crate::function::Function;
 use crate::platform::{is_name, read, supervisor};
-use crate::process_report::{is_emulator, is_in_other_time_namespace};
+use crate::process_report::is_emulator;
 use crate::{Cause, Evidence, Place, Platform, Read, Supervisor, check, diagnose, seccomp};
 
 /// Programs that read the JSON compare these words.
@@ -124,12 +124,6 @@ fn an_emulator_and_valgrind_have_a_vdso_that_says_nothing_about_the_program_in_t
     ] {
         assert_eq!(is_emulator(Path::new(program)), expected, "{program}");
     }
-}
-
-#[test]
-fn a_process_that_ended_is_in_no_other_time_namespace() {
-    // No process has this number (PID_MAX_LIMIT of the kernel).
-    assert!(!is_in_other_time_namespace(4_194_305));
 }
 
 /// Takes the vDSO from a process, and then the clock calls.

@@ -1,16 +1,13 @@
 //! What operators run: the metrics, and the files in `contrib`.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use test_support::{Need, command, filter, has_tool, not_run_here};
+use test_support::{Need, filter, has_tool, not_run_here};
 
 use super::{PROGRAM, ended, run};
-
-const CONTRIB: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/contrib");
 
 /// Makes an empty folder.
 fn folder(name: &str) -> PathBuf {
@@ -69,40 +66,6 @@ fn an_unknown_place_is_no_sample() {
     // `getcpu` that the vDSO lacks is certain, and no clock.
     let has_clock = places.iter().any(|line| line.contains("clock="));
     assert!(status == Some(1) || !has_clock, "{text}{error}");
-}
-
-/// Runs a program of `contrib` with this `vdso-doctor` in its `PATH`.
-fn contributed(program: &str, doctor: &Path) -> Option<(Option<i32>, String, String)> {
-    let folder = doctor.parent().unwrap().display();
-    ended(Command::new(program).env("PATH", format!("{folder}:/usr/bin:/bin")))
-}
-
-#[test]
-fn the_plug_in_for_nagios_has_its_statuses() {
-    if !has_tool(Need::Sh, &["-c", "true"]) {
-        return;
-    }
-    let plug_in = format!("{CONTRIB}/check_vdso_clock");
-    let folder = folder("plug-in");
-    let doctor = folder.join("vdso-doctor");
-    for (from, said, to, out) in [
-        (0, "", 0, "CLOCK OK - clock reads stay in user space\n"),
-        (1, "clock_gettime() enters the kernel.", 1, "CLOCK WARNING - clock_gettime() enters the kernel.\n"),
-        // Nagios takes what follows a `|` for performance data.
-        (1, "`dmesg | grep tsc`.", 1, "CLOCK WARNING - `dmesg / grep tsc`.\n"),
-        (2, "it is unknown.", 3, "CLOCK UNKNOWN - it is unknown.\n"),
-        (139, "", 3, "CLOCK UNKNOWN - \n"),
-    ] {
-        let line = if said.is_empty() { String::new() } else { format!("echo 'vdso-doctor: {said}' >&2\n") };
-        command::write(&doctor, format!("#!/bin/sh\n{line}exit {from}\n")).unwrap();
-        assert_eq!(contributed(&plug_in, &doctor), Some((Some(to), out.into(), String::new())), "{from}");
-    }
-    // And this program.
-    fs::remove_file(&doctor).unwrap();
-    symlink(PROGRAM, &doctor).unwrap();
-    let Some((status, ..)) = run("--quiet") else { return };
-    let expected = if status == Some(2) { Some(3) } else { status };
-    assert_eq!(contributed(&plug_in, &doctor).unwrap().0, expected);
 }
 
 /// Compares the commands in the files for systemd and Kubernetes with that of a check.
