@@ -1,8 +1,6 @@
 //! `cargo bench --bench ratios`: what a call costs, compared with the vDSO's own function, libc,
 //! std and the system call.
 
-mod steps;
-
 use std::process::ExitCode;
 
 use vdso_time_benches::calls::keep;
@@ -104,8 +102,7 @@ fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
-    let measured = calls::rows();
-    let rows = measured.iter().map(|row| row.name.clone()).filter(|row| arguments.wants(row));
+    let rows = calls::rows().into_iter().map(|row| row.name).filter(|row| arguments.wants(row));
     let slow =
         slow_reads::names().chain([REFUSED, TRACED]).filter(|row| arguments.wants(row)).map(String::from);
     let (rows, slow): (Vec<_>, Vec<_>) = (rows.collect(), slow.collect());
@@ -119,15 +116,9 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         NANOS => samples.both(row, OURS, 1),
         other => samples.cell(row, [OURS, other]),
     };
-    let instructions = |row: &str, name| {
-        let row = measured.iter().find(|measured| measured.name == row)?;
-        let contender = row.contenders.iter().find(|contender| contender.name == name)?;
-        steps::instructions(contender).map(|count| count.to_string())
-    };
     let tables = vec![
         Table::of("calls", "isolated, ns", &calls, &CALLERS, nanos),
         Table::of("ratios", RATIO, &calls, &CALLERS[1..], ratio),
-        Table::of("instructions", "instructions", &calls, &CALLERS, instructions),
         Table::of("counters", RATIO, &clocks, &CLOCKS, ratio),
         slow_table(&samples),
         trace_table(&samples),
