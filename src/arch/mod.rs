@@ -15,6 +15,7 @@ mod table;
 mod targets;
 
 pub use abi::{Abi, Candidate, Discovery, Function, Quirk, Shape, Syscall};
+pub use targets::TARGETS;
 
 /// The table of every architecture.
 pub const ALL: &[&Abi] = &[
@@ -27,9 +28,6 @@ pub const ALL: &[&Abi] = &[
     &table::loongarch64::ABI,
     &table::powerpc64::ABI,
 ];
-
-/// The list of the architectures, for the tests.
-pub const TARGETS: &[[&str; 3]] = targets::TARGETS;
 
 /// The table of the architecture that this build is for. `None` if the calls go through libc, and
 /// on other systems.

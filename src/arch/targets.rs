@@ -2,7 +2,7 @@
 
 /// The `target_arch`, the `target_pointer_width` and a target of every architecture, in the order
 /// of `ALL`.
-pub(crate) const TARGETS: &[[&str; 3]] = &[
+pub const TARGETS: &[[&str; 3]] = &[
     ["x86", "32", "i686-unknown-linux-gnu"],
     ["x86_64", "64", "x86_64-unknown-linux-gnu"],
     ["aarch64", "64", "aarch64-unknown-linux-gnu"],

@@ -1,6 +1,5 @@
 //! The seconds and nanoseconds of a wall-clock time, as std keeps them.
 
-use core::hash::{Hash, Hasher};
 use core::num::NonZero;
 use core::time::Duration;
 
@@ -83,7 +82,7 @@ impl UnixTime {
 
 /// Nanoseconds below a second, and the highest bit, which is always set. So the number is never 0,
 /// and `Option<SystemTime>` takes 16 bytes, as std's. Setting the bit is one instruction.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Nanos(NonZero<u32>);
 
 impl Nanos {
@@ -100,13 +99,5 @@ impl Nanos {
     #[inline]
     pub(super) const fn get(self) -> u32 {
         self.0.get() & !Self::BIT
-    }
-}
-
-impl Hash for Nanos {
-    /// Hashes the number, as std does.
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.get().hash(state);
     }
 }

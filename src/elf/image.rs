@@ -36,13 +36,6 @@ impl<F> fmt::Debug for ParsedImage<'_, F> {
 }
 
 impl<'a, F: Format> ParsedImage<'a, F> {
-    /// Parses the whole image, which more bytes may follow.
-    #[inline(always)]
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let headers = ProgramHeaders::read(Bytes::of_image(bytes)?)?;
-        Self::new(&headers, bytes.get(..headers.load.end()).ok_or(ParseError::Truncated)?)
-    }
-
     /// Finds the tables of an image with these headers, which begins with `bytes`. Fails if a table
     /// may extend past `bytes`. A caller that has only a part tries again with the whole image.
     #[inline(always)]
@@ -152,12 +145,12 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         None
     }
 
-    /// Returns the entries that can be called, beginning with the entry `first` of the table.
-    pub(crate) fn entries(&self, first: usize) -> impl Iterator<Item = Entry> {
+    /// Returns the entries that can be called, in the order of the table.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry> + Clone + use<'a, F> {
+        let image = *self;
         let symtab = self.bytes.with(self.symtab);
-        let size = symtab.of(SYM_SIZE);
-        let table = symtab.after(first, size).unwrap_or(symtab.with(&[])).table(size);
-        table.zip(first..).filter_map(|(symbol, index)| self.entry(index, symbol))
+        let table = symtab.table(symtab.of(SYM_SIZE)).enumerate();
+        table.filter_map(move |(index, symbol)| image.entry(index, symbol))
     }
 
     /// Returns the entry whose code contains an address, a global one rather than its weak alias.
@@ -167,14 +160,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             let inside = address.wrapping_sub(self.code_address(entry.value));
             inside < entry.size.max(1)
         };
-        let mut weak = None;
-        for entry in self.entries(0).filter(around) {
-            if !entry.is_weak {
-                return Some(entry);
-            }
-            weak = weak.or(Some(entry));
-        }
-        weak
+        self.entries().filter(around).min_by_key(|entry| entry.is_weak)
     }
 
     /// Returns where a symbol's code begins. On arm, bit 0 of the value marks Thumb code.
@@ -186,7 +172,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     /// Returns whether a function's name is blank.
     pub(crate) fn has_blanked_names(&self) -> bool {
         let is_blank = |name| self.strtab.get(name) == Some(&0);
-        self.entries(0).any(|entry| entry.is_func && is_blank(entry.name))
+        self.entries().any(|entry| entry.is_func && is_blank(entry.name))
     }
 
     /// Reads the strings of an entry, the only part of a symbol that can take many steps.
@@ -227,7 +213,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             return None;
         }
         let version = self.versions.name_of(symbol, index);
-        Some(Entry { index, name, version, value, size, is_func, is_weak })
+        Some(Entry { name, version, value, size, is_func, is_weak })
     }
 
     /// Returns whether the string at `start` is `wanted`. A blank string and one with a NUL never

@@ -30,6 +30,8 @@
 // `process/mapping.rs` says why.
 #![allow(clippy::inline_always, reason = "the first call is one piece of code")]
 
+use core::iter::FusedIterator;
+
 mod error;
 mod hash;
 mod headers;
@@ -75,7 +77,9 @@ impl<'a> Image<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        Ok(Self { parsed: ParsedImage::parse(bytes)? })
+        let headers = ProgramHeaders::read(Bytes::of_image(bytes)?)?;
+        let image = bytes.get(..headers.load.end()).ok_or(ParseError::Truncated)?;
+        Ok(Self { parsed: ParsedImage::new(&headers, image)? })
     }
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
@@ -116,8 +120,10 @@ impl<'a> Image<'a> {
     /// These are `STT_FUNC` and `STT_NOTYPE`, `STB_GLOBAL` and `STB_WEAK`, defined in the image and
     /// not absolute. They include symbols whose name the kernel blanked (see
     /// `FallbackReason::BlankedNames`).
-    pub const fn symbols(&self) -> Symbols<'a> {
-        Symbols { image: self.parsed, next: 0 }
+    #[must_use]
+    pub fn symbols(&self) -> impl FusedIterator<Item = Symbol<'a>> + Clone + use<'a> {
+        let image = self.parsed;
+        image.entries().filter_map(move |entry| image.symbol(entry)).fuse()
     }
 
     /// Returns the first of [`symbols()`](Self::symbols) with this name and version.
@@ -129,25 +135,3 @@ impl<'a> Image<'a> {
         self.parsed.symbol(self.parsed.find(name, version)?)
     }
 }
-
-/// An iterator over the symbols of an image, in the order of its table.
-///
-/// [`Image::symbols`] returns it.
-#[must_use = "iterators are lazy and do nothing unless consumed"]
-#[derive(Clone, Debug)]
-pub struct Symbols<'a> {
-    pub(super) image: ParsedImage<'a, Any>,
-    pub(super) next: usize,
-}
-
-impl<'a> Iterator for Symbols<'a> {
-    type Item = Symbol<'a>;
-
-    fn next(&mut self) -> Option<Symbol<'a>> {
-        let symbol = self.image.entries(self.next).find_map(|entry| self.image.symbol(entry));
-        self.next = symbol.map_or(usize::MAX, |symbol| symbol.entry.index.saturating_add(1));
-        symbol
-    }
-}
-
-impl core::iter::FusedIterator for Symbols<'_> {}

@@ -13,7 +13,6 @@ pub struct Symbol<'a> {
 /// An entry of the symbol table that can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
-    pub(super) index: usize,
     /// The offset of the name in the string table.
     pub(super) name: usize,
     /// The offset of the version's name.

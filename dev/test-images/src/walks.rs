@@ -12,7 +12,7 @@ fn parse<F: Format>(bytes: &[u8]) -> Option<ParsedImage<'_, F>> {
 }
 
 fn symbols<'a, F: Format>(image: &ParsedImage<'a, F>) -> Vec<Symbol<'a>> {
-    image.entries(0).filter_map(|entry| image.symbol(entry)).collect()
+    image.entries().filter_map(|entry| image.symbol(entry)).collect()
 }
 
 /// Fails unless they agree.

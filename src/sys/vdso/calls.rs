@@ -1,7 +1,7 @@
-//! The public functions. Each calls the function in its slot, which [`resolve`] chose.
+//! The public functions. Each calls the function in its slot, which [`super::resolve`] chose.
 
 use super::resolve::{CLOCK_GETRES, CLOCK_GETTIME, GETCPU, GETTIMEOFDAY, TIME};
-use super::{resolve, syscall};
+use super::syscall;
 use crate::errno::Errno;
 use crate::types::{ClockId, Cpu, Timespec, Timeval};
 
@@ -25,8 +25,10 @@ pub fn time() -> i64 {
 /// - `EOVERFLOW` after January 2038, if only 32-bit system calls answer.
 #[inline]
 pub fn try_time() -> Result<i64, Errno> {
-    let seconds = time();
-    if resolve::is_error(seconds) { ask_kernel(syscall::time) } else { Ok(seconds) }
+    match time() {
+        -4095..=-1 => ask_kernel(syscall::time),
+        seconds => Ok(seconds),
+    }
 }
 
 /// Returns the time since the Epoch in microseconds: gettimeofday(2).

@@ -163,9 +163,3 @@ extern "C" fn no_gettimeofday(_: &mut Timeval, _: Option<&mut ()>) -> i32 {
 extern "C" fn no_getcpu(_: &mut u32, _: &mut u32, _: Option<&mut ()>) -> i32 {
     ENOSYS
 }
-
-/// Returns whether a raw result is an error and not a time.
-#[inline]
-pub(super) const fn is_error(result: i64) -> bool {
-    matches!(result, -4095..=-1)
-}
