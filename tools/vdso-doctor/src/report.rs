@@ -72,9 +72,7 @@ impl Diagnosis {
             _ if self.vdso.is_err() => "without a vDSO each read is a system call".into(),
             None => format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls"),
             Some(why) => {
-                format!(
-                    "no proof of user space, because {why}. A read there would cost a small part of the call"
-                )
+                format!("no proof, because {why}. A read in user space costs a small part of the call")
             }
         }
     }
