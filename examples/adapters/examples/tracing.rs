@@ -1,6 +1,6 @@
 //! tracing-subscriber: the line's time is the coarse clock's.
 
-use vdso_time_adapters::tracing_timer::CoarseTime;
+use vdso_time_adapters::CoarseTime;
 
 fn main() {
     tracing_subscriber::fmt().with_timer(CoarseTime).init();

@@ -1,11 +1,11 @@
-//! What a program copies to use vdso-time's clocks in other crates. `docs/LOGGING.md` explains it.
+//! What a program copies to have vdso-time's times in its log lines. `docs/LOGGING.md` explains it.
 
+use std::fmt;
 use std::time::SystemTime;
 
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 use vdso_time::RealtimeCoarse;
-
-pub mod log4rs_encoder;
-pub mod tracing_timer;
 
 /// Returns the coarse clock's time. `{:.3}` prints it in RFC 3339, with milliseconds.
 ///
@@ -14,4 +14,13 @@ pub mod tracing_timer;
 /// The clock is beyond the year 9999.
 pub fn jiff_now() -> Result<jiff::Timestamp, jiff::Error> {
     jiff::Timestamp::try_from(SystemTime::from(RealtimeCoarse::now()))
+}
+
+/// A timer for tracing-subscriber: the coarse clock, in RFC 3339.
+pub struct CoarseTime;
+
+impl FormatTime for CoarseTime {
+    fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
+        write!(out, "{:.3}", jiff_now().map_err(|_| fmt::Error)?)
+    }
 }

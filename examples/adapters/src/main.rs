@@ -11,7 +11,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Dispatch, Event, Metadata, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
-use vdso_time_adapters::tracing_timer::CoarseTime;
+use vdso_time_adapters::CoarseTime;
 use vdso_time_benches::harness::command::Arguments;
 use vdso_time_benches::harness::report::Report;
 use vdso_time_benches::harness::samples::{self, Samples};

@@ -1,5 +1,4 @@
-//! Compares the times that the adapters print with std's, and the adapters with the page that shows
-//! them.
+//! Compares the time of a line with std's, and the adapters with the page that shows them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,20 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use log4rs::encode::Encode as _;
-use log4rs::encode::writer::simple::SimpleWriter;
-use vdso_time_adapters::tracing_timer::CoarseTime;
-use vdso_time_adapters::{jiff_now, log4rs_encoder};
-
-/// Fails unless the time at the start of the line is the kernel's, to the tick of the coarse clock.
-fn is_now(line: &str) {
-    let word = line.split(' ').next().unwrap();
-    assert_eq!((word.len(), &word[19..20], &word[23..]), (24, ".", "Z"), "{line}");
-    let time: jiff::Timestamp = word.parse().unwrap();
-    let (low, high) = (time.as_second() - 60, time.as_second() + 60);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().cast_signed();
-    assert!((low..high).contains(&now), "{line}");
-}
+use vdso_time_adapters::CoarseTime;
 
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<u8>>>);
@@ -36,22 +22,19 @@ impl Write for Lines {
 }
 
 #[test]
-fn lines_start_with_the_time() {
+fn a_line_starts_with_the_time() {
     let lines = Lines::default();
     let writer = lines.clone();
     let fmt = tracing_subscriber::fmt().with_timer(CoarseTime).with_ansi(false);
     let subscriber = fmt.with_writer(move || writer.clone()).finish();
-    tracing::subscriber::with_default(subscriber, || tracing::info!("by tracing"));
-    let record = log::Record::builder().args(format_args!("by log4rs")).build();
-    log4rs_encoder::CoarseTime.encode(&mut SimpleWriter(lines.clone()), &record).unwrap();
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    let found: Vec<&str> = text.lines().collect();
-    assert!(
-        found.len() == 2 && found[0].ends_with("by tracing") && found[1].ends_with("by log4rs"),
-        "{text}"
-    );
-    found.into_iter().for_each(is_now);
-    is_now(&format!("{:.3}", jiff_now().unwrap()));
+    tracing::subscriber::with_default(subscriber, || tracing::info!("a line"));
+    let line = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    // jiff reads the time that it printed, and the format is that of the page.
+    let word = line.split(' ').next().unwrap();
+    assert_eq!((word.len(), &word[19..20], &word[23..]), (24, ".", "Z"), "{line}");
+    let time: jiff::Timestamp = word.parse().unwrap();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().cast_signed();
+    assert!(time.as_second().abs_diff(now) <= 60, "{line}");
 }
 
 /// Removes indentation and empty lines, so that a page can show a part of a function.
@@ -68,7 +51,7 @@ fn code_on_the_page_is_code_of_this_package() {
     let page = fs::read_to_string(package.join("../../docs/LOGGING.md")).unwrap();
     let blocks: Vec<&str> =
         page.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(blocks.len() > 4, "{blocks:?}");
+    assert!(blocks.len() > 3, "{blocks:?}");
     for block in blocks {
         assert!(code.iter().any(|code| code.contains(&lines_of(block))), "not in the package:\n{block}");
     }
