@@ -121,7 +121,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             return None;
         }
         let symtab = self.bytes.with(self.symtab);
-        if symtab.is_own() {
+        if const { F::IS_KNOWN } || symtab.is_own() {
             self.find_in(symtab.as_own(), name, version)
         } else {
             self.find_in(symtab, name, version)

@@ -60,6 +60,8 @@ pub(crate) struct Bytes<'a, F> {
 pub(crate) trait Format: Copy {
     /// The format of this process.
     const OWN: Self;
+    /// Whether there is no other. Then a debug build, too, leaves out the code for others.
+    const IS_KNOWN: bool = size_of::<Self>() == 0;
     /// Reads `e_ident`.
     fn of_image(bytes: &[u8]) -> Result<Self, ParseError>;
     fn get(self) -> Any;

@@ -50,7 +50,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let head = unsafe { slice::from_raw_parts(base, second.wrapping_sub(base.addr())) };
     fetch(head);
     let head = Bytes::of_image(head)?;
-    if head.is_own() {
+    if const { F::IS_KNOWN } || head.is_own() {
         // SAFETY: the caller promises it, and `head` ends with the first page, which passed.
         unsafe { rest_of(head.as_own(), base, is_whole, check) }
     } else {
