@@ -14,18 +14,6 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn an_architecture_has_a_file_of_data_and_one_of_assembly() {
-    let choice = read("src/arch/native/mod.rs");
-    for [arch, ..] in TARGETS {
-        let line = format!("#[cfg_attr(target_arch = \"{arch}\", path = \"{arch}.rs\")]");
-        assert!(choice.contains(&line), "{arch} is not chosen");
-        let [table, native] = ["table", "native"].map(|folder| read(&format!("src/arch/{folder}/{arch}.rs")));
-        assert!(!table.contains("unsafe"), "the table of {arch} has code");
-        assert!(native.contains(&format!("crate::arch::table::{arch}::ABI")), "{arch} has another's table");
-    }
-}
-
-#[test]
 fn cargo_requires_libc_for_targets_that_are_not_in_the_list() {
     let mut listed = String::new();
     // Its system calls go through libc.

@@ -2,7 +2,7 @@
 
 use test_images::elf::Image;
 use test_images::steps::{self, Rates};
-use test_images::{Built, Part, Spec, Sym, Value, keeps_promises, kinds};
+use test_images::{Built, Part, Spec, Sym, Value, keeps_promises};
 
 const COUNT: usize = 4000;
 const LARGE: usize = 0x10000;
@@ -56,24 +56,6 @@ fn hidden_symbols_stay_within_the_bound() {
     let image = Image::parse(&built.bytes).unwrap();
     assert_eq!(steps::counted(|| image.symbol(&endless[..1024], None)), (None, 0));
     assert_eq!(steps::counted(|| image.symbol("e", Some(&endless))), (None, 0));
-}
-
-/// Counts both parsers: the code for this process's format is tried first, and that for any format
-/// after it.
-#[test]
-fn a_refused_image_takes_no_more_steps_than_a_sound_one() {
-    let native = Spec {
-        wide: cfg!(target_pointer_width = "64"),
-        big_endian: cfg!(target_endian = "big"),
-        ..kinds::x86_64()
-    };
-    let mut built = native.build();
-    let (sound, most) = steps::counted(|| Image::parse(&built.bytes).is_ok());
-    // The parser reads it last.
-    built.set("verdef[1].vd_aux", 0xffff);
-    let (spoilt, steps) = steps::counted(|| Image::parse(&built.bytes).is_ok());
-    assert_eq!((sound, spoilt), (true, false));
-    assert!(steps <= most, "{steps} steps, and {most} for a sound image");
 }
 
 /// Lets the dynamic section and the string table reach the end of the image. Only the first byte of

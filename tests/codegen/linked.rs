@@ -1,23 +1,16 @@
 //! The promises: a library runs on every glibc on which it ran without the crate, and a program can
 //! link two libraries that each contain the crate.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{fs, io};
 
 use goblin::elf::Elf;
-use test_support::{Need, not_run, not_run_here, program};
+use test_support::{Need, has_tool, not_run, program};
 
 use crate::place;
 
 const SOURCE: &str = "tests/codegen/programs/shared.rs";
-
-/// Runs the C compiler or the linker. The error is why there is none.
-fn tool(command: &mut Command) -> io::Result<()> {
-    let output = command.output()?;
-    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
-}
 
 /// Returns the versions of glibc that a shared library needs, each as its numbers.
 fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
@@ -51,27 +44,6 @@ fn a_shared_library_needs_no_newer_glibc_with_the_crate() {
     assert_eq!(newest("with.so", &["--cfg=with_the_crate"]), newest("without.so", &[]));
 }
 
-const C: &str = "
-int first(void), second(void);
-__attribute__((force_align_arg_pointer)) void _start(void) {
-    int status = first() + second();
-#ifdef __x86_64__
-    __asm__ volatile(\"syscall\" : : \"a\"(60), \"D\"(status));
-#else
-    __asm__ volatile(\"int $0x80\" : : \"a\"(1), \"b\"(status));
-#endif
-}
-void rust_eh_personality(void) {}
-__attribute__((weak)) void *memcpy(void *to, const void *from, unsigned long size) {
-    for (volatile char *at = to, *in = (char *)from; size--; at++, in++) *at = *in;
-    return to;
-}
-__attribute__((weak)) void *memset(void *to, int byte, unsigned long size) {
-    for (volatile char *at = to; size--; at++) *at = byte;
-    return to;
-}
-";
-
 /// Builds the crate for LTO. Builds with another setting are other copies.
 fn copy(triple: &str, name: &str, overflow_checks: &str) -> Option<PathBuf> {
     let settings = [
@@ -84,11 +56,18 @@ fn copy(triple: &str, name: &str, overflow_checks: &str) -> Option<PathBuf> {
 
 const ARCHIVE: [&str; 4] = ["--crate-type=staticlib", "-Copt-level=3", "-Clto", "-Cpanic=abort"];
 
+/// The targets, and the names that linkers have for them.
+const TARGETS: [(&str, &str); 3] = [
+    ("i686-unknown-linux-gnu", "elf_i386"),
+    ("armv7-unknown-linux-gnueabihf", "armelf_linux_eabi"),
+    ("x86_64-unknown-linux-gnu", "elf_x86_64"),
+];
+
 /// Links two copies as two versions in one dependency tree are linked, which LTO assembles
 /// together.
 #[test]
 fn two_copies_of_the_crate_link_by_lto() {
-    for triple in ["i686-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf", "x86_64-unknown-linux-gnu"] {
+    for (triple, _) in TARGETS {
         let [first, second] =
             [("first", "true"), ("second", "false")].map(|(name, checks)| copy(triple, name, checks));
         let Some((first, second)) = first.zip(second) else { continue };
@@ -100,16 +79,17 @@ fn two_copies_of_the_crate_link_by_lto() {
     }
 }
 
-/// Links libraries that two builds of the crate made, as those of two vendors are.
+/// Links libraries that two builds of the crate made, as those of two vendors are. LLD fails if
+/// both define a symbol that is not weak.
 #[test]
 fn two_static_libraries_with_the_crate_link_into_one_program() {
-    for (triple, width, emulation) in [
-        ("i686-unknown-linux-gnu", "-m32", "-melf_i386"),
-        ("x86_64-unknown-linux-gnu", "-m64", "-melf_x86_64"),
-    ] {
+    if !has_tool(Need::Lld, &["--version"]) {
+        return;
+    }
+    for (triple, emulation) in TARGETS {
         let archive = |function: &str, overflow_checks: &str| {
             let library = copy(triple, function, overflow_checks)?;
-            let to = place(&format!("{function}{width}.a"));
+            let to = place(&format!("{function}-{triple}.a"));
             let cfg = format!("--cfg=function=\"{function}\"");
             let flags = [&ARCHIVE[..], &[&cfg]].concat();
             program::compile(triple, "tests/codegen/programs/archive.rs", &library, &flags, &to)?;
@@ -117,18 +97,8 @@ fn two_static_libraries_with_the_crate_link_into_one_program() {
         };
         let both = archive("first", "true").and_then(|first| Some([first, archive("second", "false")?]));
         let Some(archives) = both else { continue };
-        let [source, object, linked] = ["c", "o", "elf"].map(|end| place(&format!("two{width}.{end}")));
-        fs::write(&source, C).unwrap();
-        let mut cc = Command::new("cc");
-        cc.args([width, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c", "-o"]);
-        let mut ld = Command::new("ld");
-        ld.args([emulation, "-static", "-o"]).arg(&linked).arg(&object).args(&archives);
-        if let Err(error) = tool(cc.arg(&object).arg(&source)).and_then(|()| tool(&mut ld)) {
-            return not_run_here(Need::Cc, format!("cc or ld: {error}"));
-        }
-        match Command::new(&linked).status() {
-            Ok(status) => assert!(status.success(), "{triple}: {status}"),
-            Err(error) => not_run_here(Need::I386Programs, format!("the kernel does not run it: {error}")),
-        }
+        let mut lld = Command::new("ld.lld");
+        lld.args(["-m", emulation, "--relocatable", "--undefined=first", "--undefined=second", "-o"]);
+        program::run(lld.arg(place("linked.o")).args(&archives)).unwrap();
     }
 }

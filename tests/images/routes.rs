@@ -149,15 +149,16 @@ fn image(abi: &Abi, functions: &[&'static str], how: As) -> Spec<'static> {
     }
 }
 
-/// Returns the symbol of each function, or the reason why there is none. `keep` compares the
-/// addresses.
+/// Returns the symbol of each function, or the reason why there is none. Fails unless the symbol's
+/// version and address are the described ones.
 fn answers(spec: &Spec<'_>) -> Vec<String> {
     let built = spec.build();
     let image = promises::keep(&built.bytes).unwrap();
     let answer = |(_, route)| match route {
-        Route::Vdso { symbol, version, .. } => {
+        Route::Vdso { symbol, version, address, .. } => {
             let described = built.callable().find(|described| described.name == symbol).unwrap();
-            assert_eq!(version, described.version.filter(|_| spec.versions), "{symbol}");
+            let expected = (described.version.filter(|_| spec.versions), described.st_value() as usize);
+            assert_eq!((version, address), expected, "{symbol}");
             symbol.to_owned()
         }
         Route::Syscall { reason, .. } => format!("{reason:?}"),

@@ -231,21 +231,6 @@ fn code_that_ends_with_the_image_is_used() {
     }
 }
 
-/// Denies the check after the first call. `routes()` reports what the slots hold: a new decision
-/// would differ.
-#[test]
-fn a_report_does_not_change_when_the_check_is_denied_after_the_first_call() {
-    where_all_are(returning::<0> as Code, |abi| {
-        let _ = vdso_time::clock_gettime(ClockId::MONOTONIC);
-        let before = routes();
-        if filter::deny(&[abi.discovery.rt_sigprocmask], libc::EPERM) {
-            vdso_time::warm_up();
-            assert_eq!(routes(), before);
-            assert!(matches!(before.clock_gettime, Route::Vdso { .. }), "{before}");
-        }
-    });
-}
-
 static IS_DENIED: AtomicBool = AtomicBool::new(false);
 static IS_FOUND: AtomicBool = AtomicBool::new(false);
 

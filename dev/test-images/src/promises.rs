@@ -30,8 +30,6 @@ pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
     let symbols: Vec<Symbol<'a>> = image.symbols().collect();
     lie_inside(&image, &symbols, &bytes[..extent]);
     look_ups_agree(&image, &symbols);
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    routes_agree(&image);
     // Of the bytes after the image only program headers are read.
     if let Ok(cut) = Image::parse(&bytes[..extent]) {
         assert!(cut.symbols().eq(symbols), "the bytes after it change the image");
@@ -93,39 +91,4 @@ fn look_ups_agree(image: &Image<'_>, symbols: &[Symbol<'_>]) {
         }
     }
     assert_eq!(image.symbol("", None), None);
-}
-
-/// Fails unless every route leads to a symbol that a look-up finds, and a look-up finds no symbol
-/// where there is no route.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn routes_agree(image: &Image<'_>) {
-    use vdso_time::__private::ALL;
-    use vdso_time::FallbackReason::{BlankedNames, NoSymbol, NonzeroLoadAddress};
-    use vdso_time::{Route, Routes};
-
-    let abi = ALL.iter().find(|abi| (image.machine(), image.class()) == (abi.machine, abi.class));
-    let routes = Routes::of_image(image);
-    // Big-endian powerpc64 has none.
-    let may_have_none = abi.is_none_or(|abi| abi.name == "powerpc64");
-    assert!(if routes.is_some() { abi.is_some() } else { may_have_none }, "{routes:?}");
-    if let (Some(routes), Some(abi)) = (routes, abi) {
-        for ((_, route), (_, function)) in routes.functions().zip(abi.functions()) {
-            let mut candidates = function.candidates.iter();
-            let found = |name: &str| image.symbol(name, Some(abi.version));
-            match route {
-                Route::Vdso { symbol, address, .. } => {
-                    let found = found(symbol).map(|symbol| symbol.value() as usize);
-                    assert!(found == Some(address), "{}: {route:?}, not {found:?}", abi.name);
-                }
-                Route::Syscall { number, reason, .. } => {
-                    let known = [NoSymbol, BlankedNames, NonzeroLoadAddress];
-                    assert!(known.contains(&reason), "{}: {route:?}", abi.name);
-                    assert_eq!(number, function.syscalls[0].number, "{}", abi.name);
-                    let missed = candidates.find(|each| each.unless.is_none() && found(each.name).is_some());
-                    assert!(missed.is_none(), "{}: {route:?}, but {missed:?}", abi.name);
-                }
-                other => panic!("{}: {other:?}", abi.name),
-            }
-        }
-    }
 }

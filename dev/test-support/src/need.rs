@@ -69,7 +69,7 @@ needs! {
         /// It is known where the clock source is read.
         ClockSource "clocksource",
         /// Programs can be started.
-        Exec "exec", I386Programs "i386-programs",
+        Exec "exec",
         /// x86's trap flag sends a signal.
         TrapFlag "trap-flag",
         /// `PR_SET_TSC`.

@@ -3,14 +3,9 @@
 use std::env;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::process::parent_id;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::Mode;
 
 use crate::Need;
 
@@ -30,30 +25,6 @@ pub fn not_run(why: impl Display) {
     // another thread may have held the lock.
     let line = format!("not run here: {why}\n");
     let _ = nix::unistd::write(io::stdout(), line.as_bytes());
-    let (folder, name) = record();
-    let flags = OFlag::O_WRONLY | OFlag::O_APPEND | OFlag::O_CREAT | OFlag::O_CLOEXEC;
-    let file =
-        folder.as_ref().map(|folder| openat(folder, name.as_str(), flags, Mode::from_bits_truncate(0o644)));
-    if let Some(Ok(file)) = file {
-        let _ = fs::File::from(file).write_all(line.as_bytes());
-    }
-}
-
-/// Returns the folder and the file where the test programs of one `cargo test` record what they do
-/// not run.
-///
-/// A forked child must not be the first to ask: it can have another parent and another root.
-pub(crate) fn record() -> &'static (Option<fs::File>, String) {
-    static RECORD: OnceLock<(Option<fs::File>, String)> = OnceLock::new();
-    RECORD.get_or_init(|| (fs::File::open(target_tmpdir()).ok(), format!("not-run-{}", parent_id())))
-}
-
-/// Takes the number of checks that were not run since the same cargo started.
-pub fn take_count() -> usize {
-    let record = target_tmpdir().join(&record().1);
-    let lines = fs::read_to_string(&record).unwrap_or_default().lines().count();
-    let _ = fs::remove_file(record);
-    lines
 }
 
 /// Returns whether /proc is mounted; says so if it is not.

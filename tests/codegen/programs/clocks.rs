@@ -1,11 +1,11 @@
 //! A program that is linked dynamically with libc. It prints seconds, each on a line: read before
 //! any constructor ran, then by libc's three functions, the last one of two clocks, then by the
-//! crate, which calls the vDSO itself. The last line is the page size by getauxval(3).
+//! crate, which calls the vDSO itself.
 
 #![no_main]
 #![allow(missing_docs, unsafe_code, reason = "this is only run")]
 
-use std::ffi::{c_int, c_long, c_ulong};
+use std::ffi::{c_int, c_long};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -13,12 +13,10 @@ unsafe extern "C" {
     fn time(seconds: *mut c_long) -> c_long;
     fn gettimeofday(time: *mut [c_long; 2], zone: *mut [c_int; 2]) -> c_int;
     fn clock_gettime(clock: c_int, time: *mut [c_long; 2]) -> c_int;
-    safe fn getauxval(tag: c_ulong) -> c_ulong;
 }
 
 const CLOCK_REALTIME: c_int = 0;
 const CLOCK_REALTIME_COARSE: c_int = 5;
-const AT_PAGESZ: c_ulong = 6;
 
 static EARLY: AtomicI64 = AtomicI64::new(0);
 
@@ -44,6 +42,6 @@ extern "C" fn main() -> c_int {
     // SAFETY: the array has the layout of `struct timespec`.
     status |= unsafe { clock_gettime(CLOCK_REALTIME_COARSE, &raw mut coarse) };
     println!("{}\n{seconds}\n{}\n{}\n{}", EARLY.load(Ordering::Relaxed), day[0], wall[0], coarse[0]);
-    println!("{}\n{}", vdso_time::time(), getauxval(AT_PAGESZ));
+    println!("{}", vdso_time::time());
     status
 }
