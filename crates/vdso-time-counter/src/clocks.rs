@@ -127,11 +127,8 @@ impl CounterRealtime {
     /// Converts a time of this clock, which is on the scale of `CLOCK_REALTIME`.
     #[inline]
     #[must_use]
-    pub fn to_realtime(time: SystemTime<Self>) -> SystemTime {
-        match time.duration_since(SystemTime::EPOCH) {
-            Ok(after) => SystemTime::UNIX_EPOCH + after,
-            Err(before) => SystemTime::UNIX_EPOCH - before.duration(),
-        }
+    pub const fn to_realtime(time: SystemTime<Self>) -> SystemTime {
+        SystemTime::from_nanos(time.as_nanos())
     }
 }
 

@@ -1,9 +1,11 @@
 //! The clock of this process, and its functions, except those of the types in [`super::clocks`].
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use super::engine::clock::CounterClock;
 use super::engine::status::{Refusal, State, Statistics};
-use super::machine::Native;
 use super::machine::arch::{Counter as _, CpuCounter};
+use super::machine::{Native, TRUSTS_HYPERVISOR};
 
 pub(super) static CLOCK: CounterClock<Native> = CounterClock::new(Native);
 // It is in one page. A fork copies page by page, and could cut an update of two pages in two.
@@ -83,5 +85,5 @@ pub fn forbid_system_calls() {
 /// It changes nothing under other clock sources. Call it before the first read; later it takes
 /// effect after 10 s.
 pub fn trust_hypervisor() {
-    super::machine::trust_hypervisor();
+    TRUSTS_HYPERVISOR.store(true, Relaxed);
 }

@@ -95,14 +95,9 @@ pub(crate) fn rate(ticks: u64, nanos: u64) -> Option<Rate> {
     (rate < 2048 << 32).then_some(rate as Rate)
 }
 
-/// Returns the rate at which `ticks` take `change` nanoseconds. A division of 64 bits is much
-/// quicker.
+/// Returns the rate at which `ticks` take `change` nanoseconds.
 pub(crate) fn rate_of(change: i64, ticks: u64) -> i64 {
-    let ticks = ticks.max(1);
-    match (change.checked_mul(1 << 32), i64::try_from(ticks)) {
-        (Some(change), Ok(ticks)) => change / ticks,
-        _ => ((i128::from(change) << 32) / i128::from(ticks)) as i64,
-    }
+    ((i128::from(change) << 32) / i128::from(ticks.max(1))) as i64
 }
 
 /// Returns whether a counter can have the rate: 1 MHz to 64 GHz, with a margin.

@@ -8,20 +8,14 @@ use vdso_time::__private::{NATIVE, auxval, read_file, syscall as call};
 use vdso_time::{ClockId, Route, is_faster_than_syscall, routes};
 
 use crate::engine::status::Refusal;
+use crate::machine::TRUSTS_HYPERVISOR;
 use crate::machine::arch::{Counter as _, CpuCounter};
 
 /// Since Linux 2.6.19 (Documentation/ABI/testing/sysfs-devices-system-clocksource).
 const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
-static SOURCES: &[&str] = CpuCounter::CLOCK_SOURCES;
 
 /// Whether [`detect`] found a clock source that the hypervisor keeps.
 static IS_PARAVIRTUAL: AtomicBool = AtomicBool::new(false);
-static TRUSTS_HYPERVISOR: AtomicBool = AtomicBool::new(false);
-
-/// Makes [`detect`] take the hypervisor's stable bit for the CPU's invariant bit.
-pub(crate) fn trust_hypervisor() {
-    TRUSTS_HYPERVISOR.store(true, Relaxed);
-}
 
 pub(super) fn is_paravirtual() -> bool {
     IS_PARAVIRTUAL.load(Relaxed)
@@ -43,7 +37,7 @@ fn is_denied() -> bool {
 /// unstable if the CPUs do not agree.
 pub(super) fn detect() -> Result<(), Refusal> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
-    let is_readable = cfg!(target_has_atomic = "64") && !SOURCES.is_empty();
+    let is_readable = cfg!(target_has_atomic = "64") && !CpuCounter::CLOCK_SOURCES.is_empty();
     if !is_readable || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
         return Err(Refusal::NoCounter);
     }
@@ -55,7 +49,7 @@ pub(super) fn detect() -> Result<(), Refusal> {
     let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
     let is_one_of = |sources: &[&str]| sources.iter().any(|source| source.bytes().eq(name.clone()));
     let is_paravirtual = is_one_of(CpuCounter::PARAVIRTUAL);
-    if !is_paravirtual && !is_one_of(SOURCES) {
+    if !is_paravirtual && !is_one_of(CpuCounter::CLOCK_SOURCES) {
         return Err(Refusal::ClockSource);
     }
     // QEMU emulates no invariant TSC. The tests assume one by a cfg, or that there is none.

@@ -1,22 +1,23 @@
 //! [`Native`]: this machine as a [`Source`].
 
 pub(crate) mod arch;
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
-mod linux;
-#[cfg(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))))]
-mod other_os;
+#[cfg_attr(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)), path = "linux.rs")]
+#[cfg_attr(
+    any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))),
+    path = "other_os.rs"
+)]
+mod system;
+
+use core::sync::atomic::AtomicBool;
 
 use vdso_time::{ClockId, Errno, clock_gettime};
 
 use crate::engine::source::Source;
 use crate::engine::status::Refusal;
 use arch::{Counter as _, CpuCounter};
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)))]
-use linux as system;
-#[cfg(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))))]
-use other_os as system;
 
-pub(super) use system::trust_hypervisor;
+/// Whether the hypervisor's stable bit counts as the CPU's invariant bit.
+pub(super) static TRUSTS_HYPERVISOR: AtomicBool = AtomicBool::new(false);
 
 /// This machine's counter and kernel.
 pub(super) struct Native;
