@@ -7,11 +7,34 @@
 #![allow(unsafe_code, reason = "adjtimex(2) is called here")]
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
+use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use test_support::system_clock::{read, switch, turn};
 use test_support::{Need, child, not_run, not_run_here, oracle};
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, Status};
+
+const FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
+
+/// Waits until no other test changes the system.
+fn turn(need: Need) -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    if !need.is_required() {
+        not_run_here(need, "it would change the clock of the whole system");
+        return None;
+    }
+    Some(TURN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Reads a file about the clock source.
+fn read(file: &str) -> String {
+    fs::read_to_string(format!("{FOLDER}/{file}")).unwrap().trim().to_owned()
+}
+
+/// Makes another clock source the current one.
+fn switch(name: &str) {
+    fs::write(format!("{FOLDER}/current_clocksource"), name).unwrap();
+}
 
 fn kernel() -> i64 {
     oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos() as i64

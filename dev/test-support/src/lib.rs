@@ -18,7 +18,6 @@ pub mod oracle;
 mod pages;
 pub mod program;
 pub mod signals;
-pub mod system_clock;
 pub mod vector;
 
 pub use functions::{CLOCKS, FUNCTIONS, PATHS, Path, assert_bracketed, settable};
