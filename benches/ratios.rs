@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use vdso_time_benches::calls::keep;
-use vdso_time_benches::calls::slow_reads::{self, MAKER, REFUSED, SPARSE, VDSO};
+use vdso_time_benches::calls::slow_reads::{self, MAKER, REFUSED, RESTED, SPARSE, VDSO};
 use vdso_time_benches::calls::{self, COUNTERS, LINE, SYSCALL, SYSCALL_TIME, TICKS, TIME_NOW};
 use vdso_time_benches::harness::bars::{self, Bar, both, isolated};
 use vdso_time_benches::harness::command::Arguments;
@@ -37,8 +37,8 @@ const BARS: &[Bar] = &[
     both("counter::realtime()", SYSCALL, 0.14),
     isolated(MAKER, VDSO, 8.0),
     // Between reads of 1 ms the caches stay warm, and a read is short: there is no bar.
-    isolated(SPARSE[1].0, VDSO, 1.5),
-    isolated(SPARSE[2].0, VDSO, 1.5),
+    isolated(SPARSE[1].0, RESTED, 1.2),
+    isolated(SPARSE[2].0, RESTED, 1.2),
     both(REFUSED, VDSO, 1.05),
 ];
 
@@ -129,7 +129,7 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
 
 /// Returns the reads that no segment answers at once, and the ratio to a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
-    const NAMES: [&str; 2] = [OURS, VDSO];
+    const NAMES: [&str; 3] = [OURS, VDSO, RESTED];
     let mut table = Table::new("slow", [&["isolated, ns"], NAMES.as_slice(), &["/ clock_gettime"]].concat());
     for row in slow_reads::names().chain([REFUSED]) {
         let ratio = Spacing::ALL.map(|spacing| samples.ratio(row, spacing, [OURS, VDSO]));

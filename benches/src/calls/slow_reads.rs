@@ -10,7 +10,7 @@ use vdso_time::ClockId;
 use vdso_time_counter as counter;
 
 use super::keep::Keep as _;
-use super::{keep, ticks, ticks_ordered};
+use super::{floor, keep, ticks, ticks_ordered};
 use crate::harness::samples::{OURS, say};
 use crate::harness::{Contender, Row, median};
 
@@ -24,6 +24,8 @@ pub const REFUSED: &str = "counter::monotonic(), refused";
 
 /// The contender that the rows are compared with, through the vDSO.
 pub const VDSO: &str = "clock_gettime";
+/// The contender that decides by one cache line to ask the vDSO, and keeps the answer in it.
+pub const RESTED: &str = "a line and the vDSO";
 
 /// Returns the rows of [`print()`].
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -40,9 +42,10 @@ pub fn print(asked: &[String]) -> Result<(), String> {
     };
     let print = |row, contender, ticks: &[f64]| say(row, contender, median(ticks) * 1e9 / frequency as f64);
     for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
-        let [ours, vdso] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
+        let [ours, vdso, floor] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
         print(row, OURS, &ours);
         print(row, VDSO, &vdso);
+        print(row, RESTED, &floor);
     }
     if is_asked(MAKER) {
         let [ours, vdso] = makers(rounds);
@@ -100,13 +103,13 @@ fn makers(count: usize) -> [Vec<f64>; 2] {
     [ours, vdso]
 }
 
-/// Sleeps before each read: of this clock and of the vDSO in turns.
-fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 2] {
+/// Sleeps before each read: of this clock, of the vDSO and of the floor in turns.
+fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
     let nothing = overhead();
     thread::sleep(Duration::from_millis(20)); // the last segment ends
-    let mut ticks = [const { Vec::new() }; 2];
+    let mut ticks = [const { Vec::new() }; 3];
     for _ in 0..count {
-        for (ticks, read) in ticks.iter_mut().zip([read_ours, read_vdso]) {
+        for (ticks, read) in ticks.iter_mut().zip([read_ours, read_vdso, || keep(floor::rested())]) {
             thread::sleep(pause);
             ticks.push(time(read) - nothing);
         }
