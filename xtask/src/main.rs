@@ -49,8 +49,8 @@ enum Task {
         cargo_arguments: Vec<String>,
     },
     /// Run the doctor and the tests of the core, the counter and the tools on every machine of the
-    /// matrix, or on these, and write the vDSO images of their kernels to target/vdso-images. If no
-    /// kernel of an architecture can be fetched, its tests run in QEMU's user mode
+    /// matrix, or on these. If no kernel of an architecture can be fetched, its tests run in QEMU's
+    /// user mode
     #[command(after_help = help())]
     Matrix {
         /// Update the rows in docs/MATRIX.md

@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 use vdso_time_kernel_runner::machine::{Machine, Runner};
-use vdso_time_kernel_runner::protocol::IMAGE;
 use vdso_time_kernel_runner::runner::Program;
 use vdso_time_kernel_runner::setup::Setup;
 
@@ -31,12 +30,7 @@ pub(crate) fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>>
     let built = messages.lines().filter_map(|message| program(machine, message));
     let (doctor, tests): (Vec<_>, Vec<_>) = built.partition(|program| program.name == DOCTOR);
     doctor.first().context("cargo built no doctor")?;
-    let image = setup.plan.init.as_ref().map(|init| Program {
-        name: IMAGE.into(),
-        path: init.display().to_string(),
-        arguments: vec![IMAGE.into()],
-    });
-    Ok([image.into_iter().collect(), doctor, tests].concat())
+    Ok([doctor, tests].concat())
 }
 
 /// Returns the program that a message of cargo names, if the machine runs it.

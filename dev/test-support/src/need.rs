@@ -95,9 +95,7 @@ needs! {
         /// The counter clock reads the counter.
         Counter "counter",
         /// Rust's standard library for other architectures.
-        Foreign "foreign",
-        /// The images of the kernels of the matrix.
-        Images "images";
+        Foreign "foreign";
 }
 
 impl Need {

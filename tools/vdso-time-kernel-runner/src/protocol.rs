@@ -17,9 +17,6 @@ use nanoserde::{DeBin, SerBin};
 /// The file of the initramfs with the [`Job`].
 pub const JOB: &str = "/job";
 
-/// The argument with which init prints the vDSO image.
-pub const IMAGE: &str = "image";
-
 /// What init does.
 #[derive(Clone, Debug, PartialEq, DeBin, SerBin)]
 pub struct Job {

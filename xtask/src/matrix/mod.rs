@@ -4,7 +4,7 @@ mod row;
 mod table;
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,7 +13,6 @@ use std::time::Duration;
 use anyhow::Result;
 use fs_err as fs;
 use vdso_time_kernel_runner::machine::{EMULATOR, Machine};
-use vdso_time_kernel_runner::protocol::IMAGE;
 use vdso_time_kernel_runner::runner::Run;
 use vdso_time_kernel_runner::{NOT_FETCHED, NotFetched, step};
 
@@ -77,21 +76,9 @@ fn fill(row: &mut Row, machine: &Machine) -> Result<()> {
     let mut output = File::open(path)?;
     Run { limit: LIMIT, folder, out, err, ..Run::new(&plan, &programs)? }.run(|program, code| {
         let mut text = Vec::new();
-        let mut result = output.read_to_end(&mut text).map(drop);
-        if program.name != IMAGE {
-            row.add(&program.name, code, &String::from_utf8_lossy(&text));
-        } else if code == 0 {
-            result = result.and_then(|()| write_image(machine, &text));
-        }
-        row.errors.extend(result.err().map(|error| error.to_string()));
+        row.errors.extend(output.read_to_end(&mut text).err().map(|error| error.to_string()));
+        row.add(&program.name, code, &String::from_utf8_lossy(&text));
     })
-}
-
-/// Writes a vDSO image into the folder where the tests look, whatever CARGO_TARGET_DIR is.
-fn write_image(machine: &Machine, image: &[u8]) -> io::Result<()> {
-    let folder = workspace::root().join("target/vdso-images");
-    fs::create_dir_all(&folder)?;
-    fs::write(folder.join(format!("{machine}.so")), image)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,10 +1,8 @@
 //! `/init` of an emulated machine: does the job that the runner put into the initramfs, and powers
 //! the machine off. It is linked statically, because the machine has no libraries.
 
-use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -15,9 +13,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::{ClockId, Timespec, clock_settime};
-use vdso_time_kernel_runner::protocol::{
-    Frame, IMAGE, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
-};
+use vdso_time_kernel_runner::protocol::{Frame, JOB, Job, LONGEST, Message, acknowledgement, exit_code};
 
 /// How long to wait for an acknowledgement before the frame is repeated.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -28,11 +24,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// The exit code of a shell for a program that it cannot start.
 const NOT_STARTED: u8 = 127;
 
-fn main() -> io::Result<()> {
-    // The job can name init itself as a program, which then prints the vDSO image.
-    if env::args().nth(1).as_deref() == Some(IMAGE) {
-        return io::stdout().write_all(&vdso_image()?);
-    }
+fn main() {
     let mut link = Link::new();
     if let Err(error) = do_job(&mut link) {
         link.send(Message::Err(format!("guest-init: {error}\n").into()));
@@ -40,7 +32,6 @@ fn main() -> io::Result<()> {
     link.send(Message::End);
     // If this fails, init exits and the kernel panics, which ends QEMU too.
     let _ = reboot(RebootCommand::PowerOff);
-    Ok(())
 }
 
 fn do_job(link: &mut Link) -> io::Result<()> {
@@ -104,20 +95,6 @@ fn unnamed_file(path: &str) -> io::Result<(File, File)> {
     let reader = File::open(path)?;
     fs::remove_file(path)?;
     Ok((writer, reader))
-}
-
-/// Returns the vDSO image of this process.
-fn vdso_image() -> io::Result<Vec<u8>> {
-    let maps = fs::read_to_string("/proc/self/maps")?;
-    let line = maps.lines().find(|line| line.ends_with("[vdso]"));
-    let line = line.ok_or_else(|| io::Error::other("this kernel provides no vDSO"))?;
-    let range = line.split(' ').next().and_then(|range| range.split_once('-'));
-    let (start, end) = range.ok_or(io::ErrorKind::InvalidData)?;
-    let address = |digits| u64::from_str_radix(digits, 16).map_err(io::Error::other);
-    let (start, end) = (address(start)?, address(end)?);
-    let mut image = vec![0; (end - start) as usize];
-    File::open("/proc/self/mem")?.read_exact_at(&mut image, start)?;
-    Ok(image)
 }
 
 /// The guest's end of the console.
