@@ -92,8 +92,7 @@ enum Task {
         #[arg(long)]
         advisories: bool,
     },
-    /// Build the static programs for five architectures with their pages into target/dist, and run
-    /// them in Debian's oldest and newest release
+    /// Build the static programs for five architectures with their pages into target/dist
     Dist,
     /// Pack and compile all packages as for `cargo publish`, and again with the oldest Rust
     /// and the lowest dependencies that each allows; build their documentation as docs.rs does

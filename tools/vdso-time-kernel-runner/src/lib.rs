@@ -41,8 +41,6 @@ use xshell::Cmd;
 
 #[cfg(feature = "host")]
 pub use debian::NotFetched;
-#[cfg(feature = "host")]
-pub use tools::root;
 
 /// The variables, for the help.
 pub const ENVIRONMENT: &str = "Environment:

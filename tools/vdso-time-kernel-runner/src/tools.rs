@@ -137,19 +137,6 @@ fn decompress(kernel: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the folder of a Debian system with these packages, for chroot(2). Their scripts have not
-/// run.
-pub fn root(arch: &Arch, suite: &'static str, names: &[&str]) -> Result<PathBuf> {
-    let tree = cache::folder()?.join(format!("root-{suite}-{}-{}", arch.debian, names.join("-")));
-    cache::build_once(&tree, |draft| {
-        step(&format!("fetching {suite} for {}: {}", arch.debian, names.join(", ")));
-        let names = ["libc6"].iter().chain(names);
-        let packages: Vec<_> = names.map(|name| Package::new(name, arch.debian, suite)).collect();
-        debian::unpack(&packages, true, draft)
-    })?;
-    Ok(tree)
-}
-
 /// Unpacks the packages with their dependencies into a draft of the tree, and calls `finish`.
 fn build_tree(
     tree: &Path,
