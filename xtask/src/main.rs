@@ -121,7 +121,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Matrix { write, machines } => matrix::run(write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),
-        Task::Clients { write, names } => clients::run(write, &names),
+        Task::Clients { names } => clients::run(&names),
         Task::Paths { write, machines } => paths::run(write, machines),
         Task::Dist => dist::run(),
         Task::Package { docs } => package::run(docs),
