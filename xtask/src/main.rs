@@ -5,7 +5,6 @@ mod check;
 mod clients;
 mod dist;
 mod licences;
-mod links;
 mod machines;
 mod matrix;
 mod package;
@@ -69,11 +68,8 @@ enum Task {
         #[arg(long)]
         write: bool,
     },
-    /// Compare the tests of quanta's dependants with quanta and with vdso-time-quanta
+    /// Run the tests of quanta and of its dependants with vdso-time-quanta
     Clients {
-        /// Update the table in docs/CLIENTS.md
-        #[arg(long, conflicts_with = "names")]
-        write: bool,
         /// Only the packages of these names
         names: Vec<String>,
     },
