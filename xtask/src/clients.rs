@@ -4,7 +4,6 @@
 //! The packages come from crates.io with their lock files. Only the dependencies that the patch
 //! needs, and criterion, are changed.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,9 +16,6 @@ use vdso_time_kernel_runner::{cache, step};
 use xshell::{Shell, cmd};
 
 use crate::workspace;
-
-/// The seconds in which the tests of one package must compile and run.
-const LIMIT: &str = "1800";
 
 /// A published package with tests.
 struct Client {
@@ -191,34 +187,24 @@ impl Client {
         Ok(copy)
     }
 
-    /// Compiles and runs the tests with a limit. The output is in `tests.log`.
+    /// Compiles and runs the tests.
     fn test(&self, sh: &Shell, folder: &Path) -> Result<()> {
-        let (log, cargo) = (folder.join("tests.log"), env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         step(&format!("testing {}", folder.strip_prefix(workspace::target())?.display()));
         // The tests of quanta 0.12 share its recent time.
         let arguments: &[&str] = match self.patch {
             Patch::Sources { .. } => &["--", "--test-threads=1"],
             Patch::Dependency(..) => &[],
         };
-        let test = cmd!(sh, "timeout --kill-after 10 {LIMIT} {cargo} test --lib --tests --no-fail-fast")
-            .args(["--features", self.features, "--manifest-path"])
-            .arg(folder.join("Cargo.toml"))
-            .args(arguments)
-            .env("CARGO_TARGET_DIR", self::folder())
-            .quiet()
-            .ignore_status()
-            .output()?;
-        fs::write(&log, [&test.stdout[..], &test.stderr].concat())?;
-        let output = String::from_utf8_lossy(&test.stdout);
-        let passed =
-            output.lines().filter(|line| line.starts_with("test ") && line.ends_with(" ... ok")).count();
-        ensure!(
-            test.status.success() && passed == self.tests,
-            "{passed} tests of {} passed, not {}; the output is in {}",
-            self.name,
-            self.tests,
-            log.display()
-        );
+        let cargo = workspace::cargo(sh).args(["test", "--lib", "--tests", "--no-fail-fast"]);
+        let cargo = cargo.env("CARGO_TARGET_DIR", self::folder()).arg("--manifest-path");
+        let cargo = cargo.arg(folder.join("Cargo.toml")).args(["--features", self.features]);
+        let test = cargo.args(arguments).ignore_status().output()?;
+        let output = String::from_utf8([test.stderr, test.stdout].concat())?;
+        let is_passed = |line: &&str| line.starts_with("test ") && line.ends_with(" ... ok");
+        let passed = output.lines().filter(is_passed).count();
+        let (name, tests) = (self.name, self.tests);
+        let are_all = test.status.success() && passed == tests;
+        ensure!(are_all, "{output}\n{passed} tests of {name} passed, not {tests}");
         Ok(())
     }
 }
