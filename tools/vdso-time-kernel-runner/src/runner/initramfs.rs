@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::io::Write as _;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -44,19 +44,15 @@ fn write(files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<Vec<u8>> {
         entries.insert(path, Some(content));
     }
     entries.remove(Path::new("/"));
-    let mut archive = Vec::new();
-    for ((path, content), number) in entries.into_iter().zip(1..) {
+    let mut inputs = Vec::new();
+    for (path, content) in entries {
         let name = path.to_str().and_then(|path| path.strip_prefix('/'));
         let name = name.with_context(|| format!("{} is not an absolute UTF-8 path", path.display()))?;
         let kind = if content.is_some() { ModeFileType::Regular } else { ModeFileType::Directory };
-        let header = newc::Builder::new(name).ino(number).mode(0o755).set_mode_file_type(kind);
-        let content = content.unwrap_or_default();
-        let mut writer = header.write(&mut archive, content.len() as u32);
-        writer.write_all(content)?;
-        writer.finish()?;
+        let header = newc::Builder::new(name).mode(0o755).set_mode_file_type(kind);
+        inputs.push((header, Cursor::new(content.unwrap_or_default())));
     }
-    newc::trailer(&mut archive)?;
-    Ok(archive)
+    Ok(cpio::write_cpio(inputs.into_iter(), Vec::new())?)
 }
 
 /// Adds the files of a folder, except hidden ones and what cargo built.
