@@ -37,7 +37,9 @@ impl Row {
             self.add_tests(out).is_some()
         };
         if code != 0 {
-            self.errors.push(format!("{name}: status {code}{}", excerpt(out)));
+            // A program that crashes lists no failures.
+            let failures = out.find("\nfailures:\n").unwrap_or(0);
+            self.errors.push(format!("{name}: status {code}\n{}", &out[failures..]));
         } else if !is_whole {
             self.errors.push(format!("{name}: its output is incomplete"));
         }
@@ -57,17 +59,6 @@ impl Row {
     }
 }
 
-/// Returns the failures of a test program, or the last lines of another's output. What a forked
-/// child says is not among the failures, because it is not captured.
-fn excerpt(out: &str) -> String {
-    const MOST: usize = 40;
-    let lines: Vec<&str> = out.lines().collect();
-    let failures = lines.iter().position(|line| *line == "failures:");
-    let (before, rest) = lines.split_at(failures.unwrap_or(lines.len().saturating_sub(MOST)));
-    let children = before.iter().filter(|line| line.contains("forked child: "));
-    children.chain(rest.iter().take(MOST)).flat_map(|line| ["\n    ", line]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::Row;
@@ -75,7 +66,7 @@ mod tests {
     const DOCTOR: &str = r#"{"kernel": "6.1", "cause": "fine"}"#;
     const GOOD: &str = "running 3 tests\nnot run here: no valgrind\n\ntest result: ok. 3 passed; 0 failed; \
                         0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\n";
-    const BAD: &str = "running 3 tests\nforked child: why\ntest broken ... FAILED\n\nfailures:\n    broken\n\ntest result: FAILED. 2 passed; \
+    const BAD: &str = "running 3 tests\ntest broken ... FAILED\n\nfailures:\n    broken\n\ntest result: FAILED. 2 passed; \
                        1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n\n";
 
     #[test]
@@ -84,8 +75,8 @@ mod tests {
             ("doctor", 0, DOCTOR, [0, 0, 0], ""),
             ("doctor", 0, "{", [0, 1, 0], "doctor: its output is incomplete"),
             ("live", 0, GOOD, [3, 0, 1], ""),
-            ("live", 101, BAD, [2, 1, 0], "live: status 101\n    forked child: why\n    failures:"),
-            ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139\n    running 3 tests"),
+            ("live", 101, BAD, [2, 1, 0], "live: status 101\n\nfailures:\n    broken"),
+            ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139\nrunning 3 tests"),
             ("live", 0, "running 3 tests\n", [0, 1, 0], "live: its output is incomplete"),
         ] {
             let mut row = Row::default();
