@@ -7,6 +7,7 @@
 //! An archive has the name and the layout that `cargo binstall` looks for without configuration:
 //! `NAME-TRIPLE-vVERSION.tar.gz` with `NAME-TRIPLE-vVERSION/NAME` in it.
 
+use std::env;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Error, Result, ensure};
 use fs_err as fs;
 use vdso_time_kernel_runner::machine::Machine;
-use vdso_time_kernel_runner::setup::{Extra, Setup};
+use vdso_time_kernel_runner::setup::Setup;
 use xshell::{Shell, cmd};
 
 use crate::workspace;
@@ -72,11 +73,11 @@ struct Built {
 impl Built {
     fn new(sh: &Shell, arch: &str, programs: &[&str]) -> Result<Self> {
         let machine: Machine = arch.parse().map_err(Error::msg)?;
-        let setup = Setup::new(&machine, &Extra::default())?;
+        let setup = Setup::new(&machine, "", Vec::new())?;
         let target = workspace::target().join("dist-build");
-        let home = workspace::cargo_home()?;
-        let (root, home) = (workspace::root(), home.display());
-        let remap = format!("--remap-path-prefix={}=. --remap-path-prefix={home}=cargo", root.display());
+        // The sources of other packages are in ~/.cargo.
+        let (root, home) = (workspace::root(), env::var("HOME")?);
+        let remap = format!("--remap-path-prefix={home}=~ --remap-path-prefix={}=.", root.display());
         setup
             .cargo(sh)
             .args(["build", "--quiet", "--release", "--locked", "--bins"])

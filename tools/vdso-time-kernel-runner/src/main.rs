@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use vdso_time_kernel_runner::machine::{self, Machine};
-use vdso_time_kernel_runner::setup::{Extra, Setup};
+use vdso_time_kernel_runner::setup::Setup;
 use vdso_time_kernel_runner::{ENVIRONMENT, become_command, exit, runner};
 use xshell::Shell;
 
@@ -40,11 +40,11 @@ enum Task {
 fn run(task: Task) -> anyhow::Result<ExitCode> {
     match task {
         Task::On { machine, cargo_arguments } => {
-            let setup = Setup::new(&machine, &Extra::default())?;
+            let setup = Setup::new(&machine, "", Vec::new())?;
             become_command(setup.cargo(&Shell::new()?).args(cargo_arguments))
         }
         Task::Run { machine, words } => {
-            let plan = Setup::new(&machine, &Extra::default())?.plan;
+            let plan = Setup::new(&machine, "", Vec::new())?.plan;
             Ok(runner::run_for_cargo(&words, Some(plan)))
         }
         Task::Runner { words } => Ok(runner::run_for_cargo(&words, None)),

@@ -17,13 +17,6 @@ use crate::{name, tools, workspace};
 /// Memory of a guest in MiB, enough for all test programs.
 const MEMORY: &str = "512";
 
-/// Flags and variables for the programs, added to those that the machine needs.
-#[derive(Default)]
-pub struct Extra {
-    pub rustflags: &'static str,
-    pub environment: Vec<(String, String)>,
-}
-
 pub struct Setup {
     compiler: Compiler,
     target_folder: &'static str,
@@ -33,7 +26,9 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub fn new(machine: &Machine, extra: &Extra) -> Result<Self> {
+    /// Fetches and builds what is missing. The flags and the variables of the programs are added to
+    /// those that the machine needs.
+    pub fn new(machine: &Machine, rustflags: &str, environment: Vec<(String, String)>) -> Result<Self> {
         let arch = machine.arch;
         let is_foreign = arch.name != env::consts::ARCH;
         // The downloads, which a mirror may lack, come before the compilation, which takes minutes.
@@ -48,7 +43,7 @@ impl Setup {
         let target_folder = if is_static { "on-static" } else { "on" };
         let mut setup = Self { compiler, target_folder, variables: Vec::new(), plan: Plan::default() };
         setup.set("CARGO_BUILD_TARGET", arch.triple);
-        setup.set("RUSTFLAGS", rustflags(machine, extra));
+        setup.set("RUSTFLAGS", all_rustflags(machine, rustflags));
         if is_static {
             // A guest holds all programs in memory, and the standard library's debug info is large.
             setup.set("CARGO_PROFILE_DEV_STRIP", "debuginfo");
@@ -86,7 +81,7 @@ impl Setup {
             let what = if machine.runner == Runner::Emulator { "user" } else { "kernel" };
             setup.plan.environment.push(("VDSO_TIME_EMULATED".into(), what.into()));
         }
-        setup.plan.environment.extend(extra.environment.iter().cloned());
+        setup.plan.environment.extend(environment);
         setup.set(PLAN_VARIABLE, serde_json::to_string(&setup.plan)?);
         if machine.runner != Runner::Native {
             // cargo splits a runner at spaces, which a path may contain. So it is found by PATH.
@@ -149,10 +144,10 @@ fn boot_plan(Boot { guest, kernel, options }: &Boot) -> Result<Plan> {
     Ok(Plan { qemu, clock, ..Plan::default() })
 }
 
-fn rustflags(machine: &Machine, extra: &Extra) -> String {
+fn all_rustflags(machine: &Machine, more: &str) -> String {
     let inherited = env::var("RUSTFLAGS").unwrap_or_default();
     let linkage = if machine.is_static() { "-Ctarget-feature=+crt-static" } else { "" };
-    [&inherited, machine.arch.rustflags, extra.rustflags, linkage].join(" ")
+    [&inherited, machine.arch.rustflags, more, linkage].join(" ")
 }
 
 /// Returns the environment variable of a target's setting in cargo.
