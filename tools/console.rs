@@ -41,10 +41,9 @@ pub(crate) fn require_output() -> io::Result<()> {
     if is_open { Ok(()) } else { Err(io::Error::other(why)) }
 }
 
-/// Prints on standard output, with colours only if that is a terminal. EPIPE is not an error.
+/// Prints on standard output. EPIPE is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match write(text) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(io::Error::new(error.kind(), format!("cannot write the report: {error}")))
         }
@@ -52,9 +51,25 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Writes to standard output, with colours only if that is a terminal.
+pub(crate) fn write(text: &str) -> io::Result<()> {
+    let mut out = anstream::AutoStream::auto(io::stdout().lock());
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
 /// Prints on standard error, if that can be written to.
 pub(crate) fn say(what: &str) {
-    let _ = writeln!(io::stderr(), "{PROGRAM}: {what}");
+    let _ = writeln!(io::stderr(), "{PROGRAM}: {}", printable(what));
+}
+
+/// Escapes what a terminal obeys, such as a control character of a path or of an argument.
+pub(crate) fn printable(text: &str) -> String {
+    let escaped = |letter: char| match letter {
+        '\n' => "\n".into(),
+        _ if letter.is_control() => letter.escape_debug().to_string(),
+        _ => letter.into(),
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// Returns what clap says before the usage, such as a suggestion, in one line.

@@ -13,11 +13,11 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::time::ClockId;
 use nix::unistd::{ForkResult, fork};
 
-use crate::Result;
 use crate::clock_read::reads_clock;
 use crate::guard::wait_for;
 use crate::perf::{Events, Plan, explain};
 use crate::space::{Files, Space};
+use crate::{Result, not_started};
 
 /// The breakpoints of a CPU.
 const BREAKPOINTS: usize = 4;
@@ -53,7 +53,7 @@ pub(crate) fn test_host() -> Result<u64> {
     let (gate, end) = UnixStream::pair()?;
     // SAFETY: the child makes system calls and reads clocks until it ends. It allocates nothing and
     // takes no lock, which another thread may have had.
-    let ForkResult::Parent { child } = unsafe { fork() }? else {
+    let ForkResult::Parent { child } = unsafe { fork() }.map_err(not_started)? else {
         drop(gate);
         hit(end)
     };

@@ -37,7 +37,9 @@ impl Guard {
             let _ = to_start.send(ptrace::seize(pid, options));
             guard(pid, &count, &to_watch)
         });
-        started.recv().map_err(ended)??;
+        started.recv().map_err(ended)?.map_err(|error| {
+            format!("ptrace(2) is denied ({error}): run it outside of the container, or omit --exact")
+        })?;
         Ok(Self { waiter, executed: Some(executed), swallowed })
     }
 }

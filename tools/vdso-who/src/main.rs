@@ -39,11 +39,12 @@ use std::{env, mem};
 
 use arguments::Arguments;
 use clap::Parser as _;
-use console::{FAILED, USAGE, escaped, print, usage};
+use console::{FAILED, USAGE, escaped, print, printable, usage};
+use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use progress::Progress;
 use report::Report;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
 use signal_hook::flag;
 use text::{COLUMNS, wrapped};
 
@@ -90,6 +91,12 @@ fn watch(arguments: &Arguments) -> Result<u8> {
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
     // A pipe is opened when it has a reader. Until then a signal ends the program.
     let signal = caught()?;
+    // Without a reader, tables would be printed for ever.
+    let show_part = |report: &Report| {
+        if show_part(report).is_err() {
+            let _ = signal.compare_exchange(0, SIGPIPE as usize, Relaxed, Relaxed);
+        }
+    };
     let mut shown = 0;
     let mut is_over = |progress: &Progress, seconds: f64| {
         show(arguments, progress, seconds as u64, &mut shown);
@@ -126,10 +133,10 @@ fn caught() -> io::Result<Arc<AtomicUsize>> {
 
 /// Returns the report in the format that is asked for.
 fn text(arguments: &Arguments, report: &Report) -> Result<String> {
-    Ok(if arguments.json {
-        escaped(&serde_json::to_string_pretty(report)?) + "\n"
-    } else if arguments.is_svg() {
+    Ok(if arguments.is_svg() {
         report.svg()?
+    } else if arguments.json {
+        escaped(&serde_json::to_string_pretty(report)?) + "\n"
     } else if arguments.folded {
         report.folded().iter().flat_map(|line| [line, "\n"]).collect()
     } else if arguments.interval.is_some() && io::stdout().is_terminal() {
@@ -146,17 +153,16 @@ fn columns() -> usize {
 }
 
 /// Prints the table of an interval, on a terminal in the place of the last one.
-fn show_part(report: &Report) {
+fn show_part(report: &Report) -> io::Result<()> {
     let table = report.table(columns());
     let Some((width, height)) = terminal_size::terminal_size_of(io::stdout()) else {
-        let _ = print(&format!("\n{table}"));
-        return;
+        return console::write(&format!("\n{table}"));
     };
     // A line that does not fit would scroll the first ones away.
     let fit = |line: &str| line.chars().take(width.0.into()).chain(['\n']).collect::<String>();
     let lines = table.lines().take(usize::from(height.0).saturating_sub(1)).map(fit);
     // The screen is cleared.
-    let _ = print(&format!("\x1b[H\x1b[2J{}", lines.collect::<String>()));
+    console::write(&format!("\x1b[H\x1b[2J{}", lines.collect::<String>()))
 }
 
 /// Shows each second on the terminal how far a measurement is. `shown` is the last second that was
@@ -200,8 +206,13 @@ fn set_limits() {
 
 /// Prints on standard error, in lines of 80 columns.
 fn say(what: &str) {
-    let lines = wrapped(&format!("vdso-who: {what}"));
+    let lines = wrapped(&printable(&format!("vdso-who: {what}")));
     console::say(lines.trim_start_matches("vdso-who: "));
+}
+
+/// Returns the error of a process that was not started.
+fn not_started(error: Errno) -> Error {
+    format!("cannot start a process: fork(2) returns {error}").into()
 }
 
 /// Returns the error of a thread of this program that ended early.

@@ -13,7 +13,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{ForkResult, Pid, fork};
 
 use crate::guard::{Guard, wait_for};
-use crate::{Result, ended, proc};
+use crate::{Result, ended, not_started, proc};
 
 /// The process that is watched. A command that did not start to run is killed with this.
 pub(crate) struct Target {
@@ -50,7 +50,7 @@ impl Target {
         let (gate, mut end) = UnixStream::pair()?;
         // SAFETY: until it executes the program, the child makes system calls only. It allocates
         // nothing and takes no lock, which another thread may have had.
-        if let ForkResult::Parent { child } = unsafe { fork() }? {
+        if let ForkResult::Parent { child } = unsafe { fork() }.map_err(not_started)? {
             drop(end);
             let pid = child.as_raw() as u32;
             let program = program.to_string_lossy().into();

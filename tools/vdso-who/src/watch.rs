@@ -166,8 +166,9 @@ impl Watch<'_, '_> {
         if is_over(self.progress, 0.0) {
             return Err("it was interrupted before it began".into());
         }
-        if !self.read_time() && target.is_none() {
-            return Err("cannot read /proc/stat: is /proc mounted?".into());
+        // A process that was not started here may have ended.
+        if !self.read_time() && (self.pid.is_none() || self.is_command()) {
+            return Err("cannot read the CPU time: is /proc mounted?".into());
         }
         let start = Instant::now();
         let (mut since, mut before) = (start, self.cpu_time());

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output};
 use std::sync::mpsc::channel;
@@ -95,6 +97,8 @@ fn what_is_missing_is_named() {
             &*format!("{thread} is a thread of process {number}: use --pid {number}"),
         ),
         (&["--", "/nonexistent/program"], "cannot run /nonexistent/program: "),
+        // A terminal obeys control characters.
+        (&["--", "/nonexistent/\x1b[31m"], "cannot run /nonexistent/\\u{1b}[31m: "),
         (&["record", "-F99", "-g", "/nonexistent/program", "-p"], "cannot run /nonexistent/program: "),
         (
             &[&number.to_string()],
@@ -116,9 +120,11 @@ fn what_is_missing_is_named() {
 /// number in /proc is that of another process.
 #[test]
 fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
-    const UNMOUNT: &str = "while umount -l /proc 2>/dev/null; do :; done; exec \"$0\" --all --duration=1";
+    const UNMOUNT: &str = "while umount -l /proc 2>/dev/null; do :; done; exec \"$@\"";
+    const MISSING: &str = "cannot read the CPU time: is /proc mounted?";
     for (arguments, expected) in [
-        (&["--mount", "sh", "-c", UNMOUNT, PROGRAM][..], "cannot read /proc/stat: is /proc mounted?"),
+        (&["--mount", "sh", "-c", UNMOUNT, "", PROGRAM, "--all", "--duration=1"][..], MISSING),
+        (&["--mount", "sh", "-c", UNMOUNT, "", PROGRAM, "--", "true"], MISSING),
         (&["--pid", "--fork", PROGRAM, "--", "true"], "/proc is that of another PID namespace: "),
     ] {
         let output = Command::new("unshare").args(arguments).output();
@@ -162,6 +168,33 @@ fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
         let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(causes.iter().all(|cause| words.contains(cause)) && !words.contains("--exact"), "{error}");
     }
+}
+
+#[test]
+fn a_denied_ptrace_is_named() {
+    let denied = || {
+        let command = || who(&["--exact", "--", "true"]).output();
+        filter::deny(&[libc::SYS_ptrace as u32], libc::EPERM).then(command)
+    };
+    let Some(output) = thread::spawn(denied).join().unwrap() else { return };
+    let Some((status, out, error)) = started(output) else { return };
+    if ["perf_event_open", "breakpoint"].iter().any(|lack| error.contains(lack)) {
+        return not_run_here(Need::Perf, error);
+    }
+    assert_eq!((status, &*out), (Some(2), ""), "{error}");
+    assert!(error.contains("ptrace(2) is denied") && error.contains("omit --exact"), "{error}");
+}
+
+/// Closes the reader of standard output before the first table. The command still runs when that is
+/// written.
+#[test]
+fn tables_that_nobody_reads_end_the_measurement_but_not_the_command() {
+    let (output, reader) = UnixStream::pair().unwrap();
+    drop(reader);
+    let mut command = who(&["--interval=1", "--", "sh", "-c", "sleep 4; exit 4"]);
+    let output = command.stdout(OwnedFd::from(output)).output();
+    let Some((status, _, error)) = watched(output) else { return };
+    assert!(status == Some(4) && error.contains("waiting for the command"), "{status:?} {error}");
 }
 
 /// Expects that the command does not run if the file cannot be made or standard output is closed. A

@@ -121,7 +121,8 @@ fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
     let path = target_tmpdir().join("who.svg");
     let script =
         format!("{READS}\nimport ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(0): libc.syscall(228)");
-    let Some((status, out, error)) = run(&["-o", path.to_str().unwrap(), "python3", "-c", &script]) else {
+    let Some((status, out, error)) = run(&["--json", "-o", path.to_str().unwrap(), "python3", "-c", &script])
+    else {
         return;
     };
     assert_eq!((status, &*out, &*error), (Some(0), "said\n", ""));
