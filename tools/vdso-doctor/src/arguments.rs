@@ -64,26 +64,10 @@ fn read(name: &str) -> Result<Read, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap_complete::Shell;
+#[path = "../../pages.rs"]
+mod files;
 
-    use crate::pages::PAGES;
-
-    /// Compares the files with the command line. With `PAGES=overwrite` it writes them.
-    #[test]
-    fn the_pages_are_those_of_the_command_line() {
-        for (extension, text) in PAGES {
-            let (mut program, mut page) = (super::command(), Vec::new());
-            match extension.parse::<Shell>() {
-                Ok(shell) => clap_complete::generate(shell, &mut program, "vdso-doctor", &mut page),
-                Err(_) => clap_mangen::Man::new(program).render(&mut page).unwrap(),
-            }
-            if std::env::var_os("PAGES").is_some_and(|what| what == "overwrite") {
-                let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/pages");
-                std::fs::write(format!("{folder}/vdso-doctor.{extension}"), page).unwrap();
-            } else {
-                assert!(page == text.as_bytes(), "vdso-doctor.{extension} is old: set PAGES=overwrite");
-            }
-        }
-    }
+#[test]
+fn the_pages_are_those_of_the_command_line() {
+    files::check(&command(), concat!(env!("CARGO_MANIFEST_DIR"), "/pages"), &crate::pages::PAGES);
 }

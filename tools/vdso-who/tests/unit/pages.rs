@@ -4,25 +4,16 @@ use clap::CommandFactory as _;
 
 use super::*;
 
-/// Compares the files with the command line. With `PAGES=overwrite` it writes them.
+#[path = "../../../pages.rs"]
+mod pages;
+
 #[test]
 fn the_pages_are_those_of_the_command_line() {
-    for (extension, page) in [
-        ("1", Page::Man),
-        ("bash", Page::Completions { shell: Shell::Bash }),
-        ("fish", Page::Completions { shell: Shell::Fish }),
-        ("zsh", Page::Completions { shell: Shell::Zsh }),
-    ] {
-        let (mut program, mut expected) = (Arguments::command(), Vec::new());
-        match extension.parse::<clap_complete::Shell>() {
-            Ok(shell) => clap_complete::generate(shell, &mut program, "vdso-who", &mut expected),
-            Err(_) => clap_mangen::Man::new(program).render(&mut expected).unwrap(),
-        }
-        if std::env::var_os("PAGES").is_some_and(|what| what == "overwrite") {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/pages/vdso-who.");
-            std::fs::write(format!("{path}{extension}"), expected).unwrap();
-        } else {
-            assert!(page.text().as_bytes() == expected, "vdso-who.{extension} is old: set PAGES=overwrite");
-        }
-    }
+    let shells = Shell::value_variants().iter().map(|shell| {
+        let name = shell.to_possible_value().unwrap();
+        (name.get_name().to_owned(), Page::Completions { shell: *shell })
+    });
+    let known: Vec<_> = shells.chain([("1".to_owned(), Page::Man)]).collect();
+    let known: Vec<_> = known.iter().map(|(name, page)| (&**name, page.text())).collect();
+    pages::check(&Arguments::command(), concat!(env!("CARGO_MANIFEST_DIR"), "/pages"), &known);
 }
