@@ -24,7 +24,7 @@ const REMOVED: Values = Are(&[21]);
 
 /// The parser's result for a malformed image.
 #[derive(Clone, Copy)]
-pub(super) enum Expected {
+enum Expected {
     Refused(ParseError),
     /// All symbols of the description.
     Unharmed,
@@ -35,7 +35,7 @@ pub(super) enum Expected {
 }
 
 /// The values to which a field is set, one after the other.
-pub(super) enum Values {
+enum Values {
     Are(&'static [u64]),
     /// The old value plus each of these.
     Near(&'static [i64]),
@@ -46,7 +46,7 @@ pub(super) enum Values {
 }
 
 impl Values {
-    pub(super) fn of(&self, built: &Built<'_>, field: &str) -> Vec<u64> {
+    fn of(&self, built: &Built<'_>, field: &str) -> Vec<u64> {
         let start = built.get("PT_LOAD.p_vaddr");
         let end = start + built.bytes.len() as u64;
         match *self {
@@ -130,9 +130,9 @@ fn with_last(last: Part, images: Vec<Spec<'static>>) -> Vec<Spec<'static>> {
 }
 
 /// Images, a field, its values, and the parser's result for each.
-pub(super) type Flaw = (fn() -> Vec<Spec<'static>>, &'static str, Values, Expected);
+type Flaw = (fn() -> Vec<Spec<'static>>, &'static str, Values, Expected);
 
-pub(super) const FLAWS: &[Flaw] = &[
+const FLAWS: &[Flaw] = &[
     (all, "EI_CLASS", Are(&[0, 3, 0xff]), Refused(Class)),
     (all, "EI_DATA", Are(&[0, 3, 0xff]), Refused(ByteOrder)),
     (all, "e_phoff", Are(&[4096, 1 << 20, 0x7fff_ffff, u64::MAX - 31, u64::MAX]), Refused(ProgramHeaders)),

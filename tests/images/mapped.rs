@@ -2,12 +2,10 @@
 #![allow(unsafe_code, reason = "memory is parsed as an image")]
 
 use test_images::kinds::{aliased, arm, described, kinds, seen, x86_64};
-use test_images::{Part, Spec, Sym, Value, WEAK};
-use test_support::{Pages, child, page_size};
-use vdso_time::elf::{Image, ParseError};
+use test_images::{Spec, Sym, Value, WEAK};
+use test_support::{Pages, page_size};
+use vdso_time::elf::ParseError;
 use vdso_time::vdso::Vdso;
-
-use crate::malformed::FLAWS;
 
 const V: &str = "LINUX_2.6";
 
@@ -47,35 +45,6 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
         }
         assert_eq!(vdso.symbol_at(pages.addr()), None, "{kind}: the headers are not code");
     }
-}
-
-/// Puts the string table of every second image into its second page. A child that reads an image
-/// for ever is killed.
-#[test]
-fn a_malformed_image_in_memory_is_what_the_parser_says_of_its_bytes() {
-    child::forked(|| {
-        let pages = Pages::new(2);
-        for (images, field, values, _) in FLAWS {
-            for spec in images() {
-                let order = Part::with_last(&[Part::Strtab]);
-                let long = Spec { order, extent: pages.size, ..spec.clone() };
-                for spec in [spec, long] {
-                    let sound = spec.build();
-                    for value in values.of(&sound, field) {
-                        let mut bytes = sound.clone().set(field, value).bytes.clone();
-                        bytes.resize(pages.size, 0);
-                        if Image::extent(&bytes).is_ok_and(|extent| extent > pages.size) {
-                            continue;
-                        }
-                        pages.fill(&bytes);
-                        let found = vdso(&pages).map(|vdso| seen(vdso.image().symbols()));
-                        let expected = Image::parse(&bytes).map(|image| seen(image.symbols()));
-                        assert_eq!(found, expected, "{field} is {value:#x}");
-                    }
-                }
-            }
-        }
-    });
 }
 
 #[test]

@@ -63,6 +63,12 @@ fn a_page_with(bytes: &[u8]) -> usize {
     pages.addr()
 }
 
+/// Returns a page with an image whose symbols have an impossible size.
+fn a_malformed_image() -> usize {
+    let spec = NATIVE.map_or(Spec::default(), |abi| Spec::of(abi, names(abi)));
+    a_page_with(&spec.build().set("DT_SYMENT", 1).bytes)
+}
+
 /// Makes the kernel answer these system calls with an error.
 fn deny(calls: &[c_long], error: i32) -> bool {
     filter::deny(&calls.iter().map(|call| *call as u32).collect::<Vec<_>>(), error)
@@ -92,7 +98,7 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
     const FILE: c_long = libc::SYS_openat;
     let unless_libc = |why| Some(why).filter(|_| !cfg!(feature = "libc"));
     let without_get_auxv = unless_libc(Absent).filter(|_| !has_get_auxv());
-    let states: [(&str, Enter, Option<LocateError>); 17] = [
+    let states: [(&str, Enter, Option<LocateError>); 18] = [
         ("an untouched process", |_| true, None),
         ("0", |_| at(0), Some(Absent)),
         ("an unmapped page", |_| at(an_unmapped_page()), Some(Unmapped)),
@@ -100,6 +106,7 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
         ("the page of null pointers", |_| at(8), Some(Unmapped)),
         ("the last page of all", |_| at(usize::MAX & !0xfff), Some(Unmapped)),
         ("zeros", |_| at(a_page_with(&[0])), Some(Malformed(ParseError::NotElf))),
+        ("a malformed table", |_| at(a_malformed_image()), Some(Malformed(ParseError::SymbolTable))),
         ("no vDSO any more", |_| unmaps_the_vdso(), Some(Unmapped)),
         ("a vDSO that was moved", |_| moves_the_vdso(), Some(Unmapped)),
         ("no prctl", |error| deny(&[libc::SYS_prctl], error), None),
