@@ -35,6 +35,7 @@ fn text_fits_80_columns_and_the_verdict_comes_first() {
         ("--help", "/docs/CLOCK_SOURCES.md"),
         ("--version", env!("CARGO_PKG_VERSION")),
         ("", "--verbose"),
+        ("", "\ngettimeofday()"),
         ("--verbose", "clock_getres"),
     ] {
         let Some((status, out, error)) = run(arguments) else { return };
