@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::error::ErrorKind::MissingRequiredArgument;
 use clap::{ArgGroup, Parser, Subcommand, ValueEnum, value_parser};
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     pub(crate) cgroup: Option<PathBuf>,
     /// Watch all processes
     #[arg(short, long)]
-    all: bool,
+    pub(crate) all: bool,
     /// Watch one process only, as --exact does
     #[arg(long, conflicts_with_all = ["cgroup", "all"])]
     no_children: bool,
@@ -98,18 +98,6 @@ pub(crate) struct Arguments {
     follow_forks: bool,
 }
 
-/// What is watched.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Subject<'a> {
-    Process(u32),
-    /// A program and its arguments, to start.
-    Command(&'a [OsString]),
-    /// The processes of a cgroup, by its folder in /sys/fs/cgroup.
-    Cgroup(&'a Path),
-    /// All processes.
-    Host,
-}
-
 /// Which processes share a row of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupBy {
@@ -150,21 +138,15 @@ impl Page {
 }
 
 impl Arguments {
-    pub(crate) fn subject(&self) -> Subject<'_> {
-        match (self.pid, &self.cgroup) {
-            (Some(pid), _) => Subject::Process(pid),
-            (_, Some(folder)) => Subject::Cgroup(folder),
-            _ if self.all => Subject::Host,
-            _ => Subject::Command(&self.command),
-        }
+    /// Returns whether a command is watched, which this program starts.
+    pub(crate) fn has_command(&self) -> bool {
+        !self.command.is_empty()
     }
 
     /// Returns whether descendants are watched. Not with --exact, because they would have no
     /// breakpoints and no guard.
     pub(crate) fn follows(&self) -> bool {
-        !self.no_children
-            && !self.exact
-            && matches!(self.subject(), Subject::Process(_) | Subject::Command(_))
+        !self.no_children && !self.exact && (self.pid.is_some() || self.has_command())
     }
 
     /// Returns which processes share a row: by default those of one name, but with --pid each has

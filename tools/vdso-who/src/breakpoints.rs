@@ -6,7 +6,6 @@ use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, setrlimit};
@@ -38,18 +37,12 @@ pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
 const ROUNDS: u64 = 100;
 const READS: u64 = 1000;
 
-/// Hits a breakpoint 100,000 times, once for this program, and returns the nanoseconds of one.
-///
-/// A forked child does it. A handler of SIGTRAP would belong to this whole process, and two
-/// measurements at once could leave one of their handlers installed.
+/// Hits a breakpoint 100,000 times in a forked child, which SIGTRAP may end, and returns the
+/// nanoseconds of one.
 ///
 /// # Errors
 /// If one raises SIGTRAP, which ends a process.
 pub(crate) fn test_host() -> Result<u64> {
-    static TRAP_NS: OnceLock<u64> = OnceLock::new();
-    if let Some(nanos) = TRAP_NS.get() {
-        return Ok(*nanos);
-    }
     let (gate, end) = UnixStream::pair()?;
     // SAFETY: the child makes system calls and reads clocks until it ends. It allocates nothing and
     // takes no lock, which another thread may have had.
@@ -66,7 +59,7 @@ pub(crate) fn test_host() -> Result<u64> {
             "a breakpoint raised SIGTRAP on this host, as KVM without the fix of CVE-2025-21839 does. It would end a \
              process",
         ),
-        Some(nanos) => Ok(*TRAP_NS.get_or_init(|| nanos)),
+        Some(nanos) => Ok(nanos),
         None => lacks("breakpoints do not fire on this machine"),
     }
 }

@@ -138,7 +138,7 @@ fn text(arguments: &Arguments, report: &Report) -> Result<String> {
     } else if arguments.json {
         escaped(&serde_json::to_string_pretty(report)?) + "\n"
     } else if arguments.folded {
-        report.folded().iter().flat_map(|line| [line, "\n"]).collect()
+        report.folded.iter().flat_map(|line| [line, "\n"]).collect()
     } else if arguments.interval.is_some() && io::stdout().is_terminal() {
         // The last whole interval stays on the screen.
         String::new()

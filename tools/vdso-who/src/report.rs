@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::arguments::{Arguments, Subject};
+use crate::arguments::Arguments;
 use crate::callers::{Findings, Group, Key};
 use crate::flame_graph;
 use crate::space::Frame;
@@ -62,8 +62,10 @@ pub(crate) struct Report {
     has_others: bool,
     #[serde(skip)]
     unread: u64,
+    /// A line for each call chain, `process;outer;inner;function NUMBER`, as flamegraph.pl, inferno
+    /// and speedscope read it.
     #[serde(skip)]
-    folded: Vec<String>,
+    pub(crate) folded: Vec<String>,
 }
 
 /// The processes of a row.
@@ -119,10 +121,7 @@ fn error(part: u64, whole: u64) -> f64 {
 
 impl Report {
     pub(crate) fn new(arguments: &Arguments, pid: Option<u32>, trap_ns: Option<u64>) -> Self {
-        let name = match arguments.subject() {
-            Subject::Cgroup(path) => path.display().to_string(),
-            _ => String::new(),
-        };
+        let name = arguments.cgroup.as_ref().map_or(String::new(), |path| path.display().to_string());
         let method = if arguments.exact { "exact" } else { "sampled" };
         let (frequency, merges) = (arguments.frequency, arguments.group_by.is_none());
         Self {
@@ -246,12 +245,6 @@ impl Report {
         let expected = self.cpu_seconds * f64::from(self.frequency);
         let missing = (expected - self.samples as f64).abs();
         self.samples != 0 && (self.sees_all || missing <= 3.0 * expected.sqrt() + 0.05 * expected)
-    }
-
-    /// Returns a line for each call chain, `process;outer;inner;function NUMBER`, as flamegraph.pl,
-    /// inferno and speedscope read it.
-    pub(crate) fn folded(&self) -> &[String] {
-        &self.folded
     }
 
     fn verdict(&self) -> String {

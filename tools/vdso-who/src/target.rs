@@ -18,10 +18,8 @@ use crate::{Result, ended, not_started, proc};
 /// The process that is watched. A command that did not start to run is killed with this.
 pub(crate) struct Target {
     pub(crate) pid: u32,
-    /// The command's program.
-    program: String,
-    /// Whether this program started it.
-    is_command: bool,
+    /// The program of a command, which this program started.
+    program: Option<String>,
     /// The command's process waits for a byte from here before it executes its program. None when
     /// the program runs.
     pub(crate) gate: Option<UnixStream>,
@@ -36,14 +34,14 @@ impl Target {
             Some(process) if process != pid.to_string() => {
                 Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
-            _ => Ok(Self { pid, program: String::new(), is_command: false, gate: None, guard: None }),
+            _ => Ok(Self { pid, program: None, gate: None, guard: None }),
         }
     }
 
     /// Starts a command, which waits for [`Self::go`].
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
     pub(crate) fn start(words: &[OsString]) -> Result<Self> {
-        let program = words.first().ok_or("there is no command")?;
+        let program = words.first().map(|word| word.to_string_lossy().into());
         let words = words.iter().map(|word| CString::new(word.as_bytes()));
         let words = words.collect::<Result<Vec<_>, _>>().map_err(io::Error::from)?;
         let arguments: Vec<_> = words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect();
@@ -53,8 +51,7 @@ impl Target {
         if let ForkResult::Parent { child } = unsafe { fork() }.map_err(not_started)? {
             drop(end);
             let pid = child.as_raw() as u32;
-            let program = program.to_string_lossy().into();
-            return Ok(Self { pid, program, is_command: true, gate: Some(gate), guard: None });
+            return Ok(Self { pid, program, gate: Some(gate), guard: None });
         }
         // With this end the child would not see that its parent ended.
         drop(gate);
@@ -91,7 +88,7 @@ impl Target {
             self.gate = None;
         }
         let Some(error) = number.map(io::Error::from_raw_os_error) else { return Ok(()) };
-        let program = &self.program;
+        let program = self.program.as_deref().unwrap_or_default();
         let is_number = program.parse::<u32>().is_ok();
         let hint = format!(": a process is watched by `vdso-who --pid {program}`");
         Err(format!("cannot run {program}: {error}{}", if is_number { &hint } else { "" }).into())
@@ -106,16 +103,20 @@ impl Target {
     /// Returns whether the process ended. A command stays a zombie.
     pub(crate) fn has_ended(&self) -> bool {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        match (&self.guard, self.is_command) {
+        match (&self.guard, self.is_command()) {
             (Some(guard), _) => guard.waiter.is_finished(),
             (_, true) => waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some()),
             _ => proc::living_thread(self.pid).is_err(),
         }
     }
 
+    fn is_command(&self) -> bool {
+        self.program.is_some()
+    }
+
     /// Returns whether there is a command and it still runs.
     pub(crate) fn is_running(&self) -> bool {
-        self.is_command && !self.has_ended()
+        self.is_command() && !self.has_ended()
     }
 
     /// Waits for the command, and returns its status, or 128 and the number of the signal that
@@ -125,7 +126,7 @@ impl Target {
             // It may have another user's rights by now.
             let _ = kill(self.id(), Signal::SIGTERM);
         }
-        if !self.is_command {
+        if !self.is_command() {
             return Ok(0);
         }
         let status = match self.guard.take() {

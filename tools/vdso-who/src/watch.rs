@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use crate::arguments::{Arguments, Subject};
+use crate::arguments::Arguments;
 use crate::callers::{Findings, Message};
 use crate::perf::{Event, Events, Plan, explain};
 use crate::progress::Progress;
@@ -40,29 +41,24 @@ pub(crate) fn watch(
     if arguments.debuginfod {
         check_debuginfod()?;
     }
-    let mut target = match arguments.subject() {
-        Subject::Process(_) if arguments.exact && !arguments.may_end_process => {
+    let mut target = match arguments.pid {
+        Some(_) if arguments.exact && !arguments.may_end_process => {
             let what = "--exact can end a process that was not started here: start it by `vdso-who --exact -- \
                         COMMAND`, or add --may-end-process";
             return Err(what.into());
         }
-        Subject::Process(pid) => Some(Target::attach(pid)?),
-        Subject::Command(words) => Some(Target::start(words)?),
-        _ => None,
+        Some(pid) => Some(Target::attach(pid)?),
+        None if arguments.has_command() => Some(Target::start(&arguments.command)?),
+        None => None,
     };
     let pid = target.as_ref().map(|target| target.pid);
-    let cgroup = match arguments.subject() {
-        Subject::Cgroup(path) => {
-            let folder = File::open(path).ok().filter(|folder| cgroup_time(folder).is_some());
-            Some(folder.ok_or_else(|| {
-                format!(
-                    "{} is no cgroup of version 2: `mount -t cgroup2` shows where these are",
-                    path.display()
-                )
-            })?)
-        }
-        _ => None,
+    let is_cgroup = |path: &PathBuf| {
+        let folder = File::open(path).ok().filter(|folder| cgroup_time(folder).is_some());
+        folder.ok_or_else(|| {
+            format!("{} is no cgroup of version 2: `mount -t cgroup2` shows where these are", path.display())
+        })
     };
+    let cgroup = arguments.cgroup.as_ref().map(is_cgroup).transpose()?;
     let trap_ns = if arguments.exact { Some(breakpoints::test_host()?) } else { None };
     let mut report = Report::new(arguments, pid, trap_ns);
     let progress = Arc::<Progress>::default();
@@ -121,10 +117,6 @@ struct Watch<'a, 'scope> {
 }
 
 impl Watch<'_, '_> {
-    fn is_command(&self) -> bool {
-        matches!(self.arguments.subject(), Subject::Command(_))
-    }
-
     fn open(&mut self) -> Result<()> {
         let addresses = match self.pid {
             Some(pid) if self.arguments.exact => breakpoints::addresses(pid)?,
@@ -151,7 +143,7 @@ impl Watch<'_, '_> {
     ) -> Result<()> {
         let Arguments { exact, interval, duration, .. } = *self.arguments;
         // A guarded command gets its breakpoints when it has executed its program.
-        let is_guarded = exact && self.is_command();
+        let is_guarded = exact && self.arguments.has_command();
         self.follow_family();
         if !is_guarded {
             self.open()?;
@@ -159,7 +151,7 @@ impl Watch<'_, '_> {
         // Those that it started meanwhile. From now on, the kernel reports them.
         self.follow_family();
         // Of a command that waits, the kernel reports the mappings.
-        for pid in self.followed.iter().copied().filter(|_| !self.is_command()) {
+        for pid in self.followed.iter().copied().filter(|_| !self.arguments.has_command()) {
             self.introduce(pid)?;
         }
         report.sees_all = self.events.sees_all;
@@ -167,7 +159,7 @@ impl Watch<'_, '_> {
             return Err("it was interrupted before it began".into());
         }
         // A process that was not started here may have ended.
-        if !self.read_time() && (self.pid.is_none() || self.is_command()) {
+        if !self.read_time() && (self.pid.is_none() || self.arguments.has_command()) {
             return Err("cannot read the CPU time: is /proc mounted?".into());
         }
         let start = Instant::now();
@@ -175,14 +167,14 @@ impl Watch<'_, '_> {
         if let Some(target) = &mut target {
             target.go(exact)?;
         }
-        let default = (!self.is_command() && interval.is_none()).then_some(10);
+        let default = (!self.arguments.has_command() && interval.is_none()).then_some(10);
         let end = duration.or(default).map(|seconds| start + Duration::from_secs(seconds.into()));
-        let interval = interval.filter(|_| !exact).map(|seconds| Duration::from_secs(seconds.into()));
+        let interval = interval.map(|seconds| Duration::from_secs(seconds.into()));
         let over = loop {
             sleep(if exact { TICK / 10 } else { TICK });
             let is_over = is_over(self.progress, start.elapsed().as_secs_f64());
             // The host has always a time, and reading it takes long if there are many CPUs.
-            let has_time = matches!(self.arguments.subject(), Subject::Host) || self.read_time();
+            let has_time = self.arguments.all || self.read_time();
             let has_ended = target.as_ref().map_or(!has_time, |target| target.has_ended());
             // Another program has its vDSO, and its breakpoints, elsewhere.
             let is_other = exact && !is_guarded && self.has_executed;
@@ -241,7 +233,7 @@ impl Watch<'_, '_> {
 
     /// Follows the descendants that run now.
     fn follow_family(&mut self) {
-        let pid = self.pid.filter(|_| self.arguments.follows() && !self.is_command());
+        let pid = self.pid.filter(|_| self.arguments.follows() && !self.arguments.has_command());
         self.followed.extend(pid.into_iter().flat_map(proc::family));
     }
 

@@ -85,7 +85,7 @@ fn watched(
         }
     };
     assert_eq!(child::wait(child, child::LIMIT), child::WELL);
-    let (text, folded) = (report.table(80), report.folded().to_vec());
+    let (text, folded) = (report.table(80), report.folded.clone());
     let mut report = serde_json::to_value(&report).unwrap();
     report["text"] = text.into();
     let processes = report["processes"].as_array().unwrap().iter();

@@ -8,11 +8,8 @@ pub(super) fn of_module(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     // The kernel's records say `//anon`, /proc/PID/maps says nothing or `[anon:name]`.
     let is_anonymous = name.is_empty() || path == "//anon" || path.starts_with("[anon");
-    if is_anonymous { ANONYMOUS.into() } else { name.into() }
+    if is_anonymous { "[anon]".into() } else { name.into() }
 }
-
-/// The name of memory without a file.
-pub(super) const ANONYMOUS: &str = "[anon]";
 
 /// The bytes of a name that are kept.
 pub(super) const MOST_OF_NAME: usize = 1 << 14;
