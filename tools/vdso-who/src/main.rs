@@ -41,7 +41,6 @@ use arguments::Arguments;
 use clap::Parser as _;
 use console::{FAILED, USAGE, escaped, print, printable, usage};
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use progress::Progress;
 use report::Report;
 use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
@@ -51,9 +50,6 @@ use text::{COLUMNS, wrapped};
 /// Why nothing was measured. Its text says what to do.
 type Error = Box<dyn std::error::Error + Send + Sync>;
 type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Four times the memory that names may take, for what is not counted there.
-const MOST_MEMORY: u64 = 8 << 30;
 
 fn main() -> ExitCode {
     let status = match Arguments::try_parse_from(Arguments::words(env::args_os())) {
@@ -83,7 +79,6 @@ fn run(arguments: &Arguments) -> Result<u8> {
 }
 
 fn watch(arguments: &Arguments) -> Result<u8> {
-    set_limits();
     // If this fails, the command does not run.
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
     let failed = |error| format!("cannot write {}: {error}", path.display());
@@ -192,16 +187,6 @@ fn replace(mut file: File, text: &str, path: &Path) -> io::Result<()> {
     // A pipe has no length.
     let _ = file.set_len(0);
     file.write_all(text.as_bytes())
-}
-
-/// Limits the memory, and raises the limit of open files: each event is one.
-fn set_limits() {
-    if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
-        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
-    }
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
-    }
 }
 
 /// Prints on standard error, in lines of 80 columns.

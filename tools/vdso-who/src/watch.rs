@@ -10,6 +10,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
 use crate::arguments::Arguments;
 use crate::callers::{Findings, Message};
 use crate::perf::{Event, Events, Plan, explain};
@@ -24,6 +26,9 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// If more records wait for their names, the next ones stay in the buffers. Each has 8 KiB.
 const MOST_WAITING: usize = 1 << 10;
+
+/// Four times the memory that names may take, for what is not counted there.
+const MOST_MEMORY: u64 = 8 << 30;
 
 /// Returns the report of a measurement, and the process, which may still run.
 ///
@@ -51,6 +56,8 @@ pub(crate) fn watch(
         None if arguments.has_command() => Some(Target::start(&arguments.command)?),
         None => None,
     };
+    // A command has the caller's limits, because it was started before.
+    set_limits();
     let pid = target.as_ref().map(|target| target.pid);
     let is_cgroup = |path: &PathBuf| {
         let folder = File::open(path).ok().filter(|folder| cgroup_time(folder).is_some());
@@ -92,6 +99,16 @@ pub(crate) fn watch(
     })?;
     report.finish(found);
     Ok((report, target))
+}
+
+/// Limits the memory, and raises the limit of open files: each event is one.
+fn set_limits() {
+    if let Ok((memory, most)) = getrlimit(Resource::RLIMIT_AS) {
+        let _ = setrlimit(Resource::RLIMIT_AS, memory.min(MOST_MEMORY), most);
+    }
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
 }
 
 /// A measurement. Another thread counts the records and looks up their names, which can take long.

@@ -244,6 +244,18 @@ fn the_status_is_the_commands_also_under_a_guard() {
     }
 }
 
+/// Prints the limits of memory and of open files, which the program changes for itself.
+#[test]
+fn a_command_has_the_callers_limits_and_signals() {
+    const SCRIPT: &str = "ulimit -v; ulimit -n; grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status";
+    let Ok(alone) = Command::new("sh").args(["-c", SCRIPT]).output() else { return };
+    let alone = String::from_utf8(alone.stdout).unwrap();
+    for option in ["--frequency=499", "--exact"] {
+        let Some((_, out, error)) = run(&[option, "--", "sh", "-c", SCRIPT]) else { return };
+        assert!(out.starts_with(&alone), "{alone}\n{out}{error}");
+    }
+}
+
 /// Sends the signal that a breakpoint of the vDSO raises if the CPU does not name it. It ends a
 /// program without a guard.
 #[test]
