@@ -37,7 +37,8 @@ fn is_denied() -> bool {
 /// unstable if the CPUs do not agree.
 pub(super) fn detect() -> Result<(), Refusal> {
     // The high-water mark is a 64-bit atomic, which a program for ARMv5 lacks on every CPU.
-    let is_readable = cfg!(target_has_atomic = "64") && !CpuCounter::CLOCK_SOURCES.is_empty();
+    let sources = CpuCounter::CLOCK_SOURCES;
+    let is_readable = cfg!(target_has_atomic = "64") && !sources.is_empty();
     if !is_readable || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
         return Err(Refusal::NoCounter);
     }
@@ -49,7 +50,7 @@ pub(super) fn detect() -> Result<(), Refusal> {
     let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
     let is_one_of = |sources: &[&str]| sources.iter().any(|source| source.bytes().eq(name.clone()));
     let is_paravirtual = is_one_of(CpuCounter::PARAVIRTUAL);
-    if !is_paravirtual && !is_one_of(CpuCounter::CLOCK_SOURCES) {
+    if !is_paravirtual && !is_one_of(sources) {
         return Err(Refusal::ClockSource);
     }
     // QEMU emulates no invariant TSC. The tests assume one by a cfg, or that there is none.
