@@ -108,7 +108,7 @@ fn watch(arguments: &Arguments) -> Result<u8> {
     if target.is_running() {
         say("the measurement is over; waiting for the command to end");
     }
-    let status = target.wait(signal.load(Relaxed) == SIGTERM as usize)?;
+    let status = target.wait(|| signal.load(Relaxed) == SIGTERM as usize)?;
     written.map(|()| status)
 }
 

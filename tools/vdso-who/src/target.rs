@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::ptr;
 use std::sync::mpsc::SyncSender;
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
@@ -120,11 +122,15 @@ impl Target {
     }
 
     /// Waits for the command, and returns its status, or 128 and the number of the signal that
-    /// ended it. `terminates` sends SIGTERM first. Without a command, returns 0.
-    pub(crate) fn wait(&mut self, terminates: bool) -> Result<u8> {
-        if terminates && self.is_running() {
-            // It may have another user's rights by now.
-            let _ = kill(self.id(), Signal::SIGTERM);
+    /// ended it. Sends SIGTERM once `terminates` returns true. Without a command, returns 0.
+    pub(crate) fn wait(&mut self, terminates: impl Fn() -> bool) -> Result<u8> {
+        while self.is_running() {
+            if terminates() {
+                // It may have another user's rights by now.
+                let _ = kill(self.id(), Signal::SIGTERM);
+                break;
+            }
+            sleep(Duration::from_millis(20));
         }
         if !self.is_command() {
             return Ok(0);

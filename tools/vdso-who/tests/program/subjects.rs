@@ -15,7 +15,7 @@ use test_support::not_run::target_tmpdir;
 use test_support::{Need, not_run_here};
 
 use super::schema::checked;
-use super::{fits, report, run, who};
+use super::{fits, report, run, watched, who};
 
 /// Reads clocks for two seconds.
 const READS: &str =
@@ -283,4 +283,16 @@ fn an_interrupt_ends_the_measurement_and_prints_what_there_is() {
     let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGINT);
     let Some((_, json)) = report(child.wait_with_output()) else { return };
     assert!(json["seconds"].as_f64() < Some(100.0) && json["records"] != 0, "{json:#}");
+}
+
+/// Sends SIGTERM, as timeout(1) and systemd do, when the measurement is over.
+#[test]
+fn a_termination_ends_the_command_also_after_the_measurement() {
+    let mut command = who(&["--duration=1", "--", "sleep", "20"]);
+    let Some(mut child) = measuring(&mut command) else { return };
+    // It says that it waits.
+    let _ = child.stderr.as_mut().unwrap().read_exact(&mut [0]);
+    let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
+    let Some((status, ..)) = watched(child.wait_with_output()) else { return };
+    assert_eq!(status, Some(143));
 }
