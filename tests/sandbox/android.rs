@@ -18,7 +18,7 @@ use test_support::{CLOCKS, FUNCTIONS, PATHS, not_run, oracle};
 use vdso_time::__private::{ALL, Shape};
 use vdso_time::LocateError;
 use vdso_time::vdso::Vdso;
-use vdso_time::{Boottime, ClockId, Errno, Instant, SystemTime, syscall};
+use vdso_time::{Boottime, ClockId, Errno, Instant, SystemTime};
 
 /// Whether these calls are those of a 32-bit program on Linux, where the 64-bit ones come first.
 const IS_LINUX_ORDER: bool =
@@ -126,22 +126,6 @@ fn no_read_is_caught_with_a_vdso_or_without_one() {
             let is_old_list = IS_LINUX_ORDER && release < 11 && end == CAUGHT;
             assert!(end == WELL || is_old_list, "{name}, Android {release}, {has_vdso}: {end:?}");
         }
-    }
-}
-
-/// Makes the kernel report success and write nothing, which reads as 1970.
-#[test]
-fn a_wall_clock_that_was_never_set_needs_no_64_bit_call() {
-    if IS_LINUX_ORDER {
-        return not_run("on 32-bit Linux the 64-bit system calls come first");
-    }
-    let is_1970 = || {
-        let now = [vdso_time::clock_gettime(ClockId::REALTIME), syscall::clock_gettime(ClockId::REALTIME)];
-        now.iter().all(|now| now.is_ok_and(|now| now.tv_sec == 0))
-            && [vdso_time::time(), syscall::time().unwrap_or(-1)] == [0; 2]
-    };
-    if filter::works() {
-        assert_eq!(RELEASES.map(|release| end(release, filter::error(0), false, is_1970)), [WELL; 2]);
     }
 }
 

@@ -17,7 +17,7 @@ use goblin::elf::sym::STB_LOCAL;
 use goblin::elf::{Elf, Sym};
 use goblin::strtab::Strtab;
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, has_tool, not_run, not_run_here};
+use test_support::{Need, has_tool, not_run, not_run_here, program};
 use vdso_time_counter::{Refusal, Status};
 
 /// Commands run in this folder.
@@ -28,10 +28,7 @@ const HEADERS: [&str; 2] = ["vdso_time.h", "vdso_time_counter.h"];
 /// Returns the target of `cargo xtask on`, or that of the option `--target`, as cross passes it to
 /// cargo.
 fn triple() -> Option<String> {
-    let named = env::var("CARGO_BUILD_TARGET").ok();
-    // With the option, cargo's folder is `target/TRIPLE/tmp`.
-    let folder = || target_tmpdir().parent()?.file_name()?.to_str().map(str::to_owned);
-    named.or_else(folder).filter(|name| name.contains("-linux-"))
+    env::var("CARGO_BUILD_TARGET").ok().or_else(program::given_target)
 }
 
 /// cargo's setting for the target. `cargo xtask on` and cross set the linker and the runner.
