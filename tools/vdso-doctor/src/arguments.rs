@@ -17,6 +17,8 @@ pub(crate) fn command() -> Command {
     let flag = |name, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     let pid = Arg::new("pid").long("pid").value_name("PID").value_parser(value_parser!(u32));
     let reads = Arg::new("require-user-space").long("require-user-space").value_name("READS");
+    let shell = Arg::new("shell").value_name("SHELL").required(true).value_parser(["bash", "fish", "zsh"]);
+    let completions = Command::new("completions").about("Print the completions for a shell").arg(shell);
     Command::new("vdso-doctor")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Proves whether clock reads stay in user space, and says what to do if not")
@@ -50,7 +52,8 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help(READS),
         )
-        .subcommands(crate::pages::subcommands())
+        .subcommand(completions)
+        .subcommand(Command::new("man").about("Print the manual page, in roff"))
 }
 
 /// Parses the name of a function, or the name or number of a clock of clock_gettime(2).
@@ -61,13 +64,4 @@ fn read(name: &str) -> Result<Read, String> {
     let full = format!("CLOCK_{}", upper.strip_prefix("CLOCK_").unwrap_or(&upper));
     let clock = || name.parse().map(ClockId::from_raw).or_else(|_| full.parse()).map(Read::ClockGettime);
     function.map_or_else(clock, Ok).map_err(|_| format!("unknown clock or function `{name}`"))
-}
-
-#[cfg(test)]
-#[path = "../../pages.rs"]
-mod files;
-
-#[test]
-fn the_pages_are_those_of_the_command_line() {
-    files::check(&command(), concat!(env!("CARGO_MANIFEST_DIR"), "/pages"), &crate::pages::PAGES);
 }

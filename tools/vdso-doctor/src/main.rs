@@ -35,8 +35,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
-    if let Some((name, arguments)) = arguments.subcommand() {
-        print(pages::text(name, arguments))?;
+    if let Some((_, page)) = arguments.subcommand() {
+        let shell = page.try_get_one::<String>("shell").ok().flatten();
+        print(pages::text(shell.map(String::as_str)))?;
         return Ok(0);
     }
     let is_json = arguments.get_flag("json");

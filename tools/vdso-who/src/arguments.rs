@@ -109,32 +109,16 @@ pub(crate) enum GroupBy {
     Unit,
 }
 
-/// The files of the folder `pages`. They are no part of the build: the packages that make them took
-/// a good part of the first one.
-#[derive(Clone, Copy, Debug, Subcommand)]
+/// What is printed instead of a report.
+#[derive(Debug, Subcommand)]
 pub(crate) enum Page {
     /// Print the completions for a shell
-    Completions { shell: Shell },
+    Completions {
+        #[arg(value_parser = ["bash", "fish", "zsh"])]
+        shell: String,
+    },
     /// Print the manual page, in roff
     Man,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Shell {
-    Bash,
-    Fish,
-    Zsh,
-}
-
-impl Page {
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::Man => include_str!("../pages/vdso-who.1"),
-            Self::Completions { shell: Shell::Bash } => include_str!("../pages/vdso-who.bash"),
-            Self::Completions { shell: Shell::Fish } => include_str!("../pages/vdso-who.fish"),
-            Self::Completions { shell: Shell::Zsh } => include_str!("../pages/vdso-who.zsh"),
-        }
-    }
 }
 
 impl Arguments {
@@ -185,10 +169,11 @@ impl Arguments {
 }
 
 #[cfg(test)]
-#[path = "../tests/unit/pages.rs"]
-mod tests;
-
-#[cfg(test)]
 pub(crate) fn arguments(line: &str) -> Arguments {
     Arguments::parse_from(std::iter::once("vdso-who").chain(line.split(' ')))
+}
+
+#[cfg(test)]
+pub(crate) fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
 }

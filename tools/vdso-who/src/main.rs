@@ -17,6 +17,7 @@ mod guard;
 #[path = "../tests/known.rs"]
 mod known;
 mod mapping;
+mod pages;
 mod perf;
 mod proc;
 mod progress;
@@ -37,7 +38,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::{env, mem};
 
-use arguments::Arguments;
+use arguments::{Arguments, Page};
 use clap::Parser as _;
 use console::{FAILED, USAGE, escaped, print, printable, usage};
 use nix::errno::Errno;
@@ -73,8 +74,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8> {
-    let Some(page) = arguments.page else { return watch(arguments) };
-    print(page.text())?;
+    let shell = match &arguments.page {
+        None => return watch(arguments),
+        Some(Page::Completions { shell }) => Some(&**shell),
+        Some(Page::Man) => None,
+    };
+    print(pages::text(shell))?;
     Ok(0)
 }
 
