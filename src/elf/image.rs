@@ -122,7 +122,7 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         }
         let symtab = self.bytes.with(self.symtab);
         if const { F::IS_KNOWN } || symtab.is_own() {
-            self.find_in(symtab.as_own(), name, version)
+            self.find_in(Bytes { format: F::OWN, ..symtab }, name, version)
         } else {
             self.find_in(symtab, name, version)
         }

@@ -53,12 +53,12 @@ pub(super) const fn at(offset: u8) -> Field {
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'a, F> {
     pub(crate) raw: &'a [u8],
-    pub(super) format: F,
+    pub(crate) format: F,
 }
 
 /// How the numbers of an image are written, known at compile time or only at run time.
 pub(crate) trait Format: Copy {
-    /// The format of this process.
+    /// The format of this process, a constant.
     const OWN: Self;
     /// Whether there is no other. Then a debug build, too, leaves out the code for others.
     const IS_KNOWN: bool = size_of::<Self>() == 0;
@@ -127,12 +127,6 @@ impl<'a, F: Format> Bytes<'a, F> {
     #[inline(always)]
     pub(crate) fn is_own(self) -> bool {
         self.format.get() == Any::OWN
-    }
-
-    /// Returns the same bytes in the format of this process, which is a constant then.
-    #[inline(always)]
-    pub(crate) fn as_own(self) -> Self {
-        Self { format: F::OWN, ..self }
     }
 
     #[inline]

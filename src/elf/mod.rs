@@ -9,7 +9,7 @@
 //! process as `Native`, whose class and byte order are constants, so its code has no branch on
 //! them. [`Image`] is any image, so it is parsed as `Any`. Most of these have the process's format,
 //! too. So `Vdso` and each lookup ask once, and then have code in which that format is a constant
-//! (`Bytes::as_own`). With a branch at each number, finding a function took 1.6 times as long. One
+//! (`Format::OWN`). With a branch at each number, finding a function took 1.6 times as long. One
 //! type for both was tried: the compiler lost sight of the constant, and a first call took a third
 //! more code.
 //!

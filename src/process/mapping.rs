@@ -52,7 +52,7 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let head = Bytes::of_image(head)?;
     if const { F::IS_KNOWN } || head.is_own() {
         // SAFETY: the caller promises it, and `head` ends with the first page, which passed.
-        unsafe { rest_of(head.as_own(), base, is_whole, check) }
+        unsafe { rest_of(Bytes { format: F::OWN, ..head }, base, is_whole, check) }
     } else {
         // SAFETY: the same.
         unsafe { rest_of(head, base, is_whole, check) }
