@@ -51,7 +51,7 @@ pub(crate) struct Findings {
     pub(crate) has_vdso: bool,
 }
 
-/// What the thread that counts is told.
+/// What the thread that takes the records sends to the one that counts them.
 pub(crate) enum Message<'a> {
     Event(Event),
     /// Call this with what was found since the last time.

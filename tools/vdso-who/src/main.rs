@@ -84,10 +84,10 @@ fn run(arguments: &Arguments) -> Result<u8> {
 }
 
 fn watch(arguments: &Arguments) -> Result<u8> {
-    // If this fails, the command does not run.
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
     let failed = |error| format!("cannot write {}: {error}", path.display());
     let open = |path| File::options().write(true).create(true).truncate(false).open(path);
+    // If this fails, the command does not run.
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
     // A pipe is opened when it has a reader. Until then a signal ends the program.
     let signal = caught()?;

@@ -191,11 +191,6 @@ impl Report {
         Process { name, unit, pid, count: pids.len(), samples: *samples, amounts, callers }
     }
 
-    /// Returns the CPU time that the samples stand for.
-    fn sampled(&self) -> f64 {
-        self.samples as f64 / f64::from(self.frequency)
-    }
-
     /// Returns the figures of `records` among the samples of a process, given those of them that
     /// were in the kernel. Any of the `unread` samples may be in a read.
     ///
@@ -256,7 +251,8 @@ impl Report {
             None => format!("the processes of {name}"),
         };
         let (verb, its) = if self.has_others { ("", "their") } else { ("s", "its") };
-        let (seconds, cpu, sampled) = (self.seconds, self.cpu_seconds, self.sampled());
+        let (seconds, cpu) = (self.seconds, self.cpu_seconds);
+        let sampled = self.samples as f64 / f64::from(self.frequency);
         let Amounts { percent, percent_error, reads_per_second, reads, .. } = self.whole;
         match (reads, percent) {
             (Some(0), _) => format!("{subject} read no clock."),

@@ -90,8 +90,8 @@ impl Mapped {
 #[derive(Clone, Default)]
 pub(crate) struct Files {
     known: Rc<RefCell<HashMap<FileId, Rc<Mapped>>>>,
-    /// Is told which file's debug information a debuginfod server is asked for. Without it none is
-    /// asked.
+    /// Where the file is shown whose debug information a debuginfod server is asked for. Without it
+    /// no server is asked.
     downloads: Option<Arc<Progress>>,
 }
 

@@ -189,14 +189,14 @@ impl Watch<'_, '_> {
         let interval = interval.map(|seconds| Duration::from_secs(seconds.into()));
         let over = loop {
             sleep(if exact { TICK / 10 } else { TICK });
-            let is_over = is_over(self.progress, start.elapsed().as_secs_f64());
+            let is_interrupted = is_over(self.progress, start.elapsed().as_secs_f64());
             // The host has always a time, and reading it takes long if there are many CPUs.
             let has_time = self.arguments.all || self.read_time();
             let has_ended = target.as_ref().map_or(!has_time, |target| target.has_ended());
             // Another program has its vDSO, and its breakpoints, elsewhere.
             let is_other = exact && !is_guarded && self.has_executed;
             let now = Instant::now();
-            if has_ended || is_over || is_other || end.is_some_and(|end| now >= end) {
+            if has_ended || is_interrupted || is_other || end.is_some_and(|end| now >= end) {
                 break now;
             }
             self.drain(false);

@@ -64,17 +64,12 @@ impl Image {
 
     /// Reads a name, which ends with a 0; of a long one the start.
     pub(super) fn name(&self, offset: u64) -> Option<Vec<u8>> {
-        let rest = self.len().checked_sub(offset)? as usize;
-        let mut name = vec![0; rest.min(256)];
-        loop {
-            self.fill(&mut name, offset)?;
-            let end = name.iter().position(|byte| *byte == 0);
-            if end.is_some() || name.len() >= rest.min(MOST_OF_NAME) {
-                name.truncate(end.unwrap_or(name.len()));
-                return Some(name);
-            }
-            name.resize((4 * name.len()).min(rest), 0);
-        }
+        let rest = self.len().checked_sub(offset)?;
+        let mut name = vec![0; rest.min(MOST_OF_NAME as u64) as usize];
+        self.fill(&mut name, offset)?;
+        let end = name.iter().position(|byte| *byte == 0);
+        name.truncate(end.unwrap_or(name.len()));
+        Some(name)
     }
 
     /// Returns what `object` reads from.

@@ -275,7 +275,7 @@ pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &st
         let name = frame.function.as_ref().and_then(|function| function.name.to_slice().ok());
         let location = frame.location.as_ref();
         found.push(Frame {
-            file: location.and_then(|location| location.file).map(|file| names::shortened(file.as_bytes())),
+            file: location.and_then(|location| location.file).map(|file| names::start_of(file.as_bytes())),
             line: location.and_then(|location| location.line),
             ..Frame::named(names::demangled(&name.unwrap_or_default()), module)
         });

@@ -15,13 +15,13 @@ pub(super) fn of_module(path: &str) -> String {
 pub(super) const MOST_OF_NAME: usize = 1 << 14;
 
 /// Returns the start of a name.
-pub(super) fn shortened(name: &[u8]) -> String {
+pub(super) fn start_of(name: &[u8]) -> String {
     String::from_utf8_lossy(&name[..name.len().min(MOST_OF_NAME)]).into_owned()
 }
 
 /// Returns the function's name in its language.
 pub(super) fn demangled(name: &[u8]) -> String {
-    let name = shortened(name);
+    let name = start_of(name);
     let rust = || addr2line::demangle(&name, gimli::DW_LANG_Rust);
     let cpp = || {
         // Without this, `a` is a type: `signed char`.
@@ -32,7 +32,7 @@ pub(super) fn demangled(name: &[u8]) -> String {
         symbol.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::new()).ok()?;
         Some(text.0)
     };
-    rust().or_else(cpp).map_or(name.clone(), |name| shortened(name.as_bytes()))
+    rust().or_else(cpp).map_or(name.clone(), |name| start_of(name.as_bytes()))
 }
 
 /// A text that fails if it gets too long.

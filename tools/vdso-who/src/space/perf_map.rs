@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::time::{Duration, Instant};
 
 use super::bounded::has_room;
-use super::names::{MOST_OF_NAME, shortened};
+use super::names::{MOST_OF_NAME, start_of};
 
 /// How long a name is taken for the last one of its address.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -50,7 +50,7 @@ impl PerfMap {
         let (at, length) = self.function(address)?;
         let mut name = vec![0; length.min(MOST_OF_NAME)];
         self.file.as_ref()?.0.read_exact_at(&mut name, at).ok()?;
-        Some(shortened(&name))
+        Some(start_of(&name))
     }
 
     /// Returns whether more lines were written than are read.
