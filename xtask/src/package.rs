@@ -70,6 +70,7 @@ fn check_links(names: &[String]) -> Result<()> {
         sh.copy_file(unpacked.join(name).join("README.md"), readmes.join(name).with_extension("md"))?;
     }
     let (root, unpacked) = (workspace::root().join("README.md"), unpacked.display());
+    // lychee takes the first pattern that matches.
     let page = format!("https://docs.rs/(vdso-[^/#]+).* file://{unpacked}/$1");
     let source = format!("https://docs.rs/crate/([^/]+)/latest/source/ file://{unpacked}/$1/");
     let heading = "https://docs.rs/crate/[^#]+#.* file:///docs.rs-shows-no-headings";
