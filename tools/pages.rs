@@ -34,10 +34,16 @@ mod tests {
     /// - In bash, a subcommand of a program whose name has a `-` is looked for under another name.
     /// - In fish, a line that ends with an option without its value has no completions, not even
     ///   the values.
+    /// - In zsh, the first word of a command takes the place of a subcommand, and the others are
+    ///   completed as subcommands.
     /// - The subcommands have no manual pages.
-    const CORRECTIONS: [(&str, &str); 4] = [
+    const CORRECTIONS: [(&str, &str); 8] = [
         ("vdso__subcmd__NAME__", "vdso__NAME__"),
         ("2>/dev/null\n    or return\n", "2>/dev/null\n    or return 0\n"),
+        ("'::command -- Run this command and watch it and what it starts:_default' \\\n\":: ", "\": "),
+        (":_vdso-who_commands\"", ":{_vdso-who_commands; _command_names -e}\""),
+        ("case $line[2] in", "[[ $line[2] == (completions|man) ]] || _normal\n        case $line[2] in"),
+        ("$line[2]", "$line[1]"),
         ("vdso\\-NAME\\-completions(1)", "vdso\\-NAME completions"),
         ("vdso\\-NAME\\-man(1)", "vdso\\-NAME man"),
     ];

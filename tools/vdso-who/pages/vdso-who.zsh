@@ -45,16 +45,16 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
 '--version[Print version]' \
-'::command -- Run this command and watch it and what it starts:_default' \
-":: :_vdso-who_commands" \
+": :{_vdso-who_commands; _command_names -e}" \
 "*::: :->vdso-who" \
 && ret=0
     case $state in
     (vdso-who)
-        words=($line[2] "${words[@]}")
+        words=($line[1] "${words[@]}")
         (( CURRENT += 1 ))
-        curcontext="${curcontext%:*:*}:vdso-who-command-$line[2]:"
-        case $line[2] in
+        curcontext="${curcontext%:*:*}:vdso-who-command-$line[1]:"
+        [[ $line[1] == (completions|man) ]] || _normal
+        case $line[1] in
             (completions)
 _arguments "${_arguments_options[@]}" : \
 '-h[Print help]' \
