@@ -94,6 +94,9 @@ struct Row {
 /// Nanoseconds. In user space a read takes less, and a system call takes more.
 const SLOW_NS: f64 = 100.0;
 
+/// Seconds by which the time in user space of a process can be wrong: two ticks.
+const PRECISION: f64 = 0.02;
+
 /// Returns what a read costs here, by the cheapest of some series, because interrupts make reads
 /// slower.
 fn read_ns() -> f64 {
@@ -214,7 +217,9 @@ impl Report {
             records,
             percent: Some(100.0 * share(records, samples)),
             percent_error: Some(100.0 * (error(records, samples) + unknown).min(1.0)),
-            reads_per_second: (unread <= records && (in_kernel <= records / 2 || self.read_ns > SLOW_NS))
+            reads_per_second: (self.cpu_seconds > 0.0
+                && unread <= records
+                && (in_kernel <= records / 2 || self.read_ns > SLOW_NS))
                 .then(|| in_reads / self.seconds / self.read_ns * 1e9),
             reads: None,
         }
@@ -235,11 +240,13 @@ impl Report {
 
     /// Returns whether the samples stand for the CPU time. Events of each CPU see all of it. Those
     /// of a thread miss threads that live for less than a period: then the samples are fewer by
-    /// more than three standard deviations and the 5 % by which the kernel's clocks differ.
+    /// more than three standard deviations, the 5 % by which the kernel's clocks differ, and the
+    /// precision of the time in user space.
     fn has_share(&self) -> bool {
         let expected = self.cpu_seconds * f64::from(self.frequency);
         let missing = (expected - self.samples as f64).abs();
-        self.samples != 0 && (self.sees_all || missing <= 3.0 * expected.sqrt() + 0.05 * expected)
+        let most = 3.0 * expected.sqrt() + 0.05 * expected + PRECISION * f64::from(self.frequency);
+        self.samples != 0 && (self.sees_all || missing <= most)
     }
 
     fn verdict(&self) -> String {
