@@ -33,13 +33,18 @@ mod tests {
     ///
     /// - In bash, a subcommand of a program whose name has a `-` is looked for under another name.
     /// - In fish, a line that ends with an option without its value has no completions, not even
-    ///   the values.
+    ///   the values. The shells are missing.
     /// - In zsh, the first word of a command takes the place of a subcommand, and the others are
     ///   completed as subcommands.
     /// - The subcommands have no manual pages.
-    const CORRECTIONS: [(&str, &str); 8] = [
+    const CORRECTIONS: [(&str, &str); 9] = [
         ("vdso__subcmd__NAME__", "vdso__NAME__"),
         ("2>/dev/null\n    or return\n", "2>/dev/null\n    or return 0\n"),
+        (
+            "-d 'Print the manual page, in roff'\n",
+            "-d 'Print the manual page, in roff'\ncomplete -c vdso-NAME -n \
+             \"__fish_vdso_NAME_using_subcommand completions\" -f -a 'bash fish zsh'\n",
+        ),
         ("'::command -- Run this command and watch it and what it starts:_default' \\\n\":: ", "\": "),
         (":_vdso-who_commands\"", ":{_vdso-who_commands; _command_names -e}\""),
         ("case $line[2] in", "[[ $line[2] == (completions|man) ]] || _normal\n        case $line[2] in"),

@@ -34,5 +34,6 @@ complete -c vdso-doctor -n "__fish_vdso_doctor_needs_command" -s h -l help -d 'P
 complete -c vdso-doctor -n "__fish_vdso_doctor_needs_command" -s V -l version -d 'Print version'
 complete -c vdso-doctor -n "__fish_vdso_doctor_needs_command" -f -a "completions" -d 'Print the completions for a shell'
 complete -c vdso-doctor -n "__fish_vdso_doctor_needs_command" -f -a "man" -d 'Print the manual page, in roff'
+complete -c vdso-doctor -n "__fish_vdso_doctor_using_subcommand completions" -f -a 'bash fish zsh'
 complete -c vdso-doctor -n "__fish_vdso_doctor_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c vdso-doctor -n "__fish_vdso_doctor_using_subcommand man" -s h -l help -d 'Print help'

@@ -45,5 +45,6 @@ complete -c vdso-who -n "__fish_vdso_who_needs_command" -s h -l help -d 'Print h
 complete -c vdso-who -n "__fish_vdso_who_needs_command" -s V -l version -d 'Print version'
 complete -c vdso-who -n "__fish_vdso_who_needs_command" -a "completions" -d 'Print the completions for a shell'
 complete -c vdso-who -n "__fish_vdso_who_needs_command" -a "man" -d 'Print the manual page, in roff'
+complete -c vdso-who -n "__fish_vdso_who_using_subcommand completions" -f -a 'bash fish zsh'
 complete -c vdso-who -n "__fish_vdso_who_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c vdso-who -n "__fish_vdso_who_using_subcommand man" -s h -l help -d 'Print help'
