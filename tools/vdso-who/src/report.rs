@@ -41,7 +41,7 @@ pub(crate) struct Report {
     pub(crate) sees_all: bool,
     has_vdso: bool,
     pub(crate) seconds: f64,
-    pub(crate) cpu_seconds: f64,
+    cpu_seconds: f64,
     frequency: u32,
     samples: u64,
     lost: u64,
