@@ -7,7 +7,6 @@
 #![allow(unsafe_code, reason = "a signal handler on a stack of its own")]
 
 use std::ffi::{c_int, c_void};
-use std::fmt::Write as _;
 use std::hint::black_box;
 use std::mem;
 use std::ptr;
@@ -77,16 +76,15 @@ const CALLS: &[Call] = &[
     ("syscall::getcpu", || _ = black_box(syscall::getcpu())),
 ];
 
-/// Measures a call that is the process's first, and a later one. Returns a line.
+/// Measures a call that is the process's first, and a later one.
 fn measure((name, call): Call) {
     // The dynamic loader, if it has anything left to bind, does so here.
     black_box(oracle::sysinfo_ehdr());
     let (nothing, _) = depth(|| ());
     let [(first, _), (later, all)] = [(); 2].map(|()| depth(call));
     let (first, later) = (first.saturating_sub(nothing), later.saturating_sub(nothing));
-    let mut line = String::new();
-    let _ = writeln!(line, "{name:22} first {first:5} later {later:5} bytes of stack"); // never fails
-    print!("{line}");
+    let line = format!("{name:22} first {first:5} later {later:5} bytes of stack");
+    println!("{line}");
     assert!((1..=FIRST).contains(&first) && (1..=LATER).contains(&later), "{FIRST}, {LATER}: {line}");
     assert!(cfg!(debug_assertions) || all <= SMALLEST, "{all} bytes of a signal stack: {line}");
 }

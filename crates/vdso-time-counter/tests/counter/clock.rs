@@ -122,24 +122,18 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
     });
 }
 
-/// Returns how long threads compare their reads: `VDSO_TIME_TEST_SECONDS`.
-fn length() -> Duration {
-    let seconds = std::env::var("VDSO_TIME_TEST_SECONDS").map_or(1.0, |text| text.parse().unwrap());
-    Duration::from_secs_f64(seconds)
-}
-
 /// Moves four threads over all the CPUs, as the kernel's time-warp-test does. No read may be before
 /// one that has ended.
 #[test]
 fn an_ordered_read_never_goes_back_on_any_cpu() {
-    let child = child::fork(|| {
+    let end = child::end_of(|| {
         let Some(numbers) = cpus::allowed() else { return true };
         let status = settle().status;
         let [latest, reads] = [0, 0].map(AtomicU64::new);
         let read = |first: usize| {
             let start = Instant::now();
             let mut turns = numbers.iter().cycle().skip(first);
-            while start.elapsed() < length() && cpus::pin(*turns.next().unwrap()) {
+            while start.elapsed() < Duration::from_secs(1) && cpus::pin(*turns.next().unwrap()) {
                 let mut own = 0;
                 for _ in 0..50_000 {
                     // The read that was stored there happened before this one.
@@ -160,7 +154,7 @@ fn an_ordered_read_never_goes_back_on_any_cpu() {
         println!("{status:?}; {reads} ordered reads");
         reads > 1000 && settle().status == status
     });
-    assert_eq!(child::wait(child, child::LIMIT + length()), child::WELL);
+    assert_eq!(end, child::WELL);
 }
 
 /// Denies a thread the counter: it gets SIGSEGV, as in the vDSO, and `check` says so before.
