@@ -121,7 +121,7 @@ impl<'a> Image<'a> {
     /// not absolute. They include symbols whose name the kernel blanked (see
     /// `FallbackReason::BlankedNames`).
     #[must_use]
-    pub fn symbols(&self) -> impl FusedIterator<Item = Symbol<'a>> + Clone + use<'a> {
+    pub fn symbols(self) -> impl FusedIterator<Item = Symbol<'a>> + Clone {
         let image = self.parsed;
         image.entries().filter_map(move |entry| image.symbol(entry)).fuse()
     }
