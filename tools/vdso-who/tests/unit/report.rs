@@ -74,6 +74,14 @@ fn most_processes_of_one_name_share_a_row() {
         // All but 9, 3 and 6.
         assert_eq!(shared, (rows == 4).then_some((6, 36)), "{report:?}");
     }
+    for (more, is_cut) in [(0, false), (1, true)] {
+        let host = arguments("--all");
+        let mut report = Report::new(&host, None, None);
+        report.finish(found(&[(1, 1, 1)]));
+        report.processes = vec![report.processes[0].clone(); MOST_ROWS[0] + more];
+        let text = report.table(COLUMNS);
+        assert_eq!(text.contains("(--json has all)"), is_cut, "{text}");
+    }
 }
 
 /// Samples a clock that only the kernel reads. The vDSO of the machine reads the other clocks in 20
@@ -137,6 +145,7 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         report.finish(Findings { lost, ..found(&[(1, samples, samples / 10)]) });
         let text = report.table(COLUMNS);
         assert!(text.contains("\n samples   % own     +-   reads/s  process, caller\n"), "{text}");
+        assert_eq!(text.contains("The time in system calls is not seen"), !sees_all, "{text}");
         if let Some(expected) = expected {
             assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}");
         } else {
