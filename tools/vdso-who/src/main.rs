@@ -42,6 +42,7 @@ use arguments::{Arguments, Page};
 use clap::Parser as _;
 use console::{FAILED, USAGE, escaped, print, printable, usage};
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use progress::Progress;
 use report::Report;
 use signal_hook::consts::{SIGINT, SIGPIPE, SIGTERM};
@@ -86,6 +87,7 @@ fn run(arguments: &Arguments) -> Result<u8> {
 fn watch(arguments: &Arguments) -> Result<u8> {
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
     let failed = |error| format!("cannot write {}: {error}", path.display());
+    let ignored = proc::ignored([Signal::SIGINT, Signal::SIGTERM]);
     let open = |path| File::options().write(true).create(true).truncate(false).open(path);
     // If this fails, the command does not run.
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
@@ -102,7 +104,7 @@ fn watch(arguments: &Arguments) -> Result<u8> {
         show(arguments, progress, seconds as u64, &mut shown);
         signal.load(Relaxed) != 0
     };
-    let watched = watch::watch(arguments, &show_part, &mut is_over);
+    let watched = watch::watch(arguments, &ignored, &show_part, &mut is_over);
     clear_line();
     let (report, target) = watched?;
     let written = text(arguments, &report).and_then(|text| match file {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use std::{fs, io, process};
 
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::Pid;
 
@@ -33,6 +34,13 @@ pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
     let status = text(pid, "status").ok()?;
     let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(value.trim().to_owned())
+}
+
+/// Returns those of these signals that this process ignores.
+pub(crate) fn ignored(signals: [Signal; 2]) -> Vec<Signal> {
+    let mask = status(process::id(), "SigIgn").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+    let is_ignored = |signal: &Signal| mask.unwrap_or(0) >> (*signal as i32 - 1) & 1 == 1;
+    signals.into_iter().filter(is_ignored).collect()
 }
 
 pub(crate) fn name(pid: u32) -> String {

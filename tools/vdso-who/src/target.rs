@@ -40,9 +40,10 @@ impl Target {
         }
     }
 
-    /// Starts a command, which waits for [`Self::go`].
+    /// Starts a command, which waits for [`Self::go`]. It ignores the signals that this program
+    /// ignored before it caught them, as after `vdso-who COMMAND &` in a script.
     #[allow(unsafe_code, reason = "a child waits before it executes its program")]
-    pub(crate) fn start(words: &[OsString]) -> Result<Self> {
+    pub(crate) fn start(words: &[OsString], ignored: &[Signal]) -> Result<Self> {
         let program = words.first().map(|word| word.to_string_lossy().into());
         let words = words.iter().map(|word| CString::new(word.as_bytes()));
         let words = words.collect::<Result<Vec<_>, _>>().map_err(io::Error::from)?;
@@ -61,6 +62,10 @@ impl Target {
             // Rust's programs ignore this signal, others expect it.
             // SAFETY: the default action is no code of this program.
             let _ = unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) };
+            for caught in ignored {
+                // SAFETY: an ignored signal runs no code.
+                let _ = unsafe { signal(*caught, SigHandler::SigIgn) };
+            }
             // SAFETY: the arguments are C strings, and the last one is null.
             unsafe { libc::execvp(arguments[0], arguments.as_ptr()) };
             io::Error::last_os_error()

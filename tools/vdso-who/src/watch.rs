@@ -11,6 +11,7 @@ use std::thread::{self, ScopedJoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::Signal;
 
 use crate::arguments::Arguments;
 use crate::callers::{Findings, Message};
@@ -32,13 +33,14 @@ const MOST_MEMORY: u64 = 8 << 30;
 
 /// Returns the report of a measurement, and the process, which may still run.
 ///
-/// `show` gets the report of each interval. `is_over` is called 50 times a second (500 with
+/// A command gets the signals that are to be `ignored`. `show` gets the report of each interval. `is_over` is called 50 times a second (500 with
 /// --exact) with the seconds since the start, and ends the measurement if it returns true.
 ///
 /// # Errors
 /// If nothing can be measured; the text says what to do.
 pub(crate) fn watch(
     arguments: &Arguments,
+    ignored: &[Signal],
     show: &(dyn Fn(&Report) + Sync),
     is_over: &mut dyn FnMut(&Progress, f64) -> bool,
 ) -> Result<(Report, Option<Target>)> {
@@ -53,7 +55,7 @@ pub(crate) fn watch(
             return Err(what.into());
         }
         Some(pid) => Some(Target::attach(pid)?),
-        None if arguments.has_command() => Some(Target::start(&arguments.command)?),
+        None if arguments.has_command() => Some(Target::start(&arguments.command, ignored)?),
         None => None,
     };
     // A command has the caller's limits, because it was started before.

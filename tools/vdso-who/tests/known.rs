@@ -68,7 +68,7 @@ fn watched(
     }
     let options = format!("{options} --pid={child} --duration=100 --folded");
     let mut has_begun = false;
-    let watched = watch(&arguments(&options), &|_| {}, &mut |_, _| {
+    let watched = watch(&arguments(&options), &[], &|_| {}, &mut |_, _| {
         if !std::mem::replace(&mut has_begun, true) {
             end.write_all(&[0]).unwrap();
             end.read_exact(&mut [0]).unwrap();
