@@ -16,12 +16,6 @@ _vdso__doctor() {
             ",$1")
                 cmd="vdso__doctor"
                 ;;
-            vdso__doctor,completions)
-                cmd="vdso__doctor__subcmd__completions"
-                ;;
-            vdso__doctor,man)
-                cmd="vdso__doctor__subcmd__man"
-                ;;
             *)
                 ;;
         esac
@@ -29,7 +23,7 @@ _vdso__doctor() {
 
     case "${cmd}" in
         vdso__doctor)
-            opts="-v -q -h -V --verbose --quiet --pid --json --metrics --require-user-space --help --version completions man"
+            opts="-v -q -h -V --verbose --quiet --pid --json --metrics --require-user-space --generate --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -43,34 +37,10 @@ _vdso__doctor() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
+                --generate)
+                    COMPREPLY=($(compgen -W "man bash fish zsh" -- "${cur}"))
+                    return 0
                     ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        vdso__doctor__subcmd__completions)
-            opts="-h --help bash fish zsh"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        vdso__doctor__subcmd__man)
-            opts="-h --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

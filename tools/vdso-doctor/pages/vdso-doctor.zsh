@@ -17,6 +17,7 @@ _vdso-doctor() {
     _arguments "${_arguments_options[@]}" : \
 '(-q --quiet --require-user-space -v --verbose)--pid=[Examine the vDSO of this process]:PID:_default' \
 '*--require-user-space=[Require that these reads stay in user space; the exit status says so. READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions (time, gettimeofday, getcpu). The default, which --quiet implies, is REALTIME,MONOTONIC]::READS:_default' \
+'--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \
 '-v[Show all reads, the clock sources and the routes]' \
 '--verbose[Show all reads, the clock sources and the routes]' \
 '(-v --verbose --json)-q[Print nothing, or one line if a required read may enter the kernel]' \
@@ -27,50 +28,13 @@ _vdso-doctor() {
 '--help[Print help]' \
 '-V[Print version]' \
 '--version[Print version]' \
-":: :_vdso-doctor_commands" \
-"*::: :->vdso-doctor" \
 && ret=0
-    case $state in
-    (vdso-doctor)
-        words=($line[1] "${words[@]}")
-        (( CURRENT += 1 ))
-        curcontext="${curcontext%:*:*}:vdso-doctor-command-$line[1]:"
-        case $line[1] in
-            (completions)
-_arguments "${_arguments_options[@]}" : \
-'-h[Print help]' \
-'--help[Print help]' \
-':shell:(bash fish zsh)' \
-&& ret=0
-;;
-(man)
-_arguments "${_arguments_options[@]}" : \
-'-h[Print help]' \
-'--help[Print help]' \
-&& ret=0
-;;
-        esac
-    ;;
-esac
 }
 
 (( $+functions[_vdso-doctor_commands] )) ||
 _vdso-doctor_commands() {
-    local commands; commands=(
-'completions:Print the completions for a shell' \
-'man:Print the manual page, in roff' \
-    )
+    local commands; commands=()
     _describe -t commands 'vdso-doctor commands' commands "$@"
-}
-(( $+functions[_vdso-doctor__subcmd__completions_commands] )) ||
-_vdso-doctor__subcmd__completions_commands() {
-    local commands; commands=()
-    _describe -t commands 'vdso-doctor completions commands' commands "$@"
-}
-(( $+functions[_vdso-doctor__subcmd__man_commands] )) ||
-_vdso-doctor__subcmd__man_commands() {
-    local commands; commands=()
-    _describe -t commands 'vdso-doctor man commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_vdso-doctor" ]; then

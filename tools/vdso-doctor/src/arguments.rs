@@ -13,19 +13,18 @@ READS is a list of clocks (REALTIME, CLOCK_TAI, 7) and functions
 (time, gettimeofday, getcpu). The default, which --quiet implies, is
 REALTIME,MONOTONIC";
 
+const PAGE: &str = "Print the manual page (man) or completions (bash, fish, zsh)";
+
 pub(crate) fn command() -> Command {
     let flag = |name, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
     let pid = Arg::new("pid").long("pid").value_name("PID").value_parser(value_parser!(u32));
     let reads = Arg::new("require-user-space").long("require-user-space").value_name("READS");
-    let shell = Arg::new("shell").value_name("SHELL").required(true).value_parser(["bash", "fish", "zsh"]);
-    let completions = Command::new("completions").about("Print the completions for a shell").arg(shell);
+    let page = Arg::new("generate").long("generate").value_name("WHAT").exclusive(true);
     Command::new("vdso-doctor")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Proves whether clock reads stay in user space, and says what to do if not")
         .after_help(NOTES.trim_end())
         .next_line_help(true)
-        .args_conflicts_with_subcommands(true)
-        .disable_help_subcommand(true)
         .arg(flag("verbose", "Show all reads, the clock sources and the routes").short('v'))
         .arg(
             flag("quiet", "Print nothing, or one line if a required read may enter the kernel")
@@ -52,8 +51,7 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help(READS),
         )
-        .subcommand(completions)
-        .subcommand(Command::new("man").about("Print the manual page, in roff"))
+        .arg(page.value_parser(["man", "bash", "fish", "zsh"]).hide_possible_values(true).help(PAGE))
 }
 
 /// Parses the name of a function, or the name or number of a clock of clock_gettime(2).

@@ -35,9 +35,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
-    if let Some((_, page)) = arguments.subcommand() {
-        let shell = page.try_get_one::<String>("shell").ok().flatten();
-        print(pages::text(shell.map(String::as_str)))?;
+    if let Some(page) = arguments.get_one::<String>("generate") {
+        print(pages::text(page))?;
         return Ok(0);
     }
     let is_json = arguments.get_flag("json");

@@ -16,12 +16,6 @@ _vdso__who() {
             ",$1")
                 cmd="vdso__who"
                 ;;
-            vdso__who,completions)
-                cmd="vdso__who__subcmd__completions"
-                ;;
-            vdso__who,man)
-                cmd="vdso__who__subcmd__man"
-                ;;
             *)
                 ;;
         esac
@@ -29,7 +23,7 @@ _vdso__who() {
 
     case "${cmd}" in
         vdso__who)
-            opts="-p -a -i -d -r -F -o -f -h -V --pid --cgroup --all --no-children --group-by --interval --duration --rate --frequency --exact --may-end-process --debuginfod --folded --json --output --follow-forks --help --version completions man"
+            opts="-p -a -i -d -r -F -o -f -h -V --pid --cgroup --all --no-children --group-by --interval --duration --rate --frequency --exact --may-end-process --debuginfod --folded --json --output --generate --follow-forks --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -91,34 +85,10 @@ _vdso__who() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
+                --generate)
+                    COMPREPLY=($(compgen -W "man bash fish zsh" -- "${cur}"))
+                    return 0
                     ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        vdso__who__subcmd__completions)
-            opts="-h --help bash fish zsh"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        vdso__who__subcmd__man)
-            opts="-h --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

@@ -31,6 +31,7 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '--rate=[Samples for each second of CPU time]:NUMBER:_default' \
 '-o+[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
 '--output=[Write the report to this file; one whose name ends with .svg gets a flame graph]:FILE:_files' \
+'--generate=[Print the manual page (man) or completions (bash, fish, zsh)]:WHAT:(man bash fish zsh)' \
 '-a[Watch all processes]' \
 '--all[Watch all processes]' \
 '(--cgroup -a --all)--no-children[Watch one process only, as --exact does]' \
@@ -45,51 +46,14 @@ unit\:"Those of one systemd unit, container or pod"))' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '-V[Print version]' \
 '--version[Print version]' \
-": :{_vdso-who_commands; _command_names -e}" \
-"*::: :->vdso-who" \
+'*::command -- Run this command and watch it and what it starts:_default' \
 && ret=0
-    case $state in
-    (vdso-who)
-        words=($line[1] "${words[@]}")
-        (( CURRENT += 1 ))
-        curcontext="${curcontext%:*:*}:vdso-who-command-$line[1]:"
-        [[ $line[1] == (completions|man) ]] || _normal
-        case $line[1] in
-            (completions)
-_arguments "${_arguments_options[@]}" : \
-'-h[Print help]' \
-'--help[Print help]' \
-':shell:(bash fish zsh)' \
-&& ret=0
-;;
-(man)
-_arguments "${_arguments_options[@]}" : \
-'-h[Print help]' \
-'--help[Print help]' \
-&& ret=0
-;;
-        esac
-    ;;
-esac
 }
 
 (( $+functions[_vdso-who_commands] )) ||
 _vdso-who_commands() {
-    local commands; commands=(
-'completions:Print the completions for a shell' \
-'man:Print the manual page, in roff' \
-    )
+    local commands; commands=()
     _describe -t commands 'vdso-who commands' commands "$@"
-}
-(( $+functions[_vdso-who__subcmd__completions_commands] )) ||
-_vdso-who__subcmd__completions_commands() {
-    local commands; commands=()
-    _describe -t commands 'vdso-who completions commands' commands "$@"
-}
-(( $+functions[_vdso-who__subcmd__man_commands] )) ||
-_vdso-who__subcmd__man_commands() {
-    local commands; commands=()
-    _describe -t commands 'vdso-who man commands' commands "$@"
 }
 
 if [ "$funcstack[1]" = "_vdso-who" ]; then

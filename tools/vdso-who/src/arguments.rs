@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind::MissingRequiredArgument;
-use clap::{ArgGroup, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{ArgGroup, Parser, ValueEnum, value_parser};
 
 const NOTES: &str = "\
 Examples:
@@ -14,13 +14,13 @@ Examples:
   vdso-who -p 4711 -o who.svg             a flame graph for a browser
   vdso-who top                            all processes, each second
   vdso-who --all --group-by unit          which service?
-  vdso-who man | man -l -                 the manual page
+  vdso-who --generate man | man -l -      the manual page
 
 Samples show the share of the CPU time. The reads a second are an estimate.
 --exact counts reads by breakpoints, which cost 10 to 20 us each, and guards
 the command from the signals that they cause on some virtual machines.
 
-A COMMAND called `top` or `man` needs `--` before it.
+A COMMAND called `top` or `record` needs `--` before it.
 
 With COMMAND the exit status is the command's, or 128 and the number of the
 signal that ended it. Otherwise:
@@ -35,13 +35,10 @@ Ctrl-C ends the measurement and prints what there is.
 /// Shows which functions of an unmodified program read the clock
 #[derive(Debug, Parser)]
 #[command(name = "vdso-who", version, after_help = NOTES, next_line_help = true)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(disable_help_subcommand = true)]
-#[command(group = ArgGroup::new("subject").args(["pid", "command", "cgroup", "all"]).required(true))]
+#[command(override_usage = "vdso-who [OPTIONS] <--pid PID|COMMAND|--cgroup FOLDER|--all>")]
+#[command(group = ArgGroup::new("subject").args(["pid", "command", "cgroup", "all", "generate"]).required(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) page: Option<Page>,
     /// Watch this process and its descendants
     #[arg(short, long)]
     pub(crate) pid: Option<u32>,
@@ -93,6 +90,9 @@ pub(crate) struct Arguments {
     /// a flame graph
     #[arg(short, long, value_name = "FILE", verbatim_doc_comment)]
     pub(crate) output: Option<PathBuf>,
+    /// Print the manual page (man) or completions (bash, fish, zsh)
+    #[arg(long, value_name = "WHAT", value_parser = ["man", "bash", "fish", "zsh"], exclusive = true, hide_possible_values = true)]
+    pub(crate) generate: Option<String>,
     /// Options of strace and perf to follow forks, which is the default here
     #[arg(short = 'f', short_alias = 'g', long, hide = true)]
     follow_forks: bool,
@@ -107,18 +107,6 @@ pub(crate) enum GroupBy {
     Name,
     /// Those of one systemd unit, container or pod.
     Unit,
-}
-
-/// What is printed instead of a report.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Page {
-    /// Print the completions for a shell
-    Completions {
-        #[arg(value_parser = ["bash", "fish", "zsh"])]
-        shell: String,
-    },
-    /// Print the manual page, in roff
-    Man,
 }
 
 impl Arguments {

@@ -38,7 +38,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::{env, mem};
 
-use arguments::{Arguments, Page};
+use arguments::Arguments;
 use clap::Parser as _;
 use console::{FAILED, USAGE, escaped, print, printable, usage};
 use nix::errno::Errno;
@@ -75,23 +75,19 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8> {
-    let shell = match &arguments.page {
-        None => return watch(arguments),
-        Some(Page::Completions { shell }) => Some(&**shell),
-        Some(Page::Man) => None,
-    };
-    print(pages::text(shell))?;
+    let Some(page) = &arguments.generate else { return watch(arguments) };
+    print(pages::text(page))?;
     Ok(0)
 }
 
 fn watch(arguments: &Arguments) -> Result<u8> {
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
     let failed = |error| format!("cannot write {}: {error}", path.display());
-    let ignored = proc::ignored([Signal::SIGINT, Signal::SIGTERM]);
     let open = |path| File::options().write(true).create(true).truncate(false).open(path);
     // If this fails, the command does not run.
     let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
     // A pipe is opened when it has a reader. Until then a signal ends the program.
+    let ignored = proc::ignored([Signal::SIGINT, Signal::SIGTERM]);
     let signal = caught()?;
     // Without a reader, tables would be printed for ever.
     let show_part = |report: &Report| {

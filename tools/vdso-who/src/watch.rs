@@ -33,8 +33,9 @@ const MOST_MEMORY: u64 = 8 << 30;
 
 /// Returns the report of a measurement, and the process, which may still run.
 ///
-/// A command gets the signals that are to be `ignored`. `show` gets the report of each interval. `is_over` is called 50 times a second (500 with
-/// --exact) with the seconds since the start, and ends the measurement if it returns true.
+/// A command ignores the signals in `ignored`. `show` gets the report of each interval. `is_over`
+/// is called 50 times a second (500 with --exact) with the seconds since the start, and ends the
+/// measurement if it returns true.
 ///
 /// # Errors
 /// If nothing can be measured; the text says what to do.

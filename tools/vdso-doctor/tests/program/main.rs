@@ -65,9 +65,9 @@ fn only_a_forced_or_real_terminal_gets_colours() {
 
 #[test]
 fn wrong_arguments_are_status_64_and_one_line() {
-    const WRONG: &str = "--jsn, -x, extra, --json=yes, --quiet --json, completions, --verbose --json, \
+    const WRONG: &str = "--jsn, -x, extra, --json=yes, --quiet --json, --generate, --verbose --json, \
         --require-user-space=, --require-user-space=REALTIM, --require-user-space TAI, \
-        --pid, --pid=abc, --pid=99999999999, man foo, --json man";
+        --pid, --pid=abc, --pid=99999999999, --generate=foo, --json --generate=man";
     for arguments in WRONG.split(", ") {
         let Some((status, out, error)) = run(arguments) else { return };
         assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
@@ -80,9 +80,9 @@ fn wrong_arguments_are_status_64_and_one_line() {
 /// Looks for lines above 71 columns, because man(1) indents a page by 7 of 80 and leaves 2 free.
 #[test]
 fn lines_of_the_manual_page_that_must_not_be_broken_fit() {
-    let Some((_, completions, _)) = run("completions bash") else { return };
+    let Some((_, completions, _)) = run("--generate bash") else { return };
     assert!(completions.contains("--require-user-space"), "{completions}");
-    let (_, out, error) = run("man").unwrap();
+    let (_, out, error) = run("--generate man").unwrap();
     assert!(out.contains(".SH OPTIONS"), "{out}{error}");
     let is_indented = |line: &&str| line.starts_with("  ");
     let lines: Vec<_> = out.lines().filter(is_indented).map(|line| line.replace('\\', "")).collect();

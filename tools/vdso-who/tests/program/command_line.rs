@@ -33,7 +33,8 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         "--pid=1 --folded --json",
         "--pid=1 --duration=0",
         "--pid=1 --frequency=0",
-        "completions",
+        "--generate",
+        "--generate=man --all",
         "--interval=1 --json --all",
         "--all --no-children",
         "--pid",
@@ -62,8 +63,8 @@ fn help_fits_80_columns() {
     for (arguments, contains) in [
         (&["--help"][..], "Examples:"),
         (&["--version"], env!("CARGO_PKG_VERSION")),
-        (&["completions", "bash"], "--frequency"),
-        (&["man"], ".SH OPTIONS"),
+        (&["--generate", "bash"], "--frequency"),
+        (&["--generate=man"], ".SH OPTIONS"),
     ] {
         let Some((status, out, error)) = run(arguments) else { return };
         assert_eq!((status, &*error), (Some(0), ""), "{arguments:?}");
@@ -201,7 +202,7 @@ fn tables_that_nobody_reads_end_the_measurement_but_not_the_command() {
 /// command may remove the file.
 #[test]
 fn output_that_cannot_be_written_is_status_2_and_an_error() {
-    for arguments in [&["--help"][..], &["man"], &["--", "true"]] {
+    for arguments in [&["--help"][..], &["--generate=man"], &["--", "true"]] {
         assert_says_that_output_is_lost("vdso-who", || who(arguments), watched);
     }
     let Some((status, out, error)) = run(&["-o", "/proc/report", "--", "echo", "ran"]) else { return };
