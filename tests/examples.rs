@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use goblin::elf::Elf;
 use goblin::elf::section_header::SHN_ABS;
 use test_images::kinds;
+use test_support::not_run::target_tmpdir;
 use test_support::program;
 
 fn run(example: &str, arguments: &[&Path]) -> Option<String> {
@@ -47,7 +48,7 @@ fn symbols_prints_the_names_that_goblin_sees() {
     for (machine, spec) in [("machine 40, 32 bits", kinds::arm()), ("machine 183, 64 bits", kinds::aarch64())]
     {
         let bytes = spec.build().bytes;
-        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("image.so");
+        let file = target_tmpdir().join("image.so");
         fs::write(&file, &bytes).unwrap();
         let Some(text) = run("symbols", &[&file]) else { return };
         assert!(text.starts_with(machine), "{text}");
