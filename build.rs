@@ -12,7 +12,9 @@ fn main() {
     // docs.rs sets the first, the tests set the others.
     println!("cargo::rustc-check-cfg=cfg(docsrs, vdso_time_steps, vdso_time_assume_invariant)");
     println!("cargo::rustc-check-cfg=cfg(vdso_time_android_order, vdso_time_other_os)");
-    println!("cargo::rustc-check-cfg=cfg(vdso_time_linux, vdso_time_clock, vdso_time_libc_fallback)");
+    println!(
+        "cargo::rustc-check-cfg=cfg(vdso_time_linux, vdso_time_clock, vdso_time_libc_fallback)"
+    );
     let cfg = |name: &str| std::env::var(format!("CARGO_CFG_{name}")).unwrap_or_default();
     let has = |name: &str| std::env::var_os(format!("CARGO_{name}")).is_some();
     let (arch, width) = (cfg("TARGET_ARCH"), cfg("TARGET_POINTER_WIDTH"));
@@ -21,7 +23,9 @@ fn main() {
     // The function pointers of big-endian powerpc64 are the addresses of descriptors, and the vDSO
     // has none.
     let has_descriptors = arch == "powerpc64" && cfg("TARGET_ENDIAN") == "big";
-    let is_listed = TARGETS.iter().any(|[listed, bits, _]| (*listed, *bits) == (&*arch, &*width));
+    let is_listed = TARGETS
+        .iter()
+        .any(|[listed, bits, _]| (*listed, *bits) == (&*arch, &*width));
     if is_linux {
         println!("cargo::rustc-cfg=vdso_time_linux");
     }
@@ -29,7 +33,9 @@ fn main() {
         println!("cargo::rustc-cfg=vdso_time_clock");
     }
     // LLVM's CFI checks each call through a pointer, and its tables lack the vDSO's functions.
-    let is_checked = cfg("SANITIZE").split(',').any(|name| ["cfi", "kcfi"].contains(&name));
+    let is_checked = cfg("SANITIZE")
+        .split(',')
+        .any(|name| ["cfi", "kcfi"].contains(&name));
     if has("CFG_MIRI") || !is_linux || !is_listed || has_descriptors || is_checked {
         println!("cargo::rustc-cfg=vdso_time_libc_fallback");
     }

@@ -3,7 +3,10 @@
 //! The program ends with status 1 if the path through the vDSO is not faster than the system call
 //! although the doctor proves that it stays in user space.
 
-#![allow(clippy::cast_precision_loss, reason = "the calls of a loop are far below 2^53")]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "the calls of a loop are far below 2^53"
+)]
 
 use std::env;
 use std::path::Path;
@@ -38,13 +41,22 @@ fn groups() -> Vec<(String, Read, Row)> {
     let calls = [
         (Read::Time, calls::time()),
         (Read::Gettimeofday, calls::gettimeofday()),
-        (Read::ClockGetres(resolution), calls::clock_getres("MONOTONIC", resolution)),
+        (
+            Read::ClockGetres(resolution),
+            calls::clock_getres("MONOTONIC", resolution),
+        ),
         (Read::Getcpu, calls::getcpu()),
     ];
-    let calls = calls.into_iter().map(|(read, row)| (read.function().into(), read, row));
+    let calls = calls
+        .into_iter()
+        .map(|(read, row)| (read.function().into(), read, row));
     let clocks = CLOCKS.into_iter().map(|(name, clock)| {
         let row = calls::clock_gettime(name, clock);
-        (format!("clock_gettime/{name}"), Read::ClockGettime(clock), row)
+        (
+            format!("clock_gettime/{name}"),
+            Read::ClockGettime(clock),
+            row,
+        )
     });
     calls.chain(clocks).collect()
 }
@@ -59,7 +71,10 @@ fn measure(criterion: &mut Criterion, samples: &mut Samples, name: &str, row: &R
                 let start = Instant::now();
                 contender.call(calls);
                 let time = start.elapsed();
-                samples.push([name, SPACING.name(), contender.name], time.as_secs_f64() * 1e9 / calls as f64);
+                samples.push(
+                    [name, SPACING.name(), contender.name],
+                    time.as_secs_f64() * 1e9 / calls as f64,
+                );
                 time
             });
         });
@@ -69,18 +84,33 @@ fn measure(criterion: &mut Criterion, samples: &mut Samples, name: &str, row: &R
 
 /// Prints the ratios of this run. Returns a line for each call that is too slow.
 fn report(samples: &Samples) -> Vec<String> {
-    let mut table =
-        Table::new("paths", ["group", "vdso-time / system call", "vdso-time / libc", "answered in"]);
+    let mut table = Table::new(
+        "paths",
+        [
+            "group",
+            "vdso-time / system call",
+            "vdso-time / libc",
+            "answered in",
+        ],
+    );
     let (mut slow, mut findings) = (Vec::new(), Vec::new());
     for (group, read, _) in groups() {
         // `cargo bench -- --test` runs each call once, and a filter leaves some out.
-        let is_measured = samples.of(&group, SPACING, OURS).is_some_and(|nanos| nanos.len() > 5);
+        let is_measured = samples
+            .of(&group, SPACING, OURS)
+            .is_some_and(|nanos| nanos.len() > 5);
         let median = |name| samples.nanos(&group, SPACING, name).filter(|_| is_measured);
-        let (Some(vdso), Some(syscall)) = (median(OURS), median(SYSCALL)) else { continue };
+        let (Some(vdso), Some(syscall)) = (median(OURS), median(SYSCALL)) else {
+            continue;
+        };
         let finding = vdso_doctor::check(&[read]).err();
-        let place = finding.as_ref().map_or(Place::UserSpace, |finding| finding.place);
+        let place = finding
+            .as_ref()
+            .map_or(Place::UserSpace, |finding| finding.place);
         if place == Place::UserSpace && vdso >= syscall {
-            slow.push(format!("{group}: {vdso:.1} ns by the vDSO, {syscall:.1} ns by the system call"));
+            slow.push(format!(
+                "{group}: {vdso:.1} ns by the vDSO, {syscall:.1} ns by the system call"
+            ));
         }
         findings.extend(finding.map(|finding| format!("{group}: {finding}")));
         let place = match place {
@@ -88,7 +118,8 @@ fn report(samples: &Samples) -> Vec<String> {
             Place::Kernel => "the kernel",
             _ => "unknown",
         };
-        let ratios = [Some(syscall), median("libc")].map(|other| Some(format!("{:.3}", vdso / other?)));
+        let ratios =
+            [Some(syscall), median("libc")].map(|other| Some(format!("{:.3}", vdso / other?)));
         table.add(&group, ratios.into_iter().chain([Some(place.into())]));
     }
     if !table.rows.is_empty() {
@@ -136,5 +167,9 @@ fn main() -> ExitCode {
     for line in &slow {
         eprintln!("not faster than the system call: {line}");
     }
-    if slow.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if slow.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }

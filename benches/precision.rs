@@ -2,7 +2,10 @@
 //! each measurement, and in batches of thousands of calls, where all measurements agree.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
-#![allow(unsafe_code, reason = "a multiplication that stays in its place and in a register")]
+#![allow(
+    unsafe_code,
+    reason = "a multiplication that stays in its place and in a register"
+)]
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -68,8 +71,11 @@ fn batch<const STEPS: u32>() -> f64 {
 fn row<const STEPS: u32>(counter: Option<&CounterTime>, rounds: usize) -> Vec<f64> {
     let vdso = VdsoTime::<Monotonic>::default();
     let round = |_| {
-        let mut nanos =
-            vec![batch::<STEPS>(), each_call::<STEPS, _>(&WallTime), each_call::<STEPS, _>(&vdso)];
+        let mut nanos = vec![
+            batch::<STEPS>(),
+            each_call::<STEPS, _>(&WallTime),
+            each_call::<STEPS, _>(&vdso),
+        ];
         nanos.extend(counter.map(each_call::<STEPS, _>));
         nanos
     };
@@ -79,7 +85,9 @@ fn row<const STEPS: u32>(counter: Option<&CounterTime>, rounds: usize) -> Vec<f6
 }
 
 fn report(arguments: &Arguments) -> Report {
-    let counter = CounterTime::new().map_err(|status| eprintln!("{COUNTER}: {status}")).ok();
+    let counter = CounterTime::new()
+        .map_err(|status| eprintln!("{COUNTER}: {status}"))
+        .ok();
     let (counter, rounds) = (counter.as_ref(), arguments.effort.choose(1, 201, 2001));
     let rows = [
         row::<2>(counter, rounds),
@@ -89,11 +97,20 @@ fn report(arguments: &Arguments) -> Report {
         row::<30>(counter, rounds),
         row::<100>(counter, rounds),
     ];
-    let mut table = Table::new("precision", ["ns", "2 steps", "3 steps", "5", "10", "30", "100"]);
+    let mut table = Table::new(
+        "precision",
+        ["ns", "2 steps", "3 steps", "5", "10", "30", "100"],
+    );
     for (at, name) in NAMES.into_iter().enumerate() {
-        table.add(name, rows.iter().map(|row| Some(format!("{:.1}", row.get(at)?))));
+        table.add(
+            name,
+            rows.iter().map(|row| Some(format!("{:.1}", row.get(at)?))),
+        );
     }
-    Report { tables: vec![table], ..Report::default() }
+    Report {
+        tables: vec![table],
+        ..Report::default()
+    }
 }
 
 fn main() -> ExitCode {

@@ -98,19 +98,30 @@ fn child(asked: &[String]) -> Result<(), String> {
 fn measure(samples: &mut Samples, asked: &[&str]) -> Result<(), String> {
     let (refused, others): (Vec<_>, Vec<_>) = asked.iter().partition(|name| **name == REFUSED);
     samples.add_child(&others)?;
-    if refused.is_empty() { Ok(()) } else { samples.add_child(&[asked[0], REFUSED]) }
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        samples.add_child(&[asked[0], REFUSED])
+    }
 }
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
-    let rows = calls::rows().into_iter().map(|row| row.name).filter(|row| arguments.wants(row));
-    let slow =
-        slow_reads::names().chain([REFUSED, TRACED]).filter(|row| arguments.wants(row)).map(String::from);
+    let rows = calls::rows()
+        .into_iter()
+        .map(|row| row.name)
+        .filter(|row| arguments.wants(row));
+    let slow = slow_reads::names()
+        .chain([REFUSED, TRACED])
+        .filter(|row| arguments.wants(row))
+        .map(String::from);
     let (rows, slow): (Vec<_>, Vec<_>) = (rows.collect(), slow.collect());
     let names = [rows.as_slice(), &slow].concat();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
     let samples = Samples::collect(arguments, &names, measure, is_noisy)?;
     let (bars, missed) = bars::table("bars", BARS, &samples, arguments);
-    let (clocks, calls): (Vec<_>, Vec<_>) = rows.iter().partition(|row| COUNTERS.contains(&row.as_str()));
+    let (clocks, calls): (Vec<_>, Vec<_>) = rows
+        .iter()
+        .partition(|row| COUNTERS.contains(&row.as_str()));
     let nanos = |row: &str, contender| samples.isolated(row, contender, 1);
     let ratio = |row: &str, contender| match contender {
         NANOS => samples.both(row, OURS, 1),
@@ -124,16 +135,27 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
         trace_table(&samples),
         bars,
     ];
-    Ok(Report { tables, missed, notes: calls::notes() })
+    Ok(Report {
+        tables,
+        missed,
+        notes: calls::notes(),
+    })
 }
 
 /// Returns the reads that no segment answers at once, and the ratio to a read of the vDSO.
 fn slow_table(samples: &Samples) -> Table {
     const NAMES: [&str; 3] = [OURS, VDSO, RESTED];
-    let mut table = Table::new("slow", [&["isolated, ns"], NAMES.as_slice(), &["/ clock_gettime"]].concat());
+    let mut table = Table::new(
+        "slow",
+        [&["isolated, ns"], NAMES.as_slice(), &["/ clock_gettime"]].concat(),
+    );
     for row in slow_reads::names().chain([REFUSED]) {
         let ratio = Spacing::ALL.map(|spacing| samples.ratio(row, spacing, [OURS, VDSO]));
-        let ratio: Vec<String> = ratio.into_iter().flatten().map(|ratio| format!("{ratio:.2}")).collect();
+        let ratio: Vec<String> = ratio
+            .into_iter()
+            .flatten()
+            .map(|ratio| format!("{ratio:.2}"))
+            .collect();
         let nanos = NAMES.map(|name| samples.isolated(row, name, 0));
         table.add(row, nanos.into_iter().chain([Some(ratio.join(", "))]));
     }
@@ -143,7 +165,10 @@ fn slow_table(samples: &Samples) -> Table {
 /// Returns what a traced site adds to the bare call: in nanoseconds, and in empty calls of a loop,
 /// as the published figure of another machine is measured.
 fn trace_table(samples: &Samples) -> Table {
-    let mut table = Table::new("trace", ["overhead, empty calls", "vdso-time-trace", "ftrace", "ns"]);
+    let mut table = Table::new(
+        "trace",
+        ["overhead, empty calls", "vdso-time-trace", "ftrace", "ns"],
+    );
     for (site, published) in SITES {
         let overhead = |spacing| {
             let ratio = samples.ratio(TRACED, spacing, [site, BARE])?;

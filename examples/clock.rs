@@ -5,8 +5,14 @@ use vdso_time::{Duration, Errno, Instant, SystemTime, UNIX_EPOCH};
 fn main() -> Result<(), Errno> {
     println!("time()        {} s since the Epoch", vdso_time::time());
 
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    println!("SystemTime    {}.{:09} s", stamp.as_secs(), stamp.subsec_nanos());
+    let stamp = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    println!(
+        "SystemTime    {}.{:09} s",
+        stamp.as_secs(),
+        stamp.subsec_nanos()
+    );
 
     // As C has it: a struct timeval.
     let stamp = vdso_time::gettimeofday()?;

@@ -26,7 +26,9 @@ thread_local!(static SECONDS: Cell<u64> = const { Cell::new(0) });
 
 impl MonotonicClock for Mock {
     fn try_now() -> Result<Instant<Self>, Errno> {
-        Ok(Instant::from_clock_nanos(SECONDS.get() as i64 * 1_000_000_000))
+        Ok(Instant::from_clock_nanos(
+            SECONDS.get() as i64 * 1_000_000_000,
+        ))
     }
 }
 

@@ -8,9 +8,18 @@ use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 
 fn print(image: &Image<'_>) {
-    println!("machine {}, {} bits", image.machine(), 32 * u32::from(image.class()));
+    println!(
+        "machine {}, {} bits",
+        image.machine(),
+        32 * u32::from(image.class())
+    );
     for symbol in image.symbols() {
-        println!("{:#8x} {:5} {}", symbol.value(), symbol.size(), symbol.name().to_string_lossy());
+        println!(
+            "{:#8x} {:5} {}",
+            symbol.value(),
+            symbol.size(),
+            symbol.name().to_string_lossy()
+        );
     }
 }
 

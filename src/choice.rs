@@ -29,7 +29,10 @@ pub(crate) fn is_called<F: Format>(abi: &Abi, image: &ParsedImage<'_, F>) -> boo
 /// Finds the best candidate that an image has for each of [`Abi::functions`]. The bias is the
 /// difference between an address and the value of a symbol. `check_code` gets the address and the
 /// size of its code.
-#[allow(clippy::inline_always, reason = "the first call is one piece of code (process/mapping.rs)")]
+#[allow(
+    clippy::inline_always,
+    reason = "the first call is one piece of code (process/mapping.rs)"
+)]
 #[inline(always)]
 pub(crate) fn decide<F: Format>(
     abi: &'static Abi,
@@ -37,7 +40,11 @@ pub(crate) fn decide<F: Format>(
     bias: u64,
     mut check_code: impl FnMut(usize, u64) -> Result<(), LocateError>,
 ) -> [Outcome; 5] {
-    let all = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
+    let all = || {
+        abi.functions()
+            .into_iter()
+            .flat_map(|(_, function)| function.candidates)
+    };
     let has_quirk = all().any(|candidate| candidate.unless == Some(Quirk::BlankedNames));
     let is_blanked = has_quirk && image.has_blanked_names();
     let has_load_address = image.load.vaddr != 0;
@@ -49,7 +56,9 @@ pub(crate) fn decide<F: Format>(
                 reason = FallbackReason::BlankedNames;
                 continue;
             }
-            let Some(entry) = image.find(candidate.name, Some(abi.version)) else { continue };
+            let Some(entry) = image.find(candidate.name, Some(abi.version)) else {
+                continue;
+            };
             if candidate.unless == Some(Quirk::NonzeroLoadAddress) && has_load_address {
                 reason = FallbackReason::NonzeroLoadAddress;
                 continue;
@@ -92,7 +101,9 @@ impl fmt::Display for FallbackReason {
             Self::ForeignImage => "the vDSO is for another architecture",
             Self::NoSymbol => "the vDSO has no function that can answer",
             Self::BlankedNames => "the kernel blanked the names of the vDSO's functions",
-            Self::NonzeroLoadAddress => "this function is not used, because the vDSO's p_vaddr is not 0",
+            Self::NonzeroLoadAddress => {
+                "this function is not used, because the vDSO's p_vaddr is not 0"
+            }
         })
     }
 }

@@ -138,8 +138,13 @@ impl TryFrom<std::io::Error> for Errno {
     ///
     /// The error itself, if it has no number of Linux.
     fn try_from(error: std::io::Error) -> Result<Self, std::io::Error> {
-        let number = error.raw_os_error().filter(|_| cfg!(any(target_os = "linux", target_os = "android")));
+        let number = error
+            .raw_os_error()
+            .filter(|_| cfg!(any(target_os = "linux", target_os = "android")));
         let source = || error.get_ref()?.downcast_ref().copied();
-        number.and_then(Self::from_raw_os_error).or_else(source).ok_or(error)
+        number
+            .and_then(Self::from_raw_os_error)
+            .or_else(source)
+            .ok_or(error)
     }
 }

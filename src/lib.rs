@@ -65,7 +65,10 @@
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // What build.rs sets is no condition for a reader: docs.rs shows the systems instead.
-#![cfg_attr(docsrs, doc(auto_cfg(hide(vdso_time_clock, vdso_time_libc_fallback, vdso_time_linux))))]
+#![cfg_attr(
+    docsrs,
+    doc(auto_cfg(hide(vdso_time_clock, vdso_time_libc_fallback, vdso_time_linux)))
+)]
 #![cfg_attr(
     any(vdso_time_libc_fallback, not(vdso_time_linux)),
     allow(dead_code, unused_imports, reason = "most of it calls the vDSO")
@@ -132,12 +135,18 @@ pub mod syscall {
 
 /// For vdso-time-counter and the tests. It can change in any version.
 #[doc(hidden)]
-#[allow(missing_docs, clippy::missing_errors_doc, reason = "not part of the API")]
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    reason = "not part of the API"
+)]
 pub mod __private {
-    pub use crate::arch::{ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS};
+    pub use crate::arch::{
+        ALL, Abi, Candidate, Discovery, Function, NATIVE, Quirk, Shape, Syscall, TARGETS,
+    };
     #[cfg(vdso_time_linux)]
     pub use crate::{
-        arch::native::checked as syscall, process::auxv::value as auxval, process::kernel::read_file,
-        speed::compare,
+        arch::native::checked as syscall, process::auxv::value as auxval,
+        process::kernel::read_file, speed::compare,
     };
 }

@@ -104,7 +104,13 @@ impl Routes {
     /// Creates the same route for each function.
     #[cfg(any(vdso_time_libc_fallback, not(vdso_time_linux)))]
     pub(crate) const fn all(route: Route) -> Self {
-        Self { time: route, gettimeofday: route, clock_gettime: route, clock_getres: route, getcpu: route }
+        Self {
+            time: route,
+            gettimeofday: route,
+            clock_gettime: route,
+            clock_getres: route,
+            getcpu: route,
+        }
     }
 
     /// Creates the routes of these outcomes. If the image has versions, its symbols have the
@@ -113,12 +119,17 @@ impl Routes {
         let route = |function: &Function, outcome: Outcome| match outcome {
             Ok(Choice { candidate, address }) => {
                 let version = has_versions.then_some(abi.version);
-                Route::Vdso { symbol: candidate.name, version, address }
+                Route::Vdso {
+                    symbol: candidate.name,
+                    version,
+                    address,
+                }
             }
             // Every table has a system call for each function.
-            Err(reason) => {
-                Route::Syscall { number: function.syscalls.first().map_or(0, |call| call.number), reason }
-            }
+            Err(reason) => Route::Syscall {
+                number: function.syscalls.first().map_or(0, |call| call.number),
+                reason,
+            },
         };
         let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = outcomes;
         Self {
@@ -134,10 +145,18 @@ impl Routes {
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Vdso { symbol, version: Some(version), address } => {
+            Self::Vdso {
+                symbol,
+                version: Some(version),
+                address,
+            } => {
                 write!(f, "vDSO {symbol}@{version} at {address:#x}")
             }
-            Self::Vdso { symbol, version: None, address } => write!(f, "vDSO {symbol} at {address:#x}"),
+            Self::Vdso {
+                symbol,
+                version: None,
+                address,
+            } => write!(f, "vDSO {symbol} at {address:#x}"),
             Self::Syscall { number, reason } => write!(f, "system call {number} ({reason})"),
             Self::Libc => f.write_str("libc"),
             Self::Std => f.write_str("Rust's standard library"),

@@ -37,9 +37,15 @@ pub fn is_faster_than_syscall(clock: ClockId) -> Option<bool> {
     if is_cpu_time || !matches!(routes().clock_gettime, Route::Vdso { .. }) {
         return syscall::clock_gettime(clock).ok().map(|_| false);
     }
-    let now = || calls::clock_gettime(ClockId::MONOTONIC).ok().map(|now| now.ktime() as u64);
+    let now = || {
+        calls::clock_gettime(ClockId::MONOTONIC)
+            .ok()
+            .map(|now| now.ktime() as u64)
+    };
     let by_vdso = || calls::clock_gettime(clock).ok().map(drop);
-    compare(now, by_vdso, || syscall::clock_gettime(clock).ok().map(drop))
+    compare(now, by_vdso, || {
+        syscall::clock_gettime(clock).ok().map(drop)
+    })
 }
 
 /// Returns whether `by_vdso` is much faster than `by_kernel`, by a clock that `now` reads.
@@ -65,13 +71,21 @@ pub fn compare(
         start = end;
     }
     // An interrupt only adds, so the shortest of all tries counts.
-    let [kernel, vdso] =
-        tries.iter().fold([u64::MAX; 2], |least, tried| [least[0].min(tried[0]), least[1].min(tried[1])]);
+    let [kernel, vdso] = tries.iter().fold([u64::MAX; 2], |least, tried| {
+        [least[0].min(tried[0]), least[1].min(tried[1])]
+    });
     // The clock's unit can be longer than a read. Then all differences are multiples of it.
     let all = tries.as_flattened();
-    let apart = all.iter().flat_map(|a| all.iter().map(|b| a.abs_diff(*b))).chain(all.iter().copied());
+    let apart = all
+        .iter()
+        .flat_map(|a| all.iter().map(|b| a.abs_diff(*b)))
+        .chain(all.iter().copied());
     let unit = apart.filter(|&apart| apart > 0).min()?;
-    if kernel >= vdso.saturating_add(vdso / 4).saturating_add(unit.saturating_mul(2)) {
+    if kernel
+        >= vdso
+            .saturating_add(vdso / 4)
+            .saturating_add(unit.saturating_mul(2))
+    {
         return Some(true);
     }
     let is_as_long = (vdso - vdso / 4..=vdso.saturating_add(vdso / 8)).contains(&kernel);

@@ -10,7 +10,8 @@ use test_support::program;
 use vdso_time::__private::TARGETS;
 
 fn read(path: &str) -> String {
-    fs::read_to_string(Path::new(program::ROOT).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(Path::new(program::ROOT).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 #[test]
@@ -19,25 +20,40 @@ fn cargo_requires_libc_for_targets_that_are_not_in_the_list() {
     // Its system calls go through libc.
     for [arch, width, _] in TARGETS.iter().filter(|[arch, ..]| *arch != "powerpc64") {
         let comma = if listed.is_empty() { "" } else { ", " };
-        write!(listed, "{comma}all(target_arch = \"{arch}\", target_pointer_width = \"{width}\")").unwrap();
+        write!(
+            listed,
+            "{comma}all(target_arch = \"{arch}\", target_pointer_width = \"{width}\")"
+        )
+        .unwrap();
     }
     let linux = "any(target_os = \"linux\", target_os = \"android\")";
     let expected = format!(
         "[target.'cfg(all({linux}, any(miri, sanitize = \"cfi\", sanitize = \"kcfi\", not(any({listed})))))'.dependencies]"
     );
     let manifest = read("Cargo.toml");
-    let found = manifest.lines().find(|line| line.starts_with("[target.'cfg(")).unwrap();
+    let found = manifest
+        .lines()
+        .find(|line| line.starts_with("[target.'cfg("))
+        .unwrap();
     assert_eq!(found, expected);
 }
 
 /// Runs the build script as cargo does for a target, and returns the conditions that it sets.
 fn conditions(script: &Path, target: &[(&str, &str)]) -> String {
-    let variables = target.iter().map(|(name, value)| (format!("CARGO_CFG_{name}"), value));
-    let output = Command::new(script).env_clear().envs(variables).output().unwrap();
+    let variables = target
+        .iter()
+        .map(|(name, value)| (format!("CARGO_CFG_{name}"), value));
+    let output = Command::new(script)
+        .env_clear()
+        .envs(variables)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    let set: Vec<_> =
-        text.lines().filter_map(|line| line.strip_prefix("cargo::rustc-cfg=vdso_time_")).collect();
+    let set: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("cargo::rustc-cfg=vdso_time_"))
+        .collect();
     set.join(" ")
 }
 
@@ -47,9 +63,16 @@ fn the_build_script_chooses_libc_where_the_vdso_cannot_be_called() {
     let script = Path::new(env!("CARGO_TARGET_TMPDIR")).join("build-script");
     let Ok(_) = program::compiler() else { return };
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.current_dir(program::ROOT).args(["--edition=2024", "build.rs", "-o"]).arg(&script);
+    rustc
+        .current_dir(program::ROOT)
+        .args(["--edition=2024", "build.rs", "-o"])
+        .arg(&script);
     assert!(rustc.status().unwrap().success());
-    let x86_64 = [("TARGET_OS", "linux"), ("TARGET_ARCH", "x86_64"), ("TARGET_POINTER_WIDTH", "64")];
+    let x86_64 = [
+        ("TARGET_OS", "linux"),
+        ("TARGET_ARCH", "x86_64"),
+        ("TARGET_POINTER_WIDTH", "64"),
+    ];
     let with = |name, value| conditions(&script, &[&x86_64[..], &[(name, value)]].concat());
     assert_eq!(conditions(&script, &x86_64), "linux clock");
     for (name, value, calls_libc) in [
@@ -61,7 +84,11 @@ fn the_build_script_chooses_libc_where_the_vdso_cannot_be_called() {
         ("TARGET_ARCH", "mips64", true),
         ("TARGET_ENDIAN", "big", false),
     ] {
-        let expected = if calls_libc { "linux clock libc_fallback" } else { "linux clock" };
+        let expected = if calls_libc {
+            "linux clock libc_fallback"
+        } else {
+            "linux clock"
+        };
         assert_eq!(with(name, value), expected, "{name}={value}");
     }
 }
@@ -69,10 +96,14 @@ fn the_build_script_chooses_libc_where_the_vdso_cannot_be_called() {
 #[test]
 fn every_target_of_the_list_is_documented_and_checked() {
     let docs = read("Cargo.toml");
-    let checked = read("xtask/src/check.toml") + &read("tools/vdso-time-kernel-runner/src/targets.toml");
+    let checked =
+        read("xtask/src/check.toml") + &read("tools/vdso-time-kernel-runner/src/targets.toml");
     for [.., target] in TARGETS {
         let target = format!("\"{target}\"");
         assert!(docs.contains(&target), "docs.rs does not build {target}");
-        assert!(checked.contains(&target), "`cargo xtask check` leaves out {target}");
+        assert!(
+            checked.contains(&target),
+            "`cargo xtask check` leaves out {target}"
+        );
     }
 }

@@ -19,12 +19,29 @@ fn run(example: &str, arguments: &[&Path]) -> Option<String> {
 
 #[test]
 fn clock_prints_the_seconds_since_the_epoch() {
-    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let now = || {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs()
+    };
     let before = now();
-    let Some(text) = run("clock", &[]) else { return };
-    let line = |name| text.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim_start();
+    let Some(text) = run("clock", &[]) else {
+        return;
+    };
+    let line = |name| {
+        text.lines()
+            .find_map(|line| line.strip_prefix(name))
+            .unwrap()
+            .trim_start()
+    };
     for name in ["time() ", "SystemTime ", "gettimeofday "] {
-        let seconds: u64 = line(name).split([' ', '.']).next().unwrap().parse().unwrap();
+        let seconds: u64 = line(name)
+            .split([' ', '.'])
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
         // The second of the coarse clock can be a tick late.
         assert!((before - 1..=now()).contains(&seconds), "{name}: {seconds}");
     }
@@ -45,20 +62,34 @@ expired now: false
 
 #[test]
 fn symbols_prints_the_names_that_goblin_sees() {
-    for (machine, spec) in [("machine 40, 32 bits", kinds::arm()), ("machine 183, 64 bits", kinds::aarch64())]
-    {
+    for (machine, spec) in [
+        ("machine 40, 32 bits", kinds::arm()),
+        ("machine 183, 64 bits", kinds::aarch64()),
+    ] {
         let bytes = spec.build().bytes;
         let file = target_tmpdir().join("image.so");
         fs::write(&file, &bytes).unwrap();
-        let Some(text) = run("symbols", &[&file]) else { return };
+        let Some(text) = run("symbols", &[&file]) else {
+            return;
+        };
         assert!(text.starts_with(machine), "{text}");
-        let names: BTreeSet<&str> =
-            text.lines().skip(1).map(|line| line.rsplit(' ').next().unwrap()).collect();
+        let names: BTreeSet<&str> = text
+            .lines()
+            .skip(1)
+            .map(|line| line.rsplit(' ').next().unwrap())
+            .collect();
         let elf = Elf::parse(&bytes).unwrap();
-        let functions = elf.dynsyms.iter().filter(|symbol| ![0, SHN_ABS as usize].contains(&symbol.st_shndx));
-        let expected = functions.map(|symbol| elf.dynstrtab.get_at(symbol.st_name).unwrap()).collect();
+        let functions = elf
+            .dynsyms
+            .iter()
+            .filter(|symbol| ![0, SHN_ABS as usize].contains(&symbol.st_shndx));
+        let expected = functions
+            .map(|symbol| elf.dynstrtab.get_at(symbol.st_name).unwrap())
+            .collect();
         assert_eq!(names, expected);
     }
-    let Some(own) = run("symbols", &[]) else { return };
+    let Some(own) = run("symbols", &[]) else {
+        return;
+    };
     assert!(own.lines().count() > 1, "{own}");
 }

@@ -22,11 +22,20 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 fn files(end: &str) -> Vec<(String, String)> {
     let (mut folders, mut found) = (vec![PathBuf::from(ROOT)], Vec::new());
     while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        for path in fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             if path.is_dir() {
-                folders.extend((!path.ends_with("target") && !path.ends_with(".git")).then_some(path));
+                folders
+                    .extend((!path.ends_with("target") && !path.ends_with(".git")).then_some(path));
             } else if path.to_string_lossy().ends_with(end) {
-                let inside = path.strip_prefix(ROOT).unwrap().to_str().unwrap().to_owned();
+                let inside = path
+                    .strip_prefix(ROOT)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
                 found.push((inside, fs::read_to_string(path).unwrap()));
             }
         }
@@ -36,7 +45,8 @@ fn files(end: &str) -> Vec<(String, String)> {
 
 /// Returns the lines of code, each without its comment.
 fn code(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().map(|line| line.split("//").next().unwrap_or(line))
+    text.lines()
+        .map(|line| line.split("//").next().unwrap_or(line))
 }
 
 /// Returns the identifiers of a line.
@@ -46,11 +56,21 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the names after each `path`: one in `path::a::B`, and two in `path::{a, b::C}`.
 fn names<'a>(code: &'a str, path: &str) -> Vec<&'a str> {
-    let paths = code.match_indices(path).map(|(at, path)| &code[at + path.len()..]);
-    let group = |path: &'a str| path.strip_prefix('{').and_then(|group| group.split('}').next());
+    let paths = code
+        .match_indices(path)
+        .map(|(at, path)| &code[at + path.len()..]);
+    let group = |path: &'a str| {
+        path.strip_prefix('{')
+            .and_then(|group| group.split('}').next())
+    };
     let first = |path: &'a str| words(path).find(|word| !word.is_empty());
     paths
-        .flat_map(|path| group(path).unwrap_or(path.split(',').next().unwrap()).split(',').filter_map(first))
+        .flat_map(|path| {
+            group(path)
+                .unwrap_or(path.split(',').next().unwrap())
+                .split(',')
+                .filter_map(first)
+        })
         .collect()
 }
 
@@ -59,13 +79,31 @@ fn names<'a>(code: &'a str, path: &str) -> Vec<&'a str> {
 #[test]
 fn packages_import_only_those_above_them_in_the_table() {
     let manifest = |folder: &Path| fs::read_to_string(folder.join("Cargo.toml"));
-    let name = |text: &str| text.split("\nname = \"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let name = |text: &str| {
+        text.split("\nname = \"")
+            .nth(1)
+            .unwrap()
+            .split('"')
+            .next()
+            .unwrap()
+            .to_owned()
+    };
     let page = fs::read_to_string(Path::new(ROOT).join("CONTRIBUTING.md")).unwrap();
-    let table = page.split("## Packages").nth(1).unwrap().split("\n## ").next().unwrap();
+    let table = page
+        .split("## Packages")
+        .nth(1)
+        .unwrap()
+        .split("\n## ")
+        .next()
+        .unwrap();
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| line.starts_with("| `"))
-        .map(|line| line.split('|').map(|cell| cell.trim().trim_matches('`')).collect())
+        .map(|line| {
+            line.split('|')
+                .map(|cell| cell.trim().trim_matches('`'))
+                .collect()
+        })
         .collect();
     let mut seen = BTreeSet::new();
     for (path, text) in files("Cargo.toml") {
@@ -74,20 +112,42 @@ fn packages_import_only_those_above_them_in_the_table() {
             Some(start) => folder.starts_with(start),
             None => folder == row[1].trim_start_matches('.'),
         };
-        let at = rows.iter().position(is_row).unwrap_or_else(|| panic!("the table lacks `{folder}`"));
+        let at = rows
+            .iter()
+            .position(is_row)
+            .unwrap_or_else(|| panic!("the table lacks `{folder}`"));
         seen.insert(at);
         let row = &rows[at];
-        let name_of_row =
-            if text.contains("publish = false") { name(&text) } else { format!("**{}**", name(&text)) };
-        assert!(row[2] == name_of_row || row[1].ends_with('*'), "{folder} is {name_of_row}");
-        let paths = text.split("path = \"").skip(1).map(|rest| rest.split('"').next().unwrap());
-        let imported = paths.filter_map(|path| manifest(&Path::new(ROOT).join(folder).join(path)).ok());
+        let name_of_row = if text.contains("publish = false") {
+            name(&text)
+        } else {
+            format!("**{}**", name(&text))
+        };
+        assert!(
+            row[2] == name_of_row || row[1].ends_with('*'),
+            "{folder} is {name_of_row}"
+        );
+        let paths = text
+            .split("path = \"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap());
+        let imported =
+            paths.filter_map(|path| manifest(&Path::new(ROOT).join(folder).join(path)).ok());
         let imported: BTreeSet<String> = imported.map(|text| name(&text)).collect();
-        let listed = imported.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+        let listed = imported
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" ");
         assert_eq!(row[4], listed, "what {folder} imports");
         for import in &imported {
-            let stands_above = rows[..at].iter().any(|row| row[2].trim_matches('*') == import);
-            assert!(stands_above, "{folder} imports {import}, which is not above it");
+            let stands_above = rows[..at]
+                .iter()
+                .any(|row| row[2].trim_matches('*') == import);
+            assert!(
+                stands_above,
+                "{folder} imports {import}, which is not above it"
+            );
         }
     }
     assert_eq!(seen.len(), rows.len(), "a row has no package");
@@ -100,17 +160,27 @@ fn modules_do_not_import_one_another_in_a_circle() {
     // By folder, the imports of each module.
     let mut folders = BTreeMap::<String, BTreeMap<String, BTreeSet<String>>>::new();
     for (file, text) in files(".rs") {
-        let Some((package, module)) = file.split_once("src/") else { continue };
+        let Some((package, module)) = file.split_once("src/") else {
+            continue;
+        };
         let code = format!("\n{}", code(&text).collect::<Vec<_>>().join("\n"));
-        let code = code.replace("\npub use ", "\nuse ").replace("\npub(crate) use ", "\nuse ");
+        let code = code
+            .replace("\npub use ", "\nuse ")
+            .replace("\npub(crate) use ", "\nuse ");
         let parts = module.trim_end_matches(".rs").split('/');
         let parts: Vec<&str> = parts.filter(|part| !ROOTS.contains(part)).collect();
         for (depth, module) in parts.iter().enumerate() {
             let folder = [&["crate"], &parts[..depth]].concat().join("::") + "::";
             let up = format!("\nuse {}", "super::".repeat(parts.len() - depth));
-            let named = [&folder, &up].into_iter().flat_map(|path| names(&code, path)).map(String::from);
+            let named = [&folder, &up]
+                .into_iter()
+                .flat_map(|path| names(&code, path))
+                .map(String::from);
             let modules = folders.entry(format!("{package}: {folder}")).or_default();
-            modules.entry((*module).into()).or_default().extend(named.filter(|name| name != module));
+            modules
+                .entry((*module).into())
+                .or_default()
+                .extend(named.filter(|name| name != module));
         }
     }
     for modules in folders.values_mut() {
@@ -122,25 +192,39 @@ fn modules_do_not_import_one_another_in_a_circle() {
         }
     }
     folders.retain(|_, modules| !modules.is_empty());
-    assert!(folders.is_empty(), "modules import one another in a circle: {folders:#?}");
+    assert!(
+        folders.is_empty(),
+        "modules import one another in a circle: {folders:#?}"
+    );
 }
 
 #[test]
 fn only_some_modules_have_unsafe_code_and_arch_alone_chooses_a_target() {
     for (file, text) in files(".rs") {
-        let Some(file) = file.strip_prefix("src/") else { continue };
+        let Some(file) = file.strip_prefix("src/") else {
+            continue;
+        };
         let module = file.split(['/', '.']).next().unwrap_or_default();
         for line in code(&text) {
             let is_unsafe = words(line).any(|word| word == "unsafe");
-            assert!(!is_unsafe || UNSAFE.contains(&module), "unsafe code in {file}: {line}");
+            assert!(
+                !is_unsafe || UNSAFE.contains(&module),
+                "unsafe code in {file}: {line}"
+            );
             let chooses = line.contains("target_arch") && module != "arch";
-            assert!(!chooses, "`arch` alone chooses the architecture, not {file}: {line}");
+            assert!(
+                !chooses,
+                "`arch` alone chooses the architecture, not {file}: {line}"
+            );
             // libc spells errno differently on the two, and Android's filter kills for some calls.
             let systems = ["\"linux\"", "\"android\""].map(|system| line.matches(system).count());
             let may_differ = file.ends_with("errno.rs") || file.ends_with("abi.rs");
             let are_together = systems[0] < 2 && systems[0] == systems[1];
             let names_one = line.contains("target_os") && !are_together && !may_differ;
-            assert!(!names_one, "linux and android are not named together in {file}: {line}");
+            assert!(
+                !names_one,
+                "linux and android are not named together in {file}: {line}"
+            );
         }
     }
 }
@@ -148,7 +232,10 @@ fn only_some_modules_have_unsafe_code_and_arch_alone_chooses_a_target() {
 #[test]
 fn no_line_of_a_comment_is_too_long() {
     for (file, text) in files(".rs") {
-        for comment in text.lines().filter(|line| line.trim_start().starts_with("//")) {
+        for comment in text
+            .lines()
+            .filter(|line| line.trim_start().starts_with("//"))
+        {
             let is_short = comment.chars().count() <= COLUMNS || comment.contains("]: https://");
             assert!(is_short, "{file}: {comment}");
         }
@@ -170,15 +257,25 @@ fn every_need_of_a_test_is_required_in_ci_where_its_table_says() {
             text.match_indices(&name)
                 .any(|(at, name)| !text[at + name.len()..].starts_with(char::is_alphanumeric))
         };
-        assert!(tests.iter().any(|(_, text)| is_named(text)), "no test needs {need:?}");
+        assert!(
+            tests.iter().any(|(_, text)| is_named(text)),
+            "no test needs {need:?}"
+        );
         assert!(!need.places().is_empty(), "CI has {need:?} nowhere");
         for place in need.places() {
             let (file, word) = (place.0, place.word(*need));
             let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
             let requires = |line: &&str| line.to_lowercase().contains("require");
             let of_line = |line: &str| line.split(['"', ' ', '=']).any(|found| found == word);
-            assert!(text.lines().filter(requires).any(of_line), "{file} does not require {word}");
-            println!("{:<20} {:<20} {word} in {file}", format!("{need:?}"), need.word());
+            assert!(
+                text.lines().filter(requires).any(of_line),
+                "{file} does not require {word}"
+            );
+            println!(
+                "{:<20} {:<20} {word} in {file}",
+                format!("{need:?}"),
+                need.word()
+            );
         }
     }
 }

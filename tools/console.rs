@@ -27,7 +27,10 @@ static LOOK: extern "C" fn() = look;
 extern "C" fn look() {
     // SAFETY: fcntl(2) takes any number.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFL) };
-    WAS_OPEN.store(flags != -1 && flags & libc::O_ACCMODE != libc::O_RDONLY, Ordering::Relaxed);
+    WAS_OPEN.store(
+        flags != -1 && flags & libc::O_ACCMODE != libc::O_RDONLY,
+        Ordering::Relaxed,
+    );
 }
 
 /// Returns an error if standard output was not open for writing when the program started.
@@ -38,15 +41,20 @@ extern "C" fn look() {
 pub(crate) fn require_output() -> io::Result<()> {
     let is_open = WAS_OPEN.load(Ordering::Relaxed);
     let why = "cannot write the report: standard output is not open for writing";
-    if is_open { Ok(()) } else { Err(io::Error::other(why)) }
+    if is_open {
+        Ok(())
+    } else {
+        Err(io::Error::other(why))
+    }
 }
 
 /// Prints on standard output. EPIPE is not an error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     match write(text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(io::Error::new(error.kind(), format!("cannot write the report: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(io::Error::new(
+            error.kind(),
+            format!("cannot write the report: {error}"),
+        )),
         _ => Ok(()),
     }
 }
@@ -76,8 +84,11 @@ pub(crate) fn printable(text: &str) -> String {
 pub(crate) fn usage(error: &clap::Error) -> String {
     let message = error.to_string();
     let message = message.trim_start_matches("error: ");
-    let is_about_help = |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
-    let paragraphs = message.split("\n\n").take_while(|text| !is_about_help(text));
+    let is_about_help =
+        |text: &&str| text.starts_with("Usage:") || text.starts_with("For more information");
+    let paragraphs = message
+        .split("\n\n")
+        .take_while(|text| !is_about_help(text));
     let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let paragraphs: Vec<_> = paragraphs.map(in_one_line).collect();
     format!("{} (see `{PROGRAM} --help`)", paragraphs.join("; "))

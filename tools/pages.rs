@@ -5,7 +5,12 @@
 
 macro_rules! page {
     ($extension:literal) => {
-        include_str!(concat!("../pages/", env!("CARGO_PKG_NAME"), ".", $extension))
+        include_str!(concat!(
+            "../pages/",
+            env!("CARGO_PKG_NAME"),
+            ".",
+            $extension
+        ))
     };
 }
 
@@ -29,7 +34,10 @@ mod tests {
     #[test]
     fn the_pages_are_those_of_the_command_line() {
         let names = crate::arguments::command();
-        let names = names.get_arguments().find(|argument| argument.get_id() == "generate").unwrap();
+        let names = names
+            .get_arguments()
+            .find(|argument| argument.get_id() == "generate")
+            .unwrap();
         for name in names.get_possible_values() {
             let name = name.get_name();
             let (mut program, mut page) = (crate::arguments::command(), Vec::new());
@@ -38,14 +46,22 @@ mod tests {
                 clap_mangen::Man::new(program).render(&mut page).unwrap();
                 "1"
             } else {
-                clap_complete::generate(name.parse::<Shell>().unwrap(), &mut program, package, &mut page);
+                clap_complete::generate(
+                    name.parse::<Shell>().unwrap(),
+                    &mut program,
+                    package,
+                    &mut page,
+                );
                 name
             };
             if std::env::var_os("PAGES").is_some_and(|what| what == "overwrite") {
                 let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/pages");
                 std::fs::write(format!("{folder}/{package}.{extension}"), page).unwrap();
             } else {
-                assert!(page == text(name).as_bytes(), "{package}.{extension} is old: set PAGES=overwrite");
+                assert!(
+                    page == text(name).as_bytes(),
+                    "{package}.{extension} is old: set PAGES=overwrite"
+                );
             }
         }
     }

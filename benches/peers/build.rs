@@ -5,7 +5,10 @@ fn main() {
     println!("cargo::rerun-if-changed=c");
     println!("cargo::rustc-check-cfg=cfg(parse_vdso)");
     if std::fs::exists(SOURCE).is_ok_and(|is_there| is_there) {
-        cc::Build::new().file(SOURCE).opt_level(2).compile("parse_vdso");
+        cc::Build::new()
+            .file(SOURCE)
+            .opt_level(2)
+            .compile("parse_vdso");
         println!("cargo::rustc-cfg=parse_vdso");
     }
 }

@@ -2,7 +2,10 @@
 //! and [`pages`] show the figures.
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
-#![allow(clippy::cast_precision_loss, reason = "counts and nanoseconds are far below 2^53")]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "counts and nanoseconds are far below 2^53"
+)]
 #![allow(
     missing_docs,
     clippy::missing_errors_doc,

@@ -13,7 +13,12 @@ use test_images::{Built, keeps_promises};
 fn built() -> Vec<Built<'static>> {
     let mut long = arm();
     long.symbols[1].name = "l".repeat(1024).leak();
-    kinds().into_iter().map(|(_, spec)| spec).chain([long]).map(|spec| spec.build()).collect()
+    kinds()
+        .into_iter()
+        .map(|(_, spec)| spec)
+        .chain([long])
+        .map(|spec| spec.build())
+        .collect()
 }
 
 // Building an image takes longer than parsing it, so these are spoilt and restored.
@@ -21,7 +26,9 @@ thread_local!(static BUILT: RefCell<Vec<(Built<'static>, Vec<u8>)>> =
     RefCell::new(built().into_iter().map(|built| (built.clone(), built.bytes)).collect()));
 
 fuzz_target!(|input: &[u8]| {
-    let Some((kind, changes)) = input.split_first() else { return };
+    let Some((kind, changes)) = input.split_first() else {
+        return;
+    };
     BUILT.with_borrow_mut(|all| {
         let kind = usize::from(*kind) % all.len();
         let (built, sound) = &mut all[kind];

@@ -11,7 +11,10 @@ use proptest::test_runner::{RngSeed, TestCaseError, TestError, TestRunner};
 /// that its cases reach what they should.
 #[track_caller]
 pub(crate) fn check<S: Strategy>(usual: u32, cases: &S, holds: impl Fn(S::Value) -> bool) -> f64 {
-    let mut config = proptest::test_runner::Config { failure_persistence: None, ..Default::default() };
+    let mut config = proptest::test_runner::Config {
+        failure_persistence: None,
+        ..Default::default()
+    };
     if env::var_os("PROPTEST_CASES").is_none() {
         config.cases = usual;
     }

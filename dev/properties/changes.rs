@@ -28,17 +28,29 @@ fn a_change_of_any_number_keeps_the_promises() {
         let start = sound.get("PT_LOAD.p_vaddr");
         for field in sound.fields.iter().map(|field| &field.name) {
             let old = sound.get(field);
-            let near = [old.wrapping_sub(1), old.wrapping_add(1), !old, old << 1, 0xffff_ffff, 0xffff_fff0];
+            let near = [
+                old.wrapping_sub(1),
+                old.wrapping_add(1),
+                !old,
+                old << 1,
+                0xffff_ffff,
+                0xffff_fff0,
+            ];
             // Dynamic entries are addresses: they point anywhere in the image.
             let step = if field.starts_with("DT_") { 8 } else { 512 };
-            let inside = (0..=sound.bytes.len() as u64).step_by(step).map(|at| start.wrapping_add(at));
+            let inside = (0..=sound.bytes.len() as u64)
+                .step_by(step)
+                .map(|at| start.wrapping_add(at));
             for value in EXTREMES.into_iter().chain(near).chain(inside) {
                 keeps_promises(&sound.clone().set(field, value).bytes);
             }
         }
         for size in 0..sound.bytes.len() as u64 {
             keeps_promises(&sound.clone().resize(size).bytes);
-            assert!(!keeps_promises(&sound.bytes[..size as usize]), "{size} bytes");
+            assert!(
+                !keeps_promises(&sound.bytes[..size as usize]),
+                "{size} bytes"
+            );
         }
     }
 }
@@ -50,11 +62,18 @@ fn a_beginning_with_all_tables_has_all_symbols() {
     for (kind, spec) in kinds() {
         for last in [Hash, GnuHash, Symtab, Strtab, Versym, Verdef, Dynamic] {
             let order = Part::with_last(&[last, Text]);
-            let mut built = Spec { order, ..spec.clone() }.build();
+            let mut built = Spec {
+                order,
+                ..spec.clone()
+            }
+            .build();
             let shortest = walks::beginnings_agree(&built.bytes);
             // Otherwise the last symbol or the last name may follow.
             if spec.sysv_hash || spec.gnu_hash {
-                assert!(shortest <= built.at(Text), "{kind}, {last:?}: {shortest} bytes");
+                assert!(
+                    shortest <= built.at(Text),
+                    "{kind}, {last:?}: {shortest} bytes"
+                );
             }
             walks::beginnings_agree(&built.remove("DT_STRSZ").bytes);
         }

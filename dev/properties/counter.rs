@@ -2,7 +2,11 @@
 
 mod cases;
 
-#[allow(dead_code, unreachable_pub, reason = "the crate exports it and uses the rest")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate exports it and uses the rest"
+)]
 #[path = "../../crates/vdso-time-counter/src/engine/mod.rs"]
 mod engine;
 
@@ -18,10 +22,24 @@ mod arithmetic {
     fn a_wall_time_is_the_segments_start_and_what_has_passed() {
         const SECOND: i64 = 1_000_000_000;
         const LATEST: i64 = 8_277_292_036 * SECOND; // TIME_SETTOD_SEC_MAX of linux/time64.h
-        for start in [0, 1, SECOND - 1, SECOND, -1, -SECOND, -(SECOND << 33), LATEST - 1, LATEST] {
+        for start in [
+            0,
+            1,
+            SECOND - 1,
+            SECOND,
+            -1,
+            -SECOND,
+            -(SECOND << 33),
+            LATEST - 1,
+            LATEST,
+        ] {
             for passed in [0, 1, 20_000_000, SECOND - 1] {
                 let time = state::realtime_after(state::wall_word(start), passed as u64);
-                assert_eq!(time, vdso_time::Timespec::from_nanos(start + passed), "{start} + {passed}");
+                assert_eq!(
+                    time,
+                    vdso_time::Timespec::from_nanos(start + passed),
+                    "{start} + {passed}"
+                );
             }
         }
     }
@@ -32,7 +50,11 @@ mod arithmetic {
             assert_eq!(segment::scale(ticks, 10, 3), nanos);
         }
         assert_eq!(segment::scale(1_000_000_000, 2, 3), 666_666_667);
-        for (rate, hertz) in [(1 << 32, 1_000_000_000), (3 << 32, 333_333_333), (3 << 31, 666_666_667)] {
+        for (rate, hertz) in [
+            (1 << 32, 1_000_000_000),
+            (3 << 32, 333_333_333),
+            (3 << 31, 666_666_667),
+        ] {
             assert_eq!(segment::frequency(rate), hertz);
         }
         for (change, ticks, rate) in [
@@ -78,7 +100,10 @@ mod arithmetic {
                 let found = compare(read, || pass(vdso), || pass(kernel));
                 assert!(calls.get() <= 16, "{calls:?} calls");
                 let is_right = found == expected || found.is_none() && unit > 1;
-                assert!(is_right, "{vdso} and {kernel} in units of {unit}: {found:?}");
+                assert!(
+                    is_right,
+                    "{vdso} and {kernel} in units of {unit}: {found:?}"
+                );
             }
         }
         assert_eq!(compare(|| Some(1), || None, || Some(())), None);
@@ -86,10 +111,19 @@ mod arithmetic {
 
     #[test]
     fn an_offset_is_impossible_if_it_is_beyond_the_noise() {
-        for (offset, is_right) in [(-519, false), (-510, true), (15, true), (520, true), (521, false)] {
+        for (offset, is_right) in [
+            (-519, false),
+            (-510, true),
+            (15, true),
+            (520, true),
+            (521, false),
+        ] {
             assert_eq!(wall::is_possible(offset, [-10, 20]), is_right, "{offset}");
         }
-        assert!(wall::is_possible(i64::MIN, [i64::MIN, 0]) && wall::is_possible(i64::MAX, [0, i64::MAX]));
+        assert!(
+            wall::is_possible(i64::MIN, [i64::MIN, 0])
+                && wall::is_possible(i64::MAX, [0, i64::MAX])
+        );
     }
 
     #[test]
@@ -97,8 +131,18 @@ mod arithmetic {
         for rate in (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, 0]) {
             let span = segment::span(rate);
             assert!(span.is_power_of_two());
-            let fresh = segment::Segment { start: 0, nanos: 0, rate, span }.fresh_span();
-            assert_eq!(fresh.next_power_of_two(), span, "a state stores the fresh span");
+            let fresh = segment::Segment {
+                start: 0,
+                nanos: 0,
+                rate,
+                span,
+            }
+            .fresh_span();
+            assert_eq!(
+                fresh.next_power_of_two(),
+                span,
+                "a state stores the fresh span"
+            );
             assert!(!segment::is_possible(rate) || span < 1 << 32);
         }
     }

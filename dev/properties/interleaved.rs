@@ -61,7 +61,11 @@ impl Source for Arc<Machine> {
     }
 
     fn detect(&self) -> Result<(), Refusal> {
-        if self.is_refused.load(Relaxed) { Err(Refusal::ClockSource) } else { Ok(()) }
+        if self.is_refused.load(Relaxed) {
+            Err(Refusal::ClockSource)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -78,7 +82,13 @@ fn read(clock: &Clock) -> u64 {
 fn start() -> (Arc<Machine>, Arc<Clock>) {
     let [nanos, reads] = [5_000 * MILLI, 0].map(Unmodelled::new);
     let [is_shared, is_refused] = [false; 2].map(AtomicBool::new);
-    let machine = Arc::new(Machine { nanos, reads, point: AtomicU64::new(0), is_shared, is_refused });
+    let machine = Arc::new(Machine {
+        nanos,
+        reads,
+        point: AtomicU64::new(0),
+        is_shared,
+        is_refused,
+    });
     let clock = Arc::new(CounterClock::new(Arc::clone(&machine)));
     CLOCK.set(Arc::as_ptr(&clock).addr());
     (machine, clock)
@@ -148,7 +158,10 @@ fn the_time_never_goes_back_while_a_refused_counter_comes_into_use() {
         let other = Arc::clone(&clock);
         let thread = thread::spawn(move || {
             let (first, second) = (read(&other), fast(&other));
-            assert!(second.is_none_or(|second| second >= first), "{second:?} after {first}");
+            assert!(
+                second.is_none_or(|second| second >= first),
+                "{second:?} after {first}"
+            );
         });
         machine.is_shared.store(false, Relaxed); // the other thread can be at its first point
         for _ in 0..3 {

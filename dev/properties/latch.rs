@@ -5,7 +5,11 @@
 
 extern crate self as core;
 
-#[allow(dead_code, unreachable_pub, reason = "the crate exports it and uses the rest")]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "the crate exports it and uses the rest"
+)]
 #[path = "../../crates/vdso-time-counter/src/engine/mod.rs"]
 mod engine;
 
@@ -66,7 +70,10 @@ const COPIES: [usize; 2] = [
 
 /// Such an atomic of `usize`. In a clock only the sequence number is loom's. The words of a copy
 /// are written at once: the first one stands for all of them, and a read of it sees the last write.
-pub(crate) struct AtomicUsize(std::sync::atomic::AtomicUsize, OnceLock<modelled::AtomicUsize>);
+pub(crate) struct AtomicUsize(
+    std::sync::atomic::AtomicUsize,
+    OnceLock<modelled::AtomicUsize>,
+);
 
 impl AtomicUsize {
     const fn new(value: usize) -> Self {
@@ -74,7 +81,8 @@ impl AtomicUsize {
     }
 
     fn modelled(&self) -> &modelled::AtomicUsize {
-        self.1.get_or_init(|| modelled::AtomicUsize::new(self.0.load(Ordering::Relaxed)))
+        self.1
+            .get_or_init(|| modelled::AtomicUsize::new(self.0.load(Ordering::Relaxed)))
     }
 
     /// Returns its place in the clock, or `None` for the sequence number.
@@ -84,7 +92,9 @@ impl AtomicUsize {
     }
 
     fn load(&self, order: Ordering) -> usize {
-        let Some(place) = self.unmodelled() else { return self.modelled().load(order) };
+        let Some(place) = self.unmodelled() else {
+            return self.modelled().load(order);
+        };
         if COPIES.contains(&place) {
             self.modelled().fetch_add(0, order);
         }
@@ -105,7 +115,13 @@ impl AtomicUsize {
     }
 
     /// Exchanges loom's value: only the sequence number of a latch or a clock is exchanged.
-    fn compare_exchange(&self, old: usize, new: usize, yes: Ordering, no: Ordering) -> Result<usize, usize> {
+    fn compare_exchange(
+        &self,
+        old: usize,
+        new: usize,
+        yes: Ordering,
+        no: Ordering,
+    ) -> Result<usize, usize> {
         self.modelled().compare_exchange(old, new, yes, no)
     }
 }
@@ -165,7 +181,10 @@ fn a_read_is_never_torn_and_never_goes_back() {
         let reads = Arc::clone(&latch);
         let reader = loom::thread::spawn(move || {
             let (first, second) = (read(&reads), read(&reads));
-            assert!(second.is_none() || second >= first, "{second:?} after {first:?}");
+            assert!(
+                second.is_none() || second >= first,
+                "{second:?} after {first:?}"
+            );
         });
         assert!(update(&latch) && update(&latch));
         reader.join().unwrap();
@@ -181,7 +200,10 @@ fn a_snapshot_has_the_words_of_one_update_and_of_the_one_before() {
             let (_, [now, same]) = snapshots.snapshot();
             assert_eq!(now, same);
             let words = earlier(&snapshots);
-            assert!(words.is_none_or(|(now, before)| before == now.saturating_sub(1)), "{words:?}");
+            assert!(
+                words.is_none_or(|(now, before)| before == now.saturating_sub(1)),
+                "{words:?}"
+            );
         });
         assert!(update(&latch) && update(&latch));
         reader.join().unwrap();
@@ -204,7 +226,11 @@ fn one_of_two_updates_from_the_same_snapshot_succeeds() {
 /// sequence number.
 #[test]
 fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
-    for stores in 0..if cfg!(target_pointer_width = "64") { 3 } else { 5 } {
+    for stores in 0..if cfg!(target_pointer_width = "64") {
+        3
+    } else {
+        5
+    } {
         model(0, move |latch| {
             assert!(update(&latch));
             STORES.set(stores);
@@ -212,7 +238,10 @@ fn a_writer_that_ends_at_any_store_leaves_whole_words_and_no_update_waits() {
             STORES.set(usize::MAX);
             let (version, words) = latch.snapshot();
             assert!(ended.is_err() && version.has_writer());
-            assert_eq!((words, read(&latch), earlier(&latch)), ([1; 2], Some(1), None));
+            assert_eq!(
+                (words, read(&latch), earlier(&latch)),
+                ([1; 2], Some(1), None)
+            );
             assert!(!update(&latch));
         });
     }

@@ -44,9 +44,18 @@ fn durations() -> impl Strategy<Value = Duration> {
 /// Returns the same time as both types, each made from the digits in its own way.
 fn times() -> impl Strategy<Value = (SystemTime, StdSystemTime)> {
     (seconds(), nanos()).prop_map(|(tv_sec, nanos)| {
-        let ours = Timespec { tv_sec, tv_nsec: nanos.into() }.try_into().unwrap();
+        let ours = Timespec {
+            tv_sec,
+            tv_nsec: nanos.into(),
+        }
+        .try_into()
+        .unwrap();
         let seconds = Duration::from_secs(tv_sec.unsigned_abs());
-        let std = if tv_sec < 0 { UNIX_EPOCH - seconds } else { UNIX_EPOCH + seconds };
+        let std = if tv_sec < 0 {
+            UNIX_EPOCH - seconds
+        } else {
+            UNIX_EPOCH + seconds
+        };
         (ours, std + Duration::from_nanos(nanos.into()))
     })
 }
@@ -100,10 +109,18 @@ fn a_moved_system_time_is_that_of_std_or_panics_as_std() {
             assert_eq!(outcome(|| earlier -= distance).is_err(), subtracted);
             assert_eq!(ours.checked_add(distance), (!added).then_some(later));
             assert_eq!(ours.checked_sub(distance), (!subtracted).then_some(earlier));
-            let [first, last] = [(i64::MIN, 0), (i64::MAX, 999_999_999)]
-                .map(|(tv_sec, tv_nsec)| SystemTime::from_timespec(Timespec { tv_sec, tv_nsec }).unwrap());
-            assert_eq!(ours.saturating_add(distance), if added { last } else { later });
-            assert_eq!(ours.saturating_sub(distance), if subtracted { first } else { earlier });
+            let [first, last] =
+                [(i64::MIN, 0), (i64::MAX, 999_999_999)].map(|(tv_sec, tv_nsec)| {
+                    SystemTime::from_timespec(Timespec { tv_sec, tv_nsec }).unwrap()
+                });
+            assert_eq!(
+                ours.saturating_add(distance),
+                if added { last } else { later }
+            );
+            assert_eq!(
+                ours.saturating_sub(distance),
+                if subtracted { first } else { earlier }
+            );
             added || subtracted
         })
     });
@@ -115,9 +132,16 @@ fn a_moved_system_time_is_that_of_std_or_panics_as_std() {
 fn whole_units_are_the_nanoseconds_rounded_down_and_saturate() {
     check(20_000, &times(), |(time, _)| {
         let nanos = time.as_nanos();
-        let unit = |size| nanos.div_euclid(size).clamp(i64::MIN.into(), i64::MAX.into());
+        let unit = |size| {
+            nanos
+                .div_euclid(size)
+                .clamp(i64::MIN.into(), i64::MAX.into())
+        };
         assert_eq!(i128::from(time.as_secs()), nanos.div_euclid(1_000_000_000));
-        assert_eq!(i128::from(time.subsec_nanos()), nanos.rem_euclid(1_000_000_000));
+        assert_eq!(
+            i128::from(time.subsec_nanos()),
+            nanos.rem_euclid(1_000_000_000)
+        );
         assert_eq!(i128::from(time.as_millis()), unit(1_000_000));
         assert_eq!(i128::from(time.as_micros()), unit(1_000));
         assert_eq!(SystemTime::from_nanos(nanos), time);
@@ -133,7 +157,10 @@ fn whole_units_are_the_nanoseconds_rounded_down_and_saturate() {
 #[test]
 fn every_system_time_of_std_converts_and_back() {
     check(20_000, &times(), |(ours, std)| {
-        assert_eq!((SystemTime::from(std), StdSystemTime::from(ours)), (ours, std));
+        assert_eq!(
+            (SystemTime::from(std), StdSystemTime::from(ours)),
+            (ours, std)
+        );
         let coarse = SystemTime::<RealtimeCoarse>::try_from(Timespec::from(ours)).unwrap();
         assert_eq!(StdSystemTime::from(coarse), std);
         true
@@ -142,13 +169,24 @@ fn every_system_time_of_std_converts_and_back() {
 
 #[test]
 fn the_order_and_the_distance_of_two_system_times_are_those_of_std() {
-    let later = check(20_000, &(times(), times()), |((ours, std), (our_other, std_other))| {
-        assert_eq!(ours.cmp(&our_other), std.cmp(&std_other));
-        assert_eq!((ours == our_other, ours < our_other), (std == std_other, std < std_other));
-        let here = ours.duration_since(our_other).map_err(|error| error.duration());
-        let there = std.duration_since(std_other).map_err(|error| error.duration());
-        assert_eq!(here, there);
-        here.is_ok()
-    });
+    let later = check(
+        20_000,
+        &(times(), times()),
+        |((ours, std), (our_other, std_other))| {
+            assert_eq!(ours.cmp(&our_other), std.cmp(&std_other));
+            assert_eq!(
+                (ours == our_other, ours < our_other),
+                (std == std_other, std < std_other)
+            );
+            let here = ours
+                .duration_since(our_other)
+                .map_err(|error| error.duration());
+            let there = std
+                .duration_since(std_other)
+                .map_err(|error| error.duration());
+            assert_eq!(here, there);
+            here.is_ok()
+        },
+    );
     assert!((0.3..0.7).contains(&later), "{later}");
 }

@@ -121,8 +121,14 @@ impl Abi {
 }
 
 /// Makes the row of a function with one size of time.
-pub(crate) const fn function(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Function {
-    Function { candidates, syscalls }
+pub(crate) const fn function(
+    candidates: &'static [Candidate],
+    syscalls: &'static [Syscall],
+) -> Function {
+    Function {
+        candidates,
+        syscalls,
+    }
 }
 
 /// Makes the row of a function of a 32-bit architecture. In both lists, the row with 64-bit times
@@ -134,7 +140,10 @@ pub(crate) const fn function(candidates: &'static [Candidate], syscalls: &'stati
 /// tried the 64-bit rows after the others there, so that times after January 2038 work. That took
 /// two passes over every list, in five places, so such a program gets `EOVERFLOW` instead. The cfg
 /// makes these tables for tests on Linux.
-pub(crate) const fn function32(candidates: &'static [Candidate], syscalls: &'static [Syscall]) -> Function {
+pub(crate) const fn function32(
+    candidates: &'static [Candidate],
+    syscalls: &'static [Syscall],
+) -> Function {
     const HAS_TIME64: bool = !cfg!(any(target_os = "android", vdso_time_android_order));
     match (candidates, syscalls) {
         ([_, candidates @ ..], [_, syscalls @ ..]) if !HAS_TIME64 => function(candidates, syscalls),
@@ -158,29 +167,46 @@ impl Function {
 
 /// Makes the row of a symbol that can be called in every state of the image.
 pub(crate) const fn symbol(name: &'static str, shape: Shape) -> Candidate {
-    Candidate { name, shape, unless: None }
+    Candidate {
+        name,
+        shape,
+        unless: None,
+    }
 }
 
 impl Candidate {
     /// Excludes the symbol in this state of the image.
     pub(crate) const fn unless(self, quirk: Quirk) -> Self {
-        Self { unless: Some(quirk), ..self }
+        Self {
+            unless: Some(quirk),
+            ..self
+        }
     }
 }
 
 // The symbols of the tables; `_32` are those of 32-bit images.
-pub(crate) const VDSO_TIME: &[Candidate] =
-    &[symbol("__vdso_time", Shape::Time64), symbol("__vdso_clock_gettime", Shape::Timespec64)];
+pub(crate) const VDSO_TIME: &[Candidate] = &[
+    symbol("__vdso_time", Shape::Time64),
+    symbol("__vdso_clock_gettime", Shape::Timespec64),
+];
 pub(crate) const VDSO_GETTIME: &[Candidate] = &[symbol("__vdso_clock_gettime", Shape::Timespec64)];
-pub(crate) const VDSO_GETTIMEOFDAY: &[Candidate] = &[symbol("__vdso_gettimeofday", Shape::Timeval64)];
+pub(crate) const VDSO_GETTIMEOFDAY: &[Candidate] =
+    &[symbol("__vdso_gettimeofday", Shape::Timeval64)];
 pub(crate) const VDSO_GETRES: &[Candidate] = &[symbol("__vdso_clock_getres", Shape::Timespec64)];
-pub(crate) const KERNEL_TIME: &[Candidate] =
-    &[symbol("__kernel_time", Shape::Time64), symbol("__kernel_clock_gettime", Shape::Timespec64)];
-pub(crate) const KERNEL_GETTIME: &[Candidate] = &[symbol("__kernel_clock_gettime", Shape::Timespec64)];
-pub(crate) const KERNEL_GETTIMEOFDAY: &[Candidate] = &[symbol("__kernel_gettimeofday", Shape::Timeval64)];
-pub(crate) const KERNEL_GETRES: &[Candidate] = &[symbol("__kernel_clock_getres", Shape::Timespec64)];
-pub(crate) const GETTIME_32: &[Candidate] =
-    &[symbol("__vdso_clock_gettime64", Shape::Timespec64), symbol("__vdso_clock_gettime", Shape::Timespec32)];
+pub(crate) const KERNEL_TIME: &[Candidate] = &[
+    symbol("__kernel_time", Shape::Time64),
+    symbol("__kernel_clock_gettime", Shape::Timespec64),
+];
+pub(crate) const KERNEL_GETTIME: &[Candidate] =
+    &[symbol("__kernel_clock_gettime", Shape::Timespec64)];
+pub(crate) const KERNEL_GETTIMEOFDAY: &[Candidate] =
+    &[symbol("__kernel_gettimeofday", Shape::Timeval64)];
+pub(crate) const KERNEL_GETRES: &[Candidate] =
+    &[symbol("__kernel_clock_getres", Shape::Timespec64)];
+pub(crate) const GETTIME_32: &[Candidate] = &[
+    symbol("__vdso_clock_gettime64", Shape::Timespec64),
+    symbol("__vdso_clock_gettime", Shape::Timespec32),
+];
 pub(crate) const GETRES_32: &[Candidate] = &[
     symbol("__vdso_clock_getres_time64", Shape::Timespec64),
     symbol("__vdso_clock_getres", Shape::Timespec32),

@@ -7,7 +7,10 @@
 #![allow(missing_docs, reason = "not part of the API")]
 
 mod abi;
-#[cfg(all(vdso_time_linux, any(feature = "libc", vdso_time_libc_fallback, target_arch = "powerpc64")))]
+#[cfg(all(
+    vdso_time_linux,
+    any(feature = "libc", vdso_time_libc_fallback, target_arch = "powerpc64")
+))]
 pub(crate) mod libc_errno;
 #[cfg(vdso_time_linux)]
 pub(crate) mod native;

@@ -228,5 +228,8 @@ pub(super) use {clock_trait, time_of_a_clock};
 #[inline(never)]
 #[track_caller]
 pub(super) fn refused<C>(error: Errno) -> ! {
-    panic!("cannot read {}: {error} (try_now() returns this error)", type_name::<C>())
+    panic!(
+        "cannot read {}: {error} (try_now() returns this error)",
+        type_name::<C>()
+    )
 }

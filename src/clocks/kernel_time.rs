@@ -22,7 +22,9 @@ impl KernelTime {
     #[inline]
     pub(super) fn from_timespec(time: Timespec) -> Result<Self, Errno> {
         time.subsec_nanos()?;
-        i64::try_from(time.as_nanos()).map(Self).map_err(|_| Errno::EOVERFLOW)
+        i64::try_from(time.as_nanos())
+            .map(Self)
+            .map_err(|_| Errno::EOVERFLOW)
     }
 
     #[inline]
@@ -34,7 +36,9 @@ impl KernelTime {
 
     #[inline]
     pub(super) const fn checked_add(self, duration: Duration) -> Option<Self> {
-        let Some(nanos) = nanos(duration) else { return None };
+        let Some(nanos) = nanos(duration) else {
+            return None;
+        };
         match self.0.checked_add_unsigned(nanos) {
             Some(sum) => Some(Self(sum)),
             None => None,
@@ -43,7 +47,9 @@ impl KernelTime {
 
     #[inline]
     pub(super) const fn checked_sub(self, duration: Duration) -> Option<Self> {
-        let Some(nanos) = nanos(duration) else { return None };
+        let Some(nanos) = nanos(duration) else {
+            return None;
+        };
         match self.0.checked_sub_unsigned(nanos) {
             Some(difference) => Some(Self(difference)),
             None => None,
@@ -55,5 +61,9 @@ impl KernelTime {
 #[inline]
 const fn nanos(duration: Duration) -> Option<u64> {
     let nanos = duration.as_nanos();
-    if nanos > u64::MAX as u128 { None } else { Some(nanos as u64) }
+    if nanos > u64::MAX as u128 {
+        None
+    } else {
+        Some(nanos as u64)
+    }
 }

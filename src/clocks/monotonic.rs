@@ -106,7 +106,11 @@ impl<C> Instant<C> {
     #[must_use]
     pub const fn checked_duration_since(&self, earlier: Self) -> Option<Duration> {
         let nanos = self.as_nanos().abs_diff(earlier.as_nanos());
-        if self.as_nanos() >= earlier.as_nanos() { Some(Duration::from_nanos(nanos)) } else { None }
+        if self.as_nanos() >= earlier.as_nanos() {
+            Some(Duration::from_nanos(nanos))
+        } else {
+            None
+        }
     }
 
     /// Returns the same as [`duration_since`](Instant::duration_since), as std's method does.

@@ -50,7 +50,11 @@ impl Moment {
         let before = Instant::now();
         let std = StdInstant::now();
         let width = before.elapsed();
-        Self { ours: before + width / 2, std, width }
+        Self {
+            ours: before + width / 2,
+            std,
+            width,
+        }
     }
 }
 
@@ -116,7 +120,9 @@ impl TryFrom<StdInstant> for Instant {
         let moment = Moment::get();
         let ours = match time.checked_duration_since(moment.std) {
             Some(later) => moment.ours.checked_add(later),
-            None => moment.ours.checked_sub(moment.std.saturating_duration_since(time)),
+            None => moment
+                .ours
+                .checked_sub(moment.std.saturating_duration_since(time)),
         };
         ours.ok_or(Errno::EOVERFLOW)
     }
@@ -132,7 +138,11 @@ impl From<SystemTime> for StdSystemTime {
     /// Windows before 1601 and after the year 30,000, on WASI before 1970.
     fn from(time: SystemTime) -> Self {
         let seconds = Duration::from_secs(time.as_secs().unsigned_abs());
-        let second = if time.as_secs() < 0 { Self::UNIX_EPOCH - seconds } else { Self::UNIX_EPOCH + seconds };
+        let second = if time.as_secs() < 0 {
+            Self::UNIX_EPOCH - seconds
+        } else {
+            Self::UNIX_EPOCH + seconds
+        };
         second + Duration::from_nanos(time.subsec_nanos().into())
     }
 }

@@ -19,7 +19,10 @@ impl UnixTime {
 
     #[inline]
     pub(super) const fn new(seconds: i64, nanos: u32) -> Self {
-        Self { seconds, nanos: Nanos::new(nanos) }
+        Self {
+            seconds,
+            nanos: Nanos::new(nanos),
+        }
     }
 
     /// Creates a time from the kernel's answer, which is well-formed.
@@ -30,12 +33,16 @@ impl UnixTime {
 
     #[inline]
     pub(super) fn from_timespec(time: Timespec) -> Result<Self, Errno> {
-        time.subsec_nanos().map(|nanos| Self::new(time.tv_sec, nanos))
+        time.subsec_nanos()
+            .map(|nanos| Self::new(time.tv_sec, nanos))
     }
 
     #[inline]
     pub(super) const fn timespec(self) -> Timespec {
-        Timespec { tv_sec: self.seconds, tv_nsec: self.nanos.get() as i64 }
+        Timespec {
+            tv_sec: self.seconds,
+            tv_nsec: self.nanos.get() as i64,
+        }
     }
 
     #[inline]

@@ -117,7 +117,9 @@ impl<C> SystemTime<C> {
     #[must_use]
     #[track_caller]
     pub const fn from_clock_nanos(nanos: i128) -> Self {
-        Self::from_kernel(Timespec::from_all_nanos(nanos).expect("the seconds do not fit in an i64"))
+        Self::from_kernel(
+            Timespec::from_all_nanos(nanos).expect("the seconds do not fit in an i64"),
+        )
     }
 
     /// Returns the whole seconds since the clock's zero, rounded down.

@@ -37,14 +37,17 @@ fn count<F: Format>(hash: Bytes<'_, F>, size: usize, nbucket: usize, nchain: usi
 #[inline(never)]
 pub(super) fn count_gnu<F: Format>(hash: Bytes<'_, F>) -> Option<u32> {
     let header = hash.head(16)?;
-    let (nbuckets, symoffset, bloom_size) = (header.word(at(0)), header.word(at(4)), header.word(at(8)));
+    let (nbuckets, symoffset, bloom_size) =
+        (header.word(at(0)), header.word(at(4)), header.word(at(8)));
     let buckets = hash.tail(16)?.after(bloom_size, hash.of(ADDR_SIZE))?;
     let starts = buckets.first(nbuckets, 4)?.table(4);
     let last = starts.map(|bucket| bucket.word(at(0))).max().unwrap_or(0);
     if last < symoffset {
         return Some(symoffset as u32); // every bucket is empty
     }
-    let chain = buckets.after(nbuckets, 4)?.after(last.wrapping_sub(symoffset), 4)?;
+    let chain = buckets
+        .after(nbuckets, 4)?
+        .after(last.wrapping_sub(symoffset), 4)?;
     let more = chain.table(4).position(|hash| hash.word(at(0)) & 1 != 0)?;
     u32::try_from(last.checked_add(more)?.checked_add(1)?).ok()
 }

@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use super::error::ParseError;
 use super::layout::{
-    Bytes, D_TAG, D_VAL, DYN_SIZE, E_MACHINE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, Format, P_FILESZ,
-    P_MEMSZ, P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
+    Bytes, D_TAG, D_VAL, DYN_SIZE, E_MACHINE, E_PHENTSIZE, E_PHNUM, E_PHOFF, EHDR_SIZE, Format,
+    P_FILESZ, P_MEMSZ, P_OFFSET, P_TYPE, P_VADDR, PHDR_SIZE,
 };
 
 /// The program headers must lie in the image's first page, on every page size.
@@ -61,11 +61,17 @@ impl<F: Format> ProgramHeaders<F> {
     pub(crate) fn read(bytes: Bytes<'_, F>) -> Result<Self, ParseError> {
         const PT_LOAD: usize = 1;
         const PT_DYNAMIC: usize = 2;
-        let header = bytes.head(bytes.of(EHDR_SIZE)).ok_or(ParseError::ProgramHeaders)?;
+        let header = bytes
+            .head(bytes.of(EHDR_SIZE))
+            .ok_or(ParseError::ProgramHeaders)?;
         let machine = header.half(E_MACHINE);
         let mut headers = headers(bytes, header).ok_or(ParseError::ProgramHeaders)?;
-        let dynamic = headers.clone().find(|header| header.word(P_TYPE) == PT_DYNAMIC);
-        let dynamic = dynamic.map(file_range).ok_or(ParseError::NoDynamicSegment)?;
+        let dynamic = headers
+            .clone()
+            .find(|header| header.word(P_TYPE) == PT_DYNAMIC);
+        let dynamic = dynamic
+            .map(file_range)
+            .ok_or(ParseError::NoDynamicSegment)?;
         let around = headers.find(|header| {
             let segment = file_range(*header);
             header.word(P_TYPE) == PT_LOAD
@@ -82,7 +88,12 @@ impl<F: Format> ProgramHeaders<F> {
         if file_range(header).end > LARGEST {
             return Err(ParseError::TooLarge);
         }
-        Ok(Self { format: bytes.format, machine, load, dynamic })
+        Ok(Self {
+            format: bytes.format,
+            machine,
+            load,
+            dynamic,
+        })
     }
 }
 

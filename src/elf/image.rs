@@ -6,10 +6,12 @@ use core::fmt;
 use super::error::ParseError;
 use super::hash;
 use super::headers::{
-    DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERSYM,
-    Dynamic, Load, ProgramHeaders,
+    DT_GNU_HASH, DT_HASH, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM,
+    DT_VERSYM, Dynamic, Load, ProgramHeaders,
 };
-use super::layout::{Bytes, E_MACHINE, Format, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE};
+use super::layout::{
+    Bytes, E_MACHINE, Format, ST_INFO, ST_NAME, ST_SHNDX, ST_SIZE, ST_VALUE, SYM_SIZE,
+};
 use super::steps;
 use super::symbol::{Entry, Symbol};
 use super::version::{self, Versions};
@@ -31,7 +33,12 @@ pub(crate) struct ParsedImage<'a, F> {
 impl<F> fmt::Debug for ParsedImage<'_, F> {
     /// Writes where the image is, and no bytes of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes at {:p}", self.bytes.raw.len(), self.bytes.raw.as_ptr())
+        write!(
+            f,
+            "{} bytes at {:p}",
+            self.bytes.raw.len(),
+            self.bytes.raw.as_ptr()
+        )
     }
 }
 
@@ -40,15 +47,25 @@ impl<'a, F: Format> ParsedImage<'a, F> {
     /// may extend past `bytes`. A caller that has only a part tries again with the whole image.
     #[inline(always)]
     pub(crate) fn new(headers: &ProgramHeaders<F>, bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let ProgramHeaders { format, load, ref dynamic, machine } = *headers;
+        let ProgramHeaders {
+            format,
+            load,
+            ref dynamic,
+            machine,
+        } = *headers;
         let bytes = Bytes { raw: bytes, format };
-        let dynamic = bytes.raw.get(dynamic.clone()).ok_or(ParseError::NoDynamicSegment)?;
+        let dynamic = bytes
+            .raw
+            .get(dynamic.clone())
+            .ok_or(ParseError::NoDynamicSegment)?;
         let dynamic = Dynamic::read(bytes.with(dynamic));
         let segment = bytes.tail(load.start).ok_or(ParseError::Truncated)?;
         // The bytes from a table on. An address of 0 means that the table is missing.
         let table = |address: u64| {
             let offset = usize::try_from(address.wrapping_sub(load.vaddr)).unwrap_or(usize::MAX);
-            segment.tail(offset).filter(|table| address != 0 && !table.raw.is_empty())
+            segment
+                .tail(offset)
+                .filter(|table| address != 0 && !table.raw.is_empty())
         };
 
         let from_strings = table(dynamic.get(DT_STRTAB)).ok_or(ParseError::StringTable)?;
@@ -62,9 +79,13 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         }
         let (hash, gnu_hash) = (dynamic.get(DT_HASH), dynamic.get(DT_GNU_HASH));
         let count = if hash != 0 {
-            table(hash).and_then(|hash| hash::count_sysv(hash, machine)).ok_or(ParseError::SysvHash)?
+            table(hash)
+                .and_then(|hash| hash::count_sysv(hash, machine))
+                .ok_or(ParseError::SysvHash)?
         } else if gnu_hash != 0 {
-            table(gnu_hash).and_then(hash::count_gnu).ok_or(ParseError::GnuHash)?
+            table(gnu_hash)
+                .and_then(hash::count_gnu)
+                .ok_or(ParseError::GnuHash)?
         } else {
             count_before(symbols, from_strings)
         };
@@ -79,14 +100,25 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         };
         let mut versions = Versions::default();
         if dynamic.get(DT_VERSYM) != 0 && dynamic.get(DT_VERDEF) != 0 {
-            let versym = table(dynamic.get(DT_VERSYM)).and_then(|versym| versym.first(count as usize, 2));
+            let versym =
+                table(dynamic.get(DT_VERSYM)).and_then(|versym| versym.first(count as usize, 2));
             let versym = versym.ok_or(ParseError::Versions)?;
             let verdef = table(dynamic.get(DT_VERDEF)).ok_or(ParseError::Versions)?;
             let verdefnum = dynamic.get(DT_VERDEFNUM);
             version::find(verdef, verdefnum, version::NO_INDEX)?;
-            versions = Versions { versym: versym.raw, verdef: verdef.raw, verdefnum };
+            versions = Versions {
+                versym: versym.raw,
+                verdef: verdef.raw,
+                verdefnum,
+            };
         }
-        Ok(Self { bytes, load, symtab: symtab.raw, strtab, versions })
+        Ok(Self {
+            bytes,
+            load,
+            symtab: symtab.raw,
+            strtab,
+            versions,
+        })
     }
 
     pub(crate) fn machine(&self) -> u16 {
@@ -122,7 +154,14 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         }
         let symtab = self.bytes.with(self.symtab);
         if const { F::IS_KNOWN } || symtab.is_own() {
-            self.find_in(Bytes { format: F::OWN, ..symtab }, name, version)
+            self.find_in(
+                Bytes {
+                    format: F::OWN,
+                    ..symtab
+                },
+                name,
+                version,
+            )
         } else {
             self.find_in(symtab, name, version)
         }
@@ -136,8 +175,14 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             if !self.has_string(symbol.word(ST_NAME), name) {
                 continue;
             }
-            let Some(entry) = self.entry(index, symbol) else { continue };
-            let has = |wanted| entry.version.is_some_and(|start| self.has_string(start, wanted));
+            let Some(entry) = self.entry(index, symbol) else {
+                continue;
+            };
+            let has = |wanted| {
+                entry
+                    .version
+                    .is_some_and(|start| self.has_string(start, wanted))
+            };
             if wanted.is_none_or(has) {
                 return Some(entry);
             }
@@ -160,19 +205,26 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             let inside = address.wrapping_sub(self.code_address(entry.value));
             inside < entry.size.max(1)
         };
-        self.entries().filter(around).min_by_key(|entry| entry.is_weak)
+        self.entries()
+            .filter(around)
+            .min_by_key(|entry| entry.is_weak)
     }
 
     /// Returns where a symbol's code begins. On arm, bit 0 of the value marks Thumb code.
     fn code_address(&self, value: u64) -> u64 {
         const EM_ARM: u16 = 40;
-        if self.machine() == EM_ARM { value & !1 } else { value }
+        if self.machine() == EM_ARM {
+            value & !1
+        } else {
+            value
+        }
     }
 
     /// Returns whether a function's name is blank.
     pub(crate) fn has_blanked_names(&self) -> bool {
         let is_blank = |name| self.strtab.get(name) == Some(&0);
-        self.entries().any(|entry| entry.is_func && is_blank(entry.name))
+        self.entries()
+            .any(|entry| entry.is_func && is_blank(entry.name))
     }
 
     /// Reads the strings of an entry, the only part of a symbol that can take many steps.
@@ -185,7 +237,11 @@ impl<'a, F: Format> ParsedImage<'a, F> {
             found
         };
         let version = entry.version.and_then(string);
-        Some(Symbol { name: string(entry.name)?, version, entry })
+        Some(Symbol {
+            name: string(entry.name)?,
+            version,
+            entry,
+        })
     }
 
     /// Returns an entry of the table if it can be called: its value lies in the image, and its name
@@ -208,12 +264,23 @@ impl<'a, F: Format> ParsedImage<'a, F> {
         if matches!(symbol.half(ST_SHNDX), SHN_UNDEF | SHN_ABS) {
             return None;
         }
-        let (value, size, name) = (symbol.addr(ST_VALUE), symbol.addr(ST_SIZE), symbol.word(ST_NAME));
+        let (value, size, name) = (
+            symbol.addr(ST_VALUE),
+            symbol.addr(ST_SIZE),
+            symbol.word(ST_NAME),
+        );
         if !self.load.contains(value) || name >= self.strtab.len() {
             return None;
         }
         let version = self.versions.name_of(symbol, index);
-        Some(Entry { name, version, value, size, is_func, is_weak })
+        Some(Entry {
+            name,
+            version,
+            value,
+            size,
+            is_func,
+            is_weak,
+        })
     }
 
     /// Returns whether the string at `start` is `wanted`. A blank string and one with a NUL never
@@ -241,14 +308,23 @@ impl<'a, F: Format> ParsedImage<'a, F> {
 #[inline(never)]
 fn count_before<F: Format>(symbols: Bytes<'_, F>, strings: Bytes<'_, F>) -> u32 {
     let between = symbols.raw.len().saturating_sub(strings.raw.len());
-    count_all(symbols.head(between).filter(|_| between != 0).unwrap_or(symbols))
+    count_all(
+        symbols
+            .head(between)
+            .filter(|_| between != 0)
+            .unwrap_or(symbols),
+    )
 }
 
 /// Returns the number of symbols in bytes of an image.
 #[cold]
 #[inline(never)]
 fn count_all<F: Format>(symbols: Bytes<'_, F>) -> u32 {
-    symbols.raw.len().checked_div(symbols.of(SYM_SIZE)).unwrap_or(0) as u32
+    symbols
+        .raw
+        .len()
+        .checked_div(symbols.of(SYM_SIZE))
+        .unwrap_or(0) as u32
 }
 
 /// Cuts the string table after its last NUL, so that every string in it ends.

@@ -75,20 +75,29 @@ pub(crate) struct Any {
 }
 
 impl Format for Any {
-    const OWN: Self =
-        Self { is_64_bit: cfg!(target_pointer_width = "64"), is_big_endian: cfg!(target_endian = "big") };
+    const OWN: Self = Self {
+        is_64_bit: cfg!(target_pointer_width = "64"),
+        is_big_endian: cfg!(target_endian = "big"),
+    };
 
     #[inline]
     fn of_image(bytes: &[u8]) -> Result<Self, ParseError> {
-        let Some((b"\x7fELF", ident)) = bytes.split_first_chunk() else { return Err(ParseError::NotElf) };
-        let &[class, data, ..] = ident else { return Err(ParseError::Truncated) };
+        let Some((b"\x7fELF", ident)) = bytes.split_first_chunk() else {
+            return Err(ParseError::NotElf);
+        };
+        let &[class, data, ..] = ident else {
+            return Err(ParseError::Truncated);
+        };
         if !matches!(class, 1 | 2) {
             return Err(ParseError::Class);
         }
         if !matches!(data, 1 | 2) {
             return Err(ParseError::ByteOrder);
         }
-        Ok(Self { is_64_bit: class == 2, is_big_endian: data == 2 })
+        Ok(Self {
+            is_64_bit: class == 2,
+            is_big_endian: data == 2,
+        })
     }
 
     #[inline]
@@ -107,7 +116,11 @@ impl Format for Native {
     #[inline(always)]
     fn of_image(bytes: &[u8]) -> Result<Self, ParseError> {
         // `Class` also if the byte order is another one: each means a foreign image.
-        if Any::of_image(bytes)? == Any::OWN { Ok(Self) } else { Err(ParseError::Class) }
+        if Any::of_image(bytes)? == Any::OWN {
+            Ok(Self)
+        } else {
+            Err(ParseError::Class)
+        }
     }
 
     #[inline]
@@ -120,7 +133,10 @@ impl<'a, F: Format> Bytes<'a, F> {
     /// Reads `e_ident`.
     #[inline(always)]
     pub(crate) fn of_image(raw: &'a [u8]) -> Result<Self, ParseError> {
-        Ok(Self { raw, format: F::of_image(raw)? })
+        Ok(Self {
+            raw,
+            format: F::of_image(raw)?,
+        })
     }
 
     /// Returns whether the format is that of this process.
@@ -184,7 +200,9 @@ impl<'a, F: Format> Bytes<'a, F> {
     fn array<const N: usize>(self, field: Field) -> [u8; N] {
         steps::take(1);
         let tail = self.raw.get(self.of(field)..);
-        tail.and_then(|tail| tail.first_chunk()).copied().unwrap_or([0; N])
+        tail.and_then(|tail| tail.first_chunk())
+            .copied()
+            .unwrap_or([0; N])
     }
 
     /// Reads a byte.
@@ -197,15 +215,22 @@ impl<'a, F: Format> Bytes<'a, F> {
     #[inline]
     pub(super) fn half(self, field: Field) -> u16 {
         let bytes = self.array(field);
-        if self.format.get().is_big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+        if self.format.get().is_big_endian {
+            u16::from_be_bytes(bytes)
+        } else {
+            u16::from_le_bytes(bytes)
+        }
     }
 
     /// Reads a `Word`, 4 bytes.
     #[inline]
     pub(super) fn word(self, field: Field) -> usize {
         let bytes = self.array(field);
-        (if self.format.get().is_big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
-            as usize
+        (if self.format.get().is_big_endian {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        }) as usize
     }
 
     /// Reads an `Addr` or an `Off`, 4 or 8 bytes.
@@ -215,7 +240,11 @@ impl<'a, F: Format> Bytes<'a, F> {
             return self.word(field) as u64;
         }
         let bytes = self.array(field);
-        if self.format.get().is_big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+        if self.format.get().is_big_endian {
+            u64::from_be_bytes(bytes)
+        } else {
+            u64::from_le_bytes(bytes)
+        }
     }
 
     /// Reads an `Off`. One that does not fit in a `usize` lies outside of any image.

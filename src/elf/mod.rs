@@ -25,7 +25,12 @@
 //! version definitions) and two strings. At most 1024 bytes of a string are read.
 
 // The parser exists to make these impossible.
-#![deny(clippy::indexing_slicing, clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::expect_used)]
+#![deny(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::expect_used
+)]
 #![deny(clippy::panic)]
 // `process/mapping.rs` says why.
 #![allow(clippy::inline_always, reason = "the first call is one piece of code")]
@@ -78,8 +83,12 @@ impl<'a> Image<'a> {
     /// ```
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let headers = ProgramHeaders::read(Bytes::of_image(bytes)?)?;
-        let image = bytes.get(..headers.load.end()).ok_or(ParseError::Truncated)?;
-        Ok(Self { parsed: ParsedImage::new(&headers, image)? })
+        let image = bytes
+            .get(..headers.load.end())
+            .ok_or(ParseError::Truncated)?;
+        Ok(Self {
+            parsed: ParsedImage::new(&headers, image)?,
+        })
     }
 
     /// Returns the size of the image in bytes, at most 1 MiB. It reads only the first 4 KiB.
@@ -91,7 +100,9 @@ impl<'a> Image<'a> {
     ///
     /// [`ParseError`], if the headers are malformed.
     pub fn extent(head: &[u8]) -> Result<usize, ParseError> {
-        Ok(ProgramHeaders::<Any>::read(Bytes::of_image(head)?)?.load.end())
+        Ok(ProgramHeaders::<Any>::read(Bytes::of_image(head)?)?
+            .load
+            .end())
     }
 
     /// Returns `e_machine`: 3 is i386, 40 arm, 62 `x86_64`, 183 aarch64.
@@ -123,7 +134,10 @@ impl<'a> Image<'a> {
     #[must_use]
     pub fn symbols(self) -> impl FusedIterator<Item = Symbol<'a>> + Clone {
         let image = self.parsed;
-        image.entries().filter_map(move |entry| image.symbol(entry)).fuse()
+        image
+            .entries()
+            .filter_map(move |entry| image.symbol(entry))
+            .fuse()
     }
 
     /// Returns the first of [`symbols()`](Self::symbols) with this name and version.

@@ -42,10 +42,16 @@ pub(super) fn find<F: Format>(
     const HIDDEN: u32 = 0x8000; // hides the symbol from look-ups without a version
     let mut rest = verdef;
     for read in 0..MOST {
-        let verdef = rest.head(rest.of(VERDEF_SIZE)).ok_or(ParseError::Versions)?;
+        let verdef = rest
+            .head(rest.of(VERDEF_SIZE))
+            .ok_or(ParseError::Versions)?;
         let (flags, index) = (verdef.half(VD_FLAGS), verdef.half(VD_NDX));
         let (aux, next) = (verdef.word(VD_AUX), verdef.word(VD_NEXT));
-        let name = rest.tail(aux).and_then(|aux| aux.head(4)).ok_or(ParseError::Versions)?.word(VDA_NAME);
+        let name = rest
+            .tail(aux)
+            .and_then(|aux| aux.head(4))
+            .ok_or(ParseError::Versions)?
+            .word(VDA_NAME);
         if (u32::from(index) ^ versym) & !HIDDEN == 0 && flags & VER_FLG_BASE == 0 {
             return Ok(Some(name));
         }

@@ -32,7 +32,9 @@ pub(crate) struct VdsoAddress {
 ///
 /// `Relaxed` is enough, because no other data is published with the address.
 pub(crate) fn set(address: usize) -> bool {
-    ADDRESS.compare_exchange(UNSET, address, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    ADDRESS
+        .compare_exchange(UNSET, address, Ordering::Relaxed, Ordering::Relaxed)
+        .is_ok()
 }
 
 /// Returns the address, or `None` if the entry is missing or 0. arm and aarch64 kernels without a
@@ -44,7 +46,10 @@ pub(crate) fn vdso_address() -> Option<VdsoAddress> {
             address: value(AT_SYSINFO_EHDR),
             is_trusted: cfg!(any(feature = "libc", vdso_time_libc_fallback)),
         },
-        address => VdsoAddress { address, is_trusted: false },
+        address => VdsoAddress {
+            address,
+            is_trusted: false,
+        },
     };
     (found.address != 0).then_some(found)
 }
@@ -76,10 +81,19 @@ pub fn value(tag: usize) -> usize {
     // The kernel's vector has about 30 entries (AT_VECTOR_SIZE), pairs of a tag and a value.
     // Entries that are not filled in are AT_NULL.
     let mut vector = [[0; 2]; 64];
-    let args = [PR_GET_AUXV, vector.as_mut_ptr().expose_provenance(), size_of_val(&vector), 0, 0];
+    let args = [
+        PR_GET_AUXV,
+        vector.as_mut_ptr().expose_provenance(),
+        size_of_val(&vector),
+        0,
+        0,
+    ];
     // SAFETY: the kernel writes at most `size_of_val(&vector)` bytes to `vector`.
     if unsafe { native::checked(native::DISCOVERY.prctl, args) }.is_err() {
         let _ = kernel::read_file(c"/proc/self/auxv", vector.as_flattened_mut());
     }
-    vector.iter().find(|[entry, _]| *entry == tag).map_or(0, |[_, value]| *value)
+    vector
+        .iter()
+        .find(|[entry, _]| *entry == tag)
+        .map_or(0, |[_, value]| *value)
 }

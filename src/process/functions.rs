@@ -54,16 +54,26 @@ impl Functions {
     pub(super) fn of(image: &ParsedImage<'_, Any>, bias: u64) -> Self {
         let abi = NATIVE.filter(|abi| is_called(abi, image));
         let found = abi.map(|abi| decide(abi, image, bias, |_, _| Ok(())).map(Outcome::ok));
-        let [time, gettimeofday, clock_gettime, clock_getres, getcpu] =
-            found.unwrap_or_default().map(|choice| Function::of(choice?));
-        Self { time, gettimeofday, clock_gettime, clock_getres, getcpu }
+        let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = found
+            .unwrap_or_default()
+            .map(|choice| Function::of(choice?));
+        Self {
+            time,
+            gettimeofday,
+            clock_gettime,
+            clock_getres,
+            getcpu,
+        }
     }
 }
 
 impl Function {
     /// Returns the pointer to the code of a symbol. The caller of it promises that the code has the
     /// signature that the table says.
-    #[allow(clippy::missing_transmute_annotations, reason = "each variant states its type")]
+    #[allow(
+        clippy::missing_transmute_annotations,
+        reason = "each variant states its type"
+    )]
     fn of(Choice { candidate, address }: Choice) -> Option<Self> {
         let code = NonNull::new(ptr::with_exposed_provenance_mut::<()>(address))?;
         macro_rules! function {

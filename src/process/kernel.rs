@@ -16,7 +16,12 @@ use crate::types::Cpu;
 pub(crate) fn probe(address: usize) -> Result<(), Errno> {
     const UNKNOWN_HOW: usize = !0;
     // SAFETY: with an unknown `how` the call fails for every address and changes nothing.
-    match unsafe { checked(DISCOVERY.rt_sigprocmask, [UNKNOWN_HOW, address | 1, 0, SIGSET_SIZE, 0]) } {
+    match unsafe {
+        checked(
+            DISCOVERY.rt_sigprocmask,
+            [UNKNOWN_HOW, address | 1, 0, SIGSET_SIZE, 0],
+        )
+    } {
         Err(Errno::EINVAL) => Ok(()),
         Ok(_) => Err(Errno::EPERM), // a sandbox that suppresses the call
         Err(error) => Err(error),
@@ -32,10 +37,22 @@ pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errn
     const AT_FDCWD: usize = -100_isize as usize;
     const O_CLOEXEC: usize = 0o2_000_000;
     const O_NONBLOCK: usize = 0o4000;
-    let args = [AT_FDCWD, path.as_ptr().expose_provenance(), O_CLOEXEC | O_NONBLOCK, 0, 0];
+    let args = [
+        AT_FDCWD,
+        path.as_ptr().expose_provenance(),
+        O_CLOEXEC | O_NONBLOCK,
+        0,
+        0,
+    ];
     // SAFETY: `path` ends with a NUL, and the kernel only reads it.
     let file = unsafe { checked(DISCOVERY.openat, args) }?;
-    let args = [file, words.as_mut_ptr().expose_provenance(), size_of_val(words), 0, 0];
+    let args = [
+        file,
+        words.as_mut_ptr().expose_provenance(),
+        size_of_val(words),
+        0,
+        0,
+    ];
     // SAFETY: the kernel writes at most `size_of_val(words)` bytes to `words`.
     let size = unsafe { checked(DISCOVERY.read, args) };
     // SAFETY: this function opened the file.
@@ -47,7 +64,13 @@ pub fn read_file(path: &core::ffi::CStr, words: &mut [usize]) -> Result<(), Errn
 #[inline]
 pub(crate) fn getcpu(number: u32) -> Result<Cpu, Errno> {
     let (mut cpu, mut node) = (0_u32, 0_u32);
-    let args = [(&raw mut cpu).expose_provenance(), (&raw mut node).expose_provenance(), 0, 0, 0];
+    let args = [
+        (&raw mut cpu).expose_provenance(),
+        (&raw mut node).expose_provenance(),
+        0,
+        0,
+        0,
+    ];
     // SAFETY: getcpu(2) writes two `u32`, to `cpu` and to `node`.
     unsafe { checked(number, args) }?;
     Ok(Cpu { cpu, node })

@@ -52,7 +52,17 @@ pub(crate) unsafe fn image<'a, F: Format, E: From<ParseError>>(
     let head = Bytes::of_image(head)?;
     if const { F::IS_KNOWN } || head.is_own() {
         // SAFETY: the caller promises it, and `head` ends with the first page, which passed.
-        unsafe { rest_of(Bytes { format: F::OWN, ..head }, base, is_whole, check) }
+        unsafe {
+            rest_of(
+                Bytes {
+                    format: F::OWN,
+                    ..head
+                },
+                base,
+                is_whole,
+                check,
+            )
+        }
     } else {
         // SAFETY: the same.
         unsafe { rest_of(head, base, is_whole, check) }
@@ -73,8 +83,15 @@ unsafe fn rest_of<F: Format, E: From<ParseError>>(
 ) -> Result<ParsedImage<'_, F>, E> {
     let second = base.addr().wrapping_add(head.raw.len());
     let headers = ProgramHeaders::read(head)?;
-    let image_end = base.addr().checked_add(headers.load.end()).ok_or(ParseError::Truncated)?;
-    let mut end = if is_whole { image_end } else { image_end.min(second) };
+    let image_end = base
+        .addr()
+        .checked_add(headers.load.end())
+        .ok_or(ParseError::Truncated)?;
+    let mut end = if is_whole {
+        image_end
+    } else {
+        image_end.min(second)
+    };
     loop {
         for page in (second..end).step_by(PAGE) {
             check(page)?;
@@ -96,7 +113,9 @@ fn fetch(head: &[u8]) {
     /// The size of a cache line on most CPUs.
     const LINE: usize = 64;
     const LINES: usize = 24;
-    let Some(tables) = head.first_chunk::<{ LINES * LINE }>() else { return };
+    let Some(tables) = head.first_chunk::<{ LINES * LINE }>() else {
+        return;
+    };
     black_box(tables.iter().step_by(LINE).fold(0, |all, byte| all | byte));
 }
 

@@ -42,7 +42,11 @@ impl Vdso<'static> {
     ///
     /// [`LocateError`] says why there is none. The clock functions still work.
     pub fn locate() -> Result<Self, LocateError> {
-        Ok(Self { image: Image { parsed: find(true)? } })
+        Ok(Self {
+            image: Image {
+                parsed: find(true)?,
+            },
+        })
     }
 }
 
@@ -72,7 +76,9 @@ pub(crate) fn code_check<F: Format>(
     // Where the first page begins that is not checked yet.
     let mut next = mapping::page_of(bytes.end.addr().wrapping_add(mapping::PAGE - 1));
     move |address, size| {
-        let end = address.saturating_add((size as usize).max(1)).min(image_end);
+        let end = address
+            .saturating_add((size as usize).max(1))
+            .min(image_end);
         while next < end {
             if kernel::probe(next) == Err(Errno::EFAULT) {
                 return Err(LocateError::Unmapped);
@@ -111,7 +117,9 @@ impl<'a> Vdso<'a> {
         // SAFETY: every page passes the check, and the caller promises that all of them are
         // readable and do not change.
         let parsed = unsafe { mapping::image(base, true, readable) }?;
-        Ok(Self { image: Image { parsed } })
+        Ok(Self {
+            image: Image { parsed },
+        })
     }
 
     /// Returns the address of the image's first byte.

@@ -2,8 +2,16 @@
 //! vDSO itself.
 
 #![allow(unsafe_code, reason = "libc is called")]
-#![allow(missing_docs, clippy::missing_errors_doc, reason = "documented for other architectures")]
-#![allow(clippy::missing_safety_doc, clippy::must_use_candidate, reason = "documented there too")]
+#![allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    reason = "documented for other architectures"
+)]
+#![allow(
+    clippy::missing_safety_doc,
+    clippy::must_use_candidate,
+    reason = "documented there too"
+)]
 
 use crate::routes::{Route, Routes};
 
@@ -21,7 +29,9 @@ pub(crate) mod calls {
 
     pub fn try_time() -> Result<i64, Errno> {
         // Without CONFIG_POSIX_TIMERS, the kernel has no coarse clocks.
-        Ok(clock_gettime(ClockId::REALTIME_COARSE).or_else(|_| clock_gettime(ClockId::REALTIME))?.tv_sec)
+        Ok(clock_gettime(ClockId::REALTIME_COARSE)
+            .or_else(|_| clock_gettime(ClockId::REALTIME))?
+            .tv_sec)
     }
 
     pub fn gettimeofday() -> Result<Timeval, Errno> {
@@ -47,7 +57,10 @@ pub(crate) mod calls {
 
     /// Returns the time that a call writes, and leaves `errno` alone. It is no call through a
     /// pointer, which CFI would check.
-    #[allow(clippy::useless_conversion, reason = "a `long` has 32 bits on some of these targets")]
+    #[allow(
+        clippy::useless_conversion,
+        reason = "a `long` has 32 bits on some of these targets"
+    )]
     fn read(call: impl FnOnce(*mut libc::timespec) -> libc::c_int) -> Result<Timespec, Errno> {
         // SAFETY: its fields are numbers, and padding of musl's where `time_t` has 64 bits.
         let mut time: libc::timespec = unsafe { core::mem::zeroed() };
@@ -58,7 +71,10 @@ pub(crate) mod calls {
         if size_of_val(&time.tv_sec) == 4 && time.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);
         }
-        Ok(Timespec { tv_sec: time.tv_sec.into(), tv_nsec: time.tv_nsec.into() })
+        Ok(Timespec {
+            tv_sec: time.tv_sec.into(),
+            tv_nsec: time.tv_nsec.into(),
+        })
     }
 }
 

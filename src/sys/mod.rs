@@ -4,7 +4,10 @@
 //! `warm_up`. build.rs sets the conditions. Without `vdso_time_clock`, lib.rs leaves this module
 //! out, and only types and traits exist.
 
-#[cfg_attr(all(vdso_time_linux, not(vdso_time_libc_fallback)), path = "vdso/mod.rs")]
+#[cfg_attr(
+    all(vdso_time_linux, not(vdso_time_libc_fallback)),
+    path = "vdso/mod.rs"
+)]
 #[cfg_attr(all(vdso_time_linux, vdso_time_libc_fallback), path = "libc.rs")]
 #[cfg_attr(not(vdso_time_linux), path = "std.rs")]
 mod chosen;

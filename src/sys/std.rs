@@ -4,7 +4,11 @@ use crate::routes::{Route, Routes};
 
 /// The public functions, which are documented for Linux. Their errors differ: `EINVAL` for a clock
 /// that std does not have, and `ENOSYS` for a question that std does not answer.
-#[allow(missing_docs, clippy::missing_errors_doc, reason = "documented for Linux")]
+#[allow(
+    missing_docs,
+    clippy::missing_errors_doc,
+    reason = "documented for Linux"
+)]
 pub(crate) mod calls {
     use std::sync::OnceLock;
     use std::time::{Instant, UNIX_EPOCH};

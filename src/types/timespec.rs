@@ -43,7 +43,10 @@ impl Timespec {
     #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
-        Self { tv_sec: nanos.div_euclid(NANOS_PER_SEC), tv_nsec: nanos.rem_euclid(NANOS_PER_SEC) }
+        Self {
+            tv_sec: nanos.div_euclid(NANOS_PER_SEC),
+            tv_nsec: nanos.rem_euclid(NANOS_PER_SEC),
+        }
     }
 
     /// Returns the time in nanoseconds, exactly.
@@ -77,7 +80,10 @@ impl Timespec {
         }
         // Two times of 64 bits are less than 2^64 seconds apart.
         let seconds = nanos / NANOS_PER_SEC as i128;
-        Some(Duration::new(seconds as u64, (nanos % NANOS_PER_SEC as i128) as u32))
+        Some(Duration::new(
+            seconds as u64,
+            (nanos % NANOS_PER_SEC as i128) as u32,
+        ))
     }
 
     /// Creates a time from nanoseconds, or returns `None` if its seconds do not fit.
@@ -91,14 +97,19 @@ impl Timespec {
         if seconds as i64 as i128 != seconds {
             return None;
         }
-        Some(Self { tv_sec: seconds as i64, tv_nsec: nanos.rem_euclid(NANOS_PER_SEC as i128) as i64 })
+        Some(Self {
+            tv_sec: seconds as i64,
+            tv_nsec: nanos.rem_euclid(NANOS_PER_SEC as i128) as i64,
+        })
     }
 
     /// Returns the nanoseconds of a time that the kernel made. These always fit in 64 bits
     /// (`ktime_t`), so this is cheaper than [`as_nanos`](Self::as_nanos).
     #[inline]
     pub(crate) const fn ktime(self) -> i64 {
-        self.tv_sec.wrapping_mul(NANOS_PER_SEC).wrapping_add(self.tv_nsec)
+        self.tv_sec
+            .wrapping_mul(NANOS_PER_SEC)
+            .wrapping_add(self.tv_nsec)
     }
 
     /// Returns `tv_nsec`, or the kernel's `EINVAL` (`timespec64_valid`) if it is not less than a
@@ -141,7 +152,10 @@ impl TryFrom<Duration> for Timespec {
     #[inline]
     fn try_from(duration: Duration) -> Result<Self, Errno> {
         let tv_sec = i64::try_from(duration.as_secs()).map_err(|_| Errno::EOVERFLOW)?;
-        Ok(Self { tv_sec, tv_nsec: duration.subsec_nanos().into() })
+        Ok(Self {
+            tv_sec,
+            tv_nsec: duration.subsec_nanos().into(),
+        })
     }
 }
 
@@ -170,6 +184,9 @@ impl Timespec32 {
         if self.tv_sec < 0 {
             return Err(Errno::EOVERFLOW);
         }
-        Ok(Timespec { tv_sec: self.tv_sec.into(), tv_nsec: self.tv_nsec.into() })
+        Ok(Timespec {
+            tv_sec: self.tv_sec.into(),
+            tv_nsec: self.tv_nsec.into(),
+        })
     }
 }

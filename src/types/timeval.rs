@@ -19,7 +19,10 @@ pub struct Timeval {
 impl Timeval {
     /// Cuts the nanoseconds off to microseconds.
     pub(crate) fn of(time: Timespec) -> Self {
-        Self { tv_sec: time.tv_sec, tv_usec: time.tv_nsec / 1000 }
+        Self {
+            tv_sec: time.tv_sec,
+            tv_usec: time.tv_nsec / 1000,
+        }
     }
 }
 
@@ -34,7 +37,10 @@ impl TryFrom<Timeval> for Timespec {
     #[inline]
     fn try_from(time: Timeval) -> Result<Self, Errno> {
         match time.tv_usec {
-            0..1_000_000 => Ok(Self { tv_sec: time.tv_sec, tv_nsec: time.tv_usec * 1000 }),
+            0..1_000_000 => Ok(Self {
+                tv_sec: time.tv_sec,
+                tv_nsec: time.tv_usec * 1000,
+            }),
             _ => Err(Errno::EINVAL),
         }
     }

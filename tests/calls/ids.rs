@@ -32,12 +32,19 @@ fn a_cpu_time_clock_is_the_kernels() {
             let before = (path.clock_gettime)(clock).unwrap();
             // The kernel may count CPU time in timer ticks.
             while oracle::clock_gettime(clock.as_raw()).unwrap() <= before {}
-            assert!((path.clock_gettime)(clock).unwrap() > before, "{} {clock:?} stands still", path.name);
+            assert!(
+                (path.clock_gettime)(clock).unwrap() > before,
+                "{} {clock:?} stands still",
+                path.name
+            );
         }
     }
     let mut of_process = 0;
     // SAFETY: libc writes the id there.
-    assert_eq!(unsafe { libc::clock_getcpuclockid(own, &raw mut of_process) }, 0);
+    assert_eq!(
+        unsafe { libc::clock_getcpuclockid(own, &raw mut of_process) },
+        0
+    );
     assert_eq!(ClockId::process_cpu(own).as_raw(), of_process);
 }
 
@@ -51,7 +58,10 @@ fn a_clock_of_no_process_or_file_fails_as_it_does_in_the_kernel() {
         ClockId::from_fd(open.as_raw_fd()),
         ClockId::thread_cpu(1), // a thread of another process, or no thread at all
     ] {
-        assert!(oracle::clock_gettime(clock.as_raw()).is_err() || id() == 1, "{clock:?}");
+        assert!(
+            oracle::clock_gettime(clock.as_raw()).is_err() || id() == 1,
+            "{clock:?}"
+        );
         assert_clock_right(clock);
     }
 }
@@ -95,16 +105,33 @@ fn an_id_has_libcs_number_and_prints_libcs_name() {
         assert_eq!(ClockId::aux(n).as_raw(), 16 + i32::from(n));
         assert_eq!(format!("CLOCK_AUX{n}").parse(), Ok(ClockId::aux(n)));
     }
-    for unknown in ["", "CLOCK_", "CLOCK_AUX", "CLOCK_AUX8", "CLOCK_AUX01", "clock_tai", " CLOCK_TAI", "7"] {
+    for unknown in [
+        "",
+        "CLOCK_",
+        "CLOCK_AUX",
+        "CLOCK_AUX8",
+        "CLOCK_AUX01",
+        "clock_tai",
+        " CLOCK_TAI",
+        "7",
+    ] {
         assert!(unknown.parse::<ClockId>().is_err(), "{unknown}");
     }
     for number in [0, 1, 42, UNUSED] {
-        let ids = [ClockId::process_cpu(number), ClockId::thread_cpu(number), ClockId::from_fd(number)];
-        let names = ["process_cpu", "thread_cpu", "from_fd"].map(|name| format!("{name}({number})"));
+        let ids = [
+            ClockId::process_cpu(number),
+            ClockId::thread_cpu(number),
+            ClockId::from_fd(number),
+        ];
+        let names =
+            ["process_cpu", "thread_cpu", "from_fd"].map(|name| format!("{name}({number})"));
         assert_eq!(ids.map(|id| format!("{id:?}")), names);
     }
     for id in [10, 12, 15, 24, i32::MAX, i32::MIN, -1] {
-        assert_eq!(format!("{:?}", ClockId::from_raw(id)), format!("ClockId({id})"));
+        assert_eq!(
+            format!("{:?}", ClockId::from_raw(id)),
+            format!("ClockId({id})")
+        );
     }
 }
 
@@ -118,7 +145,10 @@ fn an_error_prints_libcs_name_and_becomes_the_one_of_std() {
         let is_named = !error.to_string().starts_with("errno ");
         assert!(is_named || error.to_string() == format!("errno {number}"));
         let names = nix::errno::Errno::from_raw(number);
-        assert!(!is_named || error.to_string() == format!("{names:?}"), "{error}");
+        assert!(
+            !is_named || error.to_string() == format!("{names:?}"),
+            "{error}"
+        );
         #[cfg(feature = "std")]
         {
             assert_eq!(std::io::Error::from(error).raw_os_error(), Some(number));
@@ -126,15 +156,30 @@ fn an_error_prints_libcs_name_and_becomes_the_one_of_std() {
         }
     }
     #[cfg(feature = "std")]
-    for other in [std::io::Error::from(std::io::ErrorKind::NotFound), std::io::Error::from_raw_os_error(0)] {
+    for other in [
+        std::io::Error::from(std::io::ErrorKind::NotFound),
+        std::io::Error::from_raw_os_error(0),
+    ] {
         let kind = other.kind();
         assert_eq!(Errno::try_from(other).unwrap_err().kind(), kind);
     }
     for number in [i32::MIN, -22, -1, 0, 4096, 65_558, i32::MAX] {
         assert_eq!(Errno::from_raw_os_error(number), None);
     }
-    let constants = [Errno::EPERM, Errno::EFAULT, Errno::EINVAL, Errno::ENOSYS, Errno::EOVERFLOW];
-    let expected = [libc::EPERM, libc::EFAULT, libc::EINVAL, libc::ENOSYS, libc::EOVERFLOW];
+    let constants = [
+        Errno::EPERM,
+        Errno::EFAULT,
+        Errno::EINVAL,
+        Errno::ENOSYS,
+        Errno::EOVERFLOW,
+    ];
+    let expected = [
+        libc::EPERM,
+        libc::EFAULT,
+        libc::EINVAL,
+        libc::ENOSYS,
+        libc::EOVERFLOW,
+    ];
     assert_eq!(constants.map(Errno::raw_os_error), expected);
     let names = ["EPERM", "EFAULT", "EINVAL", "ENOSYS", "EOVERFLOW"];
     assert!(NATIVE.is_none() || constants.map(|error| error.to_string()) == names);

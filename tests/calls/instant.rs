@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use test_support::{assert_bracketed, oracle, settable};
 use vdso_time::{
-    Boottime, Errno, Instant, Monotonic, MonotonicClock, MonotonicCoarse, MonotonicRaw, ProcessCpuTime,
-    Realtime, RealtimeCoarse, SystemTime, Tai, ThreadCpuTime, Timespec, WallClock,
+    Boottime, Errno, Instant, Monotonic, MonotonicClock, MonotonicCoarse, MonotonicRaw,
+    ProcessCpuTime, Realtime, RealtimeCoarse, SystemTime, Tai, ThreadCpuTime, Timespec, WallClock,
 };
 
 const NANO: Duration = Duration::from_nanos(1);
@@ -107,7 +107,10 @@ impl MonotonicClock for Denied {
 #[test]
 fn a_program_can_implement_its_own_clock() {
     assert_eq!(<Frozen as MonotonicClock>::now().elapsed(), Duration::ZERO);
-    assert_eq!(Instant::<Frozen>::from_clock_nanos(0).elapsed(), Duration::from_millis(1500));
+    assert_eq!(
+        Instant::<Frozen>::from_clock_nanos(0).elapsed(),
+        Duration::from_millis(1500)
+    );
     let early = SystemTime::<Frozen>::EPOCH.elapsed().unwrap_err();
     assert_eq!(early.duration(), Duration::from_millis(1500));
     assert_eq!(early.to_string(), "the other time is 1.5s later");
@@ -123,14 +126,27 @@ const ADDING: &str = "overflow when adding duration to instant";
 const SUBTRACTING: &str = "overflow when subtracting duration from instant";
 
 /// Fails unless the operation has this result, or panics if there is none.
-fn assert_does<T: Debug + PartialEq>(expected: Option<T>, message: &str, operation: impl Fn() -> T) {
+fn assert_does<T: Debug + PartialEq>(
+    expected: Option<T>,
+    message: &str,
+    operation: impl Fn() -> T,
+) {
     let result = catch_unwind(AssertUnwindSafe(operation));
     let result = result.map_err(|panic| panic.downcast_ref::<String>().cloned());
     assert_eq!(result, expected.ok_or(Some(message.into())));
 }
 
-const INSTANTS: [i64; 9] =
-    [i64::MIN, i64::MIN + 1, -1_000_000_007, -1, 0, 5, 1_999_999_999, i64::MAX - 9, i64::MAX];
+const INSTANTS: [i64; 9] = [
+    i64::MIN,
+    i64::MIN + 1,
+    -1_000_000_007,
+    -1,
+    0,
+    5,
+    1_999_999_999,
+    i64::MAX - 9,
+    i64::MAX,
+];
 
 /// Compares with 128-bit arithmetic, however far, and at both ends of 64 bits.
 /// `dev/properties/std_times.rs` compares every operation of a `SystemTime` with that of std. Its
@@ -138,13 +154,23 @@ const INSTANTS: [i64; 9] =
 #[test]
 fn instant_arithmetic_is_exact_or_panics() {
     let at = Instant::<Frozen>::from_clock_nanos;
-    for (nanos, other) in INSTANTS.iter().flat_map(|nanos| INSTANTS.map(|other| (*nanos, other))) {
+    for (nanos, other) in INSTANTS
+        .iter()
+        .flat_map(|nanos| INSTANTS.map(|other| (*nanos, other)))
+    {
         let (time, early) = (at(nanos), at(other));
-        for distance in [Duration::from_nanos(nanos.abs_diff(other)), NANO, Duration::MAX] {
+        for distance in [
+            Duration::from_nanos(nanos.abs_diff(other)),
+            NANO,
+            Duration::MAX,
+        ] {
             let far = distance.as_nanos() as i128;
             let [later, earlier] = [i128::from(nanos) + far, i128::from(nanos) - far]
                 .map(|nanos| i64::try_from(nanos).ok().map(at));
-            assert_eq!([time.checked_add(distance), time.checked_sub(distance)], [later, earlier]);
+            assert_eq!(
+                [time.checked_add(distance), time.checked_sub(distance)],
+                [later, earlier]
+            );
             let [first, last] = [i64::MIN, i64::MAX].map(at);
             assert_eq!(time.saturating_add(distance), later.unwrap_or(last));
             assert_eq!(time.saturating_sub(distance), earlier.unwrap_or(first));
@@ -153,21 +179,44 @@ fn instant_arithmetic_is_exact_or_panics() {
         }
         let exact = (other <= nanos).then_some(Duration::from_nanos(nanos.abs_diff(other)));
         assert_eq!(time.checked_duration_since(early), exact);
-        let nearest = [time.saturating_duration_since(early), time.duration_since(early), time - early];
+        let nearest = [
+            time.saturating_duration_since(early),
+            time.duration_since(early),
+            time - early,
+        ];
         assert_eq!(nearest, [exact.unwrap_or_default(); 3]);
         assert_eq!(time.cmp(&early), nanos.cmp(&other));
-        assert_eq!(HashSet::from([time, early]).len(), 1 + usize::from(other != nanos));
+        assert_eq!(
+            HashSet::from([time, early]).len(),
+            1 + usize::from(other != nanos)
+        );
     }
     let longer = Duration::from_nanos(u64::MAX) + NANO;
-    assert_eq!((at(i64::MIN).checked_add(longer), at(i64::MAX).checked_sub(longer)), (None, None));
-    assert_eq!(format!("{:?}", at(12_000_000_345)), "Instant { tv_sec: 12, tv_nsec: 345 }");
-    assert_eq!(format!("{:?}", at(-1)), "Instant { tv_sec: -1, tv_nsec: 999999999 }");
+    assert_eq!(
+        (
+            at(i64::MIN).checked_add(longer),
+            at(i64::MAX).checked_sub(longer)
+        ),
+        (None, None)
+    );
+    assert_eq!(
+        format!("{:?}", at(12_000_000_345)),
+        "Instant { tv_sec: 12, tv_nsec: 345 }"
+    );
+    assert_eq!(
+        format!("{:?}", at(-1)),
+        "Instant { tv_sec: -1, tv_nsec: 999999999 }"
+    );
 }
 
 #[test]
 fn an_option_of_a_system_time_takes_no_more_than_a_system_time() {
     // 16 bytes, or 12 where an `i64` is aligned to 4.
     let stds = size_of::<std::time::SystemTime>();
-    let sizes = (size_of::<Instant>(), size_of::<SystemTime>(), size_of::<Option<SystemTime>>());
+    let sizes = (
+        size_of::<Instant>(),
+        size_of::<SystemTime>(),
+        size_of::<Option<SystemTime>>(),
+    );
     assert_eq!(sizes, (8, stds, stds));
 }

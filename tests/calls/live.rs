@@ -25,11 +25,33 @@ fn every_answer_lies_between_two_of_the_kernels() {
 /// check.
 #[test]
 fn every_id_answers_as_the_kernel_does() {
-    const UNKNOWN: [i32; 14] = [-1, 12, 13, 14, 15, 24, 25, 31, 32, 63, 64, 99, i32::MAX, i32::MIN];
-    (0..12).chain(UNKNOWN).map(ClockId::from_raw).for_each(assert_clock_right);
+    const UNKNOWN: [i32; 14] = [
+        -1,
+        12,
+        13,
+        14,
+        15,
+        24,
+        25,
+        31,
+        32,
+        63,
+        64,
+        99,
+        i32::MAX,
+        i32::MIN,
+    ];
+    (0..12)
+        .chain(UNKNOWN)
+        .map(ClockId::from_raw)
+        .for_each(assert_clock_right);
     for id in UNKNOWN {
         assert_eq!(oracle::clock_gettime(id), Err(libc::EINVAL), "{id}");
-        assert_eq!(vdso_time::is_faster_than_syscall(ClockId::from_raw(id)), None, "{id}");
+        assert_eq!(
+            vdso_time::is_faster_than_syscall(ClockId::from_raw(id)),
+            None,
+            "{id}"
+        );
     }
 }
 
@@ -44,11 +66,23 @@ fn typed_pointers_are_those_of_the_routes() {
         Function::Getcpu(code) => Some(code as usize),
         other => panic!("{other:?}"),
     };
-    let Functions { time, gettimeofday, clock_gettime, clock_getres, getcpu, .. } =
-        Vdso::locate().map(|vdso| vdso.functions()).unwrap_or_default();
+    let Functions {
+        time,
+        gettimeofday,
+        clock_gettime,
+        clock_getres,
+        getcpu,
+        ..
+    } = Vdso::locate()
+        .map(|vdso| vdso.functions())
+        .unwrap_or_default();
     let pointers = [time, gettimeofday, clock_gettime, clock_getres, getcpu].map(address);
     for (pointer, (name, route)) in pointers.into_iter().zip(vdso_time::routes().functions()) {
-        let expected = if let Route::Vdso { address, .. } = route { Some(address) } else { None };
+        let expected = if let Route::Vdso { address, .. } = route {
+            Some(address)
+        } else {
+            None
+        };
         assert_eq!(pointer, expected, "{name}");
     }
 }
@@ -57,12 +91,22 @@ fn typed_pointers_are_those_of_the_routes() {
 #[test]
 fn a_clock_that_only_the_kernel_answers_is_not_faster() {
     let is_vdso = matches!(vdso_time::routes().clock_gettime, Route::Vdso { .. });
-    for clock in [ClockId::MONOTONIC, ClockId::PROCESS_CPUTIME, ClockId::thread_cpu(0)] {
+    for clock in [
+        ClockId::MONOTONIC,
+        ClockId::PROCESS_CPUTIME,
+        ClockId::thread_cpu(0),
+    ] {
         let answer = vdso_time::is_faster_than_syscall(clock);
         let is_known = clock != ClockId::MONOTONIC || !is_vdso;
-        assert!(!is_known || answer == NATIVE.map(|_| false), "{clock}: {answer:?}");
+        assert!(
+            !is_known || answer == NATIVE.map(|_| false),
+            "{clock}: {answer:?}"
+        );
     }
-    assert_eq!(vdso_time::is_faster_than_syscall(ClockId::from_fd(1 << 20)), None);
+    assert_eq!(
+        vdso_time::is_faster_than_syscall(ClockId::from_fd(1 << 20)),
+        None
+    );
 }
 
 /// Waits for a new second, which `CLOCK_REALTIME` reaches up to a timer tick before time(2) does.
@@ -84,7 +128,9 @@ fn time_is_the_second_of_the_coarse_clock() {
 
 #[test]
 fn getcpu_follows_a_move_and_a_fork() {
-    let Some(numbers) = cpus::allowed() else { return };
+    let Some(numbers) = cpus::allowed() else {
+        return;
+    };
     let assert_own_cpu = || {
         for &number in &numbers {
             cpus::pin(number);
@@ -107,9 +153,19 @@ fn the_resolution_of_an_auxiliary_clock_is_the_vdsos_answer() {
     for clock in (0..8).map(ClockId::aux) {
         let kernel = oracle::clock_getres(clock.as_raw());
         let ours = vdso_time::clock_getres(clock).map_err(Errno::raw_os_error);
-        let nanosecond = Ok(Timespec { tv_sec: 0, tv_nsec: 1 });
-        assert!([kernel, nanosecond].contains(&ours), "{clock:?}: {ours:?}, {kernel:?}");
-        assert_eq!(syscall::clock_getres(clock).map_err(Errno::raw_os_error), kernel, "{clock:?}");
+        let nanosecond = Ok(Timespec {
+            tv_sec: 0,
+            tv_nsec: 1,
+        });
+        assert!(
+            [kernel, nanosecond].contains(&ours),
+            "{clock:?}: {ours:?}, {kernel:?}"
+        );
+        assert_eq!(
+            syscall::clock_getres(clock).map_err(Errno::raw_os_error),
+            kernel,
+            "{clock:?}"
+        );
     }
 }
 
@@ -128,11 +184,21 @@ fn assert_errno_unchanged<T>(what: &str, call: impl FnOnce() -> T) {
 #[test]
 fn no_call_changes_errno() {
     // libc's getauxval says ENOENT, as in a process without a vDSO.
-    assert_errno_unchanged("a missing entry", || vdso_time::__private::auxval(usize::MAX));
+    assert_errno_unchanged("a missing entry", || {
+        vdso_time::__private::auxval(usize::MAX)
+    });
     assert_errno_unchanged("locate", Vdso::locate);
     assert_errno_unchanged("routes", vdso_time::routes);
-    let clocks = [ClockId::MONOTONIC, ClockId::THREAD_CPUTIME, ClockId::from_raw(-1), ClockId::from_raw(99)];
-    for (path, clock) in PATHS.iter().flat_map(|path| clocks.map(|clock| (path, clock))) {
+    let clocks = [
+        ClockId::MONOTONIC,
+        ClockId::THREAD_CPUTIME,
+        ClockId::from_raw(-1),
+        ClockId::from_raw(99),
+    ];
+    for (path, clock) in PATHS
+        .iter()
+        .flat_map(|path| clocks.map(|clock| (path, clock)))
+    {
         for function in &FUNCTIONS {
             assert_errno_unchanged(function.name, || (function.read)(path, clock));
         }

@@ -17,8 +17,14 @@ const MOST: Duration = Duration::from_micros(100);
 /// Returns the time of a std `Instant`, which only its `Debug` shows: `tv_sec` and `tv_nsec`.
 fn shown(std: Std) -> Instant {
     let text = format!("{std:?}");
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok());
-    Instant::try_from(Timespec { tv_sec: numbers.next().unwrap(), tv_nsec: numbers.next().unwrap() }).unwrap()
+    let mut numbers = text
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|digits| digits.parse().ok());
+    Instant::try_from(Timespec {
+        tv_sec: numbers.next().unwrap(),
+        tv_nsec: numbers.next().unwrap(),
+    })
+    .unwrap()
 }
 
 /// Tries several processes, because the first conversion of each fixes the offset. A busy machine
@@ -27,17 +33,25 @@ fn shown(std: Std) -> Instant {
 fn both_instants_are_of_one_clock_and_a_converted_one_is_off_by_less_than_their_reads_take() {
     let is_near = || {
         let (ours, std) = (Instant::now(), Std::now());
-        let [there, back] = [(shown(Std::from(ours)), ours), (Instant::try_from(std).unwrap(), shown(std))];
-        [there, back].iter().all(|(a, b)| a.max(b).duration_since(*a.min(b)) < MOST)
+        let [there, back] = [
+            (shown(Std::from(ours)), ours),
+            (Instant::try_from(std).unwrap(), shown(std)),
+        ];
+        [there, back]
+            .iter()
+            .all(|(a, b)| a.max(b).duration_since(*a.min(b)) < MOST)
     };
     assert!((0..20).any(|_| child::end_of(is_near) == child::WELL));
 }
 
 #[test]
 fn a_converted_system_time_is_now() {
-    let kernel = || oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec));
+    let kernel =
+        || oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec));
     assert_bracketed("std::time::SystemTime", true, kernel, || {
-        let now = StdSystem::from(SystemTime::now()).duration_since(UNIX_EPOCH).unwrap();
+        let now = StdSystem::from(SystemTime::now())
+            .duration_since(UNIX_EPOCH)
+            .unwrap();
         Ok((now.as_secs() as i64, i64::from(now.subsec_nanos())))
     });
 }
@@ -46,14 +60,33 @@ fn a_converted_system_time_is_now() {
 fn differences_and_order_are_exact_and_the_way_back_gives_the_same_time() {
     let (ours, std) = (Instant::now(), Std::now());
     let (ours_there, std_here) = (Std::from(ours), Instant::try_from(std).unwrap());
-    for nanos in [0, 1, 999_999_999, 1_000_000_000, 86_400_000_000_000, 1 << 62] {
+    for nanos in [
+        0,
+        1,
+        999_999_999,
+        1_000_000_000,
+        86_400_000_000_000,
+        1 << 62,
+    ] {
         let distance = Duration::from_nanos(nanos);
         assert_eq!(Std::from(ours + distance), ours_there + distance);
-        assert_eq!(Some(Std::from(ours - distance)), ours_there.checked_sub(distance));
+        assert_eq!(
+            Some(Std::from(ours - distance)),
+            ours_there.checked_sub(distance)
+        );
         assert_eq!(Instant::try_from(std + distance), Ok(std_here + distance));
-        assert_eq!(std.checked_sub(distance).map(Instant::try_from), Some(Ok(std_here - distance)));
-        assert_eq!(Instant::try_from(ours_there + distance), Ok(ours + distance));
-        assert_eq!(Some(Std::from(std_here - distance)), std.checked_sub(distance));
+        assert_eq!(
+            std.checked_sub(distance).map(Instant::try_from),
+            Some(Ok(std_here - distance))
+        );
+        assert_eq!(
+            Instant::try_from(ours_there + distance),
+            Ok(ours + distance)
+        );
+        assert_eq!(
+            Some(Std::from(std_here - distance)),
+            std.checked_sub(distance)
+        );
     }
 }
 
@@ -65,7 +98,10 @@ fn every_instant_fits_in_std_and_std_has_some_that_do_not_fit_here() {
     assert_eq!([first, last].map(Instant::try_from), ends.map(Ok));
     for more in [NANO, Duration::from_secs(1 << 60)] {
         assert_eq!(Instant::try_from(last + more), Err(Errno::EOVERFLOW));
-        assert_eq!(first.checked_sub(more).map(Instant::try_from), Some(Err(Errno::EOVERFLOW)));
+        assert_eq!(
+            first.checked_sub(more).map(Instant::try_from),
+            Some(Err(Errno::EOVERFLOW))
+        );
     }
 }
 

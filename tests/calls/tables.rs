@@ -21,10 +21,15 @@ fn each_architecture_has_its_machine_its_class_and_its_version() {
         ("powerpc64", 21, "64", "LINUX_2.6.15"),
     ];
     let width = |abi: &Abi| if is_64_bit(abi) { "64" } else { "32" };
-    let found = ALL.iter().map(|abi| (abi.name, abi.machine, width(abi), abi.version));
+    let found = ALL
+        .iter()
+        .map(|abi| (abi.name, abi.machine, width(abi), abi.version));
     assert_eq!(found.collect::<Vec<_>>(), expected);
     let listed = TARGETS.iter().map(|[name, width, _]| (*name, *width));
-    assert_eq!(listed.collect::<Vec<_>>(), expected.map(|row| (row.0, row.2)));
+    assert_eq!(
+        listed.collect::<Vec<_>>(),
+        expected.map(|row| (row.0, row.2))
+    );
 }
 
 #[test]
@@ -32,7 +37,9 @@ fn a_function_is_answered_by_calls_of_a_fitting_shape_and_64_bit_times_come_firs
     for abi in ALL {
         for (name, function) in abi.functions() {
             let candidates = function.candidates.iter().map(|candidate| candidate.shape);
-            let all = candidates.clone().chain(function.syscalls.iter().map(|call| call.shape));
+            let all = candidates
+                .clone()
+                .chain(function.syscalls.iter().map(|call| call.shape));
             for shape in all {
                 let fits = match name {
                     "time" => shape != Shape::Getcpu,
@@ -49,18 +56,35 @@ fn a_function_is_answered_by_calls_of_a_fitting_shape_and_64_bit_times_come_firs
             // A shape names a candidate.
             let shapes: Vec<_> = candidates.collect();
             let is_unique = |shape| shapes.iter().filter(|other| **other == shape).count() == 1;
-            assert!(shapes.iter().all(|shape| is_unique(*shape)), "{}: {name}", abi.name);
-            assert!(shapes.is_sorted_by_key(|shape| shape.is_time32()), "{}: {name}", abi.name);
+            assert!(
+                shapes.iter().all(|shape| is_unique(*shape)),
+                "{}: {name}",
+                abi.name
+            );
+            assert!(
+                shapes.is_sorted_by_key(|shape| shape.is_time32()),
+                "{}: {name}",
+                abi.name
+            );
             // Android leaves out the first row of 32-bit tables, and no other row has 64-bit times.
             let is_narrow = !is_64_bit(abi) && name != "getcpu";
             let rows = function.syscalls.iter().map(|call| call.shape).enumerate();
             for (row, shape) in rows.chain(shapes.iter().copied().enumerate()) {
-                assert_eq!(shape.is_time32(), is_narrow && row != 0, "{}: {name}", abi.name);
+                assert_eq!(
+                    shape.is_time32(),
+                    is_narrow && row != 0,
+                    "{}: {name}",
+                    abi.name
+                );
             }
         }
         // time() can use every symbol that reads a clock.
         for candidate in abi.clock_gettime.candidates {
-            let also = abi.time.candidates.iter().any(|other| other.name == candidate.name);
+            let also = abi
+                .time
+                .candidates
+                .iter()
+                .any(|other| other.name == candidate.name);
             assert!(also, "{}: time() leaves out {}", abi.name, candidate.name);
         }
     }
@@ -69,9 +93,14 @@ fn a_function_is_answered_by_calls_of_a_fitting_shape_and_64_bit_times_come_firs
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn the_native_table_fits_this_build_and_has_libcs_numbers() {
-    let Some(abi) = vdso_time::__private::NATIVE else { return };
+    let Some(abi) = vdso_time::__private::NATIVE else {
+        return;
+    };
     assert!(ALL.iter().any(|other| std::ptr::eq(*other, abi)));
-    assert_eq!((abi.name, is_64_bit(abi)), (std::env::consts::ARCH, usize::BITS == 64));
+    assert_eq!(
+        (abi.name, is_64_bit(abi)),
+        (std::env::consts::ARCH, usize::BITS == 64)
+    );
     for (name, function) in abi.functions() {
         for call in function.syscalls {
             let is_resolution = name == "clock_getres";
@@ -87,7 +116,12 @@ fn the_native_table_fits_this_build_and_has_libcs_numbers() {
                 Shape::Getcpu => libc::SYS_getcpu,
                 other => panic!("{name}: {other:?} is no system call here"),
             };
-            assert_eq!(u32::try_from(expected), Ok(call.number), "{name}: {:?}", call.shape);
+            assert_eq!(
+                u32::try_from(expected),
+                Ok(call.number),
+                "{name}: {:?}",
+                call.shape
+            );
         }
     }
     for (ours, libc) in [

@@ -5,7 +5,10 @@ use std::time::Duration;
 use vdso_time::{Errno, Instant, SystemTime, Tai, Timespec, Timeval};
 
 const fn time(seconds: i64, nanos: i64) -> Timespec {
-    Timespec { tv_sec: seconds, tv_nsec: nanos }
+    Timespec {
+        tv_sec: seconds,
+        tv_nsec: nanos,
+    }
 }
 
 /// The last nanosecond of 64 bits, and the first: in 2262 and in 1677.
@@ -21,41 +24,95 @@ fn nanoseconds_and_digits_are_exact() {
         (time(2, 5), 2_000_000_005, "2.000000005"),
         (time(-1, 0), -1_000_000_000, "-1.000000000"),
         (time(-3, 999_999_999), -2_000_000_001, "-2.000000001"),
-        (time(1_700_000_000, 123_456_789), 1_700_000_000_123_456_789, "1700000000.123456789"),
+        (
+            time(1_700_000_000, 123_456_789),
+            1_700_000_000_123_456_789,
+            "1700000000.123456789",
+        ),
         (LAST, i64::MAX, "9223372036.854775807"),
         (FIRST, i64::MIN, "-9223372036.854775808"),
     ] {
         assert_eq!(time.as_nanos(), nanos.into());
         assert_eq!(Timespec::from_nanos(nanos), time);
         assert_eq!(time.to_string(), digits);
-        assert_eq!(SystemTime::try_from(time), Ok(SystemTime::<Tai>::from_clock_nanos(nanos.into())));
-        assert_eq!(SystemTime::<Tai>::from_clock_nanos(nanos.into()).as_nanos(), nanos.into());
+        assert_eq!(
+            SystemTime::try_from(time),
+            Ok(SystemTime::<Tai>::from_clock_nanos(nanos.into()))
+        );
+        assert_eq!(
+            SystemTime::<Tai>::from_clock_nanos(nanos.into()).as_nanos(),
+            nanos.into()
+        );
         assert_eq!(Instant::try_from(time), Ok(Instant::from_nanos(nanos)));
         assert_eq!(Timespec::from(Instant::from_nanos(nanos)), time);
-        assert_eq!(Timespec::from(SystemTime::<Tai>::from_clock_nanos(nanos.into())), time);
+        assert_eq!(
+            Timespec::from(SystemTime::<Tai>::from_clock_nanos(nanos.into())),
+            time
+        );
     }
-    assert_eq!(time(i64::MAX, 999_999_999).to_string(), "9223372036854775807.999999999");
-    assert_eq!(time(i64::MIN, 0).to_string(), "-9223372036854775808.000000000");
+    assert_eq!(
+        time(i64::MAX, 999_999_999).to_string(),
+        "9223372036854775807.999999999"
+    );
+    assert_eq!(
+        time(i64::MIN, 0).to_string(),
+        "-9223372036854775808.000000000"
+    );
 }
 
 #[test]
 fn a_timespec_that_does_not_fit_is_an_error() {
     for (time, nanos) in [
-        (time(LAST.tv_sec, LAST.tv_nsec + 1), i128::from(i64::MAX) + 1),
-        (time(i64::MAX, 999_999_999), (i128::from(i64::MAX) + 1) * 1_000_000_000 - 1),
+        (
+            time(LAST.tv_sec, LAST.tv_nsec + 1),
+            i128::from(i64::MAX) + 1,
+        ),
+        (
+            time(i64::MAX, 999_999_999),
+            (i128::from(i64::MAX) + 1) * 1_000_000_000 - 1,
+        ),
         (time(32_503_680_000, 0), 32_503_680_000_000_000_000),
-        (time(FIRST.tv_sec, FIRST.tv_nsec - 1), i128::from(i64::MIN) - 1),
+        (
+            time(FIRST.tv_sec, FIRST.tv_nsec - 1),
+            i128::from(i64::MIN) - 1,
+        ),
         (time(i64::MIN, 0), i128::from(i64::MIN) * 1_000_000_000),
     ] {
-        assert_eq!(Instant::<Tai>::try_from(time), Err(Errno::EOVERFLOW), "{time}");
+        assert_eq!(
+            Instant::<Tai>::try_from(time),
+            Err(Errno::EOVERFLOW),
+            "{time}"
+        );
         assert_eq!(time.as_nanos(), nanos, "{time}");
         let here = SystemTime::<Tai>::try_from(time);
-        assert_eq!(here.map(|here| (here.as_nanos(), here.into())), Ok((nanos, time)), "{time}");
+        assert_eq!(
+            here.map(|here| (here.as_nanos(), here.into())),
+            Ok((nanos, time)),
+            "{time}"
+        );
     }
-    for nanos in [-1, 1_000_000_000, i64::from(u32::MAX) + 1, i64::MAX, i64::MIN] {
-        assert_eq!(SystemTime::<Tai>::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
-        assert_eq!(Instant::<Tai>::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
-        assert_eq!(Duration::try_from(time(7, nanos)), Err(Errno::EINVAL), "{nanos}");
+    for nanos in [
+        -1,
+        1_000_000_000,
+        i64::from(u32::MAX) + 1,
+        i64::MAX,
+        i64::MIN,
+    ] {
+        assert_eq!(
+            SystemTime::<Tai>::try_from(time(7, nanos)),
+            Err(Errno::EINVAL),
+            "{nanos}"
+        );
+        assert_eq!(
+            Instant::<Tai>::try_from(time(7, nanos)),
+            Err(Errno::EINVAL),
+            "{nanos}"
+        );
+        assert_eq!(
+            Duration::try_from(time(7, nanos)),
+            Err(Errno::EINVAL),
+            "{nanos}"
+        );
     }
     for too_long in [Duration::new(1 << 63, 0), Duration::MAX] {
         assert_eq!(Timespec::try_from(too_long), Err(Errno::EOVERFLOW));
@@ -69,9 +126,21 @@ fn a_timespec_that_does_not_fit_is_an_error() {
 fn a_moved_timespec_is_exact_or_none() {
     let second = Duration::from_secs(1);
     for (start, duration, later) in [
-        (time(1, 999_999_999), Duration::from_nanos(1), Some(time(2, 0))),
-        (time(-1, 0), Duration::from_millis(1500), Some(time(0, 500_000_000))),
-        (time(i64::MIN, 0), Duration::MAX, Some(time(i64::MAX, 999_999_999))),
+        (
+            time(1, 999_999_999),
+            Duration::from_nanos(1),
+            Some(time(2, 0)),
+        ),
+        (
+            time(-1, 0),
+            Duration::from_millis(1500),
+            Some(time(0, 500_000_000)),
+        ),
+        (
+            time(i64::MIN, 0),
+            Duration::MAX,
+            Some(time(i64::MAX, 999_999_999)),
+        ),
         (time(i64::MAX, 0), second, None),
     ] {
         assert_eq!(start.checked_add(duration), later, "{start} + {duration:?}");
@@ -95,14 +164,25 @@ fn a_timeval_converts_exactly_or_to_an_error() {
     for (from, to, digits) in [
         (timeval(12, 345), time(12, 345_000), "12.000345"),
         (timeval(-1, 999_999), time(-1, 999_999_000), "-0.000001"),
-        (timeval(i64::MIN, 0), time(i64::MIN, 0), "-9223372036854775808.000000"),
+        (
+            timeval(i64::MIN, 0),
+            time(i64::MIN, 0),
+            "-9223372036854775808.000000",
+        ),
     ] {
-        assert_eq!((Timespec::try_from(from), from.to_string().as_str()), (Ok(to), digits));
+        assert_eq!(
+            (Timespec::try_from(from), from.to_string().as_str()),
+            (Ok(to), digits)
+        );
         assert_eq!(SystemTime::try_from(from), SystemTime::from_timespec(to));
         assert_eq!(Duration::try_from(from), Duration::try_from(to));
     }
     for micros in [-1, 1_000_000, i64::MAX, i64::MIN] {
-        assert_eq!(Timespec::try_from(timeval(7, micros)), Err(Errno::EINVAL), "{micros}");
+        assert_eq!(
+            Timespec::try_from(timeval(7, micros)),
+            Err(Errno::EINVAL),
+            "{micros}"
+        );
     }
 }
 
@@ -112,7 +192,10 @@ fn a_duration_converts_to_a_timespec_and_back() {
         (Duration::ZERO, time(0, 0)),
         (Duration::from_nanos(1), time(0, 1)),
         (Duration::from_millis(1500), time(1, 500_000_000)),
-        (Duration::new(i64::MAX as u64, 999_999_999), time(i64::MAX, 999_999_999)),
+        (
+            Duration::new(i64::MAX as u64, 999_999_999),
+            time(i64::MAX, 999_999_999),
+        ),
     ] {
         assert_eq!(Duration::try_from(timespec), Ok(duration));
         assert_eq!(Timespec::try_from(duration), Ok(timespec));

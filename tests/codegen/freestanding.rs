@@ -21,7 +21,12 @@ fn build() -> Result<PathBuf, String> {
     program::host()?;
     let package = Path::new(ROOT).join("examples/freestanding");
     let arguments = ["--release", "--bins", "--examples"];
-    Ok(cargo_build(&package, &place("freestanding"), "--locked", &arguments))
+    Ok(cargo_build(
+        &package,
+        &place("freestanding"),
+        "--locked",
+        &arguments,
+    ))
 }
 
 /// Builds a package, with the profile of `cargo run` or with `--release`, and returns the folder of
@@ -29,12 +34,21 @@ fn build() -> Result<PathBuf, String> {
 fn cargo_build(package: &Path, target: &Path, lock: &str, arguments: &[&str]) -> PathBuf {
     let cargo = |arguments: &[&str]| {
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(package).args(arguments).arg(lock).arg("--target-dir").arg(target);
+        cargo
+            .current_dir(package)
+            .args(arguments)
+            .arg(lock)
+            .arg("--target-dir")
+            .arg(target);
         output(&mut cargo);
     };
     cargo(&["check", "--all-targets"]);
     cargo(&[&["build"], arguments].concat());
-    target.join(if arguments.contains(&"--release") { "release" } else { "debug" })
+    target.join(if arguments.contains(&"--release") {
+        "release"
+    } else {
+        "debug"
+    })
 }
 
 /// Returns the folder of the built programs; `None` after a line that says why there is none.
@@ -55,7 +69,10 @@ fn output(command: &mut Command) -> String {
 }
 
 fn seconds_since_the_epoch() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs()
 }
 
 #[test]
@@ -67,20 +84,36 @@ fn it_prints_the_time_the_routes_and_the_symbols() {
         let text = output(Command::new(folder.join("report")).args(arguments));
         let after = seconds_since_the_epoch();
 
-        let time = text.lines().find_map(|line| line.strip_prefix("time ")).expect("the time");
+        let time = text
+            .lines()
+            .find_map(|line| line.strip_prefix("time "))
+            .expect("the time");
         let time: u64 = time.trim().parse().expect("a number");
         // time() turns with the timer tick, so it may be a tick behind.
-        assert!((before - 1..=after).contains(&time), "{before} {time} {after}");
-        for line in ["gettimeofday Ok(", "clock_gettime Ok(", "clock_getres Ok(", "getcpu Ok("] {
+        assert!(
+            (before - 1..=after).contains(&time),
+            "{before} {time} {after}"
+        );
+        for line in [
+            "gettimeofday Ok(",
+            "clock_gettime Ok(",
+            "clock_getres Ok(",
+            "getcpu Ok(",
+        ] {
             assert!(text.contains(line), "{line} is missing in:\n{text}");
         }
         // The same routes as in this program, which asks libc for the vDSO; its address is another.
         let without_address = |text: &str| {
-            let lines = text.lines().map(|line| line.split(" at 0x").next().unwrap_or(line).to_owned());
+            let lines = text
+                .lines()
+                .map(|line| line.split(" at 0x").next().unwrap_or(line).to_owned());
             lines.collect::<Vec<_>>()
         };
         for route in without_address(&vdso_time::routes().to_string()) {
-            assert!(without_address(&text).contains(&route), "{route} is missing in:\n{text}");
+            assert!(
+                without_address(&text).contains(&route),
+                "{route} is missing in:\n{text}"
+            );
         }
         if let Ok(vdso) = vdso_time::vdso::Vdso::locate() {
             for symbol in vdso.image().symbols() {
@@ -96,7 +129,10 @@ fn it_prints_the_time_the_routes_and_the_symbols() {
 #[test]
 fn under_valgrind_the_kernel_answers() {
     let Some(folder) = programs() else { return };
-    for (arguments, why) in [(&[][..], LocateError::Absent), (&["ask-the-kernel"], LocateError::Unmapped)] {
+    for (arguments, why) in [
+        (&[][..], LocateError::Absent),
+        (&["ask-the-kernel"], LocateError::Unmapped),
+    ] {
         let mut valgrind = Command::new("valgrind");
         let suppressions = format!("--suppressions={ROOT}/crates/vdso-time-c/vdso_time.supp");
         valgrind.args(["-q", "--error-exitcode=9", &suppressions]);
@@ -106,12 +142,27 @@ fn under_valgrind_the_kernel_answers() {
             Err(error) => return not_run_here(Need::Valgrind, format!("valgrind: {error}")),
         };
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{}\n{text}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(text.lines().filter(|line| line.contains("Ok(")).count(), 4, "{text}");
+        assert!(
+            output.status.success(),
+            "{}\n{text}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(
+            text.lines().filter(|line| line.contains("Ok(")).count(),
+            4,
+            "{text}"
+        );
         // Before Linux 6.4 the kernel is asked by /proc, and valgrind answers for that too.
         let absent = LocateError::Absent.to_string();
-        let routes = |why: &str| text.lines().filter(|line| line.contains(&format!("({why})"))).count();
-        assert!(routes(&why.to_string()) == 5 || routes(&absent) == 5, "{text}");
+        let routes = |why: &str| {
+            text.lines()
+                .filter(|line| line.contains(&format!("({why})")))
+                .count()
+        };
+        assert!(
+            routes(&why.to_string()) == 5 || routes(&absent) == 5,
+            "{text}"
+        );
     }
 }
 
@@ -125,7 +176,10 @@ fn with_elf<T>(program: &Path, work: impl FnOnce(&Elf<'_>) -> T) -> T {
 fn the_program_has_no_symbol_of_libc() {
     let Some(folder) = programs() else { return };
     with_elf(&folder.join("report"), |elf| {
-        let symbols = elf.syms.iter().filter(|symbol| ![STT_SECTION, STT_FILE].contains(&symbol.st_type()));
+        let symbols = elf
+            .syms
+            .iter()
+            .filter(|symbol| ![STT_SECTION, STT_FILE].contains(&symbol.st_type()));
         let named = symbols.filter_map(|symbol| Some((elf.strtab.get_at(symbol.st_name)?, symbol)));
         let named: Vec<_> = named.filter(|(name, _)| !name.is_empty()).collect();
         assert!(named.iter().any(|(name, _)| *name == "_start"));
@@ -133,9 +187,14 @@ fn the_program_has_no_symbol_of_libc() {
             // Rust's own names are mangled. The others are this program's, the crate's and the
             // linker's.
             let own = ["_start", "memcpy", "memmove", "memset", "memcmp", "bcmp"].contains(&name);
-            let rust = ["vdso_time_", "_ZN", "_R", "anon."].iter().any(|prefix| name.starts_with(prefix));
+            let rust = ["vdso_time_", "_ZN", "_R", "anon."]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
             let linker = name.starts_with('_') && !symbol.is_function();
-            assert!(symbol.st_shndx != 0 && (own || rust || linker), "{name}: {symbol:?}");
+            assert!(
+                symbol.st_shndx != 0 && (own || rust || linker),
+                "{name}: {symbol:?}"
+            );
         }
     });
 }
@@ -146,9 +205,15 @@ fn there_is_no_constructor() {
     let Some(folder) = programs() else { return };
     with_elf(&folder.join("five-functions"), |elf| {
         let sections = elf.section_headers.iter();
-        let names: Vec<_> = sections.filter_map(|section| elf.shdr_strtab.get_at(section.sh_name)).collect();
+        let names: Vec<_> = sections
+            .filter_map(|section| elf.shdr_strtab.get_at(section.sh_name))
+            .collect();
         assert!(names.contains(&".text"), "{names:?}");
-        let runs = |name: &&&str| [".init", ".preinit", ".ctors"].iter().any(|start| name.starts_with(start));
+        let runs = |name: &&&str| {
+            [".init", ".preinit", ".ctors"]
+                .iter()
+                .any(|start| name.starts_with(start))
+        };
         assert_eq!(names.iter().find(runs), None);
     });
 }
@@ -189,16 +254,29 @@ fn an_init_process_finds_the_vdso_before_anything_is_mounted() {
     command::write(&root.join("init"), fs::read(folder.join("init")).unwrap()).unwrap();
     let unshare = |arguments: &[&str]| {
         let mut unshare = Command::new("unshare");
-        unshare.env_clear().args(["--fork", "--pid", "--mount"]).args(arguments);
+        unshare
+            .env_clear()
+            .args(["--fork", "--pid", "--mount"])
+            .args(arguments);
         unshare
     };
     // A user without rights has a PID namespace in a user namespace.
-    let works = |user: &&[&str]| unshare(&[*user, &["true"]].concat()).status().is_ok_and(|it| it.success());
+    let works = |user: &&[&str]| {
+        unshare(&[*user, &["true"]].concat())
+            .status()
+            .is_ok_and(|it| it.success())
+    };
     let Some(user) = [&[][..], &["--map-root-user"]].into_iter().find(works) else {
-        return not_run_here(Need::UserNamespace, "unshare(1) cannot make a PID namespace");
+        return not_run_here(
+            Need::UserNamespace,
+            "unshare(1) cannot make a PID namespace",
+        );
     };
     let text = output(unshare(user).arg("--root").arg(&root).arg("/init"));
-    assert!(text.starts_with("Ok(") && text.ends_with("vDSO: true\n"), "{text}");
+    assert!(
+        text.starts_with("Ok(") && text.ends_with("vDSO: true\n"),
+        "{text}"
+    );
 }
 
 /// libc's functions are replaced by functions that call the crate. If the crate called libc, the
@@ -210,21 +288,34 @@ fn a_preloaded_library_moves_the_programs_clocks_also_before_any_constructor() {
     let library = program::library(["vdso-time", ""], &host, "preload", &[]);
     let Some(library) = library else { return };
     let clocks = place("clocks");
-    program::compile(&host, "tests/codegen/programs/clocks.rs", &library, &[], &clocks).unwrap();
+    program::compile(
+        &host,
+        "tests/codegen/programs/clocks.rs",
+        &library,
+        &[],
+        &clocks,
+    )
+    .unwrap();
     let before = seconds_since_the_epoch() - 1; // time() may be a tick behind
-    let text = output(Command::new(&clocks).env("LD_PRELOAD", folder.join("examples/libpreload.so")));
+    let text =
+        output(Command::new(&clocks).env("LD_PRELOAD", folder.join("examples/libpreload.so")));
     let after = seconds_since_the_epoch();
     let seconds: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
     assert_eq!(seconds.len(), 6);
     for (at, moved) in [3600, 3600, 3600, 3600, 3600, 0].into_iter().enumerate() {
         let expected = before + moved..=after + moved;
-        assert!(expected.contains(&seconds[at]), "{at}: {seconds:?} {expected:?}");
+        assert!(
+            expected.contains(&seconds[at]),
+            "{at}: {seconds:?} {expected:?}"
+        );
     }
 }
 
 /// Returns the text between the fences of a block of Markdown that begins with this line.
 fn block<'a>(page: &'a str, start: &str) -> &'a str {
-    let (_, rest) = page.split_once(start).unwrap_or_else(|| panic!("no {start}"));
+    let (_, rest) = page
+        .split_once(start)
+        .unwrap_or_else(|| panic!("no {start}"));
     rest.split("```").next().unwrap()
 }
 
@@ -248,8 +339,8 @@ fn the_recipe_of_no_libc_is_the_example_and_links_when_copied() {
         fs::write(copy.join(name), text).unwrap();
     }
     // Before the first release the page names a folder, and after it a version.
-    let manifest =
-        block(&page, "```toml\n# Cargo.toml\n").replace("path = \"../vdso-time\"", "version = \"*\"");
+    let manifest = block(&page, "```toml\n# Cargo.toml\n")
+        .replace("path = \"../vdso-time\"", "version = \"*\"");
     let patch = format!("\n[patch.crates-io]\nvdso-time.path = {root:?}\n");
     // The folder is inside of this workspace.
     fs::write(copy.join("Cargo.toml"), manifest + &patch + "[workspace]\n").unwrap();

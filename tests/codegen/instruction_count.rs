@@ -26,8 +26,20 @@ type Target = (&'static str, &'static str, i64, i64, Option<usize>);
 const TARGETS: [Target; 8] = [
     ("x86_64-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2, None),
     ("aarch64-unknown-linux-gnu", "cbnz\tw0", 1, 2, None),
-    ("armv7-unknown-linux-gnueabihf", "cmp\tr0, #0", 2, 4, Some(24)),
-    ("i686-unknown-linux-gnu", "testl\t%eax, %eax", 2, 2, Some(32)),
+    (
+        "armv7-unknown-linux-gnueabihf",
+        "cmp\tr0, #0",
+        2,
+        4,
+        Some(24),
+    ),
+    (
+        "i686-unknown-linux-gnu",
+        "testl\t%eax, %eax",
+        2,
+        2,
+        Some(32),
+    ),
     ("riscv64gc-unknown-linux-gnu", "bnez\ta0", 1, 2, None),
     ("s390x-unknown-linux-gnu", "cijlh\t%r2, 0", 1, 2, None),
     ("loongarch64-unknown-linux-gnu", "bnez\t$a0", 1, 2, None),
@@ -49,8 +61,11 @@ const DIVISIONS: [&str; 2] = ["__aeabi_ldivmod", "__divdi3"];
 /// Returns the instructions of the adapter of `gettimeofday`.
 fn adapter(triple: &str) -> Vec<String> {
     let to = place(&format!("adapter-{triple}.s"));
-    let listing = String::from_utf8(program::emit("asm", triple, &source(), FLAGS, &to).unwrap()).unwrap();
-    cost::instructions(&listing, "gettimeofday_from_clock_gettime").map(str::to_string).collect()
+    let listing =
+        String::from_utf8(program::emit("asm", triple, &source(), FLAGS, &to).unwrap()).unwrap();
+    cost::instructions(&listing, "gettimeofday_from_clock_gettime")
+        .map(str::to_string)
+        .collect()
 }
 
 #[test]
@@ -64,7 +79,9 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
         let source = "tests/codegen/programs/loops.rs";
         let listing = library.and_then(|library| program::listing(triple, source, &library, &[]));
         let Some(listing) = listing else { continue };
-        let ident = listing.split_once("rustc version ").map_or("", |(_, ident)| ident);
+        let ident = listing
+            .split_once("rustc version ")
+            .map_or("", |(_, ident)| ident);
         let minor: Vec<&str> = ident.split('.').take(2).collect();
         let compiler = format!("| {triple} | {} |", minor.join("."));
         let mut row = compiler.clone();
@@ -76,9 +93,13 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
             if let Some(most) = adapter_most.filter(|_| read == "gettimeofday") {
                 let adapter = adapter(triple);
                 write!(cell, " + {}", adapter.len()).unwrap();
-                let divides = |line: &String| DIVISIONS.iter().any(|division| line.contains(division));
+                let divides =
+                    |line: &String| DIVISIONS.iter().any(|division| line.contains(division));
                 if adapter.len() > most || adapter.iter().any(divides) {
-                    wrong.push(format!("{triple}: gettimeofday's adapter:\n{}", adapter.join("\n")));
+                    wrong.push(format!(
+                        "{triple}: gettimeofday's adapter:\n{}",
+                        adapter.join("\n")
+                    ));
                 }
             }
             write!(cell, " / {} |", direct.instructions).unwrap();
@@ -91,7 +112,11 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
             let checks = i64::from(read != "time");
             let bit = if read == SYSTEM_TIME { BIT } else { 0 };
             let instructions = 1 + checks * (check + stores) + bit;
-            let allowed = Cost { instructions, branches: 0, checks };
+            let allowed = Cost {
+                instructions,
+                branches: 0,
+                checks,
+            };
             let is_good = more.instructions <= allowed.instructions
                 && (more.branches, more.checks) == (allowed.branches, allowed.checks);
             if !is_good {
@@ -102,7 +127,12 @@ fn a_read_costs_one_load_and_the_test_of_its_result_more_than_a_direct_call() {
         let page = fs::read_to_string(Path::new(program::ROOT).join("docs/BENCHMARKS.md")).unwrap();
         let is_of = |start: String| move |line: &&str| line.starts_with(&start);
         let of_target = page.lines().find(is_of(format!("| {triple} |")));
-        if page.lines().find(is_of(compiler)).or(of_target.and(Some(&row))) != Some(&row) {
+        if page
+            .lines()
+            .find(is_of(compiler))
+            .or(of_target.and(Some(&row)))
+            != Some(&row)
+        {
             wrong.push(format!("docs/BENCHMARKS.md lacks: {row}"));
         }
         writeln!(table, "{row}").unwrap();

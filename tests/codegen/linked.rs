@@ -18,9 +18,16 @@ fn needed_glibc(library: &Path) -> Vec<Vec<u32>> {
     let elf = Elf::parse(&file).unwrap();
     let mut found = Vec::new();
     for needed in elf.verneed.iter().flatten() {
-        let names = needed.iter().filter_map(|version| elf.dynstrtab.get_at(version.vna_name));
+        let names = needed
+            .iter()
+            .filter_map(|version| elf.dynstrtab.get_at(version.vna_name));
         let numbers = names.filter_map(|name| name.strip_prefix("GLIBC_"));
-        found.extend(numbers.map(|number| number.split('.').map(|part| part.parse().unwrap()).collect()));
+        found.extend(numbers.map(|number| {
+            number
+                .split('.')
+                .map(|part| part.parse().unwrap())
+                .collect()
+        }));
     }
     found
 }
@@ -41,7 +48,10 @@ fn a_shared_library_needs_no_newer_glibc_with_the_crate() {
         program::compile(TRIPLE, SOURCE, &library, &flags, &to).unwrap();
         needed_glibc(&to).into_iter().max().expect("it needs glibc")
     };
-    assert_eq!(newest("with.so", &["--cfg=with_the_crate"]), newest("without.so", &[]));
+    assert_eq!(
+        newest("with.so", &["--cfg=with_the_crate"]),
+        newest("without.so", &[])
+    );
 }
 
 /// Builds the crate for LTO. Builds with another setting are other copies.
@@ -54,7 +64,12 @@ fn copy(triple: &str, name: &str, overflow_checks: &str) -> Option<PathBuf> {
     program::library(["vdso-time", ""], triple, name, &settings)
 }
 
-const ARCHIVE: [&str; 4] = ["--crate-type=staticlib", "-Copt-level=3", "-Clto", "-Cpanic=abort"];
+const ARCHIVE: [&str; 4] = [
+    "--crate-type=staticlib",
+    "-Copt-level=3",
+    "-Clto",
+    "-Cpanic=abort",
+];
 
 /// The targets, and the names that linkers have for them.
 const TARGETS: [(&str, &str); 3] = [
@@ -68,14 +83,30 @@ const TARGETS: [(&str, &str); 3] = [
 #[test]
 fn two_copies_of_the_crate_link_by_lto() {
     for (triple, _) in TARGETS {
-        let [first, second] =
-            [("first", "true"), ("second", "false")].map(|(name, checks)| copy(triple, name, checks));
-        let Some((first, second)) = first.zip(second) else { continue };
+        let [first, second] = [("first", "true"), ("second", "false")]
+            .map(|(name, checks)| copy(triple, name, checks));
+        let Some((first, second)) = first.zip(second) else {
+            continue;
+        };
         let other = format!("other={}", second.display());
-        let flags =
-            [&ARCHIVE[..], &["--cfg=function=\"first\"", "--cfg=has_other", "--extern", &other]].concat();
+        let flags = [
+            &ARCHIVE[..],
+            &[
+                "--cfg=function=\"first\"",
+                "--cfg=has_other",
+                "--extern",
+                &other,
+            ],
+        ]
+        .concat();
         let to = place(&format!("{triple}.a"));
-        program::compile(triple, "tests/codegen/programs/archive.rs", &first, &flags, &to);
+        program::compile(
+            triple,
+            "tests/codegen/programs/archive.rs",
+            &first,
+            &flags,
+            &to,
+        );
     }
 }
 
@@ -92,13 +123,27 @@ fn two_static_libraries_with_the_crate_link_into_one_program() {
             let to = place(&format!("{function}-{triple}.a"));
             let cfg = format!("--cfg=function=\"{function}\"");
             let flags = [&ARCHIVE[..], &[&cfg]].concat();
-            program::compile(triple, "tests/codegen/programs/archive.rs", &library, &flags, &to)?;
+            program::compile(
+                triple,
+                "tests/codegen/programs/archive.rs",
+                &library,
+                &flags,
+                &to,
+            )?;
             Some(to)
         };
-        let both = archive("first", "true").and_then(|first| Some([first, archive("second", "false")?]));
+        let both =
+            archive("first", "true").and_then(|first| Some([first, archive("second", "false")?]));
         let Some(archives) = both else { continue };
         let mut lld = Command::new("ld.lld");
-        lld.args(["-m", emulation, "--relocatable", "--undefined=first", "--undefined=second", "-o"]);
+        lld.args([
+            "-m",
+            emulation,
+            "--relocatable",
+            "--undefined=first",
+            "--undefined=second",
+            "-o",
+        ]);
         program::run(lld.arg(place("linked.o")).args(&archives)).unwrap();
     }
 }

@@ -26,11 +26,32 @@ const PANICKING: [&str; 6] = [
 /// which needs no linker.
 fn can_panic(triple: &str, library: &Path, more: &[&str]) -> Option<bool> {
     let to = library.with_file_name("no-panic.a");
-    let flags = ["-Copt-level=3", "-Clto", "-Cpanic=abort", "-Ccodegen-units=1", "--crate-type=staticlib"];
-    let flags = [&flags[..], &["--check-cfg=cfg(panics, values(any()))"], more].concat();
-    program::compile(triple, "tests/codegen/programs/no_panic.rs", library, &flags, &to)?;
+    let flags = [
+        "-Copt-level=3",
+        "-Clto",
+        "-Cpanic=abort",
+        "-Ccodegen-units=1",
+        "--crate-type=staticlib",
+    ];
+    let flags = [
+        &flags[..],
+        &["--check-cfg=cfg(panics, values(any()))"],
+        more,
+    ]
+    .concat();
+    program::compile(
+        triple,
+        "tests/codegen/programs/no_panic.rs",
+        library,
+        &flags,
+        &to,
+    )?;
     let bytes = fs::read(to).unwrap();
-    let has = |name: &str| bytes.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+    let has = |name: &str| {
+        bytes
+            .windows(name.len())
+            .any(|bytes| bytes == name.as_bytes())
+    };
     assert!(has("main"));
     Some(has(MISSING))
 }
@@ -39,10 +60,15 @@ fn can_panic(triple: &str, library: &Path, more: &[&str]) -> Option<bool> {
 fn no_panic_is_left_for_any_target() {
     for (index, [.., triple]) in vdso_time::__private::TARGETS.iter().enumerate() {
         // The library as a program with `lto` and `panic = "abort"` has it.
-        let settings = [("CARGO_PROFILE_RELEASE_LTO", "true"), ("CARGO_PROFILE_RELEASE_PANIC", "abort")];
+        let settings = [
+            ("CARGO_PROFILE_RELEASE_LTO", "true"),
+            ("CARGO_PROFILE_RELEASE_PANIC", "abort"),
+        ];
         let library = program::library(["vdso-time", ""], triple, "no-panic", &settings);
         let found = library.and_then(|library| Some((can_panic(triple, &library, &[])?, library)));
-        let Some((panics, library)) = found else { continue };
+        let Some((panics, library)) = found else {
+            continue;
+        };
         assert!(!panics, "{triple}");
         // Each compilation takes seconds.
         for method in &PANICKING[..if index == 0 { PANICKING.len() } else { 1 }] {

@@ -22,8 +22,13 @@ use vdso_time::vdso::Vdso;
 #[track_caller]
 fn agree(what: &str, bytes: &[u8]) {
     let image = Image::parse(bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
-    let ours =
-        image.symbols().map(|symbol| (symbol.name().to_bytes().to_vec(), symbol.value(), symbol.size()));
+    let ours = image.symbols().map(|symbol| {
+        (
+            symbol.name().to_bytes().to_vec(),
+            symbol.value(),
+            symbol.size(),
+        )
+    });
     let elf = Elf::parse(bytes).unwrap();
     let callable = elf.dynsyms.iter().filter(|symbol| {
         [STT_FUNC, STT_NOTYPE].contains(&symbol.st_type())
@@ -32,7 +37,12 @@ fn agree(what: &str, bytes: &[u8]) {
             && symbol.st_value.wrapping_sub(image.load_address()) < bytes.len() as u64
     });
     let goblins = callable.map(|symbol| {
-        let name = elf.dynstrtab.get_at(symbol.st_name).unwrap().as_bytes().to_vec();
+        let name = elf
+            .dynstrtab
+            .get_at(symbol.st_name)
+            .unwrap()
+            .as_bytes()
+            .to_vec();
         (name, symbol.st_value, symbol.st_size)
     });
     let goblins: BTreeSet<_> = goblins.collect();
@@ -62,16 +72,32 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
     fs::create_dir_all(&folder).unwrap();
     let run = |command: &str| {
         let (program, arguments) = command.split_once(' ').unwrap();
-        let output = Command::new(program).args(arguments.split(' ')).current_dir(&folder).output().unwrap();
-        assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+        let output = Command::new(program)
+            .args(arguments.split(' '))
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{command}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     };
-    let functions: Vec<_> = (1..=12).map(|number| format!("int f{number}(void) {{ return 0; }}")).collect();
+    let functions: Vec<_> = (1..=12)
+        .map(|number| format!("int f{number}(void) {{ return 0; }}"))
+        .collect();
     fs::write(folder.join("script"), include_str!("linker-script")).unwrap();
     fs::write(folder.join("functions.c"), functions.join("\n")).unwrap();
     run("gcc -O1 -fpic -fno-asynchronous-unwind-tables -c functions.c");
-    for linker in [Need::Bfd, Need::Lld].into_iter().filter(|linker| has_tool(*linker, &["--version"])) {
+    for linker in [Need::Bfd, Need::Lld]
+        .into_iter()
+        .filter(|linker| has_tool(*linker, &["--version"]))
+    {
         let linker = linker.word();
-        for (style, count) in STYLES.into_iter().flat_map(|style| (1..=12).map(move |count| (style, count))) {
+        for (style, count) in STYLES
+            .into_iter()
+            .flat_map(|style| (1..=12).map(move |count| (style, count)))
+        {
             let names: Vec<_> = (1..=count).map(|number| format!("f{number}")).collect();
             let versions = format!("V {{ global: {}; local: *; }};", names.join("; "));
             fs::write(folder.join("versions"), versions).unwrap();
@@ -79,8 +105,10 @@ fn goblin_sees_the_same_symbols_in_the_images_of_linkers() {
                 "{linker} -shared --soname=image --version-script=versions -T script --hash-style={style} \
                  -o image functions.o"
             ));
-            let (what, bytes) =
-                (format!("{linker}, {style}, {count} functions"), fs::read(folder.join("image")).unwrap());
+            let (what, bytes) = (
+                format!("{linker}, {style}, {count} functions"),
+                fs::read(folder.join("image")).unwrap(),
+            );
             agree(&what, &bytes);
             let image = promises::keep(&bytes).unwrap();
             let is_found = |name: &String| image.symbol(name, Some("V")).is_some();
@@ -106,7 +134,10 @@ fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
     let mut maps = maps::all("self").unwrap().into_iter();
     let Mapping { range, name } = maps.find(|mapping| mapping.range.start == base).unwrap();
     assert!(["[vdso]", ""].contains(&&*name), "{vdso:?} is {name}"); // gVisor's has no name
-    assert!(base + vdso.size() <= range.end, "{vdso:?} is larger than {range:x?}");
+    assert!(
+        base + vdso.size() <= range.end,
+        "{vdso:?} is larger than {range:x?}"
+    );
     // SAFETY: the kernel says that these bytes are mapped, and nobody writes to them.
     let bytes = unsafe { std::slice::from_raw_parts(vdso.base(), range.len()) };
     agree("this process", bytes);
@@ -114,15 +145,24 @@ fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
     for symbol in vdso.image().symbols() {
         let address = vdso.address(&symbol).addr();
         // Of two names for the same code it is either.
-        let found = vdso.symbol_at(address).map(|found| vdso.address(&found).addr());
+        let found = vdso
+            .symbol_at(address)
+            .map(|found| vdso.address(&found).addr());
         assert_eq!(found, Some(address), "{symbol:?}");
-        let [name, version] =
-            [Some(symbol.name()), symbol.version()].map(|text| text.map(|text| text.to_str().unwrap()));
+        let [name, version] = [Some(symbol.name()), symbol.version()]
+            .map(|text| text.map(|text| text.to_str().unwrap()));
         let name = name.unwrap();
         let address = Some(address).filter(|_| !name.is_empty());
         for version in [version, None] {
-            assert_eq!(vdso.symbol_address(name, version).map(<*const ()>::addr), address, "{symbol:?}");
+            assert_eq!(
+                vdso.symbol_address(name, version).map(<*const ()>::addr),
+                address,
+                "{symbol:?}"
+            );
         }
-        assert!(version.is_none() || vdso.symbol_address(name, Some("LINUX_9.9")).is_none(), "{symbol:?}");
+        assert!(
+            version.is_none() || vdso.symbol_address(name, Some("LINUX_9.9")).is_none(),
+            "{symbol:?}"
+        );
     }
 }

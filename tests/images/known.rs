@@ -21,7 +21,11 @@ fn every_kind_has_its_symbols_and_properties_at_any_address_before_any_bytes() {
         for (shift, filler) in (0..8).zip([0, 0x12, 0xff].into_iter().cycle()) {
             let bytes = [&vec![filler; shift][..], &built.bytes, &vec![filler; 5000]].concat();
             assert_symbols(&bytes[shift..], &spec, &built, kind);
-            assert_eq!(Image::extent(&bytes[shift..][..4096]), Ok(built.bytes.len()), "{kind}");
+            assert_eq!(
+                Image::extent(&bytes[shift..][..4096]),
+                Ok(built.bytes.len()),
+                "{kind}"
+            );
         }
     }
 }
@@ -34,24 +38,52 @@ fn a_look_up_compares_the_whole_name_and_version() {
         let image = Image::parse(&built.bytes).unwrap();
         for symbol in image.symbols().filter(|symbol| !symbol.name().is_empty()) {
             let name = symbol.name().to_str().unwrap();
-            let (short, long, nul) = (&name[..name.len() - 1], format!("{name}_"), format!("{name}\0"));
+            let (short, long, nul) = (
+                &name[..name.len() - 1],
+                format!("{name}_"),
+                format!("{name}\0"),
+            );
             for other in [&name[1..], short, &long, &nul] {
                 assert_ne!(image.symbol(other, None), Some(symbol), "{kind}: {other:?}");
             }
-            let Some(version) = symbol.version().map(|version| version.to_str().unwrap()) else { continue };
-            for other in ["", "LINUX", "LINUX_2.6.390", "LINUX_2.60", SONAME, &format!("{version}\0")] {
-                assert_eq!(image.symbol(name, Some(other)), None, "{kind}: {name}@{other:?}");
+            let Some(version) = symbol.version().map(|version| version.to_str().unwrap()) else {
+                continue;
+            };
+            for other in [
+                "",
+                "LINUX",
+                "LINUX_2.6.390",
+                "LINUX_2.60",
+                SONAME,
+                &format!("{version}\0"),
+            ] {
+                assert_eq!(
+                    image.symbol(name, Some(other)),
+                    None,
+                    "{kind}: {name}@{other:?}"
+                );
             }
         }
-        assert_eq!([image.symbol("", None), image.symbol("\0", None)], [None, None], "{kind}");
+        assert_eq!(
+            [image.symbol("", None), image.symbol("\0", None)],
+            [None, None],
+            "{kind}"
+        );
     }
 }
 
 #[test]
 fn a_name_in_two_versions_is_found_by_its_version_and_one_without_a_version_by_none() {
-    let plain = Sym { version: None, ..Sym::func("plain", V) };
+    let plain = Sym {
+        version: None,
+        ..Sym::func("plain", V)
+    };
     let built = Spec {
-        symbols: vec![Sym::func("clock", "LINUX_2.5"), Sym::func("clock", V), plain],
+        symbols: vec![
+            Sym::func("clock", "LINUX_2.5"),
+            Sym::func("clock", V),
+            plain,
+        ],
         gnu_hash: false,
         ..i386()
     }
@@ -59,8 +91,14 @@ fn a_name_in_two_versions_is_found_by_its_version_and_one_without_a_version_by_n
     let image = Image::parse(&built.bytes).unwrap();
     let of = |name, version| image.symbol(name, version).map(|symbol| symbol.value());
     let [old, new, plain] = [0, 1, 2].map(|index| Some(built.symbols[index].st_value()));
-    assert_eq!(["LINUX_2.5", V].map(|version| of("clock", Some(version))), [old, new]);
-    assert_eq!([of("clock", None), of("plain", None), of("plain", Some(V))], [old, plain, None]);
+    assert_eq!(
+        ["LINUX_2.5", V].map(|version| of("clock", Some(version))),
+        [old, new]
+    );
+    assert_eq!(
+        [of("clock", None), of("plain", None), of("plain", Some(V))],
+        [old, plain, None]
+    );
 }
 
 /// Linkers put the name of a definition between it and the next one.
@@ -68,7 +106,11 @@ fn a_name_in_two_versions_is_found_by_its_version_and_one_without_a_version_by_n
 fn version_definitions_may_be_contiguous() {
     let spec = x86_64();
     let mut built = spec.build();
-    for (field, value) in [("verdef[0].vd_aux", 40), ("verdef[0].vd_next", 20), ("verdef[1].vd_aux", 28)] {
+    for (field, value) in [
+        ("verdef[0].vd_aux", 40),
+        ("verdef[0].vd_next", 20),
+        ("verdef[1].vd_aux", 28),
+    ] {
         built.set(field, value);
     }
     let verdef = built.at(Part::Verdef);
@@ -79,11 +121,22 @@ fn version_definitions_may_be_contiguous() {
 #[test]
 fn without_hash_tables_the_symbols_end_at_the_string_table() {
     let symbols = vec![Sym::func("clock", V), Sym::func("time", V)];
-    let image = Spec { symbols, sysv_hash: false, gnu_hash: false, p_vaddr: 0x4000, ..arm() };
-    for (last, copies) in
-        [([Part::Symtab, Part::Strtab, Part::Text], 0), ([Part::Strtab, Part::Symtab, Part::Text], 4)]
-    {
-        let mut built = Spec { order: Part::with_last(&last), ..image.clone() }.build();
+    let image = Spec {
+        symbols,
+        sysv_hash: false,
+        gnu_hash: false,
+        p_vaddr: 0x4000,
+        ..arm()
+    };
+    for (last, copies) in [
+        ([Part::Symtab, Part::Strtab, Part::Text], 0),
+        ([Part::Strtab, Part::Symtab, Part::Text], 4),
+    ] {
+        let mut built = Spec {
+            order: Part::with_last(&last),
+            ..image.clone()
+        }
+        .build();
         // The code looks like symbols: they count unless the string table comes before them.
         let (symtab, text) = (built.at(Part::Symtab), built.at(Part::Text));
         let symbol = built.bytes[symtab + 16..][..16].to_vec();
@@ -92,7 +145,11 @@ fn without_hash_tables_the_symbols_end_at_the_string_table() {
             place.copy_from_slice(&symbol);
         }
         let symbols = Image::parse(&built.bytes).unwrap().symbols();
-        assert_eq!(symbols.filter(|symbol| !symbol.name().is_empty()).count(), 2 + copies, "{last:?}");
+        assert_eq!(
+            symbols.filter(|symbol| !symbol.name().is_empty()).count(),
+            2 + copies,
+            "{last:?}"
+        );
     }
 }
 
@@ -101,15 +158,29 @@ fn without_hash_tables_the_symbols_end_at_the_string_table() {
 #[test]
 fn only_a_64_bit_image_may_cross_the_end_of_the_address_space() {
     let size = arm().build().bytes.len() as u64;
-    for (p_vaddr, wide) in
-        [(u64::MAX, true), (u64::MAX - 0xff, true), (u64::MAX - 0x23f, true), ((1 << 32) - size, false)]
-    {
-        let spec = Spec { p_vaddr, ..if wide { x86_64() } else { arm() } };
+    for (p_vaddr, wide) in [
+        (u64::MAX, true),
+        (u64::MAX - 0xff, true),
+        (u64::MAX - 0x23f, true),
+        ((1 << 32) - size, false),
+    ] {
+        let spec = Spec {
+            p_vaddr,
+            ..if wide { x86_64() } else { arm() }
+        };
         let built = spec.build();
         assert_symbols(&built.bytes, &spec, &built, &format!("{p_vaddr:#x}"));
     }
     for before in [1, 0x40, 0x80] {
-        let built = Spec { p_vaddr: (1 << 32) - before, ..arm() }.build();
-        assert_eq!(Image::parse(&built.bytes).map(|_| ()), Err(ParseError::StringTable), "{before:#x}");
+        let built = Spec {
+            p_vaddr: (1 << 32) - before,
+            ..arm()
+        }
+        .build();
+        assert_eq!(
+            Image::parse(&built.bytes).map(|_| ()),
+            Err(ParseError::StringTable),
+            "{before:#x}"
+        );
     }
 }

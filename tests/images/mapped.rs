@@ -19,31 +19,64 @@ fn vdso(pages: &Pages) -> Result<Vdso<'_>, ParseError> {
 fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offset() {
     let pages = Pages::new(2);
     // An image of whole pages, with addresses of this machine.
-    let kinds = kinds().into_iter().filter(|(_, spec)| usize::try_from(spec.p_vaddr).is_ok());
-    for (kind, spec) in kinds.map(|(kind, spec)| (kind, Spec { extent: pages.size, ..spec })) {
+    let kinds = kinds()
+        .into_iter()
+        .filter(|(_, spec)| usize::try_from(spec.p_vaddr).is_ok());
+    for (kind, spec) in kinds.map(|(kind, spec)| {
+        (
+            kind,
+            Spec {
+                extent: pages.size,
+                ..spec
+            },
+        )
+    }) {
         let built = spec.build();
         pages.fill(&built.bytes);
         let vdso = vdso(&pages).unwrap();
-        assert_eq!((vdso.base().addr(), vdso.size()), (pages.addr(), pages.size), "{kind}");
-        assert_eq!(seen(vdso.image().symbols()), described(&spec, &built), "{kind}");
+        assert_eq!(
+            (vdso.base().addr(), vdso.size()),
+            (pages.addr(), pages.size),
+            "{kind}"
+        );
+        assert_eq!(
+            seen(vdso.image().symbols()),
+            described(&spec, &built),
+            "{kind}"
+        );
         for symbol in vdso.image().symbols() {
-            let inside = (symbol.value().wrapping_sub(spec.p_vaddr) + spec.p_offset as u64) as usize;
+            let inside =
+                (symbol.value().wrapping_sub(spec.p_vaddr) + spec.p_offset as u64) as usize;
             let address = vdso.address(&symbol).addr();
             assert_eq!(address, pages.addr() + inside, "{kind}: {symbol:?}");
             let name = symbol.name().to_str().unwrap();
-            let is_weak = built.callable().any(|sym| sym.bind == WEAK && sym.st_name() == name);
+            let is_weak = built
+                .callable()
+                .any(|sym| sym.bind == WEAK && sym.st_name() == name);
             if symbol.size() == 0 || is_weak {
                 continue;
             }
             let start = address & !usize::from(spec.thumb);
             let end = start + symbol.size() as usize;
-            for (pc, inside) in
-                [(start - 1, false), (start, true), (start + 1, true), (end - 1, true), (end, false)]
-            {
-                assert_eq!(vdso.symbol_at(pc) == Some(symbol), inside, "{kind}: {pc:#x}");
+            for (pc, inside) in [
+                (start - 1, false),
+                (start, true),
+                (start + 1, true),
+                (end - 1, true),
+                (end, false),
+            ] {
+                assert_eq!(
+                    vdso.symbol_at(pc) == Some(symbol),
+                    inside,
+                    "{kind}: {pc:#x}"
+                );
             }
         }
-        assert_eq!(vdso.symbol_at(pages.addr()), None, "{kind}: the headers are not code");
+        assert_eq!(
+            vdso.symbol_at(pages.addr()),
+            None,
+            "{kind}: the headers are not code"
+        );
     }
 }
 
@@ -51,15 +84,35 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
 fn bit_0_of_an_address_is_thumb_on_arm_alone() {
     let pages = Pages::new(1);
     for (machine, size, thumb) in [(40, 32, true), (40, 0, true), (3, 32, false)] {
-        let symbols = vec![Sym { size, ..Sym::func("clock", V) }];
-        pages.fill(&Spec { machine, thumb: true, symbols, extent: page_size(), ..arm() }.build().bytes);
+        let symbols = vec![Sym {
+            size,
+            ..Sym::func("clock", V)
+        }];
+        pages.fill(
+            &Spec {
+                machine,
+                thumb: true,
+                symbols,
+                extent: page_size(),
+                ..arm()
+            }
+            .build()
+            .bytes,
+        );
         let vdso = vdso(&pages).unwrap();
         let clock = vdso.image().symbols().next().unwrap();
-        assert!(vdso.functions().clock_gettime.is_none(), "another architecture's, or of another name");
+        assert!(
+            vdso.functions().clock_gettime.is_none(),
+            "another architecture's, or of another name"
+        );
         let address = vdso.address(&clock).addr();
         assert_eq!(address & 1, 1, "the call needs it");
         assert_eq!(vdso.symbol_at(address), Some(clock));
-        assert_eq!(vdso.symbol_at(address - 1) == Some(clock), thumb, "machine {machine}");
+        assert_eq!(
+            vdso.symbol_at(address - 1) == Some(clock),
+            thumb,
+            "machine {machine}"
+        );
     }
 }
 
@@ -67,12 +120,30 @@ fn bit_0_of_an_address_is_thumb_on_arm_alone() {
 fn a_program_counter_finds_the_global_symbol_of_an_alias() {
     let pages = Pages::new(1);
     let [global, alias] = aliased("__vdso_time");
-    let first = Sym { value: Value::Next, ..alias };
-    let second = Sym { value: Value::Alias, ..global };
-    let weak = Sym { bind: WEAK, ..global };
+    let first = Sym {
+        value: Value::Next,
+        ..alias
+    };
+    let second = Sym {
+        value: Value::Alias,
+        ..global
+    };
+    let weak = Sym {
+        bind: WEAK,
+        ..global
+    };
     for symbols in [vec![global, alias], vec![first, second], vec![weak]] {
         // Without DT_GNU_HASH, the table keeps this order.
-        pages.fill(&Spec { symbols, gnu_hash: false, extent: page_size(), ..x86_64() }.build().bytes);
+        pages.fill(
+            &Spec {
+                symbols,
+                gnu_hash: false,
+                extent: page_size(),
+                ..x86_64()
+            }
+            .build()
+            .bytes,
+        );
         let vdso = vdso(&pages).unwrap();
         let pc = vdso.address(&vdso.image().symbols().next().unwrap()).addr();
         assert_eq!(vdso.symbol_at(pc).unwrap().name(), c"__vdso_time");
@@ -83,16 +154,29 @@ fn a_program_counter_finds_the_global_symbol_of_an_alias() {
 fn no_symbol_extends_past_the_image_and_one_without_a_size_has_one_address() {
     let pages = Pages::new(1);
     for size in [0, u64::MAX] {
-        let symbols = vec![Sym { size, ..Sym::func("clock", V) }];
-        let built = Spec { symbols, ..x86_64() }.build();
+        let symbols = vec![Sym {
+            size,
+            ..Sym::func("clock", V)
+        }];
+        let built = Spec {
+            symbols,
+            ..x86_64()
+        }
+        .build();
         pages.fill(&built.bytes);
         let vdso = vdso(&pages).unwrap();
         let (base, len) = (pages.addr(), built.bytes.len());
         assert_eq!(vdso.size(), len);
         let start = vdso.address(&vdso.image().symbols().next().unwrap()).addr();
         let has = |pc| vdso.symbol_at(pc).is_some();
-        assert_eq!([has(start), has(start - 1), has(start + 1)], [true, false, size != 0]);
-        assert_eq!([has(base + len - 1), has(base + len), has(usize::MAX)], [size != 0, false, false]);
+        assert_eq!(
+            [has(start), has(start - 1), has(start + 1)],
+            [true, false, size != 0]
+        );
+        assert_eq!(
+            [has(base + len - 1), has(base + len), has(usize::MAX)],
+            [size != 0, false, false]
+        );
     }
 }
 

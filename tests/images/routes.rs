@@ -48,55 +48,283 @@ const ARM_7: &str = "clock day res clock64 res64";
 const NO_TIMER: &str = "blank blank blank blank -";
 
 const FLAVOURS: &[Flavour] = &[
-    ("3.15", "x86_64", "clock day time cpu", Linked, "time day clock - cpu"),
-    ("5.3", "x86_64", "clock day time cpu res", Linked, "time day clock res cpu"),
-    ("6.11", "x86_64", "clock day time cpu res random", Linked, "time day clock res cpu"),
-    ("gVisor", "x86_64", "clock day cpu time", Prelinked, "time day clock - moved"),
-    ("QEMU", "x86_64", "clock day time cpu res", Qemu, "time day clock res moved"),
-    ("UML 7.2", "x86_64", "clock day time", Prelinked, "time day clock - -"),
+    (
+        "3.15",
+        "x86_64",
+        "clock day time cpu",
+        Linked,
+        "time day clock - cpu",
+    ),
+    (
+        "5.3",
+        "x86_64",
+        "clock day time cpu res",
+        Linked,
+        "time day clock res cpu",
+    ),
+    (
+        "6.11",
+        "x86_64",
+        "clock day time cpu res random",
+        Linked,
+        "time day clock res cpu",
+    ),
+    (
+        "gVisor",
+        "x86_64",
+        "clock day cpu time",
+        Prelinked,
+        "time day clock - moved",
+    ),
+    (
+        "QEMU",
+        "x86_64",
+        "clock day time cpu res",
+        Qemu,
+        "time day clock res moved",
+    ),
+    (
+        "UML 7.2",
+        "x86_64",
+        "clock day time",
+        Prelinked,
+        "time day clock - -",
+    ),
     ("no time", "x86_64", "clock", Linked, "clock - clock - -"),
     ("2.6", "x86", "time", Prelinked, "- - - - -"),
-    ("3.15", "x86", "clock day time", Linked, "clock clock clock - -"),
-    ("5.3", "x86", "clock day time res clock64", Linked, "clock64 clock64 clock64 res -"),
-    ("6.3", "x86", "clock day time res clock64 cpu", Linked, "clock64 clock64 clock64 res cpu"),
-    ("7.0", "x86", "clock day time res clock64 cpu res64", Linked, "clock64 clock64 clock64 res64 cpu"),
-    ("7.3, 64-bit time only", "x86", "clock64 cpu res64", Linked, "clock64 clock64 clock64 res64 cpu"),
-    ("QEMU", "x86", "clock day time res clock64 cpu", Qemu, "clock64 clock64 clock64 res moved"),
+    (
+        "3.15",
+        "x86",
+        "clock day time",
+        Linked,
+        "clock clock clock - -",
+    ),
+    (
+        "5.3",
+        "x86",
+        "clock day time res clock64",
+        Linked,
+        "clock64 clock64 clock64 res -",
+    ),
+    (
+        "6.3",
+        "x86",
+        "clock day time res clock64 cpu",
+        Linked,
+        "clock64 clock64 clock64 res cpu",
+    ),
+    (
+        "7.0",
+        "x86",
+        "clock day time res clock64 cpu res64",
+        Linked,
+        "clock64 clock64 clock64 res64 cpu",
+    ),
+    (
+        "7.3, 64-bit time only",
+        "x86",
+        "clock64 cpu res64",
+        Linked,
+        "clock64 clock64 clock64 res64 cpu",
+    ),
+    (
+        "QEMU",
+        "x86",
+        "clock day time res clock64 cpu",
+        Qemu,
+        "clock64 clock64 clock64 res moved",
+    ),
     ("time alone", "x86", "time", Linked, "- - - - -"),
-    ("3.7", "aarch64", "clock day res", Linked, "clock day clock res -"),
-    ("6.12", "aarch64", "clock day res random", Linked, "clock day clock res -"),
-    ("Android", "aarch64", "clock day res time", Linked, "time day clock res -"),
-    ("elfuse", "aarch64", "clock day res", Unversioned, "clock day clock res -"),
-    ("QEMU", "aarch64", "clock day res", Qemu, "clock day clock res -"),
+    (
+        "3.7",
+        "aarch64",
+        "clock day res",
+        Linked,
+        "clock day clock res -",
+    ),
+    (
+        "6.12",
+        "aarch64",
+        "clock day res random",
+        Linked,
+        "clock day clock res -",
+    ),
+    (
+        "Android",
+        "aarch64",
+        "clock day res time",
+        Linked,
+        "time day clock res -",
+    ),
+    (
+        "elfuse",
+        "aarch64",
+        "clock day res",
+        Unversioned,
+        "clock day clock res -",
+    ),
+    (
+        "QEMU",
+        "aarch64",
+        "clock day res",
+        Qemu,
+        "clock day clock res -",
+    ),
     ("4.1", "arm", OLD, Linked, "clock clock clock - -"),
     ("5.5", "arm", ARM_5, Linked, "clock64 clock64 clock64 res -"),
-    ("7.0", "arm", ARM_7, Linked, "clock64 clock64 clock64 res64 -"),
-    ("7.3, 64-bit time only", "arm", "clock64 res64", Linked, "clock64 clock64 clock64 res64 -"),
-    ("Android", "arm", "clock day time", Linked, "clock clock clock - -"),
-    ("arm64 5.3", "arm", ARM_5, Thumb, "clock64 clock64 clock64 res -"),
-    ("arm64 7.0", "arm", ARM_7, Thumb, "clock64 clock64 clock64 res64 -"),
+    (
+        "7.0",
+        "arm",
+        ARM_7,
+        Linked,
+        "clock64 clock64 clock64 res64 -",
+    ),
+    (
+        "7.3, 64-bit time only",
+        "arm",
+        "clock64 res64",
+        Linked,
+        "clock64 clock64 clock64 res64 -",
+    ),
+    (
+        "Android",
+        "arm",
+        "clock day time",
+        Linked,
+        "clock clock clock - -",
+    ),
+    (
+        "arm64 5.3",
+        "arm",
+        ARM_5,
+        Thumb,
+        "clock64 clock64 clock64 res -",
+    ),
+    (
+        "arm64 7.0",
+        "arm",
+        ARM_7,
+        Thumb,
+        "clock64 clock64 clock64 res64 -",
+    ),
     ("QEMU", "arm", ARM_5, Qemu, "clock64 clock64 clock64 res -"),
-    ("5.7", "riscv64", "clock day res cpu", Linked, "clock day clock res cpu"),
-    ("6.16", "riscv64", "clock day res cpu random", GnuHash, "clock day clock res cpu"),
-    ("QEMU", "riscv64", "clock day res cpu", Qemu, "clock day clock res cpu"),
-    ("4.4", "s390x", "clock day res", Linked, "clock day clock res -"),
-    ("6.12", "s390x", "clock day res cpu random", Linked, "clock day clock res cpu"),
-    ("QEMU", "s390x", "clock day res cpu", Qemu, "clock day clock res cpu"),
-    ("5.19", "loongarch64", "clock day res cpu", Linked, "clock day clock res cpu"),
-    ("6.15", "loongarch64", "clock day res cpu random", GnuHash, "clock day clock res cpu"),
-    ("QEMU", "loongarch64", "clock day res cpu", Qemu, "clock day clock res cpu"),
-    ("2.6.15", "powerpc64", "clock day res cpu", Linked, "clock day clock res cpu"),
-    ("6.12", "powerpc64", "clock day res time cpu random", Linked, "time day clock res cpu"),
-    ("QEMU", "powerpc64", "clock day res time cpu", Qemu, "time day clock res cpu"),
+    (
+        "5.7",
+        "riscv64",
+        "clock day res cpu",
+        Linked,
+        "clock day clock res cpu",
+    ),
+    (
+        "6.16",
+        "riscv64",
+        "clock day res cpu random",
+        GnuHash,
+        "clock day clock res cpu",
+    ),
+    (
+        "QEMU",
+        "riscv64",
+        "clock day res cpu",
+        Qemu,
+        "clock day clock res cpu",
+    ),
+    (
+        "4.4",
+        "s390x",
+        "clock day res",
+        Linked,
+        "clock day clock res -",
+    ),
+    (
+        "6.12",
+        "s390x",
+        "clock day res cpu random",
+        Linked,
+        "clock day clock res cpu",
+    ),
+    (
+        "QEMU",
+        "s390x",
+        "clock day res cpu",
+        Qemu,
+        "clock day clock res cpu",
+    ),
+    (
+        "5.19",
+        "loongarch64",
+        "clock day res cpu",
+        Linked,
+        "clock day clock res cpu",
+    ),
+    (
+        "6.15",
+        "loongarch64",
+        "clock day res cpu random",
+        GnuHash,
+        "clock day clock res cpu",
+    ),
+    (
+        "QEMU",
+        "loongarch64",
+        "clock day res cpu",
+        Qemu,
+        "clock day clock res cpu",
+    ),
+    (
+        "2.6.15",
+        "powerpc64",
+        "clock day res cpu",
+        Linked,
+        "clock day clock res cpu",
+    ),
+    (
+        "6.12",
+        "powerpc64",
+        "clock day res time cpu random",
+        Linked,
+        "time day clock res cpu",
+    ),
+    (
+        "QEMU",
+        "powerpc64",
+        "clock day res time cpu",
+        Qemu,
+        "time day clock res cpu",
+    ),
     ("4.1", "arm", OLD, NoTimer(OLD), NO_TIMER),
     ("5.5 to 5.7", "arm", ARM_5, NoTimer(OLD), NO_TIMER),
     ("5.8", "arm", ARM_5, NoTimer("clock day clock64"), NO_TIMER),
     ("7.0", "arm", ARM_7, NoTimer(ARM_7), NO_TIMER),
-    ("7.3, 64-bit time only", "arm", "clock64 res64", NoTimer(ARM_7), NO_TIMER),
-    ("Android", "arm", "clock day res clock64 time", NoTimer(OLD), NO_TIMER),
+    (
+        "7.3, 64-bit time only",
+        "arm",
+        "clock64 res64",
+        NoTimer(ARM_7),
+        NO_TIMER,
+    ),
+    (
+        "Android",
+        "arm",
+        "clock day res clock64 time",
+        NoTimer(OLD),
+        NO_TIMER,
+    ),
     // On other architectures a blank name costs that function alone.
-    ("any", "x86_64", "clock day time cpu res", NoTimer("day"), "time - clock res cpu"),
-    ("any", "aarch64", "clock day res", NoTimer("clock"), "- day - res -"),
+    (
+        "any",
+        "x86_64",
+        "clock day time cpu res",
+        NoTimer("day"),
+        "time - clock res cpu",
+    ),
+    (
+        "any",
+        "aarch64",
+        "clock day res",
+        NoTimer("clock"),
+        "- day - res -",
+    ),
 ];
 
 /// Returns whether the names of an architecture's symbols begin with `__kernel_`.
@@ -111,7 +339,8 @@ fn abi(name: &str) -> &'static Abi {
 /// Returns the full form of a short name, for an architecture.
 fn full_name(abi: &Abi, name: &'static str) -> &'static str {
     let row = NAMES.iter().find(|row| row.0 == name);
-    row.map(|row| if has_kernel_prefix(abi) { row.2 } else { row.1 }).expect("a short name")
+    row.map(|row| if has_kernel_prefix(abi) { row.2 } else { row.1 })
+        .expect("a short name")
 }
 
 /// Describes an image with these functions.
@@ -125,11 +354,19 @@ fn image(abi: &Abi, functions: &[&'static str], how: As) -> Spec<'static> {
         if abi.name == "x86_64" {
             // The crate ignores the unprefixed aliases.
             let name = function.name.trim_start_matches("__vdso_");
-            symbols.push(Sym { name, bind: WEAK, value: Value::Alias, ..function });
+            symbols.push(Sym {
+                name,
+                bind: WEAK,
+                value: Value::Alias,
+                ..function
+            });
         }
     }
     if abi.name == "x86" {
-        symbols.extend([Sym::version("LINUX_2.5"), Sym::func("__kernel_vsyscall", "LINUX_2.5")]);
+        symbols.extend([
+            Sym::version("LINUX_2.5"),
+            Sym::func("__kernel_vsyscall", "LINUX_2.5"),
+        ]);
     }
     let p_vaddr = match how {
         Prelinked if abi.class == 1 => 0xffff_e000,
@@ -155,25 +392,45 @@ fn answers(spec: &Spec<'_>) -> Vec<String> {
     let built = spec.build();
     let image = promises::keep(&built.bytes).unwrap();
     let answer = |(_, route)| match route {
-        Route::Vdso { symbol, version, address, .. } => {
-            let described = built.callable().find(|described| described.name == symbol).unwrap();
-            let expected = (described.version.filter(|_| spec.versions), described.st_value() as usize);
+        Route::Vdso {
+            symbol,
+            version,
+            address,
+            ..
+        } => {
+            let described = built
+                .callable()
+                .find(|described| described.name == symbol)
+                .unwrap();
+            let expected = (
+                described.version.filter(|_| spec.versions),
+                described.st_value() as usize,
+            );
             assert_eq!((version, address), expected, "{symbol}");
             symbol.to_owned()
         }
         Route::Syscall { reason, .. } => format!("{reason:?}"),
         other => panic!("{other:?}"),
     };
-    Routes::of_image(&image).unwrap().functions().map(answer).collect()
+    Routes::of_image(&image)
+        .unwrap()
+        .functions()
+        .map(answer)
+        .collect()
 }
 
 /// Returns every flavour: its name, image and answers.
 fn flavours() -> impl Iterator<Item = (String, Spec<'static>, Vec<&'static str>)> {
     FLAVOURS.iter().map(|(kernel, arch, names, how, answers)| {
         let abi = abi(arch);
-        let full = |names: &'static str| names.split(' ').map(|name| full_name(abi, name)).collect();
+        let full =
+            |names: &'static str| names.split(' ').map(|name| full_name(abi, name)).collect();
         let names: Vec<_> = full(names);
-        (format!("{arch}, {kernel}"), image(abi, &names, *how), full(answers))
+        (
+            format!("{arch}, {kernel}"),
+            image(abi, &names, *how),
+            full(answers),
+        )
     })
 }
 
@@ -182,7 +439,14 @@ fn every_flavour_of_kernel_answers_with_its_best_symbols() {
     for (flavour, spec, expected) in flavours() {
         assert_eq!(answers(&spec), expected[..], "{flavour}");
         // Without version tables the name is enough.
-        assert_eq!(answers(&Spec { versions: false, ..spec }), expected[..], "{flavour}");
+        assert_eq!(
+            answers(&Spec {
+                versions: false,
+                ..spec
+            }),
+            expected[..],
+            "{flavour}"
+        );
     }
 }
 
@@ -192,9 +456,18 @@ fn a_big_endian_image_has_routes_unless_its_functions_have_descriptors() {
     for abi in ALL {
         let spec = image(abi, &["clock"].map(|name| full_name(abi, name)), Linked);
         for big_endian in [false, true] {
-            let built = Spec { big_endian, ..spec.clone() }.build();
+            let built = Spec {
+                big_endian,
+                ..spec.clone()
+            }
+            .build();
             let has_routes = Routes::of_image(&promises::keep(&built.bytes).unwrap()).is_some();
-            assert_eq!(has_routes, abi.name != "powerpc64" || !big_endian, "{}, {big_endian}", abi.name);
+            assert_eq!(
+                has_routes,
+                abi.name != "powerpc64" || !big_endian,
+                "{}, {big_endian}",
+                abi.name
+            );
         }
     }
 }
@@ -206,7 +479,11 @@ fn a_symbol_of_another_version_is_not_used() {
             symbol.blank = false;
             symbol.version = Some("LINUX_2.6.3");
         }
-        assert_eq!(answers(&Spec { p_vaddr: 0, ..spec }), ["NoSymbol"; 5], "{flavour}");
+        assert_eq!(
+            answers(&Spec { p_vaddr: 0, ..spec }),
+            ["NoSymbol"; 5],
+            "{flavour}"
+        );
     }
 }
 
@@ -219,8 +496,16 @@ fn every_symbol_fails_alone() {
             let rest: Vec<_> = all.iter().copied().filter(|name| name != removed).collect();
             let now = answers(&image(abi, &rest, Linked));
             for ((now, before), (_, function)) in now.iter().zip(&full).zip(abi.functions()) {
-                let next = function.candidates.iter().map(|row| row.name).find(|name| name != removed);
-                let expected = if before == removed { next.unwrap_or("NoSymbol") } else { before };
+                let next = function
+                    .candidates
+                    .iter()
+                    .map(|row| row.name)
+                    .find(|name| name != removed);
+                let expected = if before == removed {
+                    next.unwrap_or("NoSymbol")
+                } else {
+                    before
+                };
                 assert_eq!(now, expected, "{} without {removed}", abi.name);
             }
         }

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use test_support::nix::sys::signal::{SaFlags, Signal, raise};
 use test_support::nix::unistd::{getppid, gettid};
-use test_support::{FUNCTIONS, Need, PATHS, Path, child, filter, not_run, not_run_here, oracle, signals};
+use test_support::{
+    FUNCTIONS, Need, PATHS, Path, child, filter, not_run, not_run_here, oracle, signals,
+};
 use vdso_time::__private::{NATIVE, syscall};
 use vdso_time::ClockId;
 use vdso_time::vdso::Vdso;
@@ -54,7 +56,10 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
 
 fn look_for_read() {
     let code = (&raw const READ_START).addr()..(&raw const READ_END).addr();
-    IS_UNWOUND.store(backtrace().iter().any(|frame| code.contains(&frame.addr())), Ordering::Relaxed);
+    IS_UNWOUND.store(
+        backtrace().iter().any(|frame| code.contains(&frame.addr())),
+        Ordering::Relaxed,
+    );
 }
 
 /// Returns the return addresses on the stack, by the C library's unwinder.
@@ -75,14 +80,21 @@ fn entries(path: &Path, has_backtrace: bool) -> [usize; 5] {
         CALL_ADDRESS.store(0, Ordering::Relaxed);
         read(&|| (function.read)(path, ClockId::MONOTONIC).is_ok());
         let is_unwound = IS_UNWOUND.swap(false, Ordering::Relaxed);
-        assert!(is_unwound || !has_backtrace, "{} {}: no backtrace", path.name, function.name);
+        assert!(
+            is_unwound || !has_backtrace,
+            "{} {}: no backtrace",
+            path.name,
+            function.name
+        );
         CALL_ADDRESS.load(Ordering::Relaxed)
     })
 }
 
 #[test]
 fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
-    let Some(abi) = NATIVE else { return not_run("libc makes the system calls") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc makes the system calls");
+    };
     if !filter::works() {
         return;
     }
@@ -108,11 +120,16 @@ fn a_handler_unwinds_from_the_kernels_entry_which_is_the_vdsos_on_i386() {
             assert!(!before.contains(&0) && !after.contains(&0));
             match Vdso::locate() {
                 Ok(vdso) if has_vdso => {
-                    let has_entry = vdso.symbol_address("__kernel_vsyscall", Some("LINUX_2.5")).is_some();
+                    let has_entry = vdso
+                        .symbol_address("__kernel_vsyscall", Some("LINUX_2.5"))
+                        .is_some();
                     assert_eq!(has_entry, abi.name == "x86");
                     let inside = |call: &usize| call.wrapping_sub(vdso.base().addr()) < vdso.size();
                     assert!(!before.iter().any(inside), "{before:x?}");
-                    assert!(after.iter().all(|call| inside(call) == has_entry), "{after:x?}");
+                    assert!(
+                        after.iter().all(|call| inside(call) == has_entry),
+                        "{after:x?}"
+                    );
                 }
                 _ => {
                     assert_eq!(before, after);
@@ -162,7 +179,13 @@ fn in_a_frame_of_c(function: extern "C" fn()) {
 /// Sends a signal to this thread by the crate's system call. The handler runs before it returns.
 extern "C" fn signal_this_thread() {
     let thread = gettid().as_raw() as usize;
-    let args = [std::process::id() as usize, thread, libc::SIGUSR1 as usize, 0, 0];
+    let args = [
+        std::process::id() as usize,
+        thread,
+        libc::SIGUSR1 as usize,
+        0,
+        0,
+    ];
     // SAFETY: the signal has a handler, and the call reads and writes no memory.
     let sent = unsafe { syscall(libc::SYS_tgkill as u32, args) };
     assert!(sent.is_ok(), "{sent:?}");

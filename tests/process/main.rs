@@ -18,7 +18,14 @@ use vdso_time::{FallbackReason, Route, Routes};
 
 /// Returns why the vDSO does not answer each function, if it does not.
 fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
-    let Routes { time, gettimeofday, clock_gettime, clock_getres, getcpu, .. } = *routes;
+    let Routes {
+        time,
+        gettimeofday,
+        clock_gettime,
+        clock_getres,
+        getcpu,
+        ..
+    } = *routes;
     [time, gettimeofday, clock_gettime, clock_getres, getcpu].map(|route| match route {
         Route::Syscall { reason, .. } => Some(reason),
         _ => None,
@@ -27,6 +34,7 @@ fn reasons(routes: &Routes) -> [Option<FallbackReason>; 5] {
 
 /// Returns whether a first call missed a vDSO that is there.
 fn missed_the_vdso(routes: &Routes) -> bool {
-    let missed = |reason: &Option<FallbackReason>| matches!(reason, Some(FallbackReason::NoVdso(_)));
+    let missed =
+        |reason: &Option<FallbackReason>| matches!(reason, Some(FallbackReason::NoVdso(_)));
     Vdso::locate().is_ok() && reasons(routes).iter().any(missed)
 }

@@ -23,26 +23,37 @@ mod native {
     use std::ffi::{c_int, c_void};
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    use libc::{REG_EFL, REG_R8, REG_R10, REG_R11, REG_RAX, REG_RCX, REG_RDI, REG_RDX, REG_RIP, REG_RSI};
+    use libc::{
+        REG_EFL, REG_R8, REG_R10, REG_R11, REG_RAX, REG_RCX, REG_RDI, REG_RDX, REG_RIP, REG_RSI,
+    };
     use test_support::functions::{Compared, Function, Reading, wrong};
     use test_support::nix::sys::prctl::set_pdeathsig;
     use test_support::nix::sys::signal::{SaFlags, Signal};
     use test_support::nix::unistd::{ForkResult, fork};
-    use test_support::{FUNCTIONS, Need, PATHS, child, cpus, filter, not_run_here, oracle, signals};
+    use test_support::{
+        FUNCTIONS, Need, PATHS, child, cpus, filter, not_run_here, oracle, signals,
+    };
     use vdso_time::{ClockId, routes};
 
     use crate::missed_the_vdso;
 
     /// A debug build executes thirty times as many instructions.
-    const ONLY: Option<&str> = if cfg!(debug_assertions) { Some("clock_gettime") } else { None };
+    const ONLY: Option<&str> = if cfg!(debug_assertions) {
+        Some("clock_gettime")
+    } else {
+        None
+    };
     const NTH: usize = if cfg!(debug_assertions) { 97 } else { 1 };
 
     const TRAP_FLAG: i64 = 0x100;
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
     /// The work of a copy before it goes on.
-    const COPIES: [(&str, fn()); 3] =
-        [("fork", || ()), ("signal", read_in_handler), ("warm_up", enter_sandbox)];
+    const COPIES: [(&str, fn()); 3] = [
+        ("fork", || ()),
+        ("signal", read_in_handler),
+        ("warm_up", enter_sandbox),
+    ];
 
     static INSTRUCTIONS: AtomicUsize = AtomicUsize::new(0);
     static TRIED: AtomicUsize = AtomicUsize::new(0);
@@ -61,7 +72,11 @@ mod native {
     fn enter_sandbox() {
         vdso_time::warm_up();
         let filter = filter::restrict(&[libc::SYS_rt_sigprocmask as u32], filter::KILL_PROCESS);
-        child::leave(if filter.is_err() || wrong(&PATHS[0]).is_none() { 0 } else { 15 });
+        child::leave(if filter.is_err() || wrong(&PATHS[0]).is_none() {
+            0
+        } else {
+            15
+        });
     }
 
     /// Copies this process at an instruction. Returns whether this is a copy, which goes on.
@@ -79,7 +94,11 @@ mod native {
             // SAFETY: the interrupted code is the crate's, so libc has no lock.
             match unsafe { fork() }.unwrap() {
                 ForkResult::Parent { child } => {
-                    assert_eq!(child::wait(child, child::LIMIT / 2), child::WELL, "{name} at {at:#x}");
+                    assert_eq!(
+                        child::wait(child, child::LIMIT / 2),
+                        child::WELL,
+                        "{name} at {at:#x}"
+                    );
                 }
                 ForkResult::Child => {
                     // One that waits for itself ends with the test.
@@ -118,7 +137,11 @@ mod native {
             // SAFETY: it is the call that the interrupted code makes.
             let result = unsafe { libc::syscall(number, first, second, third, fourth, fifth) };
             // SAFETY: it is this thread's own.
-            let result = if result == -1 { -i64::from(unsafe { errno.read() }) } else { result };
+            let result = if result == -1 {
+                -i64::from(unsafe { errno.read() })
+            } else {
+                result
+            };
             let next = at as i64 + SYSCALL.len() as i64;
             registers[REG_R11 as usize] = registers[REG_EFL as usize];
             for (register, value) in [(REG_RAX, result), (REG_RCX, next), (REG_RIP, next)] {
@@ -156,18 +179,33 @@ mod native {
         let here = oracle::getcpu().map_or(0, |(cpu, _)| cpu as usize);
         cpus::pin(here);
         finish(&function.compare_once(&PATHS[0], ClockId::MONOTONIC, begin));
-        let [instructions, tried] = [&INSTRUCTIONS, &TRIED].map(|count| count.load(Ordering::Relaxed));
+        let [instructions, tried] =
+            [&INSTRUCTIONS, &TRIED].map(|count| count.load(Ordering::Relaxed));
         if instructions == 0 {
             return not_run_here(Need::TrapFlag, "the trap flag sends no signal");
         }
-        println!("{:14} {instructions} instructions, {tried} tried", function.name);
-        let least = if oracle::sysinfo_ehdr() == 0 { 100 } else { 1000 };
-        assert!(instructions > least, "{}: that is no first call", function.name);
+        println!(
+            "{:14} {instructions} instructions, {tried} tried",
+            function.name
+        );
+        let least = if oracle::sysinfo_ehdr() == 0 {
+            100
+        } else {
+            1000
+        };
+        assert!(
+            instructions > least,
+            "{}: that is no first call",
+            function.name
+        );
     }
 
     #[test]
     fn a_first_call_may_be_interrupted_and_forked_at_every_instruction() {
-        for function in FUNCTIONS.iter().filter(|function| ONLY.is_none_or(|only| only == function.name)) {
+        for function in FUNCTIONS
+            .iter()
+            .filter(|function| ONLY.is_none_or(|only| only == function.name))
+        {
             child::forked(|| walk(function));
         }
     }

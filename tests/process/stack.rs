@@ -20,11 +20,19 @@ const SIZE: usize = 256 * 1024;
 const PAINT: u8 = 0xa5;
 
 /// The bytes that the first call and a later one may use. Debug builds keep every value in memory.
-const FIRST: usize = if cfg!(debug_assertions) { 12 * 1024 } else { 2048 };
+const FIRST: usize = if cfg!(debug_assertions) {
+    12 * 1024
+} else {
+    2048
+};
 const LATER: usize = if cfg!(debug_assertions) { 2048 } else { 256 };
 
 /// A signal stack on which a later call fits, with the kernel's frame and the handler's.
-const SMALLEST: usize = if libc::MINSIGSTKSZ > 4096 { libc::MINSIGSTKSZ } else { 4096 };
+const SMALLEST: usize = if libc::MINSIGSTKSZ > 4096 {
+    libc::MINSIGSTKSZ
+} else {
+    4096
+};
 
 static CALL: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 static TOP: AtomicUsize = AtomicUsize::new(0);
@@ -39,7 +47,10 @@ extern "C" fn make_call(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
 
 /// Returns how many bytes at the end of a stack were written to.
 fn used(stack: &[u8]) -> usize {
-    let untouched = black_box(stack).iter().take_while(|byte| **byte == PAINT).count();
+    let untouched = black_box(stack)
+        .iter()
+        .take_while(|byte| **byte == PAINT)
+        .count();
     assert_ne!(untouched, 0, "the stack is too small");
     stack.len() - untouched
 }
@@ -48,15 +59,25 @@ fn used(stack: &[u8]) -> usize {
 fn depth(call: fn()) -> (usize, usize) {
     CALL.store(call as *mut (), Ordering::Relaxed);
     let mut stack = vec![PAINT; SIZE];
-    let new = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: SIZE };
+    let new = libc::stack_t {
+        ss_sp: stack.as_mut_ptr().cast(),
+        ss_flags: 0,
+        ss_size: SIZE,
+    };
     // SAFETY: a `stack_t` is numbers and a pointer, which may be null.
     let mut old: libc::stack_t = unsafe { mem::zeroed() };
     // SAFETY: the stack outlives its use, which ends below.
-    assert_eq!(unsafe { libc::sigaltstack(&raw const new, &raw mut old) }, 0);
+    assert_eq!(
+        unsafe { libc::sigaltstack(&raw const new, &raw mut old) },
+        0
+    );
     signals::handle(Signal::SIGUSR1, SaFlags::SA_ONSTACK, make_call);
     raise(Signal::SIGUSR1).unwrap();
     // SAFETY: the stack is what it was before.
-    assert_eq!(unsafe { libc::sigaltstack(&raw const old, ptr::null_mut()) }, 0);
+    assert_eq!(
+        unsafe { libc::sigaltstack(&raw const old, ptr::null_mut()) },
+        0
+    );
     let all = used(&stack);
     let lowest = stack.as_ptr().addr() + SIZE - all;
     (TOP.load(Ordering::Relaxed) - lowest, all)
@@ -67,12 +88,20 @@ type Call = (&'static str, fn());
 const CALLS: &[Call] = &[
     ("time", || _ = black_box(vdso_time::time())),
     ("gettimeofday", || _ = black_box(vdso_time::gettimeofday())),
-    ("clock_gettime", || _ = black_box(vdso_time::clock_gettime(ClockId::MONOTONIC))),
-    ("clock_getres", || _ = black_box(vdso_time::clock_getres(ClockId::MONOTONIC))),
+    ("clock_gettime", || {
+        _ = black_box(vdso_time::clock_gettime(ClockId::MONOTONIC))
+    }),
+    ("clock_getres", || {
+        _ = black_box(vdso_time::clock_getres(ClockId::MONOTONIC))
+    }),
     ("getcpu", || _ = black_box(vdso_time::getcpu())),
     ("Instant::now", || _ = black_box(Instant::now())),
-    ("an unknown clock", || _ = black_box(vdso_time::clock_gettime(ClockId::from_raw(99)))),
-    ("syscall::clock_gettime", || _ = black_box(syscall::clock_gettime(ClockId::MONOTONIC))),
+    ("an unknown clock", || {
+        _ = black_box(vdso_time::clock_gettime(ClockId::from_raw(99)))
+    }),
+    ("syscall::clock_gettime", || {
+        _ = black_box(syscall::clock_gettime(ClockId::MONOTONIC))
+    }),
     ("syscall::getcpu", || _ = black_box(syscall::getcpu())),
 ];
 
@@ -85,8 +114,14 @@ fn measure((name, call): Call) {
     let (first, later) = (first.saturating_sub(nothing), later.saturating_sub(nothing));
     let line = format!("{name:22} first {first:5} later {later:5} bytes of stack");
     println!("{line}");
-    assert!((1..=FIRST).contains(&first) && (1..=LATER).contains(&later), "{FIRST}, {LATER}: {line}");
-    assert!(cfg!(debug_assertions) || all <= SMALLEST, "{all} bytes of a signal stack: {line}");
+    assert!(
+        (1..=FIRST).contains(&first) && (1..=LATER).contains(&later),
+        "{FIRST}, {LATER}: {line}"
+    );
+    assert!(
+        cfg!(debug_assertions) || all <= SMALLEST,
+        "{all} bytes of a signal stack: {line}"
+    );
 }
 
 #[test]

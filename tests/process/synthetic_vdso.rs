@@ -12,10 +12,13 @@ use test_images::{Built, Spec, Sym, Value, names};
 use test_support::nix::sys::mman::ProtFlags;
 use test_support::nix::sys::signal::{SaFlags, Signal};
 use test_support::{
-    FUNCTIONS, Need, PATHS, Pages, assert_bracketed, child, filter, not_run, not_run_here, oracle, signals,
+    FUNCTIONS, Need, PATHS, Pages, assert_bracketed, child, filter, not_run, not_run_here, oracle,
+    signals,
 };
 use vdso_time::__private::{Abi, NATIVE, Shape};
-use vdso_time::{ClockId, Errno, FallbackReason, Route, Timespec, Timeval, routes, syscall, time, try_time};
+use vdso_time::{
+    ClockId, Errno, FallbackReason, Route, Timespec, Timeval, routes, syscall, time, try_time,
+};
 
 /// A function of the vDSO. Its code is copied, so it must not depend on where it is.
 type Code = *const ();
@@ -45,14 +48,22 @@ const EM_ARM: u16 = 40;
 /// Maps an image whose symbols all have this code, and says that it is this process's vDSO.
 fn give(spec: Spec<'_>, code: Code) {
     // Bit 0 of an address marks Thumb code.
-    let thumb = if spec.machine == EM_ARM { code.addr() & 1 } else { 0 };
-    let mut spec = Spec { extent: 4096, ..spec };
+    let thumb = if spec.machine == EM_ARM {
+        code.addr() & 1
+    } else {
+        0
+    };
+    let mut spec = Spec {
+        extent: 4096,
+        ..spec
+    };
     for symbol in &mut spec.symbols {
         symbol.value = Value::Exactly((CODE + thumb) as u64);
     }
     let Built { mut bytes, .. } = spec.build();
     // SAFETY: it is in this program's code, in which more follows than is copied.
-    let code = unsafe { std::slice::from_raw_parts(code.cast::<u8>().wrapping_sub(thumb), 4096 - CODE) };
+    let code =
+        unsafe { std::slice::from_raw_parts(code.cast::<u8>().wrapping_sub(thumb), 4096 - CODE) };
     bytes[CODE..].copy_from_slice(code);
     let pages = Pages::new(1);
     pages.fill(&bytes);
@@ -62,7 +73,9 @@ fn give(spec: Spec<'_>, code: Code) {
 
 /// Does `work` in a child whose vDSO has this code for every function.
 fn where_all_are(code: Code, work: impl Fn(&'static Abi)) {
-    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc answers");
+    };
     child::forked(|| {
         give(Spec::of(abi, names(abi)), code);
         work(abi);
@@ -84,16 +97,23 @@ fn a_refusal_other_than_einval_is_asked_of_the_kernel() {
             let has_time = abi.time.candidates[0].shape == Shape::Time64;
             for function in &FUNCTIONS {
                 if function.name != "time" || !has_time {
-                    function.clocks().iter().for_each(|clock| function.assert_right(&PATHS[0], *clock));
+                    function
+                        .clocks()
+                        .iter()
+                        .for_each(|clock| function.assert_right(&PATHS[0], *clock));
                 }
             }
-            let kernel = || oracle::clock_gettime(libc::CLOCK_REALTIME_COARSE).map(|now| now.tv_sec);
+            let kernel =
+                || oracle::clock_gettime(libc::CLOCK_REALTIME_COARSE).map(|now| now.tv_sec);
             if is_error || !has_time {
                 assert_bracketed("try_time", true, kernel, try_time);
             } else {
                 assert_eq!((time(), try_time()), (1, Ok(1)));
             }
-            assert_eq!(vdso_time::clock_gettime(ClockId::from_raw(99)), Err(Errno::EINVAL));
+            assert_eq!(
+                vdso_time::clock_gettime(ClockId::from_raw(99)),
+                Err(Errno::EINVAL)
+            );
         });
     }
 }
@@ -117,25 +137,45 @@ fn an_answer_that_was_not_written_is_zero_and_a_resolution_is_asked_of_the_kerne
     where_all_are(returning::<0> as Code, |abi| {
         assert_eq!(time(), 0);
         for _ in 0..2 {
-            read(|| vdso_time::clock_gettime(ClockId::MONOTONIC), &Ok(Timespec::default()));
+            read(
+                || vdso_time::clock_gettime(ClockId::MONOTONIC),
+                &Ok(Timespec::default()),
+            );
             read(vdso_time::gettimeofday, &Ok(Timeval::default()));
             if !abi.getcpu.candidates.is_empty() {
-                read(|| vdso_time::getcpu().map(|here| (here.cpu, here.node)), &Ok((0, 0)));
+                read(
+                    || vdso_time::getcpu().map(|here| (here.cpu, here.node)),
+                    &Ok((0, 0)),
+                );
             }
         }
-        for resolution in FUNCTIONS.iter().filter(|function| function.name == "clock_getres") {
-            resolution.clocks().iter().for_each(|clock| resolution.assert_right(&PATHS[0], *clock));
+        for resolution in FUNCTIONS
+            .iter()
+            .filter(|function| function.name == "clock_getres")
+        {
+            resolution
+                .clocks()
+                .iter()
+                .for_each(|clock| resolution.assert_right(&PATHS[0], *clock));
         }
-        assert_eq!(vdso_time::clock_getres(ClockId::from_raw(99)), Err(Errno::EINVAL));
+        assert_eq!(
+            vdso_time::clock_getres(ClockId::from_raw(99)),
+            Err(Errno::EINVAL)
+        );
     });
 }
 
 /// Expects the second 0, because the vDSO writes nothing. The kernel's is not 0.
 #[test]
 fn time_is_the_second_of_clock_gettime_in_an_image_without_time() {
-    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc answers");
+    };
     child::forked(|| {
-        give(Spec::of(abi, [abi.clock_gettime.candidates[0].name]), returning::<0> as Code);
+        give(
+            Spec::of(abi, [abi.clock_gettime.candidates[0].name]),
+            returning::<0> as Code,
+        );
         assert_eq!((time(), try_time()), (0, Ok(0)));
     });
 }
@@ -147,7 +187,9 @@ fn a_32_bit_time_is_believed_unless_it_is_negative() {
     const IN_2030: i32 = 1_900_000_000;
     const IN_2040: i32 = 2_208_988_800_i64 as i32;
     const SYMBOL: &str = "__vdso_clock_gettime";
-    let Some(abi) = NATIVE.filter(|abi| abi.class == 1) else { return not_run("no 32-bit symbols") };
+    let Some(abi) = NATIVE.filter(|abi| abi.class == 1) else {
+        return not_run("no 32-bit symbols");
+    };
     for (seconds, code) in [
         (IN_2030, writing_clock_gettime::<IN_2030> as Code),
         (IN_2040, writing_clock_gettime::<IN_2040> as Code),
@@ -157,9 +199,13 @@ fn a_32_bit_time_is_believed_unless_it_is_negative() {
             let clock = |clock: ClockId| vdso_time::clock_gettime(clock).map(|now| now.tv_sec);
             let reads: [(_, &dyn Fn() -> Result<i64, Errno>); 6] = [
                 (ClockId::REALTIME_COARSE, &|| Ok(time())),
-                (ClockId::REALTIME, &|| vdso_time::gettimeofday().map(|now| now.tv_sec)),
+                (ClockId::REALTIME, &|| {
+                    vdso_time::gettimeofday().map(|now| now.tv_sec)
+                }),
                 (ClockId::REALTIME, &|| clock(ClockId::REALTIME)),
-                (ClockId::REALTIME_COARSE, &|| clock(ClockId::REALTIME_COARSE)),
+                (ClockId::REALTIME_COARSE, &|| {
+                    clock(ClockId::REALTIME_COARSE)
+                }),
                 (ClockId::TAI, &|| clock(ClockId::TAI)),
                 (ClockId::MONOTONIC, &|| clock(ClockId::MONOTONIC)),
             ];
@@ -173,7 +219,10 @@ fn a_32_bit_time_is_believed_unless_it_is_negative() {
             }
             let routes = routes();
             for route in [routes.time, routes.gettimeofday, routes.clock_gettime] {
-                assert!(matches!(route, Route::Vdso { symbol: SYMBOL, .. }), "{routes}");
+                assert!(
+                    matches!(route, Route::Vdso { symbol: SYMBOL, .. }),
+                    "{routes}"
+                );
             }
         });
     }
@@ -182,8 +231,14 @@ fn a_32_bit_time_is_believed_unless_it_is_negative() {
 #[test]
 fn einval_is_final() {
     where_all_are(returning::<{ -libc::EINVAL }> as Code, |_| {
-        assert_eq!(vdso_time::clock_gettime(ClockId::MONOTONIC), Err(Errno::EINVAL));
-        assert_eq!(vdso_time::clock_getres(ClockId::MONOTONIC), Err(Errno::EINVAL));
+        assert_eq!(
+            vdso_time::clock_gettime(ClockId::MONOTONIC),
+            Err(Errno::EINVAL)
+        );
+        assert_eq!(
+            vdso_time::clock_getres(ClockId::MONOTONIC),
+            Err(Errno::EINVAL)
+        );
         // EINVAL is not final for these, because the crate chooses their clock: another call
         // answers.
         assert!(vdso_time::gettimeofday().is_ok());
@@ -195,18 +250,34 @@ fn einval_is_final() {
 /// own.
 #[test]
 fn the_functions_of_the_image_are_the_ones_called() {
-    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc answers");
+    };
     for version in [None, Some(abi.version)] {
         child::forked(|| {
             let spec = Spec::of(abi, names(abi));
-            give(Spec { versions: version.is_some(), ..spec }, returning::<12345> as Code);
+            give(
+                Spec {
+                    versions: version.is_some(),
+                    ..spec
+                },
+                returning::<12345> as Code,
+            );
             if abi.time.candidates[0].shape == Shape::Time64 {
                 assert_eq!(time(), 12345);
             }
             let _ = vdso_time::clock_gettime(ClockId::MONOTONIC);
-            for ((_, function), (_, route)) in abi.functions().into_iter().zip(routes().functions()) {
+            for ((_, function), (_, route)) in abi.functions().into_iter().zip(routes().functions())
+            {
                 match (function.candidates.first(), route) {
-                    (Some(first), Route::Vdso { symbol, version: found, .. }) => {
+                    (
+                        Some(first),
+                        Route::Vdso {
+                            symbol,
+                            version: found,
+                            ..
+                        },
+                    ) => {
                         assert_eq!((symbol, found), (first.name, version));
                     }
                     (None, Route::Syscall { .. }) => {}
@@ -220,13 +291,21 @@ fn the_functions_of_the_image_are_the_ones_called() {
 /// Puts an unreadable page after the image, which no check may ask for.
 #[test]
 fn code_that_ends_with_the_image_is_used() {
-    let Some(abi) = NATIVE else { return not_run("libc answers") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc answers");
+    };
     for size in [0, 4096 - CODE as u64, u64::MAX] {
         child::forked(|| {
             let mut spec = Spec::of(abi, names(abi));
-            spec.symbols.iter_mut().for_each(|symbol| symbol.size = size);
+            spec.symbols
+                .iter_mut()
+                .for_each(|symbol| symbol.size = size);
             give(spec, returning::<0> as Code);
-            assert!(matches!(routes().clock_gettime, Route::Vdso { .. }), "{size}: {}", routes());
+            assert!(
+                matches!(routes().clock_gettime, Route::Vdso { .. }),
+                "{size}: {}",
+                routes()
+            );
         });
     }
 }
@@ -262,7 +341,10 @@ fn a_first_call_in_a_sandbox_does_not_replace_what_another_thread_found() {
         let found = routes();
         IS_FOUND.store(true, Ordering::Relaxed);
         assert_eq!(sandboxed.join().unwrap(), (Err(Errno::EINVAL), found));
-        assert_eq!(vdso_time::clock_gettime(ClockId::MONOTONIC), Err(Errno::EINVAL));
+        assert_eq!(
+            vdso_time::clock_gettime(ClockId::MONOTONIC),
+            Err(Errno::EINVAL)
+        );
         assert_eq!(routes(), found);
         assert!(matches!(found.clock_gettime, Route::Vdso { .. }), "{found}");
     });
@@ -272,24 +354,48 @@ fn a_first_call_in_a_sandbox_does_not_replace_what_another_thread_found() {
 /// that name is not called.
 #[test]
 fn only_the_entry_of_an_i386_image_makes_system_calls() {
-    let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc makes the calls");
+    };
     for (state, version, foreign, is_called) in [
-        ("as the kernel has it", "LINUX_2.5", false, abi.name == "x86"),
+        (
+            "as the kernel has it",
+            "LINUX_2.5",
+            false,
+            abi.name == "x86",
+        ),
         ("of another version", "LINUX_2.6", false, false),
-        ("in an image of another architecture", "LINUX_2.5", true, false),
+        (
+            "in an image of another architecture",
+            "LINUX_2.5",
+            true,
+            false,
+        ),
     ] {
         child::forked(|| {
             let code = returning::<{ -libc::ENOTTY }> as Code;
             let mut spec = Spec::of(abi, [abi.clock_gettime.candidates[0].name]);
             spec.symbols.push(Sym::func("__kernel_vsyscall", version));
-            give(Spec { machine: if foreign { 0 } else { abi.machine }, ..spec }, code);
+            give(
+                Spec {
+                    machine: if foreign { 0 } else { abi.machine },
+                    ..spec
+                },
+                code,
+            );
             // The image has not been looked at yet.
             assert!(syscall::getcpu().is_ok(), "{state}");
             let answers = [vdso_time::getcpu().err(), syscall::getcpu().err()];
             let expected = is_called.then(|| Errno::from_raw_os_error(libc::ENOTTY).unwrap());
             assert_eq!(answers, [expected; 2], "{state}");
             let route = routes().clock_gettime;
-            let is_refused = matches!(route, Route::Syscall { reason: FallbackReason::ForeignImage, .. });
+            let is_refused = matches!(
+                route,
+                Route::Syscall {
+                    reason: FallbackReason::ForeignImage,
+                    ..
+                }
+            );
             assert_eq!(is_refused, foreign, "{state}: {route:?}");
         });
     }

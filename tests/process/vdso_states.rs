@@ -71,7 +71,10 @@ fn a_malformed_image() -> usize {
 
 /// Makes the kernel answer these system calls with an error.
 fn deny(calls: &[c_long], error: i32) -> bool {
-    filter::deny(&calls.iter().map(|call| *call as u32).collect::<Vec<_>>(), error)
+    filter::deny(
+        &calls.iter().map(|call| *call as u32).collect::<Vec<_>>(),
+        error,
+    )
 }
 
 /// Returns whether the kernel has PR_GET_AUXV. QEMU's user mode does not.
@@ -84,7 +87,8 @@ fn has_get_auxv() -> bool {
 fn without_proc() -> bool {
     // The first user of a namespace may do what root may.
     let _ = unshare(CloneFlags::CLONE_NEWUSER);
-    let changed = chroot("/dev").map_err(|error| not_run_here(Need::Chroot, format!("chroot: {error}")));
+    let changed =
+        chroot("/dev").map_err(|error| not_run_here(Need::Chroot, format!("chroot: {error}")));
     assert!(changed.is_err() || fs::metadata("/proc").is_err());
     changed.is_ok()
 }
@@ -101,21 +105,57 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
     let states: [(&str, Enter, Option<LocateError>); 18] = [
         ("an untouched process", |_| true, None),
         ("0", |_| at(0), Some(Absent)),
-        ("an unmapped page", |_| at(an_unmapped_page()), Some(Unmapped)),
-        ("a page that cannot be read", |_| at(Pages::new(1).addr()), Some(Unmapped)),
+        (
+            "an unmapped page",
+            |_| at(an_unmapped_page()),
+            Some(Unmapped),
+        ),
+        (
+            "a page that cannot be read",
+            |_| at(Pages::new(1).addr()),
+            Some(Unmapped),
+        ),
         ("the page of null pointers", |_| at(8), Some(Unmapped)),
-        ("the last page of all", |_| at(usize::MAX & !0xfff), Some(Unmapped)),
-        ("zeros", |_| at(a_page_with(&[0])), Some(Malformed(ParseError::NotElf))),
-        ("a malformed table", |_| at(a_malformed_image()), Some(Malformed(ParseError::SymbolTable))),
+        (
+            "the last page of all",
+            |_| at(usize::MAX & !0xfff),
+            Some(Unmapped),
+        ),
+        (
+            "zeros",
+            |_| at(a_page_with(&[0])),
+            Some(Malformed(ParseError::NotElf)),
+        ),
+        (
+            "a malformed table",
+            |_| at(a_malformed_image()),
+            Some(Malformed(ParseError::SymbolTable)),
+        ),
         ("no vDSO any more", |_| unmaps_the_vdso(), Some(Unmapped)),
-        ("a vDSO that was moved", |_| moves_the_vdso(), Some(Unmapped)),
+        (
+            "a vDSO that was moved",
+            |_| moves_the_vdso(),
+            Some(Unmapped),
+        ),
         ("no prctl", |error| deny(&[libc::SYS_prctl], error), None),
         ("no openat", |error| deny(&[FILE], error), without_get_auxv),
-        ("neither", |error| deny(&[libc::SYS_prctl, FILE], error), unless_libc(Absent)),
-        ("no check", |error| deny(&[PROBE], error), unless_libc(Unchecked)),
+        (
+            "neither",
+            |error| deny(&[libc::SYS_prctl, FILE], error),
+            unless_libc(Absent),
+        ),
+        (
+            "no check",
+            |error| deny(&[PROBE], error),
+            unless_libc(Unchecked),
+        ),
         // The address is the right one, but not getauxval's.
         ("a set address", |_| at(oracle::sysinfo_ehdr()), None),
-        ("no check of it", |error| at(oracle::sysinfo_ehdr()) && deny(&[PROBE], error), Some(Unchecked)),
+        (
+            "no check of it",
+            |error| at(oracle::sysinfo_ehdr()) && deny(&[PROBE], error),
+            Some(Unchecked),
+        ),
         ("no /proc", |_| without_proc(), without_get_auxv),
         (
             "no /proc and prctl",
@@ -125,12 +165,19 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
     ];
     let is_missing = oracle::sysinfo_ehdr() == 0;
     for (state, enter, expected) in states {
-        let expected =
-            if is_missing && matches!(expected, None | Some(Unchecked)) { Some(Absent) } else { expected };
+        let expected = if is_missing && matches!(expected, None | Some(Unchecked)) {
+            Some(Absent)
+        } else {
+            expected
+        };
         for error in [libc::EPERM, libc::ENOSYS] {
             child::forked(|| {
                 if enter(error) {
-                    check(state, expected, expected.map(|why| [FallbackReason::NoVdso(why); 5]));
+                    check(
+                        state,
+                        expected,
+                        expected.map(|why| [FallbackReason::NoVdso(why); 5]),
+                    );
                 }
             });
         }
@@ -141,9 +188,14 @@ fn the_vdso_is_found_or_the_reason_is_named_in_every_state() {
 /// table.
 #[test]
 fn an_image_that_is_cut_short_is_noticed() {
-    let Some(abi) = NATIVE else { return not_run("no table for this architecture") };
+    let Some(abi) = NATIVE else {
+        return not_run("no table for this architecture");
+    };
     let across = Value::Exactly(page_size() as u64 - 8);
-    let parts = Part::ALL.iter().map(|part| (*part, Value::Next)).chain([(Part::Text, across)]);
+    let parts = Part::ALL
+        .iter()
+        .map(|part| (*part, Value::Next))
+        .chain([(Part::Text, across)]);
     for (last, value) in parts {
         let mut spec = Spec::of(abi, names(abi));
         for symbol in &mut spec.symbols {
@@ -151,14 +203,28 @@ fn an_image_that_is_cut_short_is_noticed() {
         }
         // A table of GNU's is read if there is no other.
         let (sysv_hash, order) = (last != Part::GnuHash, Part::with_last(&[last]));
-        let built = Spec { sysv_hash, order, extent: 2 * page_size(), ..spec }.build();
+        let built = Spec {
+            sysv_hash,
+            order,
+            extent: 2 * page_size(),
+            ..spec
+        }
+        .build();
         child::forked(|| {
             child::set_vdso(a_page_with(&built.bytes[..page_size()]));
             let expected = abi.functions().map(|(_, function)| {
                 let has_none = last == Part::Text && function.candidates.is_empty();
-                if has_none { FallbackReason::NoSymbol } else { FallbackReason::NoVdso(Unmapped) }
+                if has_none {
+                    FallbackReason::NoSymbol
+                } else {
+                    FallbackReason::NoVdso(Unmapped)
+                }
             });
-            check(&format!("cut before {last:?}, {value:?}"), Some(Unmapped), Some(expected));
+            check(
+                &format!("cut before {last:?}, {value:?}"),
+                Some(Unmapped),
+                Some(expected),
+            );
         });
     }
 }
@@ -184,10 +250,19 @@ fn a_first_call_probes_a_page_once() {
         context.uc_mcontext.gregs[libc::REG_RAX as usize] = -i64::from(libc::EINVAL);
     }
 
-    let Some(abi) = NATIVE else { return not_run("no table for this architecture") };
+    let Some(abi) = NATIVE else {
+        return not_run("no table for this architecture");
+    };
     let mut spec = Spec::of(abi, names(abi));
-    spec.symbols.iter_mut().for_each(|symbol| (symbol.value, symbol.size) = (Value::Next, 16));
-    let built = Spec { order: Part::with_last(&[Part::Text]), extent: 2 * page_size(), ..spec }.build();
+    spec.symbols
+        .iter_mut()
+        .for_each(|symbol| (symbol.value, symbol.size) = (Value::Next, 16));
+    let built = Spec {
+        order: Part::with_last(&[Part::Text]),
+        extent: 2 * page_size(),
+        ..spec
+    }
+    .build();
     child::forked(|| {
         let pages = Pages::new(2);
         pages.fill(&[0xc3; 2 * 4096]); // `ret`
@@ -205,7 +280,12 @@ fn a_first_call_probes_a_page_once() {
 }
 
 #[cfg(target_arch = "x86")]
-std::arch::global_asm!(".globl vdso_time_test_call", "vdso_time_test_call:", "int 0x80", "ret");
+std::arch::global_asm!(
+    ".globl vdso_time_test_call",
+    "vdso_time_test_call:",
+    "int 0x80",
+    "ret"
+);
 
 /// Replaces the address in the vDSO by which libc on i386 makes this thread's system calls.
 #[cfg(target_arch = "x86")]
@@ -231,19 +311,31 @@ fn vdso() -> Option<(NonNull<c_void>, usize)> {
         return None;
     };
     leave_the_vdso();
-    Some((NonNull::new(ptr::with_exposed_provenance_mut(start)).unwrap(), mapping.range.len()))
+    Some((
+        NonNull::new(ptr::with_exposed_provenance_mut(start)).unwrap(),
+        mapping.range.len(),
+    ))
 }
 
 fn unmaps_the_vdso() -> bool {
-    let Some((start, size)) = vdso() else { return false };
+    let Some((start, size)) = vdso() else {
+        return false;
+    };
     // SAFETY: nothing uses the vDSO any more.
     unsafe { munmap(start, size) }.is_ok()
 }
 
 fn moves_the_vdso() -> bool {
-    let Some((start, size)) = vdso() else { return false };
-    let (pages, flags) = (Pages::new(2), MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED);
+    let Some((start, size)) = vdso() else {
+        return false;
+    };
+    let (pages, flags) = (
+        Pages::new(2),
+        MRemapFlags::MREMAP_MAYMOVE | MRemapFlags::MREMAP_FIXED,
+    );
     // SAFETY: it replaces these pages, and what the kernel put after them.
     let moved = unsafe { mremap(start, size, size, flags, Some(pages.base)) };
-    moved.map_err(|error| not_run_here(Need::Mremap, format!("mremap: {error}"))).is_ok()
+    moved
+        .map_err(|error| not_run_here(Need::Mremap, format!("mremap: {error}")))
+        .is_ok()
 }

@@ -21,8 +21,10 @@ use vdso_time::vdso::Vdso;
 use vdso_time::{Boottime, ClockId, Errno, Instant, SystemTime};
 
 /// Whether these calls are those of a 32-bit program on Linux, where the 64-bit ones come first.
-const IS_LINUX_ORDER: bool =
-    cfg!(all(target_pointer_width = "32", not(any(target_os = "android", vdso_time_android_order))));
+const IS_LINUX_ORDER: bool = cfg!(all(
+    target_pointer_width = "32",
+    not(any(target_os = "android", vdso_time_android_order))
+));
 
 /// The releases whose lists differ in the calls below: the first with a filter, and one more.
 const RELEASES: [u32; 2] = [8, 11];
@@ -61,9 +63,14 @@ const CALLS: &[([u32; 4], u32)] = &[
 
 /// Returns the numbers of the calls that an app of this release may make, or may not make.
 fn calls(arch: &str, release: u32, may: bool) -> Vec<u32> {
-    let column = ARCHES.iter().position(|name| *name == arch).expect("an architecture of the table");
+    let column = ARCHES
+        .iter()
+        .position(|name| *name == arch)
+        .expect("an architecture of the table");
     let rows = CALLS.iter().filter(|(_, since)| (*since <= release) == may);
-    rows.map(|(numbers, _)| numbers[column]).filter(|number| *number != NONE).collect()
+    rows.map(|(numbers, _)| numbers[column])
+        .filter(|number| *number != NONE)
+        .collect()
 }
 
 /// How a child ends that makes a call that the filter does not allow.
@@ -73,7 +80,9 @@ const CAUGHT: End = End::Signal(Signal::SIGSYS);
 /// clock_gettime(2). `work` returns whether the answer was good. It must not allocate, because the
 /// filter has only the calls of the table.
 fn end(release: u32, clock_gettime: Action, has_vdso: bool, work: impl FnOnce() -> bool) -> End {
-    let allowed = calls(ARCH, release, true).into_iter().map(|call| (call, ALLOW));
+    let allowed = calls(ARCH, release, true)
+        .into_iter()
+        .map(|call| (call, ALLOW));
     let clock = (libc::SYS_clock_gettime as u32, clock_gettime);
     let calls: Vec<_> = [clock].into_iter().chain(allowed).collect();
     let mut program = filter::program(&calls, KILL_PROCESS, KILL_PROCESS);
@@ -91,15 +100,23 @@ type Read = (&'static str, fn() -> bool);
 
 /// Every way to read a clock. The other clocks as types call `clock_gettime`.
 const READS: &[Read] = &[
-    ("locate", || matches!(Vdso::locate(), Ok(_) | Err(LocateError::Absent))),
+    ("locate", || {
+        matches!(Vdso::locate(), Ok(_) | Err(LocateError::Absent))
+    }),
     ("the five functions", || {
         let is_read = |function: &Function| {
-            let read = |clock| PATHS.iter().all(|path| (function.read)(path, clock).is_ok());
+            let read = |clock| {
+                PATHS
+                    .iter()
+                    .all(|path| (function.read)(path, clock).is_ok())
+            };
             CLOCKS.into_iter().all(read)
         };
         FUNCTIONS.iter().all(is_read) && vdso_time::time() > 0 && vdso_time::try_time().is_ok()
     }),
-    ("no such clock", || vdso_time::clock_gettime(ClockId::from_raw(99)) == Err(Errno::EINVAL)),
+    ("no such clock", || {
+        vdso_time::clock_gettime(ClockId::from_raw(99)) == Err(Errno::EINVAL)
+    }),
     ("the types", || {
         Instant::now() <= Instant::now()
             && SystemTime::now() > SystemTime::UNIX_EPOCH
@@ -116,7 +133,10 @@ fn no_read_is_caught_with_a_vdso_or_without_one() {
     if !filter::works() {
         return;
     }
-    for (release, has_vdso) in RELEASES.into_iter().flat_map(|release| [(release, true), (release, false)]) {
+    for (release, has_vdso) in RELEASES
+        .into_iter()
+        .flat_map(|release| [(release, true), (release, false)])
+    {
         if has_vdso && oracle::sysinfo_ehdr() == 0 {
             not_run("this process has no vDSO");
             continue;
@@ -124,7 +144,10 @@ fn no_read_is_caught_with_a_vdso_or_without_one() {
         for (name, read) in READS {
             let end = end(release, ALLOW, has_vdso, read);
             let is_old_list = IS_LINUX_ORDER && release < 11 && end == CAUGHT;
-            assert!(end == WELL || is_old_list, "{name}, Android {release}, {has_vdso}: {end:?}");
+            assert!(
+                end == WELL || is_old_list,
+                "{name}, Android {release}, {has_vdso}: {end:?}"
+            );
         }
     }
 }
@@ -139,8 +162,13 @@ fn a_call_that_is_not_on_the_list_is_caught() {
     for release in RELEASES {
         for number in calls(ARCH, release, false) {
             // SAFETY: the calls of the table accept two zeros, or refuse them.
-            let call = move || unsafe { libc::syscall(libc::c_long::from(number as i32), 0, 0) } == 0;
-            assert_eq!(end(release, ALLOW, true, call), CAUGHT, "{number} on Android {release}");
+            let call =
+                move || unsafe { libc::syscall(libc::c_long::from(number as i32), 0, 0) } == 0;
+            assert_eq!(
+                end(release, ALLOW, true, call),
+                CAUGHT,
+                "{number} on Android {release}"
+            );
         }
     }
 }
@@ -161,12 +189,25 @@ fn tables_have_only_calls_of_the_oldest_list() {
             let are_allowed = numbers.iter().all(|number| allowed.contains(number));
             assert!(are_allowed, "{name} of {}: {numbers:?}", abi.name);
             let makes_64_bit_call = |shape| abi.class == 1 && shape == Shape::Timespec64;
-            let calls_it = function.candidates.iter().any(|symbol| makes_64_bit_call(symbol.shape));
+            let calls_it = function
+                .candidates
+                .iter()
+                .any(|symbol| makes_64_bit_call(symbol.shape));
             assert!(!calls_it || !IS_ANDROID, "{name} of {}", abi.name);
         }
         let found = &abi.discovery;
-        for number in [found.prctl, found.openat, found.read, found.close, found.rt_sigprocmask] {
-            assert!(allowed.contains(&number), "discovery on {}: {number}", abi.name);
+        for number in [
+            found.prctl,
+            found.openat,
+            found.read,
+            found.close,
+            found.rt_sigprocmask,
+        ] {
+            assert!(
+                allowed.contains(&number),
+                "discovery on {}: {number}",
+                abi.name
+            );
         }
     }
 }

@@ -19,7 +19,9 @@ use vdso_time::{ClockId, Errno, Instant, Route, SystemTime, Tai, routes, syscall
 
 /// Puts this thread in a sandbox that does this at every clock call.
 fn sandbox(action: Action) -> io::Result<()> {
-    let calls = NATIVE.map(filter::clock_calls).ok_or(io::ErrorKind::Unsupported)?;
+    let calls = NATIVE
+        .map(filter::clock_calls)
+        .ok_or(io::ErrorKind::Unsupported)?;
     filter::restrict(&calls, action)
 }
 
@@ -34,7 +36,11 @@ fn check_free() {
 fn clocks_of_the_vdso() -> Vec<ClockId> {
     match oracle::counter_is_in_user_space() {
         Some(true) if oracle::kernel_is(5, 5) => CLOCKS[..7].to_vec(),
-        Some(true) => vec![ClockId::REALTIME_COARSE, ClockId::MONOTONIC_COARSE, ClockId::MONOTONIC],
+        Some(true) => vec![
+            ClockId::REALTIME_COARSE,
+            ClockId::MONOTONIC_COARSE,
+            ClockId::MONOTONIC,
+        ],
         _ => vec![ClockId::REALTIME_COARSE, ClockId::MONOTONIC_COARSE],
     }
 }
@@ -52,7 +58,8 @@ fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
     let clocks = clocks_of_the_vdso();
     let kernel = |clock: &ClockId| oracle::clock_gettime(clock.as_raw()).unwrap();
     // Elsewhere some vDSOs have no getcpu, and some make the system call.
-    let has_cpu = || cfg!(target_arch = "x86_64") && !matches!(routes().getcpu, Route::Syscall { .. });
+    let has_cpu =
+        || cfg!(target_arch = "x86_64") && !matches!(routes().getcpu, Route::Syscall { .. });
     let sandboxed = |action| {
         sandbox(action).unwrap();
         let seconds = [vdso_time::time(), vdso_time::try_time().unwrap()];
@@ -62,8 +69,14 @@ fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
             assert!(vdso_time::gettimeofday().unwrap().tv_sec >= seconds[0]);
         }
         assert!(!has_cpu() || vdso_time::getcpu().is_ok());
-        assert!(clocks.iter().all(|clock| vdso_time::clock_getres(*clock).is_ok()));
-        let times = clocks.iter().map(|clock| vdso_time::clock_gettime(*clock).unwrap());
+        assert!(
+            clocks
+                .iter()
+                .all(|clock| vdso_time::clock_getres(*clock).is_ok())
+        );
+        let times = clocks
+            .iter()
+            .map(|clock| vdso_time::clock_gettime(*clock).unwrap());
         (seconds, times.collect::<Vec<_>>())
     };
     for action in [KILL_PROCESS, TRAP, error(libc::EPERM), error(libc::ENOSYS)] {
@@ -76,7 +89,10 @@ fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
                 let (seconds, times) =
                     thread::scope(|scope| scope.spawn(|| sandboxed(action)).join().unwrap());
                 for ((clock, before), time) in clocks.iter().zip(before).zip(times) {
-                    assert!(before <= time && time <= kernel(clock), "{clock:?}: {before:?}, {time:?}");
+                    assert!(
+                        before <= time && time <= kernel(clock),
+                        "{clock:?}: {before:?}, {time:?}"
+                    );
                 }
                 let now = oracle::seconds().unwrap();
                 assert!(seconds[0] <= seconds[1] && (seconds[1]..=seconds[1] + 100).contains(&now));
@@ -89,7 +105,10 @@ fn with_a_vdso_no_read_makes_a_system_call_and_no_sandbox_is_noticed() {
 /// Fails unless each function refuses as its documentation says. `std` is a time of std's, because
 /// the first conversion reads the clock too.
 fn assert_refused(expected: Errno, std: StdInstant) {
-    assert_eq!((vdso_time::time(), vdso_time::try_time()), (-1, Err(expected)));
+    assert_eq!(
+        (vdso_time::time(), vdso_time::try_time()),
+        (-1, Err(expected))
+    );
     assert_eq!(Instant::try_now(), Err(expected));
     assert_eq!(SystemTime::try_now(), Err(expected));
     let reads: &[(&str, &dyn Fn())] = &[
@@ -98,7 +117,9 @@ fn assert_refused(expected: Errno, std: StdInstant) {
         ("Tai", &|| _ = Tai::now()),
         ("Monotonic", &|| _ = Instant::from_nanos(0).elapsed()),
         #[cfg(feature = "std")]
-        ("Monotonic", &|| _ = StdInstant::from(Instant::from_nanos(0))),
+        ("Monotonic", &|| {
+            _ = StdInstant::from(Instant::from_nanos(0))
+        }),
         #[cfg(feature = "std")]
         ("Monotonic", &|| _ = Instant::try_from(std)),
     ];
@@ -107,9 +128,12 @@ fn assert_refused(expected: Errno, std: StdInstant) {
     let _ = std;
     for path in &PATHS {
         assert_eq!((path.gettimeofday)(), Err(expected));
-        for clock in
-            [ClockId::REALTIME, ClockId::MONOTONIC_COARSE, ClockId::THREAD_CPUTIME, ClockId::from_fd(9)]
-        {
+        for clock in [
+            ClockId::REALTIME,
+            ClockId::MONOTONIC_COARSE,
+            ClockId::THREAD_CPUTIME,
+            ClockId::from_fd(9),
+        ] {
             assert_eq!((path.clock_gettime)(clock), Err(expected), "{clock:?}");
             assert_eq!((path.clock_getres)(clock), Err(expected), "{clock:?}");
         }
@@ -129,7 +153,10 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
     for (action, expected) in [
         (error(libc::EPERM), Errno::EPERM),
         (error(libc::ENOSYS), Errno::ENOSYS),
-        (error(libc::EACCES), Errno::from_raw_os_error(libc::EACCES).unwrap()),
+        (
+            error(libc::EACCES),
+            Errno::from_raw_os_error(libc::EACCES).unwrap(),
+        ),
     ] {
         for free_is_first in [false, true] {
             child::forked(|| {
@@ -160,7 +187,10 @@ fn without_a_vdso_the_error_is_returned_and_a_free_thread_is_answered() {
 fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
     static ERROR: AtomicI32 = AtomicI32::new(0);
     extern "C" fn calls_try_now(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
-        ERROR.store(Instant::try_now().map_or_else(Errno::raw_os_error, |_| 0), Ordering::Relaxed);
+        ERROR.store(
+            Instant::try_now().map_or_else(Errno::raw_os_error, |_| 0),
+            Ordering::Relaxed,
+        );
     }
     extern "C" fn calls_now(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
         let _ = Instant::now();
@@ -188,12 +218,19 @@ fn in_a_signal_handler_try_now_returns_the_error_and_now_ends_the_process() {
 #[test]
 fn another_system_call_replaces_a_denied_one() {
     type Read = fn() -> Result<i64, Errno>;
-    let Some(abi) = NATIVE else { return not_run("libc makes the calls") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc makes the calls");
+    };
     let day: Read = || syscall::gettimeofday().map(|now| now.tv_sec);
     let wall: Read = || syscall::clock_gettime(ClockId::REALTIME).map(|now| now.tv_sec);
     let uptime: Read = || syscall::clock_gettime(ClockId::MONOTONIC).map(|now| now.tv_sec);
     for (function, read, clock, is_chosen) in [
-        (&abi.time, syscall::time as Read, libc::CLOCK_REALTIME_COARSE, false),
+        (
+            &abi.time,
+            syscall::time as Read,
+            libc::CLOCK_REALTIME_COARSE,
+            false,
+        ),
         (&abi.gettimeofday, day, libc::CLOCK_REALTIME, false),
         (&abi.clock_gettime, wall, libc::CLOCK_REALTIME, true),
         (&abi.clock_gettime, uptime, libc::CLOCK_MONOTONIC, true),
@@ -205,16 +242,27 @@ fn another_system_call_replaces_a_denied_one() {
         for (allowed, error) in allowed.flat_map(|allowed| errors.map(|error| (allowed, error))) {
             child::forked(|| {
                 let now = oracle::clock_gettime(clock).unwrap().tv_sec;
-                let is_denied = |number: &u32| allowed.is_none_or(|allowed| allowed.number != *number);
-                let denied = [first, others]
-                    .map(|calls| calls.iter().map(|call| call.number).filter(is_denied).collect::<Vec<_>>());
-                let other_error = if allowed.is_some() { error } else { libc::EACCES };
+                let is_denied =
+                    |number: &u32| allowed.is_none_or(|allowed| allowed.number != *number);
+                let denied = [first, others].map(|calls| {
+                    calls
+                        .iter()
+                        .map(|call| call.number)
+                        .filter(is_denied)
+                        .collect::<Vec<_>>()
+                });
+                let other_error = if allowed.is_some() {
+                    error
+                } else {
+                    libc::EACCES
+                };
                 if !filter::deny(&denied[0], error) || !filter::deny(&denied[1], other_error) {
                     return;
                 }
                 // EINVAL is final for a clock that the caller chose.
                 let is_final = error == libc::EINVAL && is_chosen && !denied[0].is_empty();
-                let is_late = allowed.is_some_and(|call| call.shape.is_time32()) && now > i64::from(i32::MAX);
+                let is_late =
+                    allowed.is_some_and(|call| call.shape.is_time32()) && now > i64::from(i32::MAX);
                 let expected = match allowed {
                     _ if is_final => Err(error),
                     Some(_) if is_late => Err(libc::EOVERFLOW),
@@ -223,8 +271,8 @@ fn another_system_call_replaces_a_denied_one() {
                     None => Err(error),
                 };
                 let read = read().map_err(Errno::raw_os_error);
-                let is_right =
-                    read == expected || expected.is_ok_and(|now| read == Ok(now + 1) || read == Ok(now + 2));
+                let is_right = read == expected
+                    || expected.is_ok_and(|now| read == Ok(now + 1) || read == Ok(now + 2));
                 assert!(is_right, "{error}, {allowed:?}: {read:?}, not {expected:?}");
             });
         }

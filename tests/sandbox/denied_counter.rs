@@ -51,15 +51,21 @@ fn coarse() -> bool {
     let seconds = vdso_time::time();
     let is_now = times[0].is_ok_and(|now| (now.tv_sec..=now.tv_sec + 1).contains(&seconds));
     let is_up = times[1].is_ok_and(|up| up.tv_sec >= 0 && up.tv_sec < seconds);
-    is_now && is_up && ticks.iter().all(|tick| tick.is_ok_and(|tick| tick.tv_nsec > 0))
+    is_now
+        && is_up
+        && ticks
+            .iter()
+            .all(|tick| tick.is_ok_and(|tick| tick.tv_nsec > 0))
 }
 
 type Read = fn() -> bool;
 
 const GETCPU: Read = || vdso_time::getcpu().is_ok();
 
-const BY_COUNTER: [Read; 2] =
-    [|| vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok(), || vdso_time::gettimeofday().is_ok()];
+const BY_COUNTER: [Read; 2] = [
+    || vdso_time::clock_gettime(ClockId::MONOTONIC).is_ok(),
+    || vdso_time::gettimeofday().is_ok(),
+];
 
 const BY_KERNEL: [Read; 2] = [
     || syscall::clock_gettime(ClockId::MONOTONIC).is_ok(),
@@ -82,13 +88,24 @@ fn in_strict_seccomp_the_coarse_clocks_work() {
         return not_run_here(Need::Seccomp, "there is no strict seccomp");
     }
     let expected = |function: fn(&Routes) -> Route| {
-        let needs_kernel = child::end_of(|| matches!(function(&routes()), Route::Syscall { .. })) == WELL;
+        let needs_kernel =
+            child::end_of(|| matches!(function(&routes()), Route::Syscall { .. })) == WELL;
         if needs_kernel { KILLED } else { WELL }
     };
-    assert_eq!(end(false, strict, coarse), expected(|found| found.clock_getres));
+    assert_eq!(
+        end(false, strict, coarse),
+        expected(|found| found.clock_getres)
+    );
     // riscv64's vDSO makes the system call.
     let asks = cfg!(target_arch = "riscv64");
-    assert_eq!(end(false, strict, GETCPU), if asks { KILLED } else { expected(|found| found.getcpu) });
+    assert_eq!(
+        end(false, strict, GETCPU),
+        if asks {
+            KILLED
+        } else {
+            expected(|found| found.getcpu)
+        }
+    );
     for read in BY_KERNEL {
         assert_eq!(end(false, strict, read), KILLED);
     }

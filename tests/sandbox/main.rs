@@ -7,7 +7,12 @@
 
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
-#[cfg(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64", target_arch = "arm"))]
+#[cfg(any(
+    target_arch = "x86",
+    target_arch = "x86_64",
+    target_arch = "aarch64",
+    target_arch = "arm"
+))]
 mod android;
 mod denied_calls;
 mod denied_counter;

@@ -41,11 +41,16 @@ pub(crate) fn run(write: bool) -> Result<ExitCode> {
     let sh = workspace::shell()?;
     let cbindgen = tools::from_crates_io("cbindgen", CBINDGEN_VERSION)?;
     for [header, source, config] in HEADERS {
-        let made = cmd!(sh, "{cbindgen} --quiet --config {C_PACKAGE}/{config} {C_PACKAGE}/src/{source}");
+        let made = cmd!(
+            sh,
+            "{cbindgen} --quiet --config {C_PACKAGE}/{config} {C_PACKAGE}/src/{source}"
+        );
         // C89 has no `//`, and neither C89 nor C++98 a comma after the last enumerator.
         let made = made.quiet().read()?;
-        let lines: Vec<_> =
-            made.lines().map(|line| line.split(" //").next().unwrap_or(line).trim_end()).collect();
+        let lines: Vec<_> = made
+            .lines()
+            .map(|line| line.split(" //").next().unwrap_or(line).trim_end())
+            .collect();
         let text = lines.join("\n").replace(",\n};", "\n};");
         compare(&sh, &format!("{C_PACKAGE}/include/{header}"), text, write)?;
     }
@@ -53,7 +58,10 @@ pub(crate) fn run(write: bool) -> Result<ExitCode> {
     let tool = tools::from_crates_io("cargo-public-api", TOOL_VERSION)?;
     for [package, file] in LISTINGS {
         let json = rustdoc_json(&sh, package)?;
-        let listing = cmd!(sh, "{tool} public-api --rustdoc-json {json} --color never --omit blanket-impls");
+        let listing = cmd!(
+            sh,
+            "{tool} public-api --rustdoc-json {json} --color never --omit blanket-impls"
+        );
         let listing = listing.quiet().read()?;
         compare(&sh, file, listing, write)?;
         println!("{file} lists the public API of {package}");
@@ -66,10 +74,18 @@ pub(crate) fn run(write: bool) -> Result<ExitCode> {
 fn compare(sh: &Shell, name: &str, mut new: String, write: bool) -> Result<()> {
     new.push('\n');
     let file = workspace::root().join(name);
-    let made = if write { file } else { workspace::target().join("api").join(name.replace('/', "-")) };
+    let made = if write {
+        file
+    } else {
+        workspace::target().join("api").join(name.replace('/', "-"))
+    };
     fs::create_dir_all(made.parent().unwrap_or(&made))?;
     fs::write(&made, new)?;
-    let diff = cmd!(sh, "git --no-pager diff --no-index --unified=0 -- {name} {made}").quiet();
+    let diff = cmd!(
+        sh,
+        "git --no-pager diff --no-index --unified=0 -- {name} {made}"
+    )
+    .quiet();
     if !write && diff.run().is_err() {
         bail!(
             "the public API differs from {name}; if the change is intended, run \
@@ -82,9 +98,26 @@ fn compare(sh: &Shell, name: &str, mut new: String, write: bool) -> Result<()> {
 fn rustdoc_json(sh: &Shell, package: &str) -> Result<PathBuf> {
     let folder = "api";
     // Stable compilers write JSON only if told to act as nightly.
-    let cargo = Compiler::oldest()?.cargo(sh, folder).env("RUSTC_BOOTSTRAP", "1");
-    let cargo = cargo.args(["rustdoc", "--quiet", "--lib", "--all-features", "--package", package]);
-    let cargo = cargo.args(["--target", TARGET, "--", "-Z", "unstable-options", "--output-format", "json"]);
+    let cargo = Compiler::oldest()?
+        .cargo(sh, folder)
+        .env("RUSTC_BOOTSTRAP", "1");
+    let cargo = cargo.args([
+        "rustdoc",
+        "--quiet",
+        "--lib",
+        "--all-features",
+        "--package",
+        package,
+    ]);
+    let cargo = cargo.args([
+        "--target",
+        TARGET,
+        "--",
+        "-Z",
+        "unstable-options",
+        "--output-format",
+        "json",
+    ]);
     cargo.args(["--cap-lints", "allow"]).run()?;
     Ok(workspace::target()
         .join(folder)

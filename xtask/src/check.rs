@@ -25,20 +25,31 @@ struct Group {
 }
 
 pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
-    let is_named = |triple: &&str| names.is_empty() || names.iter().any(|name| triple.contains(&**name));
+    let is_named =
+        |triple: &&str| names.is_empty() || names.iter().any(|name| triple.contains(&**name));
     let Table { mut groups } = basic_toml::from_str(include_str!("check.toml"))?;
-    groups[0].targets.extend(TARGETS.arches.iter().map(|arch| arch.triple));
+    groups[0]
+        .targets
+        .extend(TARGETS.arches.iter().map(|arch| arch.triple));
     groups[0].targets.dedup();
     for group in &mut groups {
         group.targets.retain(is_named);
     }
     groups.retain(|group| !group.targets.is_empty());
     if groups.is_empty() {
-        bail!("no target's name contains `{}`; `cargo xtask check` prints all of them", names.join("` or `"));
+        bail!(
+            "no target's name contains `{}`; `cargo xtask check` prints all of them",
+            names.join("` or `")
+        );
     }
     let compiler = Compiler::oldest()?;
     let sh = workspace::shell()?;
-    for Group { targets, build_std, checks } in &groups {
+    for Group {
+        targets,
+        build_std,
+        checks,
+    } in &groups
+    {
         // On WASM, this version of clippy does not see a `const`.
         let mut flags = vec!["-Dwarnings -Aclippy::missing_const_for_thread_local".to_owned()];
         match build_std {
@@ -46,16 +57,24 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
                 let sysroot = compiler.sysroot_to_check(targets, crates)?;
                 flags.push(format!("--sysroot={}", sysroot.display()));
             }
-            None => targets.iter().try_for_each(|triple| compiler.add_std(triple))?,
+            None => targets
+                .iter()
+                .try_for_each(|triple| compiler.add_std(triple))?,
         }
         println!("{}", targets.join(" "));
         for check in checks {
             println!("    {check}");
-            let cargo =
-                compiler.clippy(&sh, "check").env("RUSTFLAGS", flags.join(" ")).args(["check", "--quiet"]);
+            let cargo = compiler
+                .clippy(&sh, "check")
+                .env("RUSTFLAGS", flags.join(" "))
+                .args(["check", "--quiet"]);
             let cargo = cargo.args(check.split(' '));
-            let cargo = targets.iter().fold(cargo, |cargo, triple| cargo.args(["--target", triple]));
-            cargo.run().context("`cargo xtask check TARGET` checks one target alone")?;
+            let cargo = targets
+                .iter()
+                .fold(cargo, |cargo, triple| cargo.args(["--target", triple]));
+            cargo
+                .run()
+                .context("`cargo xtask check TARGET` checks one target alone")?;
         }
     }
     Ok(ExitCode::SUCCESS)

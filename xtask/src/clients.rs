@@ -33,7 +33,10 @@ enum Patch {
     Dependency(&'static str),
     /// The tests are part of the original. So they are compiled with our sources from this folder,
     /// and the private items that they use.
-    Sources { folder: &'static str, private: &'static str },
+    Sources {
+        folder: &'static str,
+        private: &'static str,
+    },
 }
 
 const PATCHES: &str = "crates/vdso-time-quanta/patch";
@@ -46,8 +49,10 @@ const PATCHED: [(&str, &str, &str); 4] = [
     ("quanta-0.13", "quanta", "0.13.0"),
 ];
 
-const QUANTA: Patch =
-    Patch::Sources { folder: "crates/vdso-time-quanta/src", private: include_str!("clients/quanta.rs") };
+const QUANTA: Patch = Patch::Sources {
+    folder: "crates/vdso-time-quanta/src",
+    private: include_str!("clients/quanta.rs"),
+};
 
 const QUANTA_0_12: Patch = Patch::Dependency("quanta-0.12");
 
@@ -63,7 +68,13 @@ const fn client(
     tests: usize,
     patch: Patch,
 ) -> Client {
-    Client { name, version, features, tests, patch }
+    Client {
+        name,
+        version,
+        features,
+        tests,
+        patch,
+    }
 }
 
 /// `docs/CLIENTS.md` has this table, too, and says which test of quanta is not run.
@@ -79,7 +90,10 @@ const CLIENTS: &[Client] = &[
 /// What our sources need in the manifest of an original. `ROOT` is this repository.
 const DEPENDENCIES: [(&str, &str); 5] = [
     ("vdso-time", "path = 'ROOT'\nfeatures = ['std']"),
-    ("vdso-time-counter", "path = 'ROOT/crates/vdso-time-counter'\nfeatures = ['std']"),
+    (
+        "vdso-time-counter",
+        "path = 'ROOT/crates/vdso-time-counter'\nfeatures = ['std']",
+    ),
     ("vdso-time-quanta", "path = 'ROOT/crates/vdso-time-quanta'"),
     ("portable-atomic", "version = '1'\nfeatures = ['fallback']"),
     ("web-time", "version = '1'"),
@@ -89,10 +103,14 @@ pub(crate) fn run(names: &[String]) -> Result<ExitCode> {
     let sh = workspace::shell()?;
     let packages = fetch(&sh)?;
     compare_features(&sh, &packages)?;
-    let is_wanted = |client: &&Client| names.is_empty() || names.iter().any(|name| name == client.name);
+    let is_wanted =
+        |client: &&Client| names.is_empty() || names.iter().any(|name| name == client.name);
     for client in CLIENTS.iter().filter(is_wanted) {
         client.test(&sh, &client.patched_copy(&sh, &packages)?)?;
-        println!("{} {}: {} tests passed", client.name, client.version, client.tests);
+        println!(
+            "{} {}: {} tests passed",
+            client.name, client.version, client.tests
+        );
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -114,24 +132,42 @@ fn fetch(sh: &Shell) -> Result<Vec<Value>> {
     sh.write_file(folder.join("src/lib.rs"), "")?;
     sh.write_file(&path, manifest)?;
     let path = path.to_str().context("the path is not UTF-8")?;
-    workspace::packages(sh, &["--filter-platform", "x86_64-unknown-linux-gnu", "--manifest-path", path])
+    workspace::packages(
+        sh,
+        &[
+            "--filter-platform",
+            "x86_64-unknown-linux-gnu",
+            "--manifest-path",
+            path,
+        ],
+    )
 }
 
 fn package<'a>(packages: &'a [Value], name: &str, version: &str) -> Result<&'a Value> {
     let mut packages = packages.iter();
-    packages.find(|it| it["name"] == name && it["version"] == version).context("cargo has not fetched it")
+    packages
+        .find(|it| it["name"] == name && it["version"] == version)
+        .context("cargo has not fetched it")
 }
 
 /// Fails if a patch lacks a feature: cargo could not resolve a package that asks for it.
 fn compare_features(sh: &Shell, packages: &[Value]) -> Result<()> {
     for (folder, name, version) in PATCHED {
-        let patch = sh.read_file(workspace::root().join(PATCHES).join(folder).join("Cargo.toml"))?;
+        let patch = sh.read_file(
+            workspace::root()
+                .join(PATCHES)
+                .join(folder)
+                .join("Cargo.toml"),
+        )?;
         let features = package(packages, name, version)?["features"]
             .as_object()
             .context("cargo metadata lists no features")?;
         for feature in features.keys() {
             let is_there = patch.contains(&format!("\n{feature} = ["));
-            ensure!(is_there, "patch/{folder} lacks the feature {feature} of {name} {version}");
+            ensure!(
+                is_there,
+                "patch/{folder} lacks the feature {feature} of {name} {version}"
+            );
         }
     }
     Ok(())
@@ -143,9 +179,16 @@ fn folder() -> PathBuf {
 
 /// Lets the lock file beside a manifest name the patch of a package.
 fn unlock(sh: &Shell, manifest: &Path, name: &str) -> Result<()> {
-    workspace::cargo(sh).args(["update", "--quiet", name, "--manifest-path"]).arg(manifest).run()?;
+    workspace::cargo(sh)
+        .args(["update", "--quiet", name, "--manifest-path"])
+        .arg(manifest)
+        .run()?;
     let lock = sh.read_file(manifest.with_extension("lock"))?;
-    ensure!(!lock.contains("[[patch.unused]]"), "{}: cargo does not use the patch", manifest.display());
+    ensure!(
+        !lock.contains("[[patch.unused]]"),
+        "{}: cargo does not use the patch",
+        manifest.display()
+    );
     Ok(())
 }
 
@@ -153,12 +196,17 @@ impl Client {
     /// Copies the package into the target folder, and lets the patch change it.
     fn patched_copy(&self, sh: &Shell, packages: &[Value]) -> Result<PathBuf> {
         let source = package(packages, self.name, self.version)?["manifest_path"].as_str();
-        let source = Path::new(source.context("cargo metadata has no manifest_path")?).with_file_name("");
-        let copy = folder().join("patched").join(format!("{}-{}", self.name, self.version));
+        let source =
+            Path::new(source.context("cargo metadata has no manifest_path")?).with_file_name("");
+        let copy = folder()
+            .join("patched")
+            .join(format!("{}-{}", self.name, self.version));
         sh.remove_path(&copy)?;
         sh.create_dir(copy.with_file_name(""))?;
         // Keeps the files' times, by which cargo decides what to compile.
-        cmd!(sh, "cp --recursive --preserve {source} {copy}").quiet().run()?;
+        cmd!(sh, "cp --recursive --preserve {source} {copy}")
+            .quiet()
+            .run()?;
         let path = copy.join("Cargo.toml");
         let mut manifest = sh.read_file(&path)? + "\n[workspace]\n";
         // Only benches use it, and it takes long to compile.
@@ -168,7 +216,11 @@ impl Client {
         match &self.patch {
             Patch::Dependency(folder) => {
                 let folder = workspace::root().join(PATCHES).join(folder);
-                writeln!(manifest, "[patch.crates-io]\nquanta.path = '{}'", folder.display())?;
+                writeln!(
+                    manifest,
+                    "[patch.crates-io]\nquanta.path = '{}'",
+                    folder.display()
+                )?;
                 sh.write_file(&path, manifest)?;
                 unlock(sh, &path, "quanta")?;
             }
@@ -177,7 +229,11 @@ impl Client {
                 for (name, value) in DEPENDENCIES {
                     let table = format!("[dependencies.{name}]\n");
                     if !manifest.contains(&table) {
-                        writeln!(manifest, "{table}{}", value.replace("ROOT", &root.display().to_string()))?;
+                        writeln!(
+                            manifest,
+                            "{table}{}",
+                            value.replace("ROOT", &root.display().to_string())
+                        )?;
                     }
                 }
                 sh.write_file(path, manifest)?;
@@ -189,34 +245,56 @@ impl Client {
 
     /// Compiles and runs the tests.
     fn test(&self, sh: &Shell, folder: &Path) -> Result<()> {
-        step(&format!("testing {}", folder.strip_prefix(workspace::target())?.display()));
+        step(&format!(
+            "testing {}",
+            folder.strip_prefix(workspace::target())?.display()
+        ));
         // The tests of quanta 0.12 share its recent time.
         let arguments: &[&str] = match self.patch {
             Patch::Sources { .. } => &["--", "--test-threads=1"],
             Patch::Dependency(..) => &[],
         };
         let cargo = workspace::cargo(sh).args(["test", "--lib", "--tests", "--no-fail-fast"]);
-        let cargo = cargo.env("CARGO_TARGET_DIR", self::folder()).arg("--manifest-path");
-        let cargo = cargo.arg(folder.join("Cargo.toml")).args(["--features", self.features]);
+        let cargo = cargo
+            .env("CARGO_TARGET_DIR", self::folder())
+            .arg("--manifest-path");
+        let cargo = cargo
+            .arg(folder.join("Cargo.toml"))
+            .args(["--features", self.features]);
         let test = cargo.args(arguments).ignore_status().output()?;
         let output = String::from_utf8([test.stderr, test.stdout].concat())?;
         let is_passed = |line: &&str| line.starts_with("test ") && line.ends_with(" ... ok");
         let passed = output.lines().filter(is_passed).count();
         let (name, tests) = (self.name, self.tests);
         let are_all = test.status.success() && passed == tests;
-        ensure!(are_all, "{output}\n{passed} tests of {name} passed, not {tests}");
+        ensure!(
+            are_all,
+            "{output}\n{passed} tests of {name} passed, not {tests}"
+        );
         Ok(())
     }
 }
 
 /// Compiles the package from our sources and its own tests.
 fn replace_sources(folder: &Path, ours: &Path, private: &str) -> Result<()> {
-    for ours in cache::entries(ours)?.iter().filter(|path| path.extension() == Some(OsStr::new("rs"))) {
+    for ours in cache::entries(ours)?
+        .iter()
+        .filter(|path| path.extension() == Some(OsStr::new("rs")))
+    {
         let path = folder.join(ours.file_name().unwrap_or_default());
         let published = fs::read_to_string(&path).unwrap_or_default();
-        let tests = published.find("#[cfg(test)]\nmod tests").map_or("", |at| &published[at..]);
-        let private = if path.ends_with("lib.rs") { private } else { "" };
-        fs::write(&path, format!("{}\n{private}\n{tests}", fs::read_to_string(ours)?))?;
+        let tests = published
+            .find("#[cfg(test)]\nmod tests")
+            .map_or("", |at| &published[at..]);
+        let private = if path.ends_with("lib.rs") {
+            private
+        } else {
+            ""
+        };
+        fs::write(
+            &path,
+            format!("{}\n{private}\n{tests}", fs::read_to_string(ours)?),
+        )?;
     }
     Ok(())
 }

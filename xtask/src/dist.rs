@@ -77,17 +77,28 @@ impl Built {
         let target = workspace::target().join("dist-build");
         // The sources of other packages are in ~/.cargo.
         let (root, home) = (workspace::root(), env::var("HOME")?);
-        let remap = format!("--remap-path-prefix={home}=~ --remap-path-prefix={}=.", root.display());
+        let remap = format!(
+            "--remap-path-prefix={home}=~ --remap-path-prefix={}=.",
+            root.display()
+        );
         setup
             .cargo(sh)
             .args(["build", "--quiet", "--release", "--locked", "--bins"])
-            .args(programs.iter().map(|program| format!("--package={program}")))
+            .args(
+                programs
+                    .iter()
+                    .map(|program| format!("--package={program}")),
+            )
             .env("CARGO_TARGET_DIR", &target)
             .env("CARGO_PROFILE_RELEASE_STRIP", "symbols")
             .env("RUSTFLAGS", format!("-Ctarget-feature=+crt-static {remap}"))
             .run()?;
         let folder = target.join(machine.arch.triple).join("release");
-        Ok(Self { machine, setup, folder })
+        Ok(Self {
+            machine,
+            setup,
+            folder,
+        })
     }
 
     /// Packs a program, and below `share` what belongs into a prefix such as /usr/local.
@@ -97,22 +108,34 @@ impl Built {
         let folder = dist.join(&name);
         let write = |path: &str, text: String| -> Result<()> {
             ensure!(!text.is_empty(), "{path} is empty");
-            sh.create_dir(folder.join(path).parent().context("the path has no folder")?)?;
+            sh.create_dir(
+                folder
+                    .join(path)
+                    .parent()
+                    .context("the path has no folder")?,
+            )?;
             Ok(fs::write(folder.join(path), text)?)
         };
         sh.create_dir(&folder)?;
         sh.copy_file(self.folder.join(program), folder.join(program))?;
         for [extension, path] in PAGES {
-            let page = workspace::root().join(format!("tools/{program}/pages/{program}.{extension}"));
+            let page =
+                workspace::root().join(format!("tools/{program}/pages/{program}.{extension}"));
             write(&path.replace("{}", program), fs::read_to_string(page)?)?;
         }
-        write(&format!("share/doc/{program}/copyright"), licences(sh, triple, program)?)?;
+        write(
+            &format!("share/doc/{program}/copyright"),
+            licences(sh, triple, program)?,
+        )?;
         let archive = dist.join(format!("{name}.tar.gz"));
         let date = cmd!(sh, "git log -1 --format=%cI").read()?;
-        cmd!(sh, "tar --create --gzip --file {archive} --directory {dist} --sort=name --mtime={date}")
-            .args(["--owner=0", "--group=0", "--numeric-owner", &name])
-            .quiet()
-            .run()?;
+        cmd!(
+            sh,
+            "tar --create --gzip --file {archive} --directory {dist} --sort=name --mtime={date}"
+        )
+        .args(["--owner=0", "--group=0", "--numeric-owner", &name])
+        .quiet()
+        .run()?;
         Ok(sh.remove_path(folder)?)
     }
 
@@ -121,19 +144,32 @@ impl Built {
         let arch = self.machine.arch;
         // Where this machine runs the architecture's programs, `on` links them statically, and
         // there is no static `cdylib`.
-        let emulator = if self.machine.is_static() { "@qemu-10" } else { "" };
+        let emulator = if self.machine.is_static() {
+            "@qemu-10"
+        } else {
+            ""
+        };
         let cargo = format!("CARGO=cargo xtask on {}{emulator}", arch.name);
         let folders = [
-            format!("CARGO_TARGET_DIR={}", workspace::target().join("dist-build").display()),
+            format!(
+                "CARGO_TARGET_DIR={}",
+                workspace::target().join("dist-build").display()
+            ),
             format!("dist={}", dist.display()),
         ];
         // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
-        let target = [format!("TARGET={}", arch.triple), "OBJCOPY=llvm-objcopy".into()];
-        cmd!(sh, "make --silent --directory crates/vdso-time-c dist CARGOFLAGS=--quiet {cargo}")
-            .args(folders)
-            .args(target)
-            .quiet()
-            .run()?;
+        let target = [
+            format!("TARGET={}", arch.triple),
+            "OBJCOPY=llvm-objcopy".into(),
+        ];
+        cmd!(
+            sh,
+            "make --silent --directory crates/vdso-time-c dist CARGOFLAGS=--quiet {cargo}"
+        )
+        .args(folders)
+        .args(target)
+        .quiet()
+        .run()?;
         Ok(())
     }
 
@@ -144,29 +180,56 @@ impl Built {
         // It is static, too.
         qemu.map_or(Ok(()), |qemu| sh.copy_file(qemu, folder.join("qemu")))?;
         let alone = cmd!(sh, "unshare --map-root-user --root={folder}").args(qemu.map(|_| "/qemu"));
-        let printed = alone.arg(format!("/{program}")).arg("--version").quiet().read()?;
-        ensure!(printed == format!("{program} {}", workspace::VERSION), "{program} --version: {printed}");
+        let printed = alone
+            .arg(format!("/{program}"))
+            .arg("--version")
+            .quiet()
+            .read()?;
+        ensure!(
+            printed == format!("{program} {}", workspace::VERSION),
+            "{program} --version: {printed}"
+        );
         Ok(())
     }
 }
 
 /// Returns the licences of the packages that a program contains.
 fn licences(sh: &Shell, triple: &str, program: &str) -> Result<String> {
-    let tree = workspace::cargo(sh).args(["tree", "--edges=normal", "--prefix=none", "--target", triple]);
-    let tree = tree.args(["--package", program, "--format={p} {l}"]).read()?;
+    let tree = workspace::cargo(sh).args([
+        "tree",
+        "--edges=normal",
+        "--prefix=none",
+        "--target",
+        triple,
+    ]);
+    let tree = tree
+        .args(["--package", program, "--format={p} {l}"])
+        .read()?;
     let mut text = HEADER.to_owned();
     for package in workspace::packages(sh, &[])? {
         let [name, version, licence, manifest] = ["name", "version", "license", "manifest_path"]
             .map(|key| package[key].as_str().unwrap_or_default());
-        if !tree.lines().any(|line| line.starts_with(&format!("{name} v{version} "))) {
+        if !tree
+            .lines()
+            .any(|line| line.starts_with(&format!("{name} v{version} ")))
+        {
             continue;
         }
         writeln!(text, "\n== {name} {version}: {licence}\n")?;
-        let folder = Path::new(manifest).parent().context("the manifest has no folder")?;
-        let files = cmd!(sh, "find -L {folder} -maxdepth 2 -type f ( -name *MIT* -o -name LICEN[CS]E* )");
+        let folder = Path::new(manifest)
+            .parent()
+            .context("the manifest has no folder")?;
+        let files = cmd!(
+            sh,
+            "find -L {folder} -maxdepth 2 -type f ( -name *MIT* -o -name LICEN[CS]E* )"
+        );
         let files = files.quiet().read()?;
         // A package under two licences may be used under one of them.
-        let is_mit = |file: &&str| file.rsplit('/').next().is_some_and(|name| name.contains("MIT"));
+        let is_mit = |file: &&str| {
+            file.rsplit('/')
+                .next()
+                .is_some_and(|name| name.contains("MIT"))
+        };
         text += &match files.lines().find(is_mit).or_else(|| files.lines().next()) {
             Some(file) => sh.read_file(file)?,
             None => "(The package has no copy of its licence.)\n".into(),

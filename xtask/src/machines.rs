@@ -16,7 +16,16 @@ pub(crate) fn setup(machine: &Machine) -> Result<Setup> {
             rustflags = "--cfg vdso_time_assume_invariant";
         }
         let is_required = |name: &&str| ["2040", "ecv"].contains(name);
-        requires.extend(boot.options.iter().map(|option| option.name).filter(is_required));
+        requires.extend(
+            boot.options
+                .iter()
+                .map(|option| option.name)
+                .filter(is_required),
+        );
     }
-    Setup::new(machine, rustflags, vec![("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" "))])
+    Setup::new(
+        machine,
+        rustflags,
+        vec![("VDSO_TIME_TEST_REQUIRES".into(), requires.join(" "))],
+    )
 }

@@ -111,9 +111,14 @@ fn run(task: Task) -> Result<ExitCode> {
             let compiler = toolchain::Compiler::oldest()?;
             become_command(compiler.cargo(&Shell::new()?, "msrv").args(cargo_arguments))
         }
-        Task::On { machine, cargo_arguments } => {
-            become_command(machines::setup(&machine)?.cargo(&Shell::new()?).args(cargo_arguments))
-        }
+        Task::On {
+            machine,
+            cargo_arguments,
+        } => become_command(
+            machines::setup(&machine)?
+                .cargo(&Shell::new()?)
+                .args(cargo_arguments),
+        ),
         Task::Matrix { write, machines } => matrix::run(write, machines),
         Task::Check { names } => check::run(&names),
         Task::Api { write } => api::run(write),

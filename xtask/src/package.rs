@@ -33,17 +33,30 @@ pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
         sh.remove_path("Cargo.lock")?;
         let cargo = || compiler.cargo(&sh, "package-lowest");
         // The option is unstable.
-        let lock = cargo().env("RUSTC_BOOTSTRAP", "1").arg("-Zdirect-minimal-versions");
-        lock.args(["generate-lockfile", "--quiet"]).run().context(name.clone())?;
-        cargo().args(["check", "--quiet", "--locked", "--all-features"]).run().context(name.clone())?;
+        let lock = cargo()
+            .env("RUSTC_BOOTSTRAP", "1")
+            .arg("-Zdirect-minimal-versions");
+        lock.args(["generate-lockfile", "--quiet"])
+            .run()
+            .context(name.clone())?;
+        cargo()
+            .args(["check", "--quiet", "--locked", "--all-features"])
+            .run()
+            .context(name.clone())?;
         println!("{name} compiles with its lowest dependencies and the oldest Rust");
         sh.remove_path("Cargo.lock")?;
         for features in [None, Some("--no-default-features")] {
-            let cargo =
-                workspace::cargo(&sh).env("CARGO_TARGET_DIR", workspace::target().join("package-newest"));
+            let cargo = workspace::cargo(&sh).env(
+                "CARGO_TARGET_DIR",
+                workspace::target().join("package-newest"),
+            );
             // Otherwise cargo keeps to versions that the package's `rust-version` accepts.
             let cargo = cargo.env("CARGO_RESOLVER_INCOMPATIBLE_RUST_VERSIONS", "allow");
-            cargo.args(["check", "--quiet"]).args(features).run().context(name.clone())?;
+            cargo
+                .args(["check", "--quiet"])
+                .args(features)
+                .run()
+                .context(name.clone())?;
         }
         println!("{name} compiles with its newest dependencies and the installed Rust");
     }
@@ -55,9 +68,19 @@ pub(crate) fn run(is_documented_for_all: bool) -> Result<ExitCode> {
 /// Fails if a link leads to no file or heading, for a reader of the repository's pages, and for one
 /// of a package's README at crates.io or docs.rs, who has no file next to it.
 fn check_links(names: &[String]) -> Result<()> {
-    let (sh, unpacked, readmes) = (workspace::shell()?, folder(), workspace::target().join("readmes"));
+    let (sh, unpacked, readmes) = (
+        workspace::shell()?,
+        folder(),
+        workspace::target().join("readmes"),
+    );
     let lychee = tools::from_crates_io("lychee", "0.24.2")?;
-    let check = || cmd!(sh, "{lychee} --no-progress --offline --include-fragments=anchor-only").quiet();
+    let check = || {
+        cmd!(
+            sh,
+            "{lychee} --no-progress --offline --include-fragments=anchor-only"
+        )
+        .quiet()
+    };
     // rustdoc checks the pages next to sources.
     let pages = cmd!(sh, "git ls-files *.md :!*/src/*").quiet().read()?;
     check().args(pages.lines()).run()?;
@@ -67,7 +90,10 @@ fn check_links(names: &[String]) -> Result<()> {
     // vdso-time's README is the repository's front page: crates.io makes its relative links links
     // into the repository.
     for name in names.iter().filter(|name| *name != "vdso-time") {
-        sh.copy_file(unpacked.join(name).join("README.md"), readmes.join(name).with_extension("md"))?;
+        sh.copy_file(
+            unpacked.join(name).join("README.md"),
+            readmes.join(name).with_extension("md"),
+        )?;
     }
     let (root, unpacked) = (workspace::root().join("README.md"), unpacked.display());
     // lychee takes the first pattern that matches.
@@ -76,7 +102,9 @@ fn check_links(names: &[String]) -> Result<()> {
     let heading = "https://docs.rs/crate/[^#]+#.* file:///docs.rs-shows-no-headings";
     let readmes = cache::entries(&readmes)?;
     check()
-        .args(["--remap", heading, "--remap", &source, "--remap", &page, "--"])
+        .args([
+            "--remap", heading, "--remap", &source, "--remap", &page, "--",
+        ])
         .arg(root)
         .args(readmes)
         .run()?;
@@ -92,17 +120,31 @@ fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
         targets.any(|target| target["kind"][0] == "lib")
     };
     for package in packages.iter().filter(has_library) {
-        let name = package["name"].as_str().context("cargo metadata has a package without a name")?;
+        let name = package["name"]
+            .as_str()
+            .context("cargo metadata has a package without a name")?;
         let settings = &package["metadata"]["docs"]["rs"];
         let words = |key: &str| -> Vec<_> {
-            settings[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+            settings[key]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect()
         };
         let main = settings["default-target"].as_str().unwrap_or(HOST);
         let sh = Shell::new()?;
         sh.change_dir(folder().join(name));
         let targets: BTreeSet<_> = words("targets").into_iter().chain([main]).collect();
-        for target in targets.into_iter().filter(|target| is_for_all || *target == HOST) {
-            if !TARGETS.arches.iter().any(|arch| arch.triple == target && arch.is_packaged()) {
+        for target in targets
+            .into_iter()
+            .filter(|target| is_for_all || *target == HOST)
+        {
+            if !TARGETS
+                .arches
+                .iter()
+                .any(|arch| arch.triple == target && arch.is_packaged())
+            {
                 oldest.add_std(target)?;
             }
             // docs.rs has a nightly compiler. The oldest has no `doc(auto_cfg)`, so it shows no
@@ -116,15 +158,27 @@ fn document(packages: &[Value], is_for_all: bool) -> Result<()> {
             let cargo = cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTDOCFLAGS", shown);
             let cargo = cargo.args(["doc", "--quiet", "--lib", "--no-deps", "--target", target]);
             let cargo = cargo.args((settings["all-features"] == true).then_some("--all-features"));
-            cargo.args(words("cargo-args")).run().with_context(|| format!("{name} for {target}"))?;
-            let pages = workspace::target().join("package-docs").join(target).join("doc");
+            cargo
+                .args(words("cargo-args"))
+                .run()
+                .with_context(|| format!("{name} for {target}"))?;
+            let pages = workspace::target()
+                .join("package-docs")
+                .join(target)
+                .join("doc");
             let [conditions, calls] = count(&pages.join(name.replace('-', "_")))?;
             // Other compilers show conditions differently, or none.
-            let are_missing = target == HOST && words("rustdoc-args").contains(&"docsrs") && conditions == 0;
+            let are_missing =
+                target == HOST && words("rustdoc-args").contains(&"docsrs") && conditions == 0;
             ensure!(!are_missing, "the pages of {name} show no condition");
             let shows_calls = words("cargo-args").contains(&"-Zrustdoc-scrape-examples");
-            ensure!(calls > 0 || !shows_calls, "the pages of {name} show no call of its examples");
-            println!("{name} for {target}: docs.rs's pages, with {conditions} conditions, {calls} calls");
+            ensure!(
+                calls > 0 || !shows_calls,
+                "the pages of {name} show no call of its examples"
+            );
+            println!(
+                "{name} for {target}: docs.rs's pages, with {conditions} conditions, {calls} calls"
+            );
         }
     }
     Ok(())
@@ -140,15 +194,26 @@ fn count(pages: &Path) -> Result<[usize; 2]> {
         if path.is_dir() {
             let inner = count(&path)?;
             (conditions, calls) = (conditions + inner[0], calls + inner[1]);
-        } else if path.extension().is_some_and(|extension| extension == "html") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "html")
+        {
             let page = fs::read_to_string(&path)?;
-            calls += page.matches("class=\"docblock scraped-example-list\"").count();
+            calls += page
+                .matches("class=\"docblock scraped-example-list\"")
+                .count();
             for shown in page.split("class=\"stab portability\"").skip(1) {
                 let shown = shown.split("</div>").next().unwrap_or_default();
                 let condition = shown.split("</span>").next().unwrap_or_default();
-                let text = condition.split('<').filter_map(|tag| Some(tag.split_once('>')?.1));
+                let text = condition
+                    .split('<')
+                    .filter_map(|tag| Some(tag.split_once('>')?.1));
                 let text = text.collect::<String>();
-                ensure!(!condition.contains("vdso_time_"), "{} shows `{text}`", path.display());
+                ensure!(
+                    !condition.contains("vdso_time_"),
+                    "{} shows `{text}`",
+                    path.display()
+                );
                 conditions += 1;
             }
         }
@@ -170,20 +235,35 @@ fn folder() -> PathBuf {
 
 /// Packs all packages as `cargo publish` does, and unpacks them. The functions above compile them.
 fn unpack(names: &[String]) -> Result<()> {
-    let (sh, publish, to) = (workspace::shell()?, workspace::target().join("publish"), folder());
+    let (sh, publish, to) = (
+        workspace::shell()?,
+        workspace::target().join("publish"),
+        folder(),
+    );
     let packages = names.iter().map(|name| format!("--package={name}"));
     let cargo = workspace::cargo(&sh).args(["package", "--no-verify", "--quiet", "--allow-dirty"]);
-    cargo.args(packages).env("CARGO_TARGET_DIR", &publish).run()?;
+    cargo
+        .args(packages)
+        .env("CARGO_TARGET_DIR", &publish)
+        .run()?;
     sh.remove_path(&to)?;
     let mut config = String::from("[patch.crates-io]\n");
     for name in names {
         let archive = publish.join(format!("package/{name}-{}.crate", workspace::VERSION));
         let to = to.join(name);
         sh.create_dir(&to)?;
-        cmd!(sh, "tar --extract --file {archive} --directory {to} --strip-components=1").quiet().run()?;
+        cmd!(
+            sh,
+            "tar --extract --file {archive} --directory {to} --strip-components=1"
+        )
+        .quiet()
+        .run()?;
         // cargo must not look for a workspace in the folders above.
         let manifest = to.join("Cargo.toml");
-        fs::write(&manifest, fs::read_to_string(&manifest)? + "\n[workspace]\n")?;
+        fs::write(
+            &manifest,
+            fs::read_to_string(&manifest)? + "\n[workspace]\n",
+        )?;
         writeln!(config, "{name}.path = '{}'", to.display())?;
     }
     Ok(sh.write_file(to.join(".cargo/config.toml"), config)?)

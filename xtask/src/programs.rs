@@ -24,10 +24,19 @@ const NATIVE_ONLY: &[&str] = &["codegen"];
 /// Builds the programs. The doctor is before the tests, because one may change the clock source.
 pub(crate) fn programs(machine: &Machine, setup: &Setup) -> Result<Vec<Program>> {
     let sh = workspace::shell()?;
-    let who = WHO.contains(&machine.arch.name).then_some(["--package", "vdso-who"]);
-    let cargo = setup.cargo(&sh).args(BUILD.split(' ')).args(who.into_iter().flatten());
-    let messages = cargo.arg("--message-format=json-render-diagnostics").read()?;
-    let built = messages.lines().filter_map(|message| program(machine, message));
+    let who = WHO
+        .contains(&machine.arch.name)
+        .then_some(["--package", "vdso-who"]);
+    let cargo = setup
+        .cargo(&sh)
+        .args(BUILD.split(' '))
+        .args(who.into_iter().flatten());
+    let messages = cargo
+        .arg("--message-format=json-render-diagnostics")
+        .read()?;
+    let built = messages
+        .lines()
+        .filter_map(|message| program(machine, message));
     let (doctor, tests): (Vec<_>, Vec<_>) = built.partition(|program| program.name == DOCTOR);
     doctor.first().context("cargo built no doctor")?;
     Ok([doctor, tests].concat())
@@ -45,5 +54,9 @@ fn program(machine: &Machine, message: &str) -> Option<Program> {
         (false, _) => return None,
     };
     let runs = machine.runner == Runner::Native || !NATIVE_ONLY.contains(&name);
-    runs.then(|| Program { name: name.to_owned(), path, arguments: vec![argument.to_owned()] })
+    runs.then(|| Program {
+        name: name.to_owned(),
+        path,
+        arguments: vec![argument.to_owned()],
+    })
 }

@@ -15,9 +15,19 @@ pub(crate) fn from_crates_io(name: &str, version: &str) -> Result<PathBuf> {
     cache::build_once(&folder, |draft| {
         step(&format!("installing {name} {version} (some minutes)"));
         let sh = Shell::new()?;
-        let cargo =
-            workspace::cargo(&sh).args(["install", "--quiet", "--debug", "--locked", name, "--version"]);
-        Ok(cargo.arg(format!("={version}")).arg("--root").arg(draft).run()?)
+        let cargo = workspace::cargo(&sh).args([
+            "install",
+            "--quiet",
+            "--debug",
+            "--locked",
+            name,
+            "--version",
+        ]);
+        Ok(cargo
+            .arg(format!("={version}"))
+            .arg("--root")
+            .arg(draft)
+            .run()?)
     })?;
     Ok(folder.join("bin").join(name))
 }

@@ -25,7 +25,13 @@ pub(crate) fn shell() -> Result<Shell> {
 
 /// Returns the packages that `cargo metadata` lists; without arguments, also all dependencies.
 pub(crate) fn packages(sh: &Shell, arguments: &[&str]) -> Result<Vec<Value>> {
-    let metadata = cargo(sh).args(["metadata", "--format-version=1"]).args(arguments).read()?;
+    let metadata = cargo(sh)
+        .args(["metadata", "--format-version=1"])
+        .args(arguments)
+        .read()?;
     let metadata: Value = serde_json::from_str(&metadata)?;
-    Ok(metadata["packages"].as_array().context("cargo metadata lists no packages")?.clone())
+    Ok(metadata["packages"]
+        .as_array()
+        .context("cargo metadata lists no packages")?
+        .clone())
 }

@@ -27,8 +27,16 @@ fn selftests(base: *const u8, symbols: &[(&str, &str)], count: usize) -> Vec<Con
         fn vdso_sym(version: *const c_char, name: *const c_char) -> *const c_void;
     }
 
-    let string = |text: &str| CString::new(text).unwrap_or_default().into_raw().cast_const();
-    let names = symbols.iter().take(count).map(|(name, version)| (string(version), string(name)));
+    let string = |text: &str| {
+        CString::new(text)
+            .unwrap_or_default()
+            .into_raw()
+            .cast_const()
+    };
+    let names = symbols
+        .iter()
+        .take(count)
+        .map(|(name, version)| (string(version), string(name)));
     let names: &'static [_] = names.collect::<Vec<_>>().leak();
     vec![Contender::new(SELFTESTS, move || {
         // SAFETY: the kernel's image is at `base`.
@@ -47,7 +55,9 @@ fn selftests(_: *const u8, _: &[(&str, &str)], _: usize) -> Vec<Contender> {
 
 /// Returns the rows: from the image's address to those of its functions.
 pub fn rows() -> Vec<Row> {
-    let Ok(vdso) = Vdso::locate() else { return Vec::new() };
+    let Ok(vdso) = Vdso::locate() else {
+        return Vec::new();
+    };
     let base = vdso.base();
     let symbols: &'static [(&str, &str)] = calls::symbols().leak();
     let row = |(row, count): (&str, usize)| {
@@ -55,7 +65,11 @@ pub fn rows() -> Vec<Row> {
             // SAFETY: the kernel's image is at `base`, and stays there.
             let vdso = unsafe { Vdso::from_ptr(black_box(base)) };
             for (name, version) in symbols.iter().take(count) {
-                black_box(vdso.as_ref().ok().and_then(|vdso| vdso.symbol_address(name, Some(version))));
+                black_box(
+                    vdso.as_ref()
+                        .ok()
+                        .and_then(|vdso| vdso.symbol_address(name, Some(version))),
+                );
             }
         });
         Row::new(row, selftests(base, symbols, count)).with([ours])
@@ -66,12 +80,19 @@ pub fn rows() -> Vec<Row> {
 /// Returns the nanoseconds of both parsers.
 pub fn table(samples: &Samples) -> Table {
     const PARSERS: [&str; 2] = [OURS, SELFTESTS];
-    let mut table =
-        Table::new("peers-discovery", [&["ns"], PARSERS.as_slice(), &["/ parse_vdso.c"]].concat());
+    let mut table = Table::new(
+        "peers-discovery",
+        [&["ns"], PARSERS.as_slice(), &["/ parse_vdso.c"]].concat(),
+    );
     for row in ROWS.into_iter().chain(COLD) {
         let ratio = samples.ratio(row, Spacing::Isolated, [OURS, SELFTESTS]);
         let nanos = PARSERS.map(|parser| samples.isolated(row, parser, 0));
-        table.add(row, nanos.into_iter().chain([ratio.map(|ratio| format!("{ratio:.2}"))]));
+        table.add(
+            row,
+            nanos
+                .into_iter()
+                .chain([ratio.map(|ratio| format!("{ratio:.2}"))]),
+        );
     }
     table
 }
@@ -82,7 +103,10 @@ pub fn table(samples: &Samples) -> Table {
 pub fn print_cold(times: usize) {
     let Ok(vdso) = Vdso::locate() else { return };
     let mut large = Vec::<u8>::with_capacity(LARGE);
-    let start = large.as_ptr().wrapping_add(large.as_ptr().align_offset(4096)).cast_mut();
+    let start = large
+        .as_ptr()
+        .wrapping_add(large.as_ptr().align_offset(4096))
+        .cast_mut();
     // SAFETY: the advice is for the vector's own pages, and does not change them.
     unsafe { libc::madvise(start.cast(), LARGE - 4096, libc::MADV_HUGEPAGE) };
     large.resize(LARGE, 1);
@@ -93,7 +117,13 @@ pub fn print_cold(times: usize) {
         for round in 0..times {
             for turn in 0..contenders.len() {
                 let at = (round + turn) % contenders.len();
-                black_box(large.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>());
+                black_box(
+                    large
+                        .iter()
+                        .step_by(64)
+                        .map(|&byte| u64::from(byte))
+                        .sum::<u64>(),
+                );
                 flush(&vdso);
                 let start = Instant::now();
                 contenders[at].call(1);

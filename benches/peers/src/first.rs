@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::{WaitOptions, waitpid};
-use vdso_time::{ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time};
+use vdso_time::{
+    ClockId, Timespec, clock_getres, clock_gettime, getcpu, gettimeofday, syscall, time,
+};
 use vdso_time_benches::calls::keep;
 use vdso_time_benches::harness::Spacing;
 use vdso_time_benches::harness::samples::{OURS, Samples, say};
@@ -11,7 +13,11 @@ use vdso_time_benches::pages::Table;
 use vdso_time_counter as counter;
 
 /// The rows: a new program, a child of a process that read no clock, and of one that did.
-pub const ROWS: [&str; 3] = ["first call", "in a forked child", "after warm_up(), in a forked child"];
+pub const ROWS: [&str; 3] = [
+    "first call",
+    "in a forked child",
+    "after warm_up(), in a forked child",
+];
 
 /// The floor of a first call that reads no page before the kernel said that it is readable.
 pub const CHECKED: &str = "rustix and a check";
@@ -24,18 +30,32 @@ const CONTENDERS: [(&str, fn()); 9] = [
     (OURS, || keep(clock_gettime(ClockId::MONOTONIC))),
     (ALL, || {
         keep((time(), gettimeofday(), getcpu()));
-        keep((clock_getres(ClockId::MONOTONIC), clock_gettime(ClockId::MONOTONIC)));
+        keep((
+            clock_getres(ClockId::MONOTONIC),
+            clock_gettime(ClockId::MONOTONIC),
+        ));
     }),
-    ("vdso-time, counter", || keep(counter::monotonic().as_nanos())),
+    ("vdso-time, counter", || {
+        keep(counter::monotonic().as_nanos())
+    }),
     ("std", || keep(Instant::now())),
-    ("rustix", || keep(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic))),
+    ("rustix", || {
+        keep(rustix::time::clock_gettime(
+            rustix::time::ClockId::Monotonic,
+        ))
+    }),
     (CHECKED, || {
         check();
-        keep(rustix::time::clock_gettime(rustix::time::ClockId::Monotonic));
+        keep(rustix::time::clock_gettime(
+            rustix::time::ClockId::Monotonic,
+        ));
     }),
     ("coarsetime", || keep(coarsetime::Instant::now())),
     ("quanta", || keep(quanta::Instant::now())),
-    ("vdso-time-quanta", || keep(vdso_time_quanta::Instant::now())),
+    (
+        "vdso-time-quanta",
+        || keep(vdso_time_quanta::Instant::now()),
+    ),
 ];
 
 /// Asks the kernel whether the vDSO's first page is readable, as this crate does.
@@ -48,7 +68,9 @@ fn check() {
 
 /// Prints the nanoseconds of the contender's first call in a process: in this one, or in children.
 pub fn print(row: &str, name: &str, children: usize) -> Result<(), String> {
-    let contender = CONTENDERS.into_iter().find(|(contender, _)| *contender == name);
+    let contender = CONTENDERS
+        .into_iter()
+        .find(|(contender, _)| *contender == name);
     let (name, read) = contender.ok_or_else(|| format!("there is no contender `{name}`"))?;
     if row == ROWS[0] {
         print_first(row, name, read);
@@ -84,7 +106,10 @@ fn print_first(row: &str, name: &str, read: fn()) {
 
 /// Starts a process for each contender `times` times, in turns.
 pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
-    for (row, (name, _)) in (0..times).flat_map(|_| ROWS).flat_map(|row| CONTENDERS.map(|it| (row, it))) {
+    for (row, (name, _)) in (0..times)
+        .flat_map(|_| ROWS)
+        .flat_map(|row| CONTENDERS.map(|it| (row, it)))
+    {
         samples.add_child(&[ROWS[0], row, name, "10"])?;
     }
     Ok(())
@@ -92,7 +117,13 @@ pub fn add(samples: &mut Samples, times: usize) -> Result<(), String> {
 
 /// Returns the microseconds of each contender.
 pub fn table(samples: &Samples) -> Table {
-    let micros = |name: &str, row| samples.nanos(row, Spacing::Isolated, name).map(|nanos| nanos / 1e3);
+    let micros = |name: &str, row| {
+        samples
+            .nanos(row, Spacing::Isolated, name)
+            .map(|nanos| nanos / 1e3)
+    };
     let names = CONTENDERS.map(|(name, _)| name);
-    Table::of("peers-first", "us", names, &ROWS, |name, row| Some(format!("{:.1}", micros(name, row)?)))
+    Table::of("peers-first", "us", names, &ROWS, |name, row| {
+        Some(format!("{:.1}", micros(name, row)?))
+    })
 }

@@ -7,13 +7,16 @@ use std::{env, fs};
 use vdso_time_benches::harness::command::run;
 
 /// The C libraries, their compilers, and what to install.
-const C: [(&str, &str, &str); 2] =
-    [("glibc static", "cc", "gcc, libc6-dev"), ("musl", "musl-gcc", "musl-tools")];
+const C: [(&str, &str, &str); 2] = [
+    ("glibc static", "cc", "gcc, libc6-dev"),
+    ("musl", "musl-gcc", "musl-tools"),
+];
 
 /// Builds the programs. The error of a program says what is missing here.
 pub fn build() -> Result<Vec<Result<PathBuf, String>>, String> {
     let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
+    let target =
+        target.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"));
     let folder = target.join("vdso-time-peers");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let program = |(name, compiler, packages): (&str, &str, &str)| {
@@ -21,9 +24,13 @@ pub fn build() -> Result<Vec<Result<PathBuf, String>>, String> {
         let mut command = Command::new(compiler);
         // Fixed places in a cache line, so that short loops compare.
         command.args(["-static", "-O2", "-falign-functions=64", "-falign-loops=64"]);
-        command.arg(format!("-DLIBRARY=\"{name}\"")).arg("-o").arg(&program);
+        command
+            .arg(format!("-DLIBRARY=\"{name}\""))
+            .arg("-o")
+            .arg(&program);
         command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/c/helper.c"));
-        run(&mut command).map_err(|error| format!("{name} is left out; Debian: {packages}: {error}"))?;
+        run(&mut command)
+            .map_err(|error| format!("{name} is left out; Debian: {packages}: {error}"))?;
         Ok(program)
     };
     Ok(C.into_iter().map(program).collect())

@@ -46,8 +46,12 @@ fn child(asked: &[String]) -> Result<(), String> {
     let words: Vec<&str> = asked.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
     match *words {
-        [what, row, name, children] if what == first::ROWS[0] => first::print(row, name, number(children)?),
-        [what, row, milliseconds] if what == scale::ROWS[0] => scale::print(row, number(milliseconds)?),
+        [what, row, name, children] if what == first::ROWS[0] => {
+            first::print(row, name, number(children)?)
+        }
+        [what, row, milliseconds] if what == scale::ROWS[0] => {
+            scale::print(row, number(milliseconds)?)
+        }
         [what, times] if what == discovery::COLD[0] => {
             discovery::print_cold(number(times)?);
             Ok(())
@@ -73,18 +77,29 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     eprintln!("building the programs");
     let (foreign, notes): (Vec<_>, Vec<_>) = foreign::build()?.into_iter().partition(Result::is_ok);
     let foreign: Vec<PathBuf> = foreign.into_iter().flatten().collect();
-    report.notes.extend(notes.into_iter().filter_map(Result::err));
+    report
+        .notes
+        .extend(notes.into_iter().filter_map(Result::err));
     eprintln!("measuring");
-    let rows: Vec<Row> = all_rows().into_iter().filter(|row| arguments.wants(&row.name)).collect();
+    let rows: Vec<Row> = all_rows()
+        .into_iter()
+        .filter(|row| arguments.wants(&row.name))
+        .collect();
     let one = |samples: &mut Samples, asked: &[&str]| {
         samples.add_child(asked)?;
         // A cold call differs more between processes, which have their stack and libraries
         // elsewhere, than between repetitions in one.
-        let processes = if discovery::COLD.iter().any(|row| arguments.wants(row)) { 4 } else { 0 };
+        let processes = if discovery::COLD.iter().any(|row| arguments.wants(row)) {
+            4
+        } else {
+            0
+        };
         for _ in 0..processes {
             samples.add_child(&[discovery::COLD[0], arguments.effort.choose("1", "6", "24")])?;
         }
-        foreign.iter().try_for_each(|program| samples.add(&run(Command::new(program).args(asked))?))
+        foreign
+            .iter()
+            .try_for_each(|program| samples.add(&run(Command::new(program).args(asked))?))
     };
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let is_noisy = |samples: &Samples, row: &str| bars::is_noisy(BARS, samples, row);
@@ -94,7 +109,11 @@ fn parent(arguments: &Arguments) -> Result<Report, String> {
     }
     for row in scale::ROWS.iter().filter(|row| arguments.wants(row)) {
         for _ in 0..arguments.effort.choose(1, 3, 5) {
-            samples.add_child(&[scale::ROWS[0], row, arguments.effort.choose("1", "100", "500")])?;
+            samples.add_child(&[
+                scale::ROWS[0],
+                row,
+                arguments.effort.choose("1", "100", "500"),
+            ])?;
         }
     }
     if arguments.wants(accuracy::ROW) {
@@ -132,8 +151,19 @@ fn summary(samples: &Samples) -> Table {
     ];
     let mut table = Table::new("peers-summary", HEAD);
     for (row, name) in ROWS {
-        let contender = |name| if (row, name) == (COUNTER, "quanta") { QUANTA[1] } else { name };
-        table.add(name, HEAD[1..].iter().map(|name| samples.isolated(row, contender(name), 1)));
+        let contender = |name| {
+            if (row, name) == (COUNTER, "quanta") {
+                QUANTA[1]
+            } else {
+                name
+            }
+        };
+        table.add(
+            name,
+            HEAD[1..]
+                .iter()
+                .map(|name| samples.isolated(row, contender(name), 1)),
+        );
     }
     table
 }

@@ -12,7 +12,13 @@ pub const QUANTA: [&str; 2] = ["quanta Clock::now", "quanta Instant::now"];
 pub const OUR_QUANTA: &str = "vdso-time-quanta";
 
 /// The rows that are one call each.
-pub const CALLS: [&str; 5] = ["time()", MONOTONIC, COARSE, "clock_getres(MONOTONIC)", "getcpu()"];
+pub const CALLS: [&str; 5] = [
+    "time()",
+    MONOTONIC,
+    COARSE,
+    "clock_getres(MONOTONIC)",
+    "getcpu()",
+];
 
 /// Returns the rows. The last contender is `direct`.
 pub fn rows() -> Vec<Row> {
@@ -27,7 +33,9 @@ pub fn rows() -> Vec<Row> {
 fn peers(row: &str) -> Vec<Contender> {
     match row {
         "time()" => {
-            vec![Contender::new("coarsetime", || coarsetime::Clock::now_since_epoch().as_secs().keep())]
+            vec![Contender::new("coarsetime", || {
+                coarsetime::Clock::now_since_epoch().as_secs().keep()
+            })]
         }
         MONOTONIC => vec![gettime(Id::Monotonic)],
         COARSE => vec![
@@ -38,7 +46,9 @@ fn peers(row: &str) -> Vec<Contender> {
             let resolution = rustix::time::clock_getres(Id::Monotonic);
             [resolution.tv_sec, resolution.tv_nsec].keep();
         })],
-        "getcpu()" => vec![Contender::new("rustix", || keep(rustix::thread::sched_getcpu()))],
+        "getcpu()" => vec![Contender::new("rustix", || {
+            keep(rustix::thread::sched_getcpu())
+        })],
         COUNTER => {
             let clock: &'static quanta::Clock = Box::leak(Box::new(quanta::Clock::new()));
             vec![

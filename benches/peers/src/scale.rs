@@ -24,11 +24,19 @@ const COUNTER: &str = "vdso-time, counter";
 type Loop = fn(usize);
 
 const CONTENDERS: [(&str, Loop); 5] = [
-    (OURS, |calls| (0..calls).for_each(|_| clock_gettime(ClockId::MONOTONIC).keep())),
-    (COUNTER, |calls| (0..calls).for_each(|_| keep(counter::monotonic().as_nanos()))),
+    (OURS, |calls| {
+        (0..calls).for_each(|_| clock_gettime(ClockId::MONOTONIC).keep())
+    }),
+    (COUNTER, |calls| {
+        (0..calls).for_each(|_| keep(counter::monotonic().as_nanos()))
+    }),
     ("std", |calls| (0..calls).for_each(|_| keep(Instant::now()))),
-    ("quanta", |calls| (0..calls).for_each(|_| keep(quanta::Instant::now()))),
-    (SYSCALL, |calls| (0..calls).for_each(|_| syscall::clock_gettime(ClockId::MONOTONIC).keep())),
+    ("quanta", |calls| {
+        (0..calls).for_each(|_| keep(quanta::Instant::now()))
+    }),
+    (SYSCALL, |calls| {
+        (0..calls).for_each(|_| syscall::clock_gettime(ClockId::MONOTONIC).keep())
+    }),
 ];
 
 /// What the counter clock did in a second of its turn.
@@ -38,7 +46,11 @@ const ASKED: &str = "reads by the vDSO, of a million";
 /// Measures each contender for so many milliseconds, and prints the nanoseconds of a read.
 pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
     let length = Duration::from_millis(milliseconds as u64);
-    let threads = row.split(' ').next().and_then(|count| count.parse().ok()).ok_or("no threads")?;
+    let threads = row
+        .split(' ')
+        .next()
+        .and_then(|count| count.parse().ok())
+        .ok_or("no threads")?;
     if row == SECCOMP {
         install_filter().map_err(|error| format!("seccomp: {error}"))?;
     }
@@ -49,8 +61,16 @@ pub fn print(row: &str, milliseconds: usize) -> Result<(), String> {
         say(row, name, seconds * 1e9 / reads);
         if name == COUNTER {
             let after = counter::statistics();
-            say(row, SEGMENTS, (after.segments - before.segments) as f64 / seconds);
-            say(row, ASKED, (after.vdso_reads - before.vdso_reads) as f64 / reads * 1e6);
+            say(
+                row,
+                SEGMENTS,
+                (after.segments - before.segments) as f64 / seconds,
+            );
+            say(
+                row,
+                ASKED,
+                (after.vdso_reads - before.vdso_reads) as f64 / reads * 1e6,
+            );
         }
     }
     Ok(())
@@ -77,7 +97,10 @@ fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
         barrier.wait();
         thread::sleep(length);
         end.store(true, Ordering::Relaxed);
-        let reads: usize = threads.into_iter().filter_map(|thread| thread.join().ok()).sum();
+        let reads: usize = threads
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .sum();
         (reads as f64, start.elapsed().as_secs_f64())
     })
 }
@@ -86,7 +109,12 @@ fn measure(read: Loop, threads: usize, length: Duration) -> (f64, f64) {
 fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
     let rules = (0..450).map(|number| (number, Vec::new())).collect();
     let errno = SeccompAction::Errno(libc::EPERM as u32);
-    let filter = SeccompFilter::new(rules, errno, SeccompAction::Allow, std::env::consts::ARCH.try_into()?)?;
+    let filter = SeccompFilter::new(
+        rules,
+        errno,
+        SeccompAction::Allow,
+        std::env::consts::ARCH.try_into()?,
+    )?;
     let program: BpfProgram = filter.try_into()?;
     Ok(apply_filter(&program)?)
 }
@@ -94,12 +122,26 @@ fn install_filter() -> Result<(), Box<dyn std::error::Error>> {
 /// Returns the million reads per second of all threads together.
 pub fn table(samples: &Samples) -> Table {
     let names = CONTENDERS.map(|(name, _)| name);
-    let head = [&["million reads per second"], names.as_slice(), &[SEGMENTS, ASKED]].concat();
+    let head = [
+        &["million reads per second"],
+        names.as_slice(),
+        &[SEGMENTS, ASKED],
+    ]
+    .concat();
     let mut table = Table::new("peers-scale", head);
     for row in ROWS {
-        let rates = names.map(|name| samples.nanos(row, Spacing::Isolated, name).map(|nanos| 1e3 / nanos));
+        let rates = names.map(|name| {
+            samples
+                .nanos(row, Spacing::Isolated, name)
+                .map(|nanos| 1e3 / nanos)
+        });
         let rates = rates.map(|rate| rate.map(|rate| format!("{rate:.1}")));
-        table.add(row, rates.into_iter().chain([SEGMENTS, ASKED].map(|name| samples.isolated(row, name, 0))));
+        table.add(
+            row,
+            rates
+                .into_iter()
+                .chain([SEGMENTS, ASKED].map(|name| samples.isolated(row, name, 0))),
+        );
     }
     table
 }

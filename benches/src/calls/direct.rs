@@ -19,19 +19,28 @@ pub(super) fn contender(function: Option<Function>, clock: ClockId) -> Option<Co
         Function::Timespec64(call) => Contender::new(DIRECT, move || {
             let mut out = Timespec::default();
             // SAFETY: the vDSO stays mapped, and `out` is valid for writes.
-            assert!(unsafe { call(clock, &raw mut out) } == 0, "the vDSO refuses the clock");
+            assert!(
+                unsafe { call(clock, &raw mut out) } == 0,
+                "the vDSO refuses the clock"
+            );
             out.keep();
         }),
         Function::Timespec32(call) => Contender::new(DIRECT, move || {
             let mut out = [0_i32; 2];
             // SAFETY: as above.
-            assert!(unsafe { call(clock, &raw mut out) } == 0, "the vDSO refuses the clock");
+            assert!(
+                unsafe { call(clock, &raw mut out) } == 0,
+                "the vDSO refuses the clock"
+            );
             out.keep();
         }),
         Function::Timeval64(call) => Contender::new(DIRECT, move || {
             let mut out = Timeval::default();
             // SAFETY: as above. The time zone may be null.
-            assert!(unsafe { call(&raw mut out, null_mut()) } == 0, "the vDSO has no time");
+            assert!(
+                unsafe { call(&raw mut out, null_mut()) } == 0,
+                "the vDSO has no time"
+            );
             out.keep();
         }),
         // SAFETY: as above. A null pointer asks for the result only.
@@ -39,7 +48,10 @@ pub(super) fn contender(function: Option<Function>, clock: ClockId) -> Option<Co
         Function::Getcpu(call) => Contender::new(DIRECT, move || {
             let (mut cpu, mut node) = (0, 0);
             // SAFETY: as above. The third pointer may be null.
-            assert!(unsafe { call(&raw mut cpu, &raw mut node, null_mut()) } == 0, "no getcpu");
+            assert!(
+                unsafe { call(&raw mut cpu, &raw mut node, null_mut()) } == 0,
+                "no getcpu"
+            );
             cpu.keep();
             node.keep();
         }),

@@ -18,7 +18,11 @@ fn word(at: usize) -> u64 {
 pub(super) fn line(ticks: impl FnOnce() -> u64) -> u64 {
     let past = ticks().wrapping_sub(word(0));
     let nanos = word(1).wrapping_add(past.wrapping_mul(word(2)) >> 32);
-    if past < u64::MAX - word(3) { nanos } else { other() }
+    if past < u64::MAX - word(3) {
+        nanos
+    } else {
+        other()
+    }
 }
 
 #[cold]
@@ -34,5 +38,7 @@ pub(super) fn rested() -> u64 {
         return other();
     }
     let nanos = Instant::now().as_nanos() as u64;
-    LINE.0[3].fetch_max(nanos >> 32, Ordering::Relaxed).max(nanos)
+    LINE.0[3]
+        .fetch_max(nanos >> 32, Ordering::Relaxed)
+        .max(nanos)
 }

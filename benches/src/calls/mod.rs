@@ -29,7 +29,11 @@ pub const CLOCKS: &[(&str, ClockId)] = &[
 ];
 
 /// The rows of the counter clock. Their floors are the bare counter and `CLOCK_MONOTONIC`.
-pub const COUNTERS: [&str; 3] = ["counter::monotonic()", "CounterMonotonic::now()", "counter::realtime()"];
+pub const COUNTERS: [&str; 3] = [
+    "counter::monotonic()",
+    "CounterMonotonic::now()",
+    "counter::realtime()",
+];
 
 /// The row of the system call of `time()`.
 pub const SYSCALL_TIME: &str = "syscall::time()";
@@ -49,13 +53,17 @@ pub const SYSCALL: &str = "system call";
 
 /// Returns the rows with `direct` as the last contender, where the vDSO has the function.
 pub fn rows() -> Vec<Row> {
-    let vdso = Vdso::locate().map(|vdso| vdso.functions()).unwrap_or_default();
+    let vdso = Vdso::locate()
+        .map(|vdso| vdso.functions())
+        .unwrap_or_default();
     let on = |function, clock| move |row: Row| row.with(direct::contender(function, clock));
-    let gettime =
-        CLOCKS.iter().map(|&(name, clock)| on(vdso.clock_gettime, clock)(clock_gettime(name, clock)));
+    let gettime = CLOCKS
+        .iter()
+        .map(|&(name, clock)| on(vdso.clock_gettime, clock)(clock_gettime(name, clock)));
     // The other clocks have one of these resolutions.
-    let getres =
-        CLOCKS[..2].iter().map(|&(name, clock)| on(vdso.clock_getres, clock)(clock_getres(name, clock)));
+    let getres = CLOCKS[..2]
+        .iter()
+        .map(|&(name, clock)| on(vdso.clock_getres, clock)(clock_getres(name, clock)));
     let others = [
         on(vdso.gettimeofday, ClockId::REALTIME)(gettimeofday()),
         // time() has the vDSO's clock_gettime where it has no time().
@@ -64,23 +72,38 @@ pub fn rows() -> Vec<Row> {
         on(vdso.getcpu, ClockId::REALTIME)(getcpu()),
     ];
     let counters = counters().map(on(vdso.clock_gettime, ClockId::MONOTONIC));
-    gettime.chain(getres).chain(others).chain(counters).chain([time_now()]).collect()
+    gettime
+        .chain(getres)
+        .chain(others)
+        .chain(counters)
+        .chain([time_now()])
+        .collect()
 }
 
 /// Returns a line for each function that the vDSO does not answer, and one about the counter.
 pub fn notes() -> Vec<String> {
     settle();
-    let slow = vdso_time::routes().functions().filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
+    let slow = vdso_time::routes()
+        .functions()
+        .filter(|(_, route)| !matches!(route, Route::Vdso { .. }));
     let counter = format!("counter: {}", counter::state().status);
-    slow.map(|(name, route)| format!("{name}: {route}")).chain([counter]).collect()
+    slow.map(|(name, route)| format!("{name}: {route}"))
+        .chain([counter])
+        .collect()
 }
 
 /// Returns the symbols that answer this process's calls, with their versions.
 pub fn symbols() -> Vec<(&'static str, &'static str)> {
-    let found = vdso_time::routes().functions().filter_map(|(_, route)| match route {
-        Route::Vdso { symbol, version: Some(version), .. } => Some((symbol, version)),
-        _ => None,
-    });
+    let found = vdso_time::routes()
+        .functions()
+        .filter_map(|(_, route)| match route {
+            Route::Vdso {
+                symbol,
+                version: Some(version),
+                ..
+            } => Some((symbol, version)),
+            _ => None,
+        });
     found.collect()
 }
 
@@ -106,8 +129,12 @@ pub fn clock_gettime(name: &str, clock: ClockId) -> Row {
         "libc" => libc_calls::clock_gettime(clock),
     );
     match clock {
-        ClockId::MONOTONIC => row.contenders.push(Contender::new("std", || Instant::now().keep())),
-        ClockId::REALTIME => row.contenders.push(Contender::new("std", || SystemTime::now().keep())),
+        ClockId::MONOTONIC => row
+            .contenders
+            .push(Contender::new("std", || Instant::now().keep())),
+        ClockId::REALTIME => row
+            .contenders
+            .push(Contender::new("std", || SystemTime::now().keep())),
         _ => {}
     }
     row

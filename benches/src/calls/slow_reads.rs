@@ -1,7 +1,10 @@
 //! What a read of the counter clock costs where the current segment does not answer it.
 
 #![allow(unsafe_code, reason = "setrlimit(2)")]
-#![allow(clippy::inline_always, reason = "otherwise the compiler inlines only the shorter one of two reads")]
+#![allow(
+    clippy::inline_always,
+    reason = "otherwise the compiler inlines only the shorter one of two reads"
+)]
 
 use std::thread;
 use std::time::Duration;
@@ -17,8 +20,11 @@ use crate::harness::{Contender, Row, median};
 /// The row of the calls that make a segment.
 pub const MAKER: &str = "a call that makes a segment";
 /// The rows of a reader that sleeps between two reads, and for how many milliseconds.
-pub const SPARSE: [(&str, u64); 3] =
-    [("a read each 1 ms", 1), ("a read each 10 ms", 10), ("a read each 100 ms", 100)];
+pub const SPARSE: [(&str, u64); 3] = [
+    ("a read each 1 ms", 1),
+    ("a read each 10 ms", 10),
+    ("a read each 100 ms", 100),
+];
 /// The row of the clock in a process that cannot learn the kernel's clock source.
 pub const REFUSED: &str = "counter::monotonic(), refused";
 
@@ -34,13 +40,18 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// Measures the rows that `asked` names, and prints the nanoseconds. A child process does this.
 pub fn print(asked: &[String]) -> Result<(), String> {
-    let (rounds, asked) = asked.split_first().ok_or("the number of rounds is missing")?;
-    let rounds: usize = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
+    let (rounds, asked) = asked
+        .split_first()
+        .ok_or("the number of rounds is missing")?;
+    let rounds: usize = rounds
+        .parse()
+        .map_err(|error| format!("{rounds}: {error}"))?;
     let is_asked = |row: &str| asked.iter().any(|name| name == row);
     let Some(frequency) = counter::state().frequency else {
         return Ok(()); // the vDSO answers every read
     };
-    let print = |row, contender, ticks: &[f64]| say(row, contender, median(ticks) * 1e9 / frequency as f64);
+    let print =
+        |row, contender, ticks: &[f64]| say(row, contender, median(ticks) * 1e9 / frequency as f64);
     for (row, pause) in SPARSE.into_iter().filter(|(row, _)| is_asked(row)) {
         let [ours, vdso, floor] = sparse(Duration::from_millis(pause), (rounds / 16).max(3));
         print(row, OURS, &ours);
@@ -109,7 +120,10 @@ fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
     thread::sleep(Duration::from_millis(20)); // the last segment ends
     let mut ticks = [const { Vec::new() }; 3];
     for _ in 0..count {
-        for (ticks, read) in ticks.iter_mut().zip([read_ours, read_vdso, || keep(floor::rested())]) {
+        for (ticks, read) in ticks
+            .iter_mut()
+            .zip([read_ours, read_vdso, || keep(floor::rested())])
+        {
             thread::sleep(pause);
             ticks.push(time(read) - nothing);
         }
@@ -122,9 +136,18 @@ fn sparse(pause: Duration, count: usize) -> [Vec<f64>; 3] {
 /// # Panics
 /// If the kernel refuses the limit.
 pub fn refused() -> Row {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: the call reads one `rlimit`.
     let status = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const none) };
     assert_eq!(status, 0, "setrlimit");
-    Row::new(REFUSED, [Contender::new(OURS, read_ours), Contender::new(VDSO, read_vdso_nanos)])
+    Row::new(
+        REFUSED,
+        [
+            Contender::new(OURS, read_ours),
+            Contender::new(VDSO, read_vdso_nanos),
+        ],
+    )
 }

@@ -31,7 +31,11 @@ pub(super) fn fence() {
 #[inline]
 pub(super) fn skip<const TIMES: usize>() {
     #[cfg(not(target_arch = "powerpc64"))]
-    const NOP: usize = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) { 1 } else { 4 };
+    const NOP: usize = if cfg!(any(target_arch = "x86", target_arch = "x86_64")) {
+        1
+    } else {
+        4
+    };
     // SAFETY: `nop` does nothing.
     #[cfg(not(target_arch = "powerpc64"))]
     unsafe {

@@ -19,23 +19,40 @@ pub struct Bar {
 }
 
 pub const fn isolated(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { row, of: OURS, spacings: &[Spacing::Isolated], against, at_most }
+    Bar {
+        row,
+        of: OURS,
+        spacings: &[Spacing::Isolated],
+        against,
+        at_most,
+    }
 }
 
 pub const fn both(row: &'static str, against: &'static str, at_most: f64) -> Bar {
-    Bar { spacings: &Spacing::ALL, ..isolated(row, against, at_most) }
+    Bar {
+        spacings: &Spacing::ALL,
+        ..isolated(row, against, at_most)
+    }
 }
 
 impl Bar {
     /// Bounds another contender of this crate, whose name begins with [`OURS`].
     #[must_use]
     pub const fn of(self, contender: &'static str) -> Self {
-        Self { of: contender, ..self }
+        Self {
+            of: contender,
+            ..self
+        }
     }
 
     /// Returns the spacings that were measured, and the ratios found.
     fn found(&self, samples: &Samples) -> Vec<(Spacing, f64)> {
-        let ratio = |&spacing| Some((spacing, samples.ratio(self.row, spacing, [self.of, self.against])?));
+        let ratio = |&spacing| {
+            Some((
+                spacing,
+                samples.ratio(self.row, spacing, [self.of, self.against])?,
+            ))
+        };
         self.spacings.iter().filter_map(ratio).collect()
     }
 
@@ -58,12 +75,18 @@ impl Bar {
             }
         };
         let verdicts: Vec<_> = self.found(samples).into_iter().map(verdict).collect();
-        ["missed", "noisy", "met"].into_iter().find(|verdict| verdicts.contains(verdict))
+        ["missed", "noisy", "met"]
+            .into_iter()
+            .find(|verdict| verdicts.contains(verdict))
     }
 }
 
 pub fn is_noisy(bars: &[Bar], samples: &Samples, row: &str) -> bool {
-    let is_noisy = |spacing| samples.noise(row, spacing).is_some_and(|noise| noise > 0.01);
+    let is_noisy = |spacing| {
+        samples
+            .noise(row, spacing)
+            .is_some_and(|noise| noise > 0.01)
+    };
     let mut bars = bars.iter().filter(|bar| bar.row == row);
     Spacing::ALL.into_iter().any(is_noisy) || bars.any(|bar| bar.verdict(samples) == Some("noisy"))
 }
@@ -85,15 +108,24 @@ pub fn table(
         let found = bar.found(samples);
         let at_most = format!("{:.2}", bar.at_most);
         let variant = bar.of.trim_start_matches(OURS);
-        let (claim, verdict) = (format!("{}{variant}, {}", bar.row, bar.against), bar.verdict(samples));
-        let found: Vec<String> = found.iter().map(|(_, ratio)| format!("{ratio:.3}")).collect();
+        let (claim, verdict) = (
+            format!("{}{variant}, {}", bar.row, bar.against),
+            bar.verdict(samples),
+        );
+        let found: Vec<String> = found
+            .iter()
+            .map(|(_, ratio)| format!("{ratio:.3}"))
+            .collect();
         let found = found.join(", ");
         match verdict {
             Some("missed") => missed.push(format!("missed: {claim}: {found}, at most {at_most}")),
             None => missed.push(format!("not measured here: {claim}")),
             _ => {}
         }
-        table.add(&claim, [at_most, found, verdict.unwrap_or("not here").into()].map(Some));
+        table.add(
+            &claim,
+            [at_most, found, verdict.unwrap_or("not here").into()].map(Some),
+        );
     }
     (table, missed)
 }
@@ -121,9 +153,16 @@ mod tests {
             let mut samples = Samples::default();
             let control = [("measured", 1.0), ("measured again", 1.0 + noise)];
             for (name, nanos) in [(OURS, ours), ("direct", 100.0)].into_iter().chain(control) {
-                samples.add(&format!("getcpu()\tisolated\t{name}\t{nanos}")).unwrap();
+                samples
+                    .add(&format!("getcpu()\tisolated\t{name}\t{nanos}"))
+                    .unwrap();
             }
-            assert_eq!(bar.verdict(&samples), verdict, "{}, {ours}, {noise}", bar.against);
+            assert_eq!(
+                bar.verdict(&samples),
+                verdict,
+                "{}, {ours}, {noise}",
+                bar.against
+            );
         }
     }
 }

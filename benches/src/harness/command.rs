@@ -53,7 +53,8 @@ impl Arguments {
             words.len() < before
         };
         // `cargo bench` passes the last one.
-        let [is_quick, check, write, _] = ["--quick", "--check", "--write", "--bench"].map(&mut takes);
+        let [is_quick, check, write, _] =
+            ["--quick", "--check", "--write", "--bench"].map(&mut takes);
         if let Some(flag) = words.iter().find(|word| word.starts_with('-')) {
             return Err(format!("unknown argument `{flag}`\n\n{USAGE}"));
         }
@@ -63,7 +64,12 @@ impl Arguments {
             false if write => return Err("--write needs an optimised build".into()),
             false => Effort::Trial,
         };
-        Ok(Self { effort, check, write, filters: words })
+        Ok(Self {
+            effort,
+            check,
+            write,
+            filters: words,
+        })
     }
 
     /// Returns whether rows can be left out.
@@ -82,7 +88,8 @@ pub const CHILD: &str = "--child";
 
 /// Returns this program as a child process.
 pub fn child(asked: &[&str]) -> Result<Command, String> {
-    let program = env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
+    let program =
+        env::current_exe().map_err(|error| format!("the path of this program: {error}"))?;
     let mut command = Command::new(program);
     command.arg(CHILD).args(asked);
     Ok(command)
@@ -91,10 +98,16 @@ pub fn child(asked: &[&str]) -> Result<Command, String> {
 /// Runs a command, and returns what it printed.
 pub fn run(command: &mut Command) -> Result<String, String> {
     let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| format!("{program}: {error}"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("{program}: {error}"))?;
     if !output.status.success() {
         let error = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{program}: {}: {}", output.status, error.trim_end()));
+        return Err(format!(
+            "{program}: {}: {}",
+            output.status,
+            error.trim_end()
+        ));
     }
     String::from_utf8(output.stdout).map_err(|error| error.to_string())
 }

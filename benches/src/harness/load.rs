@@ -16,13 +16,20 @@ pub struct Load([String; 2]);
 impl Load {
     /// Begins the measurement.
     pub fn start() -> Self {
-        Self(["/proc/stat", "/proc/self/stat"].map(|path| fs::read_to_string(path).unwrap_or_default()))
+        Self(
+            ["/proc/stat", "/proc/self/stat"]
+                .map(|path| fs::read_to_string(path).unwrap_or_default()),
+        )
     }
 
     /// Returns what others used since the start, if it was much. Nothing is known in an emulator,
     /// whose files are those of another system.
     pub fn others(&self) -> Option<String> {
-        if machine::is_emulated() { None } else { others(&self.0, &Self::start().0) }
+        if machine::is_emulated() {
+            None
+        } else {
+            others(&self.0, &Self::start().0)
+        }
     }
 }
 
@@ -46,9 +53,15 @@ fn others(start: &[String; 2], end: &[String; 2]) -> Option<String> {
 /// those of this process and its children; and the number of CPUs.
 fn ticks([machine, own]: &[String; 2]) -> Option<[f64; 5]> {
     let numbers = |text: &str| -> Vec<f64> {
-        text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
+        text.split_whitespace()
+            .filter_map(|number| number.parse().ok())
+            .collect()
     };
-    let cpus = machine.lines().filter(|line| line.starts_with("cpu")).count() as f64 - 1.0;
+    let cpus = machine
+        .lines()
+        .filter(|line| line.starts_with("cpu"))
+        .count() as f64
+        - 1.0;
     // The ticks of guests, which follow, are among those of programs.
     let [program, nice, system, idle, wait, interrupts, soft, stolen] =
         *numbers(machine.lines().next()?).first_chunk()?;
@@ -65,8 +78,12 @@ mod tests {
 
     /// Returns the texts of a machine with two CPUs, with these ticks since its boot.
     fn texts([user, idle, stolen, own]: [u32; 4]) -> [String; 2] {
-        let cpus = format!("cpu  {user} 0 0 {idle} 0 0 0 {stolen} 0 0\ncpu0 1 2\ncpu1 3 4\nintr 5\n");
-        [cpus, format!("7 (a (1 2) b) R 1 7 7 0 -1 4194304 8 9 0 0 {own} 0 0 0 20 0 1 0 33\n")]
+        let cpus =
+            format!("cpu  {user} 0 0 {idle} 0 0 0 {stolen} 0 0\ncpu0 1 2\ncpu1 3 4\nintr 5\n");
+        [
+            cpus,
+            format!("7 (a (1 2) b) R 1 7 7 0 -1 4194304 8 9 0 0 {own} 0 0 0 20 0 1 0 33\n"),
+        ]
     }
 
     #[test]
@@ -76,9 +93,18 @@ mod tests {
             // Of two CPUs and 100 s, this process uses 100 s.
             ([10_000, 10_000, 0, 10_000], None),
             ([10_300, 9_700, 0, 10_000], None),
-            ([12_002, 7_998, 0, 10_000], Some("others used 0.2 of 2 CPUs, the hypervisor 0.0")),
-            ([20_000, 0, 0, 10_000], Some("others used 1.0 of 2 CPUs, the hypervisor 0.0")),
-            ([10_000, 5_000, 5_000, 10_000], Some("others used 0.0 of 2 CPUs, the hypervisor 0.5")),
+            (
+                [12_002, 7_998, 0, 10_000],
+                Some("others used 0.2 of 2 CPUs, the hypervisor 0.0"),
+            ),
+            (
+                [20_000, 0, 0, 10_000],
+                Some("others used 1.0 of 2 CPUs, the hypervisor 0.0"),
+            ),
+            (
+                [10_000, 5_000, 5_000, 10_000],
+                Some("others used 0.0 of 2 CPUs, the hypervisor 0.5"),
+            ),
             // A run of a tenth of a second, in which a daemon had a tick.
             ([11, 9, 0, 10], None),
             ([0; 4], None),
@@ -96,6 +122,9 @@ mod tests {
     #[test]
     fn this_machine_counts_its_cpus_and_this_process() {
         let [all, used, _, own, cpus] = ticks(&Load::start().0).expect("Linux has these files");
-        assert!(all > used && used >= own && cpus >= 1.0, "{all} {used} {own} {cpus}");
+        assert!(
+            all > used && used >= own && cpus >= 1.0,
+            "{all} {used} {own} {cpus}"
+        );
     }
 }

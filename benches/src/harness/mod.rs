@@ -28,7 +28,8 @@ pub fn main(
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.split_first() {
         Some((first, asked)) if first == CHILD => child(asked).map(|()| ExitCode::SUCCESS),
-        _ => Arguments::parse(arguments).and_then(|arguments| parent(&arguments)?.finish(&arguments, &load)),
+        _ => Arguments::parse(arguments)
+            .and_then(|arguments| parent(&arguments)?.finish(&arguments, &load)),
     };
     result.unwrap_or_else(|error| {
         eprintln!("{error}");
@@ -40,7 +41,10 @@ pub fn main(
 pub fn median(values: &[f64]) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
-    match (values.get(values.len().saturating_sub(1) / 2), values.get(values.len() / 2)) {
+    match (
+        values.get(values.len().saturating_sub(1) / 2),
+        values.get(values.len() / 2),
+    ) {
         (Some(low), Some(high)) => f64::midpoint(*low, *high),
         _ => f64::NAN,
     }
@@ -55,7 +59,10 @@ pub struct Row {
 
 impl Row {
     pub fn new(name: impl Into<String>, contenders: impl IntoIterator<Item = Contender>) -> Self {
-        Self { name: name.into(), contenders: contenders.into_iter().collect() }
+        Self {
+            name: name.into(),
+            contenders: contenders.into_iter().collect(),
+        }
     }
 
     /// Adds contenders.
@@ -77,8 +84,15 @@ type Loop = Box<dyn Fn(Spacing, u64)>;
 impl Contender {
     /// Creates a contender. Its call must pass the answer to [`black_box`](std::hint::black_box).
     pub fn new(name: &'static str, call: impl Fn() + Copy + 'static) -> Self {
-        let loops = [at_each_place::<0>(call), at_each_place::<1>(call), at_each_place::<2>(call)];
-        Self { name, loops: loops.into_iter().flatten().collect() }
+        let loops = [
+            at_each_place::<0>(call),
+            at_each_place::<1>(call),
+            at_each_place::<2>(call),
+        ];
+        Self {
+            name,
+            loops: loops.into_iter().flatten().collect(),
+        }
     }
 
     /// Makes calls back to back.
@@ -98,7 +112,12 @@ impl Contender {
 /// The speed of a short loop depends on both, so each contender has twelve loops, and the fastest
 /// counts.
 fn at_each_place<const KIND: usize>(call: impl Fn() + Copy + 'static) -> [Loop; 4] {
-    [loop_at::<0, KIND>(call), loop_at::<1, KIND>(call), loop_at::<2, KIND>(call), loop_at::<3, KIND>(call)]
+    [
+        loop_at::<0, KIND>(call),
+        loop_at::<1, KIND>(call),
+        loop_at::<2, KIND>(call),
+        loop_at::<3, KIND>(call),
+    ]
 }
 
 /// Compiles a loop for one call. The copy of the call lets a captured function pointer stay in a
@@ -152,7 +171,10 @@ const BATCH: Duration = Duration::from_micros(50);
 pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec<f64> {
     let empty = Contender::new("", || ());
     let contenders: Vec<&Contender> = contenders.iter().chain([&empty]).collect();
-    let calls: Vec<u64> = contenders.iter().map(|contender| calls_of_batch(contender, spacing)).collect();
+    let calls: Vec<u64> = contenders
+        .iter()
+        .map(|contender| calls_of_batch(contender, spacing))
+        .collect();
     let mut fastest = vec![[f64::INFINITY; 2]; contenders.len()];
     for round in 0..rounds {
         for turn in 0..contenders.len() {
@@ -164,13 +186,26 @@ pub fn measure(contenders: &[Contender], spacing: Spacing, rounds: usize) -> Vec
         }
     }
     let both = |[even, odd]: [f64; 2]| even.min(odd);
-    let fences = fastest.pop().map(both).filter(|_| spacing == Spacing::Isolated).unwrap_or(0.0);
+    let fences = fastest
+        .pop()
+        .map(both)
+        .filter(|_| spacing == Spacing::Isolated)
+        .unwrap_or(0.0);
     let control = fastest.last().copied().into_iter().flatten();
-    fastest.iter().copied().map(both).chain(control).map(|nanos| nanos - fences).collect()
+    fastest
+        .iter()
+        .copied()
+        .map(both)
+        .chain(control)
+        .map(|nanos| nanos - fences)
+        .collect()
 }
 
 /// Returns how many calls fill a batch three times in a row. The first ones are the warm-up.
 fn calls_of_batch(contender: &Contender, spacing: Spacing) -> u64 {
     let is_long = |&calls: &u64| (0..3).all(|_| contender.time(0, spacing, calls) >= BATCH);
-    (0..u64::BITS).map(|power| 1 << power).find(is_long).unwrap_or(1)
+    (0..u64::BITS)
+        .map(|power| 1 << power)
+        .find(is_long)
+        .unwrap_or(1)
 }

@@ -21,10 +21,18 @@ pub struct Samples(BTreeMap<[String; 3], Vec<f64>>);
 
 /// Measures the rows that `asked` names, and prints the nanoseconds. A child process does this.
 pub fn print(rows: &[Row], asked: &[String]) -> Result<(), String> {
-    let (rounds, names) = asked.split_first().ok_or("the number of rounds is missing")?;
-    let rounds = rounds.parse().map_err(|error| format!("{rounds}: {error}"))?;
+    let (rounds, names) = asked
+        .split_first()
+        .ok_or("the number of rounds is missing")?;
+    let rounds = rounds
+        .parse()
+        .map_err(|error| format!("{rounds}: {error}"))?;
     for row in rows.iter().filter(|row| names.contains(&row.name)) {
-        let names = row.contenders.iter().map(|contender| contender.name).chain(CONTROL);
+        let names = row
+            .contenders
+            .iter()
+            .map(|contender| contender.name)
+            .chain(CONTROL);
         for spacing in Spacing::ALL {
             for (name, nanos) in names.clone().zip(measure(&row.contenders, spacing, rounds)) {
                 println!("{}\t{}\t{name}\t{nanos}", row.name, spacing.name());
@@ -86,11 +94,16 @@ impl Samples {
 
     /// Adds the nanoseconds of a row, a spacing and a contender.
     pub fn push(&mut self, key: [&str; 3], nanos: f64) {
-        self.0.entry(key.map(str::to_string)).or_default().push(nanos);
+        self.0
+            .entry(key.map(str::to_string))
+            .or_default()
+            .push(nanos);
     }
 
     pub fn of(&self, row: &str, spacing: Spacing, contender: &str) -> Option<&[f64]> {
-        self.0.get(&[row, spacing.name(), contender].map(str::to_string)).map(Vec::as_slice)
+        self.0
+            .get(&[row, spacing.name(), contender].map(str::to_string))
+            .map(Vec::as_slice)
     }
 
     pub fn nanos(&self, row: &str, spacing: Spacing, contender: &str) -> Option<f64> {
@@ -101,25 +114,33 @@ impl Samples {
     /// cost less than its fence, which gives no ratio.
     pub fn ratio(&self, row: &str, spacing: Spacing, [one, other]: [&str; 2]) -> Option<f64> {
         let (ones, others) = (self.of(row, spacing, one)?, self.of(row, spacing, other)?);
-        let pairs = ones.iter().zip(others).filter(|(one, other)| **one > 0.0 && **other > 0.0);
+        let pairs = ones
+            .iter()
+            .zip(others)
+            .filter(|(one, other)| **one > 0.0 && **other > 0.0);
         let ratios: Vec<f64> = pairs.map(|(one, other)| one / other).collect();
         Some(median(&ratios)).filter(|_| ratios.len() * 2 > ones.len())
     }
 
     /// Returns the nanoseconds of an isolated call with so many decimals.
     pub fn isolated(&self, row: &str, contender: &str, decimals: usize) -> Option<String> {
-        self.nanos(row, Spacing::Isolated, contender).map(|nanos| format!("{nanos:.decimals$}"))
+        self.nanos(row, Spacing::Isolated, contender)
+            .map(|nanos| format!("{nanos:.decimals$}"))
     }
 
     /// Returns the nanoseconds in both spacings. In an emulator they can be negative.
     pub fn both(&self, row: &str, contender: &str, decimals: usize) -> Option<String> {
         let back_to_back = self.nanos(row, Spacing::BackToBack, contender)?;
-        Some(format!("{}, {back_to_back:.decimals$}", self.isolated(row, contender, decimals)?))
+        Some(format!(
+            "{}, {back_to_back:.decimals$}",
+            self.isolated(row, contender, decimals)?
+        ))
     }
 
     /// Returns how much the ratio of the same call measured twice differs from 1.
     pub fn noise(&self, row: &str, spacing: Spacing) -> Option<f64> {
-        self.ratio(row, spacing, CONTROL).map(|ratio| (1.0 - ratio).abs())
+        self.ratio(row, spacing, CONTROL)
+            .map(|ratio| (1.0 - ratio).abs())
     }
 
     /// Returns the text of a ratio in both spacings. A ratio is `noisy` if the noise exceeds a
@@ -128,10 +149,18 @@ impl Samples {
         let text = |spacing| {
             let ratio = self.ratio(row, spacing, pair)?;
             let is_clear = self.noise(row, spacing)? <= (1.0 - ratio).abs().max(0.03) / 3.0;
-            Some(if is_clear { format!("{ratio:.3}") } else { "noisy".into() })
+            Some(if is_clear {
+                format!("{ratio:.3}")
+            } else {
+                "noisy".into()
+            })
         };
         let texts = Spacing::ALL.map(text);
         let is_measured = texts.iter().any(Option::is_some);
-        is_measured.then(|| texts.map(|text| text.unwrap_or_else(|| "-".into())).join(", "))
+        is_measured.then(|| {
+            texts
+                .map(|text| text.unwrap_or_else(|| "-".into()))
+                .join(", ")
+        })
     }
 }

@@ -33,14 +33,21 @@ pub(super) fn number(cell: &str) -> Option<f64> {
 /// Draws the first columns of a table: a group of bars for each row, those of this crate in colour.
 pub(super) fn svg(table: &Table, columns: usize) -> String {
     let names = &table.head[1..=columns];
-    let values = table.rows.iter().flat_map(|row| row[1..=columns].iter().filter_map(|cell| number(cell)));
+    let values = table
+        .rows
+        .iter()
+        .flat_map(|row| row[1..=columns].iter().filter_map(|cell| number(cell)));
     let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     // The bars of ratios begin at 1.
     let is_ratio = table.head[0].contains('/');
     let is_log = is_ratio || most > least * LINEAR;
-    let low = if is_log { least.min(1.0).log10().floor() } else { 0.0 };
+    let low = if is_log {
+        least.min(1.0).log10().floor()
+    } else {
+        0.0
+    };
     let high = if is_log { most.max(1.0).log10() } else { most };
     let panels = if values.len() > MOST { 2.0 } else { 1.0 };
     let panel = (WIDTH + 2.0 * GAP) / panels;
@@ -50,20 +57,39 @@ pub(super) fn svg(table: &Table, columns: usize) -> String {
     let place = |value: f64| left + scale * (if is_log { value.log10() } else { value } - low);
     let zero = if is_ratio { place(1.0) } else { left };
 
-    let has_ours = table.rows.iter().map(|row| &row[0]).chain(names).any(|name| is_ours(name));
+    let has_ours = table
+        .rows
+        .iter()
+        .map(|row| &row[0])
+        .chain(names)
+        .any(|name| is_ours(name));
     let mut body = String::new();
     let mut ends = [STEP; 2];
     for row in &table.rows {
         let side = usize::from(panels > 1.0 && ends[0] > ends[1]);
         let (x, y) = (side as f64 * panel, &mut ends[side]);
         text(&mut body, "row", x, *y, &row[0]);
-        let bars = names.iter().zip(&row[1..]).filter_map(|(name, cell)| Some((name, number(cell)?, cell)));
-        let bars: Vec<_> = bars.filter(|(_, value, _)| *value > 0.0 || !is_log).collect();
+        let bars = names
+            .iter()
+            .zip(&row[1..])
+            .filter_map(|(name, cell)| Some((name, number(cell)?, cell)));
+        let bars: Vec<_> = bars
+            .filter(|(_, value, _)| *value > 0.0 || !is_log)
+            .collect();
         let (top, bottom) = (*y + 5.0, *y + 5.0 + STEP * bars.len() as f64);
-        let powers = (low as i32..=high as i32).filter(|_| is_log).map(|power| place(10_f64.powi(power)));
-        for at in powers.chain([zero]).map(|at| at.round() as i64).collect::<BTreeSet<_>>() {
+        let powers = (low as i32..=high as i32)
+            .filter(|_| is_log)
+            .map(|power| place(10_f64.powi(power)));
+        for at in powers
+            .chain([zero])
+            .map(|at| at.round() as i64)
+            .collect::<BTreeSet<_>>()
+        {
             let at = at as f64 + x;
-            let _ = write!(body, "<path class='line' d='M{at:.0} {top:.0}V{bottom:.0}'/>");
+            let _ = write!(
+                body,
+                "<path class='line' d='M{at:.0} {top:.0}V{bottom:.0}'/>"
+            );
         }
         for (name, value, cell) in bars {
             *y += STEP;
@@ -72,7 +98,11 @@ pub(super) fn svg(table: &Table, columns: usize) -> String {
             let is_gray = has_ours && !is_ours(name) && !is_ours(&row[0]);
             let ours = if is_gray { "" } else { " ours" };
             // A logarithmic axis has no zero from which a bar could begin, so it has dots.
-            let (height, radius) = if is_log && !is_ratio { (2.0, 4.5) } else { (10.0, 0.0) };
+            let (height, radius) = if is_log && !is_ratio {
+                (2.0, 4.5)
+            } else {
+                (10.0, 0.0)
+            };
             let (length, middle, above) = (to - from, *y - 4.0, *y - 4.0 - height / 2.0);
             let _ = write!(
                 body,
@@ -80,14 +110,30 @@ pub(super) fn svg(table: &Table, columns: usize) -> String {
                  <circle cx='{to:.1}' cy='{middle:.0}' r='{radius}'/></g>"
             );
             text(&mut body, "name", x + left - GAP, *y, name);
-            text(&mut body, "value", to + GAP + radius / 2.0, *y, cell.split(',').next().unwrap_or_default());
+            text(
+                &mut body,
+                "value",
+                to + GAP + radius / 2.0,
+                *y,
+                cell.split(',').next().unwrap_or_default(),
+            );
         }
         *y += STEP * 1.6;
     }
     let height = ends[0].max(ends[1]);
-    let axis = if is_log { ", logarithmic, with a line at each power of ten" } else { "" };
+    let axis = if is_log {
+        ", logarithmic, with a line at each power of ten"
+    } else {
+        ""
+    };
     let zero = if is_ratio { ". A bar begins at 1" } else { "" };
-    text(&mut body, "note", 0.0, height, &format!("{}{axis}{zero}", table.head[0]));
+    text(
+        &mut body,
+        "note",
+        0.0,
+        height,
+        &format!("{}{axis}{zero}", table.head[0]),
+    );
     let height = height + STEP / 2.0;
     format!(
         "<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{height:.0}' \
@@ -97,7 +143,15 @@ pub(super) fn svg(table: &Table, columns: usize) -> String {
 
 /// Returns about how wide a text is.
 fn width(text: &str) -> f64 {
-    text.chars().map(|letter| if letter.is_uppercase() || letter == '_' { 8.8 } else { 7.0 }).sum()
+    text.chars()
+        .map(|letter| {
+            if letter.is_uppercase() || letter == '_' {
+                8.8
+            } else {
+                7.0
+            }
+        })
+        .sum()
 }
 
 fn is_ours(name: &str) -> bool {
@@ -105,9 +159,15 @@ fn is_ours(name: &str) -> bool {
 }
 
 fn text(body: &mut String, class: &str, x: f64, y: f64, text: &str) {
-    let text = text.replace('`', "").replace('&', "&amp;").replace('<', "&lt;");
+    let text = text
+        .replace('`', "")
+        .replace('&', "&amp;")
+        .replace('<', "&lt;");
     // A String accepts every write.
-    let _ = writeln!(body, "<text class='{class}' x='{x:.0}' y='{y:.0}'>{text}</text>");
+    let _ = writeln!(
+        body,
+        "<text class='{class}' x='{x:.0}' y='{y:.0}'>{text}</text>"
+    );
 }
 
 #[cfg(test)]
@@ -124,7 +184,8 @@ mod tests {
             rest.split('\'').nth(1).unwrap().to_owned()
         };
         let bars = svg.split("<g ").skip(1);
-        bars.map(|bar| (value(bar, "class="), value(bar, "width=").parse().unwrap())).collect()
+        bars.map(|bar| (value(bar, "class="), value(bar, "width=").parse().unwrap()))
+            .collect()
     }
 
     #[test]
@@ -135,6 +196,9 @@ mod tests {
         assert_eq!([&*found[0].0, &*found[1].0], ["bar ours", "bar"]);
         let found = bars(&["/ direct", "libc", "std", "musl"], "0.1 10 100");
         let ratios = [found[1].1 / found[0].1, found[2].1 / found[0].1];
-        assert!((ratios[0] - 1.0).abs() < 0.01 && (ratios[1] - 2.0).abs() < 0.01, "{found:?}");
+        assert!(
+            (ratios[0] - 1.0).abs() < 0.01 && (ratios[1] - 2.0).abs() < 0.01,
+            "{found:?}"
+        );
     }
 }

@@ -28,7 +28,11 @@ pub struct Table {
 impl Table {
     /// Creates a table without rows. A page refers to it by its name.
     pub fn new<'a>(name: &str, head: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { name: name.into(), head: head.into_iter().map(String::from).collect(), rows: Vec::new() }
+        Self {
+            name: name.into(),
+            head: head.into_iter().map(String::from).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Creates a table with these rows and columns, from the text of each cell.
@@ -41,7 +45,10 @@ impl Table {
     ) -> Self {
         let mut table = Self::new(name, [&[unit], columns].concat());
         for row in rows {
-            table.add(row.as_ref(), columns.iter().map(|column| cell(row.as_ref(), column)));
+            table.add(
+                row.as_ref(),
+                columns.iter().map(|column| cell(row.as_ref(), column)),
+            );
         }
         table
     }
@@ -62,7 +69,11 @@ impl Table {
         };
         let mut lines = text.lines().filter_map(cells);
         let head = lines.next().unwrap_or_default();
-        Self { name: name.into(), head, rows: lines.skip(1).collect() }
+        Self {
+            name: name.into(),
+            head,
+            rows: lines.skip(1).collect(),
+        }
     }
 
     /// Prints the table. If told to, puts it into its page, with the rows of the page's table that
@@ -79,15 +90,25 @@ impl Table {
             }
         }
         println!("{self}");
-        if write { self::write(&[self], None, false) } else { Ok(()) }
+        if write {
+            self::write(&[self], None, false)
+        } else {
+            Ok(())
+        }
     }
 
     fn merge(&mut self, mut old: Self, names: &[String]) {
         let is_new = |row: &[String]| self.rows.iter().any(|new| new[0] == row[0]);
         let length = self.head.len();
-        old.rows.retain(|row| row.len() == length && names.contains(&row[0]) && !is_new(row));
+        old.rows
+            .retain(|row| row.len() == length && names.contains(&row[0]) && !is_new(row));
         self.rows.append(&mut old.rows);
-        self.rows.sort_by_key(|row| names.iter().position(|name| *name == row[0]).unwrap_or(names.len()));
+        self.rows.sort_by_key(|row| {
+            names
+                .iter()
+                .position(|name| *name == row[0])
+                .unwrap_or(names.len())
+        });
     }
 }
 
@@ -99,14 +120,21 @@ impl fmt::Display for Table {
         for (number, line) in lines().enumerate() {
             let mut rule = String::new();
             for (column, cell) in line.iter().enumerate() {
-                let width = lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
+                let width = lines()
+                    .map(|line| line[column].chars().count())
+                    .max()
+                    .unwrap_or(0);
                 let is_right = column > 0 && self.rows.iter().any(|row| is_number(&row[column]));
                 if is_right {
                     write!(f, "| {cell:>width$} ")?;
                 } else {
                     write!(f, "| {cell:<width$} ")?;
                 }
-                rule.extend(["|", &"-".repeat(width + 1), if is_right { ":" } else { "-" }]);
+                rule.extend([
+                    "|",
+                    &"-".repeat(width + 1),
+                    if is_right { ":" } else { "-" },
+                ]);
             }
             writeln!(f, "|")?;
             if number == 0 {
@@ -128,7 +156,9 @@ pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Resu
         let old = fs::read_to_string(&page)?;
         let mut new = old.clone();
         for table in tables {
-            let Some([before, old, after]) = section(&new, &table.name) else { continue };
+            let Some([before, old, after]) = section(&new, &table.name) else {
+                continue;
+            };
             missing.retain(|name| *name != table.name);
             if !is_part || table.rows.len() >= Table::parse("", old).rows.len() {
                 new = [before, &table.to_string(), after].concat();
@@ -136,7 +166,9 @@ pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Resu
         }
         // A page without these tables keeps the machine of its own.
         if let Some([before, _, after]) = section(&new, "machine").filter(|_| new != old) {
-            new = machine.map(|machine| [before, machine, after].concat()).unwrap_or(new);
+            new = machine
+                .map(|machine| [before, machine, after].concat())
+                .unwrap_or(new);
         }
         for (chart, svg) in charts(&new) {
             fs::write(chart, svg)?;
@@ -144,7 +176,11 @@ pub fn write(tables: &[Table], machine: Option<&str>, is_part: bool) -> io::Resu
         fs::write(page, new)?;
     }
     let missing = missing.join(", ");
-    if missing.is_empty() { Ok(()) } else { Err(io::Error::other(format!("no page has {missing}"))) }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(io::Error::other(format!("no page has {missing}")))
+    }
 }
 
 fn root() -> &'static Path {
@@ -188,13 +224,17 @@ mod tests {
         let names = ["i686@native", "aarch64@7", "armv7@7"].map(String::from);
         let table = |rows: &[[&str; 2]]| {
             let mut table = Table::new("", ["machine", "tests"]);
-            rows.iter().for_each(|[machine, tests]| table.add(machine, [Some((*tests).into())]));
+            rows.iter()
+                .for_each(|[machine, tests]| table.add(machine, [Some((*tests).into())]));
             table
         };
         let old = table(&[["gone@1", "0"], ["i686@native", "1"], ["armv7@7", "2"]]).to_string();
         let mut new = table(&[["armv7@7", "4"], ["aarch64@7", "3"]]);
         new.merge(Table::parse("", &old), &names);
-        assert_eq!(new.rows, [["i686@native", "1"], ["aarch64@7", "3"], ["armv7@7", "4"]]);
+        assert_eq!(
+            new.rows,
+            [["i686@native", "1"], ["aarch64@7", "3"], ["armv7@7", "4"]]
+        );
     }
 
     /// Compares the charts. With `CHARTS=overwrite` it draws those whose table was changed by hand.
@@ -206,7 +246,12 @@ mod tests {
                     fs::write(&file, &svg).unwrap();
                 }
                 let old = fs::read_to_string(&file).unwrap_or_default();
-                assert!(old == svg, "{} does not show its table in {}", file.display(), page.display());
+                assert!(
+                    old == svg,
+                    "{} does not show its table in {}",
+                    file.display(),
+                    page.display()
+                );
             }
         }
     }

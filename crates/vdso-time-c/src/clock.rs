@@ -57,7 +57,10 @@ pub unsafe extern "C" fn vdso_time_clock_gettime(clock: i32, now: *mut vdso_time
 
 /// Gets the resolution of a clock: clock_getres(2).
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn vdso_time_clock_getres(clock: i32, resolution: *mut vdso_timespec) -> c_int {
+pub unsafe extern "C" fn vdso_time_clock_getres(
+    clock: i32,
+    resolution: *mut vdso_timespec,
+) -> c_int {
     let time = vdso_time::clock_getres(ClockId::from_raw(clock)).map(words);
     // SAFETY: the caller passes null or an address to write to.
     unsafe { store_time(time, resolution.cast()) }
@@ -104,7 +107,11 @@ pub extern "C" fn vdso_time_warm_up() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
     // SAFETY: the caller passes the value of the auxiliary vector, or null.
-    if unsafe { vdso::set_address(ehdr.cast()) } { 0 } else { -EBUSY }
+    if unsafe { vdso::set_address(ehdr.cast()) } {
+        0
+    } else {
+        -EBUSY
+    }
 }
 
 /// Finds the image of the vDSO, which stays until the process ends. It must not be written to.
@@ -136,16 +143,25 @@ pub unsafe extern "C" fn vdso_time_locate(base: *mut *const c_void, size: *mut u
 ///
 /// Functions of the vDSO return negative errors, except on powerpc, where they are no C functions.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn vdso_time_symbol(name: *const c_char, version: *const c_char) -> *mut c_void {
+pub unsafe extern "C" fn vdso_time_symbol(
+    name: *const c_char,
+    version: *const c_char,
+) -> *mut c_void {
     // SAFETY: the caller passes null or strings.
-    Vdso::locate().map_or(ptr::null_mut(), |vdso| unsafe { symbol(&vdso, name, version) })
+    Vdso::locate().map_or(ptr::null_mut(), |vdso| unsafe {
+        symbol(&vdso, name, version)
+    })
 }
 
 /// Writes what answers each function, one line each, at most `size` bytes with the final NUL.
 /// Returns the length of the whole text without the NUL, as snprintf(3) does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_routes(text: *mut c_char, size: usize) -> usize {
-    let mut text = Text { to: text.cast(), size: if text.is_null() { 0 } else { size }, length: 0 };
+    let mut text = Text {
+        to: text.cast(),
+        size: if text.is_null() { 0 } else { size },
+        length: 0,
+    };
     // `Text` makes no error.
     let _ = write!(text, "{}", vdso_time::routes());
     if let Some(last) = text.size.checked_sub(1) {

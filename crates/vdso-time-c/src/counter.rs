@@ -3,7 +3,9 @@
 use core::ffi::c_int;
 
 use vdso_time::{Errno, Instant, SystemTime};
-use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status, Ticks};
+use vdso_time_counter::{
+    self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status, Ticks,
+};
 
 use crate::{EAGAIN, negative, store};
 
@@ -66,8 +68,9 @@ pub extern "C" fn vdso_time_counter_monotonic() -> i64 {
 /// than a time that any thread read before only if CLOCK_REALTIME went back.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_realtime() -> i64 {
-    let nanos =
-        |now: SystemTime<CounterRealtime>| i64::try_from(now.as_nanos()).map_err(|_| Errno::EOVERFLOW);
+    let nanos = |now: SystemTime<CounterRealtime>| {
+        i64::try_from(now.as_nanos()).map_err(|_| Errno::EOVERFLOW)
+    };
     nanoseconds(CounterRealtime::try_now().and_then(nanos))
 }
 
@@ -83,13 +86,20 @@ pub unsafe extern "C" fn vdso_time_counter_ticks(ticks: *mut u64) -> c_int {
 /// not measured yet, or not used.
 #[unsafe(no_mangle)]
 pub extern "C" fn vdso_time_counter_ticks_to_monotonic(ticks: u64) -> i64 {
-    Ticks::from_raw(ticks).monotonic().map_or((-EAGAIN).into(), Instant::as_nanos)
+    Ticks::from_raw(ticks)
+        .monotonic()
+        .map_or((-EAGAIN).into(), Instant::as_nanos)
 }
 
 /// Gets whether the counter is used, and how accurate it is. Returns 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_counter_state) -> c_int {
-    let State { status, error_bound, frequency, .. } = counter::state();
+    let State {
+        status,
+        error_bound,
+        frequency,
+        ..
+    } = counter::state();
     let status = match status {
         Status::Used => vdso_time_counter_status::Used,
         Status::Calibrating => vdso_time_counter_status::Calibrating,
@@ -100,9 +110,13 @@ pub unsafe extern "C" fn vdso_time_counter_get_state(state: *mut vdso_time_count
         Status::Refused(Refusal::NotInvariant) => vdso_time_counter_status::NotInvariant,
         Status::Refused(Refusal::Denied) => vdso_time_counter_status::Denied,
         Status::Refused(Refusal::Frequency) => vdso_time_counter_status::Frequency,
-        Status::Refused(Refusal::SystemCallsForbidden) => vdso_time_counter_status::SystemCallsForbidden,
+        Status::Refused(Refusal::SystemCallsForbidden) => {
+            vdso_time_counter_status::SystemCallsForbidden
+        }
         Status::Refused(Refusal::SlowVdso) => vdso_time_counter_status::SlowVdso,
-        Status::Refused(Refusal::ClockSourceUnknown) => vdso_time_counter_status::ClockSourceUnknown,
+        Status::Refused(Refusal::ClockSourceUnknown) => {
+            vdso_time_counter_status::ClockSourceUnknown
+        }
         _ => vdso_time_counter_status::Other,
     };
     let seen = vdso_time_counter_state {

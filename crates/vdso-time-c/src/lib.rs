@@ -33,7 +33,9 @@ unsafe fn symbol(vdso: &Vdso<'_>, name: *const c_char, version: *const c_char) -
     // SAFETY: the caller passes null or a string.
     let required = unsafe { string(version) };
     let is_known = version.is_null() || required.is_some();
-    let found = name.filter(|_| is_known).and_then(|name| vdso.symbol_address(name, required));
+    let found = name
+        .filter(|_| is_known)
+        .and_then(|name| vdso.symbol_address(name, required));
     found.map_or(ptr::null_mut(), |address| address.cast_mut().cast())
 }
 

@@ -48,5 +48,7 @@ pub unsafe extern "C" fn vdso_sym(version: *const c_char, name: *const c_char) -
     // SAFETY: the caller of the functions above passed the address of this process's vDSO.
     let vdso = unsafe { Vdso::from_ptr(ptr::with_exposed_provenance(base)) };
     // SAFETY: the caller passes null or strings.
-    vdso.map_or(ptr::null_mut(), |vdso| unsafe { symbol(&vdso, name, version) })
+    vdso.map_or(ptr::null_mut(), |vdso| unsafe {
+        symbol(&vdso, name, version)
+    })
 }

@@ -28,13 +28,19 @@ const HEADERS: [&str; 2] = ["vdso_time.h", "vdso_time_counter.h"];
 /// Returns the target of `cargo xtask on`, or that of the option `--target`, as cross passes it to
 /// cargo.
 fn triple() -> Option<String> {
-    env::var("CARGO_BUILD_TARGET").ok().or_else(program::given_target)
+    env::var("CARGO_BUILD_TARGET")
+        .ok()
+        .or_else(program::given_target)
 }
 
 /// cargo's setting for the target. `cargo xtask on` and cross set the linker and the runner.
 fn foreign(setting: &str) -> Option<String> {
     let triple = triple()?;
-    env::var(format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))).ok()
+    env::var(format!(
+        "CARGO_TARGET_{}_{setting}",
+        triple.to_uppercase().replace('-', "_")
+    ))
+    .ok()
 }
 
 /// Returns whether the programs run in a kernel of their own. With `--target` of this machine, the
@@ -53,7 +59,9 @@ fn run(words: &[impl AsRef<OsStr>]) -> String {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(PACKAGE);
     // The flags are for this test program.
-    command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
     command.envs(triple().map(|triple| ("CARGO_BUILD_TARGET", triple)));
     // Debian's rustc needs what `cargo xtask` has in the variable.
     let inherited = env::var("LD_LIBRARY_PATH").unwrap_or_default();
@@ -70,8 +78,15 @@ fn run(words: &[impl AsRef<OsStr>]) -> String {
     }
     let output = command.env("GOTOOLCHAIN", "local").output();
     let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{out}{err}",
+        output.status
+    );
     out.into_owned() + &err
 }
 
@@ -94,7 +109,13 @@ fn installed(file: &str) -> String {
         let prefix = format!("prefix={}", prefix().display());
         // binutils' objcopy knows the formats of one architecture, LLVM's knows all.
         let objcopy = foreign("LINKER").map_or("OBJCOPY=objcopy", |_| "OBJCOPY=llvm-objcopy");
-        run(&["make", "install", concat!("CARGO=", env!("CARGO")), objcopy, &prefix]);
+        run(&[
+            "make",
+            "install",
+            concat!("CARGO=", env!("CARGO")),
+            objcopy,
+            &prefix,
+        ]);
         self::prefix()
     });
     PREFIX.join(file).display().to_string()
@@ -110,7 +131,10 @@ fn can_build() -> bool {
     let machine = foreign("LINKER").map_or_else(|| run(&["cc", "-dumpmachine"]), |_| ARCH.into());
     let is_target = machine.replace("i686", "x86").starts_with(ARCH);
     if !is_target {
-        not_run(format!("cc is for {}, the tests are for {ARCH}", machine.trim()));
+        not_run(format!(
+            "cc is for {}, the tests are for {ARCH}",
+            machine.trim()
+        ));
     }
     is_target
 }
@@ -125,10 +149,15 @@ fn is_native() -> bool {
 }
 
 fn has_zig() -> bool {
-    let version = Command::new("python3").args(["-m", "ziglang", "version"]).output();
+    let version = Command::new("python3")
+        .args(["-m", "ziglang", "version"])
+        .output();
     let has_zig = version.is_ok_and(|output| output.status.success());
     if !has_zig {
-        not_run_here(Need::Zig, "python3 has no module ziglang; pip install ziglang");
+        not_run_here(
+            Need::Zig,
+            "python3 has no module ziglang; pip install ziglang",
+        );
     }
     has_zig
 }
@@ -140,10 +169,17 @@ fn compilers() -> Vec<String> {
         let is_static = is_guest() || foreign("RUNNER").is_none();
         return vec![linker + if is_static { " -static" } else { "" }];
     }
-    let mut compilers = vec![(Need::Cc, "cc"), (Need::Clang, "clang"), (Need::MuslGcc, "musl-gcc -static")];
+    let mut compilers = vec![
+        (Need::Cc, "cc"),
+        (Need::Clang, "clang"),
+        (Need::MuslGcc, "musl-gcc -static"),
+    ];
     compilers.retain(|(need, _)| has_tool(*need, &["--version"]));
     compilers.extend(has_zig().then_some((Need::Zig, "python3 -m ziglang cc")));
-    compilers.into_iter().map(|(_, compiler)| compiler.to_owned()).collect()
+    compilers
+        .into_iter()
+        .map(|(_, compiler)| compiler.to_owned())
+        .collect()
 }
 
 /// Compiles and runs a program with this compiler. Returns what it prints.
@@ -161,13 +197,23 @@ fn c_programs_get_the_times_of_libc() {
     if !can_build() {
         return;
     }
-    let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
+    let archive = format!(
+        "-I{} {}",
+        installed("include"),
+        installed("lib/libvdso_time.a")
+    );
     let shared = run(&["pkg-config", "--cflags", "--libs", "vdso_time"]);
     for compiler in compilers() {
         let is_static = compiler.contains("-static");
-        for library in [Some(&archive), Some(&shared).filter(|_| !is_static)].into_iter().flatten() {
+        for library in [Some(&archive), Some(&shared).filter(|_| !is_static)]
+            .into_iter()
+            .flatten()
+        {
             for source in ["examples/clock.c", "tests/parse_vdso.c"] {
-                compiled(&compiler, &format!("-std=gnu11 -O2 -Wall -Wextra -Werror {source} {library}"));
+                compiled(
+                    &compiler,
+                    &format!("-std=gnu11 -O2 -Wall -Wextra -Werror {source} {library}"),
+                );
             }
         }
     }
@@ -181,9 +227,19 @@ fn memory_sanitizer_sees_the_results() {
     }
     let empty = installed("empty.c");
     fs::write(&empty, "int main(void) { return 0; }").unwrap();
-    if has_tool(Need::Clang, &split(&format!("-fsanitize=memory {empty} -o {empty}.out"))) {
-        let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
-        compiled("clang -O1 -fsanitize=memory", &format!("examples/clock.c {archive}"));
+    if has_tool(
+        Need::Clang,
+        &split(&format!("-fsanitize=memory {empty} -o {empty}.out")),
+    ) {
+        let archive = format!(
+            "-I{} {}",
+            installed("include"),
+            installed("lib/libvdso_time.a")
+        );
+        compiled(
+            "clang -O1 -fsanitize=memory",
+            &format!("examples/clock.c {archive}"),
+        );
     }
 }
 
@@ -195,8 +251,15 @@ fn an_ifunc_resolver_of_a_static_program_reads_the_clock() {
     if cfg!(not(target_env = "gnu")) {
         return not_run("only glibc has IFUNC resolvers");
     }
-    let archive = format!("-I{} {}", installed("include"), installed("lib/libvdso_time.a"));
-    compiled("cc -static -fno-stack-protector", &format!("-O2 tests/early.c {archive}"));
+    let archive = format!(
+        "-I{} {}",
+        installed("include"),
+        installed("lib/libvdso_time.a")
+    );
+    compiled(
+        "cc -static -fno-stack-protector",
+        &format!("-O2 tests/early.c {archive}"),
+    );
 }
 
 #[test]
@@ -205,7 +268,11 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
         return;
     }
     let page = fs::read_to_string(format!("{PACKAGE}/../../docs/ADOPT.md")).unwrap();
-    let code = page.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block of C");
+    let code = page
+        .split("```c\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("a block of C");
     // The page's function gets an hour added. So the time shows that the program, which is another
     // file, calls it and not libc's.
     let moved = code.replace("vdso_time_time()", "vdso_time_time() + 3600");
@@ -214,7 +281,10 @@ fn the_c_code_of_the_page_about_adoption_replaces_libcs_time() {
     fs::write(&source, moved).unwrap();
     let (headers, library) = (installed("include"), installed("lib/libvdso_time.a"));
     for compiler in compilers() {
-        compiled(&compiler, &format!("-O2 -I{headers} tests/adopt.c {source} {library}"));
+        compiled(
+            &compiler,
+            &format!("-O2 -I{headers} tests/adopt.c {source} {library}"),
+        );
     }
 }
 
@@ -224,15 +294,30 @@ fn the_archive_has_what_an_installation_has_and_the_licences() {
         return;
     }
     let folder = format!("dist={}", installed("dist"));
-    run(&["make", "dist", concat!("CARGO=", env!("CARGO")), &folder, "archive=archive.tar.gz"]);
+    run(&[
+        "make",
+        "dist",
+        concat!("CARGO=", env!("CARGO")),
+        &folder,
+        "archive=archive.tar.gz",
+    ]);
     let listed = run(&["tar", "--list", "--file", &installed("dist/archive.tar.gz")]);
-    let (documents, files): (Vec<_>, Vec<_>) =
-        listed.lines().partition(|file| file.starts_with("share/doc/vdso_time/"));
-    assert_eq!(documents.len(), 3, "README.md and two licences: {documents:?}");
+    let (documents, files): (Vec<_>, Vec<_>) = listed
+        .lines()
+        .partition(|file| file.starts_with("share/doc/vdso_time/"));
+    assert_eq!(
+        documents.len(),
+        3,
+        "README.md and two licences: {documents:?}"
+    );
     for file in &files {
         assert!(fs::metadata(installed(file)).unwrap().is_file(), "{file}");
     }
-    for file in ["include/vdso_time_msan.h", "lib/libvdso_time.a", "lib/libvdso_time.so.0.1"] {
+    for file in [
+        "include/vdso_time_msan.h",
+        "lib/libvdso_time.a",
+        "lib/libvdso_time.so.0.1",
+    ] {
         assert!(files.contains(&file), "{file}");
     }
 }
@@ -263,7 +348,16 @@ fn python_zig_and_go_programs_get_the_times_of_their_languages() {
     }
     if has_zig() {
         let emit = format!("-femit-bin={program}");
-        run(&["python3", "-m", "ziglang", "build-exe", "examples/clock.zig", &archive, "-lc", &emit]);
+        run(&[
+            "python3",
+            "-m",
+            "ziglang",
+            "build-exe",
+            "examples/clock.zig",
+            &archive,
+            "-lc",
+            &emit,
+        ]);
         run_program(&[&program]);
     }
     if has_tool(Need::Go, &["version"]) {
@@ -283,7 +377,9 @@ fn the_static_library_does_not_replace_libm() {
     let words = format!("-I{} -O1 tests/libm.c", installed("include"));
     let archive = installed("lib/libvdso_time.a");
     let cplusplus = is_native() && has_tool(Need::CPlusPlus, &["--version"]);
-    let compilers = compilers().into_iter().filter(|compiler| !compiler.contains("ziglang"));
+    let compilers = compilers()
+        .into_iter()
+        .filter(|compiler| !compiler.contains("ziglang"));
     for compiler in compilers.chain(cplusplus.then(|| "g++".into())) {
         let expected = compiled(&compiler, &format!("{words} -lm"));
         let found = compiled(&compiler, &format!("{words} -DLINKED {archive} -lm"));
@@ -298,7 +394,8 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     // Twice, because a program includes them from several files.
     let lines = HEADERS.map(|header| format!("#include <{header}>\n#include <{header}>\n"));
     fs::write(&source, lines.concat()).unwrap();
-    let flags = "-pedantic -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror -fsyntax-only";
+    let flags =
+        "-pedantic -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Werror -fsyntax-only";
     for (compiler, language) in [
         (Need::Cc, "-std=c89 -xc"),
         (Need::Cc, "-std=c99 -xc"),
@@ -308,18 +405,27 @@ fn the_headers_are_strict_c89_and_cplusplus98() {
     ] {
         if has_tool(compiler, &["--version"]) {
             let compiler = compiler.word();
-            run(&split(&format!("{compiler} {language} {flags} -I{include} {}", source.display())));
+            run(&split(&format!(
+                "{compiler} {language} {flags} -I{include} {}",
+                source.display()
+            )));
         }
     }
 }
 
 /// Returns the functions that the headers declare, and those of the kernel's parse_vdso.c.
 fn declared() -> BTreeSet<String> {
-    let kernel = ["vdso_init_from_auxv", "vdso_init_from_sysinfo_ehdr", "vdso_sym"];
+    let kernel = [
+        "vdso_init_from_auxv",
+        "vdso_init_from_sysinfo_ehdr",
+        "vdso_sym",
+    ];
     let mut names: BTreeSet<String> = kernel.into_iter().map(str::to_owned).collect();
     for header in HEADERS {
         let header = fs::read_to_string(installed(&format!("include/{header}"))).unwrap();
-        let lines = header.lines().filter(|line| line.ends_with(");") && !line.starts_with(' '));
+        let lines = header
+            .lines()
+            .filter(|line| line.ends_with(");") && !line.starts_with(' '));
         let declared = lines.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next());
         names.extend(declared.map(str::to_owned));
     }
@@ -329,7 +435,16 @@ fn declared() -> BTreeSet<String> {
 /// Fails on a function that a program may lack. The panic handler calls abort, so the libraries
 /// have no panic that a call can reach.
 fn assert_is_of_libc(name: &str) {
-    let libc = ["getauxval", "mmap", "munmap", "memcpy", "memmove", "memset", "memcmp", "bcmp"];
+    let libc = [
+        "getauxval",
+        "mmap",
+        "munmap",
+        "memcpy",
+        "memmove",
+        "memset",
+        "memcmp",
+        "bcmp",
+    ];
     // Reserved names: libgcc's functions, weak references of the linker and of glibc, errno's
     // address, and the personality in arm's unwind tables.
     let is_reserved = name.starts_with('_') && !name.starts_with("_Unwind");
@@ -344,7 +459,8 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     // The names of the defined symbols. The others are of libc.
     let defined = |symbols: Vec<Sym>, strings: &Strtab<'_>| {
         let name = |symbol: &Sym| strings.get_at(symbol.st_name).unwrap().to_owned();
-        let (defined, needed): (Vec<_>, Vec<_>) = symbols.iter().partition(|symbol| symbol.st_shndx != 0);
+        let (defined, needed): (Vec<_>, Vec<_>) =
+            symbols.iter().partition(|symbol| symbol.st_shndx != 0);
         for symbol in &needed {
             assert_is_of_libc(&name(symbol));
         }
@@ -355,13 +471,23 @@ fn the_libraries_export_what_the_headers_declare_and_cannot_panic() {
     let members = archive.members().into_iter().flat_map(|member| {
         let elf = Elf::parse(archive.extract(member, &bytes).unwrap()).unwrap();
         // Hidden symbols count too: the linker takes them for the program's.
-        defined(elf.syms.iter().filter(|symbol| symbol.st_bind() != STB_LOCAL).collect(), &elf.strtab)
+        defined(
+            elf.syms
+                .iter()
+                .filter(|symbol| symbol.st_bind() != STB_LOCAL)
+                .collect(),
+            &elf.strtab,
+        )
     });
     assert_eq!(members.collect::<BTreeSet<_>>(), declared());
 
     let bytes = fs::read(installed("lib/libvdso_time.so")).unwrap();
     let elf = Elf::parse(&bytes).unwrap();
-    let symbols = elf.dynsyms.iter().filter(|symbol| symbol.st_name != 0).collect();
+    let symbols = elf
+        .dynsyms
+        .iter()
+        .filter(|symbol| symbol.st_name != 0)
+        .collect();
     assert_eq!(defined(symbols, &elf.dynstrtab), declared());
     assert_eq!(elf.soname, Some("libvdso_time.so.0.1"));
 }
@@ -378,7 +504,10 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
         "install",
         concat!("CARGO=", env!("CARGO")),
         "CARGOFLAGS=--no-default-features --features parse-vdso",
-        &format!("CARGO_TARGET_DIR={}", target_tmpdir().join("c-no-libc").display()),
+        &format!(
+            "CARGO_TARGET_DIR={}",
+            target_tmpdir().join("c-no-libc").display()
+        ),
         &format!("prefix={prefix}"),
     ]);
     let link = |prefix: &str| {
@@ -386,13 +515,21 @@ fn without_the_feature_libc_a_program_needs_memcpy_alone() {
             "-nostdlib -static -Wl,--gc-sections,-emain -I{prefix}/include {PACKAGE}/tests/no_libc.c"
         );
         let mut cc = Command::new("cc");
-        cc.args(split(&words)).args([&format!("{prefix}/lib/libvdso_time.a"), "-lgcc", "-o"]);
+        cc.args(split(&words))
+            .args([&format!("{prefix}/lib/libvdso_time.a"), "-lgcc", "-o"]);
         cc.arg(installed("no-libc.out")).output().unwrap()
     };
     let (without, with) = (link(&prefix), link(&installed("")));
-    assert!(without.status.success(), "{}", String::from_utf8_lossy(&without.stderr));
+    assert!(
+        without.status.success(),
+        "{}",
+        String::from_utf8_lossy(&without.stderr)
+    );
     let missing = String::from_utf8_lossy(&with.stderr).into_owned();
-    assert!(missing.contains("undefined reference to `getauxval'"), "{missing}");
+    assert!(
+        missing.contains("undefined reference to `getauxval'"),
+        "{missing}"
+    );
 }
 
 /// Looks for the mark in each object: one without it takes the shadow stack from a whole program.
@@ -403,23 +540,47 @@ fn the_libraries_of_x86_64_name_the_shadow_stack_and_nothing_else() {
     }
     for library in ["lib/libvdso_time.a", "lib/libvdso_time.so"] {
         let notes = run(&["readelf", "--notes", "--wide", &installed(library)]);
-        let features = notes.lines().filter_map(|line| line.split_once("feature: "));
+        let features = notes
+            .lines()
+            .filter_map(|line| line.split_once("feature: "));
         // The libraries can be for another machine than this test program.
         let target = triple().unwrap_or(ARCH.into());
-        let expected = if target.starts_with("x86_64") { vec!["SHSTK"] } else { vec![] };
-        assert_eq!(features.map(|(_, named)| named.trim()).collect::<Vec<_>>(), expected, "{library}");
+        let expected = if target.starts_with("x86_64") {
+            vec!["SHSTK"]
+        } else {
+            vec![]
+        };
+        assert_eq!(
+            features.map(|(_, named)| named.trim()).collect::<Vec<_>>(),
+            expected,
+            "{library}"
+        );
     }
 }
 
 #[test]
 fn the_header_of_the_counter_has_every_status() {
     let header = fs::read_to_string(format!("{PACKAGE}/include/vdso_time_counter.h")).unwrap();
-    let others = [Status::Used, Status::Calibrating, Status::Stale, Status::Updating];
-    let refusals = Refusal::ALL.iter().filter(|refusal| **refusal != Refusal::Unsupported);
+    let others = [
+        Status::Used,
+        Status::Calibrating,
+        Status::Stale,
+        Status::Updating,
+    ];
+    let refusals = Refusal::ALL
+        .iter()
+        .filter(|refusal| **refusal != Refusal::Unsupported);
     let refusals = refusals.map(|refusal| format!("{refusal:?}"));
-    for status in others.iter().map(|status| format!("{status:?}")).chain(refusals) {
+    for status in others
+        .iter()
+        .map(|status| format!("{status:?}"))
+        .chain(refusals)
+    {
         let name = format!("VDSO_TIME_COUNTER_STATUS_{status}=").to_uppercase();
-        let is_declared = |line: &str| line.replace(['_', ' '], "").starts_with(&name.replace('_', ""));
+        let is_declared = |line: &str| {
+            line.replace(['_', ' '], "")
+                .starts_with(&name.replace('_', ""))
+        };
         assert!(header.lines().any(is_declared), "{name}");
     }
 }

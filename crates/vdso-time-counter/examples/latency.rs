@@ -15,7 +15,9 @@ fn main() {
     while state().status != Status::Used && monotonic() - first < Duration::from_millis(50) {}
 
     let start = monotonic();
-    black_box((0..1000_u64).fold(1, |hash: u64, byte| (hash ^ byte).wrapping_mul(0x100_0000_01b3)));
+    black_box((0..1000_u64).fold(1, |hash: u64, byte| {
+        (hash ^ byte).wrapping_mul(0x100_0000_01b3)
+    }));
     println!("a hash took {:?}", monotonic() - start);
 
     // A stamp is the counter's value. It becomes a time when somebody looks at it.

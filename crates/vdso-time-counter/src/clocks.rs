@@ -121,7 +121,9 @@ impl CounterRealtime {
             // For the error of a sandbox.
             None => kernels(ClockId::REALTIME)?.saturating_sub(kernels(ClockId::MONOTONIC)?),
         };
-        Ok(SystemTime::from_clock_nanos(instant.as_nanos().saturating_add(offset).into()))
+        Ok(SystemTime::from_clock_nanos(
+            instant.as_nanos().saturating_add(offset).into(),
+        ))
     }
 
     /// Converts a time of this clock, which is on the scale of `CLOCK_REALTIME`.
@@ -140,7 +142,8 @@ fn instant(fast: Option<u64>) -> Result<Instant<CounterMonotonic>, Errno> {
     }
     unlikely();
     let slow = CLOCK.slow_monotonic().map(|nanos| nanos as i64);
-    slow.map_or_else(|| why(ClockId::MONOTONIC), Ok).map(Instant::from_clock_nanos)
+    slow.map_or_else(|| why(ClockId::MONOTONIC), Ok)
+        .map(Instant::from_clock_nanos)
 }
 
 #[inline]
@@ -149,7 +152,9 @@ fn system_time(fast: Option<Timespec>) -> Result<SystemTime<CounterRealtime>, Er
         return time.try_into();
     }
     unlikely();
-    let slow = CLOCK.slow_realtime().map_or_else(|| why(ClockId::REALTIME), Ok)?;
+    let slow = CLOCK
+        .slow_realtime()
+        .map_or_else(|| why(ClockId::REALTIME), Ok)?;
     Ok(SystemTime::from_clock_nanos(slow.into()))
 }
 
@@ -169,5 +174,8 @@ fn why(clock: ClockId) -> Result<i64, Errno> {
 #[inline(never)]
 #[track_caller]
 fn denied<C>(error: Errno) -> ! {
-    panic!("cannot read {}: {error} (try_now() returns this error)", type_name::<C>())
+    panic!(
+        "cannot read {}: {error} (try_now() returns this error)",
+        type_name::<C>()
+    )
 }

@@ -21,7 +21,10 @@ pub fn state() -> State {
     if CpuCounter::IS_READABLE {
         return state;
     }
-    State { frequency: state.frequency.and(Some(1_000_000_000)), ..state }
+    State {
+        frequency: state.frequency.and(Some(1_000_000_000)),
+        ..state
+    }
 }
 
 /// Returns what the clock has done so far.

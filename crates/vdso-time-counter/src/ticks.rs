@@ -44,7 +44,11 @@ impl Ticks {
     #[must_use]
     #[track_caller]
     pub fn read() -> Self {
-        Self(if CpuCounter::IS_READABLE { CpuCounter::ticks() } else { monotonic().as_nanos() as u64 })
+        Self(if CpuCounter::IS_READABLE {
+            CpuCounter::ticks()
+        } else {
+            monotonic().as_nanos() as u64
+        })
     }
 
     /// Reads the counter, as [`read`](Self::read), and never panics.
@@ -101,7 +105,13 @@ impl Ticks {
     /// second, and up to 500 ppm if NTP changes the rate.
     #[must_use]
     pub fn monotonic(self) -> Option<Instant<CounterMonotonic>> {
-        let nanos = if CpuCounter::IS_READABLE { CLOCK.nanos_of(self.0)? } else { self.0 };
-        Some(Instant::from_clock_nanos(i64::try_from(nanos).unwrap_or(i64::MAX)))
+        let nanos = if CpuCounter::IS_READABLE {
+            CLOCK.nanos_of(self.0)?
+        } else {
+            self.0
+        };
+        Some(Instant::from_clock_nanos(
+            i64::try_from(nanos).unwrap_or(i64::MAX),
+        ))
     }
 }

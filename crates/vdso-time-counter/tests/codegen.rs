@@ -10,7 +10,9 @@ use test_support::{cost, program};
 
 /// Returns the path of an architecture's source.
 fn source(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/machine/arch").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/machine/arch")
+        .join(name)
 }
 
 fn place(name: &str) -> PathBuf {
@@ -31,14 +33,24 @@ fn library(name: &str) -> PathBuf {
     file
 }
 
-const FLAGS: &[&str] = &["--crate-name=library", "-Copt-level=3", "-Clink-dead-code", "-Ccodegen-units=1"];
+const FLAGS: &[&str] = &[
+    "--crate-name=library",
+    "-Copt-level=3",
+    "-Clink-dead-code",
+    "-Ccodegen-units=1",
+];
 
 #[test]
 fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
-    let Some(code) = program::emit_for_armv5(&library("arm.rs"), FLAGS, &place("armv5te.o")) else { return };
+    let Some(code) = program::emit_for_armv5(&library("arm.rs"), FLAGS, &place("armv5te.o")) else {
+        return;
+    };
     // The words are in it.
     for (_, word, mnemonic) in WORDS.iter().filter(|(mode, ..)| *mode == ".arm") {
-        assert!(code.windows(4).any(|bytes| bytes == word.to_le_bytes()), "{mnemonic} is not in the object");
+        assert!(
+            code.windows(4).any(|bytes| bytes == word.to_le_bytes()),
+            "{mnemonic} is not in the object"
+        );
     }
 }
 
@@ -48,8 +60,16 @@ fn the_assembly_does_not_mark_an_object_for_armv5_as_armv7() {
 #[test]
 fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
     const TRIPLE: &str = "aarch64-unknown-linux-gnu";
-    let listing = program::emit("asm", TRIPLE, &library("aarch64.rs"), FLAGS, &place("aarch64_ticks.s"));
-    let Some(listing) = listing.map(|listing| String::from_utf8(listing).unwrap()) else { return };
+    let listing = program::emit(
+        "asm",
+        TRIPLE,
+        &library("aarch64.rs"),
+        FLAGS,
+        &place("aarch64_ticks.s"),
+    );
+    let Some(listing) = listing.map(|listing| String::from_utf8(listing).unwrap()) else {
+        return;
+    };
     let lines: Vec<_> = cost::instructions(&listing, "after_loads").collect();
     println!("{}", lines.join("\n"));
     let (mut order, mut branches) = (Vec::new(), 0);
@@ -61,8 +81,14 @@ fn ticks_ordered_waits_for_earlier_loads_on_aarch64() {
         }
     }
     let [with_isb, without] = [["isb", "CNTVCT_EL0"].as_slice(), &["S3_3_C14_C0_6"]];
-    let expected = [[&["dsb"], with_isb, without].concat(), [&["dsb"], without, with_isb].concat()];
-    assert!(branches == 1 && expected.contains(&order), "{branches} branches, {order:?}");
+    let expected = [
+        [&["dsb"], with_isb, without].concat(),
+        [&["dsb"], without, with_isb].concat(),
+    ];
+    assert!(
+        branches == 1 && expected.contains(&order),
+        "{branches} branches, {order:?}"
+    );
 }
 
 /// The words in the source: the mode in which each is executed, and its mnemonic.
@@ -78,16 +104,38 @@ const WORDS: [(&str, u32, &str); 6] = [
 #[test]
 fn each_word_is_what_its_mnemonic_is_assembled_to() {
     let text = fs::read_to_string(source("arm.rs")).unwrap();
-    let is_listed =
-        |line: &&str| WORDS.iter().any(|(_, word, _)| line.contains(&format!(".inst {word:#x}\"")));
-    assert_eq!(text.lines().filter(|line| line.contains(".inst ")).find(|line| !is_listed(line)), None);
+    let is_listed = |line: &&str| {
+        WORDS
+            .iter()
+            .any(|(_, word, _)| line.contains(&format!(".inst {word:#x}\"")))
+    };
+    assert_eq!(
+        text.lines()
+            .filter(|line| line.contains(".inst "))
+            .find(|line| !is_listed(line)),
+        None
+    );
     let object = |line: fn(u32, &str) -> String| {
         let lines = WORDS.map(|(mode, word, mnemonic)| [mode, &line(word, mnemonic)].join("\n"));
-        let text = format!("#![no_std]\ncore::arch::global_asm!({:?});\n", lines.join("\n"));
+        let text = format!(
+            "#![no_std]\ncore::arch::global_asm!({:?});\n",
+            lines.join("\n")
+        );
         let file = place("arm_words.rs");
         fs::write(&file, text).unwrap();
-        program::emit("obj", "armv7-unknown-linux-gnueabihf", &file, &[], &place("arm_words.o"))
+        program::emit(
+            "obj",
+            "armv7-unknown-linux-gnueabihf",
+            &file,
+            &[],
+            &place("arm_words.o"),
+        )
     };
-    let Some(by_words) = object(|word, _| format!(".inst {word:#x}")) else { return };
-    assert!(Some(by_words) == object(|_, mnemonic| mnemonic.into()), "a word is not its mnemonic");
+    let Some(by_words) = object(|word, _| format!(".inst {word:#x}")) else {
+        return;
+    };
+    assert!(
+        Some(by_words) == object(|_, mnemonic| mnemonic.into()),
+        "a word is not its mnemonic"
+    );
 }

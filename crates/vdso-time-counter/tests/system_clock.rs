@@ -28,7 +28,10 @@ fn turn(need: Need) -> Option<MutexGuard<'static, ()>> {
 
 /// Reads a file about the clock source.
 fn read(file: &str) -> String {
-    fs::read_to_string(format!("{FOLDER}/{file}")).unwrap().trim().to_owned()
+    fs::read_to_string(format!("{FOLDER}/{file}"))
+        .unwrap()
+        .trim()
+        .to_owned()
 }
 
 /// Makes another clock source the current one.
@@ -37,7 +40,9 @@ fn switch(name: &str) {
 }
 
 fn kernel() -> i64 {
-    oracle::clock_gettime(libc::CLOCK_MONOTONIC).unwrap().as_nanos() as i64
+    oracle::clock_gettime(libc::CLOCK_MONOTONIC)
+        .unwrap()
+        .as_nanos() as i64
 }
 
 /// Reads until the status is this, for so many seconds at most. Returns the last status.
@@ -85,12 +90,21 @@ const STANDSTILL: i64 = 10_000;
 
 #[test]
 fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
-    let Some(_turn) = turn(Need::OwnClock) else { return };
+    let Some(_turn) = turn(Need::OwnClock) else {
+        return;
+    };
     let end = child::end_of(|| {
         if !is_used() {
             return true;
         }
-        let rates = [[100, 500], [-100, -500], [0, 500], [1, 0], [-83, 0], [0, -500]];
+        let rates = [
+            [100, 500],
+            [-100, -500],
+            [0, 500],
+            [1, 0],
+            [-83, 0],
+            [0, -500],
+        ];
         let (mut last, mut last_since) = (0, kernel());
         let (mut largest, mut longest) = (0, 0);
         for rate in rates.iter().cycle().take(100) {
@@ -130,7 +144,9 @@ fn slews_of_ten_percent_keep_the_clock_within_its_bound_and_moving() {
 
 #[test]
 fn a_switched_clock_source_is_followed_both_ways() {
-    let Some(_turn) = turn(Need::ClockSourceSwitch) else { return };
+    let Some(_turn) = turn(Need::ClockSourceSwitch) else {
+        return;
+    };
     let first = read("current_clocksource");
     let available = read("available_clocksource");
     // Under kvm-clock the counter is used, too.
@@ -177,8 +193,13 @@ impl Drop for Restore {
 /// CPU's bit is taken for missing.
 #[test]
 fn kvm_clock_is_followed_within_the_error_bound() {
-    let Some(_turn) = turn(Need::ClockSourceSwitch) else { return };
-    if !read("available_clocksource").split_whitespace().any(|name| name == KVM_CLOCK) {
+    let Some(_turn) = turn(Need::ClockSourceSwitch) else {
+        return;
+    };
+    if !read("available_clocksource")
+        .split_whitespace()
+        .any(|name| name == KVM_CLOCK)
+    {
         return not_run("the kernel has no kvm-clock");
     }
     let restore = Restore(read("current_clocksource"));
@@ -200,7 +221,8 @@ fn kvm_clock_is_followed_within_the_error_bound() {
             while kernel() - start < 1_000_000_000 {
                 let bound = counter::state().error_bound.as_nanos() as i64;
                 for _ in 0..100 {
-                    let (before, now, after) = (kernel(), CounterMonotonic::now().as_nanos(), kernel());
+                    let (before, now, after) =
+                        (kernel(), CounterMonotonic::now().as_nanos(), kernel());
                     let error = (before - now).max(now - after);
                     let bound = bound.max(counter::state().error_bound.as_nanos() as i64);
                     assert!(error <= bound, "{source}: {error} ns, and not {bound}");
@@ -208,7 +230,9 @@ fn kvm_clock_is_followed_within_the_error_bound() {
                     (last, largest, reads) = (now, largest.max(error), reads + 1);
                 }
             }
-            println!("{source}: {reads} reads, the largest error outside of two reads is {largest} ns");
+            println!(
+                "{source}: {reads} reads, the largest error outside of two reads is {largest} ns"
+            );
             println!("{:?} {:?}", counter::state(), counter::statistics());
         }
         true

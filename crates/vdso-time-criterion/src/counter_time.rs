@@ -78,7 +78,10 @@ impl CounterTime {
         };
         let mut empty: Vec<u64> = (0..1001).map(|_| ticks_since(start_ticks())).collect();
         empty.sort_unstable();
-        Ok(Self { nanos_per_tick: 1e9 / hertz as f64, most: empty[500] * 3 / 2 })
+        Ok(Self {
+            nanos_per_tick: 1e9 / hertz as f64,
+            most: empty[500] * 3 / 2,
+        })
     }
 }
 
@@ -124,12 +127,18 @@ impl Measurement for CounterTime {
     #[inline]
     fn end(&self, start: u64) -> Ticks {
         let measured = ticks_since(start);
-        Ticks { measured, empty: ticks_since(start_ticks()).min(self.most) }
+        Ticks {
+            measured,
+            empty: ticks_since(start_ticks()).min(self.most),
+        }
     }
 
     #[inline]
     fn add(&self, one: &Ticks, other: &Ticks) -> Ticks {
-        Ticks { measured: one.measured + other.measured, empty: one.empty + other.empty }
+        Ticks {
+            measured: one.measured + other.measured,
+            empty: one.empty + other.empty,
+        }
     }
 
     fn zero(&self) -> Ticks {

@@ -27,7 +27,10 @@ fn counter_time() -> Option<CounterTime> {
     match CounterTime::new() {
         Ok(counter) => Some(counter),
         Err(status) => {
-            assert!(!is_counter, "the kernel's clock uses the counter, but: {status}");
+            assert!(
+                !is_counter,
+                "the kernel's clock uses the counter, but: {status}"
+            );
             not_run_here(Need::Counter, status);
             None
         }
@@ -49,8 +52,14 @@ fn is_bracketed<M: Measurement>(measurement: &M, nanos: f64, ppm: f64) {
         most += kernel() - before;
     }
     let (measured, error) = (measurement.to_f64(&sum), nanos + ppm / 1e6 * most);
-    assert!(least - error <= measured && measured <= most + error, "{least} <= {measured} <= {most}");
-    assert_eq!(measurement.formatter().format_value(2.0), WallTime.formatter().format_value(2.0));
+    assert!(
+        least - error <= measured && measured <= most + error,
+        "{least} <= {measured} <= {most}"
+    );
+    assert_eq!(
+        measurement.formatter().format_value(2.0),
+        WallTime.formatter().format_value(2.0)
+    );
 }
 
 #[test]
@@ -67,7 +76,9 @@ fn a_measurement_is_the_kernels_time() {
 
 #[test]
 fn an_empty_measurement_is_subtracted_from_each() {
-    let Some(measurement) = counter_time() else { return };
+    let Some(measurement) = counter_time() else {
+        return;
+    };
     let hertz = counter::state().frequency.unwrap();
     // The least of many sums is the least interrupted.
     let least = |sum: &dyn Fn() -> f64| (0..100).map(|_| sum()).fold(f64::INFINITY, f64::min);
@@ -82,5 +93,8 @@ fn an_empty_measurement_is_subtracted_from_each() {
         };
         (0..1000).map(ticks).sum::<u64>() as f64 * 1e9 / hertz as f64
     });
-    assert!(empty < reads / 2.0, "{empty} ns, and {reads} ns without subtraction");
+    assert!(
+        empty < reads / 2.0,
+        "{empty} ns, and {reads} ns without subtraction"
+    );
 }

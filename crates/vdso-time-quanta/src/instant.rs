@@ -66,13 +66,17 @@ impl Instant {
     /// Returns the instant later by a duration, if `u64` has it in nanoseconds.
     #[must_use]
     pub fn checked_add(&self, duration: Duration) -> Option<Self> {
-        self.0.checked_add(u64::try_from(duration.as_nanos()).ok()?).map(Self)
+        self.0
+            .checked_add(u64::try_from(duration.as_nanos()).ok()?)
+            .map(Self)
     }
 
     /// Returns the instant earlier by a duration, if `u64` has it in nanoseconds.
     #[must_use]
     pub fn checked_sub(&self, duration: Duration) -> Option<Self> {
-        self.0.checked_sub(u64::try_from(duration.as_nanos()).ok()?).map(Self)
+        self.0
+            .checked_sub(u64::try_from(duration.as_nanos()).ok()?)
+            .map(Self)
     }
 }
 
@@ -80,7 +84,8 @@ impl Add<Duration> for Instant {
     type Output = Self;
 
     fn add(self, duration: Duration) -> Self {
-        self.checked_add(duration).expect("overflow when adding duration to instant")
+        self.checked_add(duration)
+            .expect("overflow when adding duration to instant")
     }
 }
 
@@ -88,7 +93,8 @@ impl Sub<Duration> for Instant {
     type Output = Self;
 
     fn sub(self, duration: Duration) -> Self {
-        self.checked_sub(duration).expect("overflow when subtracting duration from instant")
+        self.checked_sub(duration)
+            .expect("overflow when subtracting duration from instant")
     }
 }
 
@@ -124,6 +130,9 @@ impl From<Instant> for prost_types::Timestamp {
     /// Converts the time since the zero of the clock, which is not the Epoch.
     fn from(Instant(nanos): Instant) -> Self {
         let time = Duration::from_nanos(nanos);
-        Self { seconds: time.as_secs() as i64, nanos: time.subsec_nanos() as i32 }
+        Self {
+            seconds: time.as_secs() as i64,
+            nanos: time.subsec_nanos() as i32,
+        }
     }
 }

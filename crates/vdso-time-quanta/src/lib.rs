@@ -40,7 +40,12 @@ impl Clock {
     #[must_use]
     pub fn mock() -> (Self, Arc<Mock>) {
         let mock = Arc::new(Mock::new());
-        (Self { mock: Some(Arc::clone(&mock)) }, mock)
+        (
+            Self {
+                mock: Some(Arc::clone(&mock)),
+            },
+            mock,
+        )
     }
 
     /// Returns the time. It does not go back within a thread. With the feature `ordered` it is not
@@ -63,7 +68,9 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn raw(&self) -> u64 {
-        self.mock.as_ref().map_or_else(monotonic, |mock| mock.value())
+        self.mock
+            .as_ref()
+            .map_or_else(monotonic, |mock| mock.value())
     }
 
     /// Returns the time of a [`raw`](Self::raw) value.
@@ -96,7 +103,11 @@ impl Clock {
     #[inline]
     #[must_use]
     pub fn recent(&self) -> Instant {
-        if self.mock.is_some() { self.now() } else { recent().unwrap_or_else(|| self.now()) }
+        if self.mock.is_some() {
+            self.now()
+        } else {
+            recent().unwrap_or_else(|| self.now())
+        }
     }
 }
 
@@ -125,14 +136,18 @@ pub fn set_recent(instant: Instant) {
 
 #[inline]
 fn recent() -> Option<Instant> {
-    Some(RECENT.load(Ordering::Acquire)).filter(|&nanos| nanos != 0).map(Instant)
+    Some(RECENT.load(Ordering::Acquire))
+        .filter(|&nanos| nanos != 0)
+        .map(Instant)
 }
 
 /// Returns the mock's time inside [`with_clock`]. Destructors of an ending thread can read the time
 /// after the mock was destroyed.
 #[inline]
 fn mocked() -> Option<u64> {
-    MOCK.try_with(|mock| mock.borrow().as_ref().map(|mock| mock.value())).ok().flatten()
+    MOCK.try_with(|mock| mock.borrow().as_ref().map(|mock| mock.value()))
+        .ok()
+        .flatten()
 }
 
 /// Returns the time in nanoseconds: on Linux that of `CLOCK_MONOTONIC`.
@@ -152,5 +167,9 @@ fn monotonic() -> u64 {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn monotonic() -> u64 {
     static START: std::sync::OnceLock<web_time::Instant> = std::sync::OnceLock::new();
-    (1 << 60) + START.get_or_init(web_time::Instant::now).elapsed().as_nanos() as u64
+    (1 << 60)
+        + START
+            .get_or_init(web_time::Instant::now)
+            .elapsed()
+            .as_nanos() as u64
 }

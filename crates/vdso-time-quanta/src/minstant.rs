@@ -33,8 +33,12 @@ impl Anchor {
     /// If the wall clock is before 1970, or as [`Clock::now`](crate::Clock::now).
     #[must_use]
     pub fn new() -> Self {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).expect("the wall clock is before 1970");
-        Self { offset: (unix.as_nanos() as u64).wrapping_sub(crate::monotonic()) }
+        let unix = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .expect("the wall clock is before 1970");
+        Self {
+            offset: (unix.as_nanos() as u64).wrapping_sub(crate::monotonic()),
+        }
     }
 }
 

@@ -50,7 +50,11 @@ impl Mock {
 
     fn change(&self, amount: impl IntoNanoseconds, change: impl Fn(u64, u64) -> Option<u64>) {
         let amount = amount.into_nanos();
-        let result = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |time| change(time, amount));
+        let result = self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |time| {
+                change(time, amount)
+            });
         result.unwrap_or_else(|time| panic!("a mock at {time} ns cannot be moved by {amount} ns"));
     }
 

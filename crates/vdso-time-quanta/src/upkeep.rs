@@ -91,9 +91,14 @@ impl Upkeep {
         let refresh = move || {
             let next = |recent: u64| {
                 let now = clock.raw();
-                recent.checked_sub(now).is_none_or(|lead| lead >= least).then_some(now)
+                recent
+                    .checked_sub(now)
+                    .is_none_or(|lead| lead >= least)
+                    .then_some(now)
             };
-            RECENT.fetch_update(Ordering::Release, Ordering::Acquire, next).ok();
+            RECENT
+                .fetch_update(Ordering::Release, Ordering::Acquire, next)
+                .ok();
         };
         refresh();
         let is_ended = Arc::new(AtomicBool::new(false));
@@ -104,12 +109,17 @@ impl Upkeep {
                 refresh();
             }
         };
-        let thread = thread::Builder::new().name("quanta-upkeep".into()).spawn(work);
+        let thread = thread::Builder::new()
+            .name("quanta-upkeep".into())
+            .spawn(work);
         let thread = thread.map_err(|error| {
             IS_RUNNING.store(false, Ordering::Release);
             Error::FailedToSpawnUpkeepThread(error)
         })?;
-        Ok(Handle { is_ended, thread: Some(thread) })
+        Ok(Handle {
+            is_ended,
+            thread: Some(thread),
+        })
     }
 }
 

@@ -1,6 +1,10 @@
 //! quanta reads the counter without a fence, and so does this crate, in the compiler's listing.
 
-#![cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_env = "gnu"))]
+#![cfg(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    target_env = "gnu"
+))]
 
 use test_support::program;
 
@@ -16,6 +20,10 @@ fn a_read_has_a_fence_only_with_the_feature_ordered() {
         let Some(listing) = listing else { return };
         // Rust 1.85 makes a function of the read, which both APIs call.
         let has = |instruction: &str| listing.lines().any(|line| line.trim() == instruction);
-        assert_eq!((has("rdtsc"), has("lfence")), (true, is_ordered), "{features}\n{listing}");
+        assert_eq!(
+            (has("rdtsc"), has("lfence")),
+            (true, is_ordered),
+            "{features}\n{listing}"
+        );
     }
 }

@@ -25,7 +25,9 @@ fn whether_the_counter_is_available_is_the_same_before_and_after_its_calibration
 
 #[test]
 fn an_upkeep_whose_first_read_panics_does_not_run() {
-    let Some(abi) = NATIVE else { return not_run("libc answers here") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc answers here");
+    };
     child::forked(|| {
         child::set_vdso(0);
         if !filter::deny(&filter::clock_calls(abi), nix::libc::EPERM) {

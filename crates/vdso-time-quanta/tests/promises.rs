@@ -19,7 +19,10 @@ fn no_thread_reads_a_time_before_one_that_it_or_with_ordered_another_thread_read
         let before = latest.load(Acquire);
         let (raw, now) = (clock.scaled(clock.raw()), Instant::now());
         assert!(raw <= now, "{raw:?} {now:?}");
-        assert!(before <= raw || !cfg!(feature = "ordered"), "{before:?} {raw:?}");
+        assert!(
+            before <= raw || !cfg!(feature = "ordered"),
+            "{before:?} {raw:?}"
+        );
         latest.store(now, Release);
     };
     thread::scope(|scope| {
@@ -103,7 +106,12 @@ fn a_mock_ends_with_its_closure_even_if_that_panics() {
     mock.increment(Duration::from_nanos(7));
     let nested = || with_clock(&Clock::new(), Instant::now);
     with_clock(&clock, || assert!(nested() > Instant::now()));
-    assert!(catch_unwind(AssertUnwindSafe(|| with_clock(&clock, || panic!("on purpose")))).is_err());
+    assert!(
+        catch_unwind(AssertUnwindSafe(|| with_clock(&clock, || panic!(
+            "on purpose"
+        ))))
+        .is_err()
+    );
     assert!(Instant::now() > clock.now());
     let mock = Mock::clone(&mock);
     mock.increment(1_u64);
@@ -140,5 +148,8 @@ fn an_anchor_converts_to_wall_time() {
     let anchor = Anchor::new();
     let unix = u128::from(Instant::now().as_unix_nanos(&anchor));
     // The wall clock may be slewed meanwhile.
-    assert!((before..nanos() + 1_000_000).contains(&unix), "{before} {unix}");
+    assert!(
+        (before..nanos() + 1_000_000).contains(&unix),
+        "{before} {unix}"
+    );
 }

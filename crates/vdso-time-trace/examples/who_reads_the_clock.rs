@@ -13,8 +13,10 @@ use vdso_time_trace::{Counter, Site, Trace, Tracer, report, sites, traced};
 const ROOM: usize = 16;
 
 /// The two tracers of each site.
-static COUNTS: ([Counter; ROOM], [Close; ROOM]) =
-    ([const { Counter::new() }; ROOM], [const { Close::new() }; ROOM]);
+static COUNTS: ([Counter; ROOM], [Close; ROOM]) = (
+    [const { Counter::new() }; ROOM],
+    [const { Close::new() }; ROOM],
+);
 static TRACER: Tracer = Tracer::new(&COUNTS);
 
 /// A tracer of this program: counts the reads less than 1 us after another at the same site.
@@ -25,7 +27,10 @@ struct Close {
 
 impl Close {
     const fn new() -> Self {
-        Self { last: AtomicI64::new(0), reads: AtomicU64::new(0) }
+        Self {
+            last: AtomicI64::new(0),
+            reads: AtomicU64::new(0),
+        }
     }
 }
 
@@ -59,7 +64,15 @@ fn main() {
 
     let (calls, close) = &COUNTS;
     println!("{}", report(calls));
-    for (site, close) in sites().iter().zip(close).filter(|(site, _)| site.name().starts_with("request")) {
-        println!("{:13} {:>9} within 1 us", site.name(), close.reads.load(Ordering::Relaxed));
+    for (site, close) in sites()
+        .iter()
+        .zip(close)
+        .filter(|(site, _)| site.name().starts_with("request"))
+    {
+        println!(
+            "{:13} {:>9} within 1 us",
+            site.name(),
+            close.reads.load(Ordering::Relaxed)
+        );
     }
 }

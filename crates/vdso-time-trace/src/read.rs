@@ -27,14 +27,21 @@ impl Read for i64 {
 impl Read for Timespec {
     #[inline]
     fn nanos(&self) -> Option<i64> {
-        Some(self.tv_sec.saturating_mul(1_000_000_000).saturating_add(self.tv_nsec))
+        Some(
+            self.tv_sec
+                .saturating_mul(1_000_000_000)
+                .saturating_add(self.tv_nsec),
+        )
     }
 }
 
 impl Read for Timeval {
     #[inline]
     fn nanos(&self) -> Option<i64> {
-        let micros = self.tv_sec.saturating_mul(1_000_000).saturating_add(self.tv_usec);
+        let micros = self
+            .tv_sec
+            .saturating_mul(1_000_000)
+            .saturating_add(self.tv_usec);
         Some(micros.saturating_mul(1_000))
     }
 }

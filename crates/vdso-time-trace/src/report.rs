@@ -35,12 +35,25 @@ impl<const N: usize> fmt::Display for Report<N> {
                 "no site: the feature `enabled` of vdso-time-trace is off\n"
             });
         }
-        let widest =
-            |text: fn(&Site) -> &str| self.rows().map(|(site, _)| text(site).len()).max().unwrap_or(0);
+        let widest = |text: fn(&Site) -> &str| {
+            self.rows()
+                .map(|(site, _)| text(site).len())
+                .max()
+                .unwrap_or(0)
+        };
         let (name, function) = (widest(Site::name).max(4), widest(Site::function).max(8));
-        writeln!(f, "{:>12}  {:name$}  {:function$}  where", "calls", "site", "function")?;
+        writeln!(
+            f,
+            "{:>12}  {:name$}  {:function$}  where",
+            "calls", "site", "function"
+        )?;
         for (site, calls) in self.rows() {
-            write!(f, "{calls:>12}  {:name$}  {:function$}", site.name(), site.function())?;
+            write!(
+                f,
+                "{calls:>12}  {:name$}  {:function$}",
+                site.name(),
+                site.function()
+            )?;
             writeln!(f, "  {}:{}", site.file(), site.line())?;
         }
         match sites().len().saturating_sub(N) {

@@ -68,8 +68,19 @@ impl Site {
     /// Creates the site of a [`traced!`](crate::traced). `call` is the text of the call.
     #[doc(hidden)]
     #[must_use]
-    pub const fn new(name: &'static str, call: &'static str, file: &'static str, line: u32) -> Self {
-        Self { tracer: AtomicPtr::new(null_mut()), name, function: function_of(call), file, line }
+    pub const fn new(
+        name: &'static str,
+        call: &'static str,
+        file: &'static str,
+        line: u32,
+    ) -> Self {
+        Self {
+            tracer: AtomicPtr::new(null_mut()),
+            name,
+            function: function_of(call),
+            file,
+            line,
+        }
     }
 
     /// Sets the tracer that receives the reads of this site. Returns the one that it replaces.
@@ -110,7 +121,9 @@ impl Site {
     #[must_use]
     #[inline]
     pub fn index(&self) -> Option<usize> {
-        let offset = ptr::from_ref(self).addr().wrapping_sub(sites().as_ptr().addr());
+        let offset = ptr::from_ref(self)
+            .addr()
+            .wrapping_sub(sites().as_ptr().addr());
         Some(offset / size_of::<Self>()).filter(|index| *index < sites().len())
     }
 
@@ -134,7 +147,10 @@ impl Site {
     }
 }
 
-#[allow(unsafe_code, reason = "the content of an `AtomicPtr` becomes a reference here")]
+#[allow(
+    unsafe_code,
+    reason = "the content of an `AtomicPtr` becomes a reference here"
+)]
 fn reference(tracer: *mut Tracer) -> Option<&'static Tracer> {
     // SAFETY: a site's pointer is null, or `set_tracer` made it of a `&'static Tracer`.
     unsafe { tracer.as_ref() }
@@ -156,7 +172,11 @@ const fn function_of(call: &str) -> &str {
 /// Its name, function, file and line.
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({}:{})", self.name, self.function, self.file, self.line)
+        write!(
+            f,
+            "{}: {} ({}:{})",
+            self.name, self.function, self.file, self.line
+        )
     }
 }
 

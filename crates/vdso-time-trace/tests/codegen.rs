@@ -2,7 +2,11 @@
 //!
 //! This program has no site of its own.
 
-#![cfg(all(target_arch = "x86_64", target_pointer_width = "64", target_env = "gnu"))]
+#![cfg(all(
+    target_arch = "x86_64",
+    target_pointer_width = "64",
+    target_env = "gnu"
+))]
 
 use test_support::cost::Cost;
 use test_support::program;
@@ -12,17 +16,35 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
 #[test]
 fn a_site_costs_a_load_a_test_and_a_branch_and_nothing_without_the_feature() {
-    for (features, expected) in
-        [("", Cost::default()), ("enabled", Cost { instructions: 3, branches: 1, checks: 0 })]
-    {
+    for (features, expected) in [
+        ("", Cost::default()),
+        (
+            "enabled",
+            Cost {
+                instructions: 3,
+                branches: 1,
+                checks: 0,
+            },
+        ),
+    ] {
         let folder = format!("trace-{features}");
         let library = program::library(["vdso-time-trace", features], TRIPLE, &folder, &[]);
         let Some(library) = library else { return };
         // The macro of linkme is compiled for the host.
-        let host = format!("-L{}", library.ancestors().nth(3).unwrap().join("release/deps").display());
+        let host = format!(
+            "-L{}",
+            library
+                .ancestors()
+                .nth(3)
+                .unwrap()
+                .join("release/deps")
+                .display()
+        );
         let source = "crates/vdso-time-trace/tests/programs/loops.rs";
-        let listing = program::listing(TRIPLE, source, &library, &["--extern=vdso_time", &host]).unwrap();
-        let [site, bare] = ["at_a_site", "bare"].map(|name| Cost::of_turn(&listing, name, "no test"));
+        let listing =
+            program::listing(TRIPLE, source, &library, &["--extern=vdso_time", &host]).unwrap();
+        let [site, bare] =
+            ["at_a_site", "bare"].map(|name| Cost::of_turn(&listing, name, "no test"));
         assert_eq!(site.less(bare), expected, "{features}\n{listing}");
     }
 }

@@ -32,7 +32,9 @@ fn unnamed() -> Instant<MonotonicCoarse> {
 /// Returns the only site of a name.
 fn site(name: &str) -> &'static Site {
     let found: Vec<_> = sites().iter().filter(|site| site.name() == name).collect();
-    let [site] = found[..] else { panic!("{name}: {found:?}") };
+    let [site] = found[..] else {
+        panic!("{name}: {found:?}")
+    };
     site
 }
 
@@ -53,9 +55,17 @@ fn each_use_is_a_site_whether_it_is_called_or_not() {
         ("generic", "Instant::now", 25),
         ("live", "MonotonicCoarse::now", 29),
     ] {
-        assert_eq!(site(name).to_string(), format!("{name}: {function} ({}:{line})", file!()));
+        assert_eq!(
+            site(name).to_string(),
+            format!("{name}: {function} ({}:{line})", file!())
+        );
     }
-    assert!(sites().iter().map(Site::index).eq((0..sites().len()).map(Some)));
+    assert!(
+        sites()
+            .iter()
+            .map(Site::index)
+            .eq((0..sites().len()).map(Some))
+    );
     assert_eq!(ELSEWHERE.index(), None);
 }
 
@@ -72,7 +82,8 @@ fn the_value_is_that_of_the_call() {
     assert!(before <= now && now <= clock_gettime(ClockId::MONOTONIC).unwrap().tv_sec);
     assert_eq!(read(ClockId::from_raw(-1)), Err(Errno::EINVAL));
     // An expression may have two sites, and an argument may have one.
-    let apart = traced!("later", Instant::now()).duration_since(traced!("argument", Instant::now()));
+    let apart =
+        traced!("later", Instant::now()).duration_since(traced!("argument", Instant::now()));
     assert!(apart.is_zero());
 }
 
@@ -89,7 +100,10 @@ impl Trace for Log {
 #[test]
 fn an_event_has_the_site_and_the_time_that_was_read() {
     let (log, tracer) = tracer(Log::default());
-    for site in sites().iter().filter(|site| site.name().starts_with("read/")) {
+    for site in sites()
+        .iter()
+        .filter(|site| site.name().starts_with("read/"))
+    {
         assert!(!site.is_traced() && site.set_tracer(Some(tracer)).is_none() && site.is_traced());
     }
     let last = |name: &str| {
@@ -103,11 +117,17 @@ fn an_event_has_the_site_and_the_time_that_was_read() {
     let read = traced!("read/timespec", clock_gettime(ClockId::REALTIME)).unwrap();
     assert_eq!(last("read/timespec"), nanos(read.tv_sec, read.tv_nsec));
     let read = traced!("read/timeval", gettimeofday()).unwrap();
-    assert_eq!(last("read/timeval"), nanos(read.tv_sec, read.tv_usec * 1000));
+    assert_eq!(
+        last("read/timeval"),
+        nanos(read.tv_sec, read.tv_usec * 1000)
+    );
     let read = traced!("read/instant", Instant::now());
     assert_eq!(last("read/instant"), Some(read.as_nanos()));
     let read = traced!("read/system time", SystemTime::now());
-    assert_eq!(last("read/system time").map(i128::from), Some(read.as_nanos()));
+    assert_eq!(
+        last("read/system time").map(i128::from),
+        Some(read.as_nanos())
+    );
     assert!(traced!("read/cpu", getcpu()).is_ok());
     assert_eq!(last("read/cpu"), None);
     let error = traced!("read/error", clock_gettime(ClockId::from_raw(-1)));
@@ -136,23 +156,34 @@ fn each_read_is_one_event_of_one_tracer_while_tracers_are_exchanged() {
 
 #[test]
 fn an_array_counts_each_site_separately_and_the_report_sorts_them() {
-    let [often, seldom] =
-        [|| traced!("per site/often", time()), || traced!("per site/seldom", time())] as [fn() -> i64; 2];
+    let [often, seldom] = [
+        || traced!("per site/often", time()),
+        || traced!("per site/seldom", time()),
+    ] as [fn() -> i64; 2];
     let ((counters, none), tracer) = tracer(([const { Counter::new() }; 64], [] as [Counter; 0]));
     for name in ["per site/often", "per site/seldom"] {
         site(name).set_tracer(Some(tracer));
     }
     let _ = (often(), seldom(), often(), often());
     let text = report(counters).to_string();
-    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let lines: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
     assert_eq!(lines.len(), sites().len() + 1);
     assert_eq!(lines[0], ["calls", "site", "function", "where"]);
     let places = ["often", "seldom"].map(|name| {
         let line = site(&format!("per site/{name}")).line();
         format!("{}:{line}", file!())
     });
-    assert_eq!(lines[1], ["3", "per", "site/often", "time", places[0].as_str()]);
-    assert_eq!(lines[2], ["1", "per", "site/seldom", "time", places[1].as_str()]);
+    assert_eq!(
+        lines[1],
+        ["3", "per", "site/often", "time", places[0].as_str()]
+    );
+    assert_eq!(
+        lines[2],
+        ["1", "per", "site/seldom", "time", places[1].as_str()]
+    );
     assert!(lines[3..].iter().all(|line| line[0] == "0"));
     let missed = format!("{} more sites have no counter\n", sites().len());
     assert!(report(none).to_string().ends_with(&missed));

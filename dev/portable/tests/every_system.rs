@@ -5,18 +5,24 @@ use std::thread;
 use std::time::{Duration, Instant as StdInstant, SystemTime as StdSystemTime};
 
 use vdso_time::{
-    ClockId, Errno, Instant, MonotonicCoarse, RealtimeCoarse, Route, SystemTime, Timespec, UNIX_EPOCH,
-    clock_gettime, gettimeofday, routes, time, try_time,
+    ClockId, Errno, Instant, MonotonicCoarse, RealtimeCoarse, Route, SystemTime, Timespec,
+    UNIX_EPOCH, clock_gettime, gettimeofday, routes, time, try_time,
 };
 use vdso_time_counter::{self as counter, CounterMonotonic, Refusal, Status};
 use vdso_time_trace::traced;
 
 /// Whether std answers. The cfg makes it answer on Linux too.
-const BY_STD: bool = cfg!(any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))));
+const BY_STD: bool = cfg!(any(
+    vdso_time_other_os,
+    not(any(target_os = "linux", target_os = "android"))
+));
 
 /// Returns the seconds since the Epoch by std.
 fn std_seconds() -> i64 {
-    StdSystemTime::now().duration_since(StdSystemTime::UNIX_EPOCH).unwrap().as_secs() as i64
+    StdSystemTime::now()
+        .duration_since(StdSystemTime::UNIX_EPOCH)
+        .unwrap()
+        .as_secs() as i64
 }
 
 /// Fails unless `read` is between two reads of std's clock. `time()` changes with the timer tick.
@@ -24,7 +30,10 @@ fn assert_bracketed(read: impl FnOnce() -> i64) {
     let before = std_seconds();
     let read = read();
     let after = std_seconds();
-    assert!((before - 1..=after).contains(&read), "{before} <= {read} <= {after}");
+    assert!(
+        (before - 1..=after).contains(&read),
+        "{before} <= {read} <= {after}"
+    );
 }
 
 #[test]
@@ -32,7 +41,12 @@ fn the_wall_clock_is_that_of_std() {
     assert_bracketed(time);
     assert_bracketed(|| try_time().unwrap());
     assert_bracketed(|| gettimeofday().unwrap().tv_sec);
-    assert_bracketed(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64);
+    assert_bracketed(|| {
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs() as i64
+    });
     assert_bracketed(|| Timespec::from(RealtimeCoarse::now()).tv_sec);
     assert_bracketed(|| Timespec::from(counter::realtime()).tv_sec);
 }
@@ -75,7 +89,10 @@ fn an_instant_converts_to_the_one_of_std_and_back() {
     let now = Instant::now();
     let std = StdInstant::from(now);
     assert_eq!(Instant::try_from(std).unwrap(), now);
-    assert_eq!(StdInstant::from(now + Duration::from_secs(1)) - std, Duration::from_secs(1));
+    assert_eq!(
+        StdInstant::from(now + Duration::from_secs(1)) - std,
+        Duration::from_secs(1)
+    );
 }
 
 #[test]
@@ -83,14 +100,25 @@ fn a_clock_that_does_not_exist_is_einval() {
     let error = clock_gettime(ClockId::from_raw(99)).unwrap_err();
     assert_eq!(error, Errno::EINVAL);
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::InvalidInput);
-    assert_eq!(io::Error::from(Errno::ENOSYS).kind(), io::ErrorKind::Unsupported);
+    assert_eq!(
+        io::Error::from(Errno::ENOSYS).kind(),
+        io::ErrorKind::Unsupported
+    );
 }
 
 #[test]
 fn the_routes_and_the_status_say_that_std_answers() {
-    assert_eq!(routes().functions().all(|(_, route)| route == Route::Std), BY_STD, "{}", routes());
+    assert_eq!(
+        routes().functions().all(|(_, route)| route == Route::Std),
+        BY_STD,
+        "{}",
+        routes()
+    );
     assert_eq!(counter::check().err() == Some(Refusal::Unsupported), BY_STD);
     let _ = counter::monotonic();
-    assert_eq!(counter::state().status == Status::Refused(Refusal::Unsupported), BY_STD);
+    assert_eq!(
+        counter::state().status == Status::Refused(Refusal::Unsupported),
+        BY_STD
+    );
     vdso_time::warm_up();
 }

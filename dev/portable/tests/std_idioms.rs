@@ -4,7 +4,10 @@
 //! The idioms are compiled twice: with the types of std, which shows that these are std's idioms,
 //! and with the types of this crate. Only one `use` line differs.
 
-#![allow(clippy::pedantic, reason = "programs write it, though there are better ways")]
+#![allow(
+    clippy::pedantic,
+    reason = "programs write it, though there are better ways"
+)]
 
 macro_rules! idioms {
     ($module:ident, $($time:tt)+) => {

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::time::{Duration, SystemTime as StdSystemTime};
 
 use vdso_time::{
-    ClockId, Errno, Instant, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime, Timespec,
-    UNIX_EPOCH, WallClock, clock_gettime, gettimeofday,
+    ClockId, Errno, Instant, MonotonicClock, MonotonicCoarse, Realtime, RealtimeCoarse, SystemTime,
+    Timespec, UNIX_EPOCH, WallClock, clock_gettime, gettimeofday,
 };
 
 /// The seconds of 2023-11-14, which every time stamp here is after.
@@ -17,8 +17,13 @@ fn std() -> Result<(), Box<dyn Error>> {
     assert!(now.duration_since(SystemTime::UNIX_EPOCH)? == now.duration_since(UNIX_EPOCH)?);
     assert!(now.duration_since(UNIX_EPOCH)?.as_secs_f64() > PAST as f64);
     let start = Instant::now();
-    let deadline = start.checked_add(Duration::from_secs(1)).ok_or("too late")?;
-    assert_eq!(deadline.saturating_duration_since(start), Duration::from_secs(1));
+    let deadline = start
+        .checked_add(Duration::from_secs(1))
+        .ok_or("too late")?;
+    assert_eq!(
+        deadline.saturating_duration_since(start),
+        Duration::from_secs(1)
+    );
     assert!(std::time::Instant::from(deadline) > std::time::Instant::from(start));
     let error: std::io::Error = Errno::EINVAL.into();
     assert_eq!(Errno::try_from(error)?, Errno::EINVAL);
@@ -29,7 +34,11 @@ fn std() -> Result<(), Box<dyn Error>> {
 #[test]
 fn a_time_out_without_end() {
     let start = Instant::now();
-    for timeout in [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(60)] {
+    for timeout in [
+        Duration::MAX,
+        Duration::from_secs(u64::MAX),
+        Duration::from_secs(60),
+    ] {
         assert!(start.saturating_add(timeout) > start);
     }
     assert!(start.saturating_sub(Duration::MAX) < start);
@@ -40,7 +49,10 @@ fn a_time_out_without_end() {
 fn milliseconds() -> Result<(), Box<dyn Error>> {
     let now = RealtimeCoarse::now();
     let millis = now.as_millis();
-    assert_eq!(u64::try_from(millis)?, now.duration_since(SystemTime::EPOCH)?.as_millis() as u64);
+    assert_eq!(
+        u64::try_from(millis)?,
+        now.duration_since(SystemTime::EPOCH)?.as_millis() as u64
+    );
     assert_eq!(now.as_micros() / 1000, millis);
     assert_eq!(millis / 1000, now.as_secs());
     assert!(now.as_secs() > PAST);
@@ -54,13 +66,22 @@ fn milliseconds() -> Result<(), Box<dyn Error>> {
 fn seconds_and_nanoseconds() -> Result<(), Box<dyn Error>> {
     let now = SystemTime::now();
     let pair = (now.as_secs() as u64, now.subsec_nanos());
-    assert_eq!(now.duration_since(UNIX_EPOCH)?, Duration::new(pair.0, pair.1));
+    assert_eq!(
+        now.duration_since(UNIX_EPOCH)?,
+        Duration::new(pair.0, pair.1)
+    );
     let Timespec { tv_sec, tv_nsec } = now.into();
     assert_eq!((tv_sec as u64, tv_nsec as u32), pair);
-    assert_eq!(SystemTime::from_timespec(now.into())?.as_nanos(), now.as_nanos());
+    assert_eq!(
+        SystemTime::from_timespec(now.into())?.as_nanos(),
+        now.as_nanos()
+    );
     assert_eq!(SystemTime::from(StdSystemTime::from(now)), now);
     let micros = gettimeofday()?;
-    assert!(SystemTime::try_from(micros)?.elapsed()? < Duration::from_secs(60), "{micros}");
+    assert!(
+        SystemTime::try_from(micros)?.elapsed()? < Duration::from_secs(60),
+        "{micros}"
+    );
     Ok(())
 }
 
@@ -71,7 +92,10 @@ fn timespecs() -> Result<(), Box<dyn Error>> {
     let start = clock_gettime(clock)?;
     let end = clock_gettime(clock)?;
     assert!(end.checked_duration_since(start).is_some());
-    assert_eq!((start + Duration::from_nanos(1)).checked_sub(Duration::from_nanos(1)), Some(start));
+    assert_eq!(
+        (start + Duration::from_nanos(1)).checked_sub(Duration::from_nanos(1)),
+        Some(start)
+    );
     assert!(Instant::from_timespec(end)? >= Instant::from_timespec(start)?);
     Ok(())
 }
@@ -84,7 +108,9 @@ fn a_generic_clock() {
     }
     impl<C: MonotonicClock> Lease<C> {
         fn new(length: Duration) -> Self {
-            Self { end: C::now().saturating_add(length) }
+            Self {
+                end: C::now().saturating_add(length),
+            }
         }
         fn left(&self) -> Duration {
             self.end.saturating_duration_since(C::now())
@@ -97,7 +123,10 @@ fn a_generic_clock() {
         }
     }
     const START: Instant<Stopped> = Instant::from_clock_nanos(5);
-    assert_eq!(Lease::<Stopped>::new(Duration::MAX).left(), Duration::from_nanos(i64::MAX as u64 - 5));
+    assert_eq!(
+        Lease::<Stopped>::new(Duration::MAX).left(),
+        Duration::from_nanos(i64::MAX as u64 - 5)
+    );
     assert_eq!(START.elapsed(), Duration::ZERO);
     assert!(Lease::<MonotonicCoarse>::new(Duration::from_secs(60)).left() > Duration::ZERO);
     fn age<C: WallClock>(made: SystemTime<C>) -> Duration {

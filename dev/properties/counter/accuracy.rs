@@ -69,7 +69,9 @@ fn live(witness: &Witness, event: Event) {
             witness.watch(SEGMENT); // the bound allows for one change in a segment
             world.set_slew(ppb);
         }
-        Event::Suspend(millis, jumps) => disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps)),
+        Event::Suspend(millis, jumps) => {
+            disrupt(&|| world.suspend(u128::from(millis) * MILLI, jumps))
+        }
         Event::Migrate(part) => {
             let hertz = witness.machine.hertz / 100 * part;
             disrupt(&|| world.migrate(hertz.clamp(1_000_000, 64_000_000_000)));
@@ -93,97 +95,140 @@ fn the_time_never_goes_back_and_is_within_the_error_bound() {
 #[test]
 fn the_error_bound_holds_up_to_the_end_of_a_segment() {
     let change = prop_oneof![Just(-250_000), Just(250_000), -250_000..=250_000_i64];
-    let rounds = vec((change, [0..260_000_u64, 0..4_000, 0..4_000], 1..400_u64), 1..20);
+    let rounds = vec(
+        (change, [0..260_000_u64, 0..4_000, 0..4_000], 1..400_u64),
+        1..20,
+    );
     let slew = prop_oneof![Just(0), -100_000_000..=100_000_000_i64];
-    check(1_000, machines(), (slew, rounds), |witness @ Witness { world, .. }, (slew, rounds)| {
-        witness.watch(2 * CALIBRATION);
-        world.set_slew(slew);
-        witness.tolerate(true, 3 * SEGMENT);
-        for (ppb, before_end, gap) in rounds {
-            witness.watch(2 * SEGMENT);
-            for (nanos, is_change) in before_end.into_iter().zip([true, false, false]) {
-                world.pass(witness.left().saturating_sub(u128::from(nanos) * NANO));
-                witness.read();
-                if is_change {
-                    // The bound is in ppm of the kernel's time, which a slew makes 10 % shorter.
-                    world.set_slew(slew + ppb * 9 / 10);
-                }
-                for _ in 0..100 {
+    check(
+        1_000,
+        machines(),
+        (slew, rounds),
+        |witness @ Witness { world, .. }, (slew, rounds)| {
+            witness.watch(2 * CALIBRATION);
+            world.set_slew(slew);
+            witness.tolerate(true, 3 * SEGMENT);
+            for (ppb, before_end, gap) in rounds {
+                witness.watch(2 * SEGMENT);
+                for (nanos, is_change) in before_end.into_iter().zip([true, false, false]) {
+                    world.pass(witness.left().saturating_sub(u128::from(nanos) * NANO));
                     witness.read();
-                    world.pass(u128::from(gap) * NANO);
+                    if is_change {
+                        // The bound is in ppm of the kernel's time, which a slew makes 10 % shorter.
+                        world.set_slew(slew + ppb * 9 / 10);
+                    }
+                    for _ in 0..100 {
+                        witness.read();
+                        world.pass(u128::from(gap) * NANO);
+                    }
                 }
             }
-        }
-    });
+        },
+    );
 }
 
 /// Begins the slew when the segment was made.
 #[test]
 fn the_error_bound_includes_a_slew_since_the_last_sample() {
     let slew = prop_oneof![20_000_000..100_000_000_i64, -100_000_000..-20_000_000_i64];
-    check(200, quiet_machines(0), (slew, 2..7_u128), |witness, (slew, eighths)| {
-        let Witness { world, clock, .. } = witness;
-        witness.watch(4 * CALIBRATION);
-        let (segments, end) = (clock.statistics().segments, world.kernel() + (SEGMENT / NANO) as u64);
-        while clock.statistics().segments == segments {
-            assert!(world.kernel() < end, "{}", witness.status());
-            world.pass(30 * MICRO);
-            witness.read();
-        }
-        world.set_slew(slew);
-        world.pass(witness.left() * eighths / 8);
-        let bound = bound(clock);
-        world.pass(witness.left().saturating_sub(MICRO));
-        let before = world.kernel();
-        let nanos = witness.time();
-        let allowed = before - bound..=world.kernel() + bound;
-        assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}, the bound was {bound}");
-    });
+    check(
+        200,
+        quiet_machines(0),
+        (slew, 2..7_u128),
+        |witness, (slew, eighths)| {
+            let Witness { world, clock, .. } = witness;
+            witness.watch(4 * CALIBRATION);
+            let (segments, end) = (
+                clock.statistics().segments,
+                world.kernel() + (SEGMENT / NANO) as u64,
+            );
+            while clock.statistics().segments == segments {
+                assert!(world.kernel() < end, "{}", witness.status());
+                world.pass(30 * MICRO);
+                witness.read();
+            }
+            world.set_slew(slew);
+            world.pass(witness.left() * eighths / 8);
+            let bound = bound(clock);
+            world.pass(witness.left().saturating_sub(MICRO));
+            let before = world.kernel();
+            let nanos = witness.time();
+            let allowed = before - bound..=world.kernel() + bound;
+            assert!(
+                allowed.contains(&nanos),
+                "{nanos} is not in {allowed:?}, the bound was {bound}"
+            );
+        },
+    );
 }
 
 /// Preempts the reader between two reads, whose rate is then not the kernel's.
 #[test]
 fn a_preemption_within_the_call_does_not_widen_the_bound() {
     // The rate of some ms has an error of a tick.
-    check(100, quiet_machines(20_000_000), (1..1_000_u128, 3..12_u128), |witness, (millis, at)| {
-        let Witness { world, clock, .. } = witness;
-        witness.watch(3 * CALIBRATION + at * MILLI);
-        witness.read();
-        let quiet = world.foresee(0, || bound(clock));
-        world.preemption.set((world.kernel_reads.get() + 1, millis * MILLI));
-        let bound = bound(clock);
-        assert!(bound <= 2 * quiet + 20_000, "{bound} ns after {quiet}, preempted for {millis} ms");
-    });
+    check(
+        100,
+        quiet_machines(20_000_000),
+        (1..1_000_u128, 3..12_u128),
+        |witness, (millis, at)| {
+            let Witness { world, clock, .. } = witness;
+            witness.watch(3 * CALIBRATION + at * MILLI);
+            witness.read();
+            let quiet = world.foresee(0, || bound(clock));
+            world
+                .preemption
+                .set((world.kernel_reads.get() + 1, millis * MILLI));
+            let bound = bound(clock);
+            assert!(
+                bound <= 2 * quiet + 20_000,
+                "{bound} ns after {quiet}, preempted for {millis} ms"
+            );
+        },
+    );
 }
 
 /// Tries rates up to 500 ppm from the counter's. The 30 ns are for counters of at least 100 MHz.
 #[test]
 fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
-    check(500, machines(), -500_000..=500_000_i64, |witness @ Witness { world, clock, machine, .. }, ppb| {
-        let is_fine = machine.hertz >= 100_000_000;
-        world.set_slew(ppb);
-        witness.watch(SECOND / 4);
-        for _ in 0..10_000 {
-            witness.watch(30 * MICRO);
-            let time = clock.monotonic(Source::ticks_ordered);
-            let error = time.map_or(0, |time| time.abs_diff(world.read_at.get()));
-            assert!(error <= 30 || !is_fine, "off by {error} ns");
-            assert!(machine.interrupts > 0 || witness.status() == Status::Used, "a segment ended");
-        }
-        assert_eq!(witness.settled(), Status::Used);
-        let second = 1_000_000_000_u128.saturating_add_signed(ppb.into());
-        let expected = (u128::from(machine.hertz) * 1_000_000_000 / second) as u64;
-        witness.assert_frequency(expected, expected / 100_000 + 200);
-        if machine.interrupts == 0 {
-            assert_eq!(world.detections.get(), 1, "the clocks were suspect");
-            assert_eq!(clock.statistics().calibrations, 1);
-            // An undisturbed read of both clocks measures the error.
-            let reads = world.kernel_reads.get();
-            assert!(bound(clock) > 0);
-            let tries = world.kernel_reads.get() - reads;
-            assert!(tries == 1 || !is_fine, "{tries} tries");
-        }
-    });
+    check(
+        500,
+        machines(),
+        -500_000..=500_000_i64,
+        |witness @ Witness {
+             world,
+             clock,
+             machine,
+             ..
+         },
+         ppb| {
+            let is_fine = machine.hertz >= 100_000_000;
+            world.set_slew(ppb);
+            witness.watch(SECOND / 4);
+            for _ in 0..10_000 {
+                witness.watch(30 * MICRO);
+                let time = clock.monotonic(Source::ticks_ordered);
+                let error = time.map_or(0, |time| time.abs_diff(world.read_at.get()));
+                assert!(error <= 30 || !is_fine, "off by {error} ns");
+                assert!(
+                    machine.interrupts > 0 || witness.status() == Status::Used,
+                    "a segment ended"
+                );
+            }
+            assert_eq!(witness.settled(), Status::Used);
+            let second = 1_000_000_000_u128.saturating_add_signed(ppb.into());
+            let expected = (u128::from(machine.hertz) * 1_000_000_000 / second) as u64;
+            witness.assert_frequency(expected, expected / 100_000 + 200);
+            if machine.interrupts == 0 {
+                assert_eq!(world.detections.get(), 1, "the clocks were suspect");
+                assert_eq!(clock.statistics().calibrations, 1);
+                // An undisturbed read of both clocks measures the error.
+                let reads = world.kernel_reads.get();
+                assert!(bound(clock) > 0);
+                let tries = world.kernel_reads.get() - reads;
+                assert!(tries == 1 || !is_fine, "{tries} tries");
+            }
+        },
+    );
 }
 
 /// Uses a tick of 42 ns, as many arm64 machines have. The clock smooths the errors of the reads:
@@ -191,14 +236,19 @@ fn a_constant_rate_is_measured_to_10_ppm_and_followed_to_30_ns() {
 #[test]
 fn at_a_constant_rate_the_mean_error_of_a_segment_is_a_third_of_a_tick() {
     let machines = quiet_machines(0).prop_map(|machine| machine.with_rate(24_000_000));
-    check(8, machines, -250_000..=250_000_i64, |witness @ Witness { world, clock, .. }, ppb| {
-        world.set_slew(ppb);
-        witness.watch(SECOND);
-        let error = |_| {
-            witness.watch(SEGMENT);
-            clock.statistics().last_error.as_nanos()
-        };
-        let sum: u128 = (0..100).map(error).sum();
-        assert!(sum <= 35 * 42, "{sum} ns in 100 segments");
-    });
+    check(
+        8,
+        machines,
+        -250_000..=250_000_i64,
+        |witness @ Witness { world, clock, .. }, ppb| {
+            world.set_slew(ppb);
+            witness.watch(SECOND);
+            let error = |_| {
+                witness.watch(SEGMENT);
+                clock.statistics().last_error.as_nanos()
+            };
+            let sum: u128 = (0..100).map(error).sum();
+            assert!(sum <= 35 * 42, "{sum} ns in 100 segments");
+        },
+    );
 }

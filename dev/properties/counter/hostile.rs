@@ -49,22 +49,28 @@ fn no_sequence_of_numbers_makes_the_clock_panic() {
         (0..64_u32).prop_map(|bit| u64::MAX << bit),
     ];
     let growth = prop_oneof![Just(0), 0..10_000_000_u64, any::<u64>()];
-    check(20_000, &(vec(number, 1..100), growth, 1..300_usize), |(numbers, growth, reads)| {
-        let turn = Cell::new(0);
-        let next = || {
-            let round = turn.get() / numbers.len();
-            let number = numbers[turn.get() % numbers.len()];
-            turn.set(turn.get() + 1);
-            number.wrapping_add(growth.wrapping_mul(round as u64))
-        };
-        let clock = CounterClock::new(Numbers(next));
-        for _ in 0..reads {
-            let _ = clock.monotonic(Source::ticks).or_else(|| clock.slow_monotonic());
-            if clock.realtime(Source::ticks_ordered).is_none() {
-                let _ = clock.slow_realtime();
+    check(
+        20_000,
+        &(vec(number, 1..100), growth, 1..300_usize),
+        |(numbers, growth, reads)| {
+            let turn = Cell::new(0);
+            let next = || {
+                let round = turn.get() / numbers.len();
+                let number = numbers[turn.get() % numbers.len()];
+                turn.set(turn.get() + 1);
+                number.wrapping_add(growth.wrapping_mul(round as u64))
+            };
+            let clock = CounterClock::new(Numbers(next));
+            for _ in 0..reads {
+                let _ = clock
+                    .monotonic(Source::ticks)
+                    .or_else(|| clock.slow_monotonic());
+                if clock.realtime(Source::ticks_ordered).is_none() {
+                    let _ = clock.slow_realtime();
+                }
+                let _ = (clock.state(), clock.nanos_of(next()), clock.check());
             }
-            let _ = (clock.state(), clock.nanos_of(next()), clock.check());
-        }
-        true
-    });
+            true
+        },
+    );
 }

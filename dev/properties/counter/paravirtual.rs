@@ -16,26 +16,37 @@ fn a_step_is_not_taken_for_a_change_of_the_rate() {
     let forward = (2.0..10.8_f64).prop_map(|digits| 10_f64.powf(digits) as i64);
     let backward = (2.0..6.4_f64).prop_map(|digits| -10_f64.powf(digits) as i64);
     let cases = (prop_oneof![2 => forward, 1 => backward], 0..40_000_u128);
-    check(400, quiet_machines(100_000_000), cases, |witness @ Witness { world, .. }, (step, micros)| {
-        witness.watch(8 * CALIBRATION + micros * MICRO);
-        let is_removed = world.kernel().wrapping_add_signed(step) + (3 * SEGMENT / 1000) as u64;
-        world.step_all(step);
-        // A constant rate is followed to 30 ns.
-        let allowed = step.unsigned_abs() as i64 / 20 + 35;
-        for _ in 0..8 * SEGMENT / (30 * MICRO) {
-            let before = world.kernel();
-            if let Some(time) = witness.clock.monotonic(Source::ticks_ordered) {
-                let late = (world.read_at.get() as i64 - time as i64) * step.signum();
-                assert!(late >= -allowed, "{} ns too far", -late);
-                assert!(late <= allowed || before < is_removed, "{late} ns are not removed");
-            } else {
-                let time = witness.time();
-                let is_near = time + 100 >= before && time <= world.kernel() + 100;
-                assert!(is_near || before < is_removed, "{before} {time} by the vDSO");
+    check(
+        400,
+        quiet_machines(100_000_000),
+        cases,
+        |witness @ Witness { world, .. }, (step, micros)| {
+            witness.watch(8 * CALIBRATION + micros * MICRO);
+            let is_removed = world.kernel().wrapping_add_signed(step) + (3 * SEGMENT / 1000) as u64;
+            world.step_all(step);
+            // A constant rate is followed to 30 ns.
+            let allowed = step.unsigned_abs() as i64 / 20 + 35;
+            for _ in 0..8 * SEGMENT / (30 * MICRO) {
+                let before = world.kernel();
+                if let Some(time) = witness.clock.monotonic(Source::ticks_ordered) {
+                    let late = (world.read_at.get() as i64 - time as i64) * step.signum();
+                    assert!(late >= -allowed, "{} ns too far", -late);
+                    assert!(
+                        late <= allowed || before < is_removed,
+                        "{late} ns are not removed"
+                    );
+                } else {
+                    let time = witness.time();
+                    let is_near = time + 100 >= before && time <= world.kernel() + 100;
+                    assert!(
+                        is_near || before < is_removed,
+                        "{before} {time} by the vDSO"
+                    );
+                }
+                world.pass(30 * MICRO + u128::from(world.random(30)) * MICRO);
             }
-            world.pass(30 * MICRO + u128::from(world.random(30)) * MICRO);
-        }
-    });
+        },
+    );
 }
 
 /// Takes back the hypervisor's stable bit, so the vDSO makes the system call. A read of the
@@ -44,46 +55,62 @@ fn a_step_is_not_taken_for_a_change_of_the_rate() {
 #[test]
 fn a_vdso_that_falls_back_to_system_calls_is_noticed_when_the_segment_ends() {
     let cases = (200..600_u128, 0..40_000_u128);
-    check(300, quiet_machines(1_000_000_000), cases, |witness, (percent, micros)| {
-        let Witness { world, clock, .. } = witness;
-        world.is_paravirtual.set(true);
-        let entry = 30 * NANO * (percent - 100) / 100;
-        world.entry.set(entry);
-        witness.watch(4 * CALIBRATION + micros * MICRO);
-        let refused = Status::Refused(Refusal::SlowVdso);
-        // The test need not decide if a system call is that cheap.
-        let may_be_refused = percent < 250;
-        let first = witness.settled();
-        if may_be_refused && first == refused {
-            return;
-        }
-        assert_eq!((first, clock.statistics().refusals), (Status::Used, 0));
-        world.syscall.set(entry + 5 * NANO);
-        witness.tolerate(true, SEGMENT);
-        assert_eq!(witness.settled(), refused);
-        world.syscall.set(0);
-        world.pass(11 * SECOND);
-        witness.watch(4 * CALIBRATION);
-        let last = witness.settled();
-        assert!(last == Status::Used || may_be_refused && last == refused, "{last}");
-    });
+    check(
+        300,
+        quiet_machines(1_000_000_000),
+        cases,
+        |witness, (percent, micros)| {
+            let Witness { world, clock, .. } = witness;
+            world.is_paravirtual.set(true);
+            let entry = 30 * NANO * (percent - 100) / 100;
+            world.entry.set(entry);
+            witness.watch(4 * CALIBRATION + micros * MICRO);
+            let refused = Status::Refused(Refusal::SlowVdso);
+            // The test need not decide if a system call is that cheap.
+            let may_be_refused = percent < 250;
+            let first = witness.settled();
+            if may_be_refused && first == refused {
+                return;
+            }
+            assert_eq!((first, clock.statistics().refusals), (Status::Used, 0));
+            world.syscall.set(entry + 5 * NANO);
+            witness.tolerate(true, SEGMENT);
+            assert_eq!(witness.settled(), refused);
+            world.syscall.set(0);
+            world.pass(11 * SECOND);
+            witness.watch(4 * CALIBRATION);
+            let last = witness.settled();
+            assert!(
+                last == Status::Used || may_be_refused && last == refused,
+                "{last}"
+            );
+        },
+    );
 }
 
 /// Simulates Hyper-V's clock, which the counter does not use yet, because nobody has measured it.
 #[test]
 fn a_clock_with_a_unit_of_100_ns_is_followed_to_two_units() {
-    check(100, quiet_machines(1_000_000_000), 0..40_000_u128, |witness, micros| {
-        let Witness { world, clock, .. } = witness;
-        world.unit.set(100);
-        witness.is_accurate.set(false);
-        witness.watch(8 * CALIBRATION + micros * MICRO);
-        for _ in 0..4_000 {
-            if let Some(time) = clock.monotonic(Source::ticks_ordered) {
-                let error = time.abs_diff(world.read_at.get());
-                assert!(error <= 200, "{error} ns");
+    check(
+        100,
+        quiet_machines(1_000_000_000),
+        0..40_000_u128,
+        |witness, micros| {
+            let Witness { world, clock, .. } = witness;
+            world.unit.set(100);
+            witness.is_accurate.set(false);
+            witness.watch(8 * CALIBRATION + micros * MICRO);
+            for _ in 0..4_000 {
+                if let Some(time) = clock.monotonic(Source::ticks_ordered) {
+                    let error = time.abs_diff(world.read_at.get());
+                    assert!(error <= 200, "{error} ns");
+                }
+                witness.watch(30 * MICRO);
             }
-            witness.watch(30 * MICRO);
-        }
-        assert_eq!((witness.settled(), clock.statistics().refusals), (Status::Used, 0));
-    });
+            assert_eq!(
+                (witness.settled(), clock.statistics().refusals),
+                (Status::Used, 0)
+            );
+        },
+    );
 }

@@ -17,7 +17,9 @@ fn read(Witness { world, .. }: &Witness) -> (u64, u64) {
 fn collect(witness: &Witness, values: &mut Vec<(u64, u64)>, reads: u32) {
     for _ in 0..reads {
         values.push(read(witness));
-        witness.world.pass(u128::from(witness.world.random(80)) * MILLI);
+        witness
+            .world
+            .pass(u128::from(witness.world.random(80)) * MILLI);
         witness.read();
     }
 }
@@ -25,23 +27,39 @@ fn collect(witness: &Witness, values: &mut Vec<(u64, u64)>, reads: u32) {
 #[test]
 fn ticks_convert_to_the_time_of_their_read_and_their_rate_is_exact_to_5_ppb_after_a_minute() {
     // A tick is short compared with a read.
-    check(100, quiet_machines(100_000_000), -250_000..=250_000_i64, |witness, ppb| {
-        let Witness { machine, world, clock, .. } = witness;
-        world.set_slew(ppb);
-        let mut values = vec![read(witness)];
-        assert_eq!(clock.nanos_of(values[0].0), None, "nothing is measured yet");
-        witness.watch(2 * CALIBRATION);
-        collect(witness, &mut values, 1600);
-        for (ticks, nanos) in values {
-            let converted = clock.nanos_of(ticks).unwrap();
-            assert!(converted.abs_diff(nanos) <= 60, "{converted} and not {nanos}");
-        }
-        let second = 1_000_000_000 + i128::from(ppb);
-        let expected = (i128::from(machine.hertz) * 1_000_000_000 + second / 2) / second;
-        let frequency = i128::from(clock.state().frequency.unwrap());
-        let error = (frequency - expected).abs();
-        assert!(error <= expected / 200_000_000 + 1, "{frequency} and not {expected} Hz");
-    });
+    check(
+        100,
+        quiet_machines(100_000_000),
+        -250_000..=250_000_i64,
+        |witness, ppb| {
+            let Witness {
+                machine,
+                world,
+                clock,
+                ..
+            } = witness;
+            world.set_slew(ppb);
+            let mut values = vec![read(witness)];
+            assert_eq!(clock.nanos_of(values[0].0), None, "nothing is measured yet");
+            witness.watch(2 * CALIBRATION);
+            collect(witness, &mut values, 1600);
+            for (ticks, nanos) in values {
+                let converted = clock.nanos_of(ticks).unwrap();
+                assert!(
+                    converted.abs_diff(nanos) <= 60,
+                    "{converted} and not {nanos}"
+                );
+            }
+            let second = 1_000_000_000 + i128::from(ppb);
+            let expected = (i128::from(machine.hertz) * 1_000_000_000 + second / 2) / second;
+            let frequency = i128::from(clock.state().frequency.unwrap());
+            let error = (frequency - expected).abs();
+            assert!(
+                error <= expected / 200_000_000 + 1,
+                "{frequency} and not {expected} Hz"
+            );
+        },
+    );
 }
 
 /// Allows 500 ppm of the age, by which the rate then and the mean rate may differ.
@@ -50,24 +68,35 @@ fn ticks_convert_within_the_stated_error_while_ntp_changes_the_rate() {
     let changes = vec((-250_000..=250_000_i64, 1..100_u32), 1..10);
     // At 10 MHz or more. With a tick of 1 us, the error of a read looks like 100 ppm, which
     // together with the greatest change would begin a calibration.
-    check(300, quiet_machines(10_000_000), changes, |witness @ Witness { world, clock, .. }, changes| {
-        witness.watch(2 * CALIBRATION);
-        let mut values = Vec::new();
-        for (ppb, reads) in changes {
-            witness.watch(SEGMENT);
-            let ticks = Cell::new(0);
-            let nanos = clock.monotonic(|world| {
-                ticks.set(world.ticks_ordered());
-                ticks.get()
-            });
-            assert!(nanos.is_none() || clock.nanos_of(ticks.get()) == nanos, "{nanos:?}");
-            world.set_slew(ppb);
-            collect(witness, &mut values, reads);
-            for &(ticks, nanos) in &values {
-                let converted = clock.nanos_of(ticks).unwrap();
-                let limit = (world.kernel() - nanos) / 2000 + 1_000;
-                assert!(converted.abs_diff(nanos) <= limit, "{converted} and not {nanos}");
+    check(
+        300,
+        quiet_machines(10_000_000),
+        changes,
+        |witness @ Witness { world, clock, .. }, changes| {
+            witness.watch(2 * CALIBRATION);
+            let mut values = Vec::new();
+            for (ppb, reads) in changes {
+                witness.watch(SEGMENT);
+                let ticks = Cell::new(0);
+                let nanos = clock.monotonic(|world| {
+                    ticks.set(world.ticks_ordered());
+                    ticks.get()
+                });
+                assert!(
+                    nanos.is_none() || clock.nanos_of(ticks.get()) == nanos,
+                    "{nanos:?}"
+                );
+                world.set_slew(ppb);
+                collect(witness, &mut values, reads);
+                for &(ticks, nanos) in &values {
+                    let converted = clock.nanos_of(ticks).unwrap();
+                    let limit = (world.kernel() - nanos) / 2000 + 1_000;
+                    assert!(
+                        converted.abs_diff(nanos) <= limit,
+                        "{converted} and not {nanos}"
+                    );
+                }
             }
-        }
-    });
+        },
+    );
 }

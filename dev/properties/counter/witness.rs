@@ -61,7 +61,9 @@ impl Witness {
         Rc::new_cyclic(|witness: &Weak<Self>| {
             let intruder = Weak::clone(witness);
             let world = World::new(machine, move || {
-                intruder.upgrade().inspect(|witness| (witness.intrusion.get())(witness));
+                intruder
+                    .upgrade()
+                    .inspect(|witness| (witness.intrusion.get())(witness));
             });
             let world = Rc::new(world);
             Self {
@@ -84,15 +86,30 @@ impl Witness {
     pub(crate) fn read(&self) -> Option<u64> {
         let (latest, is_accurate) = (self.latest.get(), self.is_accurate.get());
         let start = self.world.kernel();
-        let State { status, frequency, error_bound } = self.clock.state();
-        assert_eq!(error_bound == Duration::MAX, self.world.is_denied.get(), "{error_bound:?}");
+        let State {
+            status,
+            frequency,
+            error_bound,
+        } = self.clock.state();
+        assert_eq!(
+            error_bound == Duration::MAX,
+            self.world.is_denied.get(),
+            "{error_bound:?}"
+        );
         let mut bound = u64::try_from(error_bound.as_nanos()).unwrap_or(u64::MAX);
-        assert_eq!(frequency.is_some(), matches!(status, Status::Used | Status::Stale), "{status}");
+        assert_eq!(
+            frequency.is_some(),
+            matches!(status, Status::Used | Status::Stale),
+            "{status}"
+        );
         assert!(status != Status::Used || bound >= 30, "{bound}");
         let before = self.world.kernel();
         let fast = self.clock.monotonic(Source::ticks_ordered);
         let Some(nanos) = fast.or_else(|| self.clock.slow_monotonic()) else {
-            assert!(self.world.is_denied.get(), "no time, though no sandbox denies it");
+            assert!(
+                self.world.is_denied.get(),
+                "no time, though no sandbox denies it"
+            );
             return None;
         };
         let after = self.world.kernel();
@@ -101,11 +118,18 @@ impl Witness {
         }
         bound = bound.saturating_add((after - start).div_ceil(2000));
         if self.is_ordered.get() {
-            assert!(nanos >= latest, "{nanos} after {latest}: back by {}", latest - nanos);
+            assert!(
+                nanos >= latest,
+                "{nanos} after {latest}: back by {}",
+                latest - nanos
+            );
         }
         if is_accurate && self.is_accurate.get() {
             let allowed = before.saturating_sub(bound)..=after.saturating_add(bound);
-            assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}, the bound is {bound}");
+            assert!(
+                allowed.contains(&nanos),
+                "{nanos} is not in {allowed:?}, the bound is {bound}"
+            );
         }
         self.latest.set(self.latest.get().max(nanos));
         Some(nanos)
@@ -113,13 +137,20 @@ impl Witness {
 
     /// Returns the monotonic time by a fast or a slow read.
     pub(crate) fn time(&self) -> u64 {
-        self.clock.monotonic(Source::ticks).or_else(|| self.clock.slow_monotonic()).unwrap()
+        self.clock
+            .monotonic(Source::ticks)
+            .or_else(|| self.clock.slow_monotonic())
+            .unwrap()
     }
 
     /// Returns the bound now, or that of the latest segment if it was larger: a segment can begin
     /// and end during a read.
     fn last_bound(&self) -> u64 {
-        let State { status, error_bound, .. } = self.clock.state();
+        let State {
+            status,
+            error_bound,
+            ..
+        } = self.clock.state();
         let bound = error_bound.as_nanos() as u64;
         if status == Status::Used && error_bound < Duration::MAX {
             self.bound.set(bound);
@@ -134,7 +165,8 @@ impl Witness {
 
     /// Returns the nanoseconds of a fast read of the wall clock, or of a slow one.
     pub(crate) fn wall(&self, fast: Option<Timespec>) -> Option<i64> {
-        fast.map(|time| time.as_nanos() as i64).or_else(|| self.clock.slow_realtime())
+        fast.map(|time| time.as_nanos() as i64)
+            .or_else(|| self.clock.slow_realtime())
     }
 
     /// Reads the wall clock. The time may be wrong by the bound and 200 ns.
@@ -144,7 +176,10 @@ impl Witness {
         let nanos = self.wall(self.clock.realtime(Source::ticks_ordered))?;
         let after = self.world.wall();
         let bound = self.last_bound() as i64 + 200;
-        assert!((before - bound..=after + bound).contains(&nanos), "{nanos} not in {before}..={after}");
+        assert!(
+            (before - bound..=after + bound).contains(&nanos),
+            "{nanos} not in {before}..={after}"
+        );
         Some(nanos)
     }
 
@@ -195,7 +230,10 @@ impl Witness {
     #[track_caller]
     pub(crate) fn assert_frequency(&self, hertz: u64, error: u64) {
         let measured = self.clock.state().frequency.unwrap();
-        assert!(measured.abs_diff(hertz) <= error, "{measured} Hz, not {hertz}");
+        assert!(
+            measured.abs_diff(hertz) <= error,
+            "{measured} Hz, not {hertz}"
+        );
     }
 
     /// Returns how long the current segment will last.
@@ -203,7 +241,9 @@ impl Witness {
         let (mut low, mut high) = (0, 20 * MILLI);
         while high - low > NANO {
             let middle = u128::midpoint(low, high);
-            let is_used = self.world.foresee(middle, || self.clock.state().status == Status::Used);
+            let is_used = self
+                .world
+                .foresee(middle, || self.clock.state().status == Status::Used);
             if is_used { low = middle } else { high = middle }
         }
         low
@@ -213,6 +253,9 @@ impl Witness {
     #[track_caller]
     pub(crate) fn settled(&self) -> Status {
         let mut tries = (0..20).map(|_| self.read().map(|_| self.status()));
-        tries.find(|&status| status != Some(Status::Stale)).flatten().unwrap_or(Status::Stale)
+        tries
+            .find(|&status| status != Some(Status::Stale))
+            .flatten()
+            .unwrap_or(Status::Stale)
     }
 }

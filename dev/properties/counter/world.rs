@@ -34,7 +34,11 @@ pub(crate) struct Machine {
 impl Machine {
     /// Returns the machine with a counter of this rate, which it states if it stated one before.
     pub(crate) fn with_rate(self, hertz: u64) -> Self {
-        Self { hertz, stated_hertz: self.stated_hertz.map(|_| hertz), ..self }
+        Self {
+            hertz,
+            stated_hertz: self.stated_hertz.map(|_| hertz),
+            ..self
+        }
     }
 
     /// Returns the machine with at least this rate, so that a tick is short compared with a cost.
@@ -45,22 +49,49 @@ impl Machine {
 
 /// Machines with counters from 1 MHz to 64 GHz.
 pub(crate) fn machines() -> impl Strategy<Value = Machine> {
-    const USUAL: &[u64] =
-        &[1_000_000, 19_200_000, 24_000_000, 1_000_000_000, 2_100_000_000, 3_000_000_000, 64_000_000_000];
+    const USUAL: &[u64] = &[
+        1_000_000,
+        19_200_000,
+        24_000_000,
+        1_000_000_000,
+        2_100_000_000,
+        3_000_000_000,
+        64_000_000_000,
+    ];
     let any_hertz = (6.0..10.8_f64).prop_map(|digits| 10_f64.powf(digits) as u64);
-    let ticks = prop_oneof![Just(0), any::<u64>(), (0..100_000_000_u64).prop_map(|left| u64::MAX - left)];
+    let ticks = prop_oneof![
+        Just(0),
+        any::<u64>(),
+        (0..100_000_000_u64).prop_map(|left| u64::MAX - left)
+    ];
     let interrupts = select(&[0, 300, 3_000, 30_000][..]);
-    (prop_oneof![any_hertz, select(USUAL)], ticks, any::<[bool; 2]>(), interrupts, any::<u64>()).prop_map(
-        |(hertz, ticks, [is_stated, is_shared], interrupts, seed)| {
-            let stated_hertz = is_stated.then_some(hertz);
-            Machine { hertz, ticks, stated_hertz, interrupts, is_shared, seed }
-        },
+    (
+        prop_oneof![any_hertz, select(USUAL)],
+        ticks,
+        any::<[bool; 2]>(),
+        interrupts,
+        any::<u64>(),
     )
+        .prop_map(|(hertz, ticks, [is_stated, is_shared], interrupts, seed)| {
+            let stated_hertz = is_stated.then_some(hertz);
+            Machine {
+                hertz,
+                ticks,
+                stated_hertz,
+                interrupts,
+                is_shared,
+                seed,
+            }
+        })
 }
 
 /// Machines of at least this rate without interrupts, and so without other readers.
 pub(crate) fn quiet_machines(hertz: u64) -> impl Strategy<Value = Machine> {
-    machines().prop_map(move |machine| Machine { interrupts: 0, is_shared: false, ..machine.at_least(hertz) })
+    machines().prop_map(move |machine| Machine {
+        interrupts: 0,
+        is_shared: false,
+        ..machine.at_least(hertz)
+    })
 }
 
 /// A running machine.
@@ -126,7 +157,8 @@ impl World {
 
     /// Returns a random number below this one (splitmix64).
     pub(crate) fn random(&self, below: u64) -> u64 {
-        self.random.set(self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
+        self.random
+            .set(self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
         let mut x = self.random.get();
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -140,7 +172,10 @@ impl World {
     /// Returns what `look` will return then. It must not change anything.
     pub(crate) fn foresee<T>(&self, picos: u128, look: impl Fn() -> T) -> T {
         let (now, machine) = (self.now.get(), self.machine.get());
-        self.machine.set(Machine { interrupts: 0, ..machine });
+        self.machine.set(Machine {
+            interrupts: 0,
+            ..machine
+        });
         self.pass(picos);
         let seen = look();
         self.machine.set(machine);
@@ -161,7 +196,9 @@ impl World {
     fn kernel_picos(&self) -> u128 {
         let (since, picos) = self.kept.get();
         let passed = self.now.get() - since;
-        picos + passed.saturating_add_signed(passed as i128 * i128::from(self.ppb.get()) / 1_000_000_000)
+        picos
+            + passed
+                .saturating_add_signed(passed as i128 * i128::from(self.ppb.get()) / 1_000_000_000)
     }
 
     fn set_kernel_picos(&self, picos: u128) {
@@ -295,7 +332,9 @@ impl Source for Rc<World> {
     }
 
     fn raw(&self) -> Option<i64> {
-        self.clock(|| ((5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get()) / NANO) as i64)
+        self.clock(|| {
+            ((5_000 * SECOND + self.now.get()).saturating_add_signed(self.raw.get()) / NANO) as i64
+        })
     }
 
     fn detect(&self) -> Result<(), Refusal> {
@@ -307,13 +346,28 @@ impl Source for Rc<World> {
             self.pass(self.entry.get());
             self.call(10, || (!self.is_denied.get()).then_some(()))
         };
-        let is_faster = compare(|| self.monotonic(), || self.monotonic().map(drop), by_kernel);
-        let by_vdso = if self.syscall.get() > 0 { self.kernel_reads.get() - reads } else { 0 };
+        let is_faster = compare(
+            || self.monotonic(),
+            || self.monotonic().map(drop),
+            by_kernel,
+        );
+        let by_vdso = if self.syscall.get() > 0 {
+            self.kernel_reads.get() - reads
+        } else {
+            0
+        };
         // Readers that interrupt it make calls of their own.
         let is_shared = self.machine.get().is_shared;
-        assert!(is_shared || calls.get() + by_vdso <= 16, "{calls:?} and {by_vdso} system calls");
+        assert!(
+            is_shared || calls.get() + by_vdso <= 16,
+            "{calls:?} and {by_vdso} system calls"
+        );
         let is_slow = is_faster == Some(false) || is_faster.is_none() && self.is_paravirtual.get();
-        if is_slow { Err(Refusal::SlowVdso) } else { Ok(()) }
+        if is_slow {
+            Err(Refusal::SlowVdso)
+        } else {
+            Ok(())
+        }
     }
 
     fn is_paravirtual(&self) -> bool {

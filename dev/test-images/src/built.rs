@@ -30,9 +30,9 @@ impl<'a> Built<'a> {
 
     /// Returns the symbols that can be called.
     pub fn callable(&self) -> impl Iterator<Item = &Sym<'a>> {
-        self.symbols
-            .iter()
-            .filter(|symbol| matches!(symbol.kind, FUNC | NOTYPE) && symbol.hashed() && symbol.shndx != ABS)
+        self.symbols.iter().filter(|symbol| {
+            matches!(symbol.kind, FUNC | NOTYPE) && symbol.hashed() && symbol.shndx != ABS
+        })
     }
 
     fn field(&self, name: &str) -> &Field {
@@ -54,7 +54,9 @@ impl<'a> Built<'a> {
         if !self.big_endian {
             number.reverse();
         }
-        number.into_iter().fold(0, |number, byte| number << 8 | u64::from(byte))
+        number
+            .into_iter()
+            .fold(0, |number, byte| number << 8 | u64::from(byte))
     }
 
     /// Removes an entry from the dynamic section.
@@ -65,7 +67,8 @@ impl<'a> Built<'a> {
 
     /// Sets the size of the loaded segment.
     pub fn resize(&mut self, size: u64) -> &mut Self {
-        self.set("PT_LOAD.p_filesz", size).set("PT_LOAD.p_memsz", size)
+        self.set("PT_LOAD.p_filesz", size)
+            .set("PT_LOAD.p_memsz", size)
     }
 
     /// Encodes the low `size` bytes of a number in the image's byte order.
@@ -83,7 +86,11 @@ impl<'a> Built<'a> {
 
     /// Appends a field.
     pub(crate) fn number(&mut self, name: impl Into<String>, value: u64, size: usize) {
-        self.fields.push(Field { name: name.into(), at: self.bytes.len(), size });
+        self.fields.push(Field {
+            name: name.into(),
+            at: self.bytes.len(),
+            size,
+        });
         let number = self.encode(value, size);
         self.bytes.extend(number);
     }

@@ -19,7 +19,10 @@ pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
     let image = match Image::parse(bytes) {
         Ok(image) => image,
         Err(error) => {
-            assert!(extent.is_ok() || extent == Err(error), "{error:?}, {extent:?}");
+            assert!(
+                extent.is_ok() || extent == Err(error),
+                "{error:?}, {extent:?}"
+            );
             assert!(!error.to_string().is_empty(), "{error:?}");
             return None;
         }
@@ -31,7 +34,10 @@ pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
     look_ups_agree(&image, &symbols);
     // Of the bytes after the image only program headers are read.
     if let Ok(cut) = Image::parse(&bytes[..extent]) {
-        assert!(cut.symbols().eq(symbols), "the bytes after it change the image");
+        assert!(
+            cut.symbols().eq(symbols),
+            "the bytes after it change the image"
+        );
     }
     Some(image)
 }
@@ -40,7 +46,11 @@ pub fn keep<'a>(bytes: &'a [u8]) -> Option<Image<'a>> {
 fn extent(bytes: &[u8]) -> Result<usize, ParseError> {
     let extent = Image::extent(bytes);
     let head = &bytes[..bytes.len().min(HEAD)];
-    assert_eq!(Image::extent(head), extent, "more than the first page counts");
+    assert_eq!(
+        Image::extent(head),
+        extent,
+        "more than the first page counts"
+    );
     assert!(!extent.is_ok_and(|extent| extent > LARGEST), "{extent:?}");
     extent
 }
@@ -48,7 +58,12 @@ fn extent(bytes: &[u8]) -> Result<usize, ParseError> {
 /// Fails unless the symbols fit into the image, and each name, version and value lies in it.
 fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
     let entry = if image.class() == 2 { 24 } else { 16 };
-    assert!(symbols.len() <= bytes.len() / entry, "{} symbols in {} bytes", symbols.len(), bytes.len());
+    assert!(
+        symbols.len() <= bytes.len() / entry,
+        "{} symbols in {} bytes",
+        symbols.len(),
+        bytes.len()
+    );
     let all = bytes.as_ptr_range();
     let inside = |string: &CStr| {
         let string = string.to_bytes_with_nul().as_ptr_range();
@@ -58,7 +73,11 @@ fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
         let strings = [Some(symbol.name()), symbol.version()];
         for string in strings.into_iter().flatten() {
             assert!(inside(string), "{symbol:?} has a string outside");
-            assert!(string.count_bytes() <= LONGEST_NAME, "{} bytes", string.count_bytes());
+            assert!(
+                string.count_bytes() <= LONGEST_NAME,
+                "{} bytes",
+                string.count_bytes()
+            );
         }
         let offset = symbol.value().wrapping_sub(image.load_address());
         assert!(offset < bytes.len() as u64, "{symbol:?} lies outside");
@@ -67,18 +86,31 @@ fn lie_inside(image: &Image<'_>, symbols: &[Symbol<'_>], bytes: &[u8]) {
 
 /// Fails unless a look-up finds the first symbol with the name, and with the name and version.
 fn look_ups_agree(image: &Image<'_>, symbols: &[Symbol<'_>]) {
-    let text = |string: &CStr| string.to_str().ok().filter(|string| !string.is_empty()).map(str::to_owned);
-    let named = symbols.iter().filter_map(|symbol| Some((symbol, text(symbol.name())?)));
+    let text = |string: &CStr| {
+        string
+            .to_str()
+            .ok()
+            .filter(|string| !string.is_empty())
+            .map(str::to_owned)
+    };
+    let named = symbols
+        .iter()
+        .filter_map(|symbol| Some((symbol, text(symbol.name())?)));
     for (symbol, name) in named.take(LOOK_UPS) {
         let first = symbols.iter().find(|other| other.name() == symbol.name());
         assert_eq!(image.symbol(&name, None).as_ref(), first);
         let unknown = image.symbol(&name, Some("LINUX_99"));
         if let Some(version) = symbol.version() {
-            let is_same =
-                |other: &&Symbol<'_>| (other.name(), other.version()) == (symbol.name(), Some(version));
+            let is_same = |other: &&Symbol<'_>| {
+                (other.name(), other.version()) == (symbol.name(), Some(version))
+            };
             let first = symbols.iter().find(is_same);
             if let Some(version) = text(version) {
-                assert_eq!(image.symbol(&name, Some(&version)).as_ref(), first, "{version}");
+                assert_eq!(
+                    image.symbol(&name, Some(&version)).as_ref(),
+                    first,
+                    "{version}"
+                );
             }
             let other = |found: Symbol<'_>| found.version() != Some(c"LINUX_99");
             assert!(!unknown.is_some_and(other), "{name}: {unknown:?}");

@@ -53,25 +53,48 @@ pub struct Sym<'a> {
 impl Default for Sym<'_> {
     fn default() -> Self {
         let (value, size) = (Value::Next, CODE);
-        Self { name: "", blank: false, version: None, value, size, kind: FUNC, bind: GLOBAL, shndx: 8 }
+        Self {
+            name: "",
+            blank: false,
+            version: None,
+            value,
+            size,
+            kind: FUNC,
+            bind: GLOBAL,
+            shndx: 8,
+        }
     }
 }
 
 impl<'a> Sym<'a> {
     /// Creates a function.
     pub fn func(name: &'a str, version: &'a str) -> Self {
-        Self { name, version: Some(version), ..Self::default() }
+        Self {
+            name,
+            version: Some(version),
+            ..Self::default()
+        }
     }
 
     /// Creates the symbol that a linker makes for a version.
     pub fn version(name: &'a str) -> Self {
         let func = Self::func(name, name);
-        Self { kind: OBJECT, shndx: ABS, value: Value::Exactly(0), size: 0, ..func }
+        Self {
+            kind: OBJECT,
+            shndx: ABS,
+            value: Value::Exactly(0),
+            size: 0,
+            ..func
+        }
     }
 
     /// Returns `st_value`, in a finished image.
     pub fn st_value(&self) -> u64 {
-        if let Value::Exactly(value) = self.value { value } else { panic!("{self:?} has no address yet") }
+        if let Value::Exactly(value) = self.value {
+            value
+        } else {
+            panic!("{self:?} has no address yet")
+        }
     }
 
     /// Returns the name in the string table.
@@ -106,13 +129,20 @@ impl Part {
 
     /// Returns all parts in that order, but these last.
     pub fn with_last(last: &[Self]) -> Vec<Self> {
-        Self::ALL.into_iter().filter(|part| !last.contains(part)).chain(last.iter().copied()).collect()
+        Self::ALL
+            .into_iter()
+            .filter(|part| !last.contains(part))
+            .chain(last.iter().copied())
+            .collect()
     }
 }
 
 /// The description of an image; by default a little-endian 64-bit one for x86_64 without symbols.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "the properties of an image are independent")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the properties of an image are independent"
+)]
 pub struct Spec<'a> {
     /// Whether it is `ELFCLASS64`.
     pub wide: bool,
@@ -161,16 +191,32 @@ impl Default for Spec<'_> {
 /// Returns the names of the symbols that the table of an architecture has.
 pub fn names(abi: &Abi) -> BTreeSet<&'static str> {
     let functions = abi.functions().into_iter().map(|(_, function)| function);
-    functions.flat_map(|function| function.candidates).map(|symbol| symbol.name).collect()
+    functions
+        .flat_map(|function| function.candidates)
+        .map(|symbol| symbol.name)
+        .collect()
 }
 
 impl<'a> Spec<'a> {
     /// Describes an image of an architecture with these functions.
     pub fn of(abi: &Abi, names: impl IntoIterator<Item = &'a str>) -> Self {
-        let symbols = names.into_iter().map(|name| Sym::func(name, abi.version)).collect();
+        let symbols = names
+            .into_iter()
+            .map(|name| Sym::func(name, abi.version))
+            .collect();
         let is_native = NATIVE.is_some_and(|native| native.name == abi.name);
-        let big_endian = if is_native { cfg!(target_endian = "big") } else { abi.name == "s390x" };
-        Self { wide: abi.class == 2, big_endian, machine: abi.machine, symbols, ..Self::default() }
+        let big_endian = if is_native {
+            cfg!(target_endian = "big")
+        } else {
+            abi.name == "s390x"
+        };
+        Self {
+            wide: abi.class == 2,
+            big_endian,
+            machine: abi.machine,
+            symbols,
+            ..Self::default()
+        }
     }
 
     /// Returns whether the words of `DT_HASH` have 64 bits, as on S/390 and Alpha.
@@ -185,10 +231,23 @@ impl<'a> Spec<'a> {
     }
 
     fn write(&self, draft: &Built<'_>) -> Built<'a> {
-        let Self { wide, big_endian, .. } = *self;
-        let mut image = Built { wide, big_endian, symbols: self.placed(draft), ..Built::default() };
+        let Self {
+            wide, big_endian, ..
+        } = *self;
+        let mut image = Built {
+            wide,
+            big_endian,
+            symbols: self.placed(draft),
+            ..Built::default()
+        };
         let versions = self.version_names();
-        let strings = strings(image.symbols.iter().map(Sym::st_name).chain(versions.iter().copied()));
+        let strings = strings(
+            image
+                .symbols
+                .iter()
+                .map(Sym::st_name)
+                .chain(versions.iter().copied()),
+        );
         let tags = self.tags(draft, versions.len(), strings.len());
         tables::write_headers(&mut image, self, draft, tags.len());
         image.bytes.resize(image.bytes.len().max(self.p_offset), 0);
@@ -196,18 +255,26 @@ impl<'a> Spec<'a> {
             image.align(if *part == Part::Text { 16 } else { 8 });
             if self.order.last() == Some(part) {
                 let size = draft.bytes.len().saturating_sub(draft.at(*part));
-                image.bytes.resize(image.bytes.len().max(self.extent.saturating_sub(size)), 0);
+                image
+                    .bytes
+                    .resize(image.bytes.len().max(self.extent.saturating_sub(size)), 0);
             }
             image.parts[*part as usize] = image.bytes.len();
             match part {
-                Part::Hash if self.sysv_hash => tables::write_hash(&mut image, self.has_wide_hash()),
+                Part::Hash if self.sysv_hash => {
+                    tables::write_hash(&mut image, self.has_wide_hash())
+                }
                 Part::GnuHash if self.gnu_hash => tables::write_gnu_hash(&mut image),
                 Part::Symtab => tables::write_symtab(&mut image, &strings, self.null_value()),
                 Part::Strtab => image.bytes.extend(strings.as_bytes()),
                 Part::Versym if self.versions => tables::write_versym(&mut image, &versions),
-                Part::Verdef if self.versions => tables::write_verdef(&mut image, &versions, &strings),
+                Part::Verdef if self.versions => {
+                    tables::write_verdef(&mut image, &versions, &strings)
+                }
                 Part::Dynamic => tables::write_dynamic(&mut image, &tags),
-                Part::Text => image.bytes.resize(image.bytes.len() + self.code_size(), 0xcc),
+                Part::Text => image
+                    .bytes
+                    .resize(image.bytes.len() + self.code_size(), 0xcc),
                 Part::Hash | Part::GnuHash | Part::Versym | Part::Verdef => {}
             }
         }
@@ -216,8 +283,15 @@ impl<'a> Spec<'a> {
 
     /// Returns the address of an offset.
     pub(crate) fn address(&self, offset: usize) -> u64 {
-        let address = self.p_vaddr.wrapping_add(offset as u64).wrapping_sub(self.p_offset as u64);
-        if self.wide { address } else { address & 0xffff_ffff }
+        let address = self
+            .p_vaddr
+            .wrapping_add(offset as u64)
+            .wrapping_sub(self.p_offset as u64);
+        if self.wide {
+            address
+        } else {
+            address & 0xffff_ffff
+        }
     }
 
     fn null_value(&self) -> u64 {
@@ -225,7 +299,11 @@ impl<'a> Spec<'a> {
     }
 
     fn code_size(&self) -> usize {
-        self.symbols.iter().filter(|symbol| symbol.value == Value::Next).count() * CODE as usize
+        self.symbols
+            .iter()
+            .filter(|symbol| symbol.value == Value::Next)
+            .count()
+            * CODE as usize
     }
 
     /// Returns the symbols with their values, in the order that `DT_GNU_HASH` needs: unhashed ones
@@ -240,12 +318,19 @@ impl<'a> Spec<'a> {
                     next += CODE as usize;
                 }
                 Value::Alias => {}
-                Value::Exactly(value) if symbol.shndx == ABS => last = value.wrapping_add(self.null_value()),
+                Value::Exactly(value) if symbol.shndx == ABS => {
+                    last = value.wrapping_add(self.null_value())
+                }
                 Value::Exactly(value) => last = value,
             }
             symbol.value = Value::Exactly(last);
         }
-        symbols.sort_by_key(|symbol| (symbol.hashed(), self.gnu_hash.then(|| tables::gnu_bucket(symbol))));
+        symbols.sort_by_key(|symbol| {
+            (
+                symbol.hashed(),
+                self.gnu_hash.then(|| tables::gnu_bucket(symbol)),
+            )
+        });
         symbols
     }
 
@@ -261,21 +346,44 @@ impl<'a> Spec<'a> {
     }
 
     /// Returns the dynamic section: name, tag, value.
-    fn tags(&self, draft: &Built<'_>, versions: usize, strings: usize) -> Vec<(&'static str, u64, u64)> {
+    fn tags(
+        &self,
+        draft: &Built<'_>,
+        versions: usize,
+        strings: usize,
+    ) -> Vec<(&'static str, u64, u64)> {
         let address = |part| self.address(draft.at(part));
         let tags = [
-            (self.gnu_hash, "DT_GNU_HASH", 0x6fff_fef5, address(Part::GnuHash)),
+            (
+                self.gnu_hash,
+                "DT_GNU_HASH",
+                0x6fff_fef5,
+                address(Part::GnuHash),
+            ),
             (self.sysv_hash, "DT_HASH", 4, address(Part::Hash)),
             (true, "DT_STRTAB", 5, address(Part::Strtab)),
             (true, "DT_SYMTAB", 6, address(Part::Symtab)),
             (true, "DT_STRSZ", 10, strings as u64),
             (true, "DT_SYMENT", 11, if self.wide { 24 } else { 16 }),
-            (self.versions, "DT_VERDEF", 0x6fff_fffc, address(Part::Verdef)),
+            (
+                self.versions,
+                "DT_VERDEF",
+                0x6fff_fffc,
+                address(Part::Verdef),
+            ),
             (self.versions, "DT_VERDEFNUM", 0x6fff_fffd, versions as u64),
-            (self.versions, "DT_VERSYM", 0x6fff_fff0, address(Part::Versym)),
+            (
+                self.versions,
+                "DT_VERSYM",
+                0x6fff_fff0,
+                address(Part::Versym),
+            ),
             (true, "DT_NULL", 0, 0),
         ];
-        tags.into_iter().filter(|tag| tag.0).map(|(_, name, tag, value)| (name, tag, value)).collect()
+        tags.into_iter()
+            .filter(|tag| tag.0)
+            .map(|(_, name, tag, value)| (name, tag, value))
+            .collect()
     }
 }
 
@@ -284,10 +392,12 @@ impl<'a> Spec<'a> {
 fn strings<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<_> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-    names.into_iter().fold("\0".into(), |mut strings: String, name| {
-        if !strings.contains(&format!("{name}\0")) {
-            strings.extend([name, "\0"]);
-        }
-        strings
-    })
+    names
+        .into_iter()
+        .fold("\0".into(), |mut strings: String, name| {
+            if !strings.contains(&format!("{name}\0")) {
+                strings.extend([name, "\0"]);
+            }
+            strings
+        })
 }

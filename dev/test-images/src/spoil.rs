@@ -8,8 +8,12 @@ use crate::{Built, kinds};
 pub const EXTREMES: [u64; 8] = [0, 1, u64::MAX, u64::MAX - 1, 0x80, 0x8000, 1 << 31, 1 << 63];
 
 /// The bytes of an image of every kind.
-static KINDS: LazyLock<Vec<Vec<u8>>> =
-    LazyLock::new(|| kinds::kinds().into_iter().map(|(_, spec)| spec.build().bytes).collect());
+static KINDS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    kinds::kinds()
+        .into_iter()
+        .map(|(_, spec)| spec.build().bytes)
+        .collect()
+});
 
 /// Makes one change for each 8 bytes of the input. Indices wrap.
 pub fn spoil(built: &mut Built<'_>, input: &[u8]) {
@@ -30,7 +34,11 @@ fn spoil_once(built: &mut Built<'_>, [kind, how, rest @ ..]: [u8; 8]) {
         192..232 => {
             let donor = &KINDS[c % KINDS.len()];
             let donor = &donor[b % donor.len()..];
-            for (to, from) in built.bytes[a % len..].iter_mut().zip(donor).take(how.into()) {
+            for (to, from) in built.bytes[a % len..]
+                .iter_mut()
+                .zip(donor)
+                .take(how.into())
+            {
                 *to = *from;
             }
         }

@@ -37,7 +37,10 @@ pub fn bounded(bytes: &[u8]) -> Rates {
     let mut rates = Rates::default();
     let within = |what: &str, steps: u64, most: u64, size: usize| {
         let size = size as u64;
-        assert!(steps <= most * size, "{what}: {steps} steps for {size} bytes");
+        assert!(
+            steps <= most * size,
+            "{what}: {steps} steps for {size} bytes"
+        );
         let number = |number: u64| f64::from(u32::try_from(number).unwrap());
         number(steps) / number(size.max(1))
     };
@@ -50,7 +53,9 @@ pub fn bounded(bytes: &[u8]) -> Rates {
     let (mut all, mut found) = (0, Vec::new());
     loop {
         let (symbol, steps) = counted(|| symbols.next());
-        rates.symbols = rates.symbols.max(within("a step of symbols()", steps, SYMBOLS, size));
+        rates.symbols = rates
+            .symbols
+            .max(within("a step of symbols()", steps, SYMBOLS, size));
         all += steps;
         let Some(symbol) = symbol else { break };
         found.push(symbol);
@@ -78,7 +83,11 @@ pub fn bounded(bytes: &[u8]) -> Rates {
     for abi in ALL {
         // As if no symbol were found: the most that `choice::decide` can take.
         let ((), steps) = counted(|| {
-            let candidates = || abi.functions().into_iter().flat_map(|(_, function)| function.candidates);
+            let candidates = || {
+                abi.functions()
+                    .into_iter()
+                    .flat_map(|(_, function)| function.candidates)
+            };
             if abi.name == "x86" {
                 image.parsed.find("__kernel_vsyscall", Some("LINUX_2.5"));
             }
@@ -89,7 +98,9 @@ pub fn bounded(bytes: &[u8]) -> Rates {
                 image.parsed.find(candidate.name, Some(abi.version));
             }
         });
-        rates.resolve = rates.resolve.max(within("a resolver's pass", steps, RESOLVE, size));
+        rates.resolve = rates
+            .resolve
+            .max(within("a resolver's pass", steps, RESOLVE, size));
     }
     rates
 }

@@ -16,27 +16,54 @@ fn sysv_hash(name: &str) -> u32 {
 }
 
 fn gnu_hash(name: &str) -> u32 {
-    name.bytes().fold(5381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(byte.into()))
+    name.bytes().fold(5381, |hash: u32, byte| {
+        hash.wrapping_mul(33).wrapping_add(byte.into())
+    })
 }
 
 pub(crate) fn gnu_bucket(symbol: &Sym<'_>) -> u32 {
     gnu_hash(symbol.name) % BUCKETS
 }
 
-pub(crate) fn write_headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: &Built<'_>, tags: usize) {
+pub(crate) fn write_headers(
+    image: &mut Built<'_>,
+    spec: &Spec<'_>,
+    draft: &Built<'_>,
+    tags: usize,
+) {
     let (ehdr, phdr, addr) = if spec.wide { (64, 56, 8) } else { (52, 32, 4) };
     let count = spec.segments.len();
     image.bytes.extend(b"\x7fELF");
     let class = if spec.wide { 2 } else { 1 };
     let data = if spec.big_endian { 2 } else { 1 };
-    image.numbers("", 1, &[("EI_CLASS", class), ("EI_DATA", data), ("EI_VERSION", 1)]);
+    image.numbers(
+        "",
+        1,
+        &[("EI_CLASS", class), ("EI_DATA", data), ("EI_VERSION", 1)],
+    );
     image.align(16);
     image.numbers("", 2, &[("e_type", 3), ("e_machine", spec.machine.into())]);
     image.numbers("", 4, &[("e_version", 1)]);
-    image.numbers("", addr, &[("e_entry", 0), ("e_phoff", ehdr), ("e_shoff", 0)]);
+    image.numbers(
+        "",
+        addr,
+        &[("e_entry", 0), ("e_phoff", ehdr), ("e_shoff", 0)],
+    );
     image.numbers("", 4, &[("e_flags", 0)]);
-    image.numbers("", 2, &[("e_ehsize", ehdr), ("e_phentsize", phdr), ("e_phnum", count as u64)]);
-    image.numbers("", 2, &[("e_shentsize", 0), ("e_shnum", 0), ("e_shstrndx", 0)]);
+    image.numbers(
+        "",
+        2,
+        &[
+            ("e_ehsize", ehdr),
+            ("e_phentsize", phdr),
+            ("e_phnum", count as u64),
+        ],
+    );
+    image.numbers(
+        "",
+        2,
+        &[("e_shentsize", 0), ("e_shnum", 0), ("e_shstrndx", 0)],
+    );
     for &kind in &spec.segments {
         let (name, start, end) = match kind {
             PT_LOAD => ("PT_LOAD.".into(), spec.p_offset, draft.bytes.len()),
@@ -44,7 +71,11 @@ pub(crate) fn write_headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: &Buil
                 let start = draft.at(Part::Dynamic);
                 ("PT_DYNAMIC.".into(), start, start + tags * 2 * addr)
             }
-            PT_PHDR => ("PT_PHDR.".into(), ehdr as usize, ehdr as usize + count * phdr as usize),
+            PT_PHDR => (
+                "PT_PHDR.".into(),
+                ehdr as usize,
+                ehdr as usize + count * phdr as usize,
+            ),
             _ => (format!("PT_{kind:#x}."), 0, 0),
         };
         let (address, size) = (spec.address(start), end.saturating_sub(start) as u64);
@@ -52,7 +83,15 @@ pub(crate) fn write_headers(image: &mut Built<'_>, spec: &Spec<'_>, draft: &Buil
         if spec.wide {
             image.numbers(&name, 4, &[("p_flags", 5)]);
         }
-        image.numbers(&name, addr, &[("p_offset", start as u64), ("p_vaddr", address), ("p_paddr", address)]);
+        image.numbers(
+            &name,
+            addr,
+            &[
+                ("p_offset", start as u64),
+                ("p_vaddr", address),
+                ("p_paddr", address),
+            ],
+        );
         image.numbers(&name, addr, &[("p_filesz", size), ("p_memsz", size)]);
         if !spec.wide {
             image.numbers(&name, 4, &[("p_flags", 5)]);
@@ -65,19 +104,32 @@ pub(crate) fn write_hash(image: &mut Built<'_>, wide: bool) {
     let count = image.symbols.len() as u32 + 1;
     let mut buckets = [0; BUCKETS as usize];
     let mut chain = vec![0; count as usize];
-    for (symbol, index) in image.symbols.iter().zip(1_u32..).filter(|(symbol, _)| symbol.hashed()) {
+    for (symbol, index) in image
+        .symbols
+        .iter()
+        .zip(1_u32..)
+        .filter(|(symbol, _)| symbol.hashed())
+    {
         let bucket = &mut buckets[(sysv_hash(symbol.name) % BUCKETS) as usize];
         chain[index as usize] = std::mem::replace(bucket, index);
     }
     let size = if wide { 8 } else { 4 };
-    image.numbers("hash.", size, &[("nbucket", BUCKETS.into()), ("nchain", count.into())]);
+    image.numbers(
+        "hash.",
+        size,
+        &[("nbucket", BUCKETS.into()), ("nchain", count.into())],
+    );
     image.words("hash.bucket", size, &buckets);
     image.words("hash.chain", size, &chain);
 }
 
 pub(crate) fn write_gnu_hash(image: &mut Built<'_>) {
     let bits = if image.wide { 64 } else { 32 };
-    let first = image.symbols.iter().take_while(|symbol| !symbol.hashed()).count();
+    let first = image
+        .symbols
+        .iter()
+        .take_while(|symbol| !symbol.hashed())
+        .count();
     let hashed = image.symbols[first..].to_vec();
     let mut buckets = [0; BUCKETS as usize];
     let (mut bloom, mut chain) = (0_u64, vec![]);
@@ -88,12 +140,22 @@ pub(crate) fn write_gnu_hash(image: &mut Built<'_>) {
         if *bucket == 0 {
             *bucket = (first + 1 + index) as u32;
         }
-        let ends = hashed.get(index + 1).is_none_or(|next| gnu_bucket(next) != gnu_bucket(symbol));
+        let ends = hashed
+            .get(index + 1)
+            .is_none_or(|next| gnu_bucket(next) != gnu_bucket(symbol));
         chain.push(hash & !1 | u32::from(ends));
     }
     let (nbuckets, symoffset) = (BUCKETS.into(), first as u64 + 1);
-    image.numbers("gnu_hash.", 4, &[("nbuckets", nbuckets), ("symoffset", symoffset)]);
-    image.numbers("gnu_hash.", 4, &[("bloom_size", 1), ("bloom_shift", SHIFT.into())]);
+    image.numbers(
+        "gnu_hash.",
+        4,
+        &[("nbuckets", nbuckets), ("symoffset", symoffset)],
+    );
+    image.numbers(
+        "gnu_hash.",
+        4,
+        &[("bloom_size", 1), ("bloom_shift", SHIFT.into())],
+    );
     image.addr("gnu_hash.bloom[0]", bloom);
     image.words("gnu_hash.bucket", 4, &buckets);
     image.words("gnu_hash.chain", 4, &chain);
@@ -101,7 +163,15 @@ pub(crate) fn write_gnu_hash(image: &mut Built<'_>) {
 
 pub(crate) fn write_symtab(image: &mut Built<'_>, strings: &str, null_value: u64) {
     let value = Value::Exactly(null_value);
-    let null = Sym { blank: true, value, size: 0, kind: 0, bind: 0, shndx: 0, ..Sym::default() };
+    let null = Sym {
+        blank: true,
+        value,
+        size: 0,
+        kind: 0,
+        bind: 0,
+        shndx: 0,
+        ..Sym::default()
+    };
     let symbols = image.symbols.clone();
     for (index, symbol) in [null].iter().chain(&symbols).enumerate() {
         let name = string(strings, symbol.st_name());
@@ -111,7 +181,14 @@ pub(crate) fn write_symtab(image: &mut Built<'_>, strings: &str, null_value: u64
         if !image.wide {
             image.numbers(&prefix, 4, &place);
         }
-        image.numbers(&prefix, 1, &[("st_info", (symbol.bind << 4 | symbol.kind).into()), ("st_other", 0)]);
+        image.numbers(
+            &prefix,
+            1,
+            &[
+                ("st_info", (symbol.bind << 4 | symbol.kind).into()),
+                ("st_other", 0),
+            ],
+        );
         image.numbers(&prefix, 2, &[("st_shndx", symbol.shndx.into())]);
         if image.wide {
             image.numbers(&prefix, 8, &place);
@@ -123,9 +200,15 @@ pub(crate) fn write_versym(image: &mut Built<'_>, versions: &[&str]) {
     let symbols = image.symbols.clone();
     image.number("versym[0]", 0, 2);
     for (symbol, index) in symbols.iter().zip(1..) {
-        let version =
-            versions.iter().position(|version| Some(*version) == symbol.version).unwrap_or(0) as u64;
-        image.number(format!("versym[{index}]"), if symbol.hashed() { version + 1 } else { 0 }, 2);
+        let version = versions
+            .iter()
+            .position(|version| Some(*version) == symbol.version)
+            .unwrap_or(0) as u64;
+        image.number(
+            format!("versym[{index}]"),
+            if symbol.hashed() { version + 1 } else { 0 },
+            2,
+        );
     }
 }
 
@@ -135,9 +218,17 @@ pub(crate) fn write_verdef(image: &mut Built<'_>, versions: &[&str], strings: &s
         let (base, last) = (u64::from(index == 0), index + 1 == versions.len());
         image.numbers(&prefix, 2, &[("vd_version", 1), ("vd_flags", base)]);
         image.numbers(&prefix, 2, &[("vd_ndx", index as u64 + 1), ("vd_cnt", 1)]);
-        image.numbers(&prefix, 4, &[("vd_hash", sysv_hash(version).into()), ("vd_aux", 20)]);
+        image.numbers(
+            &prefix,
+            4,
+            &[("vd_hash", sysv_hash(version).into()), ("vd_aux", 20)],
+        );
         image.numbers(&prefix, 4, &[("vd_next", if last { 0 } else { 28 })]);
-        image.numbers(&prefix, 4, &[("vda_name", string(strings, version)), ("vda_next", 0)]);
+        image.numbers(
+            &prefix,
+            4,
+            &[("vda_name", string(strings, version)), ("vda_next", 0)],
+        );
     }
 }
 
@@ -150,5 +241,7 @@ pub(crate) fn write_dynamic(image: &mut Built<'_>, tags: &[(&str, u64, u64)]) {
 
 /// Returns the offset of a string in the table.
 fn string(strings: &str, name: &str) -> u64 {
-    strings.find(&format!("{name}\0")).expect("the table has every string") as u64
+    strings
+        .find(&format!("{name}\0"))
+        .expect("the table has every string") as u64
 }

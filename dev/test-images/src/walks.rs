@@ -8,11 +8,18 @@ use crate::elf::{Any, Bytes, Format, Image, Native, ParsedImage, ProgramHeaders,
 const LOOK_UPS: usize = 8;
 
 fn parse<F: Format>(bytes: &[u8]) -> Option<ParsedImage<'_, F>> {
-    ParsedImage::new(&ProgramHeaders::<F>::read(Bytes::of_image(bytes).ok()?).ok()?, bytes).ok()
+    ParsedImage::new(
+        &ProgramHeaders::<F>::read(Bytes::of_image(bytes).ok()?).ok()?,
+        bytes,
+    )
+    .ok()
 }
 
 fn symbols<'a, F: Format>(image: &ParsedImage<'a, F>) -> Vec<Symbol<'a>> {
-    image.entries().filter_map(|entry| image.symbol(entry)).collect()
+    image
+        .entries()
+        .filter_map(|entry| image.symbol(entry))
+        .collect()
 }
 
 /// Fails unless they agree.
@@ -22,7 +29,10 @@ pub fn agree(bytes: &[u8]) {
         assert!(Image::parse(bytes).is_err(), "it is an image in no format");
         // Only the parser of any format can read it.
         let wide_hash = |native: ParsedImage<'_, Native>| WIDE_HASH.contains(&native.machine());
-        assert!(native.is_none_or(wide_hash), "it is an image in one format only");
+        assert!(
+            native.is_none_or(wide_hash),
+            "it is an image in one format only"
+        );
         return;
     };
     let all = symbols(&any);
@@ -41,7 +51,9 @@ pub fn agree(bytes: &[u8]) {
             let found = any.at(address).expect("there is such a symbol");
             // On arm, bit 0 says that the code is Thumb code.
             let inside = (address & !1).wrapping_sub(found.value & !1);
-            let size = any.symbol(found).map_or(u64::MAX, |found| found.size().max(1));
+            let size = any
+                .symbol(found)
+                .map_or(u64::MAX, |found| found.size().max(1));
             assert!(inside <= size, "{address:#x} is not in {:#x}", found.value);
         }
     }
@@ -54,10 +66,14 @@ pub fn agree(bytes: &[u8]) {
 /// If the bytes are not an image.
 pub fn beginnings_agree(bytes: &[u8]) -> usize {
     let whole = Image::parse(bytes).expect("an image").parsed;
-    let headers = Bytes::of_image(bytes).and_then(ProgramHeaders::<Any>::read).expect("an image");
+    let headers = Bytes::of_image(bytes)
+        .and_then(ProgramHeaders::<Any>::read)
+        .expect("an image");
     let all = symbols(&whole);
     let has_tables = |&size: &usize| {
-        let Ok(image) = ParsedImage::new(&headers, &bytes[..size]) else { return false };
+        let Ok(image) = ParsedImage::new(&headers, &bytes[..size]) else {
+            return false;
+        };
         assert_eq!(symbols(&image), all, "in {size} bytes");
         true
     };

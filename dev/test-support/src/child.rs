@@ -67,9 +67,14 @@ pub fn fork(work: impl FnOnce() -> bool) -> Pid {
 pub fn or_leave<T>(work: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let message = panic.downcast_ref::<String>().map(String::as_str);
-        let message = message.or_else(|| panic.downcast_ref().copied()).unwrap_or("panic");
+        let message = message
+            .or_else(|| panic.downcast_ref().copied())
+            .unwrap_or("panic");
         // Not by `eprintln`: another thread may have held std's lock during the fork.
-        let _ = nix::unistd::write(io::stderr(), format!("forked child: {message}\n").as_bytes());
+        let _ = nix::unistd::write(
+            io::stderr(),
+            format!("forked child: {message}\n").as_bytes(),
+        );
         leave(101)
     })
 }
@@ -91,8 +96,11 @@ pub fn leave_thread() -> ! {
 /// Waits until the main thread of a child has left, for at most 5 s, because an emulator may keep
 /// it.
 pub fn wait_for_main_thread(child: Pid) {
-    let has_left = |_: &u32| !fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
-    (0..1000).inspect(|_| thread::sleep(Duration::from_millis(5))).find(has_left);
+    let has_left =
+        |_: &u32| !fs::read(format!("/proc/{child}/auxv")).is_ok_and(|it| !it.is_empty());
+    (0..1000)
+        .inspect(|_| thread::sleep(Duration::from_millis(5)))
+        .find(has_left);
 }
 
 /// Sets the address of this process's vDSO; 0 means that there is none.
@@ -132,8 +140,11 @@ pub fn wait(child: Pid, limit: Duration) -> End {
 /// is not possible.
 pub fn has_time_namespace(offsets: &str) -> bool {
     // `CLONE_NEWTIME` of include/uapi/linux/sched.h, which nix does not have.
-    let new = unshare(CloneFlags::from_bits_retain(0x80)).map_err(|error| format!("unshare: {error}"));
+    let new =
+        unshare(CloneFlags::from_bits_retain(0x80)).map_err(|error| format!("unshare: {error}"));
     let file = "/proc/self/timens_offsets";
-    let set = new.and_then(|()| fs::write(file, offsets).map_err(|error| format!("{file}: {error}")));
-    set.map_err(|why| not_run_here(Need::TimeNamespace, why)).is_ok()
+    let set =
+        new.and_then(|()| fs::write(file, offsets).map_err(|error| format!("{file}: {error}")));
+    set.map_err(|why| not_run_here(Need::TimeNamespace, why))
+        .is_ok()
 }

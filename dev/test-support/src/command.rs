@@ -19,8 +19,14 @@ pub type Ended = (Option<i32>, String, String);
 #[track_caller]
 pub fn started(output: io::Result<Output>) -> Option<Ended> {
     let why = match output {
-        Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => status.to_string(),
-        Ok(Output { status, stdout, stderr }) => {
+        Ok(Output { status, .. }) if [Some(126), Some(127)].contains(&status.code()) => {
+            status.to_string()
+        }
+        Ok(Output {
+            status,
+            stdout,
+            stderr,
+        }) => {
             let [out, error] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
             return Some((status.code(), out, error));
         }
@@ -33,8 +39,10 @@ pub fn started(output: io::Result<Output>) -> Option<Ended> {
 /// Writes a program. A child does it: other threads start processes meanwhile, which would inherit
 /// the open file, and the kernel executes no file that is open for writing (ETXTBSY).
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-    let write =
-        || fs::write(path, bytes).and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o755)));
+    let write = || {
+        fs::write(path, bytes)
+            .and_then(|()| fs::set_permissions(path, Permissions::from_mode(0o755)))
+    };
     let end = child::end_of(|| match write() {
         Ok(()) => true,
         Err(error) => child::leave(error.raw_os_error().unwrap_or(libc::EIO)),
@@ -57,13 +65,22 @@ pub fn assert_says_that_output_is_lost(
     let file = |path: &str| Stdio::from(OpenOptions::new().write(true).open(path).unwrap());
     let (writer, _) = UnixStream::pair().unwrap();
     for out in [file("/dev/null"), Stdio::from(OwnedFd::from(writer))] {
-        let Some((status, _, said)) = ended(command().stdout(out).output()) else { return };
-        assert!(status != Some(2) && said.is_empty(), "{:?}: {status:?} {said}", command());
+        let Some((status, _, said)) = ended(command().stdout(out).output()) else {
+            return;
+        };
+        assert!(
+            status != Some(2) && said.is_empty(),
+            "{:?}: {status:?} {said}",
+            command()
+        );
     }
     let (full, whole) = (command().stdout(file("/dev/full")).output(), command());
     // std opens /dev/null in the place of a closed descriptor, so writing to it succeeds.
     let mut closed = Command::new("sh");
-    closed.args(["-c", "exec \"$0\" \"$@\" >&-"]).arg(whole.get_program()).args(whole.get_args());
+    closed
+        .args(["-c", "exec \"$0\" \"$@\" >&-"])
+        .arg(whole.get_program())
+        .args(whole.get_args());
     let closed = has_tool(Need::Sh, &["-c", "true"]).then(|| closed.output());
     let full = Some((full, "No space left on device (os error 28)"));
     // std reports success for a descriptor that is not open for writing.
@@ -71,7 +88,9 @@ pub fn assert_says_that_output_is_lost(
     let not_open = closed.into_iter().chain([for_reading]);
     let not_open = not_open.map(|output| (output, "standard output is not open for writing"));
     for (output, why) in full.into_iter().chain(not_open) {
-        let Some((status, _, said)) = ended(output) else { return };
+        let Some((status, _, said)) = ended(output) else {
+            return;
+        };
         let expected = format!("{name}: cannot write the report: {why}\n");
         assert_eq!((status, said), (Some(2), expected), "{whole:?}");
     }

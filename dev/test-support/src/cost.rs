@@ -32,8 +32,13 @@ impl Cost {
                 cost.instructions += 1;
                 if let Some(at) = line.find(".LBB") {
                     let back = labels.iter().find(|(label, _)| *label == &line[at..]);
-                    let check = back.is_none() && [before, line].iter().any(|line| line.starts_with(test));
-                    *(if check { &mut cost.checks } else { &mut cost.branches }) += 1;
+                    let check =
+                        back.is_none() && [before, line].iter().any(|line| line.starts_with(test));
+                    *(if check {
+                        &mut cost.checks
+                    } else {
+                        &mut cost.branches
+                    }) += 1;
                     if let Some((_, start)) = back {
                         return cost.less(*start);
                     }
@@ -53,7 +58,9 @@ pub fn instructions<'a>(listing: &'a str, function: &str) -> impl Iterator<Item 
 /// Returns the lines of a function after its label.
 fn body<'a>(listing: &'a str, function: &str) -> impl Iterator<Item = &'a str> {
     let mut lines = listing.lines().map(str::trim);
-    lines.find(|line| line.ends_with(':') && line.contains(function)).expect(function);
+    lines
+        .find(|line| line.ends_with(':') && line.contains(function))
+        .expect(function);
     lines.take_while(|line| line.starts_with('.') || !line.ends_with(':'))
 }
 

@@ -23,30 +23,66 @@ pub const fn error(number: c_int) -> Action {
 /// Returns a filter that does the first action listed for a system call, or else `others`. At calls
 /// of another architecture (`AUDIT_ARCH_*` of include/uapi/linux/audit.h) it does `foreign`.
 pub fn program(calls: &[(u32, Action)], others: Action, foreign: Action) -> Vec<libc::sock_filter> {
-    const LITTLE_ENDIAN: u32 = if cfg!(target_endian = "little") { 0x4000_0000 } else { 0 };
+    const LITTLE_ENDIAN: u32 = if cfg!(target_endian = "little") {
+        0x4000_0000
+    } else {
+        0
+    };
     const BITS_64: u32 = 0x8000_0000;
     let (machine, class) = NATIVE.map_or((0, 0), |abi| (abi.machine, abi.class));
     let arch = u32::from(machine) | LITTLE_ENDIAN | if class == 2 { BITS_64 } else { 0 };
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let unless = |k: u32| libc::sock_filter { jt: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
-    let only = |k: u32| libc::sock_filter { jf: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ, k) };
+    let statement = |code: u32, k: u32| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: 0,
+        k,
+    };
+    let unless = |k: u32| libc::sock_filter {
+        jt: 1,
+        ..statement(libc::BPF_JMP | libc::BPF_JEQ, k)
+    };
+    let only = |k: u32| libc::sock_filter {
+        jf: 1,
+        ..statement(libc::BPF_JMP | libc::BPF_JEQ, k)
+    };
     let load = |offset: usize| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset as u32);
     let answer = |action: Action| statement(libc::BPF_RET, action);
 
-    let mut program = vec![load(offset_of!(libc::seccomp_data, arch)), unless(arch), answer(foreign)];
+    let mut program = vec![
+        load(offset_of!(libc::seccomp_data, arch)),
+        unless(arch),
+        answer(foreign),
+    ];
     program.push(load(offset_of!(libc::seccomp_data, nr)));
-    program.extend(calls.iter().flat_map(|(call, action)| [only(*call), answer(*action)]));
+    program.extend(
+        calls
+            .iter()
+            .flat_map(|(call, action)| [only(*call), answer(*action)]),
+    );
     program.push(answer(others));
     program
 }
 
 /// Puts this thread under a filter, for good. It does not allocate.
 pub fn install(program: &mut [libc::sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    let program = libc::sock_fprog {
+        len: program.len() as u16,
+        filter: program.as_mut_ptr(),
+    };
     set_no_new_privs()?;
     // SAFETY: the kernel reads the program, which lives until the call is done.
-    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
-    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let set = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const program,
+        )
+    };
+    if set == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Does `action` at these calls of this thread, and at every call of another architecture.
@@ -72,11 +108,16 @@ pub fn works() -> bool {
 /// Makes the kernel answer these calls of this thread with an error; says so if it cannot.
 pub fn deny(calls: &[u32], number: c_int) -> bool {
     let denied = restrict(calls, error(number));
-    denied.map_err(|error| not_run_here(Need::Seccomp, format!("seccomp: {error}"))).is_ok()
+    denied
+        .map_err(|error| not_run_here(Need::Seccomp, format!("seccomp: {error}")))
+        .is_ok()
 }
 
 /// Returns every system call, old and new, that can answer one of the functions.
 pub fn clock_calls(abi: &Abi) -> Vec<u32> {
-    let calls = abi.functions().into_iter().flat_map(|(_, function)| function.syscalls);
+    let calls = abi
+        .functions()
+        .into_iter()
+        .flat_map(|(_, function)| function.syscalls);
     calls.map(|call| call.number).collect()
 }

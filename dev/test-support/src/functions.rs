@@ -71,7 +71,9 @@ pub static FUNCTIONS: [Function; 5] = [
     Function {
         name: "gettimeofday",
         read: |path, _| (path.gettimeofday)().map(|now| (now.tv_sec, now.tv_usec)),
-        kernel: |_| oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec / 1000)),
+        kernel: |_| {
+            oracle::clock_gettime(libc::CLOCK_REALTIME).map(|now| (now.tv_sec, now.tv_nsec / 1000))
+        },
         has_clock: false,
     },
     Function {
@@ -97,11 +99,20 @@ pub static FUNCTIONS: [Function; 5] = [
 impl Function {
     /// Returns the clocks for which this function can be compared with the kernel.
     pub fn clocks(&self) -> &'static [ClockId] {
-        if self.has_clock { &CLOCKS } else { &CLOCKS[..1] }
+        if self.has_clock {
+            &CLOCKS
+        } else {
+            &CLOCKS[..1]
+        }
     }
 
     /// Compares one answer with the kernel's. `start` is called after the kernel's first answer.
-    pub fn compare_once(&self, path: &Path, clock: ClockId, start: impl FnOnce()) -> Compared<Reading> {
+    pub fn compare_once(
+        &self,
+        path: &Path,
+        clock: ClockId,
+        start: impl FnOnce(),
+    ) -> Compared<Reading> {
         let kernel = || (self.kernel)(clock.as_raw());
         compare(kernel, || {
             start();
@@ -123,7 +134,10 @@ impl Function {
     /// Fails unless the answer is the kernel's.
     #[track_caller]
     pub fn assert_right(&self, path: &Path, clock: ClockId) {
-        assert_compared(format_args!("{} {} {clock:?}", path.name, self.name), self.compare(path, clock));
+        assert_compared(
+            format_args!("{} {} {clock:?}", path.name, self.name),
+            self.compare(path, clock),
+        );
     }
 }
 
@@ -131,15 +145,19 @@ impl Function {
 #[track_caller]
 pub fn assert_all_right(path: &Path) {
     for function in &FUNCTIONS {
-        function.clocks().iter().for_each(|clock| function.assert_right(path, *clock));
+        function
+            .clocks()
+            .iter()
+            .for_each(|clock| function.assert_right(path, *clock));
     }
 }
 
 /// Fails unless every function of both paths answers for this clock what the kernel does.
 #[track_caller]
 pub fn assert_clock_right(clock: ClockId) {
-    for (path, function) in
-        PATHS.iter().flat_map(|path| FUNCTIONS.iter().map(move |function| (path, function)))
+    for (path, function) in PATHS
+        .iter()
+        .flat_map(|path| FUNCTIONS.iter().map(move |function| (path, function)))
     {
         function.assert_right(path, clock);
     }
@@ -155,7 +173,10 @@ pub fn assert_panics(file: &'static str, expected: Errno, reads: &[(&str, &dyn F
         let panic = catch_unwind(AssertUnwindSafe(read)).unwrap_err();
         let message = panic.downcast_ref::<String>().unwrap();
         let end = format!("::{clock}: {expected} (try_now() returns this error)");
-        assert!(message.starts_with("cannot read vdso_time") && message.ends_with(&end), "{message}");
+        assert!(
+            message.starts_with("cannot read vdso_time") && message.ends_with(&end),
+            "{message}"
+        );
     }
     let _ = panic::take_hook();
 }
@@ -167,7 +188,10 @@ pub fn wrong(path: &Path) -> Option<&'static str> {
         let mut clocks = function.clocks().iter();
         clocks.any(|clock| !matches!(function.compare(path, *clock), Ok(true)))
     };
-    FUNCTIONS.iter().find(|function| is_wrong(function)).map(|function| function.name)
+    FUNCTIONS
+        .iter()
+        .find(|function| is_wrong(function))
+        .map(|function| function.name)
 }
 
 /// `Ok` if the answer is right: true for a time, false for an error. Otherwise the kernel's answer
@@ -221,6 +245,11 @@ fn tries(settable: bool) -> usize {
 
 /// Returns whether a program, NTP or a hypervisor can set a clock.
 pub fn settable(id: i32) -> bool {
-    [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI]
-        .contains(&id)
+    [
+        libc::CLOCK_REALTIME,
+        libc::CLOCK_REALTIME_COARSE,
+        libc::CLOCK_REALTIME_ALARM,
+        libc::CLOCK_TAI,
+    ]
+    .contains(&id)
 }

@@ -1,8 +1,17 @@
 //! What the tests share: oracles, child processes, signals and sandboxes.
 
 #![allow(unsafe_code, reason = "libc is called here")]
-#![allow(missing_docs, clippy::missing_panics_doc, clippy::missing_errors_doc, reason = "not published")]
-#![allow(clippy::must_use_candidate, clippy::missing_safety_doc, reason = "not published")]
+#![allow(
+    missing_docs,
+    clippy::missing_panics_doc,
+    clippy::missing_errors_doc,
+    reason = "not published"
+)]
+#![allow(
+    clippy::must_use_candidate,
+    clippy::missing_safety_doc,
+    reason = "not published"
+)]
 #![cfg(any(target_os = "linux", target_os = "android"))]
 
 pub mod child;

@@ -24,12 +24,18 @@ pub fn all(process: &str) -> io::Result<Vec<Mapping>> {
         let (range, rest) = line.split_once(' ').expect("a range");
         let (start, end) = range.split_once('-').expect("two addresses");
         let name = rest.split_whitespace().nth(4).unwrap_or_default();
-        Mapping { range: address(start)..address(end), name: name.into() }
+        Mapping {
+            range: address(start)..address(end),
+            name: name.into(),
+        }
     };
     Ok(text.lines().map(mapping).collect())
 }
 
 /// Returns the addresses of the mapping of this name; an empty range if there is none.
 pub fn named(process: &str, name: &str) -> io::Result<Range<usize>> {
-    Ok(all(process)?.into_iter().find(|mapping| mapping.name == name).map_or(0..0, |mapping| mapping.range))
+    Ok(all(process)?
+        .into_iter()
+        .find(|mapping| mapping.name == name)
+        .map_or(0..0, |mapping| mapping.range))
 }

@@ -104,11 +104,18 @@ impl Need {
         let required = env::var("VDSO_TIME_TEST_REQUIRES").unwrap_or_default();
         let names = |word: &str| {
             let mut all = Self::ALL.iter().flat_map(|need| need.words());
-            assert!(all.any(|known| known == word), "no need and no place is called {word}");
+            assert!(
+                all.any(|known| known == word),
+                "no need and no place is called {word}"
+            );
             self.words().any(|own| own == word)
         };
         // Counts, so that each word is checked: `any` would stop before a wrong one.
-        required.split_whitespace().filter(|word| names(word)).count() > 0
+        required
+            .split_whitespace()
+            .filter(|word| names(word))
+            .count()
+            > 0
     }
 
     /// Returns the words that require it.

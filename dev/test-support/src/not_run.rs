@@ -14,13 +14,21 @@ use crate::Need;
 #[track_caller]
 pub fn not_run_here(missing: Need, why: impl Display) {
     not_run(&why);
-    assert!(!missing.is_required(), "{} is required: {why}", missing.word());
+    assert!(
+        !missing.is_required(),
+        "{} is required: {why}",
+        missing.word()
+    );
 }
 
 /// Says why a test, or the rest of it, is not run, where nothing that could be installed or allowed
 /// would change that.
 pub fn not_run(why: impl Display) {
-    let why = why.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = why
+        .to_string()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     // Not by `println!`: the output of a test that passes is not shown, and in a forked child
     // another thread may have held the lock.
     let line = format!("not run here: {why}\n");
@@ -32,7 +40,12 @@ pub fn not_run(why: impl Display) {
 pub fn has_proc() -> bool {
     let found = fs::metadata("/proc/self");
     found
-        .map_err(|error| not_run_here(Need::Proc, format!("/proc is not mounted: /proc/self: {error}")))
+        .map_err(|error| {
+            not_run_here(
+                Need::Proc,
+                format!("/proc is not mounted: /proc/self: {error}"),
+            )
+        })
         .is_ok()
 }
 
@@ -47,7 +60,10 @@ pub fn has_tool(need: Need, arguments: &[&str]) -> bool {
     let why = match Command::new(tool).args(arguments).output() {
         Ok(output) if output.status.success() => return true,
         Ok(Output { status, stderr, .. }) => {
-            format!("{tool} does not work: {status}: {}", String::from_utf8_lossy(&stderr))
+            format!(
+                "{tool} does not work: {status}: {}",
+                String::from_utf8_lossy(&stderr)
+            )
         }
         Err(error) if error.kind() == ErrorKind::NotFound => format!("{tool} is not installed"),
         Err(error) => format!("{tool}: {error}"),

@@ -44,19 +44,34 @@ pub fn getcpu() -> Answer<(u32, u32)> {
 /// Makes the 64-bit call, which 32-bit kernels have had since 5.1, or else the one that every
 /// kernel has. Both take a clock and write two numbers.
 fn ask([wide, every]: [c_long; 2], id: c_int) -> Answer<Timespec> {
-    let answer = if WIDE { Err(libc::ENOSYS) } else { one(wide, true, id) };
-    if answer == Err(libc::ENOSYS) { one(every, WIDE, id) } else { answer }
+    let answer = if WIDE {
+        Err(libc::ENOSYS)
+    } else {
+        one(wide, true, id)
+    };
+    if answer == Err(libc::ENOSYS) {
+        one(every, WIDE, id)
+    } else {
+        answer
+    }
 }
 
 fn one(call: c_long, is_wide: bool, id: c_int) -> Answer<Timespec> {
     let (mut wide, mut narrow) = ([i64::MIN; 2], [i32::MIN; 2]);
-    let out = if is_wide { (&raw mut wide).cast::<c_void>() } else { (&raw mut narrow).cast() };
+    let out = if is_wide {
+        (&raw mut wide).cast::<c_void>()
+    } else {
+        (&raw mut narrow).cast()
+    };
     // SAFETY: the call writes two numbers of its width at its second argument.
     if unsafe { libc::syscall(call, id, out) } != 0 {
         return Err(last_errno());
     }
     let written = if is_wide { wide } else { narrow.map(i64::from) };
-    Ok(Timespec { tv_sec: written[0], tv_nsec: written[1] })
+    Ok(Timespec {
+        tv_sec: written[0],
+        tv_nsec: written[1],
+    })
 }
 
 fn last_errno() -> i32 {
@@ -101,20 +116,27 @@ pub fn kernel_is(major: u32, minor: u32) -> bool {
 /// Returns the kernel's clock source, from sysfs.
 pub fn clock_source() -> Option<String> {
     let file = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    fs::read_to_string(file).ok().map(|name| name.trim().to_owned())
+    fs::read_to_string(file)
+        .ok()
+        .map(|name| name.trim().to_owned())
 }
 
 /// Returns whether the vDSO reads the clock source itself.
 pub fn counter_is_in_user_space() -> Option<bool> {
     match clock_source().unwrap_or_default().as_str() {
         _ if sysinfo_ehdr() == 0 => Some(false),
-        "tsc" | "hyperv_clocksource_tsc_page" | "riscv_clocksource" | "tod" | "Constant" | "timebase" => {
-            Some(true)
-        }
+        "tsc"
+        | "hyperv_clocksource_tsc_page"
+        | "riscv_clocksource"
+        | "tod"
+        | "Constant"
+        | "timebase" => Some(true),
         // Some real timers have an erratum, so the vDSO enters the kernel to read them. QEMU's has
         // none.
         "arch_sys_counter" if board().contains("linux,dummy-virt") => Some(true),
-        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => Some(false),
+        "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "hyperv_clocksource_msr" => {
+            Some(false)
+        }
         other => {
             not_run_here(
                 Need::ClockSource,

@@ -19,9 +19,13 @@ impl Pages {
         let all = NonZeroUsize::new((count + 2) * page_size()).unwrap();
         // SAFETY: the kernel chooses a free place.
         let guard =
-            unsafe { mmap_anonymous(None, all, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE) }.unwrap();
+            unsafe { mmap_anonymous(None, all, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE) }
+                .unwrap();
         let base = guard.map_addr(|guard| guard.checked_add(page_size()).unwrap());
-        Self { base, size: count * page_size() }
+        Self {
+            base,
+            size: count * page_size(),
+        }
     }
 
     /// Copies bytes to the start, and makes all of it readable.
@@ -29,7 +33,11 @@ impl Pages {
         assert!(bytes.len() <= self.size);
         self.protect(ProtFlags::PROT_READ | ProtFlags::PROT_WRITE);
         // SAFETY: the pages are writable, large enough by the assertion, and not borrowed.
-        unsafe { self.base.cast().copy_from_nonoverlapping((&bytes[0]).into(), bytes.len()) };
+        unsafe {
+            self.base
+                .cast()
+                .copy_from_nonoverlapping((&bytes[0]).into(), bytes.len())
+        };
         self.protect(ProtFlags::PROT_READ);
     }
 

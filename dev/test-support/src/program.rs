@@ -27,11 +27,18 @@ pub fn example(options: &[&str], name: &str, arguments: &[&Path]) -> Option<Stri
         return None;
     }
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(ROOT).args(["run", "--quiet", "--example", name]).args(options);
+    cargo
+        .current_dir(ROOT)
+        .args(["run", "--quiet", "--example", name])
+        .args(options);
     cargo.args(target.map(|target| format!("--target={target}")));
     match cargo.arg("--").args(arguments).output() {
         Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                output.status.success(),
+                "{}",
+                String::from_utf8_lossy(&output.stderr)
+            );
             Some(String::from_utf8(output.stdout).expect("UTF-8"))
         }
         Err(error) => {
@@ -56,16 +63,34 @@ pub fn library(
     cargo.current_dir(ROOT).envs(settings.iter().copied());
     cargo.args(["build", "--release", "--lib", "--package", package]);
     cargo.args(["--no-default-features", "--features", features]);
-    cargo.args(["--target", triple, "--target-dir"]).arg(&folder);
+    cargo
+        .args(["--target", triple, "--target-dir"])
+        .arg(&folder);
     run(&mut cargo).unwrap_or_else(|error| panic!("{error}"));
-    Some(folder.join(triple).join(format!("release/lib{}.rlib", package.replace('-', "_"))))
+    Some(
+        folder
+            .join(triple)
+            .join(format!("release/lib{}.rlib", package.replace('-', "_"))),
+    )
 }
 
 /// Compiles one file of the workspace with that library and what it depends on.
-pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &Path) -> Option<()> {
-    let name = library.file_stem().and_then(|name| name.to_str()).expect("UTF-8").trim_start_matches("lib");
+pub fn compile(
+    triple: &str,
+    source: &str,
+    library: &Path,
+    flags: &[&str],
+    to: &Path,
+) -> Option<()> {
+    let name = library
+        .file_stem()
+        .and_then(|name| name.to_str())
+        .expect("UTF-8")
+        .trim_start_matches("lib");
     let mut rustc = rustc(triple, &Path::new(ROOT).join(source), flags, to);
-    rustc.arg("--extern").arg(format!("{name}={}", library.display()));
+    rustc
+        .arg("--extern")
+        .arg(format!("{name}={}", library.display()));
     match run(rustc.arg("-L").arg(library.with_file_name("deps"))) {
         Ok(_) => Some(()),
         // `cargo xtask` compiles such libraries where Debian has none.
@@ -80,7 +105,12 @@ pub fn compile(triple: &str, source: &str, library: &Path, flags: &[&str], to: &
 /// Compiles one file of the workspace with that library. Returns the listing.
 pub fn listing(triple: &str, source: &str, library: &Path, more: &[&str]) -> Option<String> {
     let to = library.with_file_name("listing.s");
-    let flags = ["--crate-type=lib", "-Copt-level=3", "-Ccodegen-units=1", "--emit=asm"];
+    let flags = [
+        "--crate-type=lib",
+        "-Copt-level=3",
+        "-Ccodegen-units=1",
+        "--emit=asm",
+    ];
     compile(triple, source, library, &[&flags, more].concat(), &to)?;
     Some(fs::read_to_string(to).unwrap())
 }
@@ -99,8 +129,17 @@ pub fn emit(kind: &str, triple: &str, source: &Path, flags: &[&str], to: &Path) 
 /// Returns the object.
 pub fn emit_for_armv5(source: &Path, flags: &[&str], to: &Path) -> Option<Vec<u8>> {
     // The compiler at hand has the libraries of this target, not of an older one.
-    let older = ["-Ctarget-cpu=arm926ej-s", "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6"];
-    let object = emit("obj", "armv7-unknown-linux-gnueabihf", source, &[flags, &older].concat(), to)?;
+    let older = [
+        "-Ctarget-cpu=arm926ej-s",
+        "-Ctarget-feature=-v7,-thumb2,-v6t2,-v6k,-v6",
+    ];
+    let object = emit(
+        "obj",
+        "armv7-unknown-linux-gnueabihf",
+        source,
+        &[flags, &older].concat(),
+        to,
+    )?;
     let text = match run(Command::new("readelf").arg("-A").arg(to)) {
         Ok(text) => text,
         Err(error) => {
@@ -108,7 +147,9 @@ pub fn emit_for_armv5(source: &Path, flags: &[&str], to: &Path) -> Option<Vec<u8
             return None;
         }
     };
-    let marks = text.lines().filter_map(|line| line.trim().strip_prefix("Tag_CPU_arch: "));
+    let marks = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Tag_CPU_arch: "));
     assert_eq!(marks.collect::<Vec<_>>(), ["v5TE"], "{text}");
     Some(object)
 }
@@ -122,21 +163,38 @@ pub fn has_standard_library(triple: &str) -> bool {
         Ok(_) => format!("the compiler has no standard library for {triple}"),
         Err(error) => error,
     };
-    not_run_here(if is_host(triple) { Need::Compiler } else { Need::Foreign }, why);
+    not_run_here(
+        if is_host(triple) {
+            Need::Compiler
+        } else {
+            Need::Foreign
+        },
+        why,
+    );
     false
 }
 
 /// Returns whether programs for a target run on this architecture.
 fn is_host(triple: &str) -> bool {
-    triple.starts_with(&env::consts::ARCH.replace("x86", "i686").replace("i686_64", "x86_64"))
+    triple.starts_with(
+        &env::consts::ARCH
+            .replace("x86", "i686")
+            .replace("i686_64", "x86_64"),
+    )
 }
 
 /// Returns the triple of the compiler's machine, or why its programs cannot run here.
 pub fn host() -> Result<String, String> {
     let version = compiler()?;
-    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("a host");
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .expect("a host");
     if !is_host(host) {
-        return Err(format!("the test runs on {}, the compiler on {host}", env::consts::ARCH));
+        return Err(format!(
+            "the test runs on {}, the compiler on {host}",
+            env::consts::ARCH
+        ));
     }
     Ok(host.to_owned())
 }
@@ -152,17 +210,29 @@ fn rustc_name() -> std::ffi::OsString {
 
 fn rustc(triple: &str, source: &Path, flags: &[&str], to: &Path) -> Command {
     let mut rustc = Command::new(rustc_name());
-    rustc.args(["--edition=2024", "--target", triple]).args(flags).arg("-o").arg(to).arg(source);
+    rustc
+        .args(["--edition=2024", "--target", triple])
+        .args(flags)
+        .arg("-o")
+        .arg(to)
+        .arg(source);
     rustc
 }
 
 /// Returns what a command prints, or why it failed.
 pub fn run(command: &mut Command) -> Result<String, String> {
     // Machine code is looked at, which instrumentation would change.
-    command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    command
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
-        return Err(format!("{command:?}\n{}", String::from_utf8_lossy(&output.stderr)));
+        return Err(format!(
+            "{command:?}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        ));
     }
     Ok(String::from_utf8(output.stdout).expect("UTF-8"))
 }

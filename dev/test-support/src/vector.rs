@@ -15,9 +15,11 @@ pub fn change(changed: usize, value: Option<usize>) -> io::Result<()> {
     let file = fs::read("/proc/self/auxv")?;
     let word = |bytes: &[u8]| usize::from_ne_bytes(bytes.try_into().unwrap());
     let mut words = file.chunks_exact(size_of::<usize>()).map(word);
-    let mut vector: Vec<Entry> = std::iter::from_fn(|| Some([words.next()?, words.next()?])).collect();
+    let mut vector: Vec<Entry> =
+        std::iter::from_fn(|| Some([words.next()?, words.next()?])).collect();
     let entry = vector.iter_mut().find(|[tag, _]| *tag == changed);
-    let entry = entry.ok_or_else(|| io::Error::other(format!("the vector has no entry {changed}")))?;
+    let entry =
+        entry.ok_or_else(|| io::Error::other(format!("the vector has no entry {changed}")))?;
     *entry = value.map_or([AT_IGNORE, 0], |value| [changed, value]);
     change_the_kernels(&vector)
 }
@@ -27,7 +29,10 @@ pub fn change(changed: usize, value: Option<usize>) -> io::Result<()> {
 fn change_the_kernels(vector: &[Entry]) -> io::Result<()> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let fields: Vec<u64> = after_name.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
+    let fields: Vec<u64> = after_name
+        .split(' ')
+        .map(|field| field.parse().unwrap_or(0))
+        .collect();
     let field = |number: usize| fields[number - 3]; // as proc_pid_stat(5) counts
     // SAFETY: 0 changes nothing.
     let brk = unsafe { libc::sbrk(0) }.addr() as u64;
@@ -43,8 +48,20 @@ fn change_the_kernels(vector: &[Entry]) -> io::Result<()> {
         exe_fd: u32::MAX,
     };
     // SAFETY: the kernel reads the map, and the vector.
-    let set = unsafe { libc::prctl(libc::PR_SET_MM, PR_SET_MM_MAP, &raw const map, size_of_val(&map), 0) };
-    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let set = unsafe {
+        libc::prctl(
+            libc::PR_SET_MM,
+            PR_SET_MM_MAP,
+            &raw const map,
+            size_of_val(&map),
+            0,
+        )
+    };
+    if set == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 const PR_SET_MM_MAP: libc::c_int = 14;

@@ -11,7 +11,11 @@ fn benches(criterion: &mut Criterion<CounterTime>) {
 
 fn main() {
     match CounterTime::new() {
-        Ok(counter) => benches(&mut Criterion::default().with_measurement(counter).configure_from_args()),
+        Ok(counter) => benches(
+            &mut Criterion::default()
+                .with_measurement(counter)
+                .configure_from_args(),
+        ),
         Err(status) => println!("the counter is not used: {status}"),
     }
 }

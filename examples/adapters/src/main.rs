@@ -19,7 +19,12 @@ use vdso_time_benches::pages::Table;
 const LINE: &str = "a line of tracing-subscriber";
 
 /// How the lines get their times. The first is the crate's default.
-const CLOCKS: [&str; 4] = ["default", "std, jiff", "coarse clock, jiff", "without a time"];
+const CLOCKS: [&str; 4] = [
+    "default",
+    "std, jiff",
+    "coarse clock, jiff",
+    "without a time",
+];
 
 /// std's clock with the formatter of [`CoarseTime`]. It shows which part of the gain is the
 /// clock's.
@@ -36,12 +41,18 @@ fn line(name: &'static str, subscriber: impl Subscriber + Send + Sync) -> Conten
     let subscriber: &'static Dispatch = Box::leak(Box::new(Dispatch::new(subscriber)));
     Contender::new(name, move || {
         // A program has one subscriber and sets it once, which saves some ns in each line.
-        with_default(subscriber, || tracing::info!(answer = black_box(42), "a request was answered"));
+        with_default(subscriber, || {
+            tracing::info!(answer = black_box(42), "a request was answered")
+        });
     })
 }
 
 fn child(asked: &[String]) -> Result<(), String> {
-    let lines = || tracing_subscriber::fmt().with_writer(io::sink).with_ansi(false);
+    let lines = || {
+        tracing_subscriber::fmt()
+            .with_writer(io::sink)
+            .with_ansi(false)
+    };
     let [default, std, coarse, without] = CLOCKS;
     let contenders = [
         line(default, lines().finish()),
@@ -54,14 +65,27 @@ fn child(asked: &[String]) -> Result<(), String> {
 
 fn parent(arguments: &Arguments) -> Result<Report, String> {
     let is_noisy = |samples: &Samples, row: &str| {
-        Spacing::ALL.iter().any(|&spacing| samples.noise(row, spacing).is_some_and(|noise| noise > 0.02))
+        Spacing::ALL.iter().any(|&spacing| {
+            samples
+                .noise(row, spacing)
+                .is_some_and(|noise| noise > 0.02)
+        })
     };
     let samples = Samples::collect(arguments, &[LINE.into()], Samples::add_child, is_noisy)?;
     let mut table = Table::new("adapters", [LINE, "ns", "/ default"]);
     for clock in CLOCKS {
-        table.add(clock, [samples.both(LINE, clock, 0), samples.cell(LINE, [clock, CLOCKS[0]])]);
+        table.add(
+            clock,
+            [
+                samples.both(LINE, clock, 0),
+                samples.cell(LINE, [clock, CLOCKS[0]]),
+            ],
+        );
     }
-    Ok(Report { tables: vec![table], ..Report::default() })
+    Ok(Report {
+        tables: vec![table],
+        ..Report::default()
+    })
 }
 
 fn main() -> ExitCode {

@@ -17,8 +17,12 @@ use vdso_time::ClockId;
 const AHEAD: i64 = 3600;
 
 /// The clocks that are moved.
-const WALL_CLOCKS: [c_int; 4] =
-    [libc::CLOCK_REALTIME, libc::CLOCK_REALTIME_COARSE, libc::CLOCK_REALTIME_ALARM, libc::CLOCK_TAI];
+const WALL_CLOCKS: [c_int; 4] = [
+    libc::CLOCK_REALTIME,
+    libc::CLOCK_REALTIME_COARSE,
+    libc::CLOCK_REALTIME_ALARM,
+    libc::CLOCK_TAI,
+];
 
 /// Replaces clock_gettime(2).
 ///
@@ -26,11 +30,18 @@ const WALL_CLOCKS: [c_int; 4] =
 /// `time` must be null or an address to write to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut libc::timespec) -> c_int {
-    let ahead = if WALL_CLOCKS.contains(&clock) { AHEAD } else { 0 };
+    let ahead = if WALL_CLOCKS.contains(&clock) {
+        AHEAD
+    } else {
+        0
+    };
     match vdso_time::clock_gettime(ClockId::from_raw(clock)) {
         Ok(_) if time.is_null() => failed(libc::EFAULT),
         Ok(now) => {
-            let moved = libc::timespec { tv_sec: (now.tv_sec + ahead) as _, tv_nsec: now.tv_nsec as _ };
+            let moved = libc::timespec {
+                tv_sec: (now.tv_sec + ahead) as _,
+                tv_nsec: now.tv_nsec as _,
+            };
             // SAFETY: the caller passes an address to write to.
             unsafe { time.write(moved) };
             0
@@ -51,7 +62,10 @@ pub unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, zone: *mut [c_in
     }
     match vdso_time::gettimeofday() {
         Ok(now) if !time.is_null() => {
-            let moved = libc::timeval { tv_sec: (now.tv_sec + AHEAD) as _, tv_usec: now.tv_usec as _ };
+            let moved = libc::timeval {
+                tv_sec: (now.tv_sec + AHEAD) as _,
+                tv_usec: now.tv_usec as _,
+            };
             // SAFETY: the caller passes an address to write to.
             unsafe { time.write(moved) };
             0

@@ -25,10 +25,21 @@ extern "C" fn handler(_: c_int) {
 
 #[unsafe(no_mangle)]
 extern "C" fn main() -> c_int {
-    let each = libc::timeval { tv_sec: 0, tv_usec: 100 };
-    let timer = libc::itimerval { it_interval: each, it_value: each };
+    let each = libc::timeval {
+        tv_sec: 0,
+        tv_usec: 100,
+    };
+    let timer = libc::itimerval {
+        it_interval: each,
+        it_value: each,
+    };
     // SAFETY: the handler makes no call that a signal handler must not make.
-    unsafe { libc::signal(libc::SIGALRM, handler as extern "C" fn(c_int) as libc::sighandler_t) };
+    unsafe {
+        libc::signal(
+            libc::SIGALRM,
+            handler as extern "C" fn(c_int) as libc::sighandler_t,
+        )
+    };
     // SAFETY: both pointers are valid or null.
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, core::ptr::null_mut()) };
     while COUNT.load(Ordering::Relaxed) < 1000 {

@@ -22,7 +22,11 @@ global_asm!(
 );
 
 /// The numbers of write(2) and exit_group(2).
-const CALLS: [usize; 2] = if cfg!(target_arch = "x86_64") { [1, 231] } else { [64, 94] };
+const CALLS: [usize; 2] = if cfg!(target_arch = "x86_64") {
+    [1, 231]
+} else {
+    [64, 94]
+};
 
 /// Calls `main` with argc and the value of `AT_SYSINFO_EHDR`, or null.
 unsafe extern "C" fn start(stack: *const usize) -> ! {
@@ -39,7 +43,10 @@ unsafe extern "C" fn start(stack: *const usize) -> ! {
     while ![AT_SYSINFO_EHDR, 0].contains(&word(at)) {
         at += 2;
     }
-    exit(crate::main(word(0), ptr::with_exposed_provenance(word(at + 1))))
+    exit(crate::main(
+        word(0),
+        ptr::with_exposed_provenance(word(at + 1)),
+    ))
 }
 
 /// The standard output.
@@ -50,7 +57,11 @@ impl fmt::Write for Stdout {
         let start = text.as_ptr().expose_provenance();
         // SAFETY: write(2) reads only the bytes of `text`.
         let written = unsafe { system_call(CALLS[0], [1, start, text.len()]) };
-        if written == text.len() { Ok(()) } else { Err(fmt::Error) }
+        if written == text.len() {
+            Ok(())
+        } else {
+            Err(fmt::Error)
+        }
     }
 }
 
@@ -95,7 +106,11 @@ pub unsafe fn system_call(number: usize, [first, second, third]: [usize; 3]) -> 
 unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
     for step in 0..len {
         // In this direction each byte is read before it is written.
-        let at = if to.addr() <= from.addr() { step } else { len - 1 - step };
+        let at = if to.addr() <= from.addr() {
+            step
+        } else {
+            len - 1 - step
+        };
         // SAFETY: the caller passes `len` bytes that can be read.
         let byte = unsafe { from.wrapping_add(at).read_volatile() };
         // SAFETY: the caller passes `len` bytes that can be written.
@@ -123,7 +138,8 @@ unsafe extern "C" fn memset(to: *mut u8, byte: i32, len: usize) -> *mut u8 {
 unsafe extern "C" fn memcmp(left: *const u8, right: *const u8, len: usize) -> i32 {
     for at in 0..len {
         // SAFETY: the caller passes two buffers of `len` bytes that can be read.
-        let pair = [left, right].map(|from| i32::from(unsafe { from.wrapping_add(at).read_volatile() }));
+        let pair =
+            [left, right].map(|from| i32::from(unsafe { from.wrapping_add(at).read_volatile() }));
         if pair[0] != pair[1] {
             return pair[0] - pair[1];
         }

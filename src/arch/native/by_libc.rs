@@ -29,5 +29,9 @@ pub(crate) unsafe fn syscall(number: u32, args: [usize; 5]) -> isize {
         // SAFETY: the caller promises that the call is sound.
         unsafe { libc::syscall(number as libc::c_long, first, second, third, fourth, fifth) }
     });
-    if result == -1 { -(error as isize) } else { result as isize }
+    if result == -1 {
+        -(error as isize)
+    } else {
+        result as isize
+    }
 }

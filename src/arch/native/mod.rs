@@ -4,7 +4,10 @@ use crate::errno::Errno;
 
 /// Defines the system call of an architecture by its assembly: the instruction, then the registers
 /// of the number, of the arguments and of the result, and those that the kernel changes.
-#[allow(unused_macros, reason = "some architectures have a function in assembly, and some libc's")]
+#[allow(
+    unused_macros,
+    reason = "some architectures have a function in assembly, and some libc's"
+)]
 macro_rules! system_call {
     ($(#[$inline:meta])* ($number:ident, $args:ident, $result:ident) { $($assembly:tt)+ }) => {
         /// Enters the kernel. A result in `-4095..=-1` is a negated error number.

@@ -6,8 +6,8 @@
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
 use crate::arch::abi::{
-    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME, call,
-    function,
+    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME,
+    call, function,
 };
 
 pub(crate) static ABI: Abi = Abi {
@@ -16,10 +16,19 @@ pub(crate) static ABI: Abi = Abi {
     class: ELFCLASS64,
     version: "LINUX_2.6.39",
     time: function(KERNEL_TIME, &[call(113, Timespec64), call(169, Timeval64)]),
-    gettimeofday: function(KERNEL_GETTIMEOFDAY, &[call(169, Timeval64), call(113, Timespec64)]),
+    gettimeofday: function(
+        KERNEL_GETTIMEOFDAY,
+        &[call(169, Timeval64), call(113, Timespec64)],
+    ),
     clock_gettime: function(KERNEL_GETTIME, &[call(113, Timespec64)]),
     clock_getres: function(KERNEL_GETRES, &[call(114, Timespec64)]),
     getcpu: function(&[], &[call(168, Getcpu)]),
     kernel_entry: None,
-    discovery: Discovery { prctl: 167, openat: 56, read: 63, close: 57, rt_sigprocmask: 135 },
+    discovery: Discovery {
+        prctl: 167,
+        openat: 56,
+        read: 63,
+        close: 57,
+        rt_sigprocmask: 135,
+    },
 };

@@ -16,19 +16,36 @@ pub(crate) static ABI: Abi = Abi {
     machine: 40, // EM_ARM
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function32(GETTIME, &[call(403, Timespec64), call(263, Timespec32), call(78, Timeval32)]),
+    time: function32(
+        GETTIME,
+        &[
+            call(403, Timespec64),
+            call(263, Timespec32),
+            call(78, Timeval32),
+        ],
+    ),
     gettimeofday: function32(GETTIME, &[call(403, Timespec64), call(78, Timeval32)]),
     clock_gettime: function32(GETTIME, &[call(403, Timespec64), call(263, Timespec32)]),
     clock_getres: function32(GETRES, &[call(406, Timespec64), call(264, Timespec32)]),
     getcpu: function(&[], &[call(345, Getcpu)]),
     kernel_entry: None,
-    discovery: Discovery { prctl: 172, openat: 322, read: 3, close: 6, rt_sigprocmask: 175 },
+    discovery: Discovery {
+        prctl: 172,
+        openat: 322,
+        read: 3,
+        close: 6,
+        rt_sigprocmask: 175,
+    },
 };
 
-const GETTIME: &[Candidate] =
-    &[timer("__vdso_clock_gettime64", Timespec64), timer("__vdso_clock_gettime", Timespec32)];
-const GETRES: &[Candidate] =
-    &[timer("__vdso_clock_getres_time64", Timespec64), timer("__vdso_clock_getres", Timespec32)];
+const GETTIME: &[Candidate] = &[
+    timer("__vdso_clock_gettime64", Timespec64),
+    timer("__vdso_clock_gettime", Timespec32),
+];
+const GETRES: &[Candidate] = &[
+    timer("__vdso_clock_getres_time64", Timespec64),
+    timer("__vdso_clock_getres", Timespec32),
+];
 
 /// Makes the row of a symbol that needs the timer.
 const fn timer(name: &'static str, shape: Shape) -> Candidate {

@@ -9,8 +9,8 @@
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
 use crate::arch::abi::{
-    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME, call,
-    function, symbol,
+    Abi, Discovery, ELFCLASS64, KERNEL_GETRES, KERNEL_GETTIME, KERNEL_GETTIMEOFDAY, KERNEL_TIME,
+    call, function, symbol,
 };
 
 pub(crate) static ABI: Abi = Abi {
@@ -19,10 +19,19 @@ pub(crate) static ABI: Abi = Abi {
     class: ELFCLASS64,
     version: "LINUX_2.6.15",
     time: function(KERNEL_TIME, &[call(246, Timespec64), call(78, Timeval64)]),
-    gettimeofday: function(KERNEL_GETTIMEOFDAY, &[call(78, Timeval64), call(246, Timespec64)]),
+    gettimeofday: function(
+        KERNEL_GETTIMEOFDAY,
+        &[call(78, Timeval64), call(246, Timespec64)],
+    ),
     clock_gettime: function(KERNEL_GETTIME, &[call(246, Timespec64)]),
     clock_getres: function(KERNEL_GETRES, &[call(247, Timespec64)]),
     getcpu: function(&[symbol("__kernel_getcpu", Getcpu)], &[call(302, Getcpu)]),
     kernel_entry: None,
-    discovery: Discovery { prctl: 171, openat: 286, read: 3, close: 6, rt_sigprocmask: 174 },
+    discovery: Discovery {
+        prctl: 171,
+        openat: 286,
+        read: 3,
+        close: 6,
+        rt_sigprocmask: 174,
+    },
 };

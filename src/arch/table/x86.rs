@@ -15,7 +15,14 @@ pub(crate) static ABI: Abi = Abi {
     machine: 3, // EM_386
     class: ELFCLASS32,
     version: "LINUX_2.6",
-    time: function32(GETTIME_32, &[call(403, Timespec64), call(265, Timespec32), call(78, Timeval32)]),
+    time: function32(
+        GETTIME_32,
+        &[
+            call(403, Timespec64),
+            call(265, Timespec32),
+            call(78, Timeval32),
+        ],
+    ),
     gettimeofday: function32(GETTIME_32, &[call(403, Timespec64), call(78, Timeval32)]),
     clock_gettime: function32(GETTIME_32, &[call(403, Timespec64), call(265, Timespec32)]),
     clock_getres: function32(GETRES_32, &[call(406, Timespec64), call(266, Timespec32)]),
@@ -26,5 +33,11 @@ pub(crate) static ABI: Abi = Abi {
         &[call(318, Getcpu)],
     ),
     kernel_entry: Some(("__kernel_vsyscall", "LINUX_2.5")),
-    discovery: Discovery { prctl: 172, openat: 295, read: 3, close: 6, rt_sigprocmask: 175 },
+    discovery: Discovery {
+        prctl: 172,
+        openat: 295,
+        read: 3,
+        close: 6,
+        rt_sigprocmask: 175,
+    },
 };

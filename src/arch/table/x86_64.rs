@@ -5,8 +5,8 @@
 
 use crate::arch::abi::Shape::{Getcpu, Timespec64, Timeval64};
 use crate::arch::abi::{
-    Abi, Discovery, ELFCLASS64, Quirk, VDSO_GETRES, VDSO_GETTIME, VDSO_GETTIMEOFDAY, VDSO_TIME, call,
-    function, symbol,
+    Abi, Discovery, ELFCLASS64, Quirk, VDSO_GETRES, VDSO_GETTIME, VDSO_GETTIMEOFDAY, VDSO_TIME,
+    call, function, symbol,
 };
 
 pub(crate) static ABI: Abi = Abi {
@@ -15,7 +15,10 @@ pub(crate) static ABI: Abi = Abi {
     class: ELFCLASS64,
     version: "LINUX_2.6",
     time: function(VDSO_TIME, &[call(228, Timespec64), call(96, Timeval64)]),
-    gettimeofday: function(VDSO_GETTIMEOFDAY, &[call(96, Timeval64), call(228, Timespec64)]),
+    gettimeofday: function(
+        VDSO_GETTIMEOFDAY,
+        &[call(96, Timeval64), call(228, Timespec64)],
+    ),
     clock_gettime: function(VDSO_GETTIME, &[call(228, Timespec64)]),
     clock_getres: function(VDSO_GETRES, &[call(229, Timespec64)]),
     // getcpu of QEMU's own image, which QEMU relocates, returns CPU 0, node 0 (QEMU 10.0).
@@ -24,5 +27,11 @@ pub(crate) static ABI: Abi = Abi {
         &[call(309, Getcpu)],
     ),
     kernel_entry: None,
-    discovery: Discovery { prctl: 157, openat: 257, read: 0, close: 3, rt_sigprocmask: 14 },
+    discovery: Discovery {
+        prctl: 157,
+        openat: 257,
+        read: 0,
+        close: 3,
+        rt_sigprocmask: 14,
+    },
 };

@@ -147,6 +147,10 @@ fn retry_clock(
     ask: impl FnOnce(ClockId) -> Result<Timespec, Errno>,
 ) -> Result<(), Errno> {
     const EINVAL: i32 = -Errno::EINVAL.raw_os_error();
-    *out = if result == EINVAL { Err(Errno::EINVAL) } else { ask(clock) }?;
+    *out = if result == EINVAL {
+        Err(Errno::EINVAL)
+    } else {
+        ask(clock)
+    }?;
     Ok(())
 }

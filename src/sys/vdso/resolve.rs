@@ -48,7 +48,11 @@ slots! {
 /// Returns the adapter if a candidate of the function has another signature, and otherwise `empty`,
 /// so that the adapter is in no program that does not need it.
 const fn adapter<F: FnPtr>(function: &Function, adapter: F, empty: F) -> F {
-    if function.has_only(F::SHAPE) { empty } else { adapter }
+    if function.has_only(F::SHAPE) {
+        empty
+    } else {
+        adapter
+    }
 }
 
 /// Whether the symbols that were found have versions.
@@ -71,13 +75,16 @@ pub fn routes() -> Routes {
     warm_up();
     let none = || Err(FallbackReason::NoSymbol);
     let narrow = |slot: &Slot<ClockFn32>, function| slot.outcome(function, none);
-    let clock_gettime =
-        CLOCK_GETTIME.outcome(&ABI.clock_gettime, || narrow(&time32::CLOCK_GETTIME, &ABI.clock_gettime));
+    let clock_gettime = CLOCK_GETTIME.outcome(&ABI.clock_gettime, || {
+        narrow(&time32::CLOCK_GETTIME, &ABI.clock_gettime)
+    });
     let outcomes = [
         TIME.outcome(&ABI.time, || clock_gettime),
         GETTIMEOFDAY.outcome(&ABI.gettimeofday, || clock_gettime),
         clock_gettime,
-        CLOCK_GETRES.outcome(&ABI.clock_getres, || narrow(&time32::CLOCK_GETRES, &ABI.clock_getres)),
+        CLOCK_GETRES.outcome(&ABI.clock_getres, || {
+            narrow(&time32::CLOCK_GETRES, &ABI.clock_getres)
+        }),
         GETCPU.outcome(&ABI.getcpu, none),
     ];
     Routes::new(&ABI, outcomes, HAS_VERSIONS.load(Ordering::Relaxed))
@@ -131,7 +138,10 @@ extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut 
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME, &mut now);
     // The kernel's nanoseconds fit in 32 bits. To divide 64 bits, a 32-bit CPU calls a function.
-    *out = Timeval { tv_sec: now.tv_sec, tv_usec: (now.tv_nsec as u32 / 1000).into() };
+    *out = Timeval {
+        tv_sec: now.tv_sec,
+        tv_usec: (now.tv_nsec as u32 / 1000).into(),
+    };
     result
 }
 
@@ -140,7 +150,11 @@ extern "C" fn gettimeofday_from_clock_gettime(out: &mut Timeval, _: Option<&mut 
 extern "C" fn time_from_clock_gettime(_: Option<&mut i64>) -> i64 {
     let mut now = Timespec::default();
     let result = CLOCK_GETTIME.get()(ClockId::REALTIME_COARSE, &mut now);
-    if result == 0 { now.tv_sec } else { kernel_time(None) }
+    if result == 0 {
+        now.tv_sec
+    } else {
+        kernel_time(None)
+    }
 }
 
 // What the slots get if no symbol answers. The callers of `time` do not test its result, so its

@@ -99,8 +99,17 @@ impl<F: FnPtr> Slot<F> {
     /// Creates a slot that holds its first function. `adapter` is the same as `empty` if no
     /// candidate has another signature.
     pub(crate) const fn new(first: F, adapter: F, empty: F) -> Self {
-        let (address, reason) = (AtomicPtr::new(address_of(first)), AtomicU8::new(byte_of(None)));
-        Self { address, first, adapter, empty, reason }
+        let (address, reason) = (
+            AtomicPtr::new(address_of(first)),
+            AtomicU8::new(byte_of(None)),
+        );
+        Self {
+            address,
+            first,
+            adapter,
+            empty,
+            reason,
+        }
     }
 
     /// Returns the function.
@@ -119,13 +128,30 @@ impl<F: FnPtr> Slot<F> {
             Ok(Code(Choice { candidate, address })) => {
                 let is_own = candidate.shape == F::SHAPE;
                 let own = ptr::with_exposed_provenance_mut(address);
-                self.address.store(if is_own { own } else { address_of(self.adapter) }, Ordering::Release);
+                self.address.store(
+                    if is_own {
+                        own
+                    } else {
+                        address_of(self.adapter)
+                    },
+                    Ordering::Release,
+                );
             }
             Err(reason) => {
                 let (none, reason) = (byte_of(None), byte_of(Some(reason)));
-                let _ = self.reason.compare_exchange(none, reason, Ordering::Relaxed, Ordering::Relaxed);
+                let _ = self.reason.compare_exchange(
+                    none,
+                    reason,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
                 let (first, empty) = (address_of(self.first), address_of(self.empty));
-                let _ = self.address.compare_exchange(first, empty, Ordering::Release, Ordering::Relaxed);
+                let _ = self.address.compare_exchange(
+                    first,
+                    empty,
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                );
             }
         }
     }
@@ -137,17 +163,29 @@ impl<F: FnPtr> Slot<F> {
 
     /// Returns the candidate that the slot holds, or why it holds none. `adapted` returns that of
     /// the slot that the adapter calls.
-    pub(crate) fn outcome(&self, function: &'static Function, adapted: impl FnOnce() -> Outcome) -> Outcome {
+    pub(crate) fn outcome(
+        &self,
+        function: &'static Function,
+        adapted: impl FnOnce() -> Outcome,
+    ) -> Outcome {
         let address = self.address.load(Ordering::Acquire);
         if address == address_of(self.empty) || address == address_of(self.first) {
-            return Err(reason_of(self.reason.load(Ordering::Relaxed)).unwrap_or(FallbackReason::NoSymbol));
+            return Err(
+                reason_of(self.reason.load(Ordering::Relaxed)).unwrap_or(FallbackReason::NoSymbol)
+            );
         }
         if address == address_of(self.adapter) {
             return adapted();
         }
-        let own = function.candidates.iter().find(|candidate| candidate.shape == F::SHAPE);
+        let own = function
+            .candidates
+            .iter()
+            .find(|candidate| candidate.shape == F::SHAPE);
         let candidate = own.ok_or(FallbackReason::NoSymbol)?;
-        Ok(Choice { candidate, address: address.expose_provenance() })
+        Ok(Choice {
+            candidate,
+            address: address.expose_provenance(),
+        })
     }
 }
 

@@ -69,7 +69,9 @@ enum Einval {
 /// Makes the system calls of a function until one answers.
 #[inline] // the number and the shape of the first call are constants then
 fn ask(function: &'static Function, clock: ClockId, einval: Einval) -> Result<Timespec, Errno> {
-    let [first, others @ ..] = function.syscalls else { return Err(Errno::ENOSYS) };
+    let [first, others @ ..] = function.syscalls else {
+        return Err(Errno::ENOSYS);
+    };
     read(first, clock).or_else(|refusal| ask_others(others, clock, einval, refusal))
 }
 
@@ -88,7 +90,9 @@ fn ask_others(
         }
         match read(call, clock) {
             Ok(time) => return Ok(time),
-            Err(error) if refusal == Errno::ENOSYS || error == Errno::EOVERFLOW || is_final(error) => {
+            Err(error)
+                if refusal == Errno::ENOSYS || error == Errno::EOVERFLOW || is_final(error) =>
+            {
                 refusal = error;
             }
             Err(_) => {}

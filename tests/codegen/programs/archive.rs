@@ -14,7 +14,8 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 #[cfg_attr(function = "first", unsafe(export_name = "first"))]
 #[cfg_attr(function = "second", unsafe(export_name = "second"))]
 pub extern "C" fn has_failed() -> i32 {
-    let read = clock_gettime(ClockId::MONOTONIC).is_ok() && gettimeofday().is_ok() && getcpu().is_ok();
+    let read =
+        clock_gettime(ClockId::MONOTONIC).is_ok() && gettimeofday().is_ok() && getcpu().is_ok();
     #[cfg(has_other)]
     let read = read && other::time() > 0;
     i32::from(!read || time() <= 0 || syscall::time().is_err())

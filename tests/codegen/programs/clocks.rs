@@ -41,7 +41,13 @@ extern "C" fn main() -> c_int {
     status |= unsafe { clock_gettime(CLOCK_REALTIME, &raw mut wall) };
     // SAFETY: the array has the layout of `struct timespec`.
     status |= unsafe { clock_gettime(CLOCK_REALTIME_COARSE, &raw mut coarse) };
-    println!("{}\n{seconds}\n{}\n{}\n{}", EARLY.load(Ordering::Relaxed), day[0], wall[0], coarse[0]);
+    println!(
+        "{}\n{seconds}\n{}\n{}\n{}",
+        EARLY.load(Ordering::Relaxed),
+        day[0],
+        wall[0],
+        coarse[0]
+    );
     println!("{}", vdso_time::time());
     status
 }

@@ -1,7 +1,11 @@
 //! The loops whose instructions `tests/codegen/instruction_count.rs` counts in a listing: each read
 //! of a clock by a pointer to the vDSO's function, and by the crate.
 
-#![allow(missing_docs, clippy::missing_safety_doc, reason = "this is only listed")]
+#![allow(
+    missing_docs,
+    clippy::missing_safety_doc,
+    reason = "this is only listed"
+)]
 
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -84,5 +88,7 @@ fn sum(time: Timespec) -> i64 {
 }
 
 fn nanos(time: Timespec) -> i64 {
-    time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec)
+    time.tv_sec
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec)
 }

@@ -17,7 +17,8 @@ use core::time::Duration;
 use vdso_time::elf::Image;
 use vdso_time::vdso::Vdso;
 use vdso_time::{
-    Boottime, ClockId, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime, RealtimeCoarse, Routes, SystemTime, Tai, ThreadCpuTime, Timespec, UNIX_EPOCH, syscall,
+    Boottime, ClockId, Instant, Monotonic, MonotonicCoarse, MonotonicRaw, ProcessCpuTime, Realtime,
+    RealtimeCoarse, Routes, SystemTime, Tai, ThreadCpuTime, Timespec, UNIX_EPOCH, syscall,
 };
 
 unsafe extern "C" {
@@ -34,7 +35,11 @@ fn panic(_: &PanicInfo<'_>) -> ! {
 #[unsafe(no_mangle)]
 extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     let clock = ClockId::from_raw(number);
-    black_box((ClockId::aux(number as u8), ClockId::process_cpu(number), ClockId::thread_cpu(number)));
+    black_box((
+        ClockId::aux(number as u8),
+        ClockId::process_cpu(number),
+        ClockId::thread_cpu(number),
+    ));
     black_box((ClockId::from_fd(number), clock.as_raw()));
     // SAFETY: null is always allowed.
     _ = unsafe { vdso_time::vdso::set_address(ptr::null()) };
@@ -73,7 +78,11 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     #[cfg(panics = "SystemTime::elapsed")]
     black_box(UNIX_EPOCH.elapsed().ok());
     #[cfg(panics = "Instant + Duration")]
-    black_box(Instant::try_now().map(|start| start + Duration::from_secs(number as u64)).ok());
+    black_box(
+        Instant::try_now()
+            .map(|start| start + Duration::from_secs(number as u64))
+            .ok(),
+    );
     #[cfg(panics = "SystemTime - Duration")]
     black_box(UNIX_EPOCH - Duration::from_secs(number as u64));
     0
@@ -81,21 +90,46 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
 
 fn instants(number: c_int) {
     let wait = Duration::from_secs(number as u64);
-    let Ok(start) = Instant::try_now() else { return };
+    let Ok(start) = Instant::try_now() else {
+        return;
+    };
     let other = Instant::from_nanos(i64::from(number));
-    black_box((start - other, start.checked_add(wait), start.checked_sub(wait)));
-    black_box((start.duration_since(other), start.saturating_duration_since(other)));
+    black_box((
+        start - other,
+        start.checked_add(wait),
+        start.checked_sub(wait),
+    ));
+    black_box((
+        start.duration_since(other),
+        start.saturating_duration_since(other),
+    ));
     black_box((MonotonicRaw::try_now().ok(), Boottime::try_now().ok()));
-    black_box((ProcessCpuTime::try_now().ok(), ThreadCpuTime::try_now().ok()));
+    black_box((
+        ProcessCpuTime::try_now().ok(),
+        ThreadCpuTime::try_now().ok(),
+    ));
     black_box(MonotonicCoarse::try_now().map(<Instant>::from).ok());
-    let Ok(start) = SystemTime::try_now() else { return };
-    black_box((start.checked_add(wait), start.checked_sub(wait), start.duration_since(UNIX_EPOCH).ok()));
+    let Ok(start) = SystemTime::try_now() else {
+        return;
+    };
+    black_box((
+        start.checked_add(wait),
+        start.checked_sub(wait),
+        start.duration_since(UNIX_EPOCH).ok(),
+    ));
     black_box((Timespec::from(start), start.as_nanos()));
-    black_box((Realtime::try_now().ok(), RealtimeCoarse::try_now().ok(), Tai::try_now().ok()));
+    black_box((
+        Realtime::try_now().ok(),
+        RealtimeCoarse::try_now().ok(),
+        Tai::try_now().ok(),
+    ));
 }
 
 fn timespecs(number: c_int) {
-    let time = Timespec { tv_sec: i64::from(number), tv_nsec: black_box(i64::from(number)) };
+    let time = Timespec {
+        tv_sec: i64::from(number),
+        tv_nsec: black_box(i64::from(number)),
+    };
     black_box(Timespec::from_nanos(black_box(time.as_nanos() as i64)));
     black_box(SystemTime::<Tai>::try_from(time).ok());
     black_box(Instant::<Monotonic>::try_from(time).ok());
@@ -106,7 +140,11 @@ fn timespecs(number: c_int) {
 
 /// Returns a name that the compiler does not know.
 fn name<'a>(image: &Image<'a>) -> &'a str {
-    image.symbols().next().and_then(|symbol| symbol.name().to_str().ok()).unwrap_or_default()
+    image
+        .symbols()
+        .next()
+        .and_then(|symbol| symbol.name().to_str().ok())
+        .unwrap_or_default()
 }
 
 /// Bytes are walked that could be anything's.
@@ -116,7 +154,11 @@ fn walk(image: &Image<'_>) {
         black_box(Image::extent(symbol.name().to_bytes()).ok());
         if let Ok(image) = Image::parse(symbol.name().to_bytes()) {
             black_box(image.symbols().count());
-            black_box(image.symbol(name(&image), Some(name(&image))).map(|symbol| symbol.value()));
+            black_box(
+                image
+                    .symbol(name(&image), Some(name(&image)))
+                    .map(|symbol| symbol.value()),
+            );
             black_box(Routes::of_image(&image));
         }
     }

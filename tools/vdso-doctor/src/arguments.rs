@@ -16,30 +16,54 @@ REALTIME,MONOTONIC";
 const PAGE: &str = "Print the manual page (man) or completions (bash, fish, zsh)";
 
 pub(crate) fn command() -> Command {
-    let flag = |name, help| Arg::new(name).long(name).action(ArgAction::SetTrue).help(help);
-    let pid = Arg::new("pid").long("pid").value_name("PID").value_parser(value_parser!(u32));
-    let reads = Arg::new("require-user-space").long("require-user-space").value_name("READS");
-    let page = Arg::new("generate").long("generate").value_name("WHAT").exclusive(true);
+    let flag = |name, help| {
+        Arg::new(name)
+            .long(name)
+            .action(ArgAction::SetTrue)
+            .help(help)
+    };
+    let pid = Arg::new("pid")
+        .long("pid")
+        .value_name("PID")
+        .value_parser(value_parser!(u32));
+    let reads = Arg::new("require-user-space")
+        .long("require-user-space")
+        .value_name("READS");
+    let page = Arg::new("generate")
+        .long("generate")
+        .value_name("WHAT")
+        .exclusive(true);
     Command::new("vdso-doctor")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Proves whether clock reads stay in user space, and says what to do if not")
         .after_help(NOTES.trim_end())
         .next_line_help(true)
-        .arg(flag("verbose", "Show all reads, the clock sources and the routes").short('v'))
         .arg(
-            flag("quiet", "Print nothing, or one line if a required read may enter the kernel")
-                .short('q')
-                .conflicts_with_all(["verbose", "json"]),
+            flag(
+                "verbose",
+                "Show all reads, the clock sources and the routes",
+            )
+            .short('v'),
         )
-        .arg(pid.help("Examine the vDSO of this process").conflicts_with_all([
-            "quiet",
-            "require-user-space",
-            "verbose",
-        ]))
+        .arg(
+            flag(
+                "quiet",
+                "Print nothing, or one line if a required read may enter the kernel",
+            )
+            .short('q')
+            .conflicts_with_all(["verbose", "json"]),
+        )
+        .arg(
+            pid.help("Examine the vDSO of this process")
+                .conflicts_with_all(["quiet", "require-user-space", "verbose"]),
+        )
         .arg(flag("json", "Print JSON").conflicts_with("verbose"))
         .arg(
-            flag("metrics", "Print OpenMetrics text, for node_exporter's textfile collector")
-                .conflicts_with_all(["verbose", "quiet", "json", "pid"]),
+            flag(
+                "metrics",
+                "Print OpenMetrics text, for node_exporter's textfile collector",
+            )
+            .conflicts_with_all(["verbose", "quiet", "json", "pid"]),
         )
         .arg(
             reads
@@ -51,15 +75,28 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::Append)
                 .help(READS),
         )
-        .arg(page.value_parser(["man", "bash", "fish", "zsh"]).hide_possible_values(true).help(PAGE))
+        .arg(
+            page.value_parser(["man", "bash", "fish", "zsh"])
+                .hide_possible_values(true)
+                .help(PAGE),
+        )
 }
 
 /// Parses the name of a function, or the name or number of a clock of clock_gettime(2).
 fn read(name: &str) -> Result<Read, String> {
     let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu];
-    let function = functions.into_iter().find(|read| name.eq_ignore_ascii_case(read.function()));
+    let function = functions
+        .into_iter()
+        .find(|read| name.eq_ignore_ascii_case(read.function()));
     let upper = name.to_ascii_uppercase();
     let full = format!("CLOCK_{}", upper.strip_prefix("CLOCK_").unwrap_or(&upper));
-    let clock = || name.parse().map(ClockId::from_raw).or_else(|_| full.parse()).map(Read::ClockGettime);
-    function.map_or_else(clock, Ok).map_err(|_| format!("unknown clock or function `{name}`"))
+    let clock = || {
+        name.parse()
+            .map(ClockId::from_raw)
+            .or_else(|_| full.parse())
+            .map(Read::ClockGettime)
+    };
+    function
+        .map_or_else(clock, Ok)
+        .map_err(|_| format!("unknown clock or function `{name}`"))
 }

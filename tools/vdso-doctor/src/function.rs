@@ -27,7 +27,10 @@ impl Function {
             Read::ClockGettime(clock) => (functions.clock_gettime, clock),
             Read::ClockGetres(clock) => (functions.clock_getres, clock),
         };
-        Some(Self { pointer: pointer?, clock })
+        Some(Self {
+            pointer: pointer?,
+            clock,
+        })
     }
 
     /// Returns whether the result is a time, which has no error.
@@ -46,11 +49,15 @@ impl Function {
             // SAFETY: as above.
             Pointer::Timespec32(read) => unsafe { read(self.clock, first.cast()) }.into(),
             // SAFETY: as above. The time zone may be null.
-            Pointer::Timeval64(gettimeofday) => unsafe { gettimeofday(first.cast(), null_mut()) }.into(),
+            Pointer::Timeval64(gettimeofday) => {
+                unsafe { gettimeofday(first.cast(), null_mut()) }.into()
+            }
             // SAFETY: as above.
             Pointer::Time64(time) => unsafe { time(first.cast()) },
             // SAFETY: as above. The third pointer may be null.
-            Pointer::Getcpu(getcpu) => unsafe { getcpu(first.cast(), &raw mut second, null_mut()) }.into(),
+            Pointer::Getcpu(getcpu) => {
+                unsafe { getcpu(first.cast(), &raw mut second, null_mut()) }.into()
+            }
             _ => 0,
         }
     }

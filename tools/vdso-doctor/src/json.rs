@@ -73,7 +73,11 @@ pub(crate) struct Functions<'a>(pub(crate) &'a Routes);
 
 impl Serialize for Functions<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(self.0.functions().map(|(function, route)| (function, Via(route))))
+        to.collect_map(
+            self.0
+                .functions()
+                .map(|(function, route)| (function, Via(route))),
+        )
     }
 }
 
@@ -82,7 +86,12 @@ struct Via(Route);
 impl Serialize for Via {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Route::Vdso { symbol, version, address: at, .. } => {
+            Route::Vdso {
+                symbol,
+                version,
+                address: at,
+                ..
+            } => {
                 object!(to, via: "vdso", symbol: symbol, version: version, address: address(at))
             }
             Route::Syscall { number, reason, .. } => {

@@ -165,8 +165,21 @@ pub fn check<R: Copy + Into<Read>>(reads: &[R]) -> Result<(), Finding> {
             return Ok(());
         }
     }
-    let Judgement { place, cause, verdict, .. } = Judgement::of(&reads, &about, CALLS[0], false);
-    if place == Place::UserSpace { Ok(()) } else { Err(Finding { place, cause, message: verdict }) }
+    let Judgement {
+        place,
+        cause,
+        verdict,
+        ..
+    } = Judgement::of(&reads, &about, CALLS[0], false);
+    if place == Place::UserSpace {
+        Ok(())
+    } else {
+        Err(Finding {
+            place,
+            cause,
+            message: verdict,
+        })
+    }
 }
 
 /// How long a kernel gets to choose its clock source. gVisor takes 0.9 to 1.2 s.
@@ -188,19 +201,33 @@ impl Judgement {
         let mut platform = Platform::look();
         if platform::is_counter_fatal() {
             let (seen, place, cause) = (Examination::default(), Place::Unknown, Cause::Refused);
-            return Self { platform, seen, place, cause, verdict: FATAL_COUNTER.into() };
+            return Self {
+                platform,
+                seen,
+                place,
+                cause,
+                verdict: FATAL_COUNTER.into(),
+            };
         }
         if platform.is_settling() {
             thread::sleep(PATIENCE);
         }
         let mut seen = Examination::of(reads, calls, is_timed);
-        let before = mem::replace(&mut platform, Platform::look()).clock_source.current;
+        let before = mem::replace(&mut platform, Platform::look())
+            .clock_source
+            .current;
         if seen.is_of_two_states() || platform.clock_source.current != before {
             seen = Examination::of(reads, calls, is_timed);
         }
         let place = worst_place(&seen.readings, platform.supervisor, about);
         let (cause, verdict) = verdict::verdict(&platform, &seen, about);
-        Self { platform, seen, place, cause, verdict }
+        Self {
+            platform,
+            seen,
+            place,
+            cause,
+            verdict,
+        }
     }
 }
 
@@ -236,9 +263,36 @@ pub fn diagnose_reads(about: &[Read]) -> io::Result<Diagnosis> {
     }
     let mut reads = read::all();
     include(&mut reads, about);
-    let Judgement { platform, seen, cause, verdict, .. } = Judgement::of(&reads, about, CALLS[1], true);
-    let vdso = Vdso::locate().as_ref().map(OwnVdso::of).map_err(|error| *error);
-    let (routes, Examination { readings: reads, cpus, unproved }) = (routes(), seen);
+    let Judgement {
+        platform,
+        seen,
+        cause,
+        verdict,
+        ..
+    } = Judgement::of(&reads, about, CALLS[1], true);
+    let vdso = Vdso::locate()
+        .as_ref()
+        .map(OwnVdso::of)
+        .map_err(|error| *error);
+    let (
+        routes,
+        Examination {
+            readings: reads,
+            cpus,
+            unproved,
+        },
+    ) = (routes(), seen);
     let about = about.to_vec();
-    Ok(Diagnosis { format: 1, platform, vdso, routes, unproved, cpus, reads, cause, verdict, about })
+    Ok(Diagnosis {
+        format: 1,
+        platform,
+        vdso,
+        routes,
+        unproved,
+        cpus,
+        reads,
+        cause,
+        verdict,
+        about,
+    })
 }

@@ -21,10 +21,12 @@ fn main() -> ExitCode {
             Ok(USAGE)
         }
         Ok(arguments) if arguments.get_flag("quiet") => Ok(check_quietly(&arguments)),
-        answer => console::require_output().map_err(Into::into).and_then(|()| match answer {
-            Ok(arguments) => run(&arguments),
-            Err(help) => Ok(print(&help.to_string()).map(|()| 0)?),
-        }),
+        answer => console::require_output()
+            .map_err(Into::into)
+            .and_then(|()| match answer {
+                Ok(arguments) => run(&arguments),
+                Err(help) => Ok(print(&help.to_string()).map(|()| 0)?),
+            }),
     };
     status
         .unwrap_or_else(|error| {
@@ -42,7 +44,11 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
     let is_json = arguments.get_flag("json");
     if let Some(pid) = arguments.get_one("pid").copied() {
         let seen = ProcessDiagnosis::of(pid).map_err(|error| failure(pid, error))?;
-        print(&if is_json { json(&seen)? } else { highlighted(&seen.to_string(), seen.place) })?;
+        print(&if is_json {
+            json(&seen)?
+        } else {
+            highlighted(&seen.to_string(), seen.place)
+        })?;
         return Ok(0);
     }
     let required = required(arguments);
@@ -54,8 +60,11 @@ fn run(arguments: &ArgMatches) -> Result<u8, Box<dyn Error>> {
     } else if is_json {
         print(&json(&diagnosis)?)?;
     } else {
-        let report =
-            if arguments.get_flag("verbose") { format!("{diagnosis:#}") } else { diagnosis.to_string() };
+        let report = if arguments.get_flag("verbose") {
+            format!("{diagnosis:#}")
+        } else {
+            diagnosis.to_string()
+        };
         print(&highlighted(&report, place))?;
     }
     Ok(if required.is_some() { status(place) } else { 0 })

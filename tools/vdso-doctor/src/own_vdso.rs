@@ -21,9 +21,19 @@ json!(OwnVdso, |vdso| base: address(vdso.base), size, symbols);
 impl OwnVdso {
     pub(crate) fn of(vdso: &Vdso<'_>) -> Self {
         let symbols = vdso.image().symbols().map(|symbol| {
-            let version = symbol.version().map(|version| format!("@{}", version.to_string_lossy()));
-            format!("{}{}", symbol.name().to_string_lossy(), version.unwrap_or_default())
+            let version = symbol
+                .version()
+                .map(|version| format!("@{}", version.to_string_lossy()));
+            format!(
+                "{}{}",
+                symbol.name().to_string_lossy(),
+                version.unwrap_or_default()
+            )
         });
-        Self { base: vdso.base().addr(), size: vdso.size(), symbols: symbols.collect() }
+        Self {
+            base: vdso.base().addr(),
+            size: vdso.size(),
+            symbols: symbols.collect(),
+        }
     }
 }

@@ -68,13 +68,21 @@ impl Reader {
 const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
     ("tsc", Reader::Vdso, "the CPU's time-stamp counter"),
     // Not `Vdso`, because no one should choose it: the kernel drops it when it has `tsc`.
-    ("tsc-early", Reader::VdsoIfStable, "the CPU's time-stamp counter, whose rate is still being measured"),
+    (
+        "tsc-early",
+        Reader::VdsoIfStable,
+        "the CPU's time-stamp counter, whose rate is still being measured",
+    ),
     ("arch_sys_counter", Reader::Vdso, "the CPU's generic timer"),
     ("riscv_clocksource", Reader::Vdso, "the CPU's time register"),
     ("tod", Reader::Vdso, "the CPU's time-of-day clock"),
     ("Constant", Reader::Vdso, "the CPU's stable counter"),
     ("timebase", Reader::Vdso, "the CPU's time base"),
-    ("hyperv_clocksource_tsc_page", Reader::Vdso, "the CPU's time-stamp counter, scaled by Hyper-V"),
+    (
+        "hyperv_clocksource_tsc_page",
+        Reader::Vdso,
+        "the CPU's time-stamp counter, scaled by Hyper-V",
+    ),
     (
         "kvm-clock",
         Reader::VdsoIfStable,
@@ -85,10 +93,22 @@ const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
         Reader::VdsoIfStable,
         "the CPU's time-stamp counter, if Xen says that it is the same on all CPUs",
     ),
-    ("hyperv_clocksource_msr", Reader::Kernel, "a register of Hyper-V"),
+    (
+        "hyperv_clocksource_msr",
+        Reader::Kernel,
+        "a register of Hyper-V",
+    ),
     ("hpet", Reader::Kernel, "the chip set's event timer"),
-    ("acpi_pm", Reader::Kernel, "the chip set's power-management timer"),
-    ("arch_mem_counter", Reader::Kernel, "the system's generic timer, in memory"),
+    (
+        "acpi_pm",
+        Reader::Kernel,
+        "the chip set's power-management timer",
+    ),
+    (
+        "arch_mem_counter",
+        Reader::Kernel,
+        "the system's generic timer, in memory",
+    ),
     ("jiffies", Reader::Kernel, "the timer's ticks"),
     ("refined-jiffies", Reader::Kernel, "the timer's ticks"),
 ];
@@ -96,7 +116,10 @@ const CLOCK_SOURCES: &[(&str, Reader, &str)] = &[
 /// Returns who can read a clock source, and what it is.
 pub(crate) fn clock_source(name: &str) -> (Reader, &'static str) {
     let known = CLOCK_SOURCES.iter().find(|(known, ..)| *known == name);
-    known.map_or((Reader::Unknown, "of another driver"), |(_, reader, what)| (*reader, what))
+    known.map_or(
+        (Reader::Unknown, "of another driver"),
+        |(_, reader, what)| (*reader, what),
+    )
 }
 
 pub(crate) const CLOCK_SOURCE_FOLDER: &str = "/sys/devices/system/clocksource/clocksource0";
@@ -137,10 +160,16 @@ pub struct Platform {
 
 impl Platform {
     pub(crate) fn look() -> Self {
-        let kernel = uname().map_or(String::new(), |name| name.release().to_string_lossy().into_owned());
+        let kernel = uname().map_or(String::new(), |name| {
+            name.release().to_string_lossy().into_owned()
+        });
         // QEMU relocates its image.
-        let addresses = Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
-        Self { supervisor: supervisor(addresses.ok(), &kernel, read), ..Self::described(kernel, read) }
+        let addresses =
+            Vdso::locate().map(|vdso| (vdso.image().load_address(), vdso.base().addr() as u64));
+        Self {
+            supervisor: supervisor(addresses.ok(), &kernel, read),
+            ..Self::described(kernel, read)
+        }
     }
 
     /// Describes the clock source in use. Under `kvm-clock` the CPU's invariant bit decides whether
@@ -162,8 +191,9 @@ impl Platform {
 
     /// Returns what files say about this platform, without a supervisor.
     pub(crate) fn described(kernel: String, read: impl Fn(&str) -> Option<String>) -> Self {
-        let file =
-            |name| read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource")).filter(|name| is_name(name));
+        let file = |name| {
+            read(&format!("{CLOCK_SOURCE_FOLDER}/{name}_clocksource")).filter(|name| is_name(name))
+        };
         let available = file("available").unwrap_or_default();
         let flags = cpu_flags(&read("/proc/cpuinfo").unwrap_or_default());
         let has_flag = |flag: &str| flags.iter().any(|known| known == flag);
@@ -211,7 +241,11 @@ pub(crate) fn may_be_new() -> bool {
 /// Reads a file of the kernel. In a container it can be a pipe without a writer, or have no end.
 pub(crate) fn read(path: &str) -> Option<String> {
     const MOST_BYTES: u64 = 1 << 24;
-    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .ok()?;
     let mut text = String::new();
     file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     Some(text.trim().to_owned())
@@ -225,7 +259,10 @@ pub(crate) fn is_name(text: &str) -> bool {
 
 /// Returns the flags of an x86 CPU.
 fn cpu_flags(cpuinfo: &str) -> Vec<String> {
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let flags = cpuinfo
+        .lines()
+        .find(|line| line.starts_with("flags"))
+        .unwrap_or_default();
     flags.split_whitespace().map(String::from).collect()
 }
 
@@ -239,7 +276,9 @@ pub(crate) fn supervisor(
     let (linked_for, mapped_at) = addresses.unwrap_or_default();
     let maps = read("/proc/self/maps").unwrap_or_default();
     // A program in a folder of this name has a vDSO.
-    let is_in_valgrind = ["/valgrind/", "/vgpreload_"].iter().any(|part| maps.contains(part));
+    let is_in_valgrind = ["/valgrind/", "/vgpreload_"]
+        .iter()
+        .any(|part| maps.contains(part));
     if addresses.is_none() && is_in_valgrind {
         Some(Supervisor::Valgrind)
     } else if is_guest_kernels(linked_for, release) {

@@ -114,7 +114,11 @@ impl ProcessError {
             Some(libc::ENOENT | libc::ESRCH) => Self::Ended,
             Some(libc::EACCES | libc::EPERM) => Self::Denied,
             Some(libc::EIO | libc::EFAULT) => Self::Unmapped,
-            number => Self::Other(number.and_then(Errno::from_raw_os_error).unwrap_or(Errno::EFAULT)),
+            number => Self::Other(
+                number
+                    .and_then(Errno::from_raw_os_error)
+                    .unwrap_or(Errno::EFAULT),
+            ),
         }
     }
 }
@@ -140,14 +144,20 @@ impl ProcessVdso {
             thread::sleep(Duration::from_millis(1));
         }
         // The process removed the entry (PR_SET_MM of prctl(2)), and executes nothing.
-        if is_constant { Self::parse(pid, copy?) } else { Err(ProcessError::Ended) }
+        if is_constant {
+            Self::parse(pid, copy?)
+        } else {
+            Err(ProcessError::Ended)
+        }
     }
 
     /// Copies the image. Returns its address and its bytes.
     fn copy(thread: u32, auxv: &[u8]) -> Result<(u64, Vec<u8>), ProcessError> {
         // The open file belongs to the program that runs now, also if another is executed.
         let memory = File::open(format!("/proc/{thread}/mem")).map_err(ProcessError::of_file)?;
-        let base = value(auxv, AT_SYSINFO_EHDR).filter(|base| *base != 0).ok_or(ProcessError::NoVdso)?;
+        let base = value(auxv, AT_SYSINFO_EHDR)
+            .filter(|base| *base != 0)
+            .ok_or(ProcessError::NoVdso)?;
         let mut head = [0; 4096];
         read_exactly(&memory, &mut head, base)?;
         let extent = Image::extent(&head).map_err(ProcessError::Malformed)?;
@@ -169,20 +179,45 @@ impl ProcessVdso {
         let symbols = image.symbols().map(|symbol| {
             // Bit 0 says that the code is Thumb code.
             let is_arm = image.machine() == EM_ARM;
-            let value = if is_arm { symbol.value() & !1 } else { symbol.value() };
+            let value = if is_arm {
+                symbol.value() & !1
+            } else {
+                symbol.value()
+            };
             let (name, version) = (text(symbol.name()), symbol.version().map(text));
-            ProcessSymbol { name, version, range: part(value, symbol.size()) }
+            ProcessSymbol {
+                name,
+                version,
+                range: part(value, symbol.size()),
+            }
         });
         let symbols = symbols.collect();
         // A search for the build id may read the whole image for each section.
-        let file = object::File::parse(&*bytes).ok().filter(|file| file.sections().count() <= MOST_SECTIONS);
+        let file = object::File::parse(&*bytes)
+            .ok()
+            .filter(|file| file.sections().count() <= MOST_SECTIONS);
         let build_id = file.as_ref().and_then(|file| file.build_id().ok()?);
-        let digits = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        let digits = |id: &[u8]| {
+            id.iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<Vec<_>>()
+                .concat()
+        };
         let build_id = build_id.map(digits);
-        let frames = file.as_ref().and_then(|file| file.section_by_name(".eh_frame_hdr"));
+        let frames = file
+            .as_ref()
+            .and_then(|file| file.section_by_name(".eh_frame_hdr"));
         let frames = frames.map(|frames| part(frames.address(), frames.size()));
-        let eh_frame_hdr = frames.filter(|frames| range.contains(&frames.start) && !frames.is_empty());
-        Ok(Self { pid, range, bytes, build_id, eh_frame_hdr, symbols })
+        let eh_frame_hdr =
+            frames.filter(|frames| range.contains(&frames.start) && !frames.is_empty());
+        Ok(Self {
+            pid,
+            range,
+            bytes,
+            build_id,
+            eh_frame_hdr,
+            symbols,
+        })
     }
 
     /// Returns the parsed image.
@@ -197,7 +232,9 @@ impl ProcessVdso {
     /// Returns the symbol whose code contains a program counter of the process.
     #[must_use]
     pub fn symbol_at(&self, pc: u64) -> Option<&ProcessSymbol> {
-        self.symbols.iter().find(|symbol| symbol.range.contains(&pc))
+        self.symbols
+            .iter()
+            .find(|symbol| symbol.range.contains(&pc))
     }
 }
 
@@ -219,10 +256,12 @@ const MOST_SECTIONS: usize = 100;
 
 /// Reads memory of a process. Fewer bytes mean that it ended or executed another program.
 fn read_exactly(memory: &File, bytes: &mut [u8], address: u64) -> Result<(), ProcessError> {
-    memory.read_exact_at(bytes, address).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => ProcessError::Ended,
-        _ => ProcessError::of_file(error),
-    })
+    memory
+        .read_exact_at(bytes, address)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => ProcessError::Ended,
+            _ => ProcessError::of_file(error),
+        })
 }
 
 /// Returns the value of a tag in an auxiliary vector of 64 or 32-bit words; [`AT_PHENT`] says
@@ -233,9 +272,15 @@ fn value(auxv: &[u8], tag: u64) -> Option<u64> {
         Err(_) => u64::from(u32::from_ne_bytes(bytes.try_into().unwrap_or_default())),
     };
     [(8, 56), (4, 32)].into_iter().find_map(|(width, header)| {
-        let entries =
-            auxv.chunks_exact(2 * width).map(|entry| (word(&entry[..width]), word(&entry[width..])));
-        let value = |tag| entries.clone().find(|entry| entry.0 == tag).map(|entry| entry.1);
+        let entries = auxv
+            .chunks_exact(2 * width)
+            .map(|entry| (word(&entry[..width]), word(&entry[width..])));
+        let value = |tag| {
+            entries
+                .clone()
+                .find(|entry| entry.0 == tag)
+                .map(|entry| entry.1)
+        };
         (value(AT_PHENT)? == header).then(|| value(tag))?
     })
 }
@@ -251,9 +296,13 @@ pub(crate) fn living_thread(pid: u32) -> Result<(u32, Vec<u8>), ProcessError> {
     if vector_of_main != Err(ProcessError::Ended) {
         return Ok((pid, vector_of_main?));
     }
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_err(ProcessError::of_file)?.flatten();
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))
+        .map_err(ProcessError::of_file)?
+        .flatten();
     let mut threads = threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    threads.find_map(|thread| Some((thread, vector(thread).ok()?))).ok_or(ProcessError::Ended)
+    threads
+        .find_map(|thread| Some((thread, vector(thread).ok()?)))
+        .ok_or(ProcessError::Ended)
 }
 
 /// Returns the number of this process in /proc, which can be that of an outer PID namespace.

@@ -57,30 +57,50 @@ impl ProcessDiagnosis {
         let program = fs::read_link(format!("/proc/{thread}/exe")).unwrap_or_default();
         let (place, verdict) = match (routes.map(|routes| routes.clock_gettime), own.place) {
             _ if is_emulator(&program) => {
-                let name =
-                    program.file_name().unwrap_or_default().to_string_lossy().escape_debug().to_string();
+                let name = program
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .escape_debug()
+                    .to_string();
                 let text = format!(
                     "it is unknown where clock reads are answered: {name} emulates the program, and this is the \
                      vDSO of {name}."
                 );
                 (Place::Unknown, text)
             }
-            (Some(Route::Syscall { reason, .. }), _) => {
-                (Place::Kernel, format!("each clock read is a system call ({reason})."))
-            }
+            (Some(Route::Syscall { reason, .. }), _) => (
+                Place::Kernel,
+                format!("each clock read is a system call ({reason})."),
+            ),
             (Some(_), place) if is_own_image => (place, own.verdict),
             (Some(_), Place::UserSpace) => {
                 let text = "clock reads likely stay in user space, because the doctor's do: the process has \
                             another vDSO, but all processes share the clock source.";
                 (Place::Unknown, text.into())
             }
-            (Some(_), _) => {
-                (Place::Unknown, format!("its vDSO is not the doctor's; in the doctor {}", own.verdict))
-            }
-            (None, _) => (Place::Unknown, "vdso-time has no table for the architecture of its vDSO.".into()),
+            (Some(_), _) => (
+                Place::Unknown,
+                format!(
+                    "its vDSO is not the doctor's; in the doctor {}",
+                    own.verdict
+                ),
+            ),
+            (None, _) => (
+                Place::Unknown,
+                "vdso-time has no table for the architecture of its vDSO.".into(),
+            ),
         };
         let reads = own.seen.readings;
-        Ok(Self { format: 1, name, vdso, is_own_image, place, verdict, reads })
+        Ok(Self {
+            format: 1,
+            name,
+            vdso,
+            is_own_image,
+            place,
+            verdict,
+            reads,
+        })
     }
 }
 
@@ -88,18 +108,40 @@ impl ProcessDiagnosis {
 pub(crate) fn is_emulator(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let is_user_mode = name.starts_with("qemu-") && !name.starts_with("qemu-system");
-    is_user_mode || program.parent().is_some_and(|folder| folder.ends_with("valgrind"))
+    is_user_mode
+        || program
+            .parent()
+            .is_some_and(|folder| folder.ends_with("valgrind"))
 }
 
 impl fmt::Display for ProcessDiagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ProcessVdso { pid, range, build_id, eh_frame_hdr, symbols, .. } = &self.vdso;
+        let ProcessVdso {
+            pid,
+            range,
+            build_id,
+            eh_frame_hdr,
+            symbols,
+            ..
+        } = &self.vdso;
         // The process chose these names, and a terminal obeys control characters.
         let name = self.name.escape_debug();
-        writeln!(f, "{}\n", wrapped("", &format!("process {pid} ({name}): {}", self.verdict)))?;
+        writeln!(
+            f,
+            "{}\n",
+            wrapped("", &format!("process {pid} ({name}): {}", self.verdict))
+        )?;
         let bits = 32 * u32::from(self.vdso.image().class());
-        let owner = if self.is_own_image { ", as the doctor's" } else { "" };
-        writeln!(f, "vDSO          {:#x}-{:#x}, {bits}-bit{owner}", range.start, range.end)?;
+        let owner = if self.is_own_image {
+            ", as the doctor's"
+        } else {
+            ""
+        };
+        writeln!(
+            f,
+            "vDSO          {:#x}-{:#x}, {bits}-bit{owner}",
+            range.start, range.end
+        )?;
         if let Some(build_id) = build_id {
             writeln!(f, "build id      {build_id}")?;
         }
@@ -110,7 +152,12 @@ impl fmt::Display for ProcessDiagnosis {
             let title = if index == 0 { "symbols" } else { "" };
             let ProcessSymbol { name, range, .. } = symbol;
             let name = name.escape_debug();
-            writeln!(f, "{title:13} {:#x}, {:4} bytes: {name}", range.start, range.end - range.start)?;
+            writeln!(
+                f,
+                "{title:13} {:#x}, {:4} bytes: {name}",
+                range.start,
+                range.end - range.start
+            )?;
         }
         let readings: Vec<_> = self.reads.iter().collect();
         write!(f, "\nthe doctor's own reads:\n{}", table(&readings))

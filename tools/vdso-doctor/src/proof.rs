@@ -118,7 +118,9 @@ impl Reading {
 
     /// Returns the cost of a read as a share of the system call's.
     pub(crate) fn ratio(&self) -> Option<f64> {
-        self.ns.zip(self.syscall_ns).map(|(ns, syscall_ns)| ns / syscall_ns)
+        self.ns
+            .zip(self.syscall_ns)
+            .map(|(ns, syscall_ns)| ns / syscall_ns)
     }
 }
 
@@ -157,9 +159,13 @@ impl Examination {
     /// Returns whether the kernel changed where it answers while it was examined: some reads of a
     /// clock entered it and some did not, or a read that entered it costs much less than the call.
     pub(crate) fn is_of_two_states(&self) -> bool {
-        let is_mixed = |reading: &Reading| reading.entered != Some(0) && reading.entered != reading.reads;
+        let is_mixed =
+            |reading: &Reading| reading.entered != Some(0) && reading.entered != reading.reads;
         let is_cheap = |reading: &Reading| reading.ratio().is_some_and(|ratio| ratio < 0.1);
-        let proved = self.readings.iter().filter(|reading| reading.evidence == Evidence::Proved);
+        let proved = self
+            .readings
+            .iter()
+            .filter(|reading| reading.evidence == Evidence::Proved);
         let mut in_kernel = proved.filter(|reading| reading.place == Place::Kernel);
         in_kernel.any(|reading| is_mixed(reading) || is_cheap(reading))
     }
@@ -198,7 +204,9 @@ impl Examination {
             reading.ns = speed.map(|speed| rounded(speed.here));
             // If libc answers, there is no system call of vdso-time to compare with.
             let is_ours = reading.read.route(routes) != Route::Libc;
-            let call = speed.and_then(|speed| speed.system_call).filter(|_| is_ours);
+            let call = speed
+                .and_then(|speed| speed.system_call)
+                .filter(|_| is_ours);
             reading.syscall_ns = call.map(rounded);
         }
     }
@@ -206,17 +214,25 @@ impl Examination {
 
 /// Returns the worst place of these reads. A system call in an emulator or under valgrind says
 /// nothing about the kernel's vDSO.
-pub(crate) fn worst_place(readings: &[Reading], supervisor: Option<Supervisor>, reads: &[Read]) -> Place {
+pub(crate) fn worst_place(
+    readings: &[Reading],
+    supervisor: Option<Supervisor>,
+    reads: &[Read],
+) -> Place {
     let of = |read: &Read| {
         let reading = readings.iter().find(|reading| reading.read == *read);
         match reading.map(|reading| (reading.place, reading.evidence)) {
-            Some((Place::Kernel, _)) if supervisor.is_some_and(Supervisor::emulates) => Place::Unknown,
+            Some((Place::Kernel, _)) if supervisor.is_some_and(Supervisor::emulates) => {
+                Place::Unknown
+            }
             Some((place, Evidence::Proved | Evidence::Routed)) => place,
             _ => Place::Unknown,
         }
     };
     let places: Vec<_> = reads.iter().map(of).collect();
-    let worst = [Place::Kernel, Place::Unknown].into_iter().find(|place| places.contains(place));
+    let worst = [Place::Kernel, Place::Unknown]
+        .into_iter()
+        .find(|place| places.contains(place));
     worst.unwrap_or(Place::UserSpace)
 }
 
@@ -225,7 +241,9 @@ fn examine(read: Read, routes: &Routes, functions: &Functions) -> (Reading, Opti
     let mut seen = Reading::new(read);
     let answer = read.make();
     if let (Read::ClockGettime(clock), Ok(())) = (read, answer) {
-        seen.resolution_ns = clock_getres(clock).ok().map(|resolution| resolution.as_nanos() as i64);
+        seen.resolution_ns = clock_getres(clock)
+            .ok()
+            .map(|resolution| resolution.as_nanos() as i64);
     }
     (seen.place, seen.evidence) = match (read.route(routes), answer) {
         (Route::Libc, _) => (Place::Unknown, Evidence::Libc),

@@ -25,19 +25,32 @@ const CLOCKS: [std::ops::Range<i32>; 2] = [0..12, 16..24];
 
 /// Returns every read, in the order of the report. Auxiliary clocks only if this kernel has them.
 pub(crate) fn all() -> Vec<Read> {
-    let is_known = |clock: &ClockId| clock.as_raw() < 12 || vdso_time::clock_gettime(*clock).is_ok();
-    let clocks = || CLOCKS.into_iter().flatten().map(ClockId::from_raw).filter(is_known);
+    let is_known =
+        |clock: &ClockId| clock.as_raw() < 12 || vdso_time::clock_gettime(*clock).is_ok();
+    let clocks = || {
+        CLOCKS
+            .into_iter()
+            .flatten()
+            .map(ClockId::from_raw)
+            .filter(is_known)
+    };
     let functions = [Read::Time, Read::Gettimeofday, Read::Getcpu].into_iter();
-    functions.chain(clocks().map(Read::ClockGettime)).chain(clocks().map(Read::ClockGetres)).collect()
+    functions
+        .chain(clocks().map(Read::ClockGettime))
+        .chain(clocks().map(Read::ClockGetres))
+        .collect()
 }
 
 impl Read {
     /// The reads that a verdict is about by default.
-    pub const USUAL: [Self; 2] =
-        [Self::ClockGettime(ClockId::REALTIME), Self::ClockGettime(ClockId::MONOTONIC)];
+    pub const USUAL: [Self; 2] = [
+        Self::ClockGettime(ClockId::REALTIME),
+        Self::ClockGettime(ClockId::MONOTONIC),
+    ];
 
     /// The reads of the last timer tick. They need no clock source that user space can read.
-    pub(crate) const COARSE: [Self; 2] = [Self::Time, Self::ClockGettime(ClockId::MONOTONIC_COARSE)];
+    pub(crate) const COARSE: [Self; 2] =
+        [Self::Time, Self::ClockGettime(ClockId::MONOTONIC_COARSE)];
 
     /// Returns the function's name.
     #[must_use]
@@ -63,7 +76,9 @@ impl Read {
     /// Returns who answers it.
     pub(crate) fn route(self, routes: &Routes) -> Route {
         let mut functions = routes.functions();
-        functions.find(|(name, _)| *name == self.function()).map_or(Route::Libc, |(_, route)| route)
+        functions
+            .find(|(name, _)| *name == self.function())
+            .map_or(Route::Libc, |(_, route)| route)
     }
 
     /// Makes the read through the crate: by the vDSO, and by system call if the vDSO refuses.
@@ -80,8 +95,13 @@ impl Read {
     /// Returns whether it reads the clock source. The other reads are answered as of the last timer
     /// tick, by the kernel, or without a clock.
     pub(crate) fn reads_clock_source(self) -> bool {
-        const PRECISE: [ClockId; 5] =
-            [ClockId::REALTIME, ClockId::MONOTONIC, ClockId::MONOTONIC_RAW, ClockId::BOOTTIME, ClockId::TAI];
+        const PRECISE: [ClockId; 5] = [
+            ClockId::REALTIME,
+            ClockId::MONOTONIC,
+            ClockId::MONOTONIC_RAW,
+            ClockId::BOOTTIME,
+            ClockId::TAI,
+        ];
         match self {
             Self::Gettimeofday => true,
             Self::ClockGettime(clock) => PRECISE.contains(&clock),

@@ -18,16 +18,33 @@ impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_full = f.alternate();
         writeln!(f, "{}\n", wrapped("", &self.verdict))?;
-        let Platform { kernel, architecture, supervisor, clock_source: sources, .. } = &self.platform;
+        let Platform {
+            kernel,
+            architecture,
+            supervisor,
+            clock_source: sources,
+            ..
+        } = &self.platform;
         writeln!(f, "{}", wrapped("evidence", &self.evidence()))?;
-        writeln!(f, "{}", wrapped("clock source", &self.platform.described_source()))?;
+        writeln!(
+            f,
+            "{}",
+            wrapped("clock source", &self.platform.described_source())
+        )?;
         let under = supervisor.map_or(String::new(), |who| format!(", under {}", who.name()));
         let image = match &self.vdso {
             Ok(image) if is_full => format!("vDSO of {} bytes at {:#x}", image.size, image.base),
             Ok(image) => format!("vDSO of {} bytes", image.size),
             Err(error) => error.to_string(),
         };
-        writeln!(f, "{}", wrapped("kernel", &format!("Linux {kernel}, {architecture}{under}; {image}")))?;
+        writeln!(
+            f,
+            "{}",
+            wrapped(
+                "kernel",
+                &format!("Linux {kernel}, {architecture}{under}; {image}")
+            )
+        )?;
         if is_full {
             writeln!(f, "{}", wrapped("available", &sources.available.join(", ")))?;
             for (function, route) in self.routes.functions() {
@@ -38,15 +55,22 @@ impl fmt::Display for Diagnosis {
         if self.reads.iter().all(|reading| reading.ns.is_none()) {
             writeln!(f, "No clock here is precise enough to time the reads.")?;
         }
-        let shown =
-            |reading: &&Reading| is_full || self.about.contains(&reading.read) || is_usual(reading.read);
+        let shown = |reading: &&Reading| {
+            is_full || self.about.contains(&reading.read) || is_usual(reading.read)
+        };
         let readings: Vec<_> = self.reads.iter().filter(shown).collect();
         f.write_str(&table(&readings))?;
         if self.is_for_who() {
-            writeln!(f, "\n`sudo vdso-who top` shows which programs read the clock.")?;
+            writeln!(
+                f,
+                "\n`sudo vdso-who top` shows which programs read the clock."
+            )?;
         }
         if !is_full {
-            writeln!(f, "\n`vdso-doctor --verbose` shows all reads and their routes.")?;
+            writeln!(
+                f,
+                "\n`vdso-doctor --verbose` shows all reads and their routes."
+            )?;
         }
         Ok(())
     }
@@ -55,7 +79,11 @@ impl fmt::Display for Diagnosis {
 impl Diagnosis {
     /// Returns whether reads are slow, and vdso-who works here.
     fn is_for_who(&self) -> bool {
-        let Platform { supervisor, architecture, .. } = self.platform;
+        let Platform {
+            supervisor,
+            architecture,
+            ..
+        } = self.platform;
         let works = supervisor.is_none() && ["x86_64", "aarch64"].contains(&architecture);
         works && (self.place(&self.about) == Place::Kernel || self.cause == Cause::Slow)
     }
@@ -68,11 +96,17 @@ impl Diagnosis {
         };
         let calls = crate::CALLS[1];
         match &self.unproved {
-            _ if self.routes.time == Route::Libc => "libc answers each read; it is unknown where".into(),
+            _ if self.routes.time == Route::Libc => {
+                "libc answers each read; it is unknown where".into()
+            }
             _ if self.vdso.is_err() => "without a vDSO each read is a system call".into(),
-            None => format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls"),
+            None => {
+                format!("proof: {calls} of each read on {cpus}, while seccomp denied clock calls")
+            }
             Some(why) => {
-                format!("no proof, because {why}. A read in user space costs a small part of the call")
+                format!(
+                    "no proof, because {why}. A read in user space costs a small part of the call"
+                )
             }
         }
     }
@@ -80,7 +114,9 @@ impl Diagnosis {
 
 fn is_usual(read: Read) -> bool {
     let clocks = [ClockId::MONOTONIC_COARSE, ClockId::PROCESS_CPUTIME].map(Read::ClockGettime);
-    clocks.contains(&read) || Read::USUAL.contains(&read) || matches!(read, Read::Time | Read::Gettimeofday)
+    clocks.contains(&read)
+        || Read::USUAL.contains(&read)
+        || matches!(read, Read::Time | Read::Gettimeofday)
 }
 
 /// Returns a table of the readings, with a heading for the clocks of a function.
@@ -94,12 +130,15 @@ pub(crate) fn table(readings: &[&Reading]) -> String {
     let mut last = "";
     for reading in readings {
         let (read, function) = (reading.read, reading.read.function());
-        let name = read.clock().map_or(read.to_string(), |clock| format!("  {clock:?}"));
+        let name = read
+            .clock()
+            .map_or(read.to_string(), |clock| format!("  {clock:?}"));
         if read.clock().is_some() && last != function {
             text += &line([function, "", "", "", ""]);
         }
         last = function;
-        let number = |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
+        let number =
+            |value: Option<f64>| value.map_or(String::new(), |value| format!("{value:.1}"));
         let resolution = reading.resolution_ns.map_or(String::new(), duration);
         let [here, call] = [reading.ns, reading.syscall_ns].map(number);
         text += &line([&name, &place(reading), &resolution, &here, &call]);
@@ -110,7 +149,9 @@ pub(crate) fn table(readings: &[&Reading]) -> String {
 fn place(reading: &Reading) -> String {
     let place = reading.place.name();
     match (reading.evidence, reading.entered, reading.reads) {
-        (Evidence::Refused, ..) => format!("refused, {}", reading.error.as_deref().unwrap_or_default()),
+        (Evidence::Refused, ..) => {
+            format!("refused, {}", reading.error.as_deref().unwrap_or_default())
+        }
         (_, Some(entered), Some(reads)) if entered != 0 && entered != reads => {
             format!("{place}, {entered}/{reads}")
         }
@@ -121,7 +162,10 @@ fn place(reading: &Reading) -> String {
 /// Formats a duration in the largest unit that divides it.
 fn duration(nanos: i64) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")];
-    let unit = units.into_iter().find(|(size, _)| nanos > 0 && nanos % size == 0).unwrap_or((1, "ns"));
+    let unit = units
+        .into_iter()
+        .find(|(size, _)| nanos > 0 && nanos % size == 0)
+        .unwrap_or((1, "ns"));
     format!("{} {}", nanos / unit.0, unit.1)
 }
 
@@ -130,9 +174,18 @@ pub(crate) fn wrapped(title: &str, text: &str) -> String {
     let spaces = " ".repeat(if title.is_empty() { 0 } else { TITLE });
     let first = format!("{title:width$}", width = spaces.len());
     let parts = text.split('`').enumerate();
-    let parts =
-        parts.map(|(index, part)| if index % 2 == 1 { part.replace(' ', "\u{a0}") } else { part.into() });
-    let options = textwrap::Options::new(COLUMNS).initial_indent(&first).subsequent_indent(&spaces);
-    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation).break_words(false);
+    let parts = parts.map(|(index, part)| {
+        if index % 2 == 1 {
+            part.replace(' ', "\u{a0}")
+        } else {
+            part.into()
+        }
+    });
+    let options = textwrap::Options::new(COLUMNS)
+        .initial_indent(&first)
+        .subsequent_indent(&spaces);
+    let options = options
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
     textwrap::fill(&parts.collect::<Vec<_>>().join("`"), options).replace('\u{a0}', " ")
 }

@@ -4,7 +4,10 @@
 //! A filter belongs to one thread and cannot be removed, so the thread ends after its reads. The
 //! calling thread keeps its CPUs, its signal mask and its privileges.
 
-#![allow(unsafe_code, reason = "prctl(2) and sched_setaffinity(2) are called here")]
+#![allow(
+    unsafe_code,
+    reason = "prctl(2) and sched_setaffinity(2) are called here"
+)]
 
 use std::ffi::{c_int, c_long, c_ulong};
 use std::mem::offset_of;
@@ -51,7 +54,9 @@ pub(crate) fn count(entries: &[Function], on_each_cpu: u32) -> Result<Count, Str
     thread::scope(|scope| {
         let work = || {
             block_signals();
-            install().map_err(|error| format!("the kernel or a sandbox denies seccomp filters ({error})"))?;
+            install().map_err(|error| {
+                format!("the kernel or a sandbox denies seccomp filters ({error})")
+            })?;
             let answer = syscall::clock_gettime(ClockId::MONOTONIC);
             if answer.err() != vdso_time::Errno::from_raw_os_error(MARK) {
                 return Err("a seccomp filter does not stop a clock call here".into());
@@ -60,7 +65,9 @@ pub(crate) fn count(entries: &[Function], on_each_cpu: u32) -> Result<Count, Str
         };
         let thread = thread::Builder::new().spawn_scoped(scope, work);
         let thread = thread.map_err(|error| format!("a thread cannot be started ({error})"))?;
-        thread.join().unwrap_or_else(|_| Err("the thread that makes the reads failed".into()))
+        thread
+            .join()
+            .unwrap_or_else(|_| Err("the thread that makes the reads failed".into()))
     })
 }
 
@@ -78,23 +85,50 @@ fn block_signals() {
 /// Installs a filter that denies the clock calls of this thread. The thread makes no call of
 /// another architecture, whose numbers mean something else.
 fn install() -> Result<(), Errno> {
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let statement = |code: u32, k: u32| libc::sock_filter {
+        code: code as u16,
+        jt: 0,
+        jf: 0,
+        k,
+    };
     let number = offset_of!(libc::seccomp_data, nr) as u32;
-    let mut filter = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, number)];
+    let mut filter = vec![statement(
+        libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+        number,
+    )];
     for call in CLOCK_CALLS {
-        let is_other = libc::sock_filter { jf: 1, ..statement(libc::BPF_JMP | libc::BPF_JEQ, *call as u32) };
-        filter.extend([is_other, statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | MARK as u32)]);
+        let is_other = libc::sock_filter {
+            jf: 1,
+            ..statement(libc::BPF_JMP | libc::BPF_JEQ, *call as u32)
+        };
+        filter.extend([
+            is_other,
+            statement(libc::BPF_RET, libc::SECCOMP_RET_ERRNO | MARK as u32),
+        ]);
     }
     filter.push(statement(libc::BPF_RET, libc::SECCOMP_RET_ALLOW));
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
     prctl::set_no_new_privs()?;
     // SAFETY: the kernel reads the program, which lives until the call returns.
-    let set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
+    let set = unsafe {
+        libc::prctl(
+            libc::PR_SET_SECCOMP,
+            libc::SECCOMP_MODE_FILTER,
+            &raw const program,
+        )
+    };
     Errno::result(set).map(drop)
 }
 
 fn call_on_each_cpu(entries: &[Function], calls: u32) -> Count {
-    let mut count = Count { cpus: Vec::new(), reads: 0, entered: vec![0; entries.len()] };
+    let mut count = Count {
+        cpus: Vec::new(),
+        reads: 0,
+        entered: vec![0; entries.len()],
+    };
     let mut call_here = || {
         count.reads += calls;
         for (entry, entered) in entries.iter().zip(&mut count.entered) {
@@ -108,12 +142,18 @@ fn call_on_each_cpu(entries: &[Function], calls: u32) -> Count {
     };
     let allowed = allowed();
     // A CPU that went offline meanwhile is left out.
-    let moved = allowed.iter().copied().filter(|cpu| pin(*cpu)).inspect(|_| call_here());
+    let moved = allowed
+        .iter()
+        .copied()
+        .filter(|cpu| pin(*cpu))
+        .inspect(|_| call_here());
     count.cpus = moved.collect();
     if count.cpus.is_empty() {
         call_here();
         // A thread with one CPU need not be moved.
-        count.cpus.extend(allowed.first().filter(|_| allowed.len() == 1));
+        count
+            .cpus
+            .extend(allowed.first().filter(|_| allowed.len() == 1));
     }
     count
 }

@@ -45,7 +45,10 @@ fn a_clock_source_has_no_empty_name_and_no_control_characters() {
 #[test]
 fn a_pipe_and_a_file_without_an_end_do_not_hang_the_doctor() {
     let (pipe, _writer) = nix::unistd::pipe().unwrap();
-    assert_eq!(read(&format!("/proc/self/fd/{}", pipe.as_raw_fd())).unwrap_or_default(), "");
+    assert_eq!(
+        read(&format!("/proc/self/fd/{}", pipe.as_raw_fd())).unwrap_or_default(),
+        ""
+    );
     assert!(read("/dev/zero").is_some_and(|text| !is_name(&text)));
 }
 
@@ -73,8 +76,9 @@ fn a_supervisor_is_known_by_its_vdso() {
         assert_eq!(seen, expected, "{linked_for:#x} {release}");
     }
     // Valgrind hides the vDSO; a folder of its name does not.
-    let maps =
-        |path: &str| (path == "/proc/self/maps").then(|| "/usr/libexec/valgrind/vgpreload_core.so".into());
+    let maps = |path: &str| {
+        (path == "/proc/self/maps").then(|| "/usr/libexec/valgrind/vgpreload_core.so".into())
+    };
     assert_eq!(supervisor(None, "6.12.0", maps), Some(Supervisor::Valgrind));
     assert_eq!(supervisor(Some((0, MAPPED)), "6.12.0", maps), None);
     assert_eq!(supervisor(None, "6.12.0", |_| None), None);
@@ -83,17 +87,31 @@ fn a_supervisor_is_known_by_its_vdso() {
 #[test]
 fn a_platform_is_what_its_files_say() {
     for (flags, uptime, [is_steady, is_virtual, is_new]) in [
-        ("fpu constant_tsc nonstop_tsc", "4.99 3.00", [true, false, true]),
-        ("constant_tsc nonstop_tsc hypervisor", "5.00 3.00", [true, true, false]),
+        (
+            "fpu constant_tsc nonstop_tsc",
+            "4.99 3.00",
+            [true, false, true],
+        ),
+        (
+            "constant_tsc nonstop_tsc hypervisor",
+            "5.00 3.00",
+            [true, true, false],
+        ),
         ("constant_tsc hypervisor", "0.08 0.00", [false, true, true]),
-        ("nonstop_tsc constant_tsc_x", "86400.10 3.00", [false, false, false]),
+        (
+            "nonstop_tsc constant_tsc_x",
+            "86400.10 3.00",
+            [false, false, false],
+        ),
         ("", "", [false; 3]),
     ] {
         let read = |path: &str| {
             let name = path.rsplit('/').next().unwrap();
             let text = match name {
                 "cpuinfo" => {
-                    format!("model name\t: nonstop_tsc hypervisor\nflags\t\t: {flags}\nbugs\t: none")
+                    format!(
+                        "model name\t: nonstop_tsc hypervisor\nflags\t\t: {flags}\nbugs\t: none"
+                    )
                 }
                 "uptime" => uptime.into(),
                 "current_clocksource" => "hpet".into(),
@@ -130,7 +148,9 @@ fn an_emulator_and_valgrind_have_a_vdso_that_says_nothing_about_the_program_in_t
 #[test]
 #[allow(unsafe_code, reason = "init is called here")]
 fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
-    let Some(abi) = NATIVE else { return not_run("libc answers here") };
+    let Some(abi) = NATIVE else {
+        return not_run("libc answers here");
+    };
     if !has_proc() {
         return;
     }
@@ -140,7 +160,11 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
         let finding = check(&Read::USUAL).unwrap_err();
         // Of an emulator's own calls nothing can be said.
         let is_emulated = finding.cause == Cause::Emulated;
-        let expected = if is_emulated { Place::Unknown } else { Place::Kernel };
+        let expected = if is_emulated {
+            Place::Unknown
+        } else {
+            Place::Kernel
+        };
         assert_eq!(finding.place, expected, "{finding}");
         assert!(is_emulated || finding.cause == Cause::NoVdso, "{finding}");
         if !filter::deny(&filter::clock_calls(abi), libc::EPERM) {
@@ -152,8 +176,16 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
         assert_eq!(diagnosis.place(&Read::USUAL), Place::Unknown, "{diagnosis}");
         assert!(diagnosis.verdict.contains("EPERM"), "{diagnosis}");
         // CLOCK_MONOTONIC cannot time the reads.
-        assert!(diagnosis.reads.iter().all(|reading| reading.ns.is_none()), "{diagnosis}");
-        assert!(diagnosis.to_string().contains("No clock here is precise enough"), "{diagnosis}");
+        assert!(
+            diagnosis.reads.iter().all(|reading| reading.ns.is_none()),
+            "{diagnosis}"
+        );
+        assert!(
+            diagnosis
+                .to_string()
+                .contains("No clock here is precise enough"),
+            "{diagnosis}"
+        );
     });
 }
 
@@ -170,7 +202,10 @@ fn a_process_that_a_read_of_the_counter_would_end_gets_an_error() {
         }
         let error = diagnose().unwrap_err().to_string();
         let finding = check(&Read::USUAL).unwrap_err();
-        assert!(error.contains("PR_SET_TSC") && finding.message == error, "{error} {finding}");
+        assert!(
+            error.contains("PR_SET_TSC") && finding.message == error,
+            "{error} {finding}"
+        );
         assert_eq!(finding.place, Place::Unknown);
     });
 }

@@ -30,10 +30,14 @@ const MOST_READS: u32 = 1 << 20;
 pub(crate) fn has_watch() -> bool {
     let step = || {
         let start = Instant::try_now().ok()?;
-        let next = (0..MOST_READS).map_while(|_| Instant::try_now().ok()).find(|now| *now != start)?;
+        let next = (0..MOST_READS)
+            .map_while(|_| Instant::try_now().ok())
+            .find(|now| *now != start)?;
         Some(next.duration_since(start).as_secs_f64() * 1e9)
     };
-    (0..5).filter_map(|_| step()).any(|step| step < ROUND_NANOS / 10.0)
+    (0..5)
+        .filter_map(|_| step())
+        .any(|step| step < ROUND_NANOS / 10.0)
 }
 
 /// Times a read. Returns nothing if it fails.
@@ -45,16 +49,22 @@ pub(crate) fn speed(read: Read) -> Option<Speed> {
     let cpu = |here: Cpu| i64::from(here.cpu.wrapping_add(here.node));
     match read {
         Read::Time => compare(|| Ok(vdso_time::time()), syscall::time),
-        Read::Gettimeofday => {
-            compare(|| vdso_time::gettimeofday().map(micros), || syscall::gettimeofday().map(micros))
-        }
-        Read::Getcpu => compare(|| vdso_time::getcpu().map(cpu), || syscall::getcpu().map(cpu)),
-        Read::ClockGettime(clock) => {
-            compare(|| vdso_time::clock_gettime(clock).map(sum), || syscall::clock_gettime(clock).map(sum))
-        }
-        Read::ClockGetres(clock) => {
-            compare(|| vdso_time::clock_getres(clock).map(sum), || syscall::clock_getres(clock).map(sum))
-        }
+        Read::Gettimeofday => compare(
+            || vdso_time::gettimeofday().map(micros),
+            || syscall::gettimeofday().map(micros),
+        ),
+        Read::Getcpu => compare(
+            || vdso_time::getcpu().map(cpu),
+            || syscall::getcpu().map(cpu),
+        ),
+        Read::ClockGettime(clock) => compare(
+            || vdso_time::clock_gettime(clock).map(sum),
+            || syscall::clock_gettime(clock).map(sum),
+        ),
+        Read::ClockGetres(clock) => compare(
+            || vdso_time::clock_getres(clock).map(sum),
+            || syscall::clock_getres(clock).map(sum),
+        ),
     }
 }
 
@@ -72,7 +82,10 @@ fn compare(here: impl Fn() -> Answer, in_kernel: impl Fn() -> Answer) -> Option<
         costs.sort_by(f64::total_cmp);
         costs[ROUNDS / 2]
     };
-    Some(Speed { here: median(0), system_call: is_allowed.then(|| median(1)) })
+    Some(Speed {
+        here: median(0),
+        system_call: is_allowed.then(|| median(1)),
+    })
 }
 
 fn reads_in_a_round(read: impl Fn() -> Answer) -> Option<u32> {

@@ -67,7 +67,10 @@ pub(crate) fn verdict(platform: &Platform, seen: &Examination, reads: &[Read]) -
             (format!("{} and {last}", others.join(", ")), "stay")
         }
     };
-    let all: Vec<_> = reads.iter().filter_map(|read| facts.reading(*read)).collect();
+    let all: Vec<_> = reads
+        .iter()
+        .filter_map(|read| facts.reading(*read))
+        .collect();
     let at = |place| all.iter().filter(move |reading| reading.place == place);
     // A refused read says nothing about the others.
     let entering = at(Place::Kernel).find(|reading| reading.evidence != Evidence::Refused);
@@ -75,9 +78,15 @@ pub(crate) fn verdict(platform: &Platform, seen: &Examination, reads: &[Read]) -
         let cause = facts.cause(worst);
         return (cause, facts.sentence(cause, worst));
     }
-    match all.iter().find(|reading| reading.ratio().is_some_and(|ratio| ratio > SLOW)) {
+    match all
+        .iter()
+        .find(|reading| reading.ratio().is_some_and(|ratio| ratio > SLOW))
+    {
         Some(slow) => (Cause::Slow, facts.sentence(Cause::Slow, slow)),
-        None => (Cause::Fine, format!("{subject} {stays} in user space: nothing to do.")),
+        None => (
+            Cause::Fine,
+            format!("{subject} {stays} in user space: nothing to do."),
+        ),
     }
 }
 
@@ -89,11 +98,15 @@ struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     fn reading(self, read: Read) -> Option<&'a Reading> {
-        self.seen.readings.iter().find(|reading| reading.read == read)
+        self.seen
+            .readings
+            .iter()
+            .find(|reading| reading.read == read)
     }
 
     fn is_in_user_space(self, read: Read) -> bool {
-        self.reading(read).is_some_and(|reading| reading.place == Place::UserSpace)
+        self.reading(read)
+            .is_some_and(|reading| reading.place == Place::UserSpace)
     }
 
     /// Returns why one read enters the kernel, or may.
@@ -120,7 +133,9 @@ impl<'a> Facts<'a> {
 
     /// Returns why the vDSO asks the kernel for the time of the clock source.
     fn cause_in_clock_source(self) -> Cause {
-        let Some(current) = &self.platform.clock_source.current else { return Cause::Unexplained };
+        let Some(current) = &self.platform.clock_source.current else {
+            return Cause::Unexplained;
+        };
         match clock_source(current).0 {
             Reader::VdsoIfStable => Cause::ClockSource,
             // The vDSO has no workaround for an erratum of the timer.
@@ -128,16 +143,25 @@ impl<'a> Facts<'a> {
             Reader::Vdso => Cause::Unexplained,
             _ if self.better().is_some() || current == HYPERV_MSR => Cause::ClockSource,
             // Every x86 CPU has a counter. The kernel offers it unless it found that it is wrong.
-            _ if ["x86", "x86_64"].contains(&self.platform.architecture) => Cause::CounterDistrusted,
+            _ if ["x86", "x86_64"].contains(&self.platform.architecture) => {
+                Cause::CounterDistrusted
+            }
             _ => Cause::ClockSource,
         }
     }
 
     fn sentence(self, cause: Cause, reading: &Reading) -> String {
         let read = reading.read;
-        let source = self.platform.clock_source.current.as_deref().unwrap_or("unknown");
+        let source = self
+            .platform
+            .clock_source
+            .current
+            .as_deref()
+            .unwrap_or("unknown");
         let what = clock_source(source).1;
-        let reason = reading.reason.map_or(String::new(), |reason| reason.to_string());
+        let reason = reading
+            .reason
+            .map_or(String::new(), |reason| reason.to_string());
         let supervisor = self.platform.supervisor.map_or("", Supervisor::name);
         let meanwhile = self.meanwhile();
         let text = match cause {
@@ -145,7 +169,10 @@ impl<'a> Facts<'a> {
                 "{supervisor} answers these reads, not the kernel's vDSO: run the doctor without {supervisor}"
             ),
             Cause::NoVdso => {
-                format!("every read is a system call ({reason}): {}", self.where_to_look(reading.reason))
+                format!(
+                    "every read is a system call ({reason}): {}",
+                    self.where_to_look(reading.reason)
+                )
             }
             Cause::BlankedNames => format!(
                 "every read is a system call, because the kernel found no timer that user space can read (its \
@@ -165,7 +192,11 @@ impl<'a> Facts<'a> {
                 format!("libc answers {read}: vdso-time has no table for the vDSO of {ARCH}")
             }
             Cause::CannotTell => {
-                let why = self.seen.unproved.as_deref().unwrap_or("no function of the vDSO can be called");
+                let why = self
+                    .seen
+                    .unproved
+                    .as_deref()
+                    .unwrap_or("no function of the vDSO can be called");
                 format!("it is unknown where {read} is answered: {why}")
             }
             Cause::Sometimes => format!(
@@ -197,7 +228,9 @@ impl<'a> Facts<'a> {
                  still be measuring the CPU's counter. Run the doctor again in some seconds"
             ),
             Cause::GuestKernel => {
-                format!("{read} enters the kernel, because the vDSO of {supervisor} does: {meanwhile}")
+                format!(
+                    "{read} enters the kernel, because the vDSO of {supervisor} does: {meanwhile}"
+                )
             }
             Cause::Unexplained | Cause::Fine => {
                 format!(
@@ -210,11 +243,17 @@ impl<'a> Facts<'a> {
 
     /// Returns why the kernel reads `source` in place of the CPU's counter, and what to do.
     fn distrust(self, source: &str) -> String {
-        let exclusions: Vec<_> = self.parameters().filter(|word| EXCLUSIONS.contains(word)).collect();
+        let exclusions: Vec<_> = self
+            .parameters()
+            .filter(|word| EXCLUSIONS.contains(word))
+            .collect();
         let choices: Vec<_> = self.parameters().filter(is_choice).collect();
         if !exclusions.is_empty() {
             // A choice acts only where the counter can be chosen, so it comes second.
-            let (why, all) = (exclusions.join(" and "), [exclusions, choices].concat().join(" and "));
+            let (why, all) = (
+                exclusions.join(" and "),
+                [exclusions, choices].concat().join(" and "),
+            );
             return format!(
                 "was booted with {why} and reads {source}: boot without {all}, unless that was set because the \
                  counter is wrong; in that case, {}",
@@ -222,7 +261,11 @@ impl<'a> Facts<'a> {
             );
         }
         let host = match self.platform {
-            Platform { is_virtual: true, has_steady_tsc: false, .. } => self.host_must(),
+            Platform {
+                is_virtual: true,
+                has_steady_tsc: false,
+                ..
+            } => self.host_must(),
             _ => String::new(),
         };
         let until = if choices.is_empty() {
@@ -230,7 +273,9 @@ impl<'a> Facts<'a> {
         } else {
             // The kernel could not obey it. It will, when the counter is on offer.
             let choices = choices.join(" and ");
-            format!("when that is fixed, also boot without {choices}, which is not the reason; until then")
+            format!(
+                "when that is fixed, also boot without {choices}, which is not the reason; until then"
+            )
         };
         format!(
             "does not trust this CPU's counter and reads {source}: {SHOW_WHY} shows why{host}; {until}, {}",
@@ -247,7 +292,9 @@ impl<'a> Facts<'a> {
                  `<feature policy='require' name='invtsc'/>`; a cloud: another instance type"
             }
         };
-        format!("; this is a virtual machine, and its host does not offer an invariant counter ({settings})")
+        format!(
+            "; this is a virtual machine, and its host does not offer an invariant counter ({settings})"
+        )
     }
 
     /// Returns what to do about the clock source.
@@ -255,7 +302,9 @@ impl<'a> Facts<'a> {
         let current = self.platform.clock_source.current.as_deref();
         let choice = self.parameters().find(is_choice);
         match (current, self.better()) {
-            (Some("kvm-clock"), _) if self.parameters().any(|word| word == NO_KVMCLOCK_VSYSCALL) => {
+            (Some("kvm-clock"), _)
+                if self.parameters().any(|word| word == NO_KVMCLOCK_VSYSCALL) =>
+            {
                 format!("boot without {NO_KVMCLOCK_VSYSCALL}")
             }
             // KVM scales the same counter, so the guest's `tsc` is no better.
@@ -268,10 +317,13 @@ impl<'a> Facts<'a> {
                 let unless = match choice {
                     // Another host may have another counter.
                     _ if current == Some("xen") => "unless this guest migrates, ".into(),
-                    Some(choice) => format!("unless {choice} was set because the counter is wrong, "),
+                    Some(choice) => {
+                        format!("unless {choice} was set because the counter is wrong, ")
+                    }
                     None => String::new(),
                 };
-                let instead = choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
+                let instead =
+                    choice.map_or(String::new(), |choice| format!(" instead of {choice}"));
                 // Two commands, because each has to fit in a line.
                 format!(
                     "{unless}run `cd {CLOCK_SOURCE_FOLDER}` and `echo {better} | sudo tee current_clocksource` outside \
@@ -295,7 +347,12 @@ impl<'a> Facts<'a> {
     /// Returns the clock source on offer that the vDSO can read, or else may be able to read.
     fn better(self) -> Option<&'a str> {
         let sources = &self.platform.clock_source;
-        let others = || sources.available.iter().filter(|source| Some(*source) != sources.current.as_ref());
+        let others = || {
+            sources
+                .available
+                .iter()
+                .filter(|source| Some(*source) != sources.current.as_ref())
+        };
         // The kernel drops this one when it has measured `tsc`.
         let mut lasting = others().filter(|source| *source != "tsc-early");
         let readable = others().find(|source| clock_source(source).0 == Reader::Vdso);
@@ -307,12 +364,18 @@ impl<'a> Facts<'a> {
     /// Returns the kernel's parameters (kernel-parameters.txt), without those that a terminal would
     /// obey.
     fn parameters(self) -> impl Iterator<Item = &'a str> {
-        self.platform.command_line.split_whitespace().filter(|word| is_name(word))
+        self.platform
+            .command_line
+            .split_whitespace()
+            .filter(|word| is_name(word))
     }
 
     /// Returns which reads are cheap all the same.
     fn meanwhile(self) -> &'static str {
-        if Read::COARSE.into_iter().all(|read| self.is_in_user_space(read)) {
+        if Read::COARSE
+            .into_iter()
+            .all(|read| self.is_in_user_space(read))
+        {
             "if the timer tick is precise enough, use time() or the coarse clocks, which stay in user space"
         } else {
             "read the clock less often"
@@ -323,7 +386,8 @@ impl<'a> Facts<'a> {
     fn where_to_look(self, reason: Option<FallbackReason>) -> String {
         let architecture = self.platform.architecture;
         // vdso32 is about 32-bit programs (arch/x86/entry/vdso/vdso32-setup.c).
-        let removes = |word: &&str| *word == "vdso=0" || (*word == "vdso32=0" && architecture == "x86");
+        let removes =
+            |word: &&str| *word == "vdso=0" || (*word == "vdso32=0" && architecture == "x86");
         match self.parameters().find(removes) {
             _ if reason != Some(FallbackReason::NoVdso(LocateError::Absent)) => {
                 "check which program started this process".into()
@@ -358,8 +422,12 @@ impl<'a> Facts<'a> {
 
 /// Returns whether no kernel's vDSO answers a read.
 fn is_in_no_vdso(read: Read) -> bool {
-    let clocks =
-        [ClockId::PROCESS_CPUTIME, ClockId::THREAD_CPUTIME, ClockId::REALTIME_ALARM, ClockId::BOOTTIME_ALARM];
+    let clocks = [
+        ClockId::PROCESS_CPUTIME,
+        ClockId::THREAD_CPUTIME,
+        ClockId::REALTIME_ALARM,
+        ClockId::BOOTTIME_ALARM,
+    ];
     read.clock().is_some_and(|clock| clocks.contains(&clock))
 }
 

@@ -18,21 +18,31 @@ fn expected(read: Read, counter: bool) -> Option<Place> {
     let in_user_space = match read {
         Read::Getcpu if ["x86_64", "s390x", "loongarch64", "powerpc64"].contains(&ARCH) => has_vdso,
         Read::Getcpu if ARCH == "riscv64" => false,
-        Read::Time | Read::ClockGettime(ClockId::REALTIME_COARSE | ClockId::MONOTONIC_COARSE) => has_vdso,
+        Read::Time | Read::ClockGettime(ClockId::REALTIME_COARSE | ClockId::MONOTONIC_COARSE) => {
+            has_vdso
+        }
         Read::Gettimeofday | Read::ClockGettime(ClockId::REALTIME | ClockId::MONOTONIC) => counter,
-        Read::ClockGettime(ClockId::MONOTONIC_RAW | ClockId::BOOTTIME | ClockId::TAI) if is_new => counter,
+        Read::ClockGettime(ClockId::MONOTONIC_RAW | ClockId::BOOTTIME | ClockId::TAI) if is_new => {
+            counter
+        }
         Read::ClockGettime(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) => false,
         // A resolution is a constant of the kernel, whatever the clock source.
         Read::ClockGetres(ClockId::PROCESS_CPUTIME | ClockId::THREAD_CPUTIME) if is_new => false,
         Read::ClockGetres(clock) if is_new && has_vdso && clock.as_raw() < 8 => true,
         _ => return None,
     };
-    Some(if in_user_space { Place::UserSpace } else { Place::Kernel })
+    Some(if in_user_space {
+        Place::UserSpace
+    } else {
+        Place::Kernel
+    })
 }
 
 #[test]
 fn each_read_is_where_the_clock_source_is_read() {
-    let Some(counter) = oracle::counter_is_in_user_space() else { return };
+    let Some(counter) = oracle::counter_is_in_user_space() else {
+        return;
+    };
     let has_vdso = oracle::sysinfo_ehdr() != 0;
     let diagnosis = diagnose().unwrap();
     assert_eq!(diagnosis.vdso.is_ok(), has_vdso);
@@ -44,15 +54,31 @@ fn each_read_is_where_the_clock_source_is_read() {
     }
     let mut seen = 0;
     for reading in &diagnosis.reads {
-        let Some(expected) = expected(reading.read, counter) else { continue };
+        let Some(expected) = expected(reading.read, counter) else {
+            continue;
+        };
         seen += 1;
         assert_eq!(reading.place, expected, "{reading:?}");
-        let place = check(&[reading.read]).map_or_else(|finding| finding.place, |()| Place::UserSpace);
+        let place =
+            check(&[reading.read]).map_or_else(|finding| finding.place, |()| Place::UserSpace);
         assert_eq!(place, expected, "{reading:?}");
         if has_vdso {
-            let Reading { evidence, reads, entered, .. } = reading;
+            let Reading {
+                evidence,
+                reads,
+                entered,
+                ..
+            } = reading;
             assert_eq!(*evidence, Evidence::Proved, "{reading:?}");
-            assert_eq!(*entered, if expected == Place::Kernel { *reads } else { Some(0) }, "{reading:?}");
+            assert_eq!(
+                *entered,
+                if expected == Place::Kernel {
+                    *reads
+                } else {
+                    Some(0)
+                },
+                "{reading:?}"
+            );
             assert!(*reads >= Some(1000), "{reading:?}");
         }
     }
@@ -62,18 +88,36 @@ fn each_read_is_where_the_clock_source_is_read() {
 /// Diagnoses a thread whose sandbox denies the clock calls, or a filter of the doctor's.
 #[test]
 fn a_thread_in_a_sandbox_gets_a_diagnosis() {
-    let Some(counter) = oracle::counter_is_in_user_space() else { return };
+    let Some(counter) = oracle::counter_is_in_user_space() else {
+        return;
+    };
     let Some(abi) = NATIVE.filter(|_| oracle::sysinfo_ehdr() != 0) else {
         return not_run("there is no vDSO, or no table");
     };
     // If the vDSO asks the kernel for the time, the filter leaves no answer.
-    let place = if counter { Place::UserSpace } else { Place::Unknown };
-    let [prctl, moving, cpu_set] =
-        [libc::SYS_prctl, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity].map(|call| call as u32);
+    let place = if counter {
+        Place::UserSpace
+    } else {
+        Place::Unknown
+    };
+    let [prctl, moving, cpu_set] = [
+        libc::SYS_prctl,
+        libc::SYS_sched_setaffinity,
+        libc::SYS_sched_getaffinity,
+    ]
+    .map(|call| call as u32);
     let cpus = cpus::allowed().map_or(1, |cpus| cpus.len());
     // What is shown for one CPU of several is no proof of user space.
-    let anywhere = if counter { Place::Unknown } else { Place::Kernel };
-    let here = if counter && cpus == 1 { Place::UserSpace } else { anywhere };
+    let anywhere = if counter {
+        Place::Unknown
+    } else {
+        Place::Kernel
+    };
+    let here = if counter && cpus == 1 {
+        Place::UserSpace
+    } else {
+        anywhere
+    };
     for (denied, expected, why) in [
         (filter::clock_calls(abi), place, ""),
         (vec![prctl], Place::Unknown, "denies seccomp filters (EPERM"),
@@ -84,15 +128,29 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
             let is_denied = filter::deny(&denied, libc::EPERM);
             is_denied.then(|| (diagnose().unwrap(), check(&Read::USUAL)))
         };
-        let Some((diagnosis, checked)) = thread::scope(|scope| scope.spawn(diagnose).join().unwrap()) else {
+        let Some((diagnosis, checked)) =
+            thread::scope(|scope| scope.spawn(diagnose).join().unwrap())
+        else {
             return;
         };
         assert_eq!(diagnosis.platform.supervisor, None, "{diagnosis}");
         // A cost is no proof.
-        assert_eq!(diagnosis.place(&Read::USUAL), expected, "{denied:?}\n{diagnosis}");
-        let report = diagnosis.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            diagnosis.place(&Read::USUAL),
+            expected,
+            "{denied:?}\n{diagnosis}"
+        );
+        let report = diagnosis
+            .to_string()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let is_proof_shown = report.contains("evidence proof: 1000");
-        assert_eq!(is_proof_shown, diagnosis.unproved.is_none(), "{denied:?}\n{diagnosis}");
+        assert_eq!(
+            is_proof_shown,
+            diagnosis.unproved.is_none(),
+            "{denied:?}\n{diagnosis}"
+        );
         match checked {
             Ok(()) => assert_eq!(expected, Place::UserSpace, "{denied:?}"),
             Err(finding) => {
@@ -109,12 +167,24 @@ fn a_thread_in_a_sandbox_gets_a_diagnosis() {
 fn more_cpus_than_libcs_masks_have_room_for_are_no_obstacle() {
     let place = || check(&Read::USUAL).map_or_else(|finding| finding.place, |()| Place::UserSpace);
     let refuses_small_masks = || {
-        let load = |offset: usize| (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, offset as u32);
+        let load = |offset: usize| {
+            (
+                libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+                0,
+                0,
+                offset as u32,
+            )
+        };
         let low = if cfg!(target_endian = "big") { 4 } else { 0 };
         let size = offset_of!(libc::seccomp_data, args) + 8 + low;
         let program = [
             load(offset_of!(libc::seccomp_data, nr)),
-            (libc::BPF_JMP | libc::BPF_JEQ, 0, 3, libc::SYS_sched_getaffinity as u32),
+            (
+                libc::BPF_JMP | libc::BPF_JEQ,
+                0,
+                3,
+                libc::SYS_sched_getaffinity as u32,
+            ),
             load(size),
             (libc::BPF_JMP | libc::BPF_JGT, 1, 0, 1024 / 8),
             (libc::BPF_RET, 0, 0, filter::error(libc::EINVAL)),
@@ -144,8 +214,18 @@ fn a_check_changes_nothing_of_the_calling_thread() {
     }
     let state = || {
         let status = fs::read_to_string("/proc/thread-self/status").unwrap();
-        let fields = ["Sig", "Shd", "NoNewPrivs", "Seccomp", "Cpus_allowed", "Threads", "Cap"];
-        let lines = status.lines().filter(|line| fields.iter().any(|field| line.starts_with(field)));
+        let fields = [
+            "Sig",
+            "Shd",
+            "NoNewPrivs",
+            "Seccomp",
+            "Cpus_allowed",
+            "Threads",
+            "Cap",
+        ];
+        let lines = status
+            .lines()
+            .filter(|line| fields.iter().any(|field| line.starts_with(field)));
         lines.map(String::from).collect::<Vec<_>>()
     };
     // Alone in its process, because other tests start threads.

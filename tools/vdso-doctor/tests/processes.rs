@@ -24,7 +24,9 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid, waitpid};
 use nix::unistd::{Pid, Uid, chroot, getppid, pause, setuid};
 use test_images::{Spec, Sym};
 use test_support::not_run::target_tmpdir;
-use test_support::{Need, child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector};
+use test_support::{
+    Need, child, command, has_proc, maps, nix, not_run, not_run_here, oracle, vector,
+};
 use vdso_doctor::{Cause, ProcessDiagnosis, ProcessError, ProcessVdso, Read, check};
 use vdso_time::vdso::Vdso;
 
@@ -92,29 +94,63 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else {
+        return;
+    };
     let seen = ProcessVdso::read(child.id()).unwrap();
     let here = maps::named("self", "[vdso]").unwrap();
     assert_eq!(seen.range, here.start as u64..here.end as u64);
     let mut bytes = vec![0; here.len()];
-    File::open("/proc/self/mem").unwrap().read_exact_at(&mut bytes, here.start as u64).unwrap();
+    File::open("/proc/self/mem")
+        .unwrap()
+        .read_exact_at(&mut bytes, here.start as u64)
+        .unwrap();
     assert!(seen.bytes == bytes, "the copy differs");
 
     let vdso = Vdso::locate().unwrap();
     // Bit 0 of an address says that the code is Thumb code.
     let code = |address: usize, size: u64| (address & !1) as u64..(address & !1) as u64 + size;
-    let expected = vdso.image().symbols().map(|symbol| code(vdso.address(&symbol).addr(), symbol.size()));
-    assert!(seen.symbols.iter().map(|symbol| symbol.range.clone()).eq(expected), "{:?}", seen.symbols);
-    let long = seen.symbols.iter().find(|symbol| !symbol.range.is_empty()).unwrap();
+    let expected = vdso
+        .image()
+        .symbols()
+        .map(|symbol| code(vdso.address(&symbol).addr(), symbol.size()));
+    assert!(
+        seen.symbols
+            .iter()
+            .map(|symbol| symbol.range.clone())
+            .eq(expected),
+        "{:?}",
+        seen.symbols
+    );
+    let long = seen
+        .symbols
+        .iter()
+        .find(|symbol| !symbol.range.is_empty())
+        .unwrap();
     let found = seen.symbol_at(long.range.end - 1).unwrap();
     assert_eq!(found.range, long.range);
 
     let elf = Elf::parse(&bytes).unwrap();
-    let notes = elf.iter_note_headers(&bytes).into_iter().flatten().flatten();
-    let build_id = notes.into_iter().find(|note| note.n_type == NT_GNU_BUILD_ID);
-    let digits = |desc: &[u8]| desc.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let notes = elf
+        .iter_note_headers(&bytes)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let build_id = notes
+        .into_iter()
+        .find(|note| note.n_type == NT_GNU_BUILD_ID);
+    let digits = |desc: &[u8]| {
+        desc.iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .concat()
+    };
     assert_eq!(seen.build_id, build_id.map(|note| digits(note.desc)));
-    let header = |kind| elf.program_headers.iter().find(|header| header.p_type == kind && header.p_memsz > 0);
+    let header = |kind| {
+        elf.program_headers
+            .iter()
+            .find(|header| header.p_type == kind && header.p_memsz > 0)
+    };
     let linked_for = header(PT_LOAD).unwrap().p_vaddr;
     let frames = header(PT_GNU_EH_FRAME).map(|header| {
         let start = seen.range.start + (header.p_vaddr - linked_for);
@@ -124,7 +160,11 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
 
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
     assert!(diagnosis.is_own_image, "{diagnosis}");
-    assert_eq!(diagnosis.place == vdso_doctor::Place::UserSpace, check(&Read::USUAL).is_ok(), "{diagnosis}");
+    assert_eq!(
+        diagnosis.place == vdso_doctor::Place::UserSpace,
+        check(&Read::USUAL).is_ok(),
+        "{diagnosis}"
+    );
 }
 
 /// Maps a file whose name is not UTF-8. The process then has such a name too.
@@ -134,7 +174,16 @@ fn take_names_that_are_no_text() -> io::Result<()> {
     fs::write(&path, "content")?;
     let (file, size) = (File::open(path)?, NonZero::new(7).unwrap());
     // SAFETY: the kernel chooses a free address, and nothing uses the mapping.
-    unsafe { mmap(None, size, ProtFlags::PROT_READ, MapFlags::MAP_PRIVATE, file, 0) }?;
+    unsafe {
+        mmap(
+            None,
+            size,
+            ProtFlags::PROT_READ,
+            MapFlags::MAP_PRIVATE,
+            file,
+            0,
+        )
+    }?;
     fs::write("/proc/self/comm", b"a\x1b[31m\xff")
 }
 
@@ -144,11 +193,19 @@ fn names_that_are_not_utf_8_do_not_hide_the_vdso_and_control_characters_are_esca
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, take_names_that_are_no_text) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, take_names_that_are_no_text) else {
+        return;
+    };
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
-    assert!(diagnosis.is_own_image && diagnosis.name == "a\x1b[31m\u{fffd}", "{diagnosis}");
+    assert!(
+        diagnosis.is_own_image && diagnosis.name == "a\x1b[31m\u{fffd}",
+        "{diagnosis}"
+    );
     let report = diagnosis.to_string();
-    assert!(report.contains("(a\\u{1b}[31m\u{fffd})") && !report.contains('\x1b'), "{report}");
+    assert!(
+        report.contains("(a\\u{1b}[31m\u{fffd})") && !report.contains('\x1b'),
+        "{report}"
+    );
 }
 
 #[test]
@@ -164,8 +221,14 @@ fn a_process_without_a_vdso_is_an_error() {
         // Without this entry the width of the vector's words is unknown.
         (libc::AT_PHENT, None, ProcessError::NoVdso),
     ] {
-        let Some(child) = Sleeper::after(Need::Auxv, || vector::change(tag as usize, value)) else { return };
-        assert_eq!(ProcessVdso::read(child.id()).unwrap_err(), expected, "{tag}: {value:?}");
+        let Some(child) = Sleeper::after(Need::Auxv, || vector::change(tag as usize, value)) else {
+            return;
+        };
+        assert_eq!(
+            ProcessVdso::read(child.id()).unwrap_err(),
+            expected,
+            "{tag}: {value:?}"
+        );
     }
 }
 
@@ -173,23 +236,42 @@ fn a_process_without_a_vdso_is_an_error() {
 fn process_with(image: &[u8]) -> Option<Sleeper> {
     #[allow(unsafe_code, reason = "memory is mapped")]
     let map = || {
-        let (size, access) =
-            (NonZero::new(image.len()).unwrap(), ProtFlags::PROT_READ | ProtFlags::PROT_WRITE);
+        let (size, access) = (
+            NonZero::new(image.len()).unwrap(),
+            ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+        );
         // SAFETY: the kernel chooses a free address.
         let mapping = unsafe { mmap_anonymous(None, size, access, MapFlags::MAP_PRIVATE) }?;
         // SAFETY: the mapping is new and has this size.
-        unsafe { mapping.cast().copy_from_nonoverlapping(NonNull::from(image).cast::<u8>(), image.len()) };
+        unsafe {
+            mapping
+                .cast()
+                .copy_from_nonoverlapping(NonNull::from(image).cast::<u8>(), image.len())
+        };
         vector::change(libc::AT_SYSINFO_EHDR as usize, Some(mapping.addr().get()))
     };
-    if is_testable() { Sleeper::after(Need::Auxv, map) } else { None }
+    if is_testable() {
+        Sleeper::after(Need::Auxv, map)
+    } else {
+        None
+    }
 }
 
 /// Makes a 64-bit image, then the content, the names and the section headers: the name's offset,
 /// type, address and size of each. The name at offset 1 is `.eh_frame_hdr`.
 fn with_sections(content: &[u8], sections: &[[u64; 4]]) -> Vec<u8> {
     const NAMES: [u8; 16] = *b"\0.eh_frame_hdr\0\0";
-    let symbols = vec![Sym { size: !0, ..Sym::func("__vdso_time", "LINUX_2.6") }];
-    let image = Spec { symbols, extent: EXTENT, ..Spec::default() }.build().bytes;
+    let symbols = vec![Sym {
+        size: !0,
+        ..Sym::func("__vdso_time", "LINUX_2.6")
+    }];
+    let image = Spec {
+        symbols,
+        extent: EXTENT,
+        ..Spec::default()
+    }
+    .build()
+    .bytes;
     let mut image = [&image, content, &NAMES].concat();
     let (count, at) = (sections.len() as u64 + 2, image.len() as u64);
     image[40..48].copy_from_slice(&at.to_le_bytes());
@@ -208,14 +290,23 @@ const EXTENT: usize = 4096;
 
 #[test]
 fn what_claims_to_be_larger_than_the_image_ends_with_it() {
-    let Some(child) = process_with(&with_sections(&[], &[[1, 1, 64, !0]])) else { return };
+    let Some(child) = process_with(&with_sections(&[], &[[1, 1, 64, !0]])) else {
+        return;
+    };
     let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
-    let ProcessVdso { symbols, range, eh_frame_hdr, .. } = &diagnosis.vdso;
+    let ProcessVdso {
+        symbols,
+        range,
+        eh_frame_hdr,
+        ..
+    } = &diagnosis.vdso;
     assert!(range.contains(&symbols[0].range.start), "{symbols:?}");
     assert_eq!(symbols[0].range.end, range.end);
     assert_eq!(eh_frame_hdr.clone(), Some(range.start + 64..range.end));
     assert!(diagnosis.to_string().contains("__vdso_time"), "{diagnosis}");
-    let Some(child) = process_with(&with_sections(&[], &[[1, 1, 1 << 40, 8]])) else { return };
+    let Some(child) = process_with(&with_sections(&[], &[[1, 1, 1 << 40, 8]])) else {
+        return;
+    };
     assert_eq!(ProcessVdso::read(child.id()).unwrap().eh_frame_hdr, None);
 }
 
@@ -229,8 +320,13 @@ fn a_build_id_is_not_searched_in_thousands_of_sections() {
     let (empty, id) = ([0, 7, at, 12 * 1000], [0, 7, at + 12 * 1000, 20]);
     for (count, expected) in [(20, Some("01abff")), (10_000, None)] {
         let sections = [vec![empty; count], vec![id]].concat();
-        let Some(child) = process_with(&with_sections(&notes, &sections)) else { return };
-        assert_eq!(ProcessVdso::read(child.id()).unwrap().build_id.as_deref(), expected);
+        let Some(child) = process_with(&with_sections(&notes, &sections)) else {
+            return;
+        };
+        assert_eq!(
+            ProcessVdso::read(child.id()).unwrap().build_id.as_deref(),
+            expected
+        );
     }
 }
 
@@ -239,13 +335,23 @@ fn a_process_that_ended_is_an_error() {
     if !has_proc() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else {
+        return;
+    };
     let (pid, number) = (child.0, child.id());
     kill(pid, Signal::SIGKILL).unwrap();
     waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
-    assert_eq!(ProcessVdso::read(number).unwrap_err(), ProcessError::Ended, "a zombie");
+    assert_eq!(
+        ProcessVdso::read(number).unwrap_err(),
+        ProcessError::Ended,
+        "a zombie"
+    );
     drop(child);
-    assert_eq!(ProcessVdso::read(number).unwrap_err(), ProcessError::Ended, "no process");
+    assert_eq!(
+        ProcessVdso::read(number).unwrap_err(),
+        ProcessError::Ended,
+        "no process"
+    );
 }
 
 #[test]
@@ -285,7 +391,9 @@ fn a_process_in_another_time_namespace_has_a_vdso() {
         if !child::has_time_namespace("monotonic 100000 0\n") {
             return;
         }
-        let Some(child) = Sleeper::after(Need::TimeNamespace, || Ok(())) else { return };
+        let Some(child) = Sleeper::after(Need::TimeNamespace, || Ok(())) else {
+            return;
+        };
         let diagnosis = ProcessDiagnosis::of(child.id()).unwrap();
         assert!(diagnosis.is_own_image, "{diagnosis}");
     });
@@ -297,7 +405,9 @@ fn a_doctor_in_an_inner_pid_namespace_knows_its_own_image() {
     if !is_testable() {
         return;
     }
-    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else { return };
+    let Some(child) = Sleeper::after(Need::Proc, || Ok(())) else {
+        return;
+    };
     child::forked(|| match unshare(CloneFlags::CLONE_NEWPID) {
         Err(error) => not_run_here(Need::SuperUser, format!("unshare: {error}")),
         // The process after the first one is number 2, which is a thread of the kernel outside.
@@ -360,9 +470,16 @@ fn program_of_32_bits(name: &str, code: impl FnOnce(u32) -> Vec<u8>) -> Option<S
 fn a_process_that_executes_programs_is_read_as_one_of_them() {
     // mov eax, 11; mov ebx, path; xor ecx, ecx; xor edx, edx; int 0x80
     let execve = |path: u32| {
-        [&[0xb8, 11, 0, 0, 0, 0xbb], &path.to_le_bytes()[..], &[0x31, 0xc9, 0x31, 0xd2, 0xcd, 0x80]].concat()
+        [
+            &[0xb8, 11, 0, 0, 0, 0xbb],
+            &path.to_le_bytes()[..],
+            &[0x31, 0xc9, 0x31, 0xd2, 0xcd, 0x80],
+        ]
+        .concat()
     };
-    let Some(child) = program_of_32_bits("program-that-executes-itself", execve) else { return };
+    let Some(child) = program_of_32_bits("program-that-executes-itself", execve) else {
+        return;
+    };
     for _ in 0..100 {
         match ProcessVdso::read(child.id()) {
             Err(ProcessError::NoVdso) => return not_run("32-bit programs have no vDSO here"),
@@ -375,7 +492,9 @@ fn a_process_that_executes_programs_is_read_as_one_of_them() {
 fn a_32_bit_childs_vdso_is_read() {
     // mov eax, 29; int 0x80; jmp back: pause(2)
     let code = |_| vec![0xb8, 29, 0, 0, 0, 0xcd, 0x80, 0xeb, 0xf7];
-    let Some(child) = program_of_32_bits("program-of-32-bits", code) else { return };
+    let Some(child) = program_of_32_bits("program-of-32-bits", code) else {
+        return;
+    };
     let diagnosis = match ProcessDiagnosis::of(child.id()) {
         Err(ProcessError::NoVdso) => return not_run("32-bit programs have no vDSO here"),
         other => other.unwrap(),
@@ -384,8 +503,18 @@ fn a_32_bit_childs_vdso_is_read() {
     let here = maps::named(&child.id().to_string(), "[vdso]").unwrap();
     assert_eq!(vdso.range, here.start as u64..here.end as u64);
     assert_eq!((vdso.image().class(), vdso.image().machine()), (1, 3));
-    let symbol = vdso.symbols.iter().find(|symbol| symbol.name == "__vdso_clock_gettime").unwrap();
-    assert!(here.contains(&(symbol.range.start as usize)) && !symbol.range.is_empty(), "{symbol:?}");
+    let symbol = vdso
+        .symbols
+        .iter()
+        .find(|symbol| symbol.name == "__vdso_clock_gettime")
+        .unwrap();
+    assert!(
+        here.contains(&(symbol.range.start as usize)) && !symbol.range.is_empty(),
+        "{symbol:?}"
+    );
     assert!(!diagnosis.is_own_image, "{diagnosis}");
-    assert_eq!(diagnosis.verdict.contains("likely stay in user space"), check(&Read::USUAL).is_ok());
+    assert_eq!(
+        diagnosis.verdict.contains("likely stay in user space"),
+        check(&Read::USUAL).is_ok()
+    );
 }

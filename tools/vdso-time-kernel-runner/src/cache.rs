@@ -9,7 +9,11 @@ use rustix::fs::{FlockOperation, flock};
 
 /// Returns `${XDG_CACHE_HOME:-~/.cache}/vdso-time`.
 pub fn folder() -> Result<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
     let base = absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .context("no cache folder: set HOME or XDG_CACHE_HOME to an absolute path")?;

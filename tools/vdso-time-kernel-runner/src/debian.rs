@@ -30,8 +30,17 @@ pub struct NotFetched(String);
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// A source of any of these suites names a mirror, because a mirror has all of them.
-const SUITES: &[&str] =
-    &["bullseye", "bookworm", "trixie", "forky", "sid", "oldstable", "stable", "testing", "unstable"];
+const SUITES: &[&str] = &[
+    "bullseye",
+    "bookworm",
+    "trixie",
+    "forky",
+    "sid",
+    "oldstable",
+    "stable",
+    "testing",
+    "unstable",
+];
 
 /// Settings of the machine that apt keeps: how to reach a mirror, and whether its lists may be old.
 const INHERITED: &[&str] = &["Acquire::http", "Acquire::Check-", "Acquire::Retries"];
@@ -46,7 +55,11 @@ pub(crate) struct Package {
 
 impl Package {
     pub(crate) fn new(name: &str, architecture: &str, suite: &'static str) -> Self {
-        Self { name: name.into(), architecture: architecture.into(), suite }
+        Self {
+            name: name.into(),
+            architecture: architecture.into(),
+            suite,
+        }
     }
 
     /// Returns the newest version in the suite, in apt's syntax.
@@ -82,8 +95,15 @@ impl Archive {
         let native = native_architecture(&sh)?;
         let mut suites: Vec<&str> = packages.iter().map(|package| package.suite).collect();
         // Backports depend on packages of their release.
-        suites.extend(packages.iter().filter_map(|package| package.suite.strip_suffix("-backports")));
-        let mut architectures: Vec<&str> = packages.iter().map(|package| &*package.architecture).collect();
+        suites.extend(
+            packages
+                .iter()
+                .filter_map(|package| package.suite.strip_suffix("-backports")),
+        );
+        let mut architectures: Vec<&str> = packages
+            .iter()
+            .map(|package| &*package.architecture)
+            .collect();
         architectures.push(&native);
         for names in [&mut suites, &mut architectures] {
             names.sort_unstable();
@@ -97,15 +117,33 @@ impl Archive {
         let mirror = mirror(&sh)?;
         fs::write(folder.join("status"), "")?;
         let source = |suite: &&str| format!("deb {mirror} {suite} main\n");
-        fs::write(folder.join("sources.list"), suites.iter().map(source).collect::<String>())?;
+        fs::write(
+            folder.join("sources.list"),
+            suites.iter().map(source).collect::<String>(),
+        )?;
         let configuration = configuration(&sh, [&folder, downloads], &native, &architectures)?;
         fs::write(folder.join("apt.conf"), configuration)?;
 
         // A mirror of this machine does not change while we wait.
-        let pauses = if mirror.contains("file:") { &[] } else { PAUSES };
+        let pauses = if mirror.contains("file:") {
+            &[]
+        } else {
+            PAUSES
+        };
         let downloads = downloads.to_path_buf();
-        let mut archive = Self { sh, folder, downloads, pauses, older: None, _lock: lock };
-        step(&format!("reading the package lists of {} for {}", suites.join(", "), architectures.join(", ")));
+        let mut archive = Self {
+            sh,
+            folder,
+            downloads,
+            pauses,
+            older: None,
+            _lock: lock,
+        };
+        step(&format!(
+            "reading the package lists of {} for {}",
+            suites.join(", "),
+            architectures.join(", ")
+        ));
         archive.older = archive.fetch(&["update"])?.err();
         if let Some(fault) = &archive.older {
             step(&format!("the mirror fails: {fault}"));
@@ -116,21 +154,48 @@ impl Archive {
 
     /// Downloads packages, alone or with all their dependencies, and unpacks them into the folder
     /// `into`.
-    pub(crate) fn unpack(&self, packages: &[Package], with_dependencies: bool, into: &Path) -> Result<()> {
-        let install: &[&str] = &["--yes", "--no-install-recommends", "--download-only", "install"];
-        let action = if with_dependencies { install } else { &["download"] };
+    pub(crate) fn unpack(
+        &self,
+        packages: &[Package],
+        with_dependencies: bool,
+        into: &Path,
+    ) -> Result<()> {
+        let install: &[&str] = &[
+            "--yes",
+            "--no-install-recommends",
+            "--download-only",
+            "install",
+        ];
+        let action = if with_dependencies {
+            install
+        } else {
+            &["download"]
+        };
         let mut words: Vec<String> = action.iter().map(ToString::to_string).collect();
-        words.extend(packages.first().map(|package| format!("--target-release={}", package.suite)));
+        words.extend(
+            packages
+                .first()
+                .map(|package| format!("--target-release={}", package.suite)),
+        );
         words.extend(packages.iter().map(Package::request));
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         // A package that the index does not have is no fault of the mirror.
         let uris = self.ask(self.apt_get().args(&words).arg("--print-uris"))?;
         let files = files(&uris);
-        let megabytes = files.iter().map(|(_, size)| size).sum::<u64>().div_ceil(1_000_000);
-        step(&format!("downloading {megabytes} MB; packages: {}", files.len()));
+        let megabytes = files
+            .iter()
+            .map(|(_, size)| size)
+            .sum::<u64>()
+            .div_ceil(1_000_000);
+        step(&format!(
+            "downloading {megabytes} MB; packages: {}",
+            files.len()
+        ));
         // `install` would print that it installs them.
-        let words: Vec<&str> =
-            ["download"].into_iter().chain(files.iter().map(|(name, _)| &**name)).collect();
+        let words: Vec<&str> = ["download"]
+            .into_iter()
+            .chain(files.iter().map(|(name, _)| &**name))
+            .collect();
         self.fetch(&words)?.map_err(NotFetched)?;
 
         let has_libc = packages.iter().any(|package| package.name == "libc6");
@@ -143,20 +208,31 @@ impl Archive {
         });
         step(&format!("unpacking {} packages", files.len()));
         let sh = &self.sh;
-        files.iter().try_for_each(|file| Ok(cmd!(sh, "dpkg -x {file} {into}").quiet().run()?))
+        files
+            .iter()
+            .try_for_each(|file| Ok(cmd!(sh, "dpkg -x {file} {into}").quiet().run()?))
     }
 
     /// Returns the first dependency of the package whose name has one of these prefixes.
-    pub(crate) fn dependency(&self, package: &Package, prefixes: &[&str]) -> Result<Option<Package>> {
+    pub(crate) fn dependency(
+        &self,
+        package: &Package,
+        prefixes: &[&str],
+    ) -> Result<Option<Package>> {
         let (sh, request) = (&self.sh, package.request());
         let show = cmd!(sh, "apt-cache show --no-all-versions {request}");
         let record = self.ask(self.configured(show))?;
-        let lines = record.lines().filter_map(|line| line.strip_prefix("Depends: "));
+        let lines = record
+            .lines()
+            .filter_map(|line| line.strip_prefix("Depends: "));
         let name = lines
             .flat_map(|line| line.split([',', '|']))
             .filter_map(|dependency| dependency.split_whitespace().next())
             .find(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)));
-        Ok(name.map(|name| Package { name: name.into(), ..package.clone() }))
+        Ok(name.map(|name| Package {
+            name: name.into(),
+            ..package.clone()
+        }))
     }
 
     /// Runs apt-get, again after each pause while the mirror fails. The inner error is apt's.
@@ -165,14 +241,22 @@ impl Archive {
         loop {
             let mut apt_get = Command::from(self.apt_get().args(words));
             // apt prints the sizes of downloads. Standard output is for results.
-            let out = if words == ["update"] { Stdio::null() } else { io::stderr().into() };
-            let apt_get = apt_get.current_dir(self.downloads.join("archives")).stdout(out);
+            let out = if words == ["update"] {
+                Stdio::null()
+            } else {
+                io::stderr().into()
+            };
+            let apt_get = apt_get
+                .current_dir(self.downloads.join("archives"))
+                .stdout(out);
             let output = apt_get.stderr(Stdio::piped()).spawn()?.wait_with_output()?;
             if output.status.success() {
                 return Ok(Ok(()));
             }
             let fault = first_error(&output.stderr);
-            let Some(pause) = pauses.next() else { return Ok(Err(fault)) };
+            let Some(pause) = pauses.next() else {
+                return Ok(Err(fault));
+            };
             step(&format!("the mirror fails; asking it again in {pause} s"));
             thread::sleep(Duration::from_secs(*pause));
         }
@@ -196,14 +280,20 @@ impl Archive {
     }
 
     fn configured<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
-        command.env("APT_CONFIG", self.folder.join("apt.conf")).env("LC_ALL", "C").quiet()
+        command
+            .env("APT_CONFIG", self.folder.join("apt.conf"))
+            .env("LC_ALL", "C")
+            .quiet()
     }
 }
 
 /// apt's first error, on one line and without the address of the server.
 fn first_error(errors: &[u8]) -> String {
     let errors = String::from_utf8_lossy(errors);
-    let error = errors.lines().find_map(|line| line.strip_prefix("E: ")).unwrap_or("apt-get failed");
+    let error = errors
+        .lines()
+        .find_map(|line| line.strip_prefix("E: "))
+        .unwrap_or("apt-get failed");
     let error = error.split(" [IP: ").next().unwrap_or(error);
     error.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -232,7 +322,11 @@ fn mirror(sh: &Shell) -> Result<String> {
         }
     };
     let has_keyring = Path::new(KEYRING).is_file();
-    Ok(if has_keyring { format!("[signed-by={KEYRING}] {uri}") } else { uri })
+    Ok(if has_keyring {
+        format!("[signed-by={KEYRING}] {uri}")
+    } else {
+        uri
+    })
 }
 
 /// Returns the packages that apt would fetch, in its syntax, and the sizes of their files. Each
@@ -243,7 +337,10 @@ fn files(uris: &str) -> Vec<(String, u64)> {
         let (file, size) = (words.next()?, words.next()?.parse().ok()?);
         let (name, rest) = file.strip_suffix(".deb")?.split_once('_')?;
         let (version, architecture) = rest.rsplit_once('_')?;
-        Some((format!("{name}:{architecture}={}", version.replace("%3a", ":")), size))
+        Some((
+            format!("{name}:{architecture}={}", version.replace("%3a", ":")),
+            size,
+        ))
     };
     uris.lines().filter_map(file).collect()
 }
@@ -266,8 +363,10 @@ fn configuration(
 ) -> Result<String> {
     let (root, downloads) = (folder.display(), downloads.display());
     let dump = cmd!(sh, "apt-config dump").quiet().read()?;
-    let inherited: Vec<&str> =
-        dump.lines().filter(|line| INHERITED.iter().any(|prefix| line.starts_with(prefix))).collect();
+    let inherited: Vec<&str> = dump
+        .lines()
+        .filter(|line| INHERITED.iter().any(|prefix| line.starts_with(prefix)))
+        .collect();
     let (inherited, listed) = (inherited.join("\n"), architectures.join("\"; \""));
     // Passwords for mirrors and trusted keys stay where they are. The machine's hooks, pins and
     // other sources do not apply. apt's user `_apt` may not read our folder, so apt keeps root's
@@ -302,6 +401,9 @@ mod tests {
 'http://mirror/pool/a_1%3a10_amd64.deb' a_1%3a10_amd64.deb 62800000 SHA256:ab
 'http://mirror/pool/b_2_all.deb' b_2_all.deb 40 SHA256:cd
 ";
-        assert_eq!(files(uris), [("a:amd64=1:10".into(), 62_800_000), ("b:all=2".into(), 40)]);
+        assert_eq!(
+            files(uris),
+            [("a:amd64=1:10".into(), 62_800_000), ("b:all=2".into(), 40)]
+        );
     }
 }

@@ -56,7 +56,11 @@ pub const NOT_FETCHED: u8 = 75;
 /// Returns the name of this program, with which cargo starts it, too.
 pub fn name() -> String {
     let program = env::current_exe().unwrap_or_default();
-    program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    program
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Prints what is being done.

@@ -70,7 +70,9 @@ impl FromStr for Machine {
             "" | "native" if can_run => Runner::Native,
             "" | EMULATOR => Runner::Emulator,
             "native" => {
-                return Err(format!("this machine cannot run {name} programs natively; omit `@native`"));
+                return Err(format!(
+                    "this machine cannot run {name} programs natively; omit `@native`"
+                ));
             }
             kernel => Runner::Kernel(Boot::parse(arch, kernel)?),
         };
@@ -85,20 +87,44 @@ impl Boot {
         let (guest, version) = kernel.split_once('-').unwrap_or((arch.guests[0], kernel));
         if !arch.guests.contains(&guest) {
             let guests = arch.guests.join(", ");
-            return Err(format!("no kernel of {guest} runs {} programs; there are {guests}", arch.name));
+            return Err(format!(
+                "no kernel of {guest} runs {} programs; there are {guests}",
+                arch.name
+            ));
         }
         let guest = find(&TARGETS.guests, "guest", guest, |guest| guest.name)?;
-        let kernel = *find(&guest.kernels, &format!("{} kernel", guest.name), version, |version| *version)?;
-        let available = || TARGETS.options.iter().filter(|option| option.guests.contains(&guest.name));
+        let kernel = *find(
+            &guest.kernels,
+            &format!("{} kernel", guest.name),
+            version,
+            |version| *version,
+        )?;
+        let available = || {
+            TARGETS
+                .options
+                .iter()
+                .filter(|option| option.guests.contains(&guest.name))
+        };
         let parts: Vec<&str> = parts.collect();
-        if let Some(part) = parts.iter().find(|part| !available().any(|option| option.name == **part)) {
+        if let Some(part) = parts
+            .iter()
+            .find(|part| !available().any(|option| option.name == **part))
+        {
             let names: Vec<&str> = available().map(|option| option.name).collect();
             let (guest, names) = (guest.name, names.join(", +"));
-            return Err(format!("no boot option +{part} for {guest}; there are +{names}"));
+            return Err(format!(
+                "no boot option +{part} for {guest}; there are +{names}"
+            ));
         }
         // One order, so that each machine has one name.
-        let options = available().filter(|option| parts.contains(&option.name)).collect();
-        Ok(Self { guest, kernel, options })
+        let options = available()
+            .filter(|option| parts.contains(&option.name))
+            .collect();
+        Ok(Self {
+            guest,
+            kernel,
+            options,
+        })
     }
 }
 
@@ -125,12 +151,18 @@ impl fmt::Display for Machine {
         match &self.runner {
             Runner::Native => f.write_str("native"),
             Runner::Emulator => f.write_str(EMULATOR),
-            Runner::Kernel(Boot { guest, kernel, options }) => {
+            Runner::Kernel(Boot {
+                guest,
+                kernel,
+                options,
+            }) => {
                 if self.arch.guests[0] != guest.name {
                     write!(f, "{}-", guest.name)?;
                 }
                 f.write_str(kernel)?;
-                options.iter().try_for_each(|option| write!(f, "+{}", option.name))
+                options
+                    .iter()
+                    .try_for_each(|option| write!(f, "+{}", option.name))
             }
         }
     }
@@ -147,11 +179,19 @@ mod tests {
             ("i686@i386-6.1", "i686@6.1"),
             ("i686@amd64-6.1", "i686@amd64-6.1"),
         ] {
-            assert_eq!(text.parse::<Machine>().map(|machine| machine.to_string()).as_deref(), Ok(name));
+            assert_eq!(
+                text.parse::<Machine>()
+                    .map(|machine| machine.to_string())
+                    .as_deref(),
+                Ok(name)
+            );
         }
         for (text, words) in [
             ("vax", "no architecture `vax`; there are x86_64,"),
-            ("aarch64@amd64-6.1", "runs aarch64 programs; there are arm64"),
+            (
+                "aarch64@amd64-6.1",
+                "runs aarch64 programs; there are arm64",
+            ),
             ("i686@6.12", "there are 5.10, 6.1"),
             ("aarch64@6.12+hpet", "+2040"),
         ] {

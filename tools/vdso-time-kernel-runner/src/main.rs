@@ -39,7 +39,10 @@ enum Task {
 
 fn run(task: Task) -> anyhow::Result<ExitCode> {
     match task {
-        Task::On { machine, cargo_arguments } => {
+        Task::On {
+            machine,
+            cargo_arguments,
+        } => {
             let setup = Setup::new(&machine, "", Vec::new())?;
             become_command(setup.cargo(&Shell::new()?).args(cargo_arguments))
         }

@@ -51,8 +51,11 @@ pub enum Message {
 /// Returns the exit code, or 128 plus the signal that ended the program.
 #[must_use]
 pub fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(u8::MAX)
 }
 
 /// STX and ETX, which kernels do not print.
@@ -81,14 +84,20 @@ impl Frame {
             return None;
         }
         let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<_>>>()?;
+        let bytes = text
+            .as_bytes()
+            .chunks(2)
+            .map(byte)
+            .collect::<Option<Vec<_>>>()?;
         Self::deserialize_bin(&bytes).ok()
     }
 }
 
 /// Computes FNV-1a.
 fn checksum(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    text.bytes().fold(0x811c_9dc5, |sum, byte| {
+        (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 /// Returns the line with which the runner acknowledges a frame.
@@ -114,9 +123,15 @@ impl Console {
     pub fn next_frame(&mut self) -> Option<Frame> {
         loop {
             let end = self.pending.iter().position(|byte| *byte == END as u8)?;
-            let start = self.pending[..end].iter().rposition(|byte| *byte == START as u8);
+            let start = self.pending[..end]
+                .iter()
+                .rposition(|byte| *byte == START as u8);
             let frame = start.and_then(|start| Frame::decode(&self.pending[start + 1..end]));
-            let messages: Vec<u8> = self.pending.drain(..=end).take(start.unwrap_or(end)).collect();
+            let messages: Vec<u8> = self
+                .pending
+                .drain(..=end)
+                .take(start.unwrap_or(end))
+                .collect();
             self.messages.push_str(&String::from_utf8_lossy(&messages));
             if frame.is_some() {
                 return frame;
@@ -127,7 +142,11 @@ impl Console {
     /// Returns the bytes outside frames: the kernel's messages.
     #[must_use]
     pub fn messages(&self) -> String {
-        format!("{}{}", self.messages, String::from_utf8_lossy(&self.pending))
+        format!(
+            "{}{}",
+            self.messages,
+            String::from_utf8_lossy(&self.pending)
+        )
     }
 }
 
@@ -157,11 +176,17 @@ mod tests {
         let sent = ["Run /init\r\n\x02zz\x03", &out, "noise", &status, "end"].concat();
         for size in 1..sent.len() {
             let (found, messages) = received(&sent, size);
-            assert_eq!((&*found, &*messages), (&frames[..], "Run /init\r\nnoiseend"));
+            assert_eq!(
+                (&*found, &*messages),
+                (&frames[..], "Run /init\r\nnoiseend")
+            );
         }
         for (at, char) in out.char_indices() {
             let rest = &out[at + char.len_utf8()..];
-            for damaged in [[&out[..at], rest].concat(), [&out[..at], "\x04", rest].concat()] {
+            for damaged in [
+                [&out[..at], rest].concat(),
+                [&out[..at], "\x04", rest].concat(),
+            ] {
                 let (found, _) = received(&[&*damaged, &out, &status].concat(), 100);
                 assert_eq!(found, frames, "byte {at}");
             }

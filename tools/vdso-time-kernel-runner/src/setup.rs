@@ -28,7 +28,11 @@ pub struct Setup {
 impl Setup {
     /// Fetches and builds what is missing. The flags and the variables of the programs are added to
     /// those that the machine needs.
-    pub fn new(machine: &Machine, rustflags: &str, environment: Vec<(String, String)>) -> Result<Self> {
+    pub fn new(
+        machine: &Machine,
+        rustflags: &str,
+        environment: Vec<(String, String)>,
+    ) -> Result<Self> {
         let arch = machine.arch;
         let is_foreign = arch.name != env::consts::ARCH;
         // The downloads, which a mirror may lack, come before the compilation, which takes minutes.
@@ -41,7 +45,12 @@ impl Setup {
         // The flags differ. In one folder cargo would compile everything again at each change
         // between them.
         let target_folder = if is_static { "on-static" } else { "on" };
-        let mut setup = Self { compiler, target_folder, variables: Vec::new(), plan: Plan::default() };
+        let mut setup = Self {
+            compiler,
+            target_folder,
+            variables: Vec::new(),
+            plan: Plan::default(),
+        };
         setup.set("CARGO_BUILD_TARGET", arch.triple);
         setup.set("RUSTFLAGS", all_rustflags(machine, rustflags));
         if is_static {
@@ -57,7 +66,11 @@ impl Setup {
             // Emulated code is ten times slower. Debug assertions stay.
             setup.set("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         }
-        let gcc = if is_foreign { Some(tools::gcc(arch)?) } else { None };
+        let gcc = if is_foreign {
+            Some(tools::gcc(arch)?)
+        } else {
+            None
+        };
         if let Some(gcc) = &gcc {
             setup.set(&variable(arch.triple, "LINKER"), &gcc.program);
         }
@@ -68,18 +81,34 @@ impl Setup {
             }
             None if machine.runner == Runner::Native => {}
             None => {
-                setup.plan.qemu.push(tools::qemu_user(arch)?.display().to_string());
+                setup
+                    .plan
+                    .qemu
+                    .push(tools::qemu_user(arch)?.display().to_string());
                 if let Some(gcc) = gcc {
-                    setup.plan.qemu.extend(["-L".into(), gcc.libraries.display().to_string()]);
+                    setup
+                        .plan
+                        .qemu
+                        .extend(["-L".into(), gcc.libraries.display().to_string()]);
                 }
                 // QEMU can hang when threads start at the same time.
                 let threads = env::var("RUST_TEST_THREADS").unwrap_or_else(|_| "1".into());
-                setup.plan.environment.push(("RUST_TEST_THREADS".into(), threads));
+                setup
+                    .plan
+                    .environment
+                    .push(("RUST_TEST_THREADS".into(), threads));
             }
         }
         if machine.runner != Runner::Native {
-            let what = if machine.runner == Runner::Emulator { "user" } else { "kernel" };
-            setup.plan.environment.push(("VDSO_TIME_EMULATED".into(), what.into()));
+            let what = if machine.runner == Runner::Emulator {
+                "user"
+            } else {
+                "kernel"
+            };
+            setup
+                .plan
+                .environment
+                .push(("VDSO_TIME_EMULATED".into(), what.into()));
         }
         setup.plan.environment.extend(environment);
         setup.set(PLAN_VARIABLE, serde_json::to_string(&setup.plan)?);
@@ -87,9 +116,16 @@ impl Setup {
             // cargo splits a runner at spaces, which a path may contain. So it is found by PATH.
             let program = env::current_exe()?;
             let folders = env::var_os("PATH").unwrap_or_default();
-            let folders = program.parent().map(PathBuf::from).into_iter().chain(env::split_paths(&folders));
+            let folders = program
+                .parent()
+                .map(PathBuf::from)
+                .into_iter()
+                .chain(env::split_paths(&folders));
             setup.set("PATH", env::join_paths(folders)?);
-            setup.set(&variable(arch.triple, "RUNNER"), format!("{} runner", name()));
+            setup.set(
+                &variable(arch.triple, "RUNNER"),
+                format!("{} runner", name()),
+            );
         }
         Ok(setup)
     }
@@ -108,16 +144,36 @@ impl Setup {
     fn guest_init(&self, triple: &str) -> Result<PathBuf> {
         let sh = Shell::new()?;
         sh.change_dir(env!("CARGO_MANIFEST_DIR"));
-        let features = ["--no-default-features", "--features", "guest", "--bin", "guest-init"];
+        let features = [
+            "--no-default-features",
+            "--features",
+            "guest",
+            "--bin",
+            "guest-init",
+        ];
         let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        let cargo = self.cargo(&sh).args(["build", "--quiet", "--manifest-path", manifest]).args(features);
-        cargo.run().context("cannot build init; if its sources are gone, install this program again")?;
-        Ok(workspace::target().join(self.target_folder).join(triple).join("debug/guest-init"))
+        let cargo = self
+            .cargo(&sh)
+            .args(["build", "--quiet", "--manifest-path", manifest])
+            .args(features);
+        cargo
+            .run()
+            .context("cannot build init; if its sources are gone, install this program again")?;
+        Ok(workspace::target()
+            .join(self.target_folder)
+            .join(triple)
+            .join("debug/guest-init"))
     }
 }
 
 /// QEMU's command line for a boot.
-fn boot_plan(Boot { guest, kernel, options }: &Boot) -> Result<Plan> {
+fn boot_plan(
+    Boot {
+        guest,
+        kernel,
+        options,
+    }: &Boot,
+) -> Result<Plan> {
     let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
     let mut machine = words(&guest.machine);
     let mut append = format!("console={} quiet panic=-1", guest.console);
@@ -136,21 +192,43 @@ fn boot_plan(Boot { guest, kernel, options }: &Boot) -> Result<Plan> {
             Change::Clock(seconds) => clock = Some(*seconds),
         }
     }
-    let image = tools::kernel(guest, kernel)?.join("vmlinuz").display().to_string();
+    let image = tools::kernel(guest, kernel)?
+        .join("vmlinuz")
+        .display()
+        .to_string();
     let program = tools::qemu_system(guest.qemu)?.display().to_string();
-    let usual = ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"];
+    let usual = [
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+        "-serial",
+        "stdio",
+    ];
     let files = ["-m", MEMORY, "-kernel", &image, "-append", &append];
     let qemu = [vec![program], words(&usual), machine, more, words(&files)].concat();
-    Ok(Plan { qemu, clock, ..Plan::default() })
+    Ok(Plan {
+        qemu,
+        clock,
+        ..Plan::default()
+    })
 }
 
 fn all_rustflags(machine: &Machine, more: &str) -> String {
     let inherited = env::var("RUSTFLAGS").unwrap_or_default();
-    let linkage = if machine.is_static() { "-Ctarget-feature=+crt-static" } else { "" };
+    let linkage = if machine.is_static() {
+        "-Ctarget-feature=+crt-static"
+    } else {
+        ""
+    };
     [&inherited, machine.arch.rustflags, more, linkage].join(" ")
 }
 
 /// Returns the environment variable of a target's setting in cargo.
 fn variable(triple: &str, setting: &str) -> String {
-    format!("CARGO_TARGET_{}_{setting}", triple.to_uppercase().replace('-', "_"))
+    format!(
+        "CARGO_TARGET_{}_{setting}",
+        triple.to_uppercase().replace('-', "_")
+    )
 }

@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// All tables.
-pub static TARGETS: LazyLock<Targets> =
-    LazyLock::new(|| basic_toml::from_str(include_str!("targets.toml")).expect("each test reads this file"));
+pub static TARGETS: LazyLock<Targets> = LazyLock::new(|| {
+    basic_toml::from_str(include_str!("targets.toml")).expect("each test reads this file")
+});
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'static"), deny_unknown_fields)]
@@ -40,7 +41,10 @@ impl Arch {
 
     /// GNU's name: the prefix of its compiler, and the folder of its libraries.
     pub fn gnu(&self) -> String {
-        self.triple.replace("-unknown", "").replace("armv7", "arm").replace("riscv64gc", "riscv64")
+        self.triple
+            .replace("-unknown", "")
+            .replace("armv7", "arm")
+            .replace("riscv64gc", "riscv64")
     }
 }
 

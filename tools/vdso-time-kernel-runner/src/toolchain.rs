@@ -45,7 +45,10 @@ impl Compiler {
     /// one.
     pub fn for_target(triple: &str) -> Result<Self> {
         let sh = Shell::new()?;
-        let folder = cmd!(sh, "rustc --print target-libdir --target {triple}").quiet().ignore_stderr().read();
+        let folder = cmd!(sh, "rustc --print target-libdir --target {triple}")
+            .quiet()
+            .ignore_stderr()
+            .read();
         if folder.is_ok_and(|folder| Path::new(&folder).is_dir()) {
             return Ok(Self { tree: None });
         }
@@ -69,14 +72,29 @@ impl Compiler {
     /// Makes a sysroot with these crates of the standard library, as far as `cargo check` needs
     /// them.
     pub fn sysroot_to_check(&self, triples: &[&str], crates: &str) -> Result<PathBuf> {
-        let tree = self.tree.as_deref().context("the installed compiler's folder is not ours")?;
+        let tree = self
+            .tree
+            .as_deref()
+            .context("the installed compiler's folder is not ours")?;
         let sysroot = tree.join(format!("check-{crates}"));
-        triples.iter().try_for_each(|triple| self.build_std(&sysroot, triple, crates, true))?;
+        triples
+            .iter()
+            .try_for_each(|triple| self.build_std(&sysroot, triple, crates, true))?;
         Ok(sysroot)
     }
 
-    fn build_std(&self, sysroot: &Path, triple: &str, crates: &str, is_checked: bool) -> Result<()> {
-        let command: &[_] = if is_checked { &["check"] } else { &["build", "--release"] };
+    fn build_std(
+        &self,
+        sysroot: &Path,
+        triple: &str,
+        crates: &str,
+        is_checked: bool,
+    ) -> Result<()> {
+        let command: &[_] = if is_checked {
+            &["check"]
+        } else {
+            &["build", "--release"]
+        };
         cache::build_once(&sysroot.join("lib/rustlib").join(triple), |draft| {
             step(&format!("compiling the standard library for {triple}"));
             let package = draft.join("package");
@@ -86,21 +104,41 @@ impl Compiler {
             let sh = Shell::new()?;
             sh.change_dir(&package);
             // Without its bitcode no program could be built with `lto`.
-            let flags = if is_checked { "" } else { "-Cembed-bitcode=yes" };
-            let cargo = self.cargo(&sh, "").env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags);
+            let flags = if is_checked {
+                ""
+            } else {
+                "-Cembed-bitcode=yes"
+            };
+            let cargo = self
+                .cargo(&sh, "")
+                .env("RUSTC_BOOTSTRAP", "1")
+                .env("RUSTFLAGS", flags);
             let cargo = cargo.args(command).args(["--quiet", "--target", triple]);
-            let cargo = cargo.arg(format!("-Zbuild-std={crates}")).args(["--target-dir", "target"]);
+            let cargo = cargo
+                .arg(format!("-Zbuild-std={crates}"))
+                .args(["--target-dir", "target"]);
             // Code that is only checked prints no backtrace.
-            cargo.args(is_checked.then_some("-Zbuild-std-features=")).run()?;
+            cargo
+                .args(is_checked.then_some("-Zbuild-std-features="))
+                .run()?;
             let profile = if is_checked { "debug" } else { "release" };
-            fs::rename(package.join("target").join(triple).join(profile).join("deps"), draft.join("lib"))?;
+            fs::rename(
+                package
+                    .join("target")
+                    .join(triple)
+                    .join(profile)
+                    .join("deps"),
+                draft.join("lib"),
+            )?;
             Ok(fs::remove_dir_all(package)?)
         })
     }
 
     /// Returns the path of a program of the compiler.
     fn program(&self, name: &str) -> PathBuf {
-        self.tree.as_ref().map_or_else(|| name.into(), |tree| tree.join("usr/bin").join(name))
+        self.tree
+            .as_ref()
+            .map_or_else(|| name.into(), |tree| tree.join("usr/bin").join(name))
     }
 
     /// Returns the installed cargo, with this compiler and a target folder that no other compiler
@@ -119,12 +157,15 @@ impl Compiler {
     /// Returns [`cargo`](Self::cargo) with Clippy for the packages of the workspace.
     pub fn clippy<'a>(&self, sh: &'a Shell, target_folder: &str) -> Cmd<'a> {
         let driver = self.program("clippy-driver");
-        self.cargo(sh, target_folder).env("RUSTC_WORKSPACE_WRAPPER", driver)
+        self.cargo(sh, target_folder)
+            .env("RUSTC_WORKSPACE_WRAPPER", driver)
     }
 
     /// Debian's compiler does not find its shared libraries itself.
     fn with_libraries<'a>(&self, command: Cmd<'a>) -> Cmd<'a> {
-        let Some(tree) = &self.tree else { return command.quiet() };
+        let Some(tree) = &self.tree else {
+            return command.quiet();
+        };
         let mut path = OsString::from(tree.join(format!("usr/lib/{ARCH}-linux-gnu")));
         if let Some(inherited) = env::var_os("LD_LIBRARY_PATH") {
             path.push(":");
@@ -138,12 +179,21 @@ fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
     let native = native_architecture(&Shell::new()?)?;
     // If the suite has another version, apt does not find this library.
     let library = format!("libstd-rust-web-{MSRV}");
-    let names = ["rustc-web", &library, "rust-web-clippy", "libllvm19", "rust-web-src"];
-    let mut packages = names.map(|name| Package::new(name, &native, SUITE)).to_vec();
+    let names = [
+        "rustc-web",
+        &library,
+        "rust-web-clippy",
+        "libllvm19",
+        "rust-web-src",
+    ];
+    let mut packages = names
+        .map(|name| Package::new(name, &native, SUITE))
+        .to_vec();
     let host = Some(&*native).filter(|host| !architectures.contains(host));
     let architectures = architectures.iter().copied().chain(host);
-    packages
-        .extend(architectures.map(|architecture| Package::new("libstd-rust-web-dev", architecture, SUITE)));
+    packages.extend(
+        architectures.map(|architecture| Package::new("libstd-rust-web-dev", architecture, SUITE)),
+    );
     debian::unpack(&packages, false, draft)?;
     move_sources(draft)?;
     Ok(fs::remove_dir_all(draft.join("usr/share"))?)
@@ -153,7 +203,9 @@ fn build_tree(draft: &Path, architectures: &[&str]) -> Result<()> {
 /// compiler's own, nine tenths of the package. Debian has an absolute link in that path.
 fn move_sources(tree: &Path) -> Result<()> {
     let sources = tree.join("usr/src");
-    let mut libraries = cache::entries(&sources)?.into_iter().map(|folder| folder.join("library"));
+    let mut libraries = cache::entries(&sources)?
+        .into_iter()
+        .map(|folder| folder.join("library"));
     let library = libraries.find(|library| library.is_dir());
     let library = library.context("rust-web-src has no sources of the standard library")?;
     let to = tree.join("usr/lib/rustlib/src/rust");

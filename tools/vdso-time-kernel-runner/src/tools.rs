@@ -26,7 +26,11 @@ pub(crate) struct Gcc {
 
 pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
     let gnu = arch.gnu();
-    let suite = if arch.name == "loongarch64" { "trixie" } else { SUITE };
+    let suite = if arch.name == "loongarch64" {
+        "trixie"
+    } else {
+        SUITE
+    };
     let tree = cache::folder()?.join(format!("gcc-{gnu}-{suite}"));
     let compiler = format!("gcc-{}", gnu.replace('_', "-"));
     let libraries = format!("libc6-dev-{}-cross", arch.debian);
@@ -37,16 +41,31 @@ pub(crate) fn gcc(arch: &Arch) -> Result<Gcc> {
         let program = format!("usr/bin/{gnu}-gcc");
         if suite != SUITE {
             // gcc starts these.
-            let programs = [format!("usr/libexec/gcc-cross/{gnu}/14/collect2"), format!("usr/bin/{gnu}-ld")];
+            let programs = [
+                format!("usr/libexec/gcc-cross/{gnu}/14/collect2"),
+                format!("usr/bin/{gnu}-ld"),
+            ];
             for program in programs {
                 let renamed = format!("{program}.elf");
-                fs::rename(fs::canonicalize(draft.join(&program))?, draft.join(&renamed))?;
+                fs::rename(
+                    fs::canonicalize(draft.join(&program))?,
+                    draft.join(&renamed),
+                )?;
                 write_script(draft, &tree, &program, &renamed, &[])?;
             }
         }
-        write_script(draft, &tree, "cc", &program, &[format!("--sysroot={}", tree.display())])
+        write_script(
+            draft,
+            &tree,
+            "cc",
+            &program,
+            &[format!("--sysroot={}", tree.display())],
+        )
     })?;
-    Ok(Gcc { program: tree.join("cc"), libraries: tree.join("usr").join(gnu) })
+    Ok(Gcc {
+        program: tree.join("cc"),
+        libraries: tree.join("usr").join(gnu),
+    })
 }
 
 /// The packages with QEMU for whole machines. QEMU 7.2 of `SUITE` lacks what later
@@ -61,7 +80,10 @@ const QEMU_PACKAGES: &[&str] = &[
 ];
 
 pub(crate) fn qemu_system(program: &str) -> Result<PathBuf> {
-    let names: Vec<&str> = QEMU_PACKAGES.iter().filter_map(|package| package.strip_prefix("qemu-")).collect();
+    let names: Vec<&str> = QEMU_PACKAGES
+        .iter()
+        .filter_map(|package| package.strip_prefix("qemu-"))
+        .collect();
     let tree = cache::folder()?.join(format!("qemu-{QEMU_SUITE}-{}", names.join("-")));
     build_tree(&tree, QEMU_SUITE, QEMU_PACKAGES, |draft| {
         let folder = |name| tree.join("usr/share").join(name).display().to_string();
@@ -105,13 +127,27 @@ pub(crate) fn kernel(guest: &Guest, version: &str) -> Result<PathBuf> {
         drop(archive);
         let sh = Shell::new()?;
         // /boot/vmlinuz-VERSION, or since Linux 7 /usr/lib/modules/VERSION/vmlinuz.
-        let files =
-            cmd!(sh, "find {tree} -type f ( -name vmlinu[xz]* -o -name vexpress-v2p-ca9.dtb )").read()?;
+        let files = cmd!(
+            sh,
+            "find {tree} -type f ( -name vmlinu[xz]* -o -name vexpress-v2p-ca9.dtb )"
+        )
+        .read()?;
         for file in files.lines() {
             let is_kernel = file.contains("/vmlinu");
-            fs::rename(file, draft.join(if is_kernel { "vmlinuz" } else { "vexpress-v2p-ca9.dtb" }))?;
+            fs::rename(
+                file,
+                draft.join(if is_kernel {
+                    "vmlinuz"
+                } else {
+                    "vexpress-v2p-ca9.dtb"
+                }),
+            )?;
         }
-        ensure!(draft.join("vmlinuz").is_file(), "the package {} has no kernel", package.name);
+        ensure!(
+            draft.join("vmlinuz").is_file(),
+            "the package {} has no kernel",
+            package.name
+        );
         decompress(&draft.join("vmlinuz"))?;
         fs::remove_dir_all(downloads)?;
         Ok(fs::remove_dir_all(tree)?)
@@ -127,13 +163,22 @@ fn decompress(kernel: &Path) -> Result<()> {
     if !bytes.starts_with(b"MZ\0\0zimg") || bytes.get(24..28) != Some(b"zstd") {
         return Ok(());
     }
-    let payload = word(8).zip(word(12)).and_then(|(offset, size)| bytes.get(offset..)?.get(..size));
+    let payload = word(8)
+        .zip(word(12))
+        .and_then(|(offset, size)| bytes.get(offset..)?.get(..size));
     let packed = kernel.with_extension("zst");
     fs::write(&packed, payload.context("the kernel has no payload")?)?;
     let tree = cache::folder()?.join(format!("zstd-{SUITE}"));
-    build_tree(&tree, SUITE, &["zstd"], |draft| write_script(draft, &tree, "zstd", "usr/bin/zstd", &[]))?;
+    build_tree(&tree, SUITE, &["zstd"], |draft| {
+        write_script(draft, &tree, "zstd", "usr/bin/zstd", &[])
+    })?;
     let (sh, zstd) = (Shell::new()?, tree.join("zstd"));
-    cmd!(sh, "{zstd} --decompress --rm --force --quiet {packed} -o {kernel}").quiet().run()?;
+    cmd!(
+        sh,
+        "{zstd} --decompress --rm --force --quiet {packed} -o {kernel}"
+    )
+    .quiet()
+    .run()?;
     Ok(())
 }
 
@@ -147,7 +192,10 @@ fn build_tree(
     cache::build_once(tree, |draft| {
         step(&format!("fetching {}", names.join(", ")));
         let architecture = native_architecture(&Shell::new()?)?;
-        let packages: Vec<_> = names.iter().map(|name| Package::new(name, &architecture, suite)).collect();
+        let packages: Vec<_> = names
+            .iter()
+            .map(|name| Package::new(name, &architecture, suite))
+            .collect();
         debian::unpack(&packages, true, draft)?;
         for unused in ["doc", "man", "locale"].map(|name| draft.join("usr/share").join(name)) {
             if unused.is_dir() {
@@ -160,18 +208,36 @@ fn build_tree(
 
 /// Writes a script that starts a program of the tree with the tree's libraries, and with its loader
 /// if it has one.
-fn write_script(draft: &Path, tree: &Path, name: &str, program: &str, arguments: &[String]) -> Result<()> {
+fn write_script(
+    draft: &Path,
+    tree: &Path,
+    name: &str,
+    program: &str,
+    arguments: &[String],
+) -> Result<()> {
     let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
-    let libraries = format!("{0}/lib/{ARCH}-linux-gnu:{0}/usr/lib/{ARCH}-linux-gnu", tree.display());
+    let libraries = format!(
+        "{0}/lib/{ARCH}-linux-gnu:{0}/usr/lib/{ARCH}-linux-gnu",
+        tree.display()
+    );
     let arguments: String = arguments.iter().map(|word| quoted(word) + " ").collect();
-    let (libraries, program) = (quoted(&libraries), quoted(&tree.join(program).display().to_string()));
+    let (libraries, program) = (
+        quoted(&libraries),
+        quoted(&tree.join(program).display().to_string()),
+    );
     let loader = tree.join("usr/lib64/ld-linux-x86-64.so.2");
     let start = if draft.join("usr/lib64/ld-linux-x86-64.so.2").exists() {
-        format!("exec {} --library-path {libraries}", quoted(&loader.display().to_string()))
+        format!(
+            "exec {} --library-path {libraries}",
+            quoted(&loader.display().to_string())
+        )
     } else {
         format!("LD_LIBRARY_PATH={libraries} exec")
     };
     let script = format!("#!/bin/sh\n{start} {program} {arguments}\"$@\"\n");
     fs::write(draft.join(name), script)?;
-    Ok(fs::set_permissions(draft.join(name), Permissions::from_mode(0o755))?)
+    Ok(fs::set_permissions(
+        draft.join(name),
+        Permissions::from_mode(0o755),
+    )?)
 }

@@ -13,10 +13,19 @@ pub fn target() -> PathBuf {
         return path::absolute(&folder).unwrap_or_else(|_| folder.into());
     }
     let metadata = Shell::new().and_then(|sh| {
-        cargo(&sh).args(["metadata", "--no-deps", "--format-version=1"]).ignore_stderr().read()
+        cargo(&sh)
+            .args(["metadata", "--no-deps", "--format-version=1"])
+            .ignore_stderr()
+            .read()
     });
-    let metadata: Value = metadata.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    metadata["target_directory"].as_str().unwrap_or("target").into()
+    let metadata: Value = metadata
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default();
+    metadata["target_directory"]
+        .as_str()
+        .unwrap_or("target")
+        .into()
 }
 
 /// Returns the cargo that runs us, by its own path, so that no proxy chooses another one.

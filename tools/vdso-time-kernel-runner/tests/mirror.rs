@@ -32,8 +32,8 @@ fn can_make_a_mirror() -> bool {
 impl Mirror {
     /// Creates a mirror with one kernel in the suite `bookworm`.
     fn new(name: &str) -> Self {
-        let folder =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mirror-{name}-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("mirror-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let mirror = Self { folder };
         mirror.sign("first");
@@ -43,14 +43,18 @@ impl Mirror {
     /// Signs the index by a key of this name.
     fn sign(&self, key: &str) {
         let mut make = Command::new("sh");
-        make.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mirror.sh")).arg(&self.folder).arg(key);
+        make.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mirror.sh"))
+            .arg(&self.folder)
+            .arg(key);
         let Output { status, stderr, .. } = make.output().unwrap();
         assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
     }
 
     /// Changes the index, so that it no longer has the size that InRelease states.
     fn lie(&self) {
-        let index = self.folder.join("mirror/dists/bookworm/main/binary-amd64/Packages");
+        let index = self
+            .folder
+            .join("mirror/dists/bookworm/main/binary-amd64/Packages");
         let text = fs::read_to_string(&index).unwrap() + "Tag: newer\n";
         fs::write(index, text).unwrap();
     }
@@ -61,7 +65,10 @@ impl Mirror {
         command.args(["run", "x86_64@6.1", "/bin/true"]);
         command.env("XDG_CACHE_HOME", self.folder.join("cache"));
         let key = self.folder.join("first.gpg");
-        command.env("VDSO_TIME_DEBIAN_MIRROR", format!("[signed-by={}] {address}", key.display()));
+        command.env(
+            "VDSO_TIME_DEBIAN_MIRROR",
+            format!("[signed-by={}] {address}", key.display()),
+        );
         command.env_remove("http_proxy").env_remove("APT_CONFIG");
         let output = command.output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -92,10 +99,21 @@ impl Drop for Mirror {
 /// Asserts the status 75, and one line with the command, the fault and the variable.
 fn assert_not_fetched((output, errors): &(Output, String), fault: &str) {
     assert_eq!(output.status.code(), Some(NOT_FETCHED), "{errors}");
-    let lines: Vec<&str> = errors.lines().filter(|line| line.contains(" did not run: ")).collect();
-    let [line] = lines[..] else { panic!("{errors}") };
-    assert!(line.starts_with("vdso-time-kernel-runner: run x86_64@6.1 /bin/true did not run: "), "{line}");
-    assert!(line.contains(fault) && line.contains("VDSO_TIME_DEBIAN_MIRROR"), "{line}");
+    let lines: Vec<&str> = errors
+        .lines()
+        .filter(|line| line.contains(" did not run: "))
+        .collect();
+    let [line] = lines[..] else {
+        panic!("{errors}")
+    };
+    assert!(
+        line.starts_with("vdso-time-kernel-runner: run x86_64@6.1 /bin/true did not run: "),
+        "{line}"
+    );
+    assert!(
+        line.contains(fault) && line.contains("VDSO_TIME_DEBIAN_MIRROR"),
+        "{line}"
+    );
     assert_eq!(errors.lines().last(), Some(line));
 }
 
@@ -158,14 +176,29 @@ fn a_mirror_is_asked_again_after_a_pause() {
 fn answer(mut stream: TcpStream, folder: &Path, indexes: &AtomicUsize) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
-    while lines.next().transpose()?.is_some_and(|line| !line.is_empty()) {}
-    let path = request.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
+    while lines
+        .next()
+        .transpose()?
+        .is_some_and(|line| !line.is_empty())
+    {}
+    let path = request
+        .split(' ')
+        .nth(1)
+        .unwrap_or_default()
+        .trim_start_matches('/');
     let Ok(mut body) = fs::read(folder.join(path)) else {
-        return write!(stream, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        return write!(
+            stream,
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        );
     };
     if path.ends_with("/Packages") && indexes.fetch_add(1, Ordering::Relaxed) == 0 {
         body.extend(b"Tag: newer\n");
     }
-    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len())?;
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    )?;
     stream.write_all(&body)
 }

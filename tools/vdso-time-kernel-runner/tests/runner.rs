@@ -9,7 +9,8 @@ const NATIVE: &str = r#"{"qemu": []}"#;
 
 /// Creates a folder whose name contains a space.
 fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name} {}", std::process::id()));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name} {}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     folder
 }
@@ -19,20 +20,35 @@ fn folder(name: &str) -> PathBuf {
 fn run(name: &str, plan: &str, limit: &str, words: &[&str]) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vdso-time-kernel-runner"));
     command.arg("runner").args(words).current_dir(folder(name));
-    command.env("VDSO_TIME_RUNNER_PLAN", plan).env("VDSO_TIME_GUEST_TIMEOUT", limit);
+    command
+        .env("VDSO_TIME_RUNNER_PLAN", plan)
+        .env("VDSO_TIME_GUEST_TIMEOUT", limit);
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 #[test]
 fn output_and_status_pass_through() {
     let words = ["/bin/sh", "-c", "echo out; echo err >&2; exit 7"];
-    assert_eq!(run("through", NATIVE, "60", &words), (Some(7), "out\n".into(), "err\n".into()));
+    assert_eq!(
+        run("through", NATIVE, "60", &words),
+        (Some(7), "out\n".into(), "err\n".into())
+    );
     // A shell reports 128 and the signal.
-    assert_eq!(run("signal", NATIVE, "60", &["/bin/sh", "-c", "kill -SEGV $$"]).0, Some(128 + 11));
+    assert_eq!(
+        run("signal", NATIVE, "60", &["/bin/sh", "-c", "kill -SEGV $$"]).0,
+        Some(128 + 11)
+    );
     let emulator = r#"{"qemu": ["/bin/echo", "an emulator"]}"#;
-    assert_eq!(run("emulator", emulator, "60", &["/bin/p", "--x"]).1, "an emulator /bin/p --x\n");
+    assert_eq!(
+        run("emulator", emulator, "60", &["/bin/p", "--x"]).1,
+        "an emulator /bin/p --x\n"
+    );
 }
 
 #[test]
@@ -40,11 +56,15 @@ fn a_program_and_a_kernel_end_at_the_limit() {
     // The shell ignores the arguments of a kernel's QEMU.
     let boot = r#"{"qemu": ["/bin/sh", "-c", "exec sleep 1000"], "init": "/bin/true"}"#;
     let console = "; init did not start. The kernel's last lines:\n  ";
-    for (plan, words, end) in
-        [(NATIVE, &["/bin/sh", "-c", "exec sleep 1000"][..], ""), (boot, &["/bin/sh"], console)]
-    {
+    for (plan, words, end) in [
+        (NATIVE, &["/bin/sh", "-c", "exec sleep 1000"][..], ""),
+        (boot, &["/bin/sh"], console),
+    ] {
         let limit = "/bin/sh: still running after 1 s; VDSO_TIME_GUEST_TIMEOUT=SECONDS allows more";
         let error = format!("vdso-time-kernel-runner: {limit}{end}\n");
-        assert_eq!(run("limit", plan, "1", words), (Some(125), String::new(), error));
+        assert_eq!(
+            run("limit", plan, "1", words),
+            (Some(125), String::new(), error)
+        );
     }
 }

@@ -124,7 +124,11 @@ impl Arguments {
     /// Returns which processes share a row: by default those of one name, but with --pid each has
     /// its own.
     pub(crate) fn grouping(&self) -> GroupBy {
-        let default = if self.pid.is_some() { GroupBy::Process } else { GroupBy::Name };
+        let default = if self.pid.is_some() {
+            GroupBy::Process
+        } else {
+            GroupBy::Name
+        };
         self.group_by.unwrap_or(default)
     }
 
@@ -135,7 +139,9 @@ impl Arguments {
 
     /// Returns whether the report is a flame graph, by the name of its file.
     pub(crate) fn is_svg(&self) -> bool {
-        self.output.as_ref().is_some_and(|path| path.extension().is_some_and(|name| name == "svg"))
+        self.output
+            .as_ref()
+            .is_some_and(|path| path.extension().is_some_and(|name| name == "svg"))
     }
 
     /// Returns the words of a command line. Users of perf and py-spy type `record`, which is the

@@ -26,11 +26,22 @@ pub(crate) fn addresses(pid: u32) -> Result<Vec<u64>> {
     let lacks = |what: &str| format!("{what}: omit --exact");
     let symbols = Space::of(pid, Files::default())?.vdso_symbols();
     let symbols = symbols.ok_or_else(|| lacks("it has no vDSO, where reads are counted"))?;
-    let mut functions: Vec<_> = symbols.into_iter().filter(|(name, _)| reads_clock(name)).collect();
+    let mut functions: Vec<_> = symbols
+        .into_iter()
+        .filter(|(name, _)| reads_clock(name))
+        .collect();
     // A 32-bit vDSO has more than four. A resolution is read seldom.
     functions.sort_by_key(|(name, _)| name.contains("clock_getres"));
-    let addresses: Vec<_> = functions.into_iter().map(|(_, address)| address).take(BREAKPOINTS).collect();
-    if addresses.is_empty() { Err(lacks("its vDSO has no functions").into()) } else { Ok(addresses) }
+    let addresses: Vec<_> = functions
+        .into_iter()
+        .map(|(_, address)| address)
+        .take(BREAKPOINTS)
+        .collect();
+    if addresses.is_empty() {
+        Err(lacks("its vDSO has no functions").into())
+    } else {
+        Ok(addresses)
+    }
 }
 
 /// How often a child of this program hits a breakpoint before another process may.
@@ -69,7 +80,11 @@ pub(crate) fn test_host() -> Result<u64> {
 fn hit(mut end: UnixStream) -> ! {
     // SIGTRAP would write a core dump.
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
-    let cpu_time = || ClockId::CLOCK_THREAD_CPUTIME_ID.now().map_or(Duration::ZERO, Duration::from);
+    let cpu_time = || {
+        ClockId::CLOCK_THREAD_CPUTIME_ID
+            .now()
+            .map_or(Duration::ZERO, Duration::from)
+    };
     let (mut byte, mut first) = ([0], None);
     if end.read_exact(&mut byte).is_ok() {
         let start = cpu_time();
@@ -81,7 +96,9 @@ fn hit(mut end: UnixStream) -> ! {
         }
         let nanos = first.map_or(0, |first| first.as_nanos() as u64) / READS;
         // The other end closes when the executions were read.
-        let _ = end.write_all(&nanos.to_ne_bytes()).and_then(|()| end.read_exact(&mut byte));
+        let _ = end
+            .write_all(&nanos.to_ne_bytes())
+            .and_then(|()| end.read_exact(&mut byte));
     }
     // SAFETY: this is a system call.
     unsafe { libc::_exit(0) }
@@ -90,9 +107,19 @@ fn hit(mut end: UnixStream) -> ! {
 /// Lets the child go on. Returns what a read costs there, if each hit a breakpoint.
 fn count(pid: u32, mut gate: UnixStream) -> Result<Option<u64>> {
     // What sampling lacks here, too, is no reason to omit --exact.
-    let sampling = Plan { pids: &[pid], cgroup: None, follows: false, period: 1_000_000, addresses: &[] };
+    let sampling = Plan {
+        pids: &[pid],
+        cgroup: None,
+        follows: false,
+        period: 1_000_000,
+        addresses: &[],
+    };
     Events::open(&sampling).map_err(|error| explain(&error, &sampling))?;
-    let plan = Plan { period: 0, addresses: &addresses(pid)?, ..sampling };
+    let plan = Plan {
+        period: 0,
+        addresses: &addresses(pid)?,
+        ..sampling
+    };
     let mut events = Events::open(&plan).map_err(|error| explain(&error, &plan))?;
     gate.write_all(&[0])?;
     let mut nanos = [0; 8];

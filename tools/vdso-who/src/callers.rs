@@ -99,8 +99,17 @@ pub(crate) fn count<'a>(
 ) -> Findings {
     let files = Files::new(arguments.debuginfod.then(|| progress.clone()));
     let (known, found) = Default::default();
-    let processes = Processes { watched: pid, known };
-    let mut tally = Tally { arguments, progress, files, processes, found };
+    let processes = Processes {
+        watched: pid,
+        known,
+    };
+    let mut tally = Tally {
+        arguments,
+        progress,
+        files,
+        processes,
+        found,
+    };
     for message in messages {
         match message {
             Message::Event(event) => {
@@ -117,9 +126,15 @@ impl Tally<'_> {
     fn take(&mut self) -> Findings {
         let Processes { watched, known } = &self.processes;
         let process = watched.and_then(|pid| known.get(&pid));
-        let has_vdso = process.and_then(|process| process.space.as_ref()).is_none_or(Space::has_vdso);
+        let has_vdso = process
+            .and_then(|process| process.space.as_ref())
+            .is_none_or(Space::has_vdso);
         let name = process.and_then(|process| process.name.clone());
-        Findings { name, has_vdso, ..std::mem::take(&mut self.found) }
+        Findings {
+            name,
+            has_vdso,
+            ..std::mem::take(&mut self.found)
+        }
     }
 
     fn add(&mut self, event: Event) {
@@ -165,7 +180,11 @@ impl Tally<'_> {
         });
         let found = &mut self.found;
         if found.groups.len() >= MOST_GROUPS && !found.groups.contains_key(&key) {
-            key = Key { name: "[others]".into(), unit: None, pid: None };
+            key = Key {
+                name: "[others]".into(),
+                unit: None,
+                pid: None,
+            };
         }
         let name = of_folded(&key.name);
         let group = found.groups.entry(key).or_default();
@@ -173,7 +192,9 @@ impl Tally<'_> {
         group.samples += 1;
         found.samples += 1;
         self.progress.samples.fetch_add(1, Relaxed);
-        let Some(leaf) = clock_read(space, taken).or_else(|| self.arguments.exact.then(String::new)) else {
+        let Some(leaf) =
+            clock_read(space, taken).or_else(|| self.arguments.exact.then(String::new))
+        else {
             // A kernel thread has a program counter of 0.
             group.unread += u64::from(taken.registers.pc != 0 && space.is_hidden);
             return;
@@ -184,15 +205,26 @@ impl Tally<'_> {
         let addresses = space.chain(taken);
         let caller = space.caller(&addresses);
         if taken.in_kernel {
-            count_one(&mut group.in_kernel, caller.clone(), MOST_CALLERS, Caller::unknown);
+            count_one(
+                &mut group.in_kernel,
+                caller.clone(),
+                MOST_CALLERS,
+                Caller::unknown,
+            );
         }
         count_one(&mut group.callers, caller, MOST_CALLERS, Caller::unknown);
         if self.arguments.keeps_chains() {
-            let functions = addresses.iter().rev().flat_map(|address| space.functions(*address));
-            let parts =
-                once(name).chain(functions.map(|name| of_folded(&name))).chain(once(of_folded(&leaf)));
+            let functions = addresses
+                .iter()
+                .rev()
+                .flat_map(|address| space.functions(*address));
+            let parts = once(name)
+                .chain(functions.map(|name| of_folded(&name)))
+                .chain(once(of_folded(&leaf)));
             let chain = parts.collect::<Vec<_>>().join(";");
-            count_one(&mut found.chains, chain, MOST_CHAINS, || "[other chains]".into());
+            count_one(&mut found.chains, chain, MOST_CHAINS, || {
+                "[other chains]".into()
+            });
         }
     }
 }
@@ -213,9 +245,21 @@ impl Process {
         let name = self.name.get_or_insert_with(|| proc::name(pid)).clone();
         let unit = self.unit.get_or_init(|| unit::of(pid)).clone();
         match group_by {
-            GroupBy::Process => Key { name, unit, pid: Some(pid) },
-            GroupBy::Name => Key { name, unit, pid: None },
-            GroupBy::Unit => Key { name: unit.unwrap_or_else(|| "[no unit]".into()), unit: None, pid: None },
+            GroupBy::Process => Key {
+                name,
+                unit,
+                pid: Some(pid),
+            },
+            GroupBy::Name => Key {
+                name,
+                unit,
+                pid: None,
+            },
+            GroupBy::Unit => Key {
+                name: unit.unwrap_or_else(|| "[no unit]".into()),
+                unit: None,
+                pid: None,
+            },
         }
     }
 }
@@ -227,14 +271,19 @@ impl Findings {
         groups.sort_by_key(|(key, group)| (Reverse(group.samples), key.pid));
         let mut names = HashMap::<_, usize>::new();
         for (mut key, group) in groups {
-            let count = names.entry((key.name.clone(), key.unit.clone())).or_default();
+            let count = names
+                .entry((key.name.clone(), key.unit.clone()))
+                .or_default();
             *count += 1;
             key.pid = key.pid.filter(|_| *count <= most);
             let all = self.groups.entry(key).or_default();
             all.pids.extend(group.pids);
             all.samples += group.samples;
             all.unread += group.unread;
-            for (to, from) in [(&mut all.callers, group.callers), (&mut all.in_kernel, group.in_kernel)] {
+            for (to, from) in [
+                (&mut all.callers, group.callers),
+                (&mut all.in_kernel, group.in_kernel),
+            ] {
                 for (caller, reads) in from {
                     *to.entry(caller).or_default() += reads;
                 }
@@ -244,16 +293,27 @@ impl Findings {
 
     /// Returns the call chains, each with its reads, sorted.
     pub(crate) fn folded(&self) -> Vec<String> {
-        let mut lines: Vec<_> = self.chains.iter().map(|(chain, reads)| format!("{chain} {reads}")).collect();
+        let mut lines: Vec<_> = self
+            .chains
+            .iter()
+            .map(|(chain, reads)| format!("{chain} {reads}"))
+            .collect();
         lines.sort();
         lines
     }
 }
 
 /// Counts one more of a key, or of the others if no more keys may be kept.
-fn count_one<K: Eq + Hash>(counts: &mut HashMap<K, u64>, key: K, most: usize, others: impl FnOnce() -> K) {
+fn count_one<K: Eq + Hash>(
+    counts: &mut HashMap<K, u64>,
+    key: K,
+    most: usize,
+    others: impl FnOnce() -> K,
+) {
     let is_kept = counts.contains_key(&key) || (counts.len() < most && has_room(0));
-    *counts.entry(if is_kept { key } else { others() }).or_default() += 1;
+    *counts
+        .entry(if is_kept { key } else { others() })
+        .or_default() += 1;
 }
 
 /// Returns a name without what ends a frame or a line.

@@ -37,7 +37,10 @@ pub(crate) fn clock_read(space: &mut Space, taken: &Taken) -> Option<String> {
         if !name.contains("vsyscall") || !taken.in_kernel {
             return reads_clock(&name).then_some(name);
         }
-        let saved = taken.stack.get(12..16).and_then(|word| word.try_into().ok());
+        let saved = taken
+            .stack
+            .get(12..16)
+            .and_then(|word| word.try_into().ok());
         let caller = u64::from(saved.map_or(0, u32::from_ne_bytes));
         return (space.is_vdso(caller) || has_clock_number(space, caller, I386)).then_some(name);
     }
@@ -56,16 +59,25 @@ pub(crate) fn reads_clock(name: &str) -> bool {
 
 fn has_clock_number(space: &mut Space, pc: u64, numbers: &[u64]) -> bool {
     let code = space.code_before::<CODE>(pc);
-    code.and_then(|code| number_before(&code)).is_some_and(|number| numbers.contains(&number))
+    code.and_then(|code| number_before(&code))
+        .is_some_and(|number| numbers.contains(&number))
 }
 
 /// Returns the number of the system call, or of the call of `__kernel_vsyscall`, at the end of this
 /// code.
 fn number_before(code: &[u8]) -> Option<u64> {
-    let enters = [&[0x0f, 0x05][..], &[0x0f, 0x34], &[0xcd, 0x80], &[0x65, 0xff, 0x15, 0x10, 0, 0, 0]];
+    let enters = [
+        &[0x0f, 0x05][..],
+        &[0x0f, 0x34],
+        &[0xcd, 0x80],
+        &[0x65, 0xff, 0x15, 0x10, 0, 0, 0],
+    ];
     let code = enters.iter().find_map(|enter| code.strip_suffix(*enter))?;
     // mov $NUMBER, %eax. Numbers are below 65536.
-    let moves = code.windows(5).rev().find(|code| code[0] == 0xb8 && code[3..] == [0, 0])?;
+    let moves = code
+        .windows(5)
+        .rev()
+        .find(|code| code[0] == 0xb8 && code[3..] == [0, 0])?;
     Some(u64::from(u16::from_le_bytes([moves[1], moves[2]])))
 }
 

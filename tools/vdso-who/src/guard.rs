@@ -1,7 +1,10 @@
 //! A tracer of all threads of a command. It swallows the SIGTRAP that a breakpoint causes where
 //! the CPU does not say which breakpoint it was, so the command does not end by it.
 
-#![allow(unsafe_code, reason = "nix fails for a stop by a realtime signal, and cannot listen")]
+#![allow(
+    unsafe_code,
+    reason = "nix fails for a stop by a realtime signal, and cannot listen"
+)]
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -38,9 +41,15 @@ impl Guard {
             guard(pid, &count, &to_watch)
         });
         started.recv().map_err(ended)?.map_err(|error| {
-            format!("ptrace(2) is denied ({error}): run it outside of the container, or omit --exact")
+            format!(
+                "ptrace(2) is denied ({error}): run it outside of the container, or omit --exact"
+            )
         })?;
-        Ok(Self { waiter, executed: Some(executed), swallowed })
+        Ok(Self {
+            waiter,
+            executed: Some(executed),
+            swallowed,
+        })
     }
 }
 
@@ -91,15 +100,25 @@ fn guard(
         }
         let nothing = std::ptr::null_mut::<libc::c_void>();
         // SAFETY: these requests take no address, and a thread that ended is an error.
-        unsafe { libc::ptrace(request, thread, nothing, signal as usize as *mut libc::c_void) };
+        unsafe {
+            libc::ptrace(
+                request,
+                thread,
+                nothing,
+                signal as usize as *mut libc::c_void,
+            )
+        };
     }
 }
 
 /// Returns whether a thread stopped by a breakpoint of the vDSO that the CPU did not name.
 fn is_breakpoint(thread: i32) -> bool {
-    let Ok(info) = ptrace::getsiginfo(Pid::from_raw(thread)) else { return false };
+    let Ok(info) = ptrace::getsiginfo(Pid::from_raw(thread)) else {
+        return false;
+    };
     // SAFETY: a SIGTRAP of the kernel has an address; that of a process has other bytes there.
     let address = unsafe { info.si_addr() } as u64;
     let maps = proc::text(thread as u32, "maps").unwrap_or_default();
-    info.si_code == libc::TRAP_BRKPT && mapping::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
+    info.si_code == libc::TRAP_BRKPT
+        && mapping::vdso(&maps).is_some_and(|vdso| vdso.contains(&address))
 }

@@ -57,15 +57,21 @@ fn main() -> ExitCode {
     let status = match Arguments::try_parse_from(Arguments::words(env::args_os())) {
         Err(error) if error.use_stderr() => {
             let is_top = env::args_os().nth(1).is_some_and(|word| word == "top");
-            let typed = if is_top { "top" } else { "--interval <SECONDS>" };
+            let typed = if is_top {
+                "top"
+            } else {
+                "--interval <SECONDS>"
+            };
             say(&usage(&error).replace("--interval <SECONDS>", typed));
             Ok(USAGE)
         }
         Ok(arguments) if arguments.output.is_some() => run(&arguments),
-        answer => console::require_output().map_err(Into::into).and_then(|()| match answer {
-            Ok(arguments) => run(&arguments),
-            Err(help) => Ok(print(&help.to_string()).map(|()| 0)?),
-        }),
+        answer => console::require_output()
+            .map_err(Into::into)
+            .and_then(|()| match answer {
+                Ok(arguments) => run(&arguments),
+                Err(help) => Ok(print(&help.to_string()).map(|()| 0)?),
+            }),
     };
     let failed = |error: Error| {
         say(&error.to_string());
@@ -75,7 +81,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<u8> {
-    let Some(page) = &arguments.generate else { return watch(arguments) };
+    let Some(page) = &arguments.generate else {
+        return watch(arguments);
+    };
     print(pages::text(page))?;
     Ok(0)
 }
@@ -83,9 +91,20 @@ fn run(arguments: &Arguments) -> Result<u8> {
 fn watch(arguments: &Arguments) -> Result<u8> {
     let path = arguments.output.as_deref().unwrap_or(Path::new(""));
     let failed = |error| format!("cannot write {}: {error}", path.display());
-    let open = |path| File::options().write(true).create(true).truncate(false).open(path);
+    let open = |path| {
+        File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+    };
     // If this fails, the command does not run.
-    let file = arguments.output.as_ref().map(open).transpose().map_err(failed)?;
+    let file = arguments
+        .output
+        .as_ref()
+        .map(open)
+        .transpose()
+        .map_err(failed)?;
     // A pipe is opened when it has a reader. Until then a signal ends the program.
     let ignored = proc::ignored([Signal::SIGINT, Signal::SIGTERM]);
     let signal = caught()?;
@@ -107,7 +126,9 @@ fn watch(arguments: &Arguments) -> Result<u8> {
         None => print(&text).map_err(Into::into),
         Some(file) => replace(file, &text, path).map_err(|error| failed(error).into()),
     });
-    let Some(mut target) = target else { return written.map(|()| 0) };
+    let Some(mut target) = target else {
+        return written.map(|()| 0);
+    };
     if target.is_running() {
         say("the measurement is over; waiting for the command to end");
     }
@@ -118,7 +139,10 @@ fn watch(arguments: &Arguments) -> Result<u8> {
 /// Catches the signals that end a measurement. Returns where the first one is stored. A second one
 /// ends this program.
 fn caught() -> io::Result<Arc<AtomicUsize>> {
-    let (is_second, first) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (is_second, first) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
     for signal in [SIGINT, SIGTERM] {
         // The conditional action comes first, so that a first signal does not see the flag that it
         // sets itself.
@@ -157,8 +181,16 @@ fn show_part(report: &Report) -> io::Result<()> {
         return console::write(&format!("\n{table}"));
     };
     // A line that does not fit would scroll the first ones away.
-    let fit = |line: &str| line.chars().take(width.0.into()).chain(['\n']).collect::<String>();
-    let lines = table.lines().take(usize::from(height.0).saturating_sub(1)).map(fit);
+    let fit = |line: &str| {
+        line.chars()
+            .take(width.0.into())
+            .chain(['\n'])
+            .collect::<String>()
+    };
+    let lines = table
+        .lines()
+        .take(usize::from(height.0).saturating_sub(1))
+        .map(fit);
     // The screen is cleared.
     console::write(&format!("\x1b[H\x1b[2J{}", lines.collect::<String>()))
 }
@@ -166,12 +198,23 @@ fn show_part(report: &Report) -> io::Result<()> {
 /// Shows each second on the terminal how far a measurement is. `shown` is the last second that was
 /// shown.
 fn show(arguments: &Arguments, progress: &Progress, second: u64, shown: &mut u64) {
-    let download = progress.download.lock().ok().and_then(|download| download.clone());
-    let is_asked_for = arguments.interval.is_none() && (arguments.command.is_empty() || download.is_some());
+    let download = progress
+        .download
+        .lock()
+        .ok()
+        .and_then(|download| download.clone());
+    let is_asked_for =
+        arguments.interval.is_none() && (arguments.command.is_empty() || download.is_some());
     if is_asked_for && io::stderr().is_terminal() && mem::replace(shown, second) != second {
-        let [samples, reads] = [&progress.samples, &progress.reads].map(|number| number.load(Relaxed));
-        let what = download.map_or("Ctrl-C ends it".into(), |file| format!("debuginfod: {file}"));
-        let _ = write!(io::stderr(), "\r\x1b[K{second} s: {samples} samples, {reads} in clock reads; {what}");
+        let [samples, reads] =
+            [&progress.samples, &progress.reads].map(|number| number.load(Relaxed));
+        let what = download.map_or("Ctrl-C ends it".into(), |file| {
+            format!("debuginfod: {file}")
+        });
+        let _ = write!(
+            io::stderr(),
+            "\r\x1b[K{second} s: {samples} samples, {reads} in clock reads; {what}"
+        );
     }
 }
 

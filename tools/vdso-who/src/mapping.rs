@@ -34,7 +34,10 @@ pub(crate) fn of_process(pid: u32) -> Result<Vec<Mapping>> {
 
 /// Finds the vDSO in /proc/PID/maps. The auxiliary vector only has the address that it had first.
 pub(crate) fn vdso(maps: &str) -> Option<Range<u64>> {
-    maps.lines().filter_map(parsed).find(|mapping| &*mapping.path == VDSO).map(|mapping| mapping.range)
+    maps.lines()
+        .filter_map(parsed)
+        .find(|mapping| &*mapping.path == VDSO)
+        .map(|mapping| mapping.range)
 }
 
 /// Parses a line of /proc/PID/maps, if the mapping is executable.
@@ -46,8 +49,16 @@ pub(crate) fn parsed(line: &str) -> Option<Mapping> {
     let offset = number(fields.next()?)?;
     let (major, minor) = fields.next()?.split_once(':')?;
     let device = (number(major)? as u32, number(minor)? as u32);
-    let file = FileId { device, inode: fields.next()?.parse().ok()? };
+    let file = FileId {
+        device,
+        inode: fields.next()?.parse().ok()?,
+    };
     let path: Arc<str> = fields.next().unwrap_or_default().trim_start().into();
     let offset = if &*path == VDSO { 0 } else { offset };
-    is_executable.then_some(Mapping { range: number(start)?..number(end)?, offset, path, file })
+    is_executable.then_some(Mapping {
+        range: number(start)?..number(end)?,
+        offset,
+        path,
+        file,
+    })
 }

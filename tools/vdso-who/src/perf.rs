@@ -25,7 +25,11 @@ const STACK: [u32; 2] = [8192, 2048];
 const BUFFERS: usize = 64 << 20;
 const SMALL: [usize; 2] = [512 << 10, 64 << 10];
 /// Registers of `enum perf_event_x86_regs` and `enum perf_event_arm_regs`.
-const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") { &[7, 8, 29, 30, 31, 32] } else { &[6, 7, 8] };
+const REGISTERS: &[u32] = if cfg!(target_arch = "aarch64") {
+    &[7, 8, 29, 30, 31, 32]
+} else {
+    &[6, 7, 8]
+};
 /// `PERF_RECORD_MISC_COMM_EXEC`.
 const EXEC: u16 = 1 << 13;
 /// `PERF_CONTEXT_MAX`: larger entries of a call chain are marks.
@@ -102,7 +106,11 @@ impl Events {
     pub(crate) fn open(plan: &Plan<'_>) -> io::Result<Self> {
         // A breakpoint is a process's own.
         if !plan.is_exact() {
-            let opened = Self { sees_all: true, ..Self::default() }.opened(plan);
+            let opened = Self {
+                sees_all: true,
+                ..Self::default()
+            }
+            .opened(plan);
             let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
             if plan.pids.is_empty() || !opened.as_ref().is_err_and(is_denied) {
                 return opened;
@@ -120,7 +128,12 @@ impl Events {
         // list would count it twice.
         let mut threads = Vec::new();
         for pid in plan.pids.iter().filter(|_| !self.sees_all) {
-            threads.extend(proc::threads(*pid).unwrap_or_default().into_iter().map(|thread| (*pid, thread)));
+            threads.extend(
+                proc::threads(*pid)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|thread| (*pid, thread)),
+            );
         }
         if self.sees_all || plan.pids.is_empty() {
             threads.push((0, 0));
@@ -136,15 +149,35 @@ impl Events {
                 }
             }
         }
-        if self.rings.is_empty() { Err(Errno::ESRCH.into()) } else { Ok(self) }
+        if self.rings.is_empty() {
+            Err(Errno::ESRCH.into())
+        } else {
+            Ok(self)
+        }
     }
 
-    fn open_one(&mut self, plan: &Plan<'_>, tid: i32, cpu: usize, at: usize, size: usize) -> io::Result<()> {
-        let kind = if plan.is_exact() { Software::DUMMY } else { Software::CPU_CLOCK };
+    fn open_one(
+        &mut self,
+        plan: &Plan<'_>,
+        tid: i32,
+        cpu: usize,
+        at: usize,
+        size: usize,
+    ) -> io::Result<()> {
+        let kind = if plan.is_exact() {
+            Software::DUMMY
+        } else {
+            Software::CPU_CLOCK
+        };
         let mut builder = self.builder(plan, kind, tid, cpu);
         // The event also reports mappings, names and processes. Idle time is excluded, because no
         // process spends it.
-        builder.mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
+        builder
+            .mmap(true)
+            .mmap2(true)
+            .comm(true)
+            .comm_exec(true)
+            .task(true);
         builder.sample_period(plan.period).exclude_idle(true);
         if self.rings.len() <= at {
             self.rings.push(mapped(&mut builder, size)?);
@@ -158,15 +191,30 @@ impl Events {
         Ok(())
     }
 
-    fn builder<'a>(&self, plan: &Plan<'a>, event: impl events::Event, tid: i32, cpu: usize) -> Builder<'a> {
+    fn builder<'a>(
+        &self,
+        plan: &Plan<'a>,
+        event: impl events::Event,
+        tid: i32,
+        cpu: usize,
+    ) -> Builder<'a> {
         let mut builder = Builder::new(event);
         match plan.cgroup {
             Some(folder) => builder.observe_cgroup(folder),
             None if self.sees_all => builder.any_pid(),
-            None => builder.observe_pid(tid).inherit(true).inherit_thread(!plan.follows),
+            None => builder
+                .observe_pid(tid)
+                .inherit(true)
+                .inherit_thread(!plan.follows),
         };
-        let mask = REGISTERS.iter().fold(0, |mask, register| mask | 1 << register);
-        builder.enabled(true).one_cpu(cpu).exclude_kernel(!self.sees_all).exclude_callchain_kernel(true);
+        let mask = REGISTERS
+            .iter()
+            .fold(0, |mask, register| mask | 1 << register);
+        builder
+            .enabled(true)
+            .one_cpu(cpu)
+            .exclude_kernel(!self.sees_all)
+            .exclude_callchain_kernel(true);
         builder
             .sample_id_all(true)
             .sample_regs_user(mask)
@@ -181,14 +229,18 @@ impl Events {
         /// `_IO('$', 5)`.
         const SET_OUTPUT: libc::Ioctl = 0x2405;
         // SAFETY: this ioctl takes a number, and both descriptors are open.
-        let result = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, self.rings[at].as_raw_fd()) };
+        let result =
+            unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, self.rings[at].as_raw_fd()) };
         self.others.push(counter);
         Ok(Errno::result(result).map(drop)?)
     }
 
     /// Returns the executions of the breakpoints.
     pub(crate) fn executions(&mut self) -> u64 {
-        self.others.iter_mut().filter_map(|counter| counter.read().ok()).sum()
+        self.others
+            .iter_mut()
+            .filter_map(|counter| counter.read().ok())
+            .sum()
     }
 
     /// Takes the new records out of the buffers, ordered by time. The samples of `others` are
@@ -198,7 +250,9 @@ impl Events {
         for ring in &mut self.rings {
             // A process may write records faster than this loop reads them.
             for _ in 0..100_000 {
-                let Some(record) = ring.next_record() else { break };
+                let Some(record) = ring.next_record() else {
+                    break;
+                };
                 found.extend(event(&record, others));
             }
         }
@@ -210,7 +264,9 @@ impl Events {
 fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
     match builder.build() {
         // Linux before 5.13 has no `inherit_thread`. The events then follow new processes, too.
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => builder.inherit_thread(false).build(),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            builder.inherit_thread(false).build()
+        }
         built => built,
     }
 }
@@ -218,26 +274,48 @@ fn build(builder: &mut Builder<'_>) -> io::Result<Counter> {
 /// Maps the largest buffer that the kernel allows for an event.
 fn mapped(builder: &mut Builder<'_>, largest: usize) -> io::Result<Sampler> {
     let mut sampled = |size| build(builder)?.sampled(size);
-    sampled(largest).or_else(|_| sampled(SMALL[0])).or_else(|_| sampled(SMALL[1]))
+    sampled(largest)
+        .or_else(|_| sampled(SMALL[0]))
+        .or_else(|_| sampled(SMALL[1]))
 }
 
 fn event(record: &perf_event::Record<'_>, others: &HashSet<u32>) -> Option<(u64, Event)> {
     let misc = record.misc();
     // Other records than samples end with `struct sample_id`, whose last field is the time.
-    let end = record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time));
+    let end = record
+        .to_contiguous()
+        .last_chunk()
+        .map_or(0, |time| u64::from_ne_bytes(*time));
     let event = match record.parse_record().ok()? {
-        Record::Sample(sample) if sample.pid().is_some_and(|pid| others.contains(&pid)) => return None,
-        Record::Sample(sample) => return Some((sample.time()?, Event::Sample(taken(&sample, misc)?))),
+        Record::Sample(sample) if sample.pid().is_some_and(|pid| others.contains(&pid)) => {
+            return None;
+        }
+        Record::Sample(sample) => {
+            return Some((sample.time()?, Event::Sample(taken(&sample, misc)?)));
+        }
         Record::Mmap2(map) => {
             let range = map.addr..map.addr.checked_add(map.len)?;
             let path = String::from_utf8_lossy(&map.filename).into();
-            let file = FileId { device: (map.maj()?, map.min()?), inode: map.ino()? };
-            Event::Mapped(map.pid, Mapping { range, offset: map.pgoff, path, file })
+            let file = FileId {
+                device: (map.maj()?, map.min()?),
+                inode: map.ino()?,
+            };
+            Event::Mapped(
+                map.pid,
+                Mapping {
+                    range,
+                    offset: map.pgoff,
+                    path,
+                    file,
+                },
+            )
         }
         Record::Fork(fork) if fork.pid != fork.ppid => Event::Forked(fork.pid, fork.ppid),
-        Record::Comm(comm) if comm.pid == comm.tid || misc & EXEC != 0 => {
-            Event::Named(comm.pid, String::from_utf8_lossy(&comm.comm).into(), misc & EXEC != 0)
-        }
+        Record::Comm(comm) if comm.pid == comm.tid || misc & EXEC != 0 => Event::Named(
+            comm.pid,
+            String::from_utf8_lossy(&comm.comm).into(),
+            misc & EXEC != 0,
+        ),
         Record::Lost(lost) => Event::Lost(lost.lost),
         _ => return None,
     };
@@ -247,7 +325,10 @@ fn event(record: &perf_event::Record<'_>, others: &HashSet<u32>) -> Option<(u64,
 fn taken(sample: &perf_event::data::Sample<'_>, misc: u16) -> Option<Box<Taken>> {
     let user = sample.regs_user();
     let is_64_bit = user.is_none_or(|user| user.abi == perf_event::data::SampleRegsAbi::ABI_64);
-    let register = |index: usize| user.and_then(|user| user.regs.get(index).copied()).unwrap_or(0);
+    let register = |index: usize| {
+        user.and_then(|user| user.regs.get(index).copied())
+            .unwrap_or(0)
+    };
     let in_kernel = misc & 7 == 1;
     let (registers, number) = if cfg!(target_arch = "aarch64") {
         let number = register(usize::from(is_64_bit));
@@ -280,7 +361,12 @@ fn online_cpus() -> io::Result<Vec<usize>> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         Some(first.parse().ok()?..=last.parse().ok()?)
     };
-    Ok(ranges.trim().split(',').filter_map(range).flatten().collect())
+    Ok(ranges
+        .trim()
+        .split(',')
+        .filter_map(range)
+        .flatten()
+        .collect())
 }
 
 /// Says why the events of a plan were not opened, and what to do.

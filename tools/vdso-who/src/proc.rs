@@ -32,7 +32,9 @@ pub(crate) fn check_namespace() -> Result<()> {
 /// Returns the value of a line of /proc/PID/status.
 pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
     let status = text(pid, "status").ok()?;
-    let value = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let value = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(value.trim().to_owned())
 }
 
@@ -50,7 +52,9 @@ pub(crate) fn name(pid: u32) -> String {
 /// Returns the threads of a process.
 pub(crate) fn threads(pid: u32) -> io::Result<Vec<u32>> {
     let names = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
-    Ok(names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+    Ok(names
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect())
 }
 
 /// Returns a thread that still has the process's memory. After the main thread has ended, its
@@ -92,17 +96,35 @@ pub(crate) fn no_process(pid: u32) -> String {
 /// Returns the CPU time of a process, `with_children` that it waited for. The time of children, and
 /// the time `in_user_space`, have a precision of 20 ms.
 pub(crate) fn cpu_time(pid: u32, with_children: bool, in_user_space: bool) -> Option<Duration> {
-    let clock = || clock_getcpuclockid(Pid::from_raw(pid as i32)).and_then(ClockId::now).ok();
+    let clock = || {
+        clock_getcpuclockid(Pid::from_raw(pid as i32))
+            .and_then(ClockId::now)
+            .ok()
+    };
     if !with_children && !in_user_space {
         return clock().map(Duration::from);
     }
     let stat = text(pid, "stat").ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
     // utime, stime, cutime and cstime are the fields 14 to 17; the state is field 3.
-    let field = |index: usize| fields.split_whitespace().nth(index - 3)?.parse::<u64>().ok();
-    let own = if in_user_space { of_ticks(field(14)?) } else { clock()?.into() };
+    let field = |index: usize| {
+        fields
+            .split_whitespace()
+            .nth(index - 3)?
+            .parse::<u64>()
+            .ok()
+    };
+    let own = if in_user_space {
+        of_ticks(field(14)?)
+    } else {
+        clock()?.into()
+    };
     let system = if in_user_space { 0 } else { field(17)? };
-    let children = if with_children { of_ticks(field(16)? + system) } else { Duration::ZERO };
+    let children = if with_children {
+        of_ticks(field(16)? + system)
+    } else {
+        Duration::ZERO
+    };
     Some(own + children)
 }
 
@@ -119,7 +141,8 @@ pub(crate) fn family(pid: u32) -> Vec<u32> {
 fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
     let (mut family, mut next) = (vec![pid], 0);
     while let Some(parent) = family.get(next).copied() {
-        let (children, others): (Vec<_>, _) = parents.into_iter().partition(|(_, of)| *of == parent);
+        let (children, others): (Vec<_>, _) =
+            parents.into_iter().partition(|(_, of)| *of == parent);
         family.extend(children.into_iter().map(|(child, _)| child));
         (parents, next) = (others, next + 1);
     }
@@ -129,10 +152,20 @@ fn descendants(pid: u32, mut parents: Vec<(u32, u32)>) -> Vec<u32> {
 /// Returns the CPU time of all processes.
 pub(crate) fn cpu_time_of_host() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
-    let times = stat.lines().next()?.split_whitespace().skip(1).map(|field| field.parse().unwrap_or(0));
+    let times = stat
+        .lines()
+        .next()?
+        .split_whitespace()
+        .skip(1)
+        .map(|field| field.parse().unwrap_or(0));
     let times: Vec<u64> = times.take(7).collect();
     // user, nice, system, idle, iowait, irq, softirq.
-    Some(of_ticks([0, 1, 2, 5, 6].iter().filter_map(|index| times.get(*index)).sum()))
+    Some(of_ticks(
+        [0, 1, 2, 5, 6]
+            .iter()
+            .filter_map(|index| times.get(*index))
+            .sum(),
+    ))
 }
 
 /// Ticks of `USER_HZ`, which is 100 on each architecture of this program.

@@ -1,6 +1,9 @@
 //! The report: a table, JSON, folded call chains.
 
-#![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "shares need no more digits than f64 has"
+)]
 
 use std::cmp::Reverse;
 use std::hint::black_box;
@@ -108,7 +111,13 @@ fn read_ns() -> f64 {
         }
         start.elapsed()
     };
-    (0..20).map(|_| series()).min().unwrap_or_default().as_secs_f64() * 1e9 / f64::from(READS)
+    (0..20)
+        .map(|_| series())
+        .min()
+        .unwrap_or_default()
+        .as_secs_f64()
+        * 1e9
+        / f64::from(READS)
 }
 
 /// Returns how far a share can be from the true one, with a confidence of 95 %: the distance to the
@@ -124,7 +133,10 @@ fn error(part: u64, whole: u64) -> f64 {
 
 impl Report {
     pub(crate) fn new(arguments: &Arguments, pid: Option<u32>, trap_ns: Option<u64>) -> Self {
-        let name = arguments.cgroup.as_ref().map_or(String::new(), |path| path.display().to_string());
+        let name = arguments
+            .cgroup
+            .as_ref()
+            .map_or(String::new(), |path| path.display().to_string());
         let method = if arguments.exact { "exact" } else { "sampled" };
         let (frequency, merges) = (arguments.frequency, arguments.group_by.is_none());
         Self {
@@ -142,7 +154,11 @@ impl Report {
 
     /// Returns the report of a part of the measurement, before it is finished.
     pub(crate) fn of_part(&self, duration: Duration, cpu: Duration) -> Self {
-        Self { seconds: duration.as_secs_f64(), cpu_seconds: cpu.as_secs_f64(), ..self.clone() }
+        Self {
+            seconds: duration.as_secs_f64(),
+            cpu_seconds: cpu.as_secs_f64(),
+            ..self.clone()
+        }
     }
 
     pub(crate) fn finish(&mut self, mut found: Findings) {
@@ -153,12 +169,20 @@ impl Report {
         self.has_vdso = found.has_vdso;
         self.counted = self.counted.max(found.reads);
         // The kernel says how many were lost only with a later record.
-        self.lost = if self.trap_ns.is_some() { self.counted - found.reads } else { found.lost };
+        self.lost = if self.trap_ns.is_some() {
+            self.counted - found.reads
+        } else {
+            found.lost
+        };
         if let Some(name) = found.name.take() {
             self.name = name;
         }
         self.unread = found.groups.values().map(|group| group.unread).sum();
-        let in_kernel = found.groups.values().flat_map(|group| group.in_kernel.values()).sum();
+        let in_kernel = found
+            .groups
+            .values()
+            .flat_map(|group| group.in_kernel.values())
+            .sum();
         self.whole = self.amounts([found.reads, in_kernel], found.samples, self.unread);
         if self.trap_ns.is_some() {
             // A breakpoint is counted also if its record is lost.
@@ -167,15 +191,27 @@ impl Report {
         }
         let mut pids = found.groups.values().flat_map(|group| &group.pids);
         self.has_others = self.pid.is_none() || pids.any(|pid| Some(*pid) != self.pid);
-        let processes = found.groups.iter().map(|(key, group)| self.process(key, group));
-        self.processes = processes.filter(|one| one.amounts.records > 0 || found.reads == 0).collect();
-        self.processes
-            .sort_by(|a, b| (b.amounts.records, &a.name, a.pid).cmp(&(a.amounts.records, &b.name, b.pid)));
+        let processes = found
+            .groups
+            .iter()
+            .map(|(key, group)| self.process(key, group));
+        self.processes = processes
+            .filter(|one| one.amounts.records > 0 || found.reads == 0)
+            .collect();
+        self.processes.sort_by(|a, b| {
+            (b.amounts.records, &a.name, a.pid).cmp(&(a.amounts.records, &b.name, b.pid))
+        });
         self.folded = found.folded();
     }
 
     fn process(&self, key: &Key, group: &Group) -> Process {
-        let Group { pids, samples, unread, callers, in_kernel } = group;
+        let Group {
+            pids,
+            samples,
+            unread,
+            callers,
+            in_kernel,
+        } = group;
         let all = [callers, in_kernel].map(|records| records.values().sum());
         let amounts = self.amounts(all, *samples, *unread);
         let callers = callers.iter().map(|(caller, records)| Row {
@@ -191,7 +227,15 @@ impl Report {
         callers.sort_by_cached_key(order);
         let pid = pids.iter().next().copied().filter(|_| pids.len() == 1);
         let Key { name, unit, .. } = key.clone();
-        Process { name, unit, pid, count: pids.len(), samples: *samples, amounts, callers }
+        Process {
+            name,
+            unit,
+            pid,
+            count: pids.len(),
+            samples: *samples,
+            amounts,
+            callers,
+        }
     }
 
     /// Returns the figures of `records` among the samples of a process, given those of them that
@@ -204,10 +248,18 @@ impl Report {
             // Which callers have the lost records is not known.
             let reads = (self.lost == 0).then_some(records);
             let reads_per_second = reads.map(|reads| reads as f64 / self.seconds);
-            return Amounts { records, reads_per_second, reads, ..Amounts::default() };
+            return Amounts {
+                records,
+                reads_per_second,
+                reads,
+                ..Amounts::default()
+            };
         }
         if !self.has_share() {
-            return Amounts { records, ..Amounts::default() };
+            return Amounts {
+                records,
+                ..Amounts::default()
+            };
         }
         let in_reads = self.cpu_seconds * records as f64 / self.samples as f64;
         let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
@@ -231,7 +283,11 @@ impl Report {
     /// # Errors
     /// If there is no clock read, or if this program was built without the feature `svg`.
     pub(crate) fn svg(&self) -> std::io::Result<String> {
-        let count_name = if self.trap_ns.is_some() { "reads" } else { "samples" };
+        let count_name = if self.trap_ns.is_some() {
+            "reads"
+        } else {
+            "samples"
+        };
         let verdict = self.verdict();
         // The rate is an estimate, and the title one line.
         let title = verdict.split(", about ").next().unwrap_or_default();
@@ -251,26 +307,47 @@ impl Report {
 
     fn verdict(&self) -> String {
         let name = self.name.escape_debug();
-        let others = if self.has_others { " and those that it started" } else { "" };
+        let others = if self.has_others {
+            " and those that it started"
+        } else {
+            ""
+        };
         let subject = match self.pid {
             Some(pid) => format!("process {pid} ({name}){others}"),
             None if self.name.is_empty() => "all processes".into(),
             None => format!("the processes of {name}"),
         };
-        let (verb, its) = if self.has_others { ("", "their") } else { ("s", "its") };
+        let (verb, its) = if self.has_others {
+            ("", "their")
+        } else {
+            ("s", "its")
+        };
         let (seconds, cpu) = (self.seconds, self.cpu_seconds);
         let sampled = self.samples as f64 / f64::from(self.frequency);
-        let Amounts { percent, percent_error, reads_per_second, reads, .. } = self.whole;
+        let Amounts {
+            percent,
+            percent_error,
+            reads_per_second,
+            reads,
+            ..
+        } = self.whole;
         match (reads, percent) {
             (Some(0), _) => format!("{subject} read no clock."),
             (Some(reads), _) => format!("{subject} read clocks {}.", times(reads)),
             (_, Some(percent)) => {
-                let own = if self.sees_all { "CPU time" } else { "CPU time in user space" };
+                let own = if self.sees_all {
+                    "CPU time"
+                } else {
+                    "CPU time in user space"
+                };
                 let (share, error) = (number(percent), number(percent_error.unwrap_or(0.0)));
                 let rate = reads_per_second.filter(|rate| *rate > 0.0).map(estimate);
-                let rate = rate.map(|rate| format!(", about {rate} reads a second (right to a factor of 2)"));
+                let rate = rate
+                    .map(|rate| format!(", about {rate} reads a second (right to a factor of 2)"));
                 let rate = rate.unwrap_or_default();
-                format!("{subject} spend{verb} {share} +-{error} % of {its} {own} in clock reads{rate}.")
+                format!(
+                    "{subject} spend{verb} {share} +-{error} % of {its} {own} in clock reads{rate}."
+                )
             }
             _ if self.samples == 0 && cpu < 0.01 => {
                 format!("{subject} used no CPU time in {seconds:.1} s.")
@@ -339,10 +416,22 @@ impl Report {
         match (amounts, self.trap_ns) {
             (None, Some(_)) => "      reads  ".into(),
             (None, None) => " samples   % own     +-   reads/s  ".into(),
-            (Some(Amounts { reads: None, records, .. }), Some(_)) => {
+            (
+                Some(Amounts {
+                    reads: None,
+                    records,
+                    ..
+                }),
+                Some(_),
+            ) => {
                 format!("{:>11}  ", format!(">= {records}"))
             }
-            (Some(Amounts { reads: Some(reads), .. }), Some(_)) => format!("{reads:>11}  "),
+            (
+                Some(Amounts {
+                    reads: Some(reads), ..
+                }),
+                Some(_),
+            ) => format!("{reads:>11}  "),
             (Some(amounts), None) => {
                 let [percent, error] = [amounts.percent, amounts.percent_error].map(cell);
                 let rate = amounts.reads_per_second.map_or("-".into(), estimate);
@@ -360,12 +449,27 @@ impl Report {
         if !self.processes.is_empty() {
             lines.extend([String::new(), format!("{title}process, caller")]);
         }
-        let [processes, rows] = if self.has_others { MOST_ROWS } else { [usize::MAX; 2] };
-        for Process { name, unit, pid, count, amounts, callers, .. } in self.processes.iter().take(processes)
+        let [processes, rows] = if self.has_others {
+            MOST_ROWS
+        } else {
+            [usize::MAX; 2]
+        };
+        for Process {
+            name,
+            unit,
+            pid,
+            count,
+            amounts,
+            callers,
+            ..
+        } in self.processes.iter().take(processes)
         {
             let which = pid.map_or(format!("{count} processes"), |pid| pid.to_string());
-            let unit = unit.as_ref().map_or(String::new(), |unit| format!(", {unit}"));
-            lines.push(self.cells(Some(*amounts)) + &fit(&format!("{name} ({which}){unit}"), width));
+            let unit = unit
+                .as_ref()
+                .map_or(String::new(), |unit| format!(", {unit}"));
+            lines
+                .push(self.cells(Some(*amounts)) + &fit(&format!("{name} ({which}){unit}"), width));
             for row in callers.iter().take(rows) {
                 let mut cells = self.cells(Some(row.amounts));
                 for text in row.texts(width - 2) {
@@ -374,7 +478,9 @@ impl Report {
                 }
             }
         }
-        if self.processes.len() > processes || self.processes.iter().any(|one| one.callers.len() > rows) {
+        if self.processes.len() > processes
+            || self.processes.iter().any(|one| one.callers.len() > rows)
+        {
             lines.push(format!("{:indent$}... (--json has all)", ""));
         }
         for note in self.notes() {
@@ -387,14 +493,34 @@ impl Report {
 impl Row {
     /// Returns the function with its place, and its caller, in a line each if they fit.
     fn texts(&self, width: usize) -> Vec<String> {
-        let Frame { function, file, line, module, .. } = &self.frame;
+        let Frame {
+            function,
+            file,
+            line,
+            module,
+            ..
+        } = &self.frame;
         let line = line.map_or(String::new(), |line| format!(":{line}"));
         let place = file.as_ref().unwrap_or(module).to_owned() + &line;
-        let short = format!("{function}  {}", place.rsplit('/').next().unwrap_or_default());
+        let short = format!(
+            "{function}  {}",
+            place.rsplit('/').next().unwrap_or_default()
+        );
         let fits = short.chars().count() <= width;
-        let first = if fits { vec![short.trim_end().to_owned()] } else { vec![function.clone(), place] };
-        let next = self.called_by.as_ref().map(|frame| format!("in {}", frame.function));
-        first.into_iter().chain(next).filter(|text| !text.is_empty()).collect()
+        let first = if fits {
+            vec![short.trim_end().to_owned()]
+        } else {
+            vec![function.clone(), place]
+        };
+        let next = self
+            .called_by
+            .as_ref()
+            .map(|frame| format!("in {}", frame.function));
+        first
+            .into_iter()
+            .chain(next)
+            .filter(|text| !text.is_empty())
+            .collect()
     }
 }
 

@@ -64,7 +64,10 @@ pub(crate) struct Caller {
 
 impl Caller {
     pub(crate) fn unknown() -> Self {
-        Self { first: Arc::new(Frame::unknown("[unknown]".into(), "")), next: None }
+        Self {
+            first: Arc::new(Frame::unknown("[unknown]".into(), "")),
+            next: None,
+        }
     }
 }
 
@@ -82,7 +85,10 @@ struct Mapped {
 
 impl Mapped {
     fn new(image: Option<Image>) -> Rc<Self> {
-        Rc::new(Self { image, module: OnceCell::new() })
+        Rc::new(Self {
+            image,
+            module: OnceCell::new(),
+        })
     }
 }
 
@@ -97,7 +103,10 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn new(downloads: Option<Arc<Progress>>) -> Self {
-        Self { downloads, ..Self::default() }
+        Self {
+            downloads,
+            ..Self::default()
+        }
     }
 }
 
@@ -136,7 +145,18 @@ impl Space {
         let (mappings, vdso, frames, rules, jit) = Default::default();
         let thread = proc::living_thread(pid).unwrap_or(pid);
         let (read, is_hidden) = (Instant::now(), false);
-        Self { pid, thread, mappings, vdso, files, frames, rules, jit, read, is_hidden }
+        Self {
+            pid,
+            thread,
+            mappings,
+            vdso,
+            files,
+            frames,
+            rules,
+            jit,
+            read,
+            is_hidden,
+        }
     }
 
     /// Reads a process that runs.
@@ -171,12 +191,17 @@ impl Space {
             self.mapped(&new);
         }
         self.is_hidden = false;
-        let first = self.mappings.partition_point(|old| old.range.end <= new.range.start);
+        let first = self
+            .mappings
+            .partition_point(|old| old.range.end <= new.range.start);
         let others = self.mappings[first..].partition_point(|old| old.range.start < new.range.end);
         let others = first..first + others;
         // Nothing is kept by address for compiled code, because a compiler changes its memory each
         // millisecond.
-        let keeps = self.mappings[others.clone()].iter().chain([&new]).any(|one| one.file.inode != 0);
+        let keeps = self.mappings[others.clone()]
+            .iter()
+            .chain([&new])
+            .any(|one| one.file.inode != 0);
         if self.mappings[others.clone()] == [new.clone()] {
             return;
         }
@@ -199,7 +224,10 @@ impl Space {
     /// the thread is not in the vDSO, the program counter is the first.
     pub(crate) fn chain(&mut self, sample: &Taken) -> Vec<u64> {
         let mut chain = unwind::chain(self, sample);
-        let inside = chain.iter().take_while(|address| self.is_vdso(**address)).count();
+        let inside = chain
+            .iter()
+            .take_while(|address| self.is_vdso(**address))
+            .count();
         chain.drain(..inside);
         chain
     }
@@ -210,7 +238,9 @@ impl Space {
             return frames.clone();
         }
         let frames = self.named(address.wrapping_sub(1)).into_iter();
-        let frames: Functions = frames.map(|frame| (role(&frame), Arc::new(frame))).collect();
+        let frames: Functions = frames
+            .map(|frame| (role(&frame), Arc::new(frame)))
+            .collect();
         if self.frames.len() >= MOST_FRAMES {
             self.frames.clear();
         }
@@ -223,7 +253,11 @@ impl Space {
 
     /// Returns the names of a return address, the outermost function first.
     pub(crate) fn functions(&mut self, address: u64) -> Vec<String> {
-        self.frames(address).iter().rev().map(|(_, frame)| frame.function.clone()).collect()
+        self.frames(address)
+            .iter()
+            .rev()
+            .map(|(_, frame)| frame.function.clone())
+            .collect()
     }
 
     /// Returns the program's function that reads the clock, and the next one. `wrappers.txt` names
@@ -231,7 +265,10 @@ impl Space {
     /// functions that run it, if a perf map names it.
     pub(crate) fn caller(&mut self, chain: &[u64]) -> Caller {
         let (mut clock, mut frames) = (None, Vec::<(Role, Arc<Frame>)>::new());
-        for (role, frame) in chain.iter().flat_map(|address| self.frames(*address).to_vec()) {
+        for (role, frame) in chain
+            .iter()
+            .flat_map(|address| self.frames(*address).to_vec())
+        {
             if role == Role::Clock && frames.is_empty() {
                 clock.get_or_insert(frame);
                 continue;
@@ -245,10 +282,22 @@ impl Space {
         let script = frames.iter().position(|(role, _)| *role == Role::Program);
         let script = script.filter(|at| frames[*at].1.is_volatile && frames[*at].1.has_name);
         let mut frames = frames.drain(script.unwrap_or(0)..).map(|(_, frame)| frame);
-        let Some(first) = frames.next().or(clock) else { return Caller::unknown() };
+        let Some(first) = frames.next().or(clock) else {
+            return Caller::unknown();
+        };
         // The line of its call would make a row of each.
-        let without_line = |next: Arc<Frame>| Frame { line: None, file: None, ..Frame::clone(&next) };
-        let next = frames.next().map(|next| if first.has_name { without_line(next).into() } else { next });
+        let without_line = |next: Arc<Frame>| Frame {
+            line: None,
+            file: None,
+            ..Frame::clone(&next)
+        };
+        let next = frames.next().map(|next| {
+            if first.has_name {
+                without_line(next).into()
+            } else {
+                next
+            }
+        });
         Caller { first, next }
     }
 
@@ -260,7 +309,8 @@ impl Space {
             let _ = self.refresh();
             self.read = Instant::now();
         }
-        self.mapping(address).is_some_and(|mapping| &*mapping.path == VDSO)
+        self.mapping(address)
+            .is_some_and(|mapping| &*mapping.path == VDSO)
     }
 
     /// Returns the symbol of a function of the vDSO.
@@ -271,11 +321,21 @@ impl Space {
 
     /// Returns the functions of the vDSO and their addresses.
     pub(crate) fn vdso_symbols(&self) -> Option<Vec<(String, u64)>> {
-        let start = self.mappings.iter().find(|mapping| &*mapping.path == VDSO)?.range.start;
+        let start = self
+            .mappings
+            .iter()
+            .find(|mapping| &*mapping.path == VDSO)?
+            .range
+            .start;
         let (module, _) = self.module(start)?;
         let first = module.address(0)?;
         let address = |address: u64| address.wrapping_sub(first).wrapping_add(start);
-        Some(module.named_symbols().map(|(name, start)| (name, address(start))).collect())
+        Some(
+            module
+                .named_symbols()
+                .map(|(name, start)| (name, address(start)))
+                .collect(),
+        )
     }
 
     /// Returns the code before an address.
@@ -284,12 +344,20 @@ impl Space {
         let mapping = self.mapping(start)?;
         let mut code = [0; BYTES];
         let offset = start - mapping.range.start + mapping.offset;
-        self.mapped(mapping).image.as_ref()?.fill(&mut code, offset).map(|()| code)
+        self.mapped(mapping)
+            .image
+            .as_ref()?
+            .fill(&mut code, offset)
+            .map(|()| code)
     }
 
     fn mapping(&self, address: u64) -> Option<&Mapping> {
-        let next = self.mappings.partition_point(|mapping| mapping.range.start <= address);
-        self.mappings[..next].last().filter(|mapping| mapping.range.contains(&address))
+        let next = self
+            .mappings
+            .partition_point(|mapping| mapping.range.start <= address);
+        self.mappings[..next]
+            .last()
+            .filter(|mapping| mapping.range.contains(&address))
     }
 
     /// Returns the module of an address, and the address in its file, which is read when it is
@@ -310,7 +378,10 @@ impl Space {
     /// again when they are needed.
     fn mapped(&self, mapping: &Mapping) -> Rc<Mapped> {
         if &*mapping.path == VDSO {
-            return self.vdso.get_or_init(|| Mapped::new(self.read_vdso(mapping))).clone();
+            return self
+                .vdso
+                .get_or_init(|| Mapped::new(self.read_vdso(mapping)))
+                .clone();
         }
         let known = self.files.known.borrow().get(&mapping.file).cloned();
         known.unwrap_or_else(|| {
@@ -327,15 +398,26 @@ impl Space {
     /// Copies the image of the process, or this program's if the process ended.
     fn read_vdso(&self, mapping: &Mapping) -> Option<Image> {
         let Range { start, end } = mapping.range;
-        let mut bytes = vec![0; usize::try_from(end - start).ok().filter(|size| *size <= 1 << 20)?];
-        let read =
-            |pid, bytes: &mut [u8], at| File::open(format!("/proc/{pid}/mem"))?.read_exact_at(bytes, at);
+        let mut bytes = vec![
+            0;
+            usize::try_from(end - start)
+                .ok()
+                .filter(|size| *size <= 1 << 20)?
+        ];
+        let read = |pid, bytes: &mut [u8], at| {
+            File::open(format!("/proc/{pid}/mem"))?.read_exact_at(bytes, at)
+        };
         if read(self.thread, &mut bytes, start).is_err() {
             let own = proc::text(std::process::id(), "maps").ok()?;
             let own = mapping::vdso(&own)?;
             // A 32-bit process has another image.
             let is_same = own.end - own.start == end - start && end > 1 << 32;
-            read(std::process::id(), &mut bytes, Some(own.start).filter(|_| is_same)?).ok()?;
+            read(
+                std::process::id(),
+                &mut bytes,
+                Some(own.start).filter(|_| is_same)?,
+            )
+            .ok()?;
         }
         Some(Image::Bytes(bytes.into()))
     }
@@ -348,19 +430,29 @@ impl Space {
         let path = &mapping.path;
         // The first path leads to the mapped file even if it was removed, but needs
         // CAP_CHECKPOINT_RESTORE. The last is for a process that ended.
-        file::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), 0)
-            .or_else(|_| file::open(Path::new(&format!("/proc/{pid}/root{path}")), 0))
-            .or_else(|_| {
-                let file = file::open(Path::new(&**path), 0)?;
-                let is_same = file.metadata()?.ino() == mapping.file.inode;
-                if is_same { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
-            })
+        file::open(
+            Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")),
+            0,
+        )
+        .or_else(|_| file::open(Path::new(&format!("/proc/{pid}/root{path}")), 0))
+        .or_else(|_| {
+            let file = file::open(Path::new(&**path), 0)?;
+            let is_same = file.metadata()?.ino() == mapping.file.inode;
+            if is_same {
+                Ok(file)
+            } else {
+                Err(io::ErrorKind::NotFound.into())
+            }
+        })
     }
 
     /// Opens a file of debug information, in the process's file system or in this program's.
     fn find(&self, path: &Path) -> Option<Image> {
-        let inside = Path::new(&format!("/proc/{}/root", self.thread)).join(path.strip_prefix("/").ok()?);
-        let file = file::open(&inside, 0).or_else(|_| file::open(path, 0)).ok()?;
+        let inside =
+            Path::new(&format!("/proc/{}/root", self.thread)).join(path.strip_prefix("/").ok()?);
+        let file = file::open(&inside, 0)
+            .or_else(|_| file::open(path, 0))
+            .ok()?;
         Some(Image::File(file.into()))
     }
 
@@ -372,9 +464,19 @@ impl Space {
         // A link may lead to a file that has an effect when it is read, such as /proc/kmsg.
         let file = file::open(Path::new(&path), libc::O_NOFOLLOW)?;
         // Anybody can write to /tmp. perf(1) takes the files of the user and of root, too.
-        let (owner, users) = (file.metadata()?.uid(), proc::status(thread, "Uid").unwrap_or_default());
-        let is_own = owner == 0 || users.split_whitespace().any(|user| user == owner.to_string());
-        if is_own { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+        let (owner, users) = (
+            file.metadata()?.uid(),
+            proc::status(thread, "Uid").unwrap_or_default(),
+        );
+        let is_own = owner == 0
+            || users
+                .split_whitespace()
+                .any(|user| user == owner.to_string());
+        if is_own {
+            Ok(file)
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
     }
 
     /// Returns the functions at an address, the innermost inlined one first; at least one.
@@ -382,7 +484,10 @@ impl Space {
         let module = self.module(address);
         let Some(mapping) = self.mapping(address) else {
             let unmapped = Frame::unknown(format!("{address:#x}"), "[unmapped]");
-            return vec![Frame { is_volatile: true, ..unmapped }];
+            return vec![Frame {
+                is_volatile: true,
+                ..unmapped
+            }];
         };
         let name = names::of_module(&mapping.path);
         let offset = address - mapping.range.start + mapping.offset;
@@ -394,7 +499,11 @@ impl Space {
         } else if mapping.file.inode == 0 || mapping.path.starts_with("/memfd:") {
             let (pid, thread) = (self.pid, self.thread);
             let function = self.jit.name(address, || Self::open_perf_map(pid, thread));
-            let has_jvm = || self.mappings.iter().any(|mapping| mapping.path.ends_with("/libjvm.so"));
+            let has_jvm = || {
+                self.mappings
+                    .iter()
+                    .any(|mapping| mapping.path.ends_with("/libjvm.so"))
+            };
             let unknown = || match self.jit.is_full() {
                 true => "(JIT: its perf map has more than 1 GiB)",
                 false if has_jvm() => "java (JIT)",
@@ -402,7 +511,11 @@ impl Space {
             };
             let has_name = function.is_some();
             let function = function.unwrap_or_else(|| unknown().into());
-            return vec![Frame { is_volatile: true, has_name, ..Frame::named(function, &name) }];
+            return vec![Frame {
+                is_volatile: true,
+                has_name,
+                ..Frame::named(function, &name)
+            }];
         }
         vec![Frame::unknown(format!("{name}+{offset:#x}"), &name)]
     }
@@ -411,10 +524,20 @@ impl Space {
 impl Frame {
     fn named(function: String, module: &str) -> Self {
         let (file, line, has_name, is_volatile) = (None, None, true, false);
-        Self { function, file, line, module: module.to_owned(), has_name, is_volatile }
+        Self {
+            function,
+            file,
+            line,
+            module: module.to_owned(),
+            has_name,
+            is_volatile,
+        }
     }
 
     pub(crate) fn unknown(function: String, module: &str) -> Self {
-        Self { has_name: false, ..Self::named(function, module) }
+        Self {
+            has_name: false,
+            ..Self::named(function, module)
+        }
     }
 }

@@ -36,7 +36,12 @@ impl Target {
             Some(process) if process != pid.to_string() => {
                 Err(format!("{pid} is a thread of process {process}: use --pid {process}").into())
             }
-            _ => Ok(Self { pid, program: None, gate: None, guard: None }),
+            _ => Ok(Self {
+                pid,
+                program: None,
+                gate: None,
+                guard: None,
+            }),
         }
     }
 
@@ -46,15 +51,26 @@ impl Target {
     pub(crate) fn start(words: &[OsString], ignored: &[Signal]) -> Result<Self> {
         let program = words.first().map(|word| word.to_string_lossy().into());
         let words = words.iter().map(|word| CString::new(word.as_bytes()));
-        let words = words.collect::<Result<Vec<_>, _>>().map_err(io::Error::from)?;
-        let arguments: Vec<_> = words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect();
+        let words = words
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(io::Error::from)?;
+        let arguments: Vec<_> = words
+            .iter()
+            .map(|word| word.as_ptr())
+            .chain([ptr::null()])
+            .collect();
         let (gate, mut end) = UnixStream::pair()?;
         // SAFETY: until it executes the program, the child makes system calls only. It allocates
         // nothing and takes no lock, which another thread may have had.
         if let ForkResult::Parent { child } = unsafe { fork() }.map_err(not_started)? {
             drop(end);
             let pid = child.as_raw() as u32;
-            return Ok(Self { pid, program, gate: Some(gate), guard: None });
+            return Ok(Self {
+                pid,
+                program,
+                gate: Some(gate),
+                guard: None,
+            });
         }
         // With this end the child would not see that its parent ended.
         drop(gate);
@@ -84,21 +100,31 @@ impl Target {
     /// setuid bit. Then it stops before the first instruction: see [`Self::executed`].
     pub(crate) fn go(&mut self, is_guarded: bool) -> Result<()> {
         let id = self.id();
-        let Some(gate) = &mut self.gate else { return Ok(()) };
+        let Some(gate) = &mut self.gate else {
+            return Ok(());
+        };
         self.guard = is_guarded.then(|| Guard::start(id)).transpose()?;
         gate.write_all(&[0])?;
         let mut error = Vec::new();
         gate.read_to_end(&mut error)?;
-        let number = error.first_chunk().map(|number| i32::from_ne_bytes(*number));
+        let number = error
+            .first_chunk()
+            .map(|number| i32::from_ne_bytes(*number));
         // Guarded, it has not begun yet. If it failed, the guard waits for its end.
         if is_guarded == number.is_some() {
             self.gate = None;
         }
-        let Some(error) = number.map(io::Error::from_raw_os_error) else { return Ok(()) };
+        let Some(error) = number.map(io::Error::from_raw_os_error) else {
+            return Ok(());
+        };
         let program = self.program.as_deref().unwrap_or_default();
         let is_number = program.parse::<u32>().is_ok();
         let hint = format!(": a process is watched by `vdso-who --pid {program}`");
-        Err(format!("cannot run {program}: {error}{}", if is_number { &hint } else { "" }).into())
+        Err(format!(
+            "cannot run {program}: {error}{}",
+            if is_number { &hint } else { "" }
+        )
+        .into())
     }
 
     /// Returns whether a guarded command executed a program, which runs when the sender is dropped.
@@ -112,7 +138,9 @@ impl Target {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         match (&self.guard, self.is_command()) {
             (Some(guard), _) => guard.waiter.is_finished(),
-            (_, true) => waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some()),
+            (_, true) => {
+                waitid(Id::Pid(self.id()), flags).is_ok_and(|status| status.pid().is_some())
+            }
             _ => proc::living_thread(self.pid).is_err(),
         }
     }
@@ -144,7 +172,10 @@ impl Target {
             Some(guard) => guard.waiter.join().map_err(ended)??,
             None => wait_for(self.pid as i32, 0)?.1,
         };
-        Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or_default() as u8)
+        Ok(status
+            .code()
+            .or(status.signal().map(|signal| 128 + signal))
+            .unwrap_or_default() as u8)
     }
 }
 

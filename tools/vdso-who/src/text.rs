@@ -11,17 +11,25 @@ pub(crate) fn wrapped(text: &str) -> String {
         _ => part.into(),
     });
     let text = parts.collect::<Vec<_>>().join("`");
-    let options = textwrap::Options::new(COLUMNS).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    let options =
+        textwrap::Options::new(COLUMNS).word_splitter(textwrap::WordSplitter::NoHyphenation);
     textwrap::fill(&text, options).replace('\u{a0}', " ")
 }
 
 pub(crate) fn times(count: u64) -> String {
-    if count == 1 { "once".into() } else { format!("{count} times") }
+    if count == 1 {
+        "once".into()
+    } else {
+        format!("{count} times")
+    }
 }
 
 /// Returns a number with three digits.
 pub(crate) fn number(value: f64) -> String {
-    let digits = [99.95, 9.995].iter().filter(|limit| value < **limit).count();
+    let digits = [99.95, 9.995]
+        .iter()
+        .filter(|limit| value < **limit)
+        .count();
     format!("{value:.digits$}")
 }
 
@@ -50,7 +58,11 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
     }
     let count = name.chars().count();
     let end = name.chars().skip((count + 3).saturating_sub(width));
-    if count <= width { name } else { "...".chars().chain(end).collect() }
+    if count <= width {
+        name
+    } else {
+        "...".chars().chain(end).collect()
+    }
 }
 
 /// Puts `..` in the place of what is in brackets, but not in that of the type and the trait of
@@ -58,8 +70,12 @@ pub(crate) fn shortened(name: &str, width: usize) -> String {
 fn without_content(name: &str, open: char, close: char) -> String {
     let content = format!("{open}..{close}");
     // Control characters stand for what is no bracket, or is short.
-    let kept = ["->", "()", "(anonymous namespace)", &content].into_iter().zip('\u{1}'..);
-    let mut text = kept.clone().fold(name.to_owned(), |text, (from, to)| text.replace(from, &to.to_string()));
+    let kept = ["->", "()", "(anonymous namespace)", &content]
+        .into_iter()
+        .zip('\u{1}'..);
+    let mut text = kept.clone().fold(name.to_owned(), |text, (from, to)| {
+        text.replace(from, &to.to_string())
+    });
     let mut at = 0;
     // The innermost brackets come first.
     while let Some(end) = text[at..].find(close).map(|end| at + end) {

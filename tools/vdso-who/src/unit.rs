@@ -9,10 +9,15 @@ pub(crate) fn of(pid: u32) -> Option<String> {
 
 /// Returns the unit that a file `/proc/PID/cgroup` names. Lines are `0::PATH` or `N:NAME:PATH`.
 fn named(cgroups: &str) -> Option<String> {
-    let paths = cgroups.lines().filter_map(|line| line.splitn(3, ':').nth(2));
+    let paths = cgroups
+        .lines()
+        .filter_map(|line| line.splitn(3, ':').nth(2));
     // With cgroups of version 1 the controllers may have other paths: the longest says most.
     let path = paths.max_by_key(|path| path.len())?;
-    let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty() && *part != "..").collect();
+    let parts: Vec<_> = path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != "..")
+        .collect();
     let container = parts.iter().rev().find_map(|part| container(part));
     let pod = parts.iter().rev().find_map(|part| pod(part));
     let is_unit = |part: &&&str| matches!(part.rsplit_once('.'), Some((_, "service" | "scope")));
@@ -21,7 +26,10 @@ fn named(cgroups: &str) -> Option<String> {
     let unit = || {
         let unit = parts.iter().rev().find(is_unit)?;
         let manager = manager().filter(|manager| *manager != unit);
-        Some(manager.map_or_else(|| (*unit).to_owned(), |manager| format!("{unit} of {manager}")))
+        Some(manager.map_or_else(
+            || (*unit).to_owned(),
+            |manager| format!("{unit} of {manager}"),
+        ))
     };
     match (pod, container) {
         (Some(pod), Some((_, id))) => Some(format!("pod {pod}, container {id}")),
@@ -47,9 +55,13 @@ fn container(part: &str) -> Option<(&str, &str)> {
 /// `_`.
 fn pod(part: &str) -> Option<String> {
     let name = part.strip_suffix(".slice").unwrap_or(part);
-    let id = name.rsplit_once("-pod").map_or_else(|| name.strip_prefix("pod"), |(_, id)| Some(id))?;
-    let is_number =
-        id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit() || b"-_".contains(&byte));
+    let id = name
+        .rsplit_once("-pod")
+        .map_or_else(|| name.strip_prefix("pod"), |(_, id)| Some(id))?;
+    let is_number = id.len() >= 32
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_hexdigit() || b"-_".contains(&byte));
     is_number.then(|| id.replace('_', "-"))
 }
 

@@ -63,19 +63,29 @@ pub(crate) fn watch(
     set_limits();
     let pid = target.as_ref().map(|target| target.pid);
     let is_cgroup = |path: &PathBuf| {
-        let folder = File::open(path).ok().filter(|folder| cgroup_time(folder).is_some());
+        let folder = File::open(path)
+            .ok()
+            .filter(|folder| cgroup_time(folder).is_some());
         folder.ok_or_else(|| {
-            format!("{} is no cgroup of version 2: `mount -t cgroup2` shows where these are", path.display())
+            format!(
+                "{} is no cgroup of version 2: `mount -t cgroup2` shows where these are",
+                path.display()
+            )
         })
     };
     let cgroup = arguments.cgroup.as_ref().map(is_cgroup).transpose()?;
-    let trap_ns = if arguments.exact { Some(breakpoints::test_host()?) } else { None };
+    let trap_ns = if arguments.exact {
+        Some(breakpoints::test_host()?)
+    } else {
+        None
+    };
     let mut report = Report::new(arguments, pid, trap_ns);
     let progress = Arc::<Progress>::default();
     let found = thread::scope(|scope| {
         let (queue, messages) = channel();
         let counting = scope.spawn(|| callers::count(arguments, pid, messages, &progress));
-        let (events, followed, others) = (Events::default(), pid.into_iter().collect(), HashSet::new());
+        let (events, followed, others) =
+            (Events::default(), pid.into_iter().collect(), HashSet::new());
         let mut watch = Watch {
             arguments,
             pid,
@@ -92,7 +102,9 @@ pub(crate) fn watch(
         };
         watch.run(&mut report, target.as_mut(), is_over)?;
         // Without a sender the other thread ends, after the last download.
-        let Watch { counting, queue, .. } = watch;
+        let Watch {
+            counting, queue, ..
+        } = watch;
         drop(queue);
         while !counting.is_finished() {
             is_over(&progress, report.seconds);
@@ -161,7 +173,12 @@ impl Watch<'_, '_> {
         mut target: Option<&mut Target>,
         is_over: &mut dyn FnMut(&Progress, f64) -> bool,
     ) -> Result<()> {
-        let Arguments { exact, interval, duration, .. } = *self.arguments;
+        let Arguments {
+            exact,
+            interval,
+            duration,
+            ..
+        } = *self.arguments;
         // A guarded command gets its breakpoints when it has executed its program.
         let is_guarded = exact && self.arguments.has_command();
         self.follow_family();
@@ -171,7 +188,12 @@ impl Watch<'_, '_> {
         // Those that it started meanwhile. From now on, the kernel reports them.
         self.follow_family();
         // Of a command that waits, the kernel reports the mappings.
-        for pid in self.followed.iter().copied().filter(|_| !self.arguments.has_command()) {
+        for pid in self
+            .followed
+            .iter()
+            .copied()
+            .filter(|_| !self.arguments.has_command())
+        {
             self.introduce(pid)?;
         }
         report.sees_all = self.events.sees_all;
@@ -188,14 +210,18 @@ impl Watch<'_, '_> {
             target.go(exact)?;
         }
         let default = (!self.arguments.has_command() && interval.is_none()).then_some(10);
-        let end = duration.or(default).map(|seconds| start + Duration::from_secs(seconds.into()));
+        let end = duration
+            .or(default)
+            .map(|seconds| start + Duration::from_secs(seconds.into()));
         let interval = interval.map(|seconds| Duration::from_secs(seconds.into()));
         let over = loop {
             sleep(if exact { TICK / 10 } else { TICK });
             let is_interrupted = is_over(self.progress, start.elapsed().as_secs_f64());
             // The host has always a time, and reading it takes long if there are many CPUs.
             let has_time = self.arguments.all || self.read_time();
-            let has_ended = target.as_ref().map_or(!has_time, |target| target.has_ended());
+            let has_ended = target
+                .as_ref()
+                .map_or(!has_time, |target| target.has_ended());
             // Another program has its vDSO, and its breakpoints, elsewhere.
             let is_other = exact && !is_guarded && self.has_executed;
             let now = Instant::now();
@@ -253,7 +279,9 @@ impl Watch<'_, '_> {
 
     /// Follows the descendants that run now.
     fn follow_family(&mut self) {
-        let pid = self.pid.filter(|_| self.arguments.follows() && !self.arguments.has_command());
+        let pid = self
+            .pid
+            .filter(|_| self.arguments.follows() && !self.arguments.has_command());
         self.followed.extend(pid.into_iter().flat_map(proc::family));
     }
 
@@ -289,7 +317,8 @@ impl Watch<'_, '_> {
                 // The number may have been that of another process.
                 self.others.remove(pid);
                 self.followed.remove(pid);
-                self.followed.extend(self.pid.filter(|_| is_watched).map(|_| *pid));
+                self.followed
+                    .extend(self.pid.filter(|_| is_watched).map(|_| *pid));
                 is_watched
             }
             Event::Named(pid, _, has_executed) => {
@@ -336,6 +365,8 @@ impl Watch<'_, '_> {
 /// has none, also if another one has its path.
 fn cgroup_time(folder: &File) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/self/fd/{}/cpu.stat", folder.as_raw_fd())).ok()?;
-    let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+    let micros = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("usage_usec "))?;
     Some(Duration::from_micros(micros.parse().ok()?))
 }

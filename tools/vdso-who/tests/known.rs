@@ -91,7 +91,9 @@ fn watched(
     let processes = report["processes"].as_array().unwrap().iter();
     let callers = processes.flat_map(|process| process["callers"].as_array().unwrap());
     let records = ["::often", "::seldom"].map(|name| {
-        let own = callers.clone().filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
+        let own = callers
+            .clone()
+            .filter(|caller| caller["function"].as_str().unwrap().ends_with(name));
         own.map(|caller| caller["records"].as_u64().unwrap()).sum()
     });
     Some((records, report, folded))
@@ -110,15 +112,28 @@ fn rounds() {
 fn every_read_is_counted_with_its_callers_and_their_line() {
     for has_main_thread in [true, false] {
         let watched = watched(EXACT, has_main_thread, || (), rounds);
-        let Some((records, report, folded)) = watched else { return };
-        assert_eq!((records, report["lost"].as_u64()), ([600, 200], Some(0)), "{report:#}");
+        let Some((records, report, folded)) = watched else {
+            return;
+        };
+        assert_eq!(
+            (records, report["lost"].as_u64()),
+            ([600, 200], Some(0)),
+            "{report:#}"
+        );
         let is_chain = |line: &&String| line.contains("::rounds;vdso_who::known::often;");
         let reads = |line: &String| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
-        assert_eq!(folded.iter().filter(is_chain).map(reads).sum::<u64>(), 600, "{folded:#?}");
+        assert_eq!(
+            folded.iter().filter(is_chain).map(reads).sum::<u64>(),
+            600,
+            "{folded:#?}"
+        );
         let most = &report["processes"][0]["callers"][0];
         // A guest's programs have no debug information.
         if let Some(file) = most["file"].as_str() {
-            assert!(file.ends_with("tests/known.rs") && most["line"] == LINE, "{most}");
+            assert!(
+                file.ends_with("tests/known.rs") && most["line"] == LINE,
+                "{most}"
+            );
         }
     }
 }
@@ -137,15 +152,26 @@ fn lost_records_leave_each_caller_a_lower_bound_of_its_reads() {
         (0..100).for_each(|_| seldom());
     };
     let watched = watched(EXACT, true, fill, drained);
-    let Some((records, report, _)) = watched else { return };
-    assert!(records[0] < 9000 && records[1] <= 100 && report["lost"] != 0, "{records:?} {report:#}");
+    let Some((records, report, _)) = watched else {
+        return;
+    };
+    assert!(
+        records[0] < 9000 && records[1] <= 100 && report["lost"] != 0,
+        "{records:?} {report:#}"
+    );
     assert!(report["reads"].as_u64() >= Some(9100), "{report:#}");
     let process = &report["processes"][0];
     let callers = process["callers"].as_array().unwrap().iter();
     for amounts in callers.chain([process]) {
-        assert!(amounts["reads"].is_null() && amounts["reads_per_second"].is_null(), "{report:#}");
+        assert!(
+            amounts["reads"].is_null() && amounts["reads_per_second"].is_null(),
+            "{report:#}"
+        );
         let bound = format!(" >= {}  ", amounts["records"]);
-        assert!(report["text"].as_str().unwrap().contains(&bound), "{bound} {report:#}");
+        assert!(
+            report["text"].as_str().unwrap().contains(&bound),
+            "{bound} {report:#}"
+        );
     }
 }
 
@@ -167,10 +193,15 @@ fn the_sampled_share_of_a_caller_is_its_share_of_the_reads_within_10_percent() {
     for seconds in [1, 4, 16] {
         let work = move || use_cpu_time(Duration::from_secs(seconds), rounds);
         let watched = watched("--frequency=1999", true, || (), work);
-        let Some(([in_often, in_seldom], report, _)) = watched else { return };
+        let Some(([in_often, in_seldom], report, _)) = watched else {
+            return;
+        };
         let all = in_often + in_seldom;
         if all > 500 {
-            return assert!((in_often * 1000).abs_diff(750 * all) <= 75 * all, "{report:#}");
+            return assert!(
+                (in_often * 1000).abs_diff(750 * all) <= 75 * all,
+                "{report:#}"
+            );
         }
         last = report;
     }

@@ -33,12 +33,17 @@ static BUILDING: Mutex<()> = Mutex::new(());
 /// Returns the names of all machines, in the order of the page.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let lines = include_str!("machines.txt").lines();
-    lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace)
+    lines
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(str::split_whitespace)
 }
 
 /// Runs the programs on a machine.
 fn run_on(machine: &Machine) -> Row {
-    let mut row = Row { machine: machine.to_string(), ..Row::default() };
+    let mut row = Row {
+        machine: machine.to_string(),
+        ..Row::default()
+    };
     if let Err(error) = fill(&mut row, machine) {
         let why = format!("{error:#}");
         if error.is::<NotFetched>() {
@@ -48,7 +53,12 @@ fn run_on(machine: &Machine) -> Row {
         }
         row.errors.push(why);
     }
-    let counts = format!("{} passed, {} failed, {} not run", row.passed, row.failed(), row.not_run);
+    let counts = format!(
+        "{} passed, {} failed, {} not run",
+        row.passed,
+        row.failed(),
+        row.not_run
+    );
     let cause = row.doctor["cause"].as_str().unwrap_or("no doctor");
     step(&format!("{:<26} {counts}; {cause}", row.machine));
     row
@@ -64,13 +74,26 @@ fn fill(row: &mut Row, machine: &Machine) -> Result<()> {
     let [out, err] = ["out", "err"].map(|name| folder.join(format!("{machine}.{name}")));
     let mut plan = setup.plan;
     let folder = workspace::root();
-    plan.environment.push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
+    plan.environment
+        .push(("CARGO_MANIFEST_DIR".into(), folder.display().to_string()));
     let path = out;
     let (out, err) = (File::create(&path)?, File::create(err)?);
     let mut output = File::open(path)?;
-    Run { limit: LIMIT, folder, out, err, ..Run::new(&plan, &programs)? }.run(|program, code| {
+    Run {
+        limit: LIMIT,
+        folder,
+        out,
+        err,
+        ..Run::new(&plan, &programs)?
+    }
+    .run(|program, code| {
         let mut text = Vec::new();
-        row.errors.extend(output.read_to_end(&mut text).err().map(|error| error.to_string()));
+        row.errors.extend(
+            output
+                .read_to_end(&mut text)
+                .err()
+                .map(|error| error.to_string()),
+        );
         row.add(&program.name, code, &String::from_utf8_lossy(&text));
     })
 }
@@ -81,7 +104,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Returns the emulators of the architectures for which no machine could be fetched.
 fn stand_ins(rows: &[Row]) -> Vec<Machine> {
-    let has_run = |arch| rows.iter().any(|row| row.arch() == arch && row.not_fetched.is_none());
+    let has_run = |arch| {
+        rows.iter()
+            .any(|row| row.arch() == arch && row.not_fetched.is_none())
+    };
     let mut names: Vec<String> = rows
         .iter()
         .filter(|row| !has_run(row.arch()))
@@ -95,14 +121,21 @@ fn stand_ins(rows: &[Row]) -> Vec<Machine> {
 
 pub(crate) fn run(write: bool, named: Vec<Machine>) -> Result<ExitCode> {
     let listed = names().map(|name| name.parse::<Machine>().map_err(Error::msg));
-    let machines = if named.is_empty() { listed.collect::<Result<_>>()? } else { named };
+    let machines = if named.is_empty() {
+        listed.collect::<Result<_>>()?
+    } else {
+        named
+    };
     let mut rows = run_all(&machines);
     rows.extend(run_all(&stand_ins(&rows)));
     let all = rows.len();
     rows.retain(|row| row.not_fetched.is_none());
     table::show(&rows, write)?;
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failed() > 0).collect();
-    for Row { machine, errors, .. } in &failed {
+    for Row {
+        machine, errors, ..
+    } in &failed
+    {
         println!("\nfailed on {machine} (output: target/matrix/{machine}.out):");
         println!("- {}", errors.join("\n- "));
     }

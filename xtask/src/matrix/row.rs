@@ -39,22 +39,35 @@ impl Row {
         if code != 0 {
             // A program that crashes lists no failures.
             let failures = out.find("\nfailures:\n").unwrap_or(0);
-            self.errors.push(format!("{name}: status {code}\n{}", &out[failures..]));
+            self.errors
+                .push(format!("{name}: status {code}\n{}", &out[failures..]));
         } else if !is_whole {
-            self.errors.push(format!("{name}: its output is incomplete"));
+            self.errors
+                .push(format!("{name}: its output is incomplete"));
         }
     }
 
     /// Adds the counts in the last line of a test program. `None` if there is no such line.
     fn add_tests(&mut self, out: &str) -> Option<()> {
-        let result = out.trim_end().lines().next_back()?.strip_prefix("test result: ")?;
+        let result = out
+            .trim_end()
+            .lines()
+            .next_back()?
+            .strip_prefix("test result: ")?;
         let count = |word| {
             let mut parts = result.split([';', '.']).map(str::trim);
-            parts.find_map(|part| part.strip_suffix(word))?.trim().parse::<usize>().ok()
+            parts
+                .find_map(|part| part.strip_suffix(word))?
+                .trim()
+                .parse::<usize>()
+                .ok()
         };
         self.passed += count("passed")?;
         self.failed_tests += count("failed")?;
-        self.not_run += out.lines().filter(|line| line.contains("not run here: ")).count();
+        self.not_run += out
+            .lines()
+            .filter(|line| line.contains("not run here: "))
+            .count();
         Some(())
     }
 }
@@ -73,16 +86,44 @@ mod tests {
     fn a_program_that_fails_or_prints_incomplete_output_is_an_error() {
         for (name, code, out, counts, errors) in [
             ("doctor", 0, DOCTOR, [0, 0, 0], ""),
-            ("doctor", 0, "{", [0, 1, 0], "doctor: its output is incomplete"),
+            (
+                "doctor",
+                0,
+                "{",
+                [0, 1, 0],
+                "doctor: its output is incomplete",
+            ),
             ("live", 0, GOOD, [3, 0, 1], ""),
-            ("live", 101, BAD, [2, 1, 0], "live: status 101\n\nfailures:\n    broken"),
-            ("live", 139, "running 3 tests\n", [0, 1, 0], "live: status 139\nrunning 3 tests"),
-            ("live", 0, "running 3 tests\n", [0, 1, 0], "live: its output is incomplete"),
+            (
+                "live",
+                101,
+                BAD,
+                [2, 1, 0],
+                "live: status 101\n\nfailures:\n    broken",
+            ),
+            (
+                "live",
+                139,
+                "running 3 tests\n",
+                [0, 1, 0],
+                "live: status 139\nrunning 3 tests",
+            ),
+            (
+                "live",
+                0,
+                "running 3 tests\n",
+                [0, 1, 0],
+                "live: its output is incomplete",
+            ),
         ] {
             let mut row = Row::default();
             row.add(name, code, out);
             assert_eq!([row.passed, row.failed(), row.not_run], counts);
-            assert!(row.errors.join("; ").starts_with(errors), "{:?}", row.errors);
+            assert!(
+                row.errors.join("; ").starts_with(errors),
+                "{:?}",
+                row.errors
+            );
         }
     }
 }

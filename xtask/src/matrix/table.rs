@@ -8,7 +8,13 @@ use super::names;
 use super::row::Row;
 
 /// The functions whose routes the doctor reports.
-const FUNCTIONS: [&str; 5] = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
+const FUNCTIONS: [&str; 5] = [
+    "time",
+    "gettimeofday",
+    "clock_gettime",
+    "clock_getres",
+    "getcpu",
+];
 
 /// Prints what came of the machines, and which function answered each call there. If told to,
 /// writes both into the page, which keeps its rows of other machines.
@@ -32,7 +38,9 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// Returns the kernel, the clock source, the doctor's finding, and the counts of tests.
 fn result(row: &Row) -> [String; 4] {
-    let (doctor, text) = (&row.doctor, |value: &Value| value.as_str().unwrap_or("-").to_owned());
+    let (doctor, text) = (&row.doctor, |value: &Value| {
+        value.as_str().unwrap_or("-").to_owned()
+    });
     [
         text(&doctor["kernel"]),
         text(&doctor["clock_source"]["current"]),
@@ -44,9 +52,15 @@ fn result(row: &Row) -> [String; 4] {
 /// Returns the symbol without its prefixes, with which the table would be wider than a page, or the
 /// number of the system call.
 fn route(route: &Value) -> String {
-    match (route["via"].as_str(), route["symbol"].as_str(), &route["number"]) {
+    match (
+        route["via"].as_str(),
+        route["symbol"].as_str(),
+        &route["number"],
+    ) {
         (Some("vdso"), Some(symbol), _) => {
-            let short = ["__vdso_", "__kernel_"].iter().find_map(|prefix| symbol.strip_prefix(prefix));
+            let short = ["__vdso_", "__kernel_"]
+                .iter()
+                .find_map(|prefix| symbol.strip_prefix(prefix));
             short.unwrap_or(symbol).trim_start_matches("clock_").into()
         }
         (Some("syscall"), _, number) => format!("call {number}"),
@@ -64,7 +78,11 @@ mod tests {
             "routes": {"time": {"via": "vdso", "symbol": "__vdso_clock_gettime64"},
                 "gettimeofday": {"via": "syscall", "number": 403, "reason": "x"}},
             "clock_source": {"current": "tsc"}, "cause": "fine"}"#;
-        let row = Row { doctor: serde_json::from_str(doctor).unwrap(), passed: 9, ..Row::default() };
+        let row = Row {
+            doctor: serde_json::from_str(doctor).unwrap(),
+            passed: 9,
+            ..Row::default()
+        };
         assert_eq!(result(&row), ["6.1.0", "tsc", "fine", "9/0/0"]);
         let routes = FUNCTIONS.map(|function| route(&row.doctor["routes"][function]));
         assert_eq!(routes, ["gettime64", "call 403", "-", "-", "-"]);

@@ -44,8 +44,8 @@ use super::latch::Latch;
 use super::segment::{self, Segment};
 use super::source::Source;
 use super::state::{
-    ClockState, OLD, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse, may_be_sparse,
-    offset_of, realtime_after,
+    ClockState, OLD, Phase, WALL, WORDS, Words, fresh, is_before_check, is_off, is_sparse,
+    may_be_sparse, offset_of, realtime_after,
 };
 use super::status::{Refusal, State, Statistics};
 use super::step::Step;
@@ -108,7 +108,11 @@ impl<S: Source> CounterClock<S> {
     /// Returns what `time` makes of a segment, its time and the nanoseconds since its start, if a
     /// fast read can answer.
     #[inline]
-    fn fast<T>(&self, ticks: impl FnOnce(&S) -> u64, time: impl FnOnce(&Words, u64, u64) -> T) -> Option<T> {
+    fn fast<T>(
+        &self,
+        ticks: impl FnOnce(&S) -> u64,
+        time: impl FnOnce(&Words, u64, u64) -> T,
+    ) -> Option<T> {
         let (nanos, time) = self.latch.read(|_, [words, _]| {
             let [start, passed] = fresh(words, || ticks(&self.source))?;
             let nanos = start.wrapping_add(passed);
@@ -126,19 +130,28 @@ impl<S: Source> CounterClock<S> {
     /// Returns the time since the Epoch, if a fast read can answer.
     #[inline]
     pub(crate) fn realtime(&self, ticks: impl FnOnce(&S) -> u64) -> Option<Timespec> {
-        self.fast(ticks, |words, _, passed| realtime_after(words[WALL].load(), passed))
+        self.fast(ticks, |words, _, passed| {
+            realtime_after(words[WALL].load(), passed)
+        })
     }
 
     /// Returns the monotonic time by a slow read; `None` if a sandbox denies it. It is inlined,
     /// because after a pause another page of code costs as much as the vDSO's read.
-    #[allow(clippy::inline_always, reason = "the compiler takes a call from a cold branch for a rare one")]
+    #[allow(
+        clippy::inline_always,
+        reason = "the compiler takes a call from a cold branch for a rare one"
+    )]
     #[inline(always)]
     pub(crate) fn slow_monotonic(&self) -> Option<u64> {
         // With `or_else`, which is not inlined here, a refused read took 2 ns of 25 more.
         if let Some(now) = self.refused(Source::monotonic, |now, _| now) {
             return Some(now);
         }
-        let answer = if let Some(answer) = self.sparse() { answer } else { self.updating()? };
+        let answer = if let Some(answer) = self.sparse() {
+            answer
+        } else {
+            self.updating()?
+        };
         Some(answer.nanos)
     }
 
@@ -148,13 +161,23 @@ impl<S: Source> CounterClock<S> {
         if let Some(time) = self.refused(Source::realtime, monotonic) {
             return Some(time);
         }
-        let SlowAnswer { nanos, offset, asked } = self.sparse().or_else(|| self.updating())?;
-        let Some(now) = asked else { return Some((nanos as i64).wrapping_add(offset)) };
+        let SlowAnswer {
+            nanos,
+            offset,
+            asked,
+        } = self.sparse().or_else(|| self.updating())?;
+        let Some(now) = asked else {
+            return Some((nanos as i64).wrapping_add(offset));
+        };
         // Without a segment, nobody else looks whether the clock was set.
         let realtime = self.source.realtime()?;
         let step = realtime.wrapping_sub(now as i64).wrapping_sub(offset);
         let is_usual = (-wall::NOISE..=2 * wall::NOISE).contains(&step);
-        Some((nanos as i64).wrapping_add(if is_usual { offset } else { self.follow_step()? }))
+        Some((nanos as i64).wrapping_add(if is_usual {
+            offset
+        } else {
+            self.follow_step()?
+        }))
     }
 
     /// Measures the offset, and publishes it if the wall clock was set. Returns the offset that
@@ -165,13 +188,21 @@ impl<S: Source> CounterClock<S> {
     #[cold]
     #[inline(never)]
     fn follow_step(&self) -> Option<i64> {
-        let View { version, state, ticks, .. } = self.view();
+        let View {
+            version,
+            state,
+            ticks,
+            ..
+        } = self.view();
         let offset = wall::offset(&self.source, state.offset)?;
         // An update would drop the previous segment, which is in force until this one begins.
         if offset == state.offset || state.segment.begins_after(ticks) {
             return Some(state.offset);
         }
-        if self.latch.update(version, &ClockState { offset, ..state }.to_words()) {
+        if self
+            .latch
+            .update(version, &ClockState { offset, ..state }.to_words())
+        {
             return Some(offset);
         }
         let (now, state) = (self.source.monotonic()?, self.load());
@@ -204,7 +235,8 @@ impl<S: Source> CounterClock<S> {
     #[inline]
     fn sparse(&self) -> Option<SlowAnswer> {
         let (now, offset) = self.latch.read(|_, [words, _]| {
-            let now = may_be_sparse(words, || self.source.ticks()).then(|| self.source.monotonic())??;
+            let now =
+                may_be_sparse(words, || self.source.ticks()).then(|| self.source.monotonic())??;
             is_sparse(words, now).then(|| (now, offset_of(words)))
         })?;
         let high_water = self.high_water.get();
@@ -212,7 +244,11 @@ impl<S: Source> CounterClock<S> {
             return None;
         }
         count(&self.vdso_reads);
-        Some(SlowAnswer { nanos: now, offset, asked: Some(now) })
+        Some(SlowAnswer {
+            nanos: now,
+            offset,
+            asked: Some(now),
+        })
     }
 
     #[cold]
@@ -227,7 +263,11 @@ impl<S: Source> CounterClock<S> {
             {
                 offset = view.state.offset;
             }
-            return Some(SlowAnswer { nanos: nanos.max(self.high_water.get()), offset, asked: None });
+            return Some(SlowAnswer {
+                nanos: nanos.max(self.high_water.get()),
+                offset,
+                asked: None,
+            });
         }
         let (now, answer) = self.ask_kernel(&view.state, view.ticks)?;
         let is_soon = !is_long_after(now, self.high_water.get());
@@ -240,7 +280,11 @@ impl<S: Source> CounterClock<S> {
             offset = view.state.offset;
         }
         count(&self.vdso_reads);
-        Some(SlowAnswer { nanos: answer, offset, asked: Some(now) })
+        Some(SlowAnswer {
+            nanos: answer,
+            offset,
+            asked: Some(now),
+        })
     }
 
     fn load(&self) -> ClockState {
@@ -252,7 +296,11 @@ impl<S: Source> CounterClock<S> {
     }
 
     fn time_at(&self, ticks: u64) -> Option<u64> {
-        Some(self.latch.read(|version, words| covering(ticks, version, words))?.time(ticks))
+        Some(
+            self.latch
+                .read(|version, words| covering(ticks, version, words))?
+                .time(ticks),
+        )
     }
 
     /// Returns the time of a tick, once the counter is measured.
@@ -270,13 +318,19 @@ impl<S: Source> CounterClock<S> {
         let high_water = self.high_water.get();
         // Before the segment's first tick, this CPU's counter is behind the writer's.
         let is_before = state.segment.begins_after(ticks);
-        let held = if is_before { state.segment.nanos } else { state.segment.end_nanos() };
+        let held = if is_before {
+            state.segment.nanos
+        } else {
+            state.segment.end_nanos()
+        };
         // Read last, so that both are ahead of it by `MAX_LEAD` at most.
         let now = self.source.monotonic()?;
         if is_foreign(high_water, now) {
             self.high_water.replace(high_water, now);
         }
-        let times = [high_water, held].into_iter().filter(|&nanos| !is_foreign(nanos, now));
+        let times = [high_water, held]
+            .into_iter()
+            .filter(|&nanos| !is_foreign(nanos, now));
         let answer = times.fold(now, u64::max);
         Some((now, answer))
     }
@@ -284,19 +338,35 @@ impl<S: Source> CounterClock<S> {
     /// Publishes the next state, if it is due and no other caller was faster. Returns whether it
     /// did.
     fn update(&self, view: &mut View, now: u64, is_wanted: bool) -> bool {
-        let View { version, ref mut state, segment, .. } = *view;
+        let View {
+            version,
+            ref mut state,
+            segment,
+            ..
+        } = *view;
         if version.has_writer() {
             return false;
         }
         let may_check = !self.forbids_system_calls.load(Relaxed);
-        let step = Step { source: &self.source, state, now, is_wanted, may_check }.next_state();
+        let step = Step {
+            source: &self.source,
+            state,
+            now,
+            is_wanted,
+            may_check,
+        }
+        .next_state();
         if step.is_none() {
             return false;
         }
         if state.phase != Phase::Running && segment.is_none() {
             let end = state.segment.end_nanos();
             let is_over = state.phase == Phase::Off && end <= now;
-            state.segment = Segment::empty(if is_over || is_foreign(end, now) { 0 } else { end });
+            state.segment = Segment::empty(if is_over || is_foreign(end, now) {
+                0
+            } else {
+                end
+            });
         }
         self.latch.update(version, &state.to_words())
     }
@@ -308,12 +378,19 @@ impl<S: Source> CounterClock<S> {
         let bound = match view.segment {
             Some(segment) => {
                 let lead = high_water.saturating_sub(segment.time(view.ticks));
-                view.error(&segment, &self.source).map(|error| error.saturating_add(lead))
+                view.error(&segment, &self.source)
+                    .map(|error| error.saturating_add(lead))
             }
-            None => self.ask_kernel(&view.state, view.ticks).map(|(now, answer)| answer - now),
+            None => self
+                .ask_kernel(&view.state, view.ticks)
+                .map(|(now, answer)| answer - now),
         };
         let error_bound = bound.map_or(Duration::MAX, Duration::from_nanos);
-        State { status: view.status(), error_bound, frequency: view.state.frequency() }
+        State {
+            status: view.status(),
+            error_bound,
+            frequency: view.state.frequency(),
+        }
     }
 
     /// Returns the offset that the next reads of the wall clock will use, in nanoseconds.

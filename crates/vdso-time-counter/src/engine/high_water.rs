@@ -36,6 +36,8 @@ impl HighWater {
     /// Replaces the mark `old`. Returns `false` if another caller has changed it.
     #[inline]
     pub(crate) fn replace(&self, old: u64, nanos: u64) -> bool {
-        self.0.compare_exchange(old as _, nanos as _, Relaxed, Relaxed).is_ok()
+        self.0
+            .compare_exchange(old as _, nanos as _, Relaxed, Relaxed)
+            .is_ok()
     }
 }

@@ -56,7 +56,10 @@ impl Version {
 impl<const N: usize> Latch<N> {
     pub(crate) const fn new() -> Self {
         // The sequence number is not 0, so the linker puts a static latch in .data.
-        Self { sequence: AtomicUsize::new(STEP), copies: [const { [const { Word::new() }; N] }; 2] }
+        Self {
+            sequence: AtomicUsize::new(STEP),
+            copies: [const { [const { Word::new() }; N] }; 2],
+        }
     }
 
     /// Applies `read` to the version, the words of the last update, and those of the update before.
@@ -64,7 +67,10 @@ impl<const N: usize> Latch<N> {
     ///
     /// Returns `None` if a writer began or ended meanwhile, because all words may then be torn.
     #[inline]
-    pub(crate) fn read<T>(&self, read: impl FnOnce(Version, [&[Word; N]; 2]) -> Option<T>) -> Option<T> {
+    pub(crate) fn read<T>(
+        &self,
+        read: impl FnOnce(Version, [&[Word; N]; 2]) -> Option<T>,
+    ) -> Option<T> {
         let sequence = self.sequence.load(Ordering::Acquire);
         let words = [sequence, sequence.wrapping_add(STEP)].map(|sequence| self.copy(sequence));
         let result = read(Version(sequence), words);
@@ -96,7 +102,10 @@ impl<const N: usize> Latch<N> {
         let Version(old) = version;
         let writing = old | WRITER;
         if version.has_writer()
-            || self.sequence.compare_exchange(old, writing, Ordering::Acquire, Ordering::Relaxed).is_err()
+            || self
+                .sequence
+                .compare_exchange(old, writing, Ordering::Acquire, Ordering::Relaxed)
+                .is_err()
         {
             return false;
         }

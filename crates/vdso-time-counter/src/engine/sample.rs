@@ -17,13 +17,19 @@ impl Sample {
     fn take<S: Source>(source: &S) -> Option<(Self, u64)> {
         let ticks = source.ticks_ordered();
         let nanos = source.monotonic()?;
-        Some((Self { ticks, nanos }, source.ticks_ordered().wrapping_sub(ticks)))
+        Some((
+            Self { ticks, nanos },
+            source.ticks_ordered().wrapping_sub(ticks),
+        ))
     }
 
     /// Returns the sample with the tick in the middle of a read of both clocks, which takes `cost`
     /// ticks.
     pub(crate) fn centred(self, cost: u64) -> Self {
-        Self { ticks: self.ticks.wrapping_add(cost / 2), ..self }
+        Self {
+            ticks: self.ticks.wrapping_add(cost / 2),
+            ..self
+        }
     }
 }
 
@@ -41,7 +47,12 @@ impl Burst {
     /// An interrupt between counter and clock makes a sample late. Nothing makes it early. So the
     /// best sample is the one whose clock is least ahead of the counter at this rate. Without a
     /// rate, it is the sample that took the fewest ticks.
-    pub(crate) fn take<S: Source>(source: &S, most: u32, rate: Option<Rate>, enough: u64) -> Option<Self> {
+    pub(crate) fn take<S: Source>(
+        source: &S,
+        most: u32,
+        rate: Option<Rate>,
+        enough: u64,
+    ) -> Option<Self> {
         /// Bits below a nanosecond, to compare samples of the same nanosecond.
         const FRACTION: u32 = 8;
         let (first, mut cost) = Sample::take(source)?;
@@ -89,7 +100,11 @@ pub(crate) fn offset_to<S: Source>(
         let now = [after, before].map(|monotonic| time.wrapping_sub(monotonic as i64));
         let narrowed = [possible[0].max(now[0]), possible[1].min(now[1])];
         // Otherwise somebody set the clock between two turns.
-        possible = if narrowed[0] <= narrowed[1] { narrowed } else { now };
+        possible = if narrowed[0] <= narrowed[1] {
+            narrowed
+        } else {
+            now
+        };
         before = after;
     }
     Some(possible)

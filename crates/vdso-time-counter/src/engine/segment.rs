@@ -34,7 +34,12 @@ pub(crate) struct Segment {
 impl Segment {
     /// Makes a segment without ticks, which ends at this time.
     pub(crate) fn empty(nanos: u64) -> Self {
-        Self { start: 0, nanos, rate: 0, span: 0 }
+        Self {
+            start: 0,
+            nanos,
+            rate: 0,
+            span: 0,
+        }
     }
 
     pub(crate) fn covering(self, ticks: u64) -> Option<Self> {
@@ -43,7 +48,8 @@ impl Segment {
 
     /// Returns the time of a tick, which the segment covers.
     pub(crate) fn time(&self, ticks: u64) -> u64 {
-        self.nanos.wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
+        self.nanos
+            .wrapping_add(nanos(ticks.wrapping_sub(self.start), self.rate))
     }
 
     pub(crate) fn end_nanos(&self) -> u64 {
@@ -107,7 +113,10 @@ pub(crate) fn is_possible(rate: Rate) -> bool {
 
 /// Returns the span of a segment: the largest power of two of ticks that take at most [`LONGEST`].
 pub(crate) fn span(rate: Rate) -> u64 {
-    1 << (LONGEST << 32).checked_div(rate).and_then(u64::checked_ilog2).unwrap_or(0)
+    1 << (LONGEST << 32)
+        .checked_div(rate)
+        .and_then(u64::checked_ilog2)
+        .unwrap_or(0)
 }
 
 pub(crate) fn frequency(rate: Rate) -> u64 {
@@ -117,5 +126,7 @@ pub(crate) fn frequency(rate: Rate) -> u64 {
 /// Returns `number` x `numerator` / `denominator`, rounded.
 pub(crate) fn scale(number: u64, numerator: u64, denominator: u64) -> u64 {
     let product = u128::from(number) * u128::from(numerator) + u128::from(denominator / 2);
-    product.checked_div(denominator.into()).map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
+    product
+        .checked_div(denominator.into())
+        .map_or(0, |result| result.try_into().unwrap_or(u64::MAX))
 }

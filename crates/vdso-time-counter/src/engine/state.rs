@@ -88,13 +88,17 @@ impl ClockState {
     /// Returns the ticks, and the nanoseconds that they took, since the counter was measured.
     fn baseline(&self) -> Option<[u64; 2]> {
         let Sample { ticks, nanos } = self.sampled.centred(self.cost);
-        let since = [ticks.wrapping_sub(self.first.ticks), nanos.wrapping_sub(self.first.nanos)];
+        let since = [
+            ticks.wrapping_sub(self.first.ticks),
+            nanos.wrapping_sub(self.first.nanos),
+        ];
         (self.phase == Phase::Running).then_some(since)
     }
 
     /// Returns the counter's mean rate in Hz since it was measured.
     pub(crate) fn frequency(&self) -> Option<u64> {
-        self.baseline().map(|[ticks, nanos]| scale(1_000_000_000, ticks, nanos))
+        self.baseline()
+            .map(|[ticks, nanos]| scale(1_000_000_000, ticks, nanos))
     }
 
     /// Returns the time of a tick that no segment covers any more, by the baseline.
@@ -104,7 +108,8 @@ impl ClockState {
         Some(if since as i64 >= 0 {
             last.nanos.saturating_add(scale(since, nanos, ticks))
         } else {
-            last.nanos.saturating_sub(scale(since.wrapping_neg(), nanos, ticks))
+            last.nanos
+                .saturating_sub(scale(since.wrapping_neg(), nanos, ticks))
         })
     }
 
@@ -126,7 +131,11 @@ impl ClockState {
         let segment = self.segment;
         // The ticks that a fast read may use: those until the next segment is due, or all if none
         // will follow.
-        let used = if self.phase == Phase::Running { segment.fresh_span() } else { segment.span };
+        let used = if self.phase == Phase::Running {
+            segment.fresh_span()
+        } else {
+            segment.span
+        };
         let is_off = self.phase == Phase::Off && used == 0 && segment.nanos == 0;
         let rate = if is_off { NOT_USED } else { segment.rate };
         let refusal = self.refusal.map_or(0, |refusal| refusal as u8 + 1);
@@ -153,24 +162,56 @@ impl ClockState {
 
     #[inline]
     pub(crate) fn from_words(words: &[u64; WORDS]) -> Self {
-        let [start, nanos, rate, used, progress, wall, sampled, ticks, base_rate, more @ ..] = *words;
-        let [checked, pending, first_ticks, first_nanos, segments, counts, errors] = more;
+        let [
+            start,
+            nanos,
+            rate,
+            used,
+            progress,
+            wall,
+            sampled,
+            ticks,
+            base_rate,
+            more @ ..,
+        ] = *words;
+        let [
+            checked,
+            pending,
+            first_ticks,
+            first_nanos,
+            segments,
+            counts,
+            errors,
+        ] = more;
         let rate = if rate == NOT_USED { 0 } else { rate };
         let (progress, cost) = split(progress);
         let [phase, spoilt, unsteady, refusal] = progress.to_le_bytes();
         let (calibrations, refusals) = split(counts);
         let (last_error, largest_error) = split(errors);
         Self {
-            segment: Segment { start, nanos, rate, span: span(used) },
+            segment: Segment {
+                start,
+                nanos,
+                rate,
+                span: span(used),
+            },
             offset: offset(wall, nanos),
-            sampled: Sample { ticks, nanos: sampled },
+            sampled: Sample {
+                ticks,
+                nanos: sampled,
+            },
             base_rate,
             cost: cost.into(),
             checked,
-            first: Sample { ticks: first_ticks, nanos: first_nanos },
+            first: Sample {
+                ticks: first_ticks,
+                nanos: first_nanos,
+            },
             pending: pending as i64,
             phase: Phase::from_code(phase),
-            refusal: Refusal::ALL.get(usize::from(refusal).wrapping_sub(1)).copied(),
+            refusal: Refusal::ALL
+                .get(usize::from(refusal).wrapping_sub(1))
+                .copied(),
             spoilt,
             unsteady,
             segments,
@@ -184,7 +225,11 @@ impl ClockState {
 
 /// Returns the span of a segment, given the ticks that a fast read may use.
 fn span(used: u64) -> u64 {
-    if used == 0 { 0 } else { used.next_power_of_two() }
+    if used == 0 {
+        0
+    } else {
+        used.next_power_of_two()
+    }
 }
 
 fn join(low: u32, high: u32) -> u64 {
@@ -218,7 +263,12 @@ const SAMPLED: usize = 6;
 
 pub(crate) fn segment_of(words: &Words) -> Segment {
     let (start, nanos) = (words[START].load(), words[NANOS].load());
-    Segment { start, nanos, rate: words[RATE].load(), span: span(words[USED].load()) }
+    Segment {
+        start,
+        nanos,
+        rate: words[RATE].load(),
+        span: span(words[USED].load()),
+    }
 }
 
 /// Encodes the wall clock at the first tick of the segment: nanoseconds below a second in the
@@ -230,7 +280,10 @@ pub(crate) fn wall_word(nanos: i64) -> u64 {
 
 #[inline]
 fn wall(word: u64) -> Timespec {
-    Timespec { tv_sec: word as i64 >> NANOS_BITS, tv_nsec: (word & ((1 << NANOS_BITS) - 1)) as i64 }
+    Timespec {
+        tv_sec: word as i64 >> NANOS_BITS,
+        tv_nsec: (word & ((1 << NANOS_BITS) - 1)) as i64,
+    }
 }
 
 #[inline]
@@ -252,7 +305,10 @@ pub(crate) fn realtime_after(wall_word: u64, passed: u64) -> Timespec {
     if tv_nsec < NANOS_PER_SEC {
         return Timespec { tv_sec, tv_nsec };
     }
-    Timespec { tv_sec: tv_sec + 1, tv_nsec: tv_nsec - NANOS_PER_SEC }
+    Timespec {
+        tv_sec: tv_sec + 1,
+        tv_nsec: tv_nsec - NANOS_PER_SEC,
+    }
 }
 
 /// Reads the counter. Returns the time of the first tick of the segment and the nanoseconds since,
@@ -277,9 +333,15 @@ pub(crate) fn fresh(words: &Words, ticks: impl FnOnce() -> u64) -> Option<[u64; 
 /// fresh spans or more must have passed since its start.
 #[inline]
 pub(crate) fn may_be_sparse(words: &Words, ticks: impl FnOnce() -> u64) -> bool {
-    let (phase, used) = (Phase::from_code(words[PROGRESS].load() as u8), words[USED].load());
+    let (phase, used) = (
+        Phase::from_code(words[PROGRESS].load() as u8),
+        words[USED].load(),
+    );
     if phase == Phase::Running {
-        return ticks().wrapping_sub(words[START].load()).wrapping_sub(used.wrapping_mul(2)) as i64 >= 0;
+        return ticks()
+            .wrapping_sub(words[START].load())
+            .wrapping_sub(used.wrapping_mul(2)) as i64
+            >= 0;
     }
     used == 0 && (phase == Phase::Rough || phase == Phase::Baseline)
 }

@@ -49,7 +49,9 @@ impl fmt::Display for Status {
             Self::Used => "the counter answers",
             Self::Calibrating => "the vDSO answers while the counter's rate is measured",
             Self::Stale => "the vDSO answers until two reads come within 1 ms",
-            Self::Updating => "the vDSO answers while another caller updates the clock (or was cut off)",
+            Self::Updating => {
+                "the vDSO answers while another caller updates the clock (or was cut off)"
+            }
             Self::Refused(refusal) => return refusal.fmt(f),
         })
     }

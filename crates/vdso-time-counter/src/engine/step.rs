@@ -75,20 +75,30 @@ impl<S: Source> Step<'_, S> {
     #[cold]
     #[inline(never)]
     fn detect(&self) -> Result<(), Refusal> {
-        if self.may_check { self.source.detect() } else { Err(Refusal::SystemCallsForbidden) }
+        if self.may_check {
+            self.source.detect()
+        } else {
+            Err(Refusal::SystemCallsForbidden)
+        }
     }
 
     /// Refuses the counter until the check time. The offset stays: a segment in force uses it.
     #[cold]
     #[inline(never)]
-    #[allow(clippy::unnecessary_wraps, reason = "it is one of the changes of the state")]
+    #[allow(
+        clippy::unnecessary_wraps,
+        reason = "it is one of the changes of the state"
+    )]
     fn off(&mut self, refusal: Refusal) -> Option<()> {
         let Self { state, now, .. } = self;
         if (state.phase, state.refusal) != (Phase::Off, Some(refusal)) {
             state.refusals = state.refusals.saturating_add(1);
         }
         let retry = retry(refusal, state.spoilt);
-        state.sampled = Sample { ticks: 0, nanos: now.wrapping_add(retry) };
+        state.sampled = Sample {
+            ticks: 0,
+            nanos: now.wrapping_add(retry),
+        };
         (state.phase, state.refusal) = (Phase::Off, Some(refusal));
         Some(())
     }
@@ -97,13 +107,19 @@ impl<S: Source> Step<'_, S> {
     #[cold]
     fn restart(&mut self, spoilt: u8) -> Option<()> {
         (self.state.phase, self.state.spoilt) = (Phase::Idle, spoilt);
-        if spoilt < SPOILT { Some(()) } else { self.off(Refusal::Frequency) }
+        if spoilt < SPOILT {
+            Some(())
+        } else {
+            self.off(Refusal::Frequency)
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn begin(&mut self) -> Option<()> {
-        let Self { source, state, now, .. } = self;
+        let Self {
+            source, state, now, ..
+        } = self;
         state.offset = wall::offset(*source, state.offset)?;
         let Burst { sample, cost } = Burst::take(*source, 2, None, 0)?;
         state.phase = Phase::Rough;
@@ -122,17 +138,29 @@ impl<S: Source> Step<'_, S> {
 
     /// Returns `CLOCK_MONOTONIC_RAW` minus `CLOCK_MONOTONIC`. It may take system calls.
     fn raw_offset(&self) -> Option<i64> {
-        self.may_check.then(|| offset_to(self.source, 4, S::raw))?.map(middle)
+        self.may_check
+            .then(|| offset_to(self.source, 4, S::raw))?
+            .map(middle)
     }
 
     fn baseline(&mut self) -> Option<()> {
         let Some(base_rate) = self.rate_to(Burst::take(self.source, 2, None, 0)?.sample, 0) else {
             return self.restart(self.state.spoilt.saturating_add(1));
         };
-        let Burst { sample: sampled, cost } = Burst::take(self.source, LONG, Some(base_rate), 0)?;
+        let Burst {
+            sample: sampled,
+            cost,
+        } = Burst::take(self.source, LONG, Some(base_rate), 0)?;
         let pending = self.raw_offset().unwrap_or(0);
         let phase = Phase::Baseline;
-        *self.state = ClockState { sampled, base_rate, cost, pending, phase, ..*self.state };
+        *self.state = ClockState {
+            sampled,
+            base_rate,
+            cost,
+            pending,
+            phase,
+            ..*self.state
+        };
         Some(())
     }
 
@@ -140,13 +168,18 @@ impl<S: Source> Step<'_, S> {
         let state = *self.state;
         let burst = Burst::take(self.source, LONG, Some(state.base_rate), 0)?;
         // The kernel's clock may be slewed by 10 %, and the slew may change meanwhile.
-        let raw =
-            self.rate_to(burst.sample, self.raw_offset().map_or(0, |raw| raw.wrapping_sub(state.pending)));
+        let raw = self.rate_to(
+            burst.sample,
+            self.raw_offset()
+                .map_or(0, |raw| raw.wrapping_sub(state.pending)),
+        );
         let stated = self.source.stated_frequency();
         let is_right = |&rate: &Rate| {
             let is_near = |other: Rate| rate.abs_diff(other) <= rate / 4;
-            let agrees = |raw, stated: u64| segment::frequency(raw).abs_diff(stated) <= stated / 100;
-            let is_counter = |raw| segment::is_possible(raw) && stated.is_none_or(|hz| agrees(raw, hz));
+            let agrees =
+                |raw, stated: u64| segment::frequency(raw).abs_diff(stated) <= stated / 100;
+            let is_counter =
+                |raw| segment::is_possible(raw) && stated.is_none_or(|hz| agrees(raw, hz));
             is_near(state.base_rate) && raw.is_some_and(|raw| is_near(raw) && is_counter(raw))
         };
         let Some(base_rate) = self.rate_to(burst.sample, 0).filter(is_right) else {
@@ -156,9 +189,17 @@ impl<S: Source> Step<'_, S> {
             return self.restart(0); // something disturbed every sample of a burst
         }
         let cost = burst.cost.min(state.cost);
-        let Sample { ticks: start, nanos } = burst.sample.centred(cost);
+        let Sample {
+            ticks: start,
+            nanos,
+        } = burst.sample.centred(cost);
         *self.state = ClockState {
-            segment: Segment { start, nanos, rate: base_rate, span: segment::span(base_rate) },
+            segment: Segment {
+                start,
+                nanos,
+                rate: base_rate,
+                span: segment::span(base_rate),
+            },
             offset: wall::offset(self.source, state.offset)?,
             base_rate,
             sampled: burst.sample,
@@ -176,7 +217,12 @@ impl<S: Source> Step<'_, S> {
     #[inline]
     fn next_segment(&mut self) -> Option<()> {
         let usual = self.state.cost;
-        let burst = Burst::take(self.source, SHORT, Some(self.state.base_rate), usual + usual / 8 + 1)?;
+        let burst = Burst::take(
+            self.source,
+            SHORT,
+            Some(self.state.base_rate),
+            usual + usual / 8 + 1,
+        )?;
         let offset = self.offset_at(burst.sample)?;
         // The vDSO now enters the kernel, or the CPU is slower.
         let is_suspect = burst.cost > self.suspect_cost(usual);
@@ -186,7 +232,11 @@ impl<S: Source> Step<'_, S> {
             }
             self.state.checked = self.now;
         }
-        let cost = if is_suspect { burst.cost } else { burst.cost.min(usual + usual.div_ceil(8)) };
+        let cost = if is_suspect {
+            burst.cost
+        } else {
+            burst.cost.min(usual + usual.div_ceil(8))
+        };
         match follow(self.state, burst.sample, cost) {
             Ok(()) => {}
             Err(Divergence::Slew) => return self.begin(),
@@ -210,18 +260,28 @@ impl<S: Source> Step<'_, S> {
     /// a CPU that became slower is suspect, too, which costs some microseconds in a segment. A
     /// coarse counter has a cost of 0 or 1.
     fn suspect_cost(&self, usual: u64) -> u64 {
-        if self.source.is_paravirtual() { usual + usual / 4 + 2 } else { usual.max(1).saturating_mul(3) }
+        if self.source.is_paravirtual() {
+            usual + usual / 4 + 2
+        } else {
+            usual.max(1).saturating_mul(3)
+        }
     }
 
     /// Returns the offset of the wall clock: the old one, unless the clock was set.
     #[inline]
     fn offset_at(&self, sample: Sample) -> Option<i64> {
-        let ClockState { offset, base_rate, .. } = *self.state;
+        let ClockState {
+            offset, base_rate, ..
+        } = *self.state;
         let realtime = self.source.realtime()?;
         let passed = self.source.ticks_ordered().wrapping_sub(sample.ticks);
         let high = realtime.wrapping_sub(sample.nanos as i64);
         let low = high.saturating_sub_unsigned(segment::long_nanos(passed, base_rate));
-        if wall::is_possible(offset, [low, high]) { Some(offset) } else { wall::offset(self.source, offset) }
+        if wall::is_possible(offset, [low, high]) {
+            Some(offset)
+        } else {
+            wall::offset(self.source, offset)
+        }
     }
 }
 
@@ -258,16 +318,26 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     // change beyond NTP's can also be a suspend, so it needs a new calibration.
     let noise = segment::nanos(long_span, state.base_rate) / 1024;
     let (slew, ntp) = (expected / 4 + noise, expected / 2000 + noise);
-    if change.unsigned_abs() > if ticks <= long_span.saturating_mul(2) { slew } else { ntp } {
-        return Err(if change.unsigned_abs() > slew { Divergence::Jump } else { Divergence::Slew });
+    if change.unsigned_abs()
+        > if ticks <= long_span.saturating_mul(2) {
+            slew
+        } else {
+            ntp
+        }
+    {
+        return Err(if change.unsigned_abs() > slew {
+            Divergence::Jump
+        } else {
+            Divergence::Slew
+        });
     }
     // One sample cannot tell a step from a change of the rate. So the first one removes the error
     // and learns nothing: after a step, the next one shows no change. Two changes in a row to the
     // same side are a rate. It began within the first interval, so the second is not the smaller.
     let whole = segment::rate_of(change, ticks);
     let suspected = state.pending;
-    let is_rate =
-        suspected.signum() == whole.signum() && whole.unsigned_abs() >= suspected.unsigned_abs() / 2;
+    let is_rate = suspected.signum() == whole.signum()
+        && whole.unsigned_abs() >= suspected.unsigned_abs() / 2;
     let (learnt, suspected) = if change.unsigned_abs() <= NOISE {
         (whole / 8, 0)
     } else if is_rate || ticks > long_span.saturating_mul(64) {
@@ -275,17 +345,32 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
     } else {
         (0, whole)
     };
-    let base_rate = state.base_rate.checked_add_signed(learnt).ok_or(Divergence::Jump)?;
+    let base_rate = state
+        .base_rate
+        .checked_add_signed(learnt)
+        .ok_or(Divergence::Jump)?;
 
     // The new segment begins where the old one ends. If that has ended, another read may just have
     // returned its end, so the new one begins with that time or a later one.
     let lead = || (old.end_nanos().wrapping_sub(centre.nanos) as i64).max(0);
     let (start, nanos, error) = match old.covering(centre.ticks) {
-        Some(old) => (old.end(), old.end_nanos(), centre.nanos.wrapping_sub(old.time(centre.ticks)) as i64),
-        None => (centre.ticks, centre.nanos.wrapping_add_signed(lead()), -lead()),
+        Some(old) => (
+            old.end(),
+            old.end_nanos(),
+            centre.nanos.wrapping_sub(old.time(centre.ticks)) as i64,
+        ),
+        None => (
+            centre.ticks,
+            centre.nanos.wrapping_add_signed(lead()),
+            -lead(),
+        ),
     };
     let is_change = change.unsigned_abs() > expected / 1000 + segment::nanos(3, base_rate) + NOISE;
-    let unsteady = if is_change { UNSTEADY } else { state.unsteady.saturating_sub(1) };
+    let unsteady = if is_change {
+        UNSTEADY
+    } else {
+        state.unsteady.saturating_sub(1)
+    };
     // A short segment limits the error by the next change, if it is long enough to remove this one.
     let longest = segment::span(base_rate);
     let mut span = (longest >> if unsteady > 0 { 2 } else { 0 }).max(1);
@@ -293,9 +378,20 @@ fn follow(state: &mut ClockState, sample: Sample, cost: u64) -> Result<(), Diver
         span *= 2;
     }
     let correction = segment::correction(error, span, base_rate);
-    let correction = if error.unsigned_abs() > NOISE { correction } else { correction / 2 };
-    let rate = base_rate.checked_add_signed(correction).ok_or(Divergence::Jump)?;
-    state.segment = Segment { start, nanos, rate, span };
+    let correction = if error.unsigned_abs() > NOISE {
+        correction
+    } else {
+        correction / 2
+    };
+    let rate = base_rate
+        .checked_add_signed(correction)
+        .ok_or(Divergence::Jump)?;
+    state.segment = Segment {
+        start,
+        nanos,
+        rate,
+        span,
+    };
     (state.base_rate, state.unsteady, state.pending) = (base_rate, unsteady, suspected);
     state.made(error.unsigned_abs());
     Ok(())

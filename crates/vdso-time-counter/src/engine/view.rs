@@ -24,8 +24,17 @@ impl View {
     pub(crate) fn take<S: Source>(latch: &Latch<WORDS>, source: &S) -> Self {
         latch.read_whole(|version, words| {
             let state = ClockState::from_words(&words[0].each_ref().map(Word::load));
-            let ticks = if state.segment.span > 0 { source.ticks_ordered() } else { 0 };
-            Self { version, state, ticks, segment: covering(ticks, version, words) }
+            let ticks = if state.segment.span > 0 {
+                source.ticks_ordered()
+            } else {
+                0
+            };
+            Self {
+                version,
+                state,
+                ticks,
+                segment: covering(ticks, version, words),
+            }
         })
     }
 
@@ -42,7 +51,12 @@ impl View {
     /// Returns how far the segment is from the kernel's clock, and how far it can be before it
     /// ends, in nanoseconds. `None` if the clock is denied.
     pub(crate) fn error<S: Source>(&self, segment: &Segment, source: &S) -> Option<u64> {
-        let ClockState { base_rate, sampled, cost, .. } = self.state;
+        let ClockState {
+            base_rate,
+            sampled,
+            cost,
+            ..
+        } = self.state;
         let (mut error, mut seen, mut least) = (u64::MAX, base_rate, u64::MAX);
         let mut before = self.ticks;
         for _ in 0..TRIES {
@@ -56,7 +70,8 @@ impl View {
             let passed = before.wrapping_sub(sampled.ticks);
             let taken = after.wrapping_sub(before);
             if taken < least {
-                let is_recent = passed > segment.span / 8 && passed < segment.span.saturating_mul(2);
+                let is_recent =
+                    passed > segment.span / 8 && passed < segment.span.saturating_mul(2);
                 let rate = || segment::rate(passed, now.wrapping_sub(sampled.nanos));
                 (least, seen) = (taken, is_recent.then(rate).flatten().unwrap_or(base_rate));
             }
@@ -67,7 +82,8 @@ impl View {
         }
         let left = segment.end().wrapping_sub(self.ticks);
         let apart = |rate: Rate| segment::nanos(left, segment.rate.abs_diff(rate));
-        let growth = apart(base_rate).max(apart(seen)) + segment::nanos(left, segment.rate).div_ceil(2000);
+        let growth =
+            apart(base_rate).max(apart(seen)) + segment::nanos(left, segment.rate).div_ceil(2000);
         let noise = NOISE.max(segment::nanos(3, base_rate));
         Some(noise.saturating_add(error).saturating_add(growth))
     }
@@ -75,10 +91,16 @@ impl View {
 
 /// Returns the segment that covers a tick: the current one, or the previous one if the current one
 /// has not begun and no writer replaces the previous one.
-pub(crate) fn covering(ticks: u64, version: Version, [words, earlier]: [&Words; 2]) -> Option<Segment> {
+pub(crate) fn covering(
+    ticks: u64,
+    version: Version,
+    [words, earlier]: [&Words; 2],
+) -> Option<Segment> {
     let current = segment_of(words);
     if !current.begins_after(ticks) {
         return current.covering(ticks);
     }
-    (!version.has_writer()).then(|| segment_of(earlier))?.covering(ticks)
+    (!version.has_writer())
+        .then(|| segment_of(earlier))?
+        .covering(ticks)
 }

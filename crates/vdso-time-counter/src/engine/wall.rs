@@ -21,7 +21,11 @@ pub(crate) fn offset<S: Source>(source: &S, old: i64) -> Option<i64> {
     }
     // If each turn was interrupted, the middle can be far from the truth. Then the least possible
     // offset is safe: a later one moves the wall clock forward.
-    Some(if high.saturating_sub(low) > 2 * NOISE { low } else { middle(possible) })
+    Some(if high.saturating_sub(low) > 2 * NOISE {
+        low
+    } else {
+        middle(possible)
+    })
 }
 
 /// Returns whether an offset can be in the interval, but for an error of the measurement.

@@ -12,7 +12,8 @@ use crate::machine::TRUSTS_HYPERVISOR;
 use crate::machine::arch::{Counter as _, CpuCounter};
 
 /// Since Linux 2.6.19 (Documentation/ABI/testing/sysfs-devices-system-clocksource).
-const CURRENT: &core::ffi::CStr = c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
+const CURRENT: &core::ffi::CStr =
+    c"/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// Whether [`detect`] found a clock source that the hypervisor keeps.
 static IS_PARAVIRTUAL: AtomicBool = AtomicBool::new(false);
@@ -47,15 +48,18 @@ pub(super) fn detect() -> Result<(), Refusal> {
     }
     let mut name = [0; 8];
     read_file(CURRENT, &mut name).map_err(|_| Refusal::ClockSourceUnknown)?;
-    let name = name.iter().flat_map(|word| word.to_ne_bytes()).take_while(|&byte| byte != b'\n');
+    let name = name
+        .iter()
+        .flat_map(|word| word.to_ne_bytes())
+        .take_while(|&byte| byte != b'\n');
     let is_one_of = |sources: &[&str]| sources.iter().any(|source| source.bytes().eq(name.clone()));
     let is_paravirtual = is_one_of(CpuCounter::PARAVIRTUAL);
     if !is_paravirtual && !is_one_of(sources) {
         return Err(Refusal::ClockSource);
     }
     // QEMU emulates no invariant TSC. The tests assume one by a cfg, or that there is none.
-    let is_invariant =
-        (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant)) && !cfg!(vdso_time_not_invariant);
+    let is_invariant = (CpuCounter::is_invariant() || cfg!(vdso_time_assume_invariant))
+        && !cfg!(vdso_time_not_invariant);
     if !(is_invariant || is_paravirtual && TRUSTS_HYPERVISOR.load(Relaxed)) {
         return Err(Refusal::NotInvariant);
     }

@@ -1,9 +1,18 @@
 //! [`Native`]: this machine as a [`Source`].
 
 pub(crate) mod arch;
-#[cfg_attr(all(any(target_os = "linux", target_os = "android"), not(vdso_time_other_os)), path = "linux.rs")]
 #[cfg_attr(
-    any(vdso_time_other_os, not(any(target_os = "linux", target_os = "android"))),
+    all(
+        any(target_os = "linux", target_os = "android"),
+        not(vdso_time_other_os)
+    ),
+    path = "linux.rs"
+)]
+#[cfg_attr(
+    any(
+        vdso_time_other_os,
+        not(any(target_os = "linux", target_os = "android"))
+    ),
     path = "other_os.rs"
 )]
 mod system;
@@ -25,7 +34,11 @@ pub(super) struct Native;
 /// Reads a clock of the kernel in nanoseconds, which always fit in 64 bits (`ktime_t`).
 #[inline]
 pub(super) fn kernels(clock: ClockId) -> Result<i64, Errno> {
-    clock_gettime(clock).map(|time| time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec))
+    clock_gettime(clock).map(|time| {
+        time.tv_sec
+            .wrapping_mul(1_000_000_000)
+            .wrapping_add(time.tv_nsec)
+    })
 }
 
 impl Source for Native {

@@ -19,15 +19,34 @@ fn the_status_before_and_after_calibration_is_the_kernels_verdict() {
     for address in [None, Some(0)] {
         child::forked(|| {
             address.into_iter().for_each(child::set_vdso);
-            let State { status, error_bound, frequency, .. } = counter::state();
-            assert_eq!((status, error_bound, frequency), (Status::Calibrating, Duration::ZERO, None));
+            let State {
+                status,
+                error_bound,
+                frequency,
+                ..
+            } = counter::state();
+            assert_eq!(
+                (status, error_bound, frequency),
+                (Status::Calibrating, Duration::ZERO, None)
+            );
             assert_eq!(counter::check(), expected());
             assert_eq!(counter::state().status, Status::Calibrating);
-            let State { status, error_bound, frequency, .. } = settle();
+            let State {
+                status,
+                error_bound,
+                frequency,
+                ..
+            } = settle();
             println!("{status:?}: {status}");
             let is_used = expected().is_ok();
-            assert_eq!(status, expected().map_or_else(Status::Refused, |()| Status::Used));
-            assert_eq!((error_bound > Duration::ZERO, frequency.is_some()), (is_used, is_used));
+            assert_eq!(
+                status,
+                expected().map_or_else(Status::Refused, |()| Status::Used)
+            );
+            assert_eq!(
+                (error_bound > Duration::ZERO, frequency.is_some()),
+                (is_used, is_used)
+            );
             let bounds = (0..1000).map(|_| {
                 let _ = counter::monotonic();
                 counter::state().error_bound
@@ -59,7 +78,9 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
                 return;
             }
             counter::forbid_system_calls();
-            if let Err(error) = filter::restrict(&calls.map(|call| call as u32), filter::KILL_PROCESS) {
+            if let Err(error) =
+                filter::restrict(&calls.map(|call| call as u32), filter::KILL_PROCESS)
+            {
                 return not_run_here(Need::Seccomp, error);
             }
             let segments = counter::statistics().segments;
@@ -68,7 +89,10 @@ fn after_forbid_system_calls_a_sandbox_that_kills_notices_no_read() {
             }
             assert!(counter::statistics().segments >= segments);
             if !is_measured {
-                assert_eq!(counter::state().status, Status::Refused(Refusal::SystemCallsForbidden));
+                assert_eq!(
+                    counter::state().status,
+                    Status::Refused(Refusal::SystemCallsForbidden)
+                );
             }
         });
     }
@@ -89,7 +113,13 @@ fn a_read_is_near_the_kernels_clock_also_after_a_pause() {
 #[test]
 fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
     child::forked(|| {
-        let read = || (kernel(libc::CLOCK_MONOTONIC), Ticks::read_ordered(), kernel(libc::CLOCK_MONOTONIC));
+        let read = || {
+            (
+                kernel(libc::CLOCK_MONOTONIC),
+                Ticks::read_ordered(),
+                kernel(libc::CLOCK_MONOTONIC),
+            )
+        };
         let early = read();
         if !is_used() {
             return;
@@ -103,7 +133,10 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
         let ticks = second.1.as_raw() - first.1.as_raw();
         // 1 %, because an emulator's clocks are read at slightly different times.
         let allowed = least - least / 100..=most + most / 100;
-        assert!(allowed.contains(&ticks), "{ticks} ticks, and not {allowed:?}");
+        assert!(
+            allowed.contains(&ticks),
+            "{ticks} ticks, and not {allowed:?}"
+        );
         // Also a value from before the measurement.
         for (before, ticks, after) in [early, read()] {
             let nanos = ticks.monotonic().unwrap().as_nanos();
@@ -112,11 +145,17 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
             assert!(allowed.contains(&nanos), "{nanos} is not in {allowed:?}");
         }
         // The counter of a machine can start before its clock, and any value can come from a file.
-        let at = |ticks: i64| Ticks::from_raw(early.1.as_raw().saturating_add_signed(ticks)).monotonic();
-        let times = [-1 << 62, -1 << 50, -1 << 40, 0, 1 << 40, 1 << 62].map(|ticks| at(ticks).unwrap());
+        let at =
+            |ticks: i64| Ticks::from_raw(early.1.as_raw().saturating_add_signed(ticks)).monotonic();
+        let times =
+            [-1 << 62, -1 << 50, -1 << 40, 0, 1 << 40, 1 << 62].map(|ticks| at(ticks).unwrap());
         assert!(times.is_sorted(), "{times:?}");
-        let reads: [fn() -> Ticks; 4] =
-            [Ticks::read_ordered, Ticks::read, || Ticks::try_read().unwrap(), Ticks::read_ordered];
+        let reads: [fn() -> Ticks; 4] = [
+            Ticks::read_ordered,
+            Ticks::read,
+            || Ticks::try_read().unwrap(),
+            Ticks::read_ordered,
+        ];
         let values = reads.map(|read| read());
         assert!(values.is_sorted(), "{values:?}");
     });
@@ -127,7 +166,9 @@ fn ticks_agree_with_the_kernels_clock_by_their_frequency_and_by_their_time() {
 #[test]
 fn an_ordered_read_never_goes_back_on_any_cpu() {
     let end = child::end_of(|| {
-        let Some(numbers) = cpus::allowed() else { return true };
+        let Some(numbers) = cpus::allowed() else {
+            return true;
+        };
         let status = settle().status;
         let [latest, reads] = [0, 0].map(AtomicU64::new);
         let read = |first: usize| {

@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 use test_support::{Need, not_run_here, oracle};
 use vdso_time::__private::NATIVE;
 use vdso_time::{ClockId, Route, is_faster_than_syscall, routes};
-use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status};
+use vdso_time_counter::{
+    self as counter, CounterMonotonic, CounterRealtime, Refusal, State, Status,
+};
 
 /// Returns whether the counter's rate never changes: "Invariant TSC" of the vendors' manuals, leaf
 /// 0x80000007, EDX bit 8.
@@ -56,7 +58,9 @@ fn expected() -> Result<(), Refusal> {
         Some(name) if !sources.contains(&name.as_str()) => Err(Refusal::ClockSource),
         Some(_) if !is_invariant => Err(Refusal::NotInvariant),
         // QEMU's user mode has a vDSO that makes the system call.
-        Some(_) if is_faster_than_syscall(ClockId::MONOTONIC) == Some(false) => Err(Refusal::SlowVdso),
+        Some(_) if is_faster_than_syscall(ClockId::MONOTONIC) == Some(false) => {
+            Err(Refusal::SlowVdso)
+        }
         Some(_) => Ok(()),
     }
 }
@@ -97,9 +101,17 @@ fn assert_near() {
     let reads: [(i32, fn() -> i64); 5] = [
         (libc::CLOCK_MONOTONIC, || counter::monotonic().as_nanos()),
         (libc::CLOCK_MONOTONIC, || CounterMonotonic::now().as_nanos()),
-        (libc::CLOCK_REALTIME, || counter::realtime().as_nanos() as i64),
-        (libc::CLOCK_REALTIME, || CounterRealtime::now().as_nanos() as i64),
-        (libc::CLOCK_REALTIME, || CounterRealtime::of(CounterMonotonic::now()).unwrap().as_nanos() as i64),
+        (libc::CLOCK_REALTIME, || {
+            counter::realtime().as_nanos() as i64
+        }),
+        (libc::CLOCK_REALTIME, || {
+            CounterRealtime::now().as_nanos() as i64
+        }),
+        (libc::CLOCK_REALTIME, || {
+            CounterRealtime::of(CounterMonotonic::now())
+                .unwrap()
+                .as_nanos() as i64
+        }),
     ];
     for (id, read) in reads {
         // Each bound is of its own moment: the segment may end meanwhile, or another one begin.
@@ -108,7 +120,11 @@ fn assert_near() {
         let (before, now, after) = (kernel(id), read(), kernel(id));
         // A clock that waits for the kernel's comes nearer to it by as much time as has passed
         // since.
-        let bound = bound.max(error_bound()).as_nanos() as i64 + OFFSET + (kernel(id) - before).max(0);
-        assert!(before - bound <= now && now <= after + bound, "{before} <= {now} <= {after}, {bound}");
+        let bound =
+            bound.max(error_bound()).as_nanos() as i64 + OFFSET + (kernel(id) - before).max(0);
+        assert!(
+            before - bound <= now && now <= after + bound,
+            "{before} <= {now} <= {after}, {bound}"
+        );
     }
 }

@@ -10,7 +10,9 @@ use vdso_time_counter::{self as counter, CounterMonotonic, CounterRealtime};
 
 /// Returns whether this thread is in a sandbox that answers each clock call with this error.
 fn is_denied(error: libc::c_int) -> bool {
-    NATIVE.is_some_and(|abi| filter::restrict(&filter::clock_calls(abi), filter::error(error)).is_ok())
+    NATIVE.is_some_and(|abi| {
+        filter::restrict(&filter::clock_calls(abi), filter::error(error)).is_ok()
+    })
 }
 
 #[test]
@@ -19,13 +21,19 @@ fn without_a_vdso_a_denied_clock_is_the_sandboxes_error() {
         child::forked(|| {
             child::set_vdso(0);
             if !is_denied(error) {
-                return not_run_here(Need::Seccomp, "there is no seccomp, or no table of the calls");
+                return not_run_here(
+                    Need::Seccomp,
+                    "there is no seccomp, or no table of the calls",
+                );
             }
             // Twice: what the first call found must not mislead the second.
             for _ in 0..2 {
                 assert_eq!(CounterMonotonic::try_now(), Err(expected));
                 assert_eq!(CounterRealtime::try_now(), Err(expected));
-                assert_eq!(CounterRealtime::of(Instant::from_clock_nanos(5)), Err(expected));
+                assert_eq!(
+                    CounterRealtime::of(Instant::from_clock_nanos(5)),
+                    Err(expected)
+                );
                 assert_eq!(counter::state().error_bound, Duration::MAX);
                 let reads: [(&str, &dyn Fn()); 4] = [
                     ("CounterMonotonic", &|| _ = counter::monotonic()),

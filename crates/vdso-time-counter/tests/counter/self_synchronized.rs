@@ -3,7 +3,10 @@
 //!
 //! A process that is denied the counter gets SIGSEGV at the instruction that reads it.
 
-#![allow(unsafe_code, reason = "prctl(2) is called, and the instruction of a signal is read")]
+#![allow(
+    unsafe_code,
+    reason = "prctl(2) is called, and the instruction of a signal is read"
+)]
 
 use std::ffi::{c_int, c_void};
 
@@ -22,7 +25,9 @@ const AFTER_ISB: i32 = 12;
 /// Ends the process with a status for the instruction that was denied.
 extern "C" fn on_denied(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives a handler the state of the thread.
-    let at = unsafe { &*context.cast::<libc::ucontext_t>() }.uc_mcontext.pc as usize;
+    let at = unsafe { &*context.cast::<libc::ucontext_t>() }
+        .uc_mcontext
+        .pc as usize;
     // SAFETY: the thread has executed this instruction and the one before it.
     let words = unsafe { std::ptr::with_exposed_provenance::<[u32; 2]>(at - 4).read() };
     child::leave(match words {
@@ -49,16 +54,29 @@ fn an_ordered_read_is_self_synchronized_where_the_cpu_has_that() {
         return;
     }
     let has_ecv = oracle::auxval(AT_HWCAP2) & HWCAP2_ECV != 0;
-    let detected = if has_ecv { SELF_SYNCHRONIZED } else { AFTER_ISB };
+    let detected = if has_ecv {
+        SELF_SYNCHRONIZED
+    } else {
+        AFTER_ISB
+    };
     let unknown = child::end_of(|| deny_counter() && Ticks::read_ordered().as_raw() > 0);
-    assert_eq!(unknown, child::End::Status(AFTER_ISB), "before the first read of the clock");
-    let reads: [fn() -> u64; 2] =
-        [|| Ticks::read_ordered().as_raw(), || CounterMonotonic::now().as_nanos() as u64];
+    assert_eq!(
+        unknown,
+        child::End::Status(AFTER_ISB),
+        "before the first read of the clock"
+    );
+    let reads: [fn() -> u64; 2] = [
+        || Ticks::read_ordered().as_raw(),
+        || CounterMonotonic::now().as_nanos() as u64,
+    ];
     for read in reads {
         let end = child::end_of(|| is_used() && deny_counter() && read() > 0);
         assert_eq!(end, child::End::Status(detected), "{has_ecv}");
     }
     if !has_ecv {
-        not_run_here(Need::Ecv, "the CPU has no FEAT_ECV, so that read was not tested");
+        not_run_here(
+            Need::Ecv,
+            "the CPU has no FEAT_ECV, so that read was not tested",
+        );
     }
 }

@@ -28,10 +28,9 @@ fn print(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "getcpu {:?}", getcpu())?;
     writeln!(out, "{}", routes())?;
     match Vdso::locate() {
-        Ok(vdso) => vdso
-            .image()
-            .symbols()
-            .try_for_each(|symbol| writeln!(out, "{:p} {:?}", vdso.address(&symbol), symbol.name())),
+        Ok(vdso) => vdso.image().symbols().try_for_each(|symbol| {
+            writeln!(out, "{:p} {:?}", vdso.address(&symbol), symbol.name())
+        }),
         Err(error) => writeln!(out, "{error}"),
     }
 }

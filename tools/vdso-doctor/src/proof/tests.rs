@@ -25,7 +25,15 @@ pub(crate) fn reading(read: Read, found: &str) -> Reading {
         other => panic!("nothing is called {other}"),
     };
     let (reads, error) = (entered.map(|_| 200), Some("EINVAL".into()));
-    Reading { place, evidence, reads, entered, error, reason, ..Reading::new(read) }
+    Reading {
+        place,
+        evidence,
+        reads,
+        entered,
+        error,
+        reason,
+        ..Reading::new(read)
+    }
 }
 
 #[test]
@@ -39,7 +47,11 @@ fn one_read_that_entered_the_kernel_is_a_proof_and_none_is_one_if_every_cpu_was_
     ] {
         let mut seen = Reading::new(Read::Time);
         seen.prove(200, entered, is_every_cpu);
-        assert_eq!((seen.place, seen.evidence), (place, evidence), "{entered} {is_every_cpu}");
+        assert_eq!(
+            (seen.place, seen.evidence),
+            (place, evidence),
+            "{entered} {is_every_cpu}"
+        );
     }
 }
 
@@ -60,11 +72,27 @@ fn only_what_is_known_counts_and_the_kernel_is_the_worst_place() {
         (under[0], &["user space"], user),
         (None, &[], user),
     ] {
-        let reads: Vec<_> = (0..).map(ClockId::from_raw).map(Read::ClockGettime).take(found.len()).collect();
-        let readings: Vec<_> = reads.iter().zip(found).map(|(read, found)| reading(*read, found)).collect();
-        assert_eq!(worst_place(&readings, supervisor, &reads), expected, "{supervisor:?} {found:?}");
+        let reads: Vec<_> = (0..)
+            .map(ClockId::from_raw)
+            .map(Read::ClockGettime)
+            .take(found.len())
+            .collect();
+        let readings: Vec<_> = reads
+            .iter()
+            .zip(found)
+            .map(|(read, found)| reading(*read, found))
+            .collect();
+        assert_eq!(
+            worst_place(&readings, supervisor, &reads),
+            expected,
+            "{supervisor:?} {found:?}"
+        );
     }
-    assert_eq!(worst_place(&[], None, &[Read::Time]), unknown, "a read that was not made");
+    assert_eq!(
+        worst_place(&[], None, &[Read::Time]),
+        unknown,
+        "a read that was not made"
+    );
 }
 
 #[test]
@@ -78,9 +106,16 @@ fn reads_of_both_places_or_a_cheap_system_call_are_of_two_states() {
         (0, 19.0, false),
         (3, 210.0, true),
     ] {
-        let mut seen = Reading { ns: Some(ns), syscall_ns: Some(200.0), ..Reading::new(Read::Time) };
+        let mut seen = Reading {
+            ns: Some(ns),
+            syscall_ns: Some(200.0),
+            ..Reading::new(Read::Time)
+        };
         seen.prove(200, entered, true);
-        let seen = Examination { readings: vec![seen], ..Examination::default() };
+        let seen = Examination {
+            readings: vec![seen],
+            ..Examination::default()
+        };
         assert_eq!(seen.is_of_two_states(), expected, "{entered} {ns}");
     }
 }

@@ -20,9 +20,15 @@ const KEYS: &str = "architecture boot cause coarse cpu found kernel new omits pr
 /// Makes the readings of a clock source that is read in one place and coarse clocks in another.
 fn readings(precise: &str, coarse: &str) -> Vec<Reading> {
     let clocks = [ClockId::MONOTONIC_COARSE, ClockId::REALTIME_COARSE].map(Read::ClockGettime);
-    let cheap = clocks.into_iter().chain([Read::Time]).map(|read| reading(read, coarse));
+    let cheap = clocks
+        .into_iter()
+        .chain([Read::Time])
+        .map(|read| reading(read, coarse));
     let usual = Read::USUAL.into_iter().chain([Read::Gettimeofday]);
-    usual.map(|read| reading(read, precise)).chain(cheap).collect()
+    usual
+        .map(|read| reading(read, precise))
+        .chain(cheap)
+        .collect()
 }
 
 /// Returns the read of a function's name, or of a clock's name or number.
@@ -30,7 +36,11 @@ fn named(name: &str) -> Read {
     match name {
         "time" => Read::Time,
         "getcpu" => Read::Getcpu,
-        clock => Read::ClockGettime(clock.parse().map_or_else(|_| clock.parse().unwrap(), ClockId::from_raw)),
+        clock => Read::ClockGettime(
+            clock
+                .parse()
+                .map_or_else(|_| clock.parse().unwrap(), ClockId::from_raw),
+        ),
     }
 }
 
@@ -41,7 +51,10 @@ fn platform(sources: &str, cpu: &str) -> Platform {
         kernel: "6.12.0".into(),
         architecture: "x86_64",
         supervisor: None,
-        clock_source: ClockSource { current: available.first().cloned(), available },
+        clock_source: ClockSource {
+            current: available.first().cloned(),
+            available,
+        },
         command_line: String::new(),
         has_steady_tsc: cpu.contains("steady"),
         is_virtual: cpu.contains("virtual"),
@@ -67,12 +80,18 @@ impl Case {
     }
 
     fn platform(&self, sources: &str, cpu: &str) -> Platform {
-        let supervisors = [Supervisor::Valgrind, Supervisor::Emulator, Supervisor::GuestKernel];
+        let supervisors = [
+            Supervisor::Valgrind,
+            Supervisor::Emulator,
+            Supervisor::GuestKernel,
+        ];
         let supervisor = self.text("supervisor", "");
         Platform {
             kernel: self.text("kernel", "6.12.0").into(),
             architecture: self.text("architecture", "x86_64").to_owned().leak(),
-            supervisor: supervisors.into_iter().find(|known| kebab_case(known) == supervisor),
+            supervisor: supervisors
+                .into_iter()
+                .find(|known| kebab_case(known) == supervisor),
             command_line: format!("quiet {} ro", self.text("boot", "")),
             is_new: self.0.get("new").is_some_and(|new| new.as_bool().unwrap()),
             ..platform(sources, cpu)
@@ -82,26 +101,53 @@ impl Case {
     /// Asserts the cause, and what the sentence has and has not.
     fn judge(&self, platform: &Platform, precise: &str) {
         let mut seen = readings(precise, self.text("coarse", "user space"));
-        for (name, found) in self.0.get("found").and_then(Value::as_object).into_iter().flatten() {
+        for (name, found) in self
+            .0
+            .get("found")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
             seen.retain(|reading| reading.read != named(name));
             seen.push(reading(named(name), found.as_str().unwrap()));
         }
-        let about = self.0.get("reads").map(|_| self.each("reads", "").into_iter().map(named).collect());
+        let about = self
+            .0
+            .get("reads")
+            .map(|_| self.each("reads", "").into_iter().map(named).collect());
         let about: Vec<Read> = about.unwrap_or(Read::USUAL.to_vec());
         let source = platform.clock_source.current.as_deref().unwrap_or_default();
         let unproved = Some("seccomp is denied".into());
-        let seen = Examination { readings: seen, unproved, ..Examination::default() };
+        let seen = Examination {
+            readings: seen,
+            unproved,
+            ..Examination::default()
+        };
         let (cause, sentence) = verdict(platform, &seen, &about);
         assert_eq!(kebab_case(&cause), self.text("cause", ""), "{sentence}");
         for (key, is_expected) in [("says", true), ("omits", false)] {
-            for words in self.0.get(key).into_iter().flat_map(|words| words.as_array().unwrap()) {
+            for words in self
+                .0
+                .get(key)
+                .into_iter()
+                .flat_map(|words| words.as_array().unwrap())
+            {
                 let words = words.as_str().unwrap().replace("SOURCE", source);
-                assert_eq!(sentence.contains(&words), is_expected, "{words} in: {sentence}");
+                assert_eq!(
+                    sentence.contains(&words),
+                    is_expected,
+                    "{words} in: {sentence}"
+                );
             }
         }
         let is_one_line = !sentence.contains("  ") && !sentence.contains('\n');
         assert!(sentence.ends_with('.') && is_one_line, "{sentence:?}");
-        assert!(wrapped("", &sentence).lines().all(|line| line.chars().count() <= 80), "{sentence}");
+        assert!(
+            wrapped("", &sentence)
+                .lines()
+                .all(|line| line.chars().count() <= 80),
+            "{sentence}"
+        );
     }
 }
 
@@ -113,7 +159,12 @@ fn the_verdict_on_each_machine_has_its_cause_and_its_advice() {
             println!("{promise}: {own}");
             let mut case = Case(group.as_object().unwrap().clone());
             case.0.extend(own.as_object().unwrap().clone());
-            assert!(case.0.keys().all(|key| KEYS.split(' ').any(|known| known == key)), "a key is unknown");
+            assert!(
+                case.0
+                    .keys()
+                    .all(|key| KEYS.split(' ').any(|known| known == key)),
+                "a key is unknown"
+            );
             for sources in case.each("sources", "") {
                 for cpu in case.each("cpu", "") {
                     let platform = case.platform(sources, cpu);
@@ -130,25 +181,44 @@ fn the_verdict_on_each_machine_has_its_cause_and_its_advice() {
 fn a_trapped_counter_is_slow() {
     let (mut seen, tsc) = (Examination::default(), platform("tsc", ""));
     seen.readings = readings("user space", "user space");
-    for (ns, cause, words) in
-        [(94.0, "slow", &["CLOCK_MONOTONIC", "hypervisor", "time()"][..]), (19.0, "fine", &["nothing to do"])]
-    {
+    for (ns, cause, words) in [
+        (
+            94.0,
+            "slow",
+            &["CLOCK_MONOTONIC", "hypervisor", "time()"][..],
+        ),
+        (19.0, "fine", &["nothing to do"]),
+    ] {
         (seen.readings[1].ns, seen.readings[1].syscall_ns) = (Some(ns), Some(100.0));
         let (found, sentence) = verdict(&tsc, &seen, &Read::USUAL);
         assert_eq!(kebab_case(&found), cause, "{sentence}");
-        assert!(words.iter().all(|word| sentence.contains(word)), "{sentence}");
+        assert!(
+            words.iter().all(|word| sentence.contains(word)),
+            "{sentence}"
+        );
     }
 }
 
 #[test]
 fn the_report_names_the_invariant_bit_under_kvm_clock_and_nowhere_else() {
     for (cpu, source, ends_with) in [
-        ("steady virtual", "kvm-clock", "may read it; the CPU states an invariant counter"),
-        ("virtual", "kvm-clock", "no invariant counter (vdso-time-counter needs trust_hypervisor())"),
+        (
+            "steady virtual",
+            "kvm-clock",
+            "may read it; the CPU states an invariant counter",
+        ),
+        (
+            "virtual",
+            "kvm-clock",
+            "no invariant counter (vdso-time-counter needs trust_hypervisor())",
+        ),
         ("steady virtual", "tsc", "the vDSO can read it"),
         ("virtual", "hpet", "only the kernel can read it"),
     ] {
         let text = platform(source, cpu).described_source();
-        assert!(text.starts_with(source) && text.ends_with(ends_with), "{text}");
+        assert!(
+            text.starts_with(source) && text.ends_with(ends_with),
+            "{text}"
+        );
     }
 }

@@ -13,7 +13,11 @@ use test_support::{Need, has_tool, not_run, not_run_here};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vdso-doctor");
 
 fn command(wrapper: &[&str], arguments: &str) -> Command {
-    let mut words = wrapper.iter().copied().chain([PROGRAM]).chain(arguments.split_whitespace());
+    let mut words = wrapper
+        .iter()
+        .copied()
+        .chain([PROGRAM])
+        .chain(arguments.split_whitespace());
     let mut command = Command::new(words.next().unwrap());
     command.args(words);
     command
@@ -38,9 +42,14 @@ fn text_fits_80_columns_and_the_verdict_comes_first() {
         ("", "\ngettimeofday()"),
         ("--verbose", "clock_getres"),
     ] {
-        let Some((status, out, error)) = run(arguments) else { return };
+        let Some((status, out, error)) = run(arguments) else {
+            return;
+        };
         assert_eq!((status, &*error), (Some(0), ""), "{arguments}");
-        assert!(out.contains(contains) && out.ends_with('\n'), "{arguments}: {out}");
+        assert!(
+            out.contains(contains) && out.ends_with('\n'),
+            "{arguments}: {out}"
+        );
         let is_report = arguments.is_empty() || arguments == "--verbose";
         assert_eq!(out.lines().find(|line| line.chars().count() > 80), None);
         if is_report {
@@ -53,12 +62,16 @@ fn text_fits_80_columns_and_the_verdict_comes_first() {
 
 #[test]
 fn only_a_forced_or_real_terminal_gets_colours() {
-    for (variables, is_coloured) in
-        [(&["CLICOLOR_FORCE"][..], true), (&[], false), (&["CLICOLOR_FORCE", "NO_COLOR"], false)]
-    {
+    for (variables, is_coloured) in [
+        (&["CLICOLOR_FORCE"][..], true),
+        (&[], false),
+        (&["CLICOLOR_FORCE", "NO_COLOR"], false),
+    ] {
         let mut command = command(&[], "");
         let settings = variables.iter().map(|name| (name, "1"));
-        let Some((_, out, _)) = ended(command.env_remove("NO_COLOR").envs(settings)) else { return };
+        let Some((_, out, _)) = ended(command.env_remove("NO_COLOR").envs(settings)) else {
+            return;
+        };
         assert_eq!(out.contains('\x1b'), is_coloured, "{variables:?}: {out}");
     }
 }
@@ -69,10 +82,19 @@ fn wrong_arguments_are_status_64_and_one_line() {
         --require-user-space=, --require-user-space=REALTIM, --require-user-space TAI, \
         --pid, --pid=abc, --pid=99999999999, --generate=foo, --json --generate=man";
     for arguments in WRONG.split(", ") {
-        let Some((status, out, error)) = run(arguments) else { return };
-        assert_eq!((status, &*out, error.lines().count()), (Some(64), "", 1), "{arguments}: {error}");
+        let Some((status, out, error)) = run(arguments) else {
+            return;
+        };
+        assert_eq!(
+            (status, &*out, error.lines().count()),
+            (Some(64), "", 1),
+            "{arguments}: {error}"
+        );
         assert!(error.starts_with("vdso-doctor: "), "{arguments}: {error}");
-        assert!(error.ends_with(" (see `vdso-doctor --help`)\n"), "{arguments}: {error}");
+        assert!(
+            error.ends_with(" (see `vdso-doctor --help`)\n"),
+            "{arguments}: {error}"
+        );
         assert_eq!(error.matches("--help").count(), 1, "{arguments}: {error}");
     }
 }
@@ -80,13 +102,25 @@ fn wrong_arguments_are_status_64_and_one_line() {
 /// Looks for lines above 71 columns, because man(1) indents a page by 7 of 80 and leaves 2 free.
 #[test]
 fn lines_of_the_manual_page_that_must_not_be_broken_fit() {
-    let Some((_, completions, _)) = run("--generate bash") else { return };
-    assert!(completions.contains("--require-user-space"), "{completions}");
+    let Some((_, completions, _)) = run("--generate bash") else {
+        return;
+    };
+    assert!(
+        completions.contains("--require-user-space"),
+        "{completions}"
+    );
     let (_, out, error) = run("--generate man").unwrap();
     assert!(out.contains(".SH OPTIONS"), "{out}{error}");
     let is_indented = |line: &&str| line.starts_with("  ");
-    let lines: Vec<_> = out.lines().filter(is_indented).map(|line| line.replace('\\', "")).collect();
-    assert!(lines.iter().any(|line| line.contains("--metrics >")), "{out}{error}");
+    let lines: Vec<_> = out
+        .lines()
+        .filter(is_indented)
+        .map(|line| line.replace('\\', ""))
+        .collect();
+    assert!(
+        lines.iter().any(|line| line.contains("--metrics >")),
+        "{out}{error}"
+    );
     let wide = lines.iter().find(|line| line.chars().count() > 80 - 7 - 2);
     assert_eq!(wide, None);
 }
@@ -102,34 +136,64 @@ fn fields(text: &str) -> BTreeSet<&str> {
 /// second.
 fn documented(sentence: &str) -> Vec<[BTreeSet<&'static str>; 2]> {
     let (_, text) = README.split_once(sentence).unwrap();
-    let lines = text.lines().skip_while(|line| !line.starts_with('|')).skip(2);
+    let lines = text
+        .lines()
+        .skip_while(|line| !line.starts_with('|'))
+        .skip(2);
     let row = |line: &'static str| {
         let (names, content) = line[1..].split_once('|').unwrap();
         [fields(names), fields(content)]
     };
-    lines.take_while(|line| line.starts_with('|')).map(row).collect()
+    lines
+        .take_while(|line| line.starts_with('|'))
+        .map(row)
+        .collect()
 }
 
 fn has_fields<'a>(value: &Value, names: impl IntoIterator<Item = &'a &'a str>) {
     let object = value.as_object().unwrap_or_else(|| panic!("{value}"));
     let names: BTreeSet<&str> = names.into_iter().copied().collect();
-    assert_eq!(object.keys().map(String::as_str).collect::<BTreeSet<_>>(), names);
+    assert_eq!(
+        object.keys().map(String::as_str).collect::<BTreeSet<_>>(),
+        names
+    );
 }
 
 #[test]
 fn the_json_has_the_fields_of_the_readme() {
-    let Some((status, out, error)) = run("--json") else { return };
+    let Some((status, out, error)) = run("--json") else {
+        return;
+    };
     assert_eq!((status, &*error), (Some(0), ""), "{out}");
     let json: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["format"], 1);
     let rows = documented("prints a `Diagnosis`");
     has_fields(&json, rows.iter().flat_map(|[names, _]| names));
-    let content = |field| rows.iter().find_map(|[names, content]| names.contains(field).then_some(content));
+    let content = |field| {
+        rows.iter()
+            .find_map(|[names, content]| names.contains(field).then_some(content))
+    };
     has_fields(&json["clock_source"], content("clock_source").unwrap());
-    let functions = ["time", "gettimeofday", "clock_gettime", "clock_getres", "getcpu"];
+    let functions = [
+        "time",
+        "gettimeofday",
+        "clock_gettime",
+        "clock_getres",
+        "getcpu",
+    ];
     has_fields(&json["routes"], &functions);
-    let (error, image) = content("vdso").unwrap().iter().partition::<Vec<_>, _>(|name| **name == "error");
-    has_fields(&json["vdso"], if json["vdso"]["error"].is_null() { image } else { error });
+    let (error, image) = content("vdso")
+        .unwrap()
+        .iter()
+        .partition::<Vec<_>, _>(|name| **name == "error");
+    has_fields(
+        &json["vdso"],
+        if json["vdso"]["error"].is_null() {
+            image
+        } else {
+            error
+        },
+    );
     let reads = json["reads"].as_array().unwrap();
     assert!(reads.len() >= 3 + 12 + 12, "{out}");
     for read in reads {
@@ -140,12 +204,17 @@ fn the_json_has_the_fields_of_the_readme() {
 #[test]
 fn another_process_has_a_report() {
     let pid = format!("--pid={}", std::process::id());
-    let Some((status, out, error)) = run(&pid) else { return };
+    let Some((status, out, error)) = run(&pid) else {
+        return;
+    };
     if status == Some(2) {
         return not_run_here(Need::Proc, format!("no vDSO, or no /proc: {error}"));
     }
     assert_eq!((status, &*error), (Some(0), ""));
-    assert!(out.contains("clock_gettime") && out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    assert!(
+        out.contains("clock_gettime") && out.lines().all(|line| line.chars().count() <= 80),
+        "{out}"
+    );
     let (_, out, _) = run(&(pid + " --json")).unwrap();
     let json: Value = serde_json::from_str(&out).unwrap();
     let (_, text) = README.split_once("prints a `ProcessDiagnosis`: ").unwrap();
@@ -157,17 +226,28 @@ fn another_process_has_a_report() {
 
 #[test]
 fn a_missing_process_is_an_error_in_one_line() {
-    let Some((status, out, error)) = run("--pid=4194305") else { return };
-    assert_eq!((status, &*out, error.lines().count()), (Some(2), "", 1), "{error}");
+    let Some((status, out, error)) = run("--pid=4194305") else {
+        return;
+    };
+    assert_eq!(
+        (status, &*out, error.lines().count()),
+        (Some(2), "", 1),
+        "{error}"
+    );
     // A user whom /proc does not show a process gets the same error of the kernel.
-    for cause in ["process 4194305: there is no such process", "/proc hides it"] {
+    for cause in [
+        "process 4194305: there is no such process",
+        "/proc hides it",
+    ] {
         assert!(error.contains(cause), "{error}");
     }
 }
 
 #[test]
 fn the_status_is_the_place_of_the_required_reads() {
-    let Some((_, out, _)) = run("--json") else { return };
+    let Some((_, out, _)) = run("--json") else {
+        return;
+    };
     let json: Value = serde_json::from_str(&out).unwrap();
     if !json["unproved"].is_null() {
         return not_run_here(Need::Seccomp, "nothing can be proved");
@@ -188,19 +268,32 @@ fn the_status_is_the_place_of_the_required_reads() {
         let (status, out, error) = run(arguments).unwrap();
         assert_eq!(status, Some(expected), "{arguments}\n{out}{error}");
         let is_report_of_slow_reads = expected == 1 && !arguments.contains("--json");
-        assert_eq!(out.contains("sudo vdso-who top"), has_who && is_report_of_slow_reads, "{out}");
+        assert_eq!(
+            out.contains("sudo vdso-who top"),
+            has_who && is_report_of_slow_reads,
+            "{out}"
+        );
         // A check says nothing, or one line.
         let quiet = arguments.replace("--json", "") + " --quiet";
         let (status, out, error) = run(&quiet).unwrap();
         let lines = usize::from(expected != 0);
-        assert_eq!((status, &*out, error.lines().count()), (Some(expected), "", lines), "{quiet}: {error}");
+        assert_eq!(
+            (status, &*out, error.lines().count()),
+            (Some(expected), "", lines),
+            "{quiet}: {error}"
+        );
     }
 }
 
 #[test]
 fn output_that_cannot_be_written_is_status_2_and_an_error() {
     // Without a vDSO the required read enters the kernel: status 1.
-    for arguments in ["", "--json", "--help", "--require-user-space=MONOTONIC_COARSE"] {
+    for arguments in [
+        "",
+        "--json",
+        "--help",
+        "--require-user-space=MONOTONIC_COARSE",
+    ] {
         assert_says_that_output_is_lost("vdso-doctor", || command(&[], arguments), started);
     }
 }
@@ -211,12 +304,20 @@ fn valgrind_is_named_as_the_cause() {
         return;
     }
     let mut command = command(&["valgrind", "-q"], "--require-user-space");
-    let Some((status, out, error)) = ended(&mut command) else { return };
+    let Some((status, out, error)) = ended(&mut command) else {
+        return;
+    };
     if out.is_empty() {
-        return not_run_here(Need::Valgrind, format!("it does not start this program: {error}"));
+        return not_run_here(
+            Need::Valgrind,
+            format!("it does not start this program: {error}"),
+        );
     }
     let words: Vec<_> = out.split_whitespace().collect();
-    assert!(words.join(" ").contains("run the doctor without valgrind"), "{out}");
+    assert!(
+        words.join(" ").contains("run the doctor without valgrind"),
+        "{out}"
+    );
     // As in an emulator: what the kernel's vDSO does is not known.
     assert_eq!(status, Some(2), "{out}");
 }

@@ -19,18 +19,29 @@ fn folder(name: &str) -> PathBuf {
 
 #[test]
 fn prometheus_reads_the_metrics() {
-    let Some((status, text, error)) = run("--metrics --require-user-space=THREAD_CPUTIME_ID") else { return };
+    let Some((status, text, error)) = run("--metrics --require-user-space=THREAD_CPUTIME_ID")
+    else {
+        return;
+    };
     // No vDSO has CPU times. An emulator may have them, so nothing is known there.
     assert!(status == Some(1) || status == Some(2), "{text}{error}");
-    assert!(text.ends_with("# EOF\n") && error.is_empty(), "{text}{error}");
-    if !has_tool(Need::Prometheus, &["-c", "import prometheus_client.openmetrics"]) {
+    assert!(
+        text.ends_with("# EOF\n") && error.is_empty(),
+        "{text}{error}"
+    );
+    if !has_tool(
+        Need::Prometheus,
+        &["-c", "import prometheus_client.openmetrics"],
+    ) {
         return;
     }
     let folder = folder("metrics");
     let file = folder.join("vdso.prom");
     fs::write(&file, &text).unwrap();
     let mut python = Command::new("/usr/bin/python3");
-    python.args(["-c", include_str!("metrics.py")]).stdin(fs::File::open(file).unwrap());
+    python
+        .args(["-c", include_str!("metrics.py")])
+        .stdin(fs::File::open(file).unwrap());
     let (parsed, out, error) = ended(&mut python).unwrap();
     assert_eq!((parsed, &*error), (Some(0), ""), "{text}");
     let samples: Vec<_> = out.lines().collect();
@@ -41,8 +52,15 @@ fn prometheus_reads_the_metrics() {
     let cpu_time = "('clock', 'CLOCK_THREAD_CPUTIME_ID'), ('function', 'clock_gettime')";
     let place = format!("gauge vdso_doctor_in_user_space [{cpu_time}] 0.0");
     assert!(status != Some(1) || new.contains(&&*place), "{out}");
-    let is_timed = !run("").unwrap().1.contains("No clock here is precise enough");
-    assert_eq!(out.contains("gauge vdso_doctor_read_seconds"), is_timed, "{out}");
+    let is_timed = !run("")
+        .unwrap()
+        .1
+        .contains("No clock here is precise enough");
+    assert_eq!(
+        out.contains("gauge vdso_doctor_read_seconds"),
+        is_timed,
+        "{out}"
+    );
 }
 
 /// Denies the proof, so that it is unknown where most reads are answered.
@@ -55,13 +73,23 @@ fn an_unknown_place_is_no_sample() {
     let deny = [(libc::SYS_prctl as u32, filter::error(libc::EPERM))];
     let mut program = filter::program(&deny, filter::ALLOW, filter::ALLOW);
     let mut doctor = Command::new(PROGRAM);
-    doctor.args(["--metrics", "--require-user-space=REALTIME,THREAD_CPUTIME_ID"]);
+    doctor.args([
+        "--metrics",
+        "--require-user-space=REALTIME,THREAD_CPUTIME_ID",
+    ]);
     // SAFETY: between fork and exec, it makes two system calls and allocates nothing.
     unsafe { doctor.pre_exec(move || filter::install(&mut program)) };
-    let Some((status, text, error)) = ended(&mut doctor) else { return };
-    let places = text.lines().filter(|line| line.starts_with("vdso_doctor_in_user_space{"));
+    let Some((status, text, error)) = ended(&mut doctor) else {
+        return;
+    };
+    let places = text
+        .lines()
+        .filter(|line| line.starts_with("vdso_doctor_in_user_space{"));
     let places: Vec<_> = places.collect();
-    assert!(places.iter().all(|line| line.ends_with(" 0")), "{text}{error}");
+    assert!(
+        places.iter().all(|line| line.ends_with(" 0")),
+        "{text}{error}"
+    );
     // Without a vDSO the kernel answers each read for certain, so the status is 1. With one, only a
     // `getcpu` that the vDSO lacks is certain, and no clock.
     let has_clock = places.iter().any(|line| line.contains("clock="));
@@ -72,26 +100,57 @@ fn an_unknown_place_is_no_sample() {
 #[test]
 fn the_unit_and_the_pod_run_a_check() {
     let unit = include_str!("../../contrib/vdso-doctor.service");
-    let of_unit = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let of_unit = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="))
+        .unwrap();
     let pod = include_str!("../../contrib/kubernetes.yaml");
-    let of_pod = pod.lines().find_map(|line| line.trim().strip_prefix("command: ")).unwrap();
+    let of_pod = pod
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("command: "))
+        .unwrap();
     // A flow sequence of YAML is JSON.
     let of_pod: Vec<String> = serde_json::from_str(of_pod).unwrap();
     assert_eq!(of_unit.split(' ').collect::<Vec<_>>(), of_pod);
-    assert!(pod.contains(concat!(" image: vdso-doctor:", env!("CARGO_PKG_VERSION"), "\n")), "{pod}");
+    assert!(
+        pod.contains(concat!(
+            " image: vdso-doctor:",
+            env!("CARGO_PKG_VERSION"),
+            "\n"
+        )),
+        "{pod}"
+    );
     // The Pod Security Standard "restricted" demands all of these of every container. The first two
     // may stand at the pod, for all containers.
     let (of_all, containers) = pod.split_once("initContainers:").unwrap();
-    assert!(of_all.contains("runAsNonRoot: true") && of_all.contains("type: RuntimeDefault"), "{pod}");
-    let (anchor, alias) = ("securityContext: &restricted\n", "securityContext: *restricted\n");
+    assert!(
+        of_all.contains("runAsNonRoot: true") && of_all.contains("type: RuntimeDefault"),
+        "{pod}"
+    );
+    let (anchor, alias) = (
+        "securityContext: &restricted\n",
+        "securityContext: *restricted\n",
+    );
     for container in containers.split("- name: ").skip(1) {
-        assert!(container.contains(anchor) || container.ends_with(alias), "{container}");
+        assert!(
+            container.contains(anchor) || container.ends_with(alias),
+            "{container}"
+        );
     }
-    assert!(pod.contains("allowPrivilegeEscalation: false\n        capabilities:\n          drop: [ALL]\n"));
-    let [program, arguments @ ..] = &*of_pod else { panic!("{of_pod:?}") };
+    assert!(pod.contains(
+        "allowPrivilegeEscalation: false\n        capabilities:\n          drop: [ALL]\n"
+    ));
+    let [program, arguments @ ..] = &*of_pod else {
+        panic!("{of_pod:?}")
+    };
     assert_eq!(program, "/usr/bin/vdso-doctor");
-    let Some((status, out, error)) = run(&arguments.join(" ")) else { return };
-    assert!(matches!(status, Some(0..=2)) && out.is_empty(), "{status:?} {out} {error}");
+    let Some((status, out, error)) = run(&arguments.join(" ")) else {
+        return;
+    };
+    assert!(
+        matches!(status, Some(0..=2)) && out.is_empty(),
+        "{status:?} {out} {error}"
+    );
     if !has_tool(Need::SystemdAnalyze, &["--version"]) {
         return;
     }
@@ -99,7 +158,9 @@ fn the_unit_and_the_pod_run_a_check() {
     let installed = folder.join("vdso-doctor.service");
     fs::write(&installed, unit.replace("/usr/bin/vdso-doctor", PROGRAM)).unwrap();
     let mut verify = Command::new("systemd-analyze");
-    let Some((status, _, error)) = ended(verify.args(["verify", "--man=no"]).arg(installed)) else { return };
+    let Some((status, _, error)) = ended(verify.args(["verify", "--man=no"]).arg(installed)) else {
+        return;
+    };
     if error.contains("D-Bus") {
         return not_run_here(Need::SystemdAnalyze, error);
     }
@@ -116,10 +177,22 @@ fn a_static_doctor_under_an_inherited_pr_set_tsc_says_why_it_cannot_read() {
 
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("static");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", "vdso-doctor", "--target", "x86_64-unknown-linux-gnu"]);
-    cargo.arg("--target-dir").arg(&target).env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
+    cargo.args([
+        "build",
+        "--quiet",
+        "--package",
+        "vdso-doctor",
+        "--target",
+        "x86_64-unknown-linux-gnu",
+    ]);
+    cargo
+        .arg("--target-dir")
+        .arg(&target)
+        .env("RUSTFLAGS", "-Ctarget-feature=+crt-static");
     cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-    let Some((built, _, error)) = ended(&mut cargo) else { return };
+    let Some((built, _, error)) = ended(&mut cargo) else {
+        return;
+    };
     if built != Some(0) {
         return not_run_here(Need::Compiler, error);
     }
@@ -136,8 +209,13 @@ fn a_static_doctor_under_an_inherited_pr_set_tsc_says_why_it_cannot_read() {
         };
         // SAFETY: between fork and exec, `deny` makes one system call.
         unsafe { command.pre_exec(deny) };
-        let Some((status, out, error)) = ended(&mut command) else { return };
+        let Some((status, out, error)) = ended(&mut command) else {
+            return;
+        };
         assert_eq!((status, &*out), (Some(2), ""), "{argument}: {error}");
-        assert!(error.starts_with("vdso-doctor: ") && error.contains("PR_SET_TSC"), "{argument}: {error}");
+        assert!(
+            error.starts_with("vdso-doctor: ") && error.contains("PR_SET_TSC"),
+            "{argument}: {error}"
+        );
     }
 }

@@ -13,7 +13,9 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::{ClockId, Timespec, clock_settime};
-use vdso_time_kernel_runner::protocol::{Frame, JOB, Job, LONGEST, Message, acknowledgement, exit_code};
+use vdso_time_kernel_runner::protocol::{
+    Frame, JOB, Job, LONGEST, Message, acknowledgement, exit_code,
+};
 
 /// How long to wait for an acknowledgement before the frame is repeated.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -54,10 +56,15 @@ fn do_job(link: &mut Link) -> io::Result<()> {
     for words in &job.programs {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidData)?;
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(&job.folder).envs(&job.environment);
+        command
+            .args(arguments)
+            .current_dir(&job.folder)
+            .envs(&job.environment);
         let code = run(link, &mut command).map_or_else(
             |error| {
-                link.send(Message::Err(format!("guest-init: {program}: {error}\n").into()));
+                link.send(Message::Err(
+                    format!("guest-init: {program}: {error}\n").into(),
+                ));
                 NOT_STARTED
             },
             exit_code,
@@ -74,13 +81,21 @@ fn do_job(link: &mut Link) -> io::Result<()> {
 fn run(link: &mut Link, command: &mut Command) -> io::Result<ExitStatus> {
     let (out_writer, mut out) = unnamed_file("/stdout")?;
     let (err_writer, mut err) = unnamed_file("/stderr")?;
-    let mut child = command.stdin(Stdio::null()).stdout(out_writer).stderr(err_writer).spawn()?;
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(out_writer)
+        .stderr(err_writer)
+        .spawn()?;
     loop {
         let status = child.try_wait()?;
-        for (kind, file) in [(Message::Out as fn(Vec<u8>) -> _, &mut out), (Message::Err, &mut err)] {
+        for (kind, file) in [
+            (Message::Out as fn(Vec<u8>) -> _, &mut out),
+            (Message::Err, &mut err),
+        ] {
             let mut new = Vec::new();
             file.read_to_end(&mut new)?;
-            new.chunks(LONGEST).for_each(|part| link.send(kind(part.to_vec())));
+            new.chunks(LONGEST)
+                .for_each(|part| link.send(kind(part.to_vec())));
         }
         match status {
             Some(status) => return Ok(status),
@@ -114,7 +129,10 @@ impl Link {
         }
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {
-            io::stdin().lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            io::stdin()
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
         });
         Self { lines, number: 0 }
     }
@@ -126,7 +144,9 @@ impl Link {
         loop {
             let mut console = io::stdout();
             // If the console is gone, QEMU is gone.
-            let _ = console.write_all(frame.as_bytes()).and_then(|()| console.flush());
+            let _ = console
+                .write_all(frame.as_bytes())
+                .and_then(|()| console.flush());
             while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
                 if line == expected {
                     self.number += 1;

@@ -32,17 +32,29 @@ pub(super) fn boot(run: &Run<'_>, init: &Path, mut ended: impl FnMut(&Program, u
     let mut archive = File::from(memfd_create("initramfs", MemfdFlags::CLOEXEC)?);
     archive.write_all(&initramfs::archive(run, init)?)?;
     let mut once = || -> Result<_> {
-        let (program, arguments) = run.plan.qemu.split_first().context("the plan names no QEMU")?;
+        let (program, arguments) = run
+            .plan
+            .qemu
+            .split_first()
+            .context("the plan names no QEMU")?;
         let mut qemu = ends_with_this_process(program);
         qemu.args(arguments).arg("-initrd");
-        qemu.arg(format!("/proc/{}/fd/{}", process::id(), archive.as_raw_fd()));
+        qemu.arg(format!(
+            "/proc/{}/fd/{}",
+            process::id(),
+            archive.as_raw_fd()
+        ));
         let mut guest = Process(qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
         let output = guest.0.stdout.take().context("QEMU has no output")?;
         let input = guest.0.stdin.take().context("QEMU has no input")?;
         Ok(listen(run, input, &read_in_thread(output), &mut ended))
     };
     let mut outcome = once()?;
-    if let Err(Failure { text, may_retry: true }) = &outcome {
+    if let Err(Failure {
+        text,
+        may_retry: true,
+    }) = &outcome
+    {
         step(&format!("{text}\nbooting again"));
         outcome = once()?;
     }
@@ -97,40 +109,60 @@ fn listen(
                     deadline = Instant::now() + run.limit;
                 }
                 Message::End => {
-                    let Some(program) = programs.next() else { return Ok(()) };
+                    let Some(program) = programs.next() else {
+                        return Ok(());
+                    };
                     let text = format!("{}: did not run", program.path);
-                    return Err(Failure { text, may_retry: false });
+                    return Err(Failure {
+                        text,
+                        may_retry: false,
+                    });
                 }
             }
         }
-        let program = programs.as_slice().first().map_or("init", |program| &program.path);
-        let (what, has_ended) = match bytes.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(more) => {
-                console.push(&more);
-                continue;
-            }
-            Err(RecvTimeoutError::Timeout) => (timed_out(program, run.limit), false),
-            Err(RecvTimeoutError::Disconnected) => (format!("{program}: QEMU ended"), true),
-        };
+        let program = programs
+            .as_slice()
+            .first()
+            .map_or("init", |program| &program.path);
+        let (what, has_ended) =
+            match bytes.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(more) => {
+                    console.push(&more);
+                    continue;
+                }
+                Err(RecvTimeoutError::Timeout) => (timed_out(program, run.limit), false),
+                Err(RecvTimeoutError::Disconnected) => (format!("{program}: QEMU ended"), true),
+            };
         let state = if next > 0 { "" } else { "; init did not start" };
-        let text = format!("{what}{state}. The kernel's last lines:\n  {}", last_lines(&console.messages()));
-        return Err(Failure { text, may_retry: has_ended && next == 0 });
+        let text = format!(
+            "{what}{state}. The kernel's last lines:\n  {}",
+            last_lines(&console.messages())
+        );
+        return Err(Failure {
+            text,
+            may_retry: has_ended && next == 0,
+        });
     }
 }
 
 /// Writes a program's output. EPIPE is not an error.
 fn write(mut to: &File, bytes: &[u8]) -> Result<(), Failure> {
     match to.write_all(bytes) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure { text: format!("cannot write the program's output: {error}"), may_retry: false })
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure {
+            text: format!("cannot write the program's output: {error}"),
+            may_retry: false,
+        }),
         _ => Ok(()),
     }
 }
 
 /// Returns the kernel's last lines, indented but for the first.
 fn last_lines(messages: &str) -> String {
-    let lines: Vec<&str> = messages.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = messages
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ")
 }
 
@@ -147,13 +179,28 @@ mod tests {
         let (sender, receiver) = channel();
         sender.send(sent.concat().into()).unwrap();
         drop(sender);
-        let programs = [Program { name: String::new(), path: "/p".into(), arguments: Vec::new() }];
+        let programs = [Program {
+            name: String::new(),
+            path: "/p".into(),
+            arguments: Vec::new(),
+        }];
         let plan = Plan::default();
         let full = File::options().write(true).open("/dev/full").unwrap();
-        let run = Run { limit: Duration::from_secs(60), out: full, ..Run::new(&plan, &programs).unwrap() };
+        let run = Run {
+            limit: Duration::from_secs(60),
+            out: full,
+            ..Run::new(&plan, &programs).unwrap()
+        };
         let (mut codes, mut input) = (Vec::new(), Vec::new());
         let result = listen(&run, &mut input, &receiver, |_, code| codes.push(code));
-        (result, codes, String::from_utf8(input).unwrap().replace("ack ", "").replace('\n', ""))
+        (
+            result,
+            codes,
+            String::from_utf8(input)
+                .unwrap()
+                .replace("ack ", "")
+                .replace('\n', ""),
+        )
     }
 
     #[test]
@@ -166,22 +213,52 @@ mod tests {
         let no_program = frame(1, Message::End);
         for (sent, codes, acknowledged, failure) in [
             (&[hello, ended, end][..], &[3][..], "012", None),
-            (&[hello, ended, ended, hello, ended, end], &[3], "011012", None),
-            (&[ended, end], &[], "", Some((true, format!("/p: QEMU ended; init did not start. {lines}")))),
+            (
+                &[hello, ended, ended, hello, ended, end],
+                &[3],
+                "011012",
+                None,
+            ),
+            (
+                &[ended, end],
+                &[],
+                "",
+                Some((true, format!("/p: QEMU ended; init did not start. {lines}"))),
+            ),
             (
                 &[hello, &frame(1, Message::Out("said".into())), end],
                 &[],
                 "01",
                 Some((
                     false,
-                    "cannot write the program's output: No space left on device (os error 28)".into(),
+                    "cannot write the program's output: No space left on device (os error 28)"
+                        .into(),
                 )),
             ),
-            (&[hello, end], &[], "0", Some((false, format!("/p: QEMU ended. {lines}")))),
-            (&[hello, &no_program], &[], "01", Some((false, "/p: did not run".into()))),
-            (&[panic], &[], "", Some((true, format!("/p: QEMU ended; init did not start. {lines}{panic}")))),
+            (
+                &[hello, end],
+                &[],
+                "0",
+                Some((false, format!("/p: QEMU ended. {lines}"))),
+            ),
+            (
+                &[hello, &no_program],
+                &[],
+                "01",
+                Some((false, "/p: did not run".into())),
+            ),
+            (
+                &[panic],
+                &[],
+                "",
+                Some((
+                    true,
+                    format!("/p: QEMU ended; init did not start. {lines}{panic}"),
+                )),
+            ),
         ] {
-            let result = failure.map_or(Ok(()), |(may_retry, text)| Err(Failure { text, may_retry }));
+            let result =
+                failure.map_or(Ok(()), |(may_retry, text)| Err(Failure { text, may_retry }));
             assert_eq!(outcome(sent), (result, codes.to_vec(), acknowledged.into()));
         }
     }

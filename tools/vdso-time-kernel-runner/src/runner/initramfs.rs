@@ -15,7 +15,14 @@ use super::{Plan, Run};
 use crate::protocol::{JOB, Job};
 
 /// Variables with these prefixes are passed to the programs.
-const PASSED: &[&str] = &["CARGO_", "CRITERION_", "NO_COLOR", "PROPTEST_", "RUST_", "VDSO_TIME_"];
+const PASSED: &[&str] = &[
+    "CARGO_",
+    "CRITERION_",
+    "NO_COLOR",
+    "PROPTEST_",
+    "RUST_",
+    "VDSO_TIME_",
+];
 
 /// Larger files of a package are not sources.
 const LARGEST_SOURCE: u64 = 1 << 20;
@@ -30,8 +37,17 @@ pub(super) fn archive(run: &Run<'_>, init: &Path) -> Result<Vec<u8>> {
         programs.push([std::slice::from_ref(&program.path), &program.arguments].concat());
     }
     let environment = environment(run.plan);
-    let folder = run.folder.to_str().context("the working folder is not UTF-8")?.to_owned();
-    let job = Job { programs, folder, environment, clock: run.plan.clock };
+    let folder = run
+        .folder
+        .to_str()
+        .context("the working folder is not UTF-8")?
+        .to_owned();
+    let job = Job {
+        programs,
+        folder,
+        environment,
+        clock: run.plan.clock,
+    };
     files.insert(JOB.into(), job.serialize_bin());
     write(&files)
 }
@@ -47,9 +63,16 @@ fn write(files: &BTreeMap<PathBuf, Vec<u8>>) -> Result<Vec<u8>> {
     let mut inputs = Vec::new();
     for (path, content) in entries {
         let name = path.to_str().and_then(|path| path.strip_prefix('/'));
-        let name = name.with_context(|| format!("{} is not an absolute UTF-8 path", path.display()))?;
-        let kind = if content.is_some() { ModeFileType::Regular } else { ModeFileType::Directory };
-        let header = newc::Builder::new(name).mode(0o755).set_mode_file_type(kind);
+        let name =
+            name.with_context(|| format!("{} is not an absolute UTF-8 path", path.display()))?;
+        let kind = if content.is_some() {
+            ModeFileType::Regular
+        } else {
+            ModeFileType::Directory
+        };
+        let header = newc::Builder::new(name)
+            .mode(0o755)
+            .set_mode_file_type(kind);
         inputs.push((header, Cursor::new(content.unwrap_or_default())));
     }
     Ok(cpio::write_cpio(inputs.into_iter(), Vec::new())?)
@@ -76,7 +99,10 @@ fn add_sources(files: &mut BTreeMap<PathBuf, Vec<u8>>, folder: &Path) -> Result<
 fn environment(plan: &Plan) -> BTreeMap<String, String> {
     let inherited = env::vars_os().filter_map(|(name, value)| {
         let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        PASSED.iter().any(|prefix| name.starts_with(prefix)).then_some((name, value))
+        PASSED
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+            .then_some((name, value))
     });
     inherited.chain(plan.environment.iter().cloned()).collect()
 }

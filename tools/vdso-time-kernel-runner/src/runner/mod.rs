@@ -71,10 +71,18 @@ impl<'a> Run<'a> {
         let err = File::from(io::stderr().as_fd().try_clone_to_owned()?);
         let seconds = env::var(TIMEOUT_VARIABLE).unwrap_or_else(|_| TIMEOUT.into());
         // A deadline of more seconds can overflow.
-        let seconds: u32 =
-            seconds.parse().with_context(|| format!("{TIMEOUT_VARIABLE}={seconds} is not a number"))?;
+        let seconds: u32 = seconds
+            .parse()
+            .with_context(|| format!("{TIMEOUT_VARIABLE}={seconds} is not a number"))?;
         let limit = Duration::from_secs(seconds.into());
-        Ok(Self { plan, programs, folder: env::current_dir()?, out, err, limit })
+        Ok(Self {
+            plan,
+            programs,
+            folder: env::current_dir()?,
+            out,
+            err,
+            limit,
+        })
     }
 
     /// Calls `ended` after each program.
@@ -83,10 +91,20 @@ impl<'a> Run<'a> {
             return boot::boot(self, init, ended);
         }
         for program in self.programs {
-            let mut words = self.plan.qemu.iter().chain([&program.path]).chain(&program.arguments);
+            let mut words = self
+                .plan
+                .qemu
+                .iter()
+                .chain([&program.path])
+                .chain(&program.arguments);
             let mut command = ends_with_this_process(words.next().context("no program is given")?);
-            command.args(words).current_dir(&self.folder).envs(self.plan.environment.iter().cloned());
-            command.stdout(self.out.try_clone()?).stderr(self.err.try_clone()?);
+            command
+                .args(words)
+                .current_dir(&self.folder)
+                .envs(self.plan.environment.iter().cloned());
+            command
+                .stdout(self.out.try_clone()?)
+                .stderr(self.err.try_clone()?);
             let status = Process(command.spawn()?).wait(self.limit)?;
             let status = status.ok_or_else(|| anyhow!(timed_out(&program.path, self.limit)))?;
             ended(program, exit_code(status));
@@ -127,7 +145,10 @@ impl Drop for Process {
 }
 
 fn timed_out(program: &str, limit: Duration) -> String {
-    format!("{program}: still running after {} s; {TIMEOUT_VARIABLE}=SECONDS allows more", limit.as_secs())
+    format!(
+        "{program}: still running after {} s; {TIMEOUT_VARIABLE}=SECONDS allows more",
+        limit.as_secs()
+    )
 }
 
 /// Runs the program that cargo names, by this plan or by that of the environment.
@@ -151,8 +172,15 @@ fn try_run_for_cargo(words: &[String], plan: Option<Plan>) -> Result<u8> {
     set_parent_process_death_signal(Some(Signal::TERM))?;
     let plan = plan.map_or_else(inherited_plan, Ok)?;
     let (path, arguments) = words.split_first().context("no program is given")?;
-    let path = std::path::absolute(path)?.to_str().context("the program's path is not UTF-8")?.to_owned();
-    let program = Program { name: String::new(), path, arguments: arguments.into() };
+    let path = std::path::absolute(path)?
+        .to_str()
+        .context("the program's path is not UTF-8")?
+        .to_owned();
+    let program = Program {
+        name: String::new(),
+        path,
+        arguments: arguments.into(),
+    };
     let mut code = RUNNER_FAILED;
     Run::new(&plan, &[program])?.run(|_, ended| code = ended)?;
     Ok(code)

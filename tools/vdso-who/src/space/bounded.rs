@@ -42,7 +42,10 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory: MOST_MEMORY, left: Cell::new(1 << 26) }
+        Self {
+            memory: MOST_MEMORY,
+            left: Cell::new(1 << 26),
+        }
     }
 }
 
@@ -55,7 +58,9 @@ pub(super) struct Bounded {
 impl Bounded {
     /// Allows for the bytes of a section. Each is needed a few times.
     pub(super) fn new(bytes: Bytes, limits: Rc<Limits>) -> Self {
-        limits.left.set((limits.left.get() + 16 * bytes.len() as u64).min(1 << 32));
+        limits
+            .left
+            .set((limits.left.get() + 16 * bytes.len() as u64).min(1 << 32));
         Self { bytes, limits }
     }
 
@@ -65,7 +70,11 @@ impl Bounded {
         let after = before.saturating_sub(bytes as u64 + 1);
         let is_due = before / INTERVAL != after / INTERVAL;
         left.set(if is_due && memory() > *most { 0 } else { after });
-        if left.get() == 0 { Err(Error::UnexpectedEof(self.offset_id())) } else { Ok(()) }
+        if left.get() == 0 {
+            Err(Error::UnexpectedEof(self.offset_id()))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -101,7 +110,10 @@ impl Reader for Bounded {
 
     fn split(&mut self, len: usize) -> Result<Self> {
         self.count(0)?;
-        Ok(Self { bytes: self.bytes.split(len)?, limits: self.limits.clone() })
+        Ok(Self {
+            bytes: self.bytes.split(len)?,
+            limits: self.limits.clone(),
+        })
     }
 
     fn to_string(&self) -> Result<Cow<'_, str>> {

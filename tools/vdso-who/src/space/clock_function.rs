@@ -19,7 +19,9 @@ const LIBC: &str = "libc.so libc-2. libc.musl ld-linux ld-musl ld-2. libpthread 
 
 /// Returns the role of a frame by its function and its file.
 pub(super) fn role(frame: &Frame) -> Role {
-    let Frame { function, module, .. } = frame;
+    let Frame {
+        function, module, ..
+    } = frame;
     // The symbols of the JVM's clock functions are not exported, and Debian strips the others.
     let is_jvm = module == "libjvm.so" && function.starts_with("libjvm.so+");
     // Also `std::__1`, `std::__ndk1` and `std::__Cr` of libc++.
@@ -31,13 +33,21 @@ pub(super) fn role(frame: &Frame) -> Role {
     }
     // `<std::time::Instant>::now`, `runtime.nanotime1.abi0`
     let name = function.trim_start_matches(['_', '<']);
-    let name = name.split(".abi").next().unwrap_or_default().trim_end_matches("()");
+    let name = name
+        .split(".abi")
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches("()");
     let matches = |word: &str| match word.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
         None => name == word,
     };
-    let lines = include_str!("wrappers.txt").lines().filter(|line| !line.starts_with('#'));
-    let line = lines.map(|line| line.split(' ')).find(|words| words.clone().skip(2).any(matches));
+    let lines = include_str!("wrappers.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
+    let line = lines
+        .map(|line| line.split(' '))
+        .find(|words| words.clone().skip(2).any(matches));
     match line.and_then(|mut words| words.next()) {
         Some("clock") => Role::Clock,
         Some(_) => Role::Interpreter,

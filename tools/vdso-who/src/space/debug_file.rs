@@ -36,7 +36,9 @@ pub(super) fn of(
     find: impl Fn(&Path) -> Option<Image>,
     downloads: Option<&Progress>,
 ) -> Option<Image> {
-    let has_own = file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"));
+    let has_own = file
+        .section_by_name(".debug_info")
+        .or_else(|| file.section_by_name(".zdebug_info"));
     if has_own.is_some() || !path.is_absolute() || is_libc(path.file_name()?.to_str()?) {
         return None;
     }
@@ -45,9 +47,18 @@ pub(super) fn of(
         let ranges = found.ranges();
         Elf::parse(&ranges).is_ok_and(|found| build_id(&found) == id)
     };
-    let digits = id.map(|id| id.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat());
+    let digits = id.map(|id| {
+        id.iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .concat()
+    });
     let by_id = digits.as_ref().and_then(|digits| {
-        find(&PathBuf::from(format!("{FOLDER}/.build-id/{}/{}.debug", &digits[..2], &digits[2..])))
+        find(&PathBuf::from(format!(
+            "{FOLDER}/.build-id/{}/{}.debug",
+            &digits[..2],
+            &digits[2..]
+        )))
     });
     let downloaded = || {
         let (progress, digits) = (downloads?, digits.as_ref()?);
@@ -56,22 +67,30 @@ pub(super) fn of(
         progress.set_download(None);
         found
     };
-    by_id.filter(is_same).or_else(|| by_link(file, path, &find)).or_else(downloaded).or_else(|| {
-        // MiniDebugInfo: a file of symbols, compressed by xz.
-        let section = file.section_by_name(".gnu_debugdata")?;
-        let mut bytes = Vec::new();
-        let xz = XzReader::new_mem_limit(section.data().ok()?, false, DECODER);
-        let size = xz.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-        (size < MOST_BYTES as usize).then(|| Image::Bytes(bytes.into()))
-    })
+    by_id
+        .filter(is_same)
+        .or_else(|| by_link(file, path, &find))
+        .or_else(downloaded)
+        .or_else(|| {
+            // MiniDebugInfo: a file of symbols, compressed by xz.
+            let section = file.section_by_name(".gnu_debugdata")?;
+            let mut bytes = Vec::new();
+            let xz = XzReader::new_mem_limit(section.data().ok()?, false, DECODER);
+            let size = xz.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+            (size < MOST_BYTES as usize).then(|| Image::Bytes(bytes.into()))
+        })
 }
 
 /// Returns the content of a note of GNU's type 3. `object` would read any number of notes again and
 /// again.
 fn build_id<'a>(file: &Elf<'a>) -> Option<&'a [u8]> {
     let note = file.section_by_name(".note.gnu.build-id")?.data().ok()?;
-    let (size, note) = note.strip_prefix(&4_u32.to_ne_bytes())?.split_first_chunk()?;
-    let id = note.strip_prefix(&3_u32.to_ne_bytes())?.strip_prefix(b"GNU\0")?;
+    let (size, note) = note
+        .strip_prefix(&4_u32.to_ne_bytes())?
+        .split_first_chunk()?;
+    let id = note
+        .strip_prefix(&3_u32.to_ne_bytes())?
+        .strip_prefix(b"GNU\0")?;
     id.get(..u32::from_ne_bytes(*size) as usize)
 }
 
@@ -85,17 +104,27 @@ pub(crate) fn check_debuginfod() -> Result<()> {
     let mut version = Command::new(DEBUGINFOD);
     let started = version.arg("--version").stdin(Stdio::null()).output();
     started.map(drop).map_err(|error| {
-        format!("cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)")
-            .into()
+        format!(
+            "cannot run {DEBUGINFOD}: {error}: install elfutils (Debian: `apt install debuginfod`)"
+        )
+        .into()
     })
 }
 
 /// Downloads the debug file of a build id from a debuginfod server. A server that has none is no
 /// error.
 fn downloaded(id: &str) -> Option<Image> {
-    let output = Command::new(DEBUGINFOD).args(["debuginfo", id]).stdin(Stdio::null()).output().ok()?;
-    let path = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
-    Some(Image::File(file::open(Path::new(path.trim_end()), 0).ok()?.into()))
+    let output = Command::new(DEBUGINFOD)
+        .args(["debuginfo", id])
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let path = String::from_utf8(output.stdout)
+        .ok()
+        .filter(|_| output.status.success())?;
+    Some(Image::File(
+        file::open(Path::new(path.trim_end()), 0).ok()?.into(),
+    ))
 }
 
 fn by_link(file: &Elf<'_>, path: &Path, find: impl Fn(&Path) -> Option<Image>) -> Option<Image> {
@@ -105,7 +134,10 @@ fn by_link(file: &Elf<'_>, path: &Path, find: impl Fn(&Path) -> Option<Image>) -
     let folder = path.parent()?;
     let inside = Path::new(FOLDER).join(folder.strip_prefix("/").unwrap_or(folder));
     let folders = [folder.to_owned(), folder.join(".debug"), inside];
-    folders.iter().filter_map(|folder| find(&folder.join(name))).find(|found| crc(found) == Some(sum))
+    folders
+        .iter()
+        .filter_map(|folder| find(&folder.join(name)))
+        .find(|found| crc(found) == Some(sum))
 }
 
 fn crc(image: &Image) -> Option<u32> {

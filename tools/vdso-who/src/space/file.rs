@@ -20,7 +20,10 @@ pub(super) fn open(path: &Path, flags: i32) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(path)
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | flags)
+        .open(path)
 }
 
 /// A file, or bytes that were one.
@@ -74,7 +77,11 @@ impl Image {
 
     /// Returns what `object` reads from.
     pub(super) fn ranges(&self) -> Ranges<'_> {
-        Ranges { image: self, known: FrozenMap::new(), read: Cell::new(0) }
+        Ranges {
+            image: self,
+            known: FrozenMap::new(),
+            read: Cell::new(0),
+        }
     }
 }
 
@@ -107,11 +114,19 @@ impl<'a> ReadRef<'a> for &'a Ranges<'a> {
         let before = self.read.get();
         self.read.set(before.saturating_add(size));
         let is_due = before / SMALL != self.read.get() / SMALL;
-        let bytes = if is_due && !has_room(0) { None } else { self.image.read(offset, size) };
+        let bytes = if is_due && !has_room(0) {
+            None
+        } else {
+            self.image.read(offset, size)
+        };
         Ok(self.known.insert((offset, size), bytes.ok_or(())?))
     }
 
-    fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+    fn read_bytes_at_until(
+        self,
+        range: std::ops::Range<u64>,
+        delimiter: u8,
+    ) -> Result<&'a [u8], ()> {
         let start = range.start / BLOCK * BLOCK;
         let size = self.len()?.checked_sub(start).ok_or(())?.min(2 * BLOCK);
         let block = self.read_bytes_at(start, size)?;

@@ -34,7 +34,10 @@ pub(super) fn functions(table: &[u8], text: u64, most: usize) -> Option<Function
         Some((start(index)?..start(index + 1)?, name))
     };
     let known = (0..most.min(count as usize)).map_while(function).collect();
-    Some(Functions { known, has_text: own_text.is_some() })
+    Some(Functions {
+        known,
+        has_text: own_text.is_some(),
+    })
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

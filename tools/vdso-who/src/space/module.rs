@@ -12,12 +12,14 @@ use std::rc::Rc;
 use addr2line::Context;
 use flate2::read::ZlibDecoder;
 use gimli::{
-    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, NativeEndian, Reader as _, SectionId,
-    UnwindContext, UnwindSection as _, UnwindTableRow,
+    BaseAddresses, CieOrFde, EhFrame, EhFrameOffset, EndianReader, NativeEndian, Reader as _,
+    SectionId, UnwindContext, UnwindSection as _, UnwindTableRow,
 };
 use object::elf::{STT_FUNC, STT_GNU_IFUNC};
 use object::read::elf::{ElfFile, FileHeader, SectionHeader as _, Sym as _};
-use object::{CompressionFormat, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _};
+use object::{
+    CompressionFormat, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
+};
 use ruzstd::StreamingDecoder;
 
 use super::bounded::{Bounded, Bytes, Limits, has_room};
@@ -95,18 +97,31 @@ impl Module {
         symbols.shrink_to_fit();
         let eh_frame = eh_frame(&file, &image);
         let (tables, debug) = (tables(&eh_frame), OnceCell::new());
-        Some(Self { image, debug_image, segments, symbols, eh_frame, tables, debug })
+        Some(Self {
+            image,
+            debug_image,
+            segments,
+            symbols,
+            eh_frame,
+            tables,
+            debug,
+        })
     }
 
     /// Returns the address of a loaded byte of the file.
     pub(super) fn address(&self, offset: u64) -> Option<u64> {
-        let (range, address) = self.segments.iter().find(|(range, _)| range.contains(&offset))?;
+        let (range, address) = self
+            .segments
+            .iter()
+            .find(|(range, _)| range.contains(&offset))?;
         Some(address.wrapping_add(offset - range.start))
     }
 
     /// Returns the function that contains an address. One without a size ends at the next.
     pub(super) fn symbol(&self, address: u64) -> Option<&Symbol> {
-        let next = self.symbols.partition_point(|symbol| symbol.range.start <= address);
+        let next = self
+            .symbols
+            .partition_point(|symbol| symbol.range.start <= address);
         // An outer symbol may contain others, such as a local label's.
         let mut outer = self.symbols[..next].iter().rev().take(8);
         outer.find(|symbol| symbol.range.contains(&address) || symbol.range.is_empty())
@@ -117,8 +132,9 @@ impl Module {
     pub(super) fn frames(&self, address: u64, module: &str) -> Vec<Frame> {
         let symbol = self.symbol(address).and_then(|symbol| self.name(symbol));
         let context = self.debug.get_or_init(|| self.context()).as_ref();
-        let mut found =
-            context.and_then(|context| debug_frames(context, address, module)).unwrap_or_default();
+        let mut found = context
+            .and_then(|context| debug_frames(context, address, module))
+            .unwrap_or_default();
         // The outermost function of the debug information may have no name.
         if let (Some(frame), Some(symbol)) = (found.last_mut(), &symbol) {
             if frame.function.is_empty() {
@@ -133,29 +149,48 @@ impl Module {
     }
 
     pub(super) fn named_symbols(&self) -> impl Iterator<Item = (String, u64)> {
-        self.symbols.iter().filter_map(|symbol| Some((self.name(symbol)?, symbol.range.start)))
+        self.symbols
+            .iter()
+            .filter_map(|symbol| Some((self.name(symbol)?, symbol.range.start)))
     }
 
     fn name(&self, symbol: &Symbol) -> Option<String> {
-        let image = if symbol.is_in_debug_file { &self.debug_image } else { &self.image };
+        let image = if symbol.is_in_debug_file {
+            &self.debug_image
+        } else {
+            &self.image
+        };
         Some(names::demangled(&image.name(symbol.name)?))
     }
 
     fn context(&self) -> Option<Context<Bounded>> {
         let ranges = self.debug_image.ranges();
         let file = Elf::parse(&ranges).ok()?;
-        file.section_by_name(".debug_info").or_else(|| file.section_by_name(".zdebug_info"))?;
-        context(|id| section(&file, id, &self.debug_image), Limits::default())
+        file.section_by_name(".debug_info")
+            .or_else(|| file.section_by_name(".zdebug_info"))?;
+        context(
+            |id| section(&file, id, &self.debug_image),
+            Limits::default(),
+        )
     }
 
     /// Returns how the registers of the caller are found at an address.
     pub(super) fn unwind_row(&self, address: u64) -> Option<UnwindTableRow<usize>> {
-        let next = self.tables.partition_point(|(range, _)| range.start <= address);
-        let (_, offset) = self.tables[..next].last().filter(|(range, _)| range.contains(&address))?;
+        let next = self
+            .tables
+            .partition_point(|(range, _)| range.start <= address);
+        let (_, offset) = self.tables[..next]
+            .last()
+            .filter(|(range, _)| range.contains(&address))?;
         let (frames, bases) = &self.eh_frame;
-        let entry = frames.fde_from_offset(bases, EhFrameOffset(*offset), EhFrame::cie_from_offset).ok()?;
+        let entry = frames
+            .fde_from_offset(bases, EhFrameOffset(*offset), EhFrame::cie_from_offset)
+            .ok()?;
         let mut context = UnwindContext::new();
-        entry.unwind_info_for_address(frames, bases, &mut context, address).ok().cloned()
+        entry
+            .unwind_info_for_address(frames, bases, &mut context, address)
+            .ok()
+            .cloned()
     }
 }
 
@@ -163,8 +198,16 @@ impl Module {
 fn eh_frame(file: &Elf<'_>, image: &Image) -> (EhFrame<Bytes>, BaseAddresses) {
     let mut frames = EhFrame::from(section(file, SectionId::EhFrame, image));
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
-    let start = |name| file.section_by_name(name).map_or(0, |section| section.address());
-    (frames, BaseAddresses::default().set_text(start(".text")).set_eh_frame(start(".eh_frame")))
+    let start = |name| {
+        file.section_by_name(name)
+            .map_or(0, |section| section.address())
+    };
+    (
+        frames,
+        BaseAddresses::default()
+            .set_text(start(".text"))
+            .set_eh_frame(start(".eh_frame")),
+    )
 }
 
 /// Returns the addresses of the functions with unwind tables, and where their tables are. Static
@@ -175,14 +218,23 @@ fn tables((frames, bases): &(EhFrame<Bytes>, BaseAddresses)) -> Vec<(Range<u64>,
     // Many tables share one, which can be long.
     let mut known = HashMap::new();
     while let Ok(Some(entry)) = entries.next() {
-        let CieOrFde::Fde(partial) = entry else { continue };
+        let CieOrFde::Fde(partial) = entry else {
+            continue;
+        };
         if known.len() >= MOST_SHARED {
             known.clear();
         }
         let entry = partial.parse(|section, bases, offset| {
-            known.entry(offset.0).or_insert_with(|| section.cie_from_offset(bases, offset)).clone()
+            known
+                .entry(offset.0)
+                .or_insert_with(|| section.cie_from_offset(bases, offset))
+                .clone()
         });
-        tables.extend(entry.ok().map(|entry| (entry.initial_address()..entry.end_address(), entry.offset())));
+        tables.extend(
+            entry
+                .ok()
+                .map(|entry| (entry.initial_address()..entry.end_address(), entry.offset())),
+        );
     }
     tables.sort_by_key(|(range, _)| range.start);
     tables
@@ -201,34 +253,58 @@ fn symbols_of_elf<'a, Header: FileHeader>(
     file: &ElfFile<'a, Header, &'a Ranges<'a>>,
     is_dynamic: bool,
 ) -> Vec<Symbol> {
-    let table = if is_dynamic { file.elf_dynamic_symbol_table() } else { file.elf_symbol_table() };
-    let (endian, strings) = (file.endian(), file.elf_section_table().section(table.string_section()));
+    let table = if is_dynamic {
+        file.elf_dynamic_symbol_table()
+    } else {
+        file.elf_symbol_table()
+    };
+    let (endian, strings) = (
+        file.endian(),
+        file.elf_section_table().section(table.string_section()),
+    );
     let strings = strings.map_or(u64::MAX, |section| section.sh_offset(endian).into());
     let functions = table.symbols().iter().filter(|symbol| {
-        [STT_FUNC, STT_GNU_IFUNC].contains(&symbol.st_type()) && symbol.is_definition(endian, table.strings())
+        [STT_FUNC, STT_GNU_IFUNC].contains(&symbol.st_type())
+            && symbol.is_definition(endian, table.strings())
     });
     let symbol = |symbol: &Header::Sym| {
-        let (start, size): (u64, u64) = (symbol.st_value(endian).into(), symbol.st_size(endian).into());
+        let (start, size): (u64, u64) = (
+            symbol.st_value(endian).into(),
+            symbol.st_size(endian).into(),
+        );
         let name = strings.checked_add(symbol.st_name(endian).into())?;
-        Some(Symbol { range: start..start.checked_add(size)?, name, is_in_debug_file: !is_dynamic })
+        Some(Symbol {
+            range: start..start.checked_add(size)?,
+            name,
+            is_in_debug_file: !is_dynamic,
+        })
     };
     functions.filter_map(symbol).take(MOST_SYMBOLS).collect()
 }
 
 fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
-    let table =
-        [".gopclntab", ".data.rel.ro.gopclntab"].iter().find_map(|name| file.section_by_name(name))?;
+    let table = [".gopclntab", ".data.rel.ro.gopclntab"]
+        .iter()
+        .find_map(|name| file.section_by_name(name))?;
     let (start, bytes) = (table.file_range()?.0 as usize, table.data().ok()?);
     let text = file.section_by_name(".text")?.address();
     let go::Functions { known, has_text } = go::functions(bytes, text, MOST_SYMBOLS)?;
     // With cgo, C's functions are the first in .text. Then a function of Go has a dynamic symbol.
-    let names = file.section_by_name(".dynstr").map_or(0, |names| names.size());
+    let names = file
+        .section_by_name(".dynstr")
+        .map_or(0, |names| names.size());
     let shift = if has_text || names == 0 {
         0
     } else {
-        let mut dynamic = file.dynamic_symbols().take(if names < 1 << 20 { 1 << 12 } else { 0 });
+        let mut dynamic = file
+            .dynamic_symbols()
+            .take(if names < 1 << 20 { 1 << 12 } else { 0 });
         let dynamic = dynamic.find(|symbol| symbol.name_bytes() == Ok(b"crosscall2"))?;
-        let is_it = |at: usize| bytes.get(at..).is_some_and(|name| name.starts_with(b"crosscall2\0"));
+        let is_it = |at: usize| {
+            bytes
+                .get(at..)
+                .is_some_and(|name| name.starts_with(b"crosscall2\0"))
+        };
         let (own, _) = known.iter().find(|(_, name)| is_it(*name))?;
         dynamic.address().wrapping_sub(own.start)
     };
@@ -241,18 +317,29 @@ fn go_symbols(file: &Elf<'_>) -> Option<Vec<Symbol>> {
 }
 
 /// Reads the debug information of a file. None if that takes too much time or memory.
-pub(super) fn context(sections: impl Fn(SectionId) -> Bytes, limits: Limits) -> Option<Context<Bounded>> {
+pub(super) fn context(
+    sections: impl Fn(SectionId) -> Bytes,
+    limits: Limits,
+) -> Option<Context<Bounded>> {
     let limits = Rc::new(limits);
     let load = |id| gimli::Result::Ok(Bounded::new(sections(id), limits.clone()));
     let dwarf = gimli::Dwarf::load(load).ok()?;
-    if is_deep(&dwarf) { None } else { Context::from_dwarf(dwarf).ok() }
+    if is_deep(&dwarf) {
+        None
+    } else {
+        Context::from_dwarf(dwarf).ok()
+    }
 }
 
 fn is_deep(dwarf: &gimli::Dwarf<Bounded>) -> bool {
     let mut units = dwarf.units();
     while let Ok(Some(unit)) = units.next() {
-        let Ok(abbreviations) = dwarf.abbreviations(&unit) else { continue };
-        let Ok(mut entries) = unit.entries_raw(&abbreviations, None) else { continue };
+        let Ok(abbreviations) = dwarf.abbreviations(&unit) else {
+            continue;
+        };
+        let Ok(mut entries) = unit.entries_raw(&abbreviations, None) else {
+            continue;
+        };
         while !entries.is_empty() {
             if entries.next_depth() > MOST_NESTED {
                 return true;
@@ -268,14 +355,23 @@ fn is_deep(dwarf: &gimli::Dwarf<Bounded>) -> bool {
 }
 
 /// Returns the functions at an address by debug information, the innermost inlined one first.
-pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &str) -> Option<Vec<Frame>> {
+pub(super) fn debug_frames(
+    context: &Context<Bounded>,
+    address: u64,
+    module: &str,
+) -> Option<Vec<Frame>> {
     let mut frames = context.find_frames(address).skip_all_loads().ok()?;
     let mut found = Vec::new();
     while let Some(frame) = frames.next().ok()?.filter(|_| found.len() < MOST_INLINED) {
-        let name = frame.function.as_ref().and_then(|function| function.name.to_slice().ok());
+        let name = frame
+            .function
+            .as_ref()
+            .and_then(|function| function.name.to_slice().ok());
         let location = frame.location.as_ref();
         found.push(Frame {
-            file: location.and_then(|location| location.file).map(|file| names::start_of(file.as_bytes())),
+            file: location
+                .and_then(|location| location.file)
+                .map(|file| names::start_of(file.as_bytes())),
             line: location.and_then(|location| location.line),
             ..Frame::named(names::demangled(&name.unwrap_or_default()), module)
         });
@@ -288,9 +384,14 @@ pub(super) fn debug_frames(context: &Context<Bounded>, address: u64, module: &st
 fn section(file: &Elf<'_>, id: SectionId, image: &Image) -> Bytes {
     let is_needed = !matches!(
         id,
-        SectionId::DebugLoc | SectionId::DebugLocLists | SectionId::DebugMacinfo | SectionId::DebugMacro
+        SectionId::DebugLoc
+            | SectionId::DebugLocLists
+            | SectionId::DebugMacinfo
+            | SectionId::DebugMacro
     );
-    let bytes = Some(id).filter(|_| is_needed).and_then(|id| try_section(file, id, image));
+    let bytes = Some(id)
+        .filter(|_| is_needed)
+        .and_then(|id| try_section(file, id, image));
     EndianReader::new(bytes.unwrap_or_default(), NativeEndian)
 }
 

@@ -8,7 +8,11 @@ pub(super) fn of_module(path: &str) -> String {
     let name = path.rsplit('/').next().unwrap_or_default();
     // The kernel's records say `//anon`, /proc/PID/maps says nothing or `[anon:name]`.
     let is_anonymous = name.is_empty() || path == "//anon" || path.starts_with("[anon");
-    if is_anonymous { "[anon]".into() } else { name.into() }
+    if is_anonymous {
+        "[anon]".into()
+    } else {
+        name.into()
+    }
 }
 
 /// The bytes of a name that are kept.
@@ -25,14 +29,19 @@ pub(super) fn demangled(name: &[u8]) -> String {
     let rust = || addr2line::demangle(&name, gimli::DW_LANG_Rust);
     let cpp = || {
         // Without this, `a` is a type: `signed char`.
-        let symbol = cpp_demangle::Symbol::new(name.strip_prefix('_').map(|_| name.as_bytes())?).ok()?;
+        let symbol =
+            cpp_demangle::Symbol::new(name.strip_prefix('_').map(|_| name.as_bytes())?).ok()?;
         let mut text = Limited(String::new());
         // Each part of a name can repeat the part before it twice, so a short name can have an
         // endless text.
-        symbol.structured_demangle(&mut text, &cpp_demangle::DemangleOptions::new()).ok()?;
+        symbol
+            .structured_demangle(&mut text, &cpp_demangle::DemangleOptions::new())
+            .ok()?;
         Some(text.0)
     };
-    rust().or_else(cpp).map_or(name.clone(), |name| start_of(name.as_bytes()))
+    rust()
+        .or_else(cpp)
+        .map_or(name.clone(), |name| start_of(name.as_bytes()))
 }
 
 /// A text that fails if it gets too long.

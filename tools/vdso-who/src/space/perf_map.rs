@@ -38,7 +38,11 @@ pub(super) struct PerfMap {
 
 impl PerfMap {
     /// Returns the name of the function at an address, as the last line says that has it.
-    pub(super) fn name(&mut self, address: u64, open: impl FnOnce() -> io::Result<File>) -> Option<String> {
+    pub(super) fn name(
+        &mut self,
+        address: u64,
+        open: impl FnOnce() -> io::Result<File>,
+    ) -> Option<String> {
         let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= PAUSE);
         if is_due {
             self.looked = Some(Instant::now());
@@ -66,7 +70,9 @@ impl PerfMap {
     /// Takes the file that has the name now. A program may write another one.
     fn take(&mut self, file: Option<File>) {
         let Some(file) = file else { return };
-        let Ok(metadata) = file.metadata() else { return };
+        let Ok(metadata) = file.metadata() else {
+            return;
+        };
         let id = (metadata.dev(), metadata.ino());
         if self.file.as_ref().is_none_or(|(_, known)| *known != id) {
             self.file = Some((file, id));
@@ -100,8 +106,13 @@ impl PerfMap {
                 return;
             }
             // The last line may not be complete. One that fills a chunk has no name that is shown.
-            let end = chunk.iter().rposition(|byte| *byte == b'\n').map(|end| end + 1);
-            let Some(end) = end.or_else(|| Some(CHUNK).filter(|size| *size == chunk.len())) else { return };
+            let end = chunk
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map(|end| end + 1);
+            let Some(end) = end.or_else(|| Some(CHUNK).filter(|size| *size == chunk.len())) else {
+                return;
+            };
             let mut at = self.read;
             for line in chunk[..end].split_inclusive(|byte| *byte == b'\n') {
                 add(&mut self.functions, line, at);

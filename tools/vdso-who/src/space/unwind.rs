@@ -42,7 +42,13 @@ impl Abi {
             _ => return None,
         };
         let [sp, fp, return_address] = registers.map(Register);
-        Some(Self { word, sp, fp, return_address, is_x86 })
+        Some(Self {
+            word,
+            sp,
+            fp,
+            return_address,
+            is_x86,
+        })
     }
 }
 
@@ -110,8 +116,17 @@ impl Walk<'_> {
 
     fn caller(&mut self, at: Registers, is_first: bool) -> Option<Registers> {
         // A return address may be that of the next function.
-        let pc = if is_first { at.pc } else { at.pc.wrapping_sub(1) };
-        let rule = self.space.rules.get(&pc).cloned().unwrap_or_else(|| self.rule(pc));
+        let pc = if is_first {
+            at.pc
+        } else {
+            at.pc.wrapping_sub(1)
+        };
+        let rule = self
+            .space
+            .rules
+            .get(&pc)
+            .cloned()
+            .unwrap_or_else(|| self.rule(pc));
         if self.space.rules.len() >= MOST_RULES {
             self.space.rules.clear();
         }
@@ -119,7 +134,11 @@ impl Walk<'_> {
         match rule {
             Rule::Table(table) => self.by_table(at, &table, is_first),
             Rule::Search(_) if is_first && at.lr != 0 && self.call(at.lr).is_some() => {
-                Some(Registers { pc: at.lr, lr: 0, ..at })
+                Some(Registers {
+                    pc: at.lr,
+                    lr: 0,
+                    ..at
+                })
             }
             Rule::Search(starts) => self.by_search(at, &starts),
         }
@@ -128,7 +147,9 @@ impl Walk<'_> {
     fn rule(&mut self, pc: u64) -> Rule {
         let frame_pointer = Rule::Table(self.abi.frame_pointer());
         // Just-in-time compiled code, or nothing that can be read.
-        let Some((module, address)) = self.space.module(pc) else { return frame_pointer };
+        let Some((module, address)) = self.space.module(pc) else {
+            return frame_pointer;
+        };
         if let Some(table) = module.unwind_row(address).and_then(|row| self.table(&row)) {
             return Rule::Table(table);
         }
@@ -137,7 +158,9 @@ impl Walk<'_> {
             return Rule::Search(pc.saturating_sub(LONGEST)..=pc);
         };
         let start = pc.wrapping_sub(address).wrapping_add(symbol.range.start);
-        let prologue = self.space.code_before::<PROLOGUE>(start.wrapping_add(PROLOGUE as u64));
+        let prologue = self
+            .space
+            .code_before::<PROLOGUE>(start.wrapping_add(PROLOGUE as u64));
         if start != pc && prologue.is_some_and(|code| self.abi.sets_frame_pointer(&code)) {
             return frame_pointer;
         }
@@ -145,14 +168,25 @@ impl Walk<'_> {
     }
 
     fn table(&self, row: &UnwindTableRow<usize>) -> Option<Table> {
-        let CfaRule::RegisterAndOffset { register, offset: cfa } = *row.cfa() else { return None };
+        let CfaRule::RegisterAndOffset {
+            register,
+            offset: cfa,
+        } = *row.cfa()
+        else {
+            return None;
+        };
         let saved = |register| match row.register(register) {
             RegisterRule::Offset(offset) => Some(offset),
             _ => None,
         };
         let from_fp = register == self.abi.fp;
         let (return_address, fp) = (saved(self.abi.return_address), saved(self.abi.fp));
-        (from_fp || register == self.abi.sp).then_some(Table { from_fp, cfa, return_address, fp })
+        (from_fp || register == self.abi.sp).then_some(Table {
+            from_fp,
+            cfa,
+            return_address,
+            fp,
+        })
     }
 
     fn by_table(&self, at: Registers, table: &Table, is_first: bool) -> Option<Registers> {
@@ -164,7 +198,12 @@ impl Walk<'_> {
             None if is_first => at.lr,
             None => 0,
         };
-        self.checked(Registers { pc, sp: cfa, fp: table.fp.map_or(Some(at.fp), saved)?, lr: 0 })
+        self.checked(Registers {
+            pc,
+            sp: cfa,
+            fp: table.fp.map_or(Some(at.fp), saved)?,
+            lr: 0,
+        })
     }
 
     /// Searches the stack for an address after a direct call of the function, or else after any
@@ -191,21 +230,31 @@ impl Walk<'_> {
 
     fn checked(&self, to: Registers) -> Option<Registers> {
         // arm64 signs return addresses in the bits above a user's address.
-        let pc = if self.abi.is_x86 { to.pc } else { to.pc & ((1 << 48) - 1) };
+        let pc = if self.abi.is_x86 {
+            to.pc
+        } else {
+            to.pc & ((1 << 48) - 1)
+        };
         (pc == 0 || self.space.mapping(pc).is_some()).then_some(Registers { pc, ..to })
     }
 
     /// Appends what the kernel found further out.
     fn continue_with_the_kernels(&self, chain: &mut Vec<u64>, at: Registers) {
         let callchain = &self.sample.callchain[..];
-        let last = chain.last().and_then(|last| callchain.iter().rposition(|address| address == last));
+        let last = chain
+            .last()
+            .and_then(|last| callchain.iter().rposition(|address| address == last));
         let rest = match last {
             Some(last) => &callchain[last + 1..],
             None if at.fp == self.sample.registers.fp => callchain,
             None => &[],
         };
         let room = (MOST_FRAMES + 1).saturating_sub(chain.len());
-        chain.extend(rest.iter().filter(|address| self.space.mapping(**address).is_some()).take(room));
+        chain.extend(
+            rest.iter()
+                .filter(|address| self.space.mapping(**address).is_some())
+                .take(room),
+        );
     }
 }
 
@@ -213,19 +262,29 @@ impl Abi {
     /// Returns the caller's registers: the saved frame pointer, and the return address above it.
     fn frame_pointer(self) -> Table {
         let word = self.word as i64;
-        Table { from_fp: true, cfa: 2 * word, return_address: Some(-word), fp: Some(-2 * word) }
+        Table {
+            from_fp: true,
+            cfa: 2 * word,
+            return_address: Some(-word),
+            fp: Some(-2 * word),
+        }
     }
 
     /// Returns whether code sets the frame pointer to the place of the saved one.
     pub(super) fn sets_frame_pointer(self, code: &[u8]) -> bool {
         match (self.is_x86, self.word) {
             // push; mov. Before Go 1.21: lea number(%rsp), %rbp
-            (true, 8) => code
-                .windows(4)
-                .any(|bytes| matches!(bytes, [0x55, 0x48, 0x89, 0xe5] | [0x48, 0x8d, 0x6c | 0xac, 0x24])),
+            (true, 8) => code.windows(4).any(|bytes| {
+                matches!(
+                    bytes,
+                    [0x55, 0x48, 0x89, 0xe5] | [0x48, 0x8d, 0x6c | 0xac, 0x24]
+                )
+            }),
             (true, _) => code.windows(3).any(|bytes| bytes == [0x55, 0x89, 0xe5]),
             // add or sub x29, sp, number
-            _ => code.chunks_exact(4).any(|bytes| instruction(bytes) & 0xbf80_03ff == 0x9100_03fd),
+            _ => code
+                .chunks_exact(4)
+                .any(|bytes| instruction(bytes) & 0xbf80_03ff == 0x9100_03fd),
         }
     }
 
@@ -238,11 +297,19 @@ impl Abi {
             let is_direct = last & 0xfc00_0000 == 0x9400_0000;
             let is_indirect = last & 0xffff_fc1f == 0xd63f_0000;
             let target = address.wrapping_sub(4).wrapping_add_signed(distance);
-            return if is_direct { Some(target) } else { is_indirect.then_some(0) };
+            return if is_direct {
+                Some(target)
+            } else {
+                is_indirect.then_some(0)
+            };
         }
         if let [_, _, _, 0xe8, a, b, c, d] = code {
             let target = address.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into());
-            return Some(if self.word == 4 { target & 0xffff_ffff } else { target });
+            return Some(if self.word == 4 {
+                target & 0xffff_ffff
+            } else {
+                target
+            });
         }
         // ff /2, by the lengths of its operands.
         let is_call = |length: &usize| code[8 - length] == 0xff && code[9 - length] & 0x38 == 0x10;

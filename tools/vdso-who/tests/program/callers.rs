@@ -2,7 +2,10 @@
 //!
 //! With --nocapture, prints the tables of docs/WHO.md.
 
-#![allow(clippy::cast_precision_loss, reason = "shares need no more digits than f64 has")]
+#![allow(
+    clippy::cast_precision_loss,
+    reason = "shares need no more digits than f64 has"
+)]
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader};
@@ -37,12 +40,21 @@ fn records(report: &Value, (name, _, flags, source, after): Recipe) -> [u64; 3] 
     let has_lines = flags.contains("-g") && !after.contains("gnu_debugdata") || (name == "Go");
     let mut records = [0; 3];
     for caller in callers(report) {
-        let function = caller["function"].as_str().unwrap().trim_start_matches("main.");
-        let index = ["often", "seldom"].iter().position(|known| *known == function).unwrap_or(2);
+        let function = caller["function"]
+            .as_str()
+            .unwrap()
+            .trim_start_matches("main.");
+        let index = ["often", "seldom"]
+            .iter()
+            .position(|known| *known == function)
+            .unwrap_or(2);
         records[index] += caller["records"].as_u64().unwrap();
         if index < 2 && has_lines {
             let file = caller["file"].as_str().unwrap_or_default();
-            assert!(file.ends_with(source) && caller["line"].is_u64(), "{name}: {caller}");
+            assert!(
+                file.ends_with(source) && caller["line"].is_u64(),
+                "{name}: {caller}"
+            );
         }
     }
     records
@@ -50,19 +62,43 @@ fn records(report: &Value, (name, _, flags, source, after): Recipe) -> [u64; 3] 
 
 const PROGRAMS: [Recipe; 13] = [
     ("C", Need::Gcc, "-O2 -g", "reads.c", ""),
-    ("C, no tables", Need::Gcc, "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables", "reads.c", ""),
+    (
+        "C, no tables",
+        Need::Gcc,
+        "-O2 -fno-omit-frame-pointer -fno-asynchronous-unwind-tables",
+        "reads.c",
+        "",
+    ),
     ("C, static", Need::Gcc, "-O2 -static", "reads.c", ""),
-    ("C, Zstandard", Need::Gcc, "-O2 -g", "reads.c", r#"objcopy --compress-debug-sections=zstd "$P""#),
+    (
+        "C, Zstandard",
+        Need::Gcc,
+        "-O2 -g",
+        "reads.c",
+        r#"objcopy --compress-debug-sections=zstd "$P""#,
+    ),
     ("C, debug link", Need::Gcc, "-O2 -g", "reads.c", LINK),
     ("C, MiniDebugInfo", Need::Gcc, "-O2 -g", "reads.c", MINI),
     ("C, musl", Need::MuslGcc, "-O2 -static", "reads.c", ""),
-    ("C, musl, stripped tables", Need::MuslGcc, "-O2 -static -fno-asynchronous-unwind-tables", "reads.c", ""),
+    (
+        "C, musl, stripped tables",
+        Need::MuslGcc,
+        "-O2 -static -fno-asynchronous-unwind-tables",
+        "reads.c",
+        "",
+    ),
     ("C, 32-bit", Need::GccI686, "-O2 -g -static", "reads.c", ""),
     ("Go", Need::Go, "", "reads.go", ""),
     ("Go, no DWARF", Need::Go, "-ldflags=-w", "reads.go", ""),
     ("Go, no symbols", Need::Go, "-ldflags=-s", "reads.go", ""),
     // It has dynamic symbols.
-    ("Go, cgo, no symbols", Need::Go, "-ldflags=-linkmode=external", "reads.go", r#"strip "$P""#),
+    (
+        "Go, cgo, no symbols",
+        Need::Go,
+        "-ldflags=-linkmode=external",
+        "reads.go",
+        r#"strip "$P""#,
+    ),
 ];
 
 /// As dh_strip of Debian does, but beside the program.
@@ -77,7 +113,9 @@ xz -f "$P.mini" && strip "$P" && objcopy --add-section .gnu_debugdata="$P.mini.x
 fn counts_are_within_1_percent_and_sampled_shares_within_10() {
     println!("| Program | counted | a counted read | 75 % sampled |\n|---|---|---|---|");
     for recipe in PROGRAMS {
-        let Some(path) = compiled(recipe) else { continue };
+        let Some(path) = compiled(recipe) else {
+            continue;
+        };
         let name = recipe.0;
         // Go's `time.Now` reads two clocks.
         let clocks = if name.starts_with("Go") { 2 } else { 1 };
@@ -86,15 +124,23 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
         if let Some(report) = watch(&path, "--exact", ROUNDS, 100) {
             let [often, seldom, others] = records(&report, recipe);
             let near = |counted: u64, expected: u64| counted.abs_diff(expected) * 100 <= expected;
-            assert!(near(often, expected[0]) && near(seldom, expected[1]), "{name}: {expected:?} {report:#}");
+            assert!(
+                near(often, expected[0]) && near(seldom, expected[1]),
+                "{name}: {expected:?} {report:#}"
+            );
             // The start of a program reads the clock, too.
             assert!(others < ROUNDS * clocks, "{name}: {report:#}");
             let trap = report["trap_ns"].as_f64().unwrap() / 1e3;
-            counted = format!("{often} of {}, {seldom} of {} | {trap:.1} us", expected[0], expected[1]);
+            counted = format!(
+                "{often} of {}, {seldom} of {} | {trap:.1} us",
+                expected[0], expected[1]
+            );
         }
         // A busy machine runs the program for a part of the time only.
         for seconds in [1, 4, 16] {
-            let Some(report) = watch(&path, "--frequency=1999", ENDLESS, seconds) else { return };
+            let Some(report) = watch(&path, "--frequency=1999", ENDLESS, seconds) else {
+                return;
+            };
             let found = records(&report, recipe);
             let all = found.iter().sum::<u64>();
             if all >= 1000 || seconds == 16 {
@@ -110,18 +156,35 @@ fn counts_are_within_1_percent_and_sampled_shares_within_10() {
 /// Runs a compiler that makes no mapping for the second function.
 #[test]
 fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
-    let Some(path) = compiled(("jit", Need::Gcc, "-O2", "jit.c", "")) else { return };
+    let Some(path) = compiled(("jit", Need::Gcc, "-O2", "jit.c", "")) else {
+        return;
+    };
     for how in ["beside", "same"] {
-        let arguments: &[&str] = if how == "same" { &["1", "same"] } else { &["1"] };
-        let output = who(&["--frequency=999", "--json", "--"]).arg(&path).args(arguments).output();
-        let Some((_, report)) = report(output) else { return };
+        let arguments: &[&str] = if how == "same" {
+            &["1", "same"]
+        } else {
+            &["1"]
+        };
+        let output = who(&["--frequency=999", "--json", "--"])
+            .arg(&path)
+            .args(arguments)
+            .output();
+        let Some((_, report)) = report(output) else {
+            return;
+        };
         let records = |name: &str| {
             let own = callers(&report).filter(|caller| caller["function"] == name);
-            own.map(|caller| caller["records"].as_u64().unwrap()).sum::<u64>()
+            own.map(|caller| caller["records"].as_u64().unwrap())
+                .sum::<u64>()
         };
         let [a, b] = ["jit_a", "jit_b"].map(records);
-        let all = callers(&report).map(|caller| caller["records"].as_u64().unwrap()).sum::<u64>();
-        assert!(a * 100 > all * 35 && b * 100 > all * 35, "{how}: {a} and {b} of {all}: {report:#}");
+        let all = callers(&report)
+            .map(|caller| caller["records"].as_u64().unwrap())
+            .sum::<u64>();
+        assert!(
+            a * 100 > all * 35 && b * 100 > all * 35,
+            "{how}: {a} and {b} of {all}: {report:#}"
+        );
     }
 }
 
@@ -129,15 +192,22 @@ fn just_in_time_compiled_functions_have_the_names_of_the_perf_map() {
 /// millisecond.
 #[test]
 fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
-    let Some(path) = compiled(("busy jit", Need::Gcc, "-O2", "jit.c", "")) else { return };
+    let Some(path) = compiled(("busy jit", Need::Gcc, "-O2", "jit.c", "")) else {
+        return;
+    };
     let mut child = Command::new(&path).args(["30", "busy"]).spawn().unwrap();
     let output = who(&["--duration=2", "--json", "--pid", &child.id().to_string()]).output();
     let has_ended = child.try_wait().unwrap().is_some();
     child.kill().unwrap();
     child.wait().unwrap();
     let _ = fs::remove_file(format!("/tmp/perf-{}.map", child.id()));
-    let Some((_, report)) = report(output) else { return };
-    assert!(!has_ended && report["percent"].as_f64() > Some(10.0), "{report:#}");
+    let Some((_, report)) = report(output) else {
+        return;
+    };
+    assert!(
+        !has_ended && report["percent"].as_f64() > Some(10.0),
+        "{report:#}"
+    );
 }
 
 /// Expects the addresses of libc's function and of its caller, because the program has no names.
@@ -145,18 +215,41 @@ fn a_compiler_that_is_busy_does_not_outlive_the_measurement() {
 fn a_stripped_static_program_has_the_callers_of_libcs_function() {
     const STRIP: &str = r#"nm "$P" >"$P.nm" && strip "$P""#;
     for recipe in [
-        ("static and stripped, glibc", Need::Gcc, "-O2 -static", "reads.c", STRIP),
-        ("static and stripped, musl", Need::MuslGcc, "-O2 -static", "reads.c", STRIP),
+        (
+            "static and stripped, glibc",
+            Need::Gcc,
+            "-O2 -static",
+            "reads.c",
+            STRIP,
+        ),
+        (
+            "static and stripped, musl",
+            Need::MuslGcc,
+            "-O2 -static",
+            "reads.c",
+            STRIP,
+        ),
     ] {
-        let Some(path) = compiled(recipe) else { continue };
+        let Some(path) = compiled(recipe) else {
+            continue;
+        };
         let [often, seldom] = ["often", "seldom"].map(|name| address_of(&path, name));
-        let Some(report) = watch(&path, "--frequency=1999", ENDLESS, 1) else { return };
-        let caller = callers(&report).next().and_then(|caller| caller["called_by"]["function"].as_str());
-        let (_, offset) = caller.and_then(|name| name.split_once("+0x")).expect("no address");
+        let Some(report) = watch(&path, "--frequency=1999", ENDLESS, 1) else {
+            return;
+        };
+        let caller = callers(&report)
+            .next()
+            .and_then(|caller| caller["called_by"]["function"].as_str());
+        let (_, offset) = caller
+            .and_then(|name| name.split_once("+0x"))
+            .expect("no address");
         // The first page of the file is loaded at a multiple of its size.
         let offset = u64::from_str_radix(offset, 16).unwrap();
         let distance = |to: u64| (offset & 0xfff).wrapping_sub(to & 0xfff) & 0xfff;
-        assert!(distance(often) < 0x80 && distance(often) < distance(seldom), "{often:#x} {report:#}");
+        assert!(
+            distance(often) < 0x80 && distance(often) < distance(seldom),
+            "{often:#x} {report:#}"
+        );
     }
 }
 
@@ -176,7 +269,9 @@ chmod +x "$P.path/debuginfod-find""#;
 #[test]
 fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error() {
     let flags = "-O2 -g -Wl,--build-id=0x0123456789abcdef";
-    let Some(path) = compiled(("debuginfod", Need::Gcc, flags, "reads.c", DEBUGINFOD)) else { return };
+    let Some(path) = compiled(("debuginfod", Need::Gcc, flags, "reads.c", DEBUGINFOD)) else {
+        return;
+    };
     let of = |extension: &str| format!("{}.{extension}", path.display());
     let search = format!("{}:{}", of("path"), std::env::var("PATH").unwrap());
     for (option, debug_file, has_names) in [
@@ -187,12 +282,22 @@ fn a_debuginfod_server_is_asked_with_the_flag_only_and_its_failure_is_no_error()
         ("--debuginfod", of("other"), false),
     ] {
         let mut command = who(&[option, "--json", "--"]);
-        command.env("PATH", &search).env("DEBUGINFOD_URLS", &debug_file);
-        let output =
-            command.arg(&path).args([ENDLESS, 1_000_000_000].map(|number| number.to_string())).output();
-        let Some((_, report)) = report(output) else { return };
+        command
+            .env("PATH", &search)
+            .env("DEBUGINFOD_URLS", &debug_file);
+        let output = command
+            .arg(&path)
+            .args([ENDLESS, 1_000_000_000].map(|number| number.to_string()))
+            .output();
+        let Some((_, report)) = report(output) else {
+            return;
+        };
         let is_named = |caller: &Value| caller["function"] == "often" && caller["line"].is_u64();
-        assert_eq!(callers(&report).any(is_named), has_names, "{debug_file}: {report:#}");
+        assert_eq!(
+            callers(&report).any(is_named),
+            has_names,
+            "{debug_file}: {report:#}"
+        );
         let log = fs::read_to_string(path.with_extension("path").join("log")).unwrap_or_default();
         let asked = log.lines().any(|line| line == "debuginfo 0123456789abcdef");
         assert_eq!(asked, option == "--debuginfod", "{log}");
@@ -218,22 +323,48 @@ chmod +x "$P.path/debuginfod-find""#;
 #[test]
 fn a_process_that_ends_while_names_are_read_is_measured_until_its_end() {
     let flags = "-O2 -Wl,--build-id=0x0123456789abcde0";
-    let Some(path) = compiled(("slow debuginfod", Need::Gcc, flags, "reads.c", SLOW_DEBUGINFOD)) else {
+    let Some(path) = compiled((
+        "slow debuginfod",
+        Need::Gcc,
+        flags,
+        "reads.c",
+        SLOW_DEBUGINFOD,
+    )) else {
         return;
     };
     let path = path.display();
     let search = format!("{path}.path:{}", std::env::var("PATH").unwrap());
     for (program, end) in [("exec ", ""), ("", " & sleep 0.5")] {
         let mut command = who(&["--debuginfod", "--json", "--", "sh", "-c"]);
-        command.arg(format!(r#"echo $$ >"{path}.pid"; {program}"{path}" {ENDLESS} 1000000000{end}"#));
-        let start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
-        let output = command.env("PATH", &search).env("DEBUGINFOD_URLS", "-").output();
-        let Some((_, report)) = report(output) else { return };
-        let ended: f64 = fs::read_to_string(format!("{path}.ended")).unwrap().trim().parse().unwrap();
+        command.arg(format!(
+            r#"echo $$ >"{path}.pid"; {program}"{path}" {ENDLESS} 1000000000{end}"#
+        ));
+        let start = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap()
+            .as_secs_f64();
+        let output = command
+            .env("PATH", &search)
+            .env("DEBUGINFOD_URLS", "-")
+            .output();
+        let Some((_, report)) = report(output) else {
+            return;
+        };
+        let ended: f64 = fs::read_to_string(format!("{path}.ended"))
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
         // The names take 3 s more.
         let [seconds, cpu] = ["seconds", "cpu_seconds"].map(|name| report[name].as_f64().unwrap());
-        assert!(seconds < ended - start + 1.0 && cpu < seconds + 0.1, "{ended} - {start}: {report:#}");
-        assert!(report["percent"].is_f64() && report["lost"] == 0, "{report:#}");
+        assert!(
+            seconds < ended - start + 1.0 && cpu < seconds + 0.1,
+            "{ended} - {start}: {report:#}"
+        );
+        assert!(
+            report["percent"].is_f64() && report["lost"] == 0,
+            "{report:#}"
+        );
     }
 }
 
@@ -247,11 +378,21 @@ impl Oracle {
         let cpus = fs::read_dir("/sys/bus/cpu/devices")?.count();
         let open = |cpu| {
             let mut builder = Builder::new(Software::CPU_CLOCK);
-            builder.any_pid().one_cpu(cpu).sample_period(997_000).exclude_idle(true).enabled(true);
+            builder
+                .any_pid()
+                .one_cpu(cpu)
+                .sample_period(997_000)
+                .exclude_idle(true)
+                .enabled(true);
             builder.exclude_kernel(false);
-            builder.sample(SampleFlag::IP | SampleFlag::TID).build()?.sampled(1 << 20)
+            builder
+                .sample(SampleFlag::IP | SampleFlag::TID)
+                .build()?
+                .sampled(1 << 20)
         };
-        Ok(Self { samplers: (0..cpus).map(open).collect::<Result<_, _>>()? })
+        Ok(Self {
+            samplers: (0..cpus).map(open).collect::<Result<_, _>>()?,
+        })
     }
 
     /// Returns the samples of a process, and those with a program counter in a range.
@@ -259,7 +400,9 @@ impl Oracle {
         let mut samples = [0; 2];
         for sampler in &mut self.samplers {
             while let Some(record) = sampler.next_record() {
-                let Ok(Record::Sample(sample)) = record.parse_record() else { continue };
+                let Ok(Record::Sample(sample)) = record.parse_record() else {
+                    continue;
+                };
                 if sample.pid() == Some(pid) {
                     samples[0] += 1;
                     samples[1] += u64::from(sample.ip().is_some_and(|ip| range.contains(&ip)));
@@ -273,39 +416,68 @@ impl Oracle {
 /// Threads of 0.5 ms never fill a period of an event of their own.
 #[test]
 fn reads_in_short_threads_have_the_share_of_a_system_wide_count() {
-    let Some(path) = compiled(("threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else { return };
+    let Some(path) = compiled(("threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else {
+        return;
+    };
     let oracle = match Oracle::start() {
         Ok(oracle) => oracle,
         Err(error) => return not_run_here(Need::Perf, error),
     };
-    let output = who(&["--json", "--"]).arg(path).args(["short", "4"]).output();
-    let Some((said, report)) = report(output) else { return };
+    let output = who(&["--json", "--"])
+        .arg(path)
+        .args(["short", "4"])
+        .output();
+    let Some((said, report)) = report(output) else {
+        return;
+    };
     // The functions are in its first two pages.
     let start = u64::from_str_radix(said.trim(), 16).unwrap();
-    let [all, in_reads] = oracle.samples(report["pid"].as_u64().unwrap() as u32, &(start..start + 0x2000));
+    let [all, in_reads] = oracle.samples(
+        report["pid"].as_u64().unwrap() as u32,
+        &(start..start + 0x2000),
+    );
     let expected = 100.0 * in_reads as f64 / all as f64;
     assert!(all > 100 && expected > 50.0, "{in_reads} of {all}");
     // On a busy machine, both are shares of a few hundred samples.
-    let (percent, error) = (report["percent"].as_f64().unwrap(), report["percent_error"].as_f64().unwrap());
-    assert!((percent - expected).abs() < 2.0 + 2.0 * error, "{expected} {report:#}");
+    let (percent, error) = (
+        report["percent"].as_f64().unwrap(),
+        report["percent_error"].as_f64().unwrap(),
+    );
+    assert!(
+        (percent - expected).abs() < 2.0 + 2.0 * error,
+        "{expected} {report:#}"
+    );
 }
 
 /// Watches with one event for each CPU, which needs no file for each thread.
 #[test]
 fn a_process_with_10000_threads_is_watched() {
-    let Some(path) = compiled(("many threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else { return };
+    let Some(path) = compiled(("many threads", Need::Gcc, "-O2 -pthread", "threads.c", "")) else {
+        return;
+    };
     for threads in ["2000", "10000"] {
         let mut child = Command::new(&path);
-        let mut child = child.args(["idle", threads, "100"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = child
+            .args(["idle", threads, "100"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        BufReader::new(child.stdout.as_mut().unwrap())
+            .read_line(&mut line)
+            .unwrap();
         let output = who(&["--duration=3", "--json", "--pid", &child.id().to_string()]).output();
         child.kill().unwrap();
         child.wait().unwrap();
         if line.is_empty() {
-            return not_run_here(Need::Threads10000, format!("{threads} threads cannot be made"));
+            return not_run_here(
+                Need::Threads10000,
+                format!("{threads} threads cannot be made"),
+            );
         }
-        let Some((_, report)) = report(output) else { return };
+        let Some((_, report)) = report(output) else {
+            return;
+        };
         assert!(report["percent"].as_f64() > Some(50.0), "{report:#}");
     }
 }
@@ -333,7 +505,11 @@ impl Copies {
     /// Watches the program as a user without rights.
     fn watch(&self) -> Command {
         let mut command = Command::new(self.0.join("who"));
-        command.uid(65534).gid(65534).args(["--json", "--"]).arg(self.0.join("program"));
+        command
+            .uid(65534)
+            .gid(65534)
+            .args(["--json", "--"])
+            .arg(self.0.join("program"));
         command
     }
 }
@@ -348,11 +524,24 @@ impl Drop for Copies {
 /// these threads.
 #[test]
 fn without_rights_short_threads_have_no_share() {
-    let recipe = ("threads for a user", Need::Gcc, "-O2 -pthread", "threads.c", "");
-    let Some(copies) = compiled(recipe).and_then(|path| Copies::of(&path)) else { return };
-    let Some((_, report)) = report(copies.watch().args(["short", "2"]).output()) else { return };
+    let recipe = (
+        "threads for a user",
+        Need::Gcc,
+        "-O2 -pthread",
+        "threads.c",
+        "",
+    );
+    let Some(copies) = compiled(recipe).and_then(|path| Copies::of(&path)) else {
+        return;
+    };
+    let Some((_, report)) = report(copies.watch().args(["short", "2"]).output()) else {
+        return;
+    };
     assert_eq!(report["sees_all"], false, "{report:#}");
-    assert!(report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1), "{report:#}");
+    assert!(
+        report["percent"].is_null() && report["cpu_seconds"].as_f64() > Some(0.1),
+        "{report:#}"
+    );
 }
 
 /// Watches as a user who may not watch all processes. A traced program would not get the rights of
@@ -363,23 +552,44 @@ fn a_setuid_command_keeps_its_rights() {
     if let Err(error) = fs::metadata(ID) {
         return not_run_here(Need::Id, error);
     }
-    let Some(copies) = Copies::of(Path::new(ID)) else { return };
+    let Some(copies) = Copies::of(Path::new(ID)) else {
+        return;
+    };
     let program = copies.0.join("program");
     fs::set_permissions(&program, Permissions::from_mode(0o4755)).unwrap();
-    let alone = Command::new(&program).arg("-u").uid(65534).output().unwrap();
+    let alone = Command::new(&program)
+        .arg("-u")
+        .uid(65534)
+        .output()
+        .unwrap();
     if alone.stdout != b"0\n" {
         return not_run_here(Need::Setuid, "the file system ignores the bit");
     }
-    let Some((said, report)) = report(copies.watch().arg("-u").output()) else { return };
-    assert_eq!((&*said, &report["has_vdso"]), ("0\n", &Value::Bool(true)), "{report:#}");
+    let Some((said, report)) = report(copies.watch().arg("-u").output()) else {
+        return;
+    };
+    assert_eq!(
+        (&*said, &report["has_vdso"]),
+        ("0\n", &Value::Bool(true)),
+        "{report:#}"
+    );
 }
 
 /// Threads that start and end, processes that fork and execute, and signals: the program ends with
 /// status 0 if each did what it should, as it does alone. `VDSO_WHO_STORMS` sets the runs.
 #[test]
 fn a_storm_ends_as_it_does_alone() {
-    let Some(path) = compiled(("storm", Need::Gcc, "-O2 -pthread", "storm.c", "")) else { return };
-    assert!(Command::new(&path).arg("100").output().unwrap().status.success());
+    let Some(path) = compiled(("storm", Need::Gcc, "-O2 -pthread", "storm.c", "")) else {
+        return;
+    };
+    assert!(
+        Command::new(&path)
+            .arg("100")
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     let runs = std::env::var("VDSO_WHO_STORMS").map_or(2, |runs| runs.parse().unwrap());
     let copies = Copies::of(&path);
     let watched = |options: &[&str]| {
@@ -387,20 +597,30 @@ fn a_storm_ends_as_it_does_alone() {
         command.args(["--json", "--"]).arg(&path);
         command
     };
-    println!("| mode | runs | status 0 | SIGTRAP swallowed | rounds of a run |\n|---|---|---|---|---|");
+    println!(
+        "| mode | runs | status 0 | SIGTRAP swallowed | rounds of a run |\n|---|---|---|---|---|"
+    );
     for (mode, command) in [
         ("sampled by CPU", Some(watched(&[]))),
-        ("sampled by thread, without rights", copies.as_ref().map(Copies::watch)),
+        (
+            "sampled by thread, without rights",
+            copies.as_ref().map(Copies::watch),
+        ),
         ("exact", Some(watched(&["--exact"]))),
     ] {
         let Some(mut command) = command else { continue };
         let (mut signals, mut rounds) = (0, 0);
         command.arg("300");
         for _ in 0..runs {
-            let Some((said, report)) = report(command.output()) else { return };
+            let Some((said, report)) = report(command.output()) else {
+                return;
+            };
             rounds += said.split(' ').next().unwrap().parse::<u64>().unwrap();
             signals += report["swallowed"].as_u64().unwrap();
         }
-        println!("| {mode} | {runs} | {runs} | {signals} | {} |", rounds / runs);
+        println!(
+            "| {mode} | {runs} | {runs} | {signals} | {} |",
+            rounds / runs
+        );
     }
 }

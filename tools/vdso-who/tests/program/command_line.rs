@@ -46,15 +46,24 @@ fn wrong_arguments_are_status_64_and_one_sentence() {
         ("top --json", "'top' cannot be used with"),
         ("-i1 --all --json", "'--interval"),
     ];
-    for (arguments, suggestion) in wrong.map(|arguments| (arguments, "")).into_iter().chain(mistyped) {
+    for (arguments, suggestion) in wrong
+        .map(|arguments| (arguments, ""))
+        .into_iter()
+        .chain(mistyped)
+    {
         let words: Vec<_> = arguments.split_whitespace().collect();
-        let Some((status, out, error)) = run(&words) else { return };
+        let Some((status, out, error)) = run(&words) else {
+            return;
+        };
         assert_eq!((status, &*out), (Some(64), ""), "{arguments}: {error}");
         assert!(
             error.starts_with("vdso-who: ") && error.contains("`vdso-who --help`"),
             "{arguments}: {error}"
         );
-        assert!(error.lines().count() <= 3 && error.contains(suggestion), "{arguments}: {error}");
+        assert!(
+            error.lines().count() <= 3 && error.contains(suggestion),
+            "{arguments}: {error}"
+        );
     }
 }
 
@@ -66,17 +75,29 @@ fn help_fits_80_columns() {
         (&["--generate", "bash"], "--frequency"),
         (&["--generate=man"], ".SH OPTIONS"),
     ] {
-        let Some((status, out, error)) = run(arguments) else { return };
+        let Some((status, out, error)) = run(arguments) else {
+            return;
+        };
         assert_eq!((status, &*error), (Some(0), ""), "{arguments:?}");
-        assert!(out.contains(contains) && (arguments[0] != "--help" || fits(&out)), "{arguments:?}: {out}");
+        assert!(
+            out.contains(contains) && (arguments[0] != "--help" || fits(&out)),
+            "{arguments:?}: {out}"
+        );
     }
 }
 
 /// Expects status 2 and an error that begins so, if the program can be started.
 fn assert_fails(output: io::Result<Output>, expected: &str) {
-    let Some((status, out, error)) = started(output) else { return };
+    let Some((status, out, error)) = started(output) else {
+        return;
+    };
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
-    assert!(error.replace('\n', " ").starts_with(&format!("vdso-who: {expected}")), "{error}");
+    assert!(
+        error
+            .replace('\n', " ")
+            .starts_with(&format!("vdso-who: {expected}")),
+        "{error}"
+    );
 }
 
 #[test]
@@ -97,10 +118,19 @@ fn what_is_missing_is_named() {
             &[&format!("--pid={thread}")],
             &*format!("{thread} is a thread of process {number}: use --pid {number}"),
         ),
-        (&["--", "/nonexistent/program"], "cannot run /nonexistent/program: "),
+        (
+            &["--", "/nonexistent/program"],
+            "cannot run /nonexistent/program: ",
+        ),
         // A terminal obeys control characters.
-        (&["--", "/nonexistent/\x1b[31m"], "cannot run /nonexistent/\\u{1b}[31m: "),
-        (&["record", "-F99", "-g", "/nonexistent/program", "-p"], "cannot run /nonexistent/program: "),
+        (
+            &["--", "/nonexistent/\x1b[31m"],
+            "cannot run /nonexistent/\\u{1b}[31m: ",
+        ),
+        (
+            &["record", "-F99", "-g", "/nonexistent/program", "-p"],
+            "cannot run /nonexistent/program: ",
+        ),
         (
             &[&number.to_string()],
             &format!(
@@ -110,8 +140,14 @@ fn what_is_missing_is_named() {
         // It has no CPU time to compare the samples with.
         (&["--cgroup=/proc"], "/proc is no cgroup of version 2: "),
         // A process that this program did not start has no guard.
-        (&["--exact", &format!("--pid={number}")], "--exact can end a process that was not started here: "),
-        (&["--exact", "/nonexistent/program"], "cannot run /nonexistent/program: "),
+        (
+            &["--exact", &format!("--pid={number}")],
+            "--exact can end a process that was not started here: ",
+        ),
+        (
+            &["--exact", "/nonexistent/program"],
+            "cannot run /nonexistent/program: ",
+        ),
     ] {
         assert_fails(who(arguments).output(), expected);
     }
@@ -124,14 +160,36 @@ fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
     const UNMOUNT: &str = "while umount -l /proc 2>/dev/null; do :; done; exec \"$@\"";
     const MISSING: &str = "cannot read the CPU time: is /proc mounted?";
     for (arguments, expected) in [
-        (&["--mount", "sh", "-c", UNMOUNT, "", PROGRAM, "--all", "--duration=1"][..], MISSING),
-        (&["--mount", "sh", "-c", UNMOUNT, "", PROGRAM, "--", "true"], MISSING),
-        (&["--pid", "--fork", PROGRAM, "--", "true"], "/proc is that of another PID namespace: "),
+        (
+            &[
+                "--mount",
+                "sh",
+                "-c",
+                UNMOUNT,
+                "",
+                PROGRAM,
+                "--all",
+                "--duration=1",
+            ][..],
+            MISSING,
+        ),
+        (
+            &["--mount", "sh", "-c", UNMOUNT, "", PROGRAM, "--", "true"],
+            MISSING,
+        ),
+        (
+            &["--pid", "--fork", PROGRAM, "--", "true"],
+            "/proc is that of another PID namespace: ",
+        ),
     ] {
         let output = Command::new("unshare").args(arguments).output();
-        let error =
-            output.as_ref().map_or(String::new(), |output| String::from_utf8_lossy(&output.stderr).into());
-        if ["unshare: ", "umount: ", "perf_event_open"].iter().any(|missing| error.contains(missing)) {
+        let error = output.as_ref().map_or(String::new(), |output| {
+            String::from_utf8_lossy(&output.stderr).into()
+        });
+        if ["unshare: ", "umount: ", "perf_event_open"]
+            .iter()
+            .any(|missing| error.contains(missing))
+        {
             return not_run_here(Need::Unshare, error);
         }
         assert_fails(output, expected);
@@ -140,11 +198,18 @@ fn a_proc_that_is_missing_or_of_another_pid_namespace_is_refused() {
 
 #[test]
 fn debuginfod_needs_its_program_and_a_server() {
-    for (servers, expected) in
-        [("", "--debuginfod asks the servers in DEBUGINFOD_URLS"), ("x", "cannot run debuginfod-find: ")]
-    {
+    for (servers, expected) in [
+        ("", "--debuginfod asks the servers in DEBUGINFOD_URLS"),
+        ("x", "cannot run debuginfod-find: "),
+    ] {
         let mut command = who(&["--debuginfod", "--", "/bin/echo", "ran"]);
-        assert_fails(command.env("PATH", "/nonexistent").env("DEBUGINFOD_URLS", servers).output(), expected);
+        assert_fails(
+            command
+                .env("PATH", "/nonexistent")
+                .env("DEBUGINFOD_URLS", servers)
+                .output(),
+            expected,
+        );
     }
 }
 
@@ -157,17 +222,30 @@ fn a_denied_perf_event_open_has_its_causes_and_a_missing_one_has_no_options() {
     let paranoid = format!("kernel.perf_event_paranoid is {}:", paranoid.trim());
     for (number, causes) in [
         (libc::EPERM, ["a seccomp filter", &paranoid]),
-        (libc::ENODEV, ["this kernel has no perf_event_open(2)", "run vdso-who outside"]),
+        (
+            libc::ENODEV,
+            [
+                "this kernel has no perf_event_open(2)",
+                "run vdso-who outside",
+            ],
+        ),
     ] {
         let denied = move || filter::deny(&[CALL], number).then(|| who(&["--", "true"]).output());
-        let Some(output) = thread::spawn(denied).join().unwrap() else { return };
-        let Some((status, out, error)) = started(output) else { return };
+        let Some(output) = thread::spawn(denied).join().unwrap() else {
+            return;
+        };
+        let Some((status, out, error)) = started(output) else {
+            return;
+        };
         if !error.contains("perf_event_open") {
             return not_run_here(Need::Perf, error);
         }
         assert_eq!((status, &*out), (Some(2), ""), "{error}");
         let words = error.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(causes.iter().all(|cause| words.contains(cause)) && !words.contains("--exact"), "{error}");
+        assert!(
+            causes.iter().all(|cause| words.contains(cause)) && !words.contains("--exact"),
+            "{error}"
+        );
     }
 }
 
@@ -177,13 +255,23 @@ fn a_denied_ptrace_is_named() {
         let command = || who(&["--exact", "--", "true"]).output();
         filter::deny(&[libc::SYS_ptrace as u32], libc::EPERM).then(command)
     };
-    let Some(output) = thread::spawn(denied).join().unwrap() else { return };
-    let Some((status, out, error)) = started(output) else { return };
-    if ["perf_event_open", "breakpoint", "no vDSO", "gVisor"].iter().any(|lack| error.contains(lack)) {
+    let Some(output) = thread::spawn(denied).join().unwrap() else {
+        return;
+    };
+    let Some((status, out, error)) = started(output) else {
+        return;
+    };
+    if ["perf_event_open", "breakpoint", "no vDSO", "gVisor"]
+        .iter()
+        .any(|lack| error.contains(lack))
+    {
         return not_run_here(Need::Perf, error);
     }
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
-    assert!(error.contains("ptrace(2) is denied") && error.contains("omit --exact"), "{error}");
+    assert!(
+        error.contains("ptrace(2) is denied") && error.contains("omit --exact"),
+        "{error}"
+    );
 }
 
 /// Closes the reader of standard output before the first table. The command still runs when that is
@@ -194,8 +282,13 @@ fn tables_that_nobody_reads_end_the_measurement_but_not_the_command() {
     drop(reader);
     let mut command = who(&["--interval=1", "--", "sh", "-c", "sleep 4; exit 4"]);
     let output = command.stdout(OwnedFd::from(output)).output();
-    let Some((status, _, error)) = watched(output) else { return };
-    assert!(status == Some(4) && error.contains("waiting for the command"), "{status:?} {error}");
+    let Some((status, _, error)) = watched(output) else {
+        return;
+    };
+    assert!(
+        status == Some(4) && error.contains("waiting for the command"),
+        "{status:?} {error}"
+    );
 }
 
 /// Expects that the command does not run if the file cannot be made or standard output is closed. A
@@ -205,21 +298,43 @@ fn output_that_cannot_be_written_is_status_2_and_an_error() {
     for arguments in [&["--help"][..], &["--generate=man"], &["--", "true"]] {
         assert_says_that_output_is_lost("vdso-who", || who(arguments), watched);
     }
-    let Some((status, out, error)) = run(&["-o", "/proc/report", "--", "echo", "ran"]) else { return };
+    let Some((status, out, error)) = run(&["-o", "/proc/report", "--", "echo", "ran"]) else {
+        return;
+    };
     assert_eq!((status, &*out), (Some(2), ""), "{error}");
-    assert!(error.starts_with("vdso-who: cannot write /proc/report: "), "{error}");
+    assert!(
+        error.starts_with("vdso-who: cannot write /proc/report: "),
+        "{error}"
+    );
     let path = target_tmpdir().join("report");
     let path = path.to_str().unwrap();
     fs::write(path, "the report before").unwrap();
     // It has more processes than there can be.
-    let Some((status, ..)) = run(&["-o", path, "--pid=4194305"]) else { return };
-    assert_eq!((status, &*fs::read_to_string(path).unwrap()), (Some(2), "the report before"));
-    let Some((status, _, error)) = run(&["-o", path, "--", "rm", path]) else { return };
+    let Some((status, ..)) = run(&["-o", path, "--pid=4194305"]) else {
+        return;
+    };
+    assert_eq!(
+        (status, &*fs::read_to_string(path).unwrap()),
+        (Some(2), "the report before")
+    );
+    let Some((status, _, error)) = run(&["-o", path, "--", "rm", path]) else {
+        return;
+    };
     assert_eq!(status, Some(0), "{error}");
     assert!(fs::read_to_string(path).unwrap().starts_with("process "));
     let mut closed = Command::new("sh");
-    closed.args(["-c", "exec \"$0\" \"$@\" >&-", PROGRAM, "--", "sh", "-c", "echo ran >&2"]);
-    let Some((_, _, error)) = started(closed.output()) else { return };
+    closed.args([
+        "-c",
+        "exec \"$0\" \"$@\" >&-",
+        PROGRAM,
+        "--",
+        "sh",
+        "-c",
+        "echo ran >&2",
+    ]);
+    let Some((_, _, error)) = started(closed.output()) else {
+        return;
+    };
     assert!(!error.contains("ran"), "{error}");
 }
 
@@ -231,16 +346,36 @@ fn the_status_is_the_commands_also_under_a_guard() {
         ("--frequency=499", "kill -9 $$", 137, ""),
         ("--frequency=499", "exec true", 0, ""),
         // It says that it waits. Otherwise it would look as if it hung.
-        ("--duration=1", "sleep 3; exit 4", 4, "waiting for the command"),
+        (
+            "--duration=1",
+            "sleep 3; exit 4",
+            4,
+            "waiting for the command",
+        ),
         ("--exact", "kill -TRAP $$", 133, ""),
-        ("--exact", "trap 'exit 5' USR1; kill -USR1 $$; exit 4", 5, ""),
+        (
+            "--exact",
+            "trap 'exit 5' USR1; kill -USR1 $$; exit 4",
+            5,
+            "",
+        ),
         // It stops, and its child lets it continue.
-        ("--exact", "(sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 6", 6, ""),
+        (
+            "--exact",
+            "(sleep 0.2; kill -CONT $$) & kill -STOP $$; exit 6",
+            6,
+            "",
+        ),
         ("--exact", "exec sh -c 'exec sh -c \"exit 7\"'", 7, ""),
     ] {
-        let Some((status, out, error)) = run(&[option, "--", "sh", "-c", script]) else { return };
+        let Some((status, out, error)) = run(&[option, "--", "sh", "-c", script]) else {
+            return;
+        };
         assert_eq!(status, Some(expected), "{script}: {out}{error}");
-        assert!(error.contains(said) && error.is_empty() == said.is_empty(), "{script}: {error}");
+        assert!(
+            error.contains(said) && error.is_empty() == said.is_empty(),
+            "{script}: {error}"
+        );
         assert!(out.starts_with("process ") && fits(&out), "{out}");
     }
 }
@@ -249,10 +384,14 @@ fn the_status_is_the_commands_also_under_a_guard() {
 #[test]
 fn a_command_has_the_callers_limits_and_signals() {
     const SCRIPT: &str = "ulimit -v; ulimit -n; grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status";
-    let Ok(alone) = Command::new("sh").args(["-c", SCRIPT]).output() else { return };
+    let Ok(alone) = Command::new("sh").args(["-c", SCRIPT]).output() else {
+        return;
+    };
     let alone = String::from_utf8(alone.stdout).unwrap();
     for option in ["--frequency=499", "--exact"] {
-        let Some((_, out, error)) = run(&[option, "--", "sh", "-c", SCRIPT]) else { return };
+        let Some((_, out, error)) = run(&[option, "--", "sh", "-c", SCRIPT]) else {
+            return;
+        };
         assert!(out.starts_with(&alone), "{alone}\n{out}{error}");
     }
 }
@@ -261,10 +400,14 @@ fn a_command_has_the_callers_limits_and_signals() {
 /// program without a guard.
 #[test]
 fn a_trap_that_no_register_names_does_not_end_a_guarded_command() {
-    let Some(program) = compiled(("traps", Need::Gcc, "-O1", "traps.c", "")) else { return };
+    let Some(program) = compiled(("traps", Need::Gcc, "-O1", "traps.c", "")) else {
+        return;
+    };
     let alone = Command::new(&program).status().unwrap();
     assert_eq!(alone.signal(), Some(Signal::SIGTRAP as i32), "{alone}");
     let output = who(&["--exact", "--json", "--"]).arg(program).output();
-    let Some((_, report)) = report(output) else { return };
+    let Some((_, report)) = report(output) else {
+        return;
+    };
     assert_eq!(report["swallowed"], 8000);
 }

@@ -29,7 +29,15 @@ fn started(output: io::Result<Output>) -> Option<Ended> {
 /// Returns what a command printed; none if a process cannot be watched here.
 fn watched(output: io::Result<Output>) -> Option<Ended> {
     let (status, out, error) = started(output)?;
-    let lacks = ["perf_event_open", "breakpoints", "gVisor", "no vDSO", "ptrace(2)", "ENOSYS", "cannot run"];
+    let lacks = [
+        "perf_event_open",
+        "breakpoints",
+        "gVisor",
+        "no vDSO",
+        "ptrace(2)",
+        "ENOSYS",
+        "cannot run",
+    ];
     if status == Some(2) && lacks.iter().any(|lack| error.contains(lack)) {
         not_run_here(Need::Perf, error);
         return None;

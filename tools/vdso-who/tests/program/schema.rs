@@ -12,7 +12,12 @@ pub(crate) fn checked(json: &str) -> Value {
 
 fn check(schema: &Value, all: &Value, value: &Value, place: &str) {
     if let Some(name) = schema["$ref"].as_str() {
-        return check(&all["$defs"][name.trim_start_matches("#/$defs/")], all, value, place);
+        return check(
+            &all["$defs"][name.trim_start_matches("#/$defs/")],
+            all,
+            value,
+            place,
+        );
     }
     let kind = match value {
         Value::Null => "null",
@@ -23,16 +28,29 @@ fn check(schema: &Value, all: &Value, value: &Value, place: &str) {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    let types = schema["type"].as_array().cloned().unwrap_or(vec![schema["type"].clone()]);
+    let types = schema["type"]
+        .as_array()
+        .cloned()
+        .unwrap_or(vec![schema["type"].clone()]);
     let is_kind = |allowed: &Value| allowed == kind || (allowed == "number" && kind == "integer");
     assert!(types.iter().any(is_kind), "{place} is {kind}");
-    assert!(schema["enum"].as_array().is_none_or(|known| known.contains(value)), "{place} is {value}");
+    assert!(
+        schema["enum"]
+            .as_array()
+            .is_none_or(|known| known.contains(value)),
+        "{place} is {value}"
+    );
     for item in value.as_array().into_iter().flatten() {
         check(&schema["items"], all, item, &format!("{place}[]"));
     }
-    let Some(object) = value.as_object() else { return };
+    let Some(object) = value.as_object() else {
+        return;
+    };
     for name in schema["required"].as_array().into_iter().flatten() {
-        assert!(object.contains_key(name.as_str().unwrap()), "{place} lacks {name}");
+        assert!(
+            object.contains_key(name.as_str().unwrap()),
+            "{place} lacks {name}"
+        );
     }
     for (name, value) in object {
         let schema = &schema["properties"][name];

@@ -24,16 +24,23 @@ const READS: &str =
 /// Expects lines as flamegraph.pl reads them: frames and a number.
 #[test]
 fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
-    let Some((status, out, error)) = run(&["--folded", "--", "python3", "-c", READS]) else { return };
+    let Some((status, out, error)) = run(&["--folded", "--", "python3", "-c", READS]) else {
+        return;
+    };
     assert_eq!((status, &*error), (Some(0), ""), "{out}");
     let is_folded = |line: &str| {
         let (chain, number) = line.rsplit_once(' ').unwrap_or_default();
         let (first, last) = (chain.split(';').next(), chain.rsplit(';').next());
-        first.is_some_and(|first| !first.is_empty()) && last != first && number.parse::<u64>().is_ok()
+        first.is_some_and(|first| !first.is_empty())
+            && last != first
+            && number.parse::<u64>().is_ok()
     };
     let lines: Vec<_> = out.lines().filter(|line| *line != "said").collect();
     // `python3` may be a script that a shell starts. The shell's own samples have its name.
-    assert!(lines.iter().any(|line| line.starts_with("python3;")), "{out}");
+    assert!(
+        lines.iter().any(|line| line.starts_with("python3;")),
+        "{out}"
+    );
     assert!(lines.iter().all(|line| is_folded(line)), "{out}");
 }
 
@@ -41,25 +48,45 @@ fn folded_call_chains_begin_with_the_process_and_end_with_the_function() {
 #[test]
 fn a_child_of_the_command_is_named() {
     let script = format!("python3 -c \"{READS}\"; exit 3");
-    let Some((status, out, error)) = run(&["--", "sh", "-c", &script]) else { return };
+    let Some((status, out, error)) = run(&["--", "sh", "-c", &script]) else {
+        return;
+    };
     assert_eq!((status, &*error), (Some(3), ""), "{out}");
-    assert!(out.contains(" python3 (") && out.contains("and those that it started") && fits(&out), "{out}");
+    assert!(
+        out.contains(" python3 (") && out.contains("and those that it started") && fits(&out),
+        "{out}"
+    );
 }
 
 /// Watches with --interval, too: each table has the reads since the last one.
 #[test]
 fn all_processes_are_watched_as_one_and_named() {
-    let Some(_reader) = Reader::start() else { return };
-    for arguments in
-        [&["--all", "--duration=2"][..], &["top", "-i1", "-d", "4"], &["-a", "--group-by=process", "-d1"]]
-    {
-        let Some((status, out, error)) = run(arguments) else { return };
+    let Some(_reader) = Reader::start() else {
+        return;
+    };
+    for arguments in [
+        &["--all", "--duration=2"][..],
+        &["top", "-i1", "-d", "4"],
+        &["-a", "--group-by=process", "-d1"],
+    ] {
+        let Some((status, out, error)) = run(arguments) else {
+            return;
+        };
         assert_eq!((status, &*error), (Some(0), ""), "{out}");
         let tables = out.matches("all processes spend ").count();
         assert!(out.contains("python3 (") && fits(&out), "{out}");
-        assert!(if arguments[0] == "top" { (1..=5).contains(&tables) } else { tables == 1 }, "{out}");
+        assert!(
+            if arguments[0] == "top" {
+                (1..=5).contains(&tables)
+            } else {
+                tables == 1
+            },
+            "{out}"
+        );
     }
-    let Some((_, out, _)) = run(&["--all", "--duration=1", "--group-by=unit", "--json"]) else { return };
+    let Some((_, out, _)) = run(&["--all", "--duration=1", "--group-by=unit", "--json"]) else {
+        return;
+    };
     let json = checked(&out);
     let cgroup = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let unit = json["processes"][0]["name"].as_str().unwrap();
@@ -85,60 +112,107 @@ print(flush=True)
 time.sleep(1)
 if not os.fork(): work(60)
 os.wait()";
-    for (option, workers) in [("--duration=3", 2), ("--no-children", 0), ("--group-by=name", 1)] {
-        let Some(mut reader) = Reader::run(script) else { return };
+    for (option, workers) in [
+        ("--duration=3", 2),
+        ("--no-children", 0),
+        ("--group-by=name", 1),
+    ] {
+        let Some(mut reader) = Reader::run(script) else {
+            return;
+        };
         let pid = reader.0.id();
-        let output =
-            who(&["-p", &pid.to_string(), "--json", option, "--duration=3"]
-                [..if workers == 2 { 4 } else { 5 }])
-            .output();
+        let output = who(&["-p", &pid.to_string(), "--json", option, "--duration=3"]
+            [..if workers == 2 { 4 } else { 5 }])
+        .output();
         let children = family(pid);
         let _ = reader.0.kill();
         for child in &children {
             let _ = kill(Pid::from_raw(*child), Signal::SIGKILL);
         }
-        let Some((_, json)) = report(output) else { return };
-        let rows: Vec<_> =
-            json["processes"].as_array().unwrap().iter().filter(|row| row["records"] != 0).collect();
-        let is_child = |row: &&Value| workers == 1 || children.iter().any(|child| row["pid"] == *child);
-        assert!(rows.len() == workers && rows.iter().all(is_child), "{option}: {children:?} {json:#}");
+        let Some((_, json)) = report(output) else {
+            return;
+        };
+        let rows: Vec<_> = json["processes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|row| row["records"] != 0)
+            .collect();
+        let is_child =
+            |row: &&Value| workers == 1 || children.iter().any(|child| row["pid"] == *child);
+        assert!(
+            rows.len() == workers && rows.iter().all(is_child),
+            "{option}: {children:?} {json:#}"
+        );
         // A sample of a virtual machine can stand for less than its time.
         let [cpu, samples] = ["cpu_seconds", "samples"].map(|field| json[field].as_f64().unwrap());
-        assert!((cpu * 499.0 - samples).abs() < samples.max(50.0), "{option}: {json:#}");
+        assert!(
+            (cpu * 499.0 - samples).abs() < samples.max(50.0),
+            "{option}: {json:#}"
+        );
     }
 }
 
 /// Returns the descendants of a process.
 fn family(pid: u32) -> Vec<i32> {
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children: Vec<u32> = children.split_whitespace().map(|child| child.parse().unwrap()).collect();
-    children.into_iter().flat_map(|child| [vec![child as i32], family(child)].concat()).collect()
+    let children =
+        fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children: Vec<u32> = children
+        .split_whitespace()
+        .map(|child| child.parse().unwrap())
+        .collect();
+    children
+        .into_iter()
+        .flat_map(|child| [vec![child as i32], family(child)].concat())
+        .collect()
 }
 
 /// Looks for the vDSO's reads in green and the others in red.
 #[test]
 fn a_file_whose_name_ends_with_svg_gets_a_flame_graph() {
     let path = target_tmpdir().join("who.svg");
-    let script =
-        format!("{READS}\nimport ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(0): libc.syscall(228)");
-    let Some((status, out, error)) = run(&["--json", "-o", path.to_str().unwrap(), "python3", "-c", &script])
-    else {
+    let script = format!(
+        "{READS}\nimport ctypes\nlibc = ctypes.CDLL(None)\nfor i in range(0): libc.syscall(228)"
+    );
+    let Some((status, out, error)) = run(&[
+        "--json",
+        "-o",
+        path.to_str().unwrap(),
+        "python3",
+        "-c",
+        &script,
+    ]) else {
         return;
     };
     assert_eq!((status, &*out, &*error), (Some(0), "said\n", ""));
     let svg = fs::read_to_string(&path).unwrap();
-    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
-    let graph = Document::parse_with_options(&svg, options).unwrap_or_else(|error| panic!("{error}: {svg}"));
-    let titles = graph.descendants().filter(|node| node.has_tag_name("title"));
+    let options = ParsingOptions {
+        allow_dtd: true,
+        ..ParsingOptions::default()
+    };
+    let graph = Document::parse_with_options(&svg, options)
+        .unwrap_or_else(|error| panic!("{error}: {svg}"));
+    let titles = graph
+        .descendants()
+        .filter(|node| node.has_tag_name("title"));
     let titles: Vec<_> = titles.filter_map(|title| title.text()).collect();
-    let has =
-        |function: &str| titles.iter().any(|title| title.starts_with(function) && title.contains(" samples"));
+    let has = |function: &str| {
+        titles
+            .iter()
+            .any(|title| title.starts_with(function) && title.contains(" samples"))
+    };
     assert!(
-        has("python3") && (has("__vdso_clock_gettime") || has("[system call]") || has("clock_gettime")),
+        has("python3")
+            && (has("__vdso_clock_gettime") || has("[system call]") || has("clock_gettime")),
         "{titles:#?}"
     );
-    assert!(svg.contains("in clock reads") && svg.contains("green: a read in the vDSO"), "{svg}");
-    let Some((status, out, error)) = run(&["-o", path.to_str().unwrap(), "true"]) else { return };
+    assert!(
+        svg.contains("in clock reads") && svg.contains("green: a read in the vDSO"),
+        "{svg}"
+    );
+    let Some((status, out, error)) = run(&["-o", path.to_str().unwrap(), "true"]) else {
+        return;
+    };
     assert!(
         status == Some(2) && out.is_empty() && error.contains("no clock read was seen"),
         "{status:?} {error}"
@@ -159,9 +233,13 @@ while True:
     os.posix_spawnp('true', ['true'], os.environ)
     os.wait()
     time.sleep(0.05)";
-    let Some(reader) = Reader::run(script) else { return };
+    let Some(reader) = Reader::run(script) else {
+        return;
+    };
     let pid = format!("--pid={}", reader.0.id());
-    let Some((_, json)) = report(who(&[&pid, "--duration=1", "--json"]).output()) else { return };
+    let Some((_, json)) = report(who(&[&pid, "--duration=1", "--json"]).output()) else {
+        return;
+    };
     assert!(json["cpu_seconds"].as_f64() < Some(2.0), "{json:#}");
 }
 
@@ -170,7 +248,8 @@ while True:
 fn the_cpu_time_of_counted_reads_is_the_commands_own() {
     let burn = "import time\nwhile time.process_time() < 1: pass";
     let script = format!("python3 -c '{burn}'; python3 -c '{burn}'; :");
-    let Some((_, json)) = report(who(&["--exact", "--json", "--", "sh", "-c", &script]).output()) else {
+    let Some((_, json)) = report(who(&["--exact", "--json", "--", "sh", "-c", &script]).output())
+    else {
         return;
     };
     let cpu = json["cpu_seconds"].as_f64().unwrap();
@@ -184,8 +263,12 @@ impl Cgroup {
     /// Makes a cgroup where the unified hierarchy is mounted.
     fn new() -> io::Result<Self> {
         let mounts = fs::read_to_string("/proc/self/mounts")?;
-        let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-        let unified = mounts.find(|fields| fields[2] == "cgroup2").ok_or(io::ErrorKind::NotFound)?;
+        let mut mounts = mounts
+            .lines()
+            .map(|line| line.split(' ').collect::<Vec<_>>());
+        let unified = mounts
+            .find(|fields| fields[2] == "cgroup2")
+            .ok_or(io::ErrorKind::NotFound)?;
         let folder = Path::new(unified[1]).join(format!("vdso-who-{}", std::process::id()));
         fs::create_dir(&folder)?;
         Ok(Self(folder))
@@ -195,7 +278,9 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         // The kernel removes a process from it some time after its end.
-        while fs::remove_dir(&self.0).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {
+        while fs::remove_dir(&self.0)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+        {
             sleep(Duration::from_millis(10));
         }
     }
@@ -209,19 +294,37 @@ fn a_cgroup_has_its_processes_only_and_ends_the_measurement_when_it_is_removed()
         Ok(cgroup) => cgroup,
         Err(error) => return not_run_here(Need::Cgroup2, error),
     };
-    let (Some(reader), Some(_outside)) = (Reader::start(), Reader::start()) else { return };
+    let (Some(reader), Some(_outside)) = (Reader::start(), Reader::start()) else {
+        return;
+    };
     if let Err(error) = fs::write(cgroup.0.join("cgroup.procs"), reader.0.id().to_string()) {
         return not_run_here(Need::Cgroup2, error);
     }
     let folder = cgroup.0.to_str().unwrap();
     let output = who(&["--cgroup", folder, "--duration=2", "--json"]).output();
-    let Some((_, json)) = report(output) else { return };
-    let pids: Vec<_> = json["processes"].as_array().unwrap().iter().map(|process| &process["pid"]).collect();
-    assert_eq!((json["name"].as_str(), pids), (Some(folder), vec![&Value::from(reader.0.id())]), "{json:#}");
-    let Some(child) = measuring(&mut who(&["--cgroup", folder, "--duration=60", "--json"])) else { return };
+    let Some((_, json)) = report(output) else {
+        return;
+    };
+    let pids: Vec<_> = json["processes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|process| &process["pid"])
+        .collect();
+    assert_eq!(
+        (json["name"].as_str(), pids),
+        (Some(folder), vec![&Value::from(reader.0.id())]),
+        "{json:#}"
+    );
+    let Some(child) = measuring(&mut who(&["--cgroup", folder, "--duration=60", "--json"])) else {
+        return;
+    };
     let used = || {
         let stat = fs::read_to_string(cgroup.0.join("cpu.stat")).unwrap();
-        let micros = stat.lines().find_map(|line| line.strip_prefix("usage_usec ")).unwrap();
+        let micros = stat
+            .lines()
+            .find_map(|line| line.strip_prefix("usage_usec "))
+            .unwrap();
         Duration::from_micros(micros.parse().unwrap())
     };
     let before = used();
@@ -229,7 +332,9 @@ fn a_cgroup_has_its_processes_only_and_ends_the_measurement_when_it_is_removed()
         sleep(Duration::from_millis(5));
     }
     drop((reader, cgroup));
-    let Some((_, json)) = report(child.wait_with_output()) else { return };
+    let Some((_, json)) = report(child.wait_with_output()) else {
+        return;
+    };
     let [seconds, cpu] = ["seconds", "cpu_seconds"].map(|field| json[field].as_f64().unwrap());
     assert!(seconds < 60.0 && cpu > 0.0, "{json:#}");
 }
@@ -246,7 +351,9 @@ impl Reader {
     fn run(script: &str) -> Option<Self> {
         let mut command = Command::new("python3");
         let started = command.args(["-c", script]).stdout(Stdio::piped()).spawn();
-        let mut child = started.map_err(|error| not_run_here(Need::Python, error)).ok()?;
+        let mut child = started
+            .map_err(|error| not_run_here(Need::Python, error))
+            .ok()?;
         child.stdout.as_mut()?.read_exact(&mut [0]).ok()?;
         Some(Self(child))
     }
@@ -261,10 +368,18 @@ impl Drop for Reader {
 
 /// Starts a measurement, and waits for its events.
 fn measuring(command: &mut Command) -> Option<Child> {
-    let started = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = started.map_err(|error| not_run_here(Need::Exec, error)).ok()?;
+    let started = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = started
+        .map_err(|error| not_run_here(Need::Exec, error))
+        .ok()?;
     let has_events = |child: &Child| {
-        let files = fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
+        let files = fs::read_dir(format!("/proc/{}/fd", child.id()))
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut files = files.filter_map(|file| fs::read_link(file.path()).ok());
         files.any(|file| file.ends_with("anon_inode:[perf_event]"))
     };
@@ -276,23 +391,36 @@ fn measuring(command: &mut Command) -> Option<Child> {
 
 #[test]
 fn an_interrupt_ends_the_measurement_and_prints_what_there_is() {
-    let Some(reader) = Reader::start() else { return };
+    let Some(reader) = Reader::start() else {
+        return;
+    };
     let pid = format!("--pid={}", reader.0.id());
-    let Some(child) = measuring(&mut who(&[&pid, "--json", "--duration=100"])) else { return };
+    let Some(child) = measuring(&mut who(&[&pid, "--json", "--duration=100"])) else {
+        return;
+    };
     sleep(Duration::from_millis(500));
     let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGINT);
-    let Some((_, json)) = report(child.wait_with_output()) else { return };
-    assert!(json["seconds"].as_f64() < Some(100.0) && json["records"] != 0, "{json:#}");
+    let Some((_, json)) = report(child.wait_with_output()) else {
+        return;
+    };
+    assert!(
+        json["seconds"].as_f64() < Some(100.0) && json["records"] != 0,
+        "{json:#}"
+    );
 }
 
 /// Sends SIGTERM, as timeout(1) and systemd do, when the measurement is over.
 #[test]
 fn a_termination_ends_the_command_also_after_the_measurement() {
     let mut command = who(&["--duration=1", "--", "sleep", "20"]);
-    let Some(mut child) = measuring(&mut command) else { return };
+    let Some(mut child) = measuring(&mut command) else {
+        return;
+    };
     // It says that it waits.
     let _ = child.stderr.as_mut().unwrap().read_exact(&mut [0]);
     let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
-    let Some((status, ..)) = watched(child.wait_with_output()) else { return };
+    let Some((status, ..)) = watched(child.wait_with_output()) else {
+        return;
+    };
     assert_eq!(status, Some(143));
 }

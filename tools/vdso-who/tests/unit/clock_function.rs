@@ -18,10 +18,26 @@ fn clock_functions_are_not_the_programs() {
         ("time.Now", "go", Clock),
         ("<std::time::Instant>::now", "rust", Clock),
         ("std::time::Instant::now", "rust", Clock),
-        ("std::sys::unix::time::inner::<impl std::sys::unix::time::Timespec>::now", "rust", Clock),
-        ("std::chrono::_V2::steady_clock::now()", "libstdc++.so.6", Clock),
-        ("std::__1::chrono::steady_clock::now()", "libc++.so.1", Clock),
-        ("std::__ndk1::chrono::system_clock::now()", "libc++_shared.so", Clock),
+        (
+            "std::sys::unix::time::inner::<impl std::sys::unix::time::Timespec>::now",
+            "rust",
+            Clock,
+        ),
+        (
+            "std::chrono::_V2::steady_clock::now()",
+            "libstdc++.so.6",
+            Clock,
+        ),
+        (
+            "std::__1::chrono::steady_clock::now()",
+            "libc++.so.1",
+            Clock,
+        ),
+        (
+            "std::__ndk1::chrono::system_clock::now()",
+            "libc++_shared.so",
+            Clock,
+        ),
         ("std::__Cr::chrono::steady_clock::now()", "chromium", Clock),
         ("std::chrono::steady_clock::now", "static", Clock),
         ("company::chrono::steady_clock::now()", "static", Program),
@@ -35,7 +51,11 @@ fn clock_functions_are_not_the_programs() {
         ("Builtins_InterpreterEntryTrampoline", "node", Interpreter),
         ("main", "static", Program),
     ] {
-        assert_eq!(role(&Frame::unknown(function.into(), module)), expected, "{function}");
+        assert_eq!(
+            role(&Frame::unknown(function.into(), module)),
+            expected,
+            "{function}"
+        );
     }
 }
 
@@ -46,13 +66,23 @@ fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
     let frame = |name: &str| {
         let is_script = name.starts_with("py::");
         let is_volatile = is_script || name == "(JIT)";
-        Frame { is_volatile, has_name: is_script, ..Frame::unknown(name.into(), "static") }
+        Frame {
+            is_volatile,
+            has_name: is_script,
+            ..Frame::unknown(name.into(), "static")
+        }
     };
     for (chain, expected) in [
         ("clock_gettime ustime call main", ["call", "main"]),
         ("clock_gettime+inner+outer main", ["inner", "outer"]),
-        ("PyObject_Call _PyEval_Frame py::f _PyEval_Frame", ["py::f", "_PyEval_Frame"]),
-        ("PyObject_Call _PyEval_Frame main", ["PyObject_Call", "_PyEval_Frame"]),
+        (
+            "PyObject_Call _PyEval_Frame py::f _PyEval_Frame",
+            ["py::f", "_PyEval_Frame"],
+        ),
+        (
+            "PyObject_Call _PyEval_Frame main",
+            ["PyObject_Call", "_PyEval_Frame"],
+        ),
         ("_PyEval_Frame (JIT) main", ["_PyEval_Frame", "(JIT)"]),
         ("f py::f", ["f", "py::f"]),
         ("clock_gettime", ["clock_gettime", ""]),
@@ -62,11 +92,19 @@ fn the_caller_is_the_programs_function_and_a_scripts_before_its_interpreters() {
         // Functions with a `+` between them are inlined.
         for (address, functions) in (0..).zip(chain.split_whitespace()) {
             let frames = functions.split('+').map(frame);
-            let functions = frames.map(|frame| (role(&frame), Arc::new(frame))).collect();
+            let functions = frames
+                .map(|frame| (role(&frame), Arc::new(frame)))
+                .collect();
             space.frames.insert(address, functions);
         }
         let addresses: Vec<_> = (0..space.frames.len() as u64).collect();
         let Caller { first, next } = space.caller(&addresses);
-        assert_eq!([&*first.function, next.as_ref().map_or("", |next| &next.function)], expected);
+        assert_eq!(
+            [
+                &*first.function,
+                next.as_ref().map_or("", |next| &next.function)
+            ],
+            expected
+        );
     }
 }

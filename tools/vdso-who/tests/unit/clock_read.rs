@@ -7,8 +7,16 @@ use super::number_before;
 fn the_number_is_that_of_the_last_move_before_the_system_call() {
     for (code, number) in [
         (&[0xb8, 0xe4, 0, 0, 0, 0x0f, 0x05][..], Some(228)),
-        (&[0xb8, 1, 0, 0, 0, 0xb8, 0x60, 0, 0, 0, 0x89, 0xfb, 0xcd, 0x80], Some(96)),
-        (&[0xb8, 0x93, 1, 0, 0, 0x65, 0xff, 0x15, 0x10, 0, 0, 0], Some(403)),
+        (
+            &[
+                0xb8, 1, 0, 0, 0, 0xb8, 0x60, 0, 0, 0, 0x89, 0xfb, 0xcd, 0x80,
+            ],
+            Some(96),
+        ),
+        (
+            &[0xb8, 0x93, 1, 0, 0, 0x65, 0xff, 0x15, 0x10, 0, 0, 0],
+            Some(403),
+        ),
         (&[0x89, 0xf8, 0x0f, 0x05], None),
         (&[0xb8, 0xe4, 0, 0, 0, 0x90], None),
     ] {

@@ -14,7 +14,9 @@ fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
     let path = target_tmpdir().join("who-perf.map");
     let mut map = PerfMap::default();
     let a_long = format!("5000 8 {}\n", "n".repeat(3 << 20));
-    let many: Vec<_> = (0..200_000).map(|at| format!("{:x} 10 f{at}\n", 0x10_0000 + 16 * at)).collect();
+    let many: Vec<_> = (0..200_000)
+        .map(|at| format!("{:x} 10 f{at}\n", 0x10_0000 + 16 * at))
+        .collect();
     let many = many.concat();
     for (is_new, lines, expected) in [
         (
@@ -30,33 +32,70 @@ fn a_perf_map_is_read_as_it_grows_and_its_last_line_wins() {
             ][..],
         ),
         // The rest of the last line.
-        (false, "00 10 e\n", &[(0x4000, Some("e")), (0x1000, Some("a"))]),
+        (
+            false,
+            "00 10 e\n",
+            &[(0x4000, Some("e")), (0x1000, Some("a"))],
+        ),
         (false, &a_long, &[(0x4000, Some("e"))]),
-        (false, &many, &[(0x10_0000 + 16 * 199_999 + 15, Some("f199999")), (0x10_0000, Some("f0"))]),
+        (
+            false,
+            &many,
+            &[
+                (0x10_0000 + 16 * 199_999 + 15, Some("f199999")),
+                (0x10_0000, Some("f0")),
+            ],
+        ),
         (
             false,
             "4000 4 f\n1ff0 11 g\n",
-            &[(0x4000, Some("f")), (0x4004, None), (0x2000, Some("g")), (0x2001, None)],
+            &[
+                (0x4000, Some("f")),
+                (0x4004, None),
+                (0x2000, Some("g")),
+                (0x2001, None),
+            ],
         ),
         (true, "4000 4 h\n", &[(0x4000, Some("h")), (0x1000, None)]),
     ] {
         if is_new {
             let _ = fs::remove_file(&path);
         }
-        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        let mut file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .unwrap();
         file.write_all(lines.as_bytes()).unwrap();
         // A name that is known is looked for ten times a second.
         thread::sleep(Duration::from_millis(110));
         for (address, name) in expected {
-            assert_eq!(map.name(*address, || File::open(&path)).as_deref(), *name, "{address:#x}");
+            assert_eq!(
+                map.name(*address, || File::open(&path)).as_deref(),
+                *name,
+                "{address:#x}"
+            );
         }
     }
     // What has no name is looked for at once.
-    fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"6000 4 i\n").unwrap();
-    assert_eq!(map.name(0x6000, || Err(io::ErrorKind::Other.into())).as_deref(), Some("i"));
+    fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"6000 4 i\n")
+        .unwrap();
+    assert_eq!(
+        map.name(0x6000, || Err(io::ErrorKind::Other.into()))
+            .as_deref(),
+        Some("i")
+    );
     // jcmd's `Compiler.perfmap` writes a map, mostly a longer one, to the same file.
     fs::write(&path, "3000 4 j\n4000 4 k\n5000 4 l\n6000 4 m\n").unwrap();
     for (address, name) in [(0x4000, "k"), (0x3000, "j"), (0x6000, "m")] {
-        assert_eq!(map.name(address, || File::open(&path)).as_deref(), Some(name), "{address:#x}");
+        assert_eq!(
+            map.name(address, || File::open(&path)).as_deref(),
+            Some(name),
+            "{address:#x}"
+        );
     }
 }

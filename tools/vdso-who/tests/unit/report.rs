@@ -13,11 +13,26 @@ use crate::text::COLUMNS;
 
 /// Returns the samples of processes, and those of them in reads.
 fn found(processes: &[(u32, u64, u64)]) -> Findings {
-    let mut found = Findings { has_vdso: true, ..Findings::default() };
+    let mut found = Findings {
+        has_vdso: true,
+        ..Findings::default()
+    };
     for (pid, samples, reads) in processes.iter().copied() {
-        let key = Key { name: "a".into(), unit: None, pid: Some(pid) };
+        let key = Key {
+            name: "a".into(),
+            unit: None,
+            pid: Some(pid),
+        };
         let callers = [(Caller::unknown(), reads)].into();
-        found.groups.insert(key, Group { samples, pids: [pid].into(), callers, ..Group::default() });
+        found.groups.insert(
+            key,
+            Group {
+                samples,
+                pids: [pid].into(),
+                callers,
+                ..Group::default()
+            },
+        );
         found.samples += samples;
         found.reads += reads;
     }
@@ -27,31 +42,65 @@ fn found(processes: &[(u32, u64, u64)]) -> Findings {
 /// Reports a process that does not exist: no process has this number.
 #[test]
 fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
-    let (is_64_bit, registers) = (true, Registers { pc: 1, ..Registers::default() });
+    let (is_64_bit, registers) = (
+        true,
+        Registers {
+            pc: 1,
+            ..Registers::default()
+        },
+    );
     let (pid, in_kernel, number) = ((1 << 22) + 1, false, None);
-    let taken = || Taken { pid, in_kernel, is_64_bit, registers, number, stack: vec![], callchain: vec![] };
+    let taken = || Taken {
+        pid,
+        in_kernel,
+        is_64_bit,
+        registers,
+        number,
+        stack: vec![],
+        callchain: vec![],
+    };
     let host = arguments("--all");
     let found = || {
         let sample = Message::Event(Event::Sample(Box::new(taken())));
         count(&host, None, [sample], &Arc::default())
     };
-    let mut report =
-        Report { seconds: 1.0, cpu_seconds: 0.002, sees_all: true, ..Report::new(&host, None, None) };
+    let mut report = Report {
+        seconds: 1.0,
+        cpu_seconds: 0.002,
+        sees_all: true,
+        ..Report::new(&host, None, None)
+    };
     report.finish(found());
     let text = report.table(COLUMNS);
-    assert!(text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"), "{text}");
+    assert!(
+        text.contains("spend 0.00 +-100 % of") && text.contains("CAP_SYS_PTRACE"),
+        "{text}"
+    );
     // Of two samples one is of a process of the same name that can be read.
     let mut found = found();
     let group = found.groups.values_mut().next().unwrap();
-    let caller = Caller { first: Arc::new(Frame::unknown("caller".into(), "module")), next: None };
+    let caller = Caller {
+        first: Arc::new(Frame::unknown("caller".into(), "module")),
+        next: None,
+    };
     group.samples = 2;
     group.callers.insert(caller, 1);
     (found.samples, found.reads) = (2, 1);
     report.cpu_seconds = 0.004;
     report.finish(found);
-    let Process { amounts, callers, .. } = &report.processes[0];
-    for Amounts { percent, percent_error, .. } in [amounts, &callers[0].amounts] {
-        assert!(*percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0), "{report:?}");
+    let Process {
+        amounts, callers, ..
+    } = &report.processes[0];
+    for Amounts {
+        percent,
+        percent_error,
+        ..
+    } in [amounts, &callers[0].amounts]
+    {
+        assert!(
+            *percent == Some(50.0) && percent_error.is_some_and(|error| error > 80.0),
+            "{report:?}"
+        );
     }
 }
 
@@ -60,16 +109,37 @@ fn a_process_that_cannot_be_read_has_no_share_that_looks_right() {
 fn most_processes_of_one_name_share_a_row() {
     for (line, rows) in [("--pid=1", 4), ("--pid=1 --group-by=process", 8)] {
         let options = arguments(line);
-        let mut report = Report { seconds: 1.0, sees_all: true, ..Report::new(&options, Some(1), None) };
-        let samples = [(1, 0), (2, 10), (3, 50), (4, 1), (5, 20), (6, 30), (7, 2), (8, 3), (9, 60)];
+        let mut report = Report {
+            seconds: 1.0,
+            sees_all: true,
+            ..Report::new(&options, Some(1), None)
+        };
+        let samples = [
+            (1, 0),
+            (2, 10),
+            (3, 50),
+            (4, 1),
+            (5, 20),
+            (6, 30),
+            (7, 2),
+            (8, 3),
+            (9, 60),
+        ];
         let mut found = found(&samples.map(|(pid, samples)| (pid, samples, samples)));
         if rows == 4 {
             found.merge(3);
         }
         report.finish(found);
-        let sum: u64 = report.processes.iter().map(|process| process.amounts.records).sum();
+        let sum: u64 = report
+            .processes
+            .iter()
+            .map(|process| process.amounts.records)
+            .sum();
         assert_eq!((report.processes.len(), sum), (rows, 176), "{report:?}");
-        let shared = report.processes.iter().find(|process| process.pid.is_none());
+        let shared = report
+            .processes
+            .iter()
+            .find(|process| process.pid.is_none());
         let shared = shared.map(|process| (process.count, process.amounts.records));
         // All but 9, 3 and 6.
         assert_eq!(shared, (rows == 4).then_some((6, 36)), "{report:?}");
@@ -88,17 +158,33 @@ fn most_processes_of_one_name_share_a_row() {
 /// ns, or enters the kernel for each.
 #[test]
 fn a_rate_of_reads_in_the_kernel_is_not_computed_from_the_cost_of_the_vdso() {
-    for (read_ns, in_kernel, rate) in
-        [(20.0, 50, Some(2.5e6)), (20.0, 51, None), (20.0, 100, None), (1000.0, 100, Some(5e4))]
-    {
+    for (read_ns, in_kernel, rate) in [
+        (20.0, 50, Some(2.5e6)),
+        (20.0, 51, None),
+        (20.0, 100, None),
+        (1000.0, 100, Some(5e4)),
+    ] {
         let options = arguments("--pid=1");
         let (seconds, cpu_seconds, sees_all) = (1.0, 0.1, true);
-        let report =
-            Report { sees_all, seconds, cpu_seconds, read_ns, ..Report::new(&options, Some(1), None) };
+        let report = Report {
+            sees_all,
+            seconds,
+            cpu_seconds,
+            read_ns,
+            ..Report::new(&options, Some(1), None)
+        };
         let (mut report, mut found) = (report, found(&[(1, 200, 100)]));
-        found.groups.values_mut().next().unwrap().in_kernel.insert(Caller::unknown(), in_kernel);
+        found
+            .groups
+            .values_mut()
+            .next()
+            .unwrap()
+            .in_kernel
+            .insert(Caller::unknown(), in_kernel);
         report.finish(found);
-        let Process { amounts, callers, .. } = &report.processes[0];
+        let Process {
+            amounts, callers, ..
+        } = &report.processes[0];
         for amounts in [&report.whole, amounts, &callers[0].amounts] {
             assert_eq!(amounts.reads_per_second, rate, "{report:?}");
         }
@@ -115,7 +201,11 @@ fn the_error_of_a_share_reaches_the_farther_end_of_wilsons_interval() {
         (12, 100, 0.078_123),
         (990, 1000, 0.008_310),
     ] {
-        assert!((error(part, whole) - expected).abs() < 1e-5, "{part} of {whole}: {}", error(part, whole));
+        assert!(
+            (error(part, whole) - expected).abs() < 1e-5,
+            "{part} of {whole}: {}",
+            error(part, whole)
+        );
     }
 }
 
@@ -140,17 +230,33 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         (false, 10, 0.04, 0, Some("spends 10.0 +-30.")),
     ] {
         let options = arguments("--pid=1");
-        let base = Report { sees_all, ..Report::new(&options, Some(1), None) };
+        let base = Report {
+            sees_all,
+            ..Report::new(&options, Some(1), None)
+        };
         let mut report = base.of_part(Duration::from_secs(2), Duration::from_secs_f64(cpu_seconds));
-        report.finish(Findings { lost, ..found(&[(1, samples, samples / 10)]) });
+        report.finish(Findings {
+            lost,
+            ..found(&[(1, samples, samples / 10)])
+        });
         let text = report.table(COLUMNS);
-        assert!(text.contains("\n samples   % own     +-   reads/s  process, caller\n"), "{text}");
-        assert_eq!(text.contains("The time in system calls is not seen"), !sees_all, "{text}");
+        assert!(
+            text.contains("\n samples   % own     +-   reads/s  process, caller\n"),
+            "{text}"
+        );
+        assert_eq!(
+            text.contains("The time in system calls is not seen"),
+            !sees_all,
+            "{text}"
+        );
         if let Some(expected) = expected {
             assert!(text.contains(expected), "{samples} {cpu_seconds}: {text}");
         } else {
             let text = text.replace('\n', " ");
-            assert!(text.contains("no share is known") && report.whole.percent.is_none(), "{text}");
+            assert!(
+                text.contains("no share is known") && report.whole.percent.is_none(),
+                "{text}"
+            );
             let stands_for = format!("the samples stand for {:.2} s", samples as f64 / 499.0);
             assert!(sees_all || text.contains(&stands_for), "{text}");
         }
@@ -163,7 +269,10 @@ fn a_share_is_refused_only_without_rights_or_samples() {
         );
         for (read_ns, is_slow) in [(25.0, false), (1220.0, true)] {
             report.read_ns = read_ns;
-            assert_eq!(report.table(COLUMNS).contains("`vdso-doctor` says why"), is_slow);
+            assert_eq!(
+                report.table(COLUMNS).contains("`vdso-doctor` says why"),
+                is_slow
+            );
         }
     }
 }
@@ -171,62 +280,111 @@ fn a_share_is_refused_only_without_rights_or_samples() {
 #[test]
 fn counted_reads_are_exact_or_a_lower_bound() {
     for (executions, records, expected) in [
-        (1000, 1000, &["read clocks 1000 times.", "\n       1000  a (1)", " 13.6 us"][..]),
+        (
+            1000,
+            1000,
+            &[
+                "read clocks 1000 times.",
+                "\n       1000  a (1)",
+                " 13.6 us",
+            ][..],
+        ),
         (
             1200,
             1000,
-            &["read clocks 1200 times.", "\n    >= 1000  a (1)", "200 records were lost", "lower bound"],
+            &[
+                "read clocks 1200 times.",
+                "\n    >= 1000  a (1)",
+                "200 records were lost",
+                "lower bound",
+            ],
         ),
         (1, 1, &["read clocks once.", "\n          1  a (1)"]),
         (0, 0, &["read no clock."]),
     ] {
         let options = arguments("--pid=1 --exact");
-        let mut report =
-            Report::new(&options, Some(1), Some(13_600)).of_part(Duration::from_secs(4), Duration::ZERO);
+        let mut report = Report::new(&options, Some(1), Some(13_600))
+            .of_part(Duration::from_secs(4), Duration::ZERO);
         report.counted = executions;
         report.finish(found(&[(1, records, records)]));
         let text = report.table(COLUMNS);
-        assert!(expected.iter().all(|expected| text.contains(expected)), "{expected:?} {text}");
+        assert!(
+            expected.iter().all(|expected| text.contains(expected)),
+            "{expected:?} {text}"
+        );
         assert_eq!(report.whole.reads_per_second, Some(executions as f64 / 4.0));
         let row = report.processes[0].amounts;
         let is_exact = executions == records;
-        assert_eq!(row.reads_per_second, is_exact.then_some(records as f64 / 4.0), "{text}");
+        assert_eq!(
+            row.reads_per_second,
+            is_exact.then_some(records as f64 / 4.0),
+            "{text}"
+        );
     }
 }
 
 #[cfg(feature = "svg")]
 #[test]
 fn a_flame_graph_has_reads_by_a_system_call_in_another_colour() {
-    let folded = ["a;f;clock_gettime 3", "a;g;[system call] 1"].map(String::from).to_vec();
-    let svg = Report { folded, ..Report::new(&arguments("--all"), None, None) }.svg().unwrap();
-    for (function, color) in [("clock_gettime (3", "rgb(80,180,90)"), ("[system call] (1", "rgb(230,60,50)")]
-    {
+    let folded = ["a;f;clock_gettime 3", "a;g;[system call] 1"]
+        .map(String::from)
+        .to_vec();
+    let svg = Report {
+        folded,
+        ..Report::new(&arguments("--all"), None, None)
+    }
+    .svg()
+    .unwrap();
+    for (function, color) in [
+        ("clock_gettime (3", "rgb(80,180,90)"),
+        ("[system call] (1", "rgb(230,60,50)"),
+    ] {
         let at = svg.find(function).unwrap();
-        let fill = svg[at..].split("fill=\"").nth(1).and_then(|fill| fill.split('"').next());
+        let fill = svg[at..]
+            .split("fill=\"")
+            .nth(1)
+            .and_then(|fill| fill.split('"').next());
         assert_eq!(fill, Some(color), "{svg}");
     }
 }
 
 #[test]
 fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
-    let record = "a::tracing::Spans<std::string, std::vector<int> >::record(std::map<int, int> const&)";
+    let record =
+        "a::tracing::Spans<std::string, std::vector<int> >::record(std::map<int, int> const&)";
     for (name, width, expected) in [
         ("short", 5, "short"),
         (record, 90, record),
         (record, 60, "a::tracing::Spans<..>::record(..)"),
         (record, 30, "...acing::Spans<..>::record(..)"),
-        ("<a::B<C, C, C> as d::E<F>>::f", 28, "<a::B<..> as d::E<..>>::f"),
+        (
+            "<a::B<C, C, C> as d::E<F>>::f",
+            28,
+            "<a::B<..> as d::E<..>>::f",
+        ),
         ("<a::B>::f<Option<C>>", 18, "<a::B>::f<..>"),
-        ("(anonymous namespace)::f(int, int)", 30, "(anonymous namespace)::f(..)"),
+        (
+            "(anonymous namespace)::f(int, int)",
+            30,
+            "(anonymous namespace)::f(..)",
+        ),
         ("a::operator->(b<int>)", 16, "...::operator->(..)"),
         ("a::operator<(b, cccccccc)", 16, "a::operator<(..)"),
         ("/a/long/path/to/threads.c:14", 15, ".../threads.c:14"),
     ] {
         let short = shortened(name, width);
         let is_short = short.chars().count() <= width;
-        let ends = expected.trim_start_matches('.').ends_with(short.trim_start_matches('.'));
-        assert!(is_short && ends && !short.is_empty(), "{name} {width}: {short}");
-        assert!(short.starts_with("...") || short == expected, "{name} {width}: {short}");
+        let ends = expected
+            .trim_start_matches('.')
+            .ends_with(short.trim_start_matches('.'));
+        assert!(
+            is_short && ends && !short.is_empty(),
+            "{name} {width}: {short}"
+        );
+        assert!(
+            short.starts_with("...") || short == expected,
+            "{name} {width}: {short}"
+        );
     }
     for (value, expected) in [
         (0.0, "0"),
@@ -249,5 +407,8 @@ fn names_and_numbers_are_shortened_where_a_reader_misses_least() {
     assert_eq!(serde_json::from_str::<[String; 1]>(&json).unwrap(), [name]);
     let progress = Progress::default();
     progress.set_download(Some("a\u{1b}[2J\u{9b}".as_ref()));
-    assert_eq!(progress.download.lock().unwrap().as_deref(), Some("a\\u{1b}[2J\\u{9b}"));
+    assert_eq!(
+        progress.download.lock().unwrap().as_deref(),
+        Some("a\\u{1b}[2J\\u{9b}")
+    );
 }

@@ -63,7 +63,12 @@ fn the_functions_of_a_process_that_ended_have_names_until_others_take_their_plac
     // Its number may be that of another process now, which has no file there.
     let page = function & !0xfff;
     let (path, file) = ("".into(), FileId::default());
-    space.map(Mapping { range: page..page + 0x1000, offset: 0, path, file });
+    space.map(Mapping {
+        range: page..page + 0x1000,
+        offset: 0,
+        path,
+        file,
+    });
     assert!(!space.functions(function + 1)[0].ends_with("getppid"));
 }
 
@@ -81,12 +86,27 @@ fn the_chain_of_any_registers_and_stack_ends() {
             1 | 2 => sp + random.next() % 4096,
             _ => random.next() << (random.next() % 64),
         };
-        let registers =
-            Registers { pc: word(), sp: if word() % 8 == 0 { word() } else { sp }, fp: word(), lr: word() };
+        let registers = Registers {
+            pc: word(),
+            sp: if word() % 8 == 0 { word() } else { sp },
+            fp: word(),
+            lr: word(),
+        };
         let callchain: Vec<_> = (0..256).map(|_| word()).collect();
-        let stack = callchain.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let stack = callchain
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect();
         let (is_64_bit, pid, number) = (word() % 4 != 0, 0, None);
-        let taken = Taken { pid, in_kernel: false, is_64_bit, registers, number, stack, callchain };
+        let taken = Taken {
+            pid,
+            in_kernel: false,
+            is_64_bit,
+            registers,
+            number,
+            stack,
+            callchain,
+        };
         let chain = space.chain(&taken);
         longest = longest.max(chain.len());
         space.caller(&chain);
@@ -99,7 +119,10 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let Some(vdso) = vdso(&maps) else { return };
     let mut image = vec![0; (vdso.end - vdso.start) as usize];
-    fs::File::open("/proc/self/mem").unwrap().read_exact_at(&mut image, vdso.start).unwrap();
+    fs::File::open("/proc/self/mem")
+        .unwrap()
+        .read_exact_at(&mut image, vdso.start)
+        .unwrap();
     let mut random = Random(2);
     let mut parsed = 0;
     for round in 0..3000 {
@@ -109,20 +132,35 @@ fn a_file_of_any_bytes_is_read_without_a_panic() {
             let at = random.next() % size;
             bytes[at as usize] = random.next() as u8;
         }
-        bytes.truncate(if round % 4 == 0 { random.next() as usize % bytes.len() } else { bytes.len() });
-        let Some(module) = Module::parse(Image::Bytes(bytes.into()), "", |_| None, None) else { continue };
+        bytes.truncate(if round % 4 == 0 {
+            random.next() as usize % bytes.len()
+        } else {
+            bytes.len()
+        });
+        let Some(module) = Module::parse(Image::Bytes(bytes.into()), "", |_| None, None) else {
+            continue;
+        };
         parsed += 1;
         for _ in 0..50 {
-            let address = module.address(random.next() % 8192).unwrap_or(random.next());
+            let address = module
+                .address(random.next() % 8192)
+                .unwrap_or(random.next());
             module.frames(address, "vdso");
-            module.unwind_row(address).map(|row| row.registers().count());
+            module
+                .unwind_row(address)
+                .map(|row| row.registers().count());
         }
     }
     assert!(parsed > 100, "{parsed}");
 }
 
 /// Makes the debug information of a unit with these abbreviations, entries and ranges.
-fn debug(abbreviations: &[u8], entries: &[u8], ranges: &[u8], limits: Limits) -> Option<Context<Bounded>> {
+fn debug(
+    abbreviations: &[u8],
+    entries: &[u8],
+    ranges: &[u8],
+    limits: Limits,
+) -> Option<Context<Bounded>> {
     // DWARF 4, the abbreviations at 0, addresses of 8 bytes.
     let unit = [&[4, 0, 0, 0, 0, 0, 8], entries].concat();
     let info = [&(unit.len() as u32).to_le_bytes(), &unit[..]].concat();
@@ -142,14 +180,31 @@ fn debug(abbreviations: &[u8], entries: &[u8], ranges: &[u8], limits: Limits) ->
 #[test]
 fn debug_information_that_takes_too_much_memory_or_time_is_ignored() {
     // Tag 1 is a compile unit with its addresses, tag 2 a function with a name and ranges.
-    let abbreviations = [1, 0x11, 1, 0x11, 1, 0x12, 6, 0, 0, 2, 0x2e, 0, 3, 8, 0x55, 0x17, 0, 0, 0];
-    let unit = [&[1][..], &0x1000_u64.to_le_bytes(), &0x1000_u32.to_le_bytes()].concat();
+    let abbreviations = [
+        1, 0x11, 1, 0x11, 1, 0x12, 6, 0, 0, 2, 0x2e, 0, 3, 8, 0x55, 0x17, 0, 0, 0,
+    ];
+    let unit = [
+        &[1][..],
+        &0x1000_u64.to_le_bytes(),
+        &0x1000_u32.to_le_bytes(),
+    ]
+    .concat();
     let entries = [unit, [2, b'f', 0, 0, 0, 0, 0].repeat(128), vec![0]].concat();
     let range = [0, 0x1000_u64].map(u64::to_le_bytes).concat();
     let ranges = [range.repeat(1 << 14), vec![0; 16]].concat();
-    let little_memory = Limits { memory: memory() + (8 << 20), ..Limits::default() };
-    let little_time = Limits { left: (1 << 20).into(), ..Limits::default() };
-    for (limits, expected) in [(Limits::default(), Some("f")), (little_memory, None), (little_time, None)] {
+    let little_memory = Limits {
+        memory: memory() + (8 << 20),
+        ..Limits::default()
+    };
+    let little_time = Limits {
+        left: (1 << 20).into(),
+        ..Limits::default()
+    };
+    for (limits, expected) in [
+        (Limits::default(), Some("f")),
+        (little_memory, None),
+        (little_time, None),
+    ] {
         let context = debug(&abbreviations, &entries, &ranges, limits);
         let frames = context.and_then(|context| debug_frames(&context, 0x1400, ""));
         assert_eq!(frames.as_ref().map(|frames| &*frames[0].function), expected);
@@ -164,11 +219,18 @@ fn deep_debug_information_and_endless_names_are_ignored() {
         // Tag 1 is a compile unit (0x11), tag 2 an inlined subroutine (0x1d); both have children.
         let abbreviations = [1, 0x11, 1, 0, 0, 2, 0x1d, 1, 0, 0, 0];
         let entries = [vec![1], vec![2; depth], vec![0; depth + 1]].concat();
-        assert_eq!(debug(&abbreviations, &entries, &[], Limits::default()).is_some(), is_used, "{depth}");
+        assert_eq!(
+            debug(&abbreviations, &entries, &[], Limits::default()).is_some(),
+            is_used,
+            "{depth}"
+        );
     }
     // f(P<int, int>, P<S0_, S0_>, P<S1_, S1_>, ...), as c++filt says.
     let digits: Vec<_> = (b'0'..=b'9').chain(b'A'..=b'Z').map(char::from).collect();
-    let pairs: Vec<_> = digits[..30].iter().map(|digit| format!("S_IS{digit}_S{digit}_E")).collect();
+    let pairs: Vec<_> = digits[..30]
+        .iter()
+        .map(|digit| format!("S_IS{digit}_S{digit}_E"))
+        .collect();
     let endless = format!("_Z1f1PIiiE{}", pairs.concat());
     for (name, expected) in [("_ZN1a1bEv", "a::b()"), ("a", "a"), (&endless, &endless)] {
         assert_eq!(demangled(name.as_bytes()), expected);
@@ -179,19 +241,46 @@ fn deep_debug_information_and_endless_names_are_ignored() {
 #[test]
 fn functions_that_set_their_frame_pointer_are_recognised() {
     for (arch, is_64_bit, code, expected) in [
-        ("x86_64", true, &[0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5][..], true),
         (
             "x86_64",
             true,
-            &[0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x6c, 0x24, 0x10, 0x48, 0x8d, 0x6c, 0x24, 0x10],
+            &[0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5][..],
             true,
         ),
-        ("x86_64", true, &[0x48, 0x8d, 0xac, 0x24, 0xb0, 0, 0, 0], true),
-        ("x86_64", true, &[0x55, 0x53, 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0xfb], false),
+        (
+            "x86_64",
+            true,
+            &[
+                0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0x6c, 0x24, 0x10, 0x48, 0x8d, 0x6c, 0x24, 0x10,
+            ],
+            true,
+        ),
+        (
+            "x86_64",
+            true,
+            &[0x48, 0x8d, 0xac, 0x24, 0xb0, 0, 0, 0],
+            true,
+        ),
+        (
+            "x86_64",
+            true,
+            &[0x55, 0x53, 0x48, 0x83, 0xec, 0x18, 0x48, 0x89, 0xfb],
+            false,
+        ),
         ("x86_64", false, &[0x55, 0x89, 0xe5], true),
         ("x86_64", false, &[0x55, 0x48, 0x89, 0xe5], false),
-        ("aarch64", true, &[0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91], true),
-        ("aarch64", true, &[0xfd, 0x7b, 0xbf, 0xa9, 0xe0, 0x03, 0x1f, 0xaa], false),
+        (
+            "aarch64",
+            true,
+            &[0xfd, 0x7b, 0xbf, 0xa9, 0xfd, 0x03, 0x00, 0x91],
+            true,
+        ),
+        (
+            "aarch64",
+            true,
+            &[0xfd, 0x7b, 0xbf, 0xa9, 0xe0, 0x03, 0x1f, 0xaa],
+            false,
+        ),
     ] {
         let abi = Abi::of(arch, is_64_bit).unwrap();
         assert_eq!(abi.sets_frame_pointer(code), expected, "{arch} {code:x?}");
@@ -201,13 +290,19 @@ fn functions_that_set_their_frame_pointer_are_recognised() {
 /// Sets the build id by the linker, so that the file's name is known.
 #[test]
 fn a_debug_file_is_that_of_the_build_id() {
-    const DEBUG: &str = r#"objcopy --only-keep-debug "$P" "$P.debug"; nm "$P" >"$P.nm"; strip "$P""#;
+    const DEBUG: &str =
+        r#"objcopy --only-keep-debug "$P" "$P.debug"; nm "$P" >"$P.nm"; strip "$P""#;
     let [own, other] = [
         ("own build id", "-O2 -g -Wl,--build-id=0x0123456789abcdef"),
-        ("another build id", "-O2 -g -Wl,--build-id=0x0123456789abcdee"),
+        (
+            "another build id",
+            "-O2 -g -Wl,--build-id=0x0123456789abcdee",
+        ),
     ]
     .map(|(name, flags)| compiled((name, Need::Gcc, flags, "reads.c", DEBUG)));
-    let (Some(own), Some(other)) = (own, other) else { return };
+    let (Some(own), Some(other)) = (own, other) else {
+        return;
+    };
     let [debug, other] = [&own, &other].map(|path| path.with_extension("debug"));
     for (path, file, expected) in [
         ("/p", &debug, Some("often")),
@@ -218,14 +313,28 @@ fn a_debug_file_is_that_of_the_build_id() {
     ] {
         let find = |path: &Path| {
             let is_it = path == Path::new("/usr/lib/debug/.build-id/01/23456789abcdef.debug");
-            fs::File::open(file).ok().filter(|_| is_it).map(|file| Image::File(file.into()))
+            fs::File::open(file)
+                .ok()
+                .filter(|_| is_it)
+                .map(|file| Image::File(file.into()))
         };
         let image = Image::File(fs::File::open(&own).unwrap().into());
         let module = Module::parse(image, path, find, None).unwrap();
         let frames = module.frames(address_of(&own, "often") + 4, "p");
-        assert_eq!(frames.first().map(|frame| &*frame.function), expected, "{path} {file:?}");
-        let source = frames.first().and_then(|frame| frame.file.as_deref()).unwrap_or_default();
-        assert_eq!(source.ends_with("reads.c"), expected.is_some(), "{path} {file:?}: {source}");
+        assert_eq!(
+            frames.first().map(|frame| &*frame.function),
+            expected,
+            "{path} {file:?}"
+        );
+        let source = frames
+            .first()
+            .and_then(|frame| frame.file.as_deref())
+            .unwrap_or_default();
+        assert_eq!(
+            source.ends_with("reads.c"),
+            expected.is_some(),
+            "{path} {file:?}: {source}"
+        );
     }
 }
 
@@ -238,11 +347,22 @@ fn any_number_of_notes_is_searched_for_a_build_id_at_once() {
     bytes[0x28..0x30].copy_from_slice(&(64 + notes).to_ne_bytes()); // e_shoff
     bytes[0x3c..0x40].copy_from_slice(&[headers, 1].map(u16::to_ne_bytes).concat()); // e_shnum, e_shstrndx
     // No description, type 1.
-    let note = [4_u32, 0, 1, u32::from_ne_bytes(*b"GNU\0")].map(u32::to_ne_bytes).concat();
+    let note = [4_u32, 0, 1, u32::from_ne_bytes(*b"GNU\0")]
+        .map(u32::to_ne_bytes)
+        .concat();
     bytes.extend(note.iter().cycle().take(notes as usize));
     for header in 0..headers {
         // SHT_STRTAB or SHT_NOTE, sh_offset, sh_size and sh_addralign.
-        let words = [if header == 1 { 3 } else { 7 } << 32, 0, 0, 64, notes, 0, 4, 0];
+        let words = [
+            if header == 1 { 3 } else { 7 } << 32,
+            0,
+            0,
+            64,
+            notes,
+            0,
+            4,
+            0,
+        ];
         bytes.extend(words.iter().flat_map(|word: &u64| word.to_ne_bytes()));
     }
     let image = Image::Bytes(bytes.into());
@@ -269,13 +389,23 @@ fn sections_that_become_too_large_are_ignored() {
         }
     }
     for (format, compress) in [
-        ("large zlib", r#"nm "$P" >"$P.nm"; objcopy --compress-debug-sections=zlib "$P""#),
-        ("large zstd", r#"nm "$P" >"$P.nm"; objcopy --compress-debug-sections=zstd "$P""#),
+        (
+            "large zlib",
+            r#"nm "$P" >"$P.nm"; objcopy --compress-debug-sections=zlib "$P""#,
+        ),
+        (
+            "large zstd",
+            r#"nm "$P" >"$P.nm"; objcopy --compress-debug-sections=zstd "$P""#,
+        ),
     ] {
-        let Some(path) = compiled((format, Need::Gcc, "-O2 -g", "reads.c", compress)) else { continue };
+        let Some(path) = compiled((format, Need::Gcc, "-O2 -g", "reads.c", compress)) else {
+            continue;
+        };
         let (mut bytes, often) = (fs::read(&path).unwrap(), address_of(&path, "often"));
         let line = |bytes: &[u8]| {
-            Module::parse(Image::Bytes(bytes.into()), "/p", |_| None, None)?.frames(often + 4, "p")[0].line
+            Module::parse(Image::Bytes(bytes.into()), "/p", |_| None, None)?.frames(often + 4, "p")
+                [0]
+            .line
         };
         assert!(line(&bytes).is_some(), "{format}");
         let (start, _) = object::File::parse(&*bytes)
@@ -325,9 +455,20 @@ fn the_code_before_an_address_costs_no_memory() {
         return not_run("the file system has no sparse files");
     }
     let mut space = Space::new(process::id(), Files::default());
-    let (path, id) = (path.to_str().unwrap().into(), fs::metadata(&path).unwrap().ino());
-    let file = FileId { device: (0, 0), inode: id };
-    space.map(Mapping { range: 0x1000..0x3000, offset: 1 << 30, path, file });
+    let (path, id) = (
+        path.to_str().unwrap().into(),
+        fs::metadata(&path).unwrap().ino(),
+    );
+    let file = FileId {
+        device: (0, 0),
+        inode: id,
+    };
+    space.map(Mapping {
+        range: 0x1000..0x3000,
+        offset: 1 << 30,
+        path,
+        file,
+    });
     let before = memory();
     assert_eq!(space.code_before(0x1008), Some(*b"12345678"));
     assert_eq!(space.code_before::<8>(0x1007), None);
@@ -341,10 +482,21 @@ fn lines_of_maps_are_executable_mappings_or_nothing() {
     let line = "7f00-8000 r-xp 00001000 fe:01 77 /a b (deleted)";
     let found = mapping(line).unwrap();
     assert_eq!(
-        (found.range, found.offset, found.file.device, found.file.inode, &*found.path),
+        (
+            found.range,
+            found.offset,
+            found.file.device,
+            found.file.inode,
+            &*found.path
+        ),
         (0x7f00..0x8000, 0x1000, (0xfe, 1), 77, "/a b (deleted)")
     );
-    for line in ["7f00-8000 rw-p 0 0:0 0 ", "7f00 r-xp 0 0:0 0", "", "x-y r-xp 0 0:0 0"] {
+    for line in [
+        "7f00-8000 rw-p 0 0:0 0 ",
+        "7f00 r-xp 0 0:0 0",
+        "",
+        "x-y r-xp 0 0:0 0",
+    ] {
         assert!(mapping(line).is_none(), "{line}");
     }
 }
@@ -357,11 +509,23 @@ fn a_mapping_takes_the_place_of_those_that_it_overlaps() {
     for _ in 0..2000 {
         let start = random.next() % 64;
         let range = start..start + 1 + random.next() % 8;
-        space.map(Mapping { range: range.clone(), offset: 0, path: "".into(), file: FileId::default() });
+        space.map(Mapping {
+            range: range.clone(),
+            offset: 0,
+            path: "".into(),
+            file: FileId::default(),
+        });
         oracle.retain(|old| old.end <= range.start || range.end <= old.start);
         oracle.push(range);
         oracle.sort_by_key(|range| range.start);
-        assert!(space.mappings.iter().map(|mapping| &mapping.range).eq(&oracle), "{oracle:?}");
+        assert!(
+            space
+                .mappings
+                .iter()
+                .map(|mapping| &mapping.range)
+                .eq(&oracle),
+            "{oracle:?}"
+        );
     }
 }
 
@@ -371,7 +535,15 @@ fn a_process_can_have_many_mappings() {
     let mut space = Space::new(0, Files::default());
     for start in 0..1 << 18 {
         let (path, file) = (Arc::from(""), FileId::default());
-        space.map(Mapping { range: start..start + 1, offset: 0, path, file });
+        space.map(Mapping {
+            range: start..start + 1,
+            offset: 0,
+            path,
+            file,
+        });
     }
-    assert_eq!(space.mapping(1 << 17).map(|mapping| mapping.range.start), Some(1 << 17));
+    assert_eq!(
+        space.mapping(1 << 17).map(|mapping| mapping.range.start),
+        Some(1 << 17)
+    );
 }

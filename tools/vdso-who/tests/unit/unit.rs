@@ -11,7 +11,10 @@ fn a_cgroup_names_its_unit_container_or_pod() {
         pod.replace('-', "_")
     );
     for (cgroups, expected) in [
-        ("0::/system.slice/nginx.service".to_owned(), Some("nginx.service")),
+        (
+            "0::/system.slice/nginx.service".to_owned(),
+            Some("nginx.service"),
+        ),
         (
             "0::/system.slice/system-postgresql.slice/postgresql@15-main.service".into(),
             Some("postgresql@15-main.service"),
@@ -20,16 +23,31 @@ fn a_cgroup_names_its_unit_container_or_pod() {
             "0::/user.slice/user-1000.slice/user@1000.service/app.slice/firefox.scope".into(),
             Some("firefox.scope of user@1000.service"),
         ),
-        ("0::/user.slice/user-1.slice/user@1.service".into(), Some("user@1.service")),
-        ("0::/user.slice/user-0.slice/session-3.scope".into(), Some("session-3.scope")),
-        (format!("0::/system.slice/docker-{id}.scope"), Some("docker 0123456789ab")),
+        (
+            "0::/user.slice/user-1.slice/user@1.service".into(),
+            Some("user@1.service"),
+        ),
+        (
+            "0::/user.slice/user-0.slice/session-3.scope".into(),
+            Some("session-3.scope"),
+        ),
+        (
+            format!("0::/system.slice/docker-{id}.scope"),
+            Some("docker 0123456789ab"),
+        ),
         // The cgroup of a program in the container, and of a container in another namespace.
-        (format!("0::/../docker-{id}.scope/init.scope"), Some("docker 0123456789ab")),
+        (
+            format!("0::/../docker-{id}.scope/init.scope"),
+            Some("docker 0123456789ab"),
+        ),
         (
             format!("12:cpu,cpuacct:/docker/{id}\n1:name=systemd:/docker/{id}\n0::/"),
             Some("container 0123456789ab"),
         ),
-        (format!("0::/machine.slice/libpod-{id}.scope/container"), Some("libpod 0123456789ab")),
+        (
+            format!("0::/machine.slice/libpod-{id}.scope/container"),
+            Some("libpod 0123456789ab"),
+        ),
         (
             format!("0::/{slice}/cri-containerd-{id}.scope"),
             Some("pod 12345678-1234-1234-1234-123456789012, container 0123456789ab"),
@@ -38,8 +56,14 @@ fn a_cgroup_names_its_unit_container_or_pod() {
             format!("1:cpu:/kubepods/besteffort/pod{pod}/{id}"),
             Some("pod 12345678-1234-1234-1234-123456789012, container 0123456789ab"),
         ),
-        (format!("0::/{slice}"), Some("pod 12345678-1234-1234-1234-123456789012")),
-        ("0::/lxc.payload.web/system.slice/cron.service".into(), Some("lxc web")),
+        (
+            format!("0::/{slice}"),
+            Some("pod 12345678-1234-1234-1234-123456789012"),
+        ),
+        (
+            "0::/lxc.payload.web/system.slice/cron.service".into(),
+            Some("lxc web"),
+        ),
         ("0::/init.scope".into(), Some("init.scope")),
         ("0::/".into(), None),
         ("0::/podium/docker-1.x".into(), None),

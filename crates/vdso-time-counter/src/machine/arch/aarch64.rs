@@ -24,7 +24,9 @@ impl Counter for CpuCounter {
     fn ticks() -> u64 {
         let ticks;
         // SAFETY: the instruction only writes its output.
-        unsafe { asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
+        };
         ticks
     }
 
@@ -33,12 +35,16 @@ impl Counter for CpuCounter {
         let ticks;
         if !NEEDS_ISB.load(Relaxed) {
             // SAFETY: as below. The CPU has the register.
-            unsafe { asm!("mrs {}, s3_3_c14_c0_6", out(reg) ticks, options(nostack, preserves_flags)) };
+            unsafe {
+                asm!("mrs {}, s3_3_c14_c0_6", out(reg) ticks, options(nostack, preserves_flags))
+            };
             return ticks;
         }
         // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
         // move memory accesses across the read.
-        unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags)) };
+        unsafe {
+            asm!("isb", "mrs {}, cntvct_el0", out(reg) ticks, options(nostack, preserves_flags))
+        };
         ticks
     }
 
@@ -59,7 +65,9 @@ impl Counter for CpuCounter {
     fn stated_frequency() -> Option<u64> {
         let hertz: u64;
         // SAFETY: the instruction only writes its output.
-        unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!("mrs {}, cntfrq_el0", out(reg) hertz, options(nomem, nostack, preserves_flags))
+        };
         (hertz != 0).then_some(hertz)
     }
 }

@@ -16,7 +16,9 @@ impl Counter for CpuCounter {
     fn ticks() -> u64 {
         let ticks;
         // SAFETY: the instruction only writes its output.
-        unsafe { asm!("rdtime.d {}, $zero", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!("rdtime.d {}, $zero", out(reg) ticks, options(nomem, nostack, preserves_flags))
+        };
         ticks
     }
 

@@ -28,7 +28,9 @@ impl Counter for CpuCounter {
         let ticks;
         // SAFETY: the instructions only write the output. Without `nomem`, the compiler does not
         // move memory accesses across the read.
-        unsafe { asm!("fence iorw, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags)) };
+        unsafe {
+            asm!("fence iorw, i", "rdtime {}", out(reg) ticks, options(nostack, preserves_flags))
+        };
         ticks
     }
 }

@@ -23,7 +23,9 @@ impl Counter for CpuCounter {
     fn ticks() -> u64 {
         let (low, high): (usize, usize);
         // SAFETY: rdtsc only writes edx and eax, and clears the upper halves of their registers.
-        unsafe { asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags)) };
+        unsafe {
+            asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+        };
         ((high as u64) << 32) | low as u64
     }
 
@@ -59,8 +61,15 @@ impl Counter for CpuCounter {
         if cpuid(0, 0).eax < LEAF {
             return None;
         }
-        let CpuidResult { eax: denominator, ebx: numerator, ecx: crystal, .. } = cpuid(LEAF, 0);
-        let hertz = u64::from(crystal).saturating_mul(numerator.into()).checked_div(denominator.into())?;
+        let CpuidResult {
+            eax: denominator,
+            ebx: numerator,
+            ecx: crystal,
+            ..
+        } = cpuid(LEAF, 0);
+        let hertz = u64::from(crystal)
+            .saturating_mul(numerator.into())
+            .checked_div(denominator.into())?;
         (hertz != 0).then_some(hertz)
     }
 }
