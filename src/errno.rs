@@ -33,6 +33,8 @@ impl Errno {
     pub const EPERM: Self = Self::literal(1);
     /// Bad address.
     pub const EFAULT: Self = Self::literal(14);
+    /// Device or resource busy: it is too late to change what is in use.
+    pub const EBUSY: Self = Self::literal(16);
     /// Invalid argument: no such clock.
     pub const EINVAL: Self = Self::literal(22);
     /// Function not implemented: the kernel has no such system call, or a sandbox says so.

@@ -17,7 +17,7 @@ use crate::types::{ClockId, Timespec, Timeval};
 /// ([`syscall`](crate::syscall)).
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Function {
+pub enum VdsoFn {
     /// clock_gettime or clock_getres.
     Timespec64(unsafe extern "C" fn(ClockId, *mut Timespec) -> i32),
     /// The same with 32 bits for the seconds and for the nanoseconds, in an image of a 32-bit
@@ -37,15 +37,15 @@ pub enum Function {
 #[non_exhaustive]
 pub struct Functions {
     /// time, or the clock_gettime that answers it for [`ClockId::REALTIME_COARSE`].
-    pub time: Option<Function>,
+    pub time: Option<VdsoFn>,
     /// gettimeofday, or the clock_gettime that answers it for [`ClockId::REALTIME`].
-    pub gettimeofday: Option<Function>,
+    pub gettimeofday: Option<VdsoFn>,
     /// clock_gettime.
-    pub clock_gettime: Option<Function>,
+    pub clock_gettime: Option<VdsoFn>,
     /// clock_getres.
-    pub clock_getres: Option<Function>,
+    pub clock_getres: Option<VdsoFn>,
     /// getcpu.
-    pub getcpu: Option<Function>,
+    pub getcpu: Option<VdsoFn>,
 }
 
 impl Functions {
@@ -54,9 +54,8 @@ impl Functions {
     pub(super) fn of(image: &ParsedImage<'_, Any>, bias: u64) -> Self {
         let abi = NATIVE.filter(|abi| is_called(abi, image));
         let found = abi.map(|abi| decide(abi, image, bias, |_, _| Ok(())).map(Outcome::ok));
-        let [time, gettimeofday, clock_gettime, clock_getres, getcpu] = found
-            .unwrap_or_default()
-            .map(|choice| Function::of(choice?));
+        let [time, gettimeofday, clock_gettime, clock_getres, getcpu] =
+            found.unwrap_or_default().map(|choice| VdsoFn::of(choice?));
         Self {
             time,
             gettimeofday,
@@ -67,7 +66,7 @@ impl Functions {
     }
 }
 
-impl Function {
+impl VdsoFn {
     /// Returns the pointer to the code of a symbol. The caller of it promises that the code has the
     /// signature that the table says.
     #[allow(

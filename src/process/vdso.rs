@@ -1,8 +1,9 @@
 //! The vDSO of this process: its address and its symbols.
 
+use core::iter::FusedIterator;
 use core::ptr;
 
-pub use super::functions::{Function, Functions};
+pub use super::functions::{Functions, VdsoFn};
 use super::{auxv, kernel, mapping};
 use crate::choice::LocateError;
 use crate::elf::{Format, Image, ParseError, ParsedImage, Symbol};
@@ -17,8 +18,8 @@ use crate::errno::Errno;
 ///
 /// if let Ok(vdso) = Vdso::locate() {
 ///     println!("{} bytes at {:p}", vdso.size(), vdso.base());
-///     for symbol in vdso.image().symbols() {
-///         println!("{:p} {:?}", vdso.address(&symbol), symbol.name());
+///     for (symbol, address) in vdso.symbols() {
+///         println!("{address:p} {:?}", symbol.name());
 ///     }
 ///     println!("{:?}", vdso.symbol_address("__vdso_time", Some("LINUX_2.6")));
 /// }
@@ -150,10 +151,15 @@ impl<'a> Vdso<'a> {
         Some(self.address_of(entry.value))
     }
 
-    /// Returns the address of a symbol of this image.
+    /// Returns the symbols of the image that can be called, each with its address.
+    ///
+    /// They are those of [`Image::symbols`], so each address that
+    /// [`symbol_address`](Self::symbol_address) returns is one of these.
     #[must_use]
-    pub fn address(&self, symbol: &Symbol<'_>) -> *const () {
-        self.address_of(symbol.value())
+    pub fn symbols(self) -> impl FusedIterator<Item = (Symbol<'a>, *const ())> + Clone {
+        self.image
+            .symbols()
+            .map(move |symbol| (symbol, self.address_of(symbol.value())))
     }
 
     fn address_of(&self, value: u64) -> *const () {
@@ -169,11 +175,11 @@ impl<'a> Vdso<'a> {
     /// # Examples
     ///
     /// ```
-    /// use vdso_time::vdso::{Function, Vdso};
+    /// use vdso_time::vdso::{Vdso, VdsoFn};
     /// use vdso_time::{ClockId, Timespec};
     ///
     /// # if let Ok(vdso) = Vdso::locate() {
-    /// if let Some(Function::Timespec64(clock_gettime)) = vdso.functions().clock_gettime {
+    /// if let Some(VdsoFn::Timespec64(clock_gettime)) = vdso.functions().clock_gettime {
     ///     let mut now = Timespec::default();
     ///     // SAFETY: the vDSO stays mapped, and `now` is valid for writes.
     ///     let result = unsafe { clock_gettime(ClockId::MONOTONIC, &raw mut now) };
@@ -203,13 +209,33 @@ impl<'a> Vdso<'a> {
 /// Sets the address of the vDSO, for a program with its own `_start`.
 ///
 /// Such a program finds the auxiliary vector on its stack (docs/NO_LIBC.md). Null means that the
-/// vector has no `AT_SYSINFO_EHDR`. Returns whether the call has an effect: only the first one has,
-/// and only before the first use of another function of this crate.
+/// vector has no `AT_SYSINFO_EHDR`.
+///
+/// # Errors
+///
+/// `EBUSY`: the address was set before, or another function of this crate was called before and
+/// looked the address up itself. Then nothing changes.
 ///
 /// # Safety
 ///
 /// `ehdr` must be null, or the value of this process's `AT_SYSINFO_EHDR`.
-#[must_use = "`false` means that the vDSO is in use already"]
-pub unsafe fn set_address(ehdr: *const u8) -> bool {
-    auxv::set(ehdr.expose_provenance())
+///
+/// # Examples
+///
+/// ```no_run
+/// use vdso_time::{Errno, vdso};
+///
+/// fn start(ehdr: *const u8) -> Result<i64, Errno> {
+///     // SAFETY: the caller found the value on this process's stack.
+///     unsafe { vdso::set_address(ehdr) }?;
+///     vdso_time::try_time()
+/// }
+/// # let _ = start;
+/// ```
+pub unsafe fn set_address(ehdr: *const u8) -> Result<(), Errno> {
+    if auxv::set(ehdr.expose_provenance()) {
+        Ok(())
+    } else {
+        Err(Errno::EBUSY)
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use test_support::functions::{assert_all_right, assert_clock_right};
 use test_support::{FUNCTIONS, PATHS, assert_bracketed, child, cpus, oracle};
 use vdso_time::__private::NATIVE;
-use vdso_time::vdso::{Function, Functions, Vdso};
+use vdso_time::vdso::{Functions, Vdso, VdsoFn};
 use vdso_time::{ClockId, Errno, Route, Timespec, syscall};
 
 /// Shows that no reading is stale, so no clock goes back from one path to another (LTP's
@@ -58,12 +58,12 @@ fn every_id_answers_as_the_kernel_does() {
 /// Shows that there is a pointer where the vDSO answers, and nowhere else.
 #[test]
 fn typed_pointers_are_those_of_the_routes() {
-    let address = |function: Option<Function>| match function? {
-        Function::Timespec64(code) => Some(code as usize),
-        Function::Timespec32(code) => Some(code as usize),
-        Function::Timeval64(code) => Some(code as usize),
-        Function::Time64(code) => Some(code as usize),
-        Function::Getcpu(code) => Some(code as usize),
+    let address = |function: Option<VdsoFn>| match function? {
+        VdsoFn::Timespec64(code) => Some(code as usize),
+        VdsoFn::Timespec32(code) => Some(code as usize),
+        VdsoFn::Timeval64(code) => Some(code as usize),
+        VdsoFn::Time64(code) => Some(code as usize),
+        VdsoFn::Getcpu(code) => Some(code as usize),
         other => panic!("{other:?}"),
     };
     let Functions {

@@ -142,13 +142,11 @@ fn goblin_sees_the_same_symbols_in_this_process_where_the_kernel_mapped_them() {
     let bytes = unsafe { std::slice::from_raw_parts(vdso.base(), range.len()) };
     agree("this process", bytes);
     promises::keep(bytes).unwrap();
-    for symbol in vdso.image().symbols() {
-        let address = vdso.address(&symbol).addr();
+    for (symbol, address) in vdso.symbols() {
+        let address = address.addr();
         // Of two names for the same code it is either.
-        let found = vdso
-            .symbol_at(address)
-            .map(|found| vdso.address(&found).addr());
-        assert_eq!(found, Some(address), "{symbol:?}");
+        let found = vdso.symbol_at(address).map(|found| found.value());
+        assert_eq!(found, Some(symbol.value()), "{symbol:?}");
         let [name, version] = [Some(symbol.name()), symbol.version()]
             .map(|text| text.map(|text| text.to_str().unwrap()));
         let name = name.unwrap();

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "memory is parsed as an image")]
 
 use test_images::kinds::{aliased, arm, described, kinds, seen, x86_64};
-use test_images::{Spec, Sym, Value, WEAK};
+use test_images::{Spec, Sym, UNDEF, Value, WEAK};
 use test_support::{Pages, page_size};
 use vdso_time::elf::ParseError;
 use vdso_time::vdso::Vdso;
@@ -44,10 +44,15 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
             described(&spec, &built),
             "{kind}"
         );
-        for symbol in vdso.image().symbols() {
+        assert_eq!(
+            seen(vdso.symbols().map(|(symbol, _)| symbol)),
+            described(&spec, &built),
+            "{kind}"
+        );
+        for (symbol, address) in vdso.symbols() {
             let inside =
                 (symbol.value().wrapping_sub(spec.p_vaddr) + spec.p_offset as u64) as usize;
-            let address = vdso.address(&symbol).addr();
+            let address = address.addr();
             assert_eq!(address, pages.addr() + inside, "{kind}: {symbol:?}");
             let name = symbol.name().to_str().unwrap();
             let is_weak = built
@@ -71,6 +76,14 @@ fn an_image_between_unreadable_pages_has_all_symbols_at_its_base_plus_their_offs
                     "{kind}: {pc:#x}"
                 );
             }
+        }
+        let addresses: Vec<_> = vdso.symbols().map(|(_, address)| address).collect();
+        for symbol in &built.symbols {
+            let Some(address) = vdso.symbol_address(symbol.st_name(), None) else {
+                continue;
+            };
+            assert_ne!(symbol.shndx, UNDEF, "{kind}: {symbol:?}");
+            assert!(addresses.contains(&address), "{kind}: {symbol:?}");
         }
         assert_eq!(
             vdso.symbol_at(pages.addr()),
@@ -100,12 +113,12 @@ fn bit_0_of_an_address_is_thumb_on_arm_alone() {
             .bytes,
         );
         let vdso = vdso(&pages).unwrap();
-        let clock = vdso.image().symbols().next().unwrap();
+        let (clock, address) = vdso.symbols().next().unwrap();
         assert!(
             vdso.functions().clock_gettime.is_none(),
             "another architecture's, or of another name"
         );
-        let address = vdso.address(&clock).addr();
+        let address = address.addr();
         assert_eq!(address & 1, 1, "the call needs it");
         assert_eq!(vdso.symbol_at(address), Some(clock));
         assert_eq!(
@@ -145,7 +158,8 @@ fn a_program_counter_finds_the_global_symbol_of_an_alias() {
             .bytes,
         );
         let vdso = vdso(&pages).unwrap();
-        let pc = vdso.address(&vdso.image().symbols().next().unwrap()).addr();
+        let (_, address) = vdso.symbols().next().unwrap();
+        let pc = address.addr();
         assert_eq!(vdso.symbol_at(pc).unwrap().name(), c"__vdso_time");
     }
 }
@@ -167,7 +181,8 @@ fn no_symbol_extends_past_the_image_and_one_without_a_size_has_one_address() {
         let vdso = vdso(&pages).unwrap();
         let (base, len) = (pages.addr(), built.bytes.len());
         assert_eq!(vdso.size(), len);
-        let start = vdso.address(&vdso.image().symbols().next().unwrap()).addr();
+        let (_, address) = vdso.symbols().next().unwrap();
+        let start = address.addr();
         let has = |pc| vdso.symbol_at(pc).is_some();
         assert_eq!(
             [has(start), has(start - 1), has(start + 1)],

@@ -5,7 +5,7 @@
 
 use std::ptr::null_mut;
 
-use vdso_time::vdso::Function;
+use vdso_time::vdso::VdsoFn;
 use vdso_time::{ClockId, Timespec, Timeval};
 
 use super::keep;
@@ -14,9 +14,9 @@ use crate::harness::Contender;
 use crate::harness::samples::DIRECT;
 
 /// Returns the contender for a function and its clock.
-pub(super) fn contender(function: Option<Function>, clock: ClockId) -> Option<Contender> {
+pub(super) fn contender(function: Option<VdsoFn>, clock: ClockId) -> Option<Contender> {
     Some(match function? {
-        Function::Timespec64(call) => Contender::new(DIRECT, move || {
+        VdsoFn::Timespec64(call) => Contender::new(DIRECT, move || {
             let mut out = Timespec::default();
             // SAFETY: the vDSO stays mapped, and `out` is valid for writes.
             assert!(
@@ -25,7 +25,7 @@ pub(super) fn contender(function: Option<Function>, clock: ClockId) -> Option<Co
             );
             out.keep();
         }),
-        Function::Timespec32(call) => Contender::new(DIRECT, move || {
+        VdsoFn::Timespec32(call) => Contender::new(DIRECT, move || {
             let mut out = [0_i32; 2];
             // SAFETY: as above.
             assert!(
@@ -34,7 +34,7 @@ pub(super) fn contender(function: Option<Function>, clock: ClockId) -> Option<Co
             );
             out.keep();
         }),
-        Function::Timeval64(call) => Contender::new(DIRECT, move || {
+        VdsoFn::Timeval64(call) => Contender::new(DIRECT, move || {
             let mut out = Timeval::default();
             // SAFETY: as above. The time zone may be null.
             assert!(
@@ -44,8 +44,8 @@ pub(super) fn contender(function: Option<Function>, clock: ClockId) -> Option<Co
             out.keep();
         }),
         // SAFETY: as above. A null pointer asks for the result only.
-        Function::Time64(call) => Contender::new(DIRECT, move || keep(unsafe { call(null_mut()) })),
-        Function::Getcpu(call) => Contender::new(DIRECT, move || {
+        VdsoFn::Time64(call) => Contender::new(DIRECT, move || keep(unsafe { call(null_mut()) })),
+        VdsoFn::Getcpu(call) => Contender::new(DIRECT, move || {
             let (mut cpu, mut node) = (0, 0);
             // SAFETY: as above. The third pointer may be null.
             assert!(

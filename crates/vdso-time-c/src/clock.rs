@@ -10,8 +10,6 @@ use vdso_time::{ClockId, Timespec};
 
 use crate::{EAGAIN, negative, store, store_time, symbol};
 
-const EBUSY: c_int = 16;
-
 /// Seconds and nanoseconds: the kernel's struct __kernel_timespec, 16 bytes on every architecture.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -107,10 +105,9 @@ pub extern "C" fn vdso_time_warm_up() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn vdso_time_set_address(ehdr: *const c_void) -> c_int {
     // SAFETY: the caller passes the value of the auxiliary vector, or null.
-    if unsafe { vdso::set_address(ehdr.cast()) } {
-        0
-    } else {
-        -EBUSY
+    match unsafe { vdso::set_address(ehdr.cast()) } {
+        Ok(()) => 0,
+        Err(error) => -error.raw_os_error(),
     }
 }
 

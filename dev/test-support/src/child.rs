@@ -11,6 +11,7 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid};
+use vdso_time::Errno;
 
 use crate::Need;
 use crate::not_run::not_run_here;
@@ -111,7 +112,9 @@ pub fn set_vdso(address: usize) {
 /// Returns whether setting the address has an effect.
 pub fn can_set_vdso(address: usize) -> bool {
     // SAFETY: tests give the address of their own image, or one where nothing can be called.
-    unsafe { vdso_time::vdso::set_address(std::ptr::with_exposed_provenance(address)) }
+    let set = unsafe { vdso_time::vdso::set_address(std::ptr::with_exposed_provenance(address)) };
+    assert!(matches!(set, Ok(()) | Err(Errno::EBUSY)), "{set:?}");
+    set.is_ok()
 }
 
 /// Waits for a child. One that has not ended after `limit` is killed, and the test fails.

@@ -10,7 +10,10 @@ use vdso_time::{routes, time};
 
 fn main(_: usize, ehdr: *const u8) -> i32 {
     // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-    _ = unsafe { set_address(ehdr) };
+    if let Err(error) = unsafe { set_address(ehdr) } {
+        _ = writeln!(runtime::Stdout, "cannot set the vDSO's address: {error}");
+        return 1;
+    }
     let now = time();
     let printed = writeln!(runtime::Stdout, "{now} s since the Epoch\n{}", routes());
     // A clock that nobody has set is before 2023.

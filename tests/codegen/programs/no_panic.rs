@@ -42,7 +42,7 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
     ));
     black_box((ClockId::from_fd(number), clock.as_raw()));
     // SAFETY: null is always allowed.
-    _ = unsafe { vdso_time::vdso::set_address(ptr::null()) };
+    black_box(unsafe { vdso_time::vdso::set_address(ptr::null()) }.ok());
     vdso_time::warm_up();
     black_box(vdso_time::time());
     black_box(vdso_time::try_time().ok());
@@ -64,8 +64,8 @@ extern "C" fn main(number: c_int, words: *const *const u8) -> c_int {
         black_box(unsafe { Vdso::from_ptr(vdso.base()) }.is_ok());
         black_box(vdso.symbol_at(words.addr()).map(|symbol| symbol.name()));
         black_box(vdso.symbol_address(name(&vdso.image()), Some(name(&vdso.image()))));
-        for symbol in vdso.image().symbols() {
-            black_box((vdso.address(&symbol), symbol.version(), symbol.size()));
+        for (symbol, address) in vdso.symbols() {
+            black_box((address, symbol.version(), symbol.size()));
         }
         walk(&vdso.image());
     }

@@ -5,14 +5,14 @@
 use std::ptr::null_mut;
 
 use vdso_time::ClockId;
-use vdso_time::vdso::{Function as Pointer, Functions};
+use vdso_time::vdso::{Functions, VdsoFn};
 
 use crate::read::Read;
 
 /// A function of the vDSO, and the clock that it is given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function {
-    pointer: Pointer,
+    pointer: VdsoFn,
     clock: ClockId,
 }
 
@@ -35,7 +35,7 @@ impl Function {
 
     /// Returns whether the result is a time, which has no error.
     pub(crate) fn returns_time(self) -> bool {
-        matches!(self.pointer, Pointer::Time64(_))
+        matches!(self.pointer, VdsoFn::Time64(_))
     }
 
     /// Calls the function, and returns what it does: seconds, 0, or a negated error number.
@@ -45,17 +45,17 @@ impl Function {
         let first = &raw mut first;
         match self.pointer {
             // SAFETY: the vDSO stays mapped, and `first` has room for a time.
-            Pointer::Timespec64(read) => unsafe { read(self.clock, first.cast()) }.into(),
+            VdsoFn::Timespec64(read) => unsafe { read(self.clock, first.cast()) }.into(),
             // SAFETY: as above.
-            Pointer::Timespec32(read) => unsafe { read(self.clock, first.cast()) }.into(),
+            VdsoFn::Timespec32(read) => unsafe { read(self.clock, first.cast()) }.into(),
             // SAFETY: as above. The time zone may be null.
-            Pointer::Timeval64(gettimeofday) => {
+            VdsoFn::Timeval64(gettimeofday) => {
                 unsafe { gettimeofday(first.cast(), null_mut()) }.into()
             }
             // SAFETY: as above.
-            Pointer::Time64(time) => unsafe { time(first.cast()) },
+            VdsoFn::Time64(time) => unsafe { time(first.cast()) },
             // SAFETY: as above. The third pointer may be null.
-            Pointer::Getcpu(getcpu) => {
+            VdsoFn::Getcpu(getcpu) => {
                 unsafe { getcpu(first.cast(), &raw mut second, null_mut()) }.into()
             }
             _ => 0,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use test_support::{Need, child, filter, has_proc, not_run, not_run_here};
 use vdso_time::__private::NATIVE;
-use vdso_time::vdso::{Function as Pointer, Functions};
+use vdso_time::vdso::{Functions, VdsoFn};
 
 use crate::function::Function;
 use crate::platform::{is_name, read, supervisor};
@@ -28,7 +28,7 @@ fn a_wall_clock_54_seconds_after_the_epoch_is_no_system_call() {
         libc::EXFULL.into()
     }
     let mut functions = Functions::default();
-    functions.time = Some(Pointer::Time64(time));
+    functions.time = Some(VdsoFn::Time64(time));
     let function = Function::of(Read::Time, &functions).expect("a function");
     match seccomp::count(&[function], 1) {
         Ok(count) => assert_eq!(count.entered, [0]),
@@ -156,7 +156,7 @@ fn a_process_whose_sandbox_denies_every_read_gets_a_diagnosis() {
     }
     child::forked(|| {
         // SAFETY: null is always allowed.
-        _ = unsafe { vdso_time::vdso::set_address(std::ptr::null()) };
+        unsafe { vdso_time::vdso::set_address(std::ptr::null()) }.expect("the first call");
         let finding = check(&Read::USUAL).unwrap_err();
         // Of an emulator's own calls nothing can be said.
         let is_emulated = finding.cause == Cause::Emulated;

@@ -111,9 +111,8 @@ fn a_childs_vdso_has_this_processs_addresses_and_goblins_build_id() {
     // Bit 0 of an address says that the code is Thumb code.
     let code = |address: usize, size: u64| (address & !1) as u64..(address & !1) as u64 + size;
     let expected = vdso
-        .image()
         .symbols()
-        .map(|symbol| code(vdso.address(&symbol).addr(), symbol.size()));
+        .map(|(symbol, address)| code(address.addr(), symbol.size()));
     assert!(
         seen.symbols
             .iter()

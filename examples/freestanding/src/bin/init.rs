@@ -18,9 +18,9 @@ use vdso_time::{Instant, Route, routes};
 
 fn main(_: usize, ehdr: *const u8) -> i32 {
     // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-    _ = unsafe { vdso_time::vdso::set_address(ehdr) };
+    let is_set = unsafe { vdso_time::vdso::set_address(ehdr) }.is_ok();
     let uptime = Instant::try_now().map(Instant::as_nanos);
     let is_vdso = matches!(routes().clock_gettime, Route::Vdso { .. });
     let printed = writeln!(runtime::Stdout, "{uptime:?} ns, vDSO: {is_vdso}");
-    i32::from(printed.is_err() || !matches!(uptime, Ok(1..)) || !is_vdso)
+    i32::from(!is_set || printed.is_err() || !matches!(uptime, Ok(1..)) || !is_vdso)
 }

@@ -15,7 +15,9 @@ use vdso_time::{ClockId, clock_getres, clock_gettime, getcpu, gettimeofday, rout
 fn main(argc: usize, ehdr: *const u8) -> i32 {
     if argc < 2 {
         // SAFETY: this is the value of the process's AT_SYSINFO_EHDR, or null.
-        _ = unsafe { vdso_time::vdso::set_address(ehdr) };
+        if unsafe { vdso_time::vdso::set_address(ehdr) }.is_err() {
+            return 1;
+        }
     }
     i32::from(print(&mut runtime::Stdout).is_err())
 }
@@ -28,8 +30,8 @@ fn print(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "getcpu {:?}", getcpu())?;
     writeln!(out, "{}", routes())?;
     match Vdso::locate() {
-        Ok(vdso) => vdso.image().symbols().try_for_each(|symbol| {
-            writeln!(out, "{:p} {:?}", vdso.address(&symbol), symbol.name())
+        Ok(vdso) => vdso.symbols().try_for_each(|(symbol, address)| {
+            writeln!(out, "{address:p} {:?}", symbol.name())
         }),
         Err(error) => writeln!(out, "{error}"),
     }
