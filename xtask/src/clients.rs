@@ -77,7 +77,7 @@ const fn client(
     }
 }
 
-/// `docs/CLIENTS.md` has this table, too, and says which test of quanta is not run.
+/// The README of vdso-time-quanta has this table as well, and says which test of quanta is not run.
 const CLIENTS: &[Client] = &[
     client("quanta", "0.12.6", "", 11, QUANTA),
     client("quanta", "0.13.0", "", 11, QUANTA),

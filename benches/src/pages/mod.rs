@@ -187,12 +187,14 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Returns the paths of README.md and of all pages of `docs`.
+/// Returns the paths of the README files with tables and of all pages of `docs`.
 fn pages() -> io::Result<Vec<PathBuf>> {
     let docs = fs::read_dir(root().join("docs"))?.map(|entry| Ok(entry?.path()));
     let mut pages = docs.collect::<io::Result<Vec<_>>>()?;
     pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
-    pages.push(root().join("README.md"));
+    for readme in ["README.md", "crates/vdso-time-criterion/README.md"] {
+        pages.push(root().join(readme));
+    }
     Ok(pages)
 }
 
